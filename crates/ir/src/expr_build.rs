@@ -92,11 +92,6 @@ impl Expr {
         Expr::new(ExprKind::Binary(op, a, b), dtype, span)
     }
 
-    pub fn not(self) -> Expr {
-        let (dtype, span) = (self.dtype(), self.span());
-        Expr::new(ExprKind::Unary(UnOp::Not, self), dtype, span)
-    }
-
     pub fn math(f: MathFn, args: Vec<Expr>) -> Expr {
         let arg = args.first().map_or(DType::F32, Expr::dtype);
         let dtype = if f.is_predicate() {
@@ -270,6 +265,16 @@ operators! {
     BitXor bitxor BitXor;
     Shl shl Shl;
     Shr shr Shr;
+}
+
+impl ops::Not for Expr {
+    type Output = Expr;
+
+    /// The logical complement of a bool.
+    fn not(self) -> Expr {
+        let (dtype, span) = (self.dtype(), self.span());
+        Expr::new(ExprKind::Unary(UnOp::Not, self), dtype, span)
+    }
 }
 
 /// `a op b` with the language's promotion, or why it has no meaning.
