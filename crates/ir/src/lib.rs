@@ -47,7 +47,7 @@ pub use func::{
     VarKind,
 };
 pub use ids::{Buffer, Var};
-pub use micro_op::{MicroKind, MicroOp, SlotRegion};
+pub use micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
 pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
