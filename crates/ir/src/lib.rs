@@ -8,6 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`dtype`] | scalar and vector types, their names, ranges and the promotion rules |
+//! | [`small_float`] | every number format bit by bit: rounding, encoding, casts |
 //! | [`ids`] | typed ids of variables and buffers |
 //! | [`expr`] | pure scalar expressions, shared trees |
 //! | [`expr_build`] | typed construction of expressions, with constant folding left to `arith` |
@@ -31,6 +32,7 @@ pub mod expr_build;
 pub mod func;
 pub mod ids;
 pub mod micro_op;
+pub mod small_float;
 pub mod stmt;
 pub mod target;
 pub mod thread_op;
