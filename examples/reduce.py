@@ -122,7 +122,8 @@ def reduce_reducer(M=256, N=500, block_M=32, block_N=128, threads=128, dtype="fl
                 for i, j in T.Parallel(block_M, block_N):
                     row_sum[i] += T.cast(x[i, j], accum_dtype)
             T.finalize_reducer(row_sum)
-            T.copy(row_sum, Y[bx * block_M])
+            for i in T.Parallel(block_M):
+                Y[bx * block_M + i] = row_sum[i]
 
     return kernel
 
