@@ -105,7 +105,7 @@ def attention_bwd(
                     query = k * block_M + j
                     last = query if is_causal else seq_len - 1
                     p[i, j] = T.if_then_else(
-                        T.And(key <= last, T.And(key < seq_len, query < seq_len)),
+                        key <= last and key < seq_len and query < seq_len,
                         T.exp2(p[i, j] * (softmax_scale * log2_e) - lse_shared[j] * log2_e),
                         0,
                     )

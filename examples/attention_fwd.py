@@ -44,9 +44,7 @@ def flash_attention(
             key = k * block_N + j
             visible = key < seq_len
             if is_causal:
-                acc_s[i, j] = T.if_then_else(
-                    T.And(visible, key <= bx * block_M + i), 0, -T.infinity(acc_s.dtype)
-                )
+                acc_s[i, j] = T.if_then_else(visible and key <= bx * block_M + i, 0, -T.infinity(acc_s.dtype))
             else:
                 acc_s[i, j] = T.if_then_else(visible, 0, -T.infinity(acc_s.dtype))
         T.gemm(Q_shared, K_shared, acc_s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
