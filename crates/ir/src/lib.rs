@@ -1,1 +1,56 @@
-//! Placeholder.
+//! The IR of Tilewright.
+//!
+//! One IR, three levels (see [`Level`]): *tile* IR is what the user said, *loop* IR is one
+//! thread's view with typed micro-ops, *device* IR has every wait, barrier and fence written
+//! down. All levels share these types, one text form and one verifier that knows which level
+//! it checks.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`dtype`] | scalar and vector types, their names, ranges and the promotion rules |
+//! | [`ids`] | typed ids of variables and buffers |
+//! | [`expr`] | pure scalar expressions, shared trees |
+//! | [`expr_build`] | typed construction of expressions, with constant folding left to `arith` |
+//! | [`buffer`] | buffers, scopes, regions, layout annotations |
+//! | [`tile_op`] | tile operations: copy, gemm, reduce, … |
+//! | [`thread_op`] | what single threads do together: atomics, shuffles, barriers |
+//! | [`micro_op`] | loop IR micro-ops: g2s, s2r, mma, … |
+//! | [`device_op`] | device IR: waits, barriers, fences, priorities |
+//! | [`stmt`] | statements, loops, blocks |
+//! | [`func`] | functions and kernels |
+//! | [`visit`] | walks and rewrites |
+//! | [`diag`] | spans, sources, diagnostics |
+
+pub mod buffer;
+pub mod device_op;
+pub mod diag;
+pub mod dtype;
+pub mod expr;
+pub mod expr_build;
+pub mod func;
+pub mod ids;
+pub mod micro_op;
+pub mod stmt;
+pub mod thread_op;
+pub mod tile_op;
+pub mod visit;
+
+pub use buffer::{
+    BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Region, RegionDim, Scope,
+};
+pub use device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
+pub use diag::{Code, Diagnostic, Diagnostics, FileId, Label, Severity, SourceMap, Span};
+pub use dtype::{DType, Scalar};
+pub use expr::{BinOp, Expr, ExprKind, F64, MathFn, UnOp};
+pub use func::{
+    AttrValue, Func, FuncAttrs, Kernel, KernelAttrs, Level, Param, RasterOrder, Swizzle, VarData,
+    VarKind,
+};
+pub use ids::{Buffer, Var};
+pub use micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
+pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
+pub use tile_op::{
+    AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,
+    Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
+};

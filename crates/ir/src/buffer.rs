@@ -1,0 +1,168 @@
+//! Buffers, their scopes, regions of them, and layout annotations.
+
+use crate::diag::Span;
+use crate::dtype::DType;
+use crate::expr::Expr;
+use crate::ids::{Buffer, Var};
+use crate::tile_op::ReduceKind;
+
+/// Where a buffer lives and who sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum Scope {
+    /// Device memory: parameters, outputs, workspaces. Seen by the whole grid.
+    Global,
+    /// On-chip memory of the block.
+    Shared,
+    /// One logical tensor of the block, spread over its threads' registers by a layout.
+    Fragment,
+    /// A private array of each thread.
+    Local,
+    /// A private mutable scalar of each thread; rank 0.
+    Var,
+    /// Arrival barriers of the block, one an element.
+    Barrier,
+    /// Tensor memory (sm_100).
+    Tmem,
+    /// Contributions of many points to one value; readable after finalisation only.
+    Reducer,
+}
+
+impl Scope {
+    pub const ALL: [Scope; 8] = [
+        Scope::Global,
+        Scope::Shared,
+        Scope::Fragment,
+        Scope::Local,
+        Scope::Var,
+        Scope::Barrier,
+        Scope::Tmem,
+        Scope::Reducer,
+    ];
+
+    /// The word in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::Global => "global",
+            Scope::Shared => "shared",
+            Scope::Fragment => "fragment",
+            Scope::Local => "local",
+            Scope::Var => "var",
+            Scope::Barrier => "barrier",
+            Scope::Tmem => "tmem",
+            Scope::Reducer => "reducer",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Scope> {
+        Scope::ALL.into_iter().find(|s| s.name() == name)
+    }
+}
+
+/// What a buffer is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BufferData {
+    /// The user's name; made unique by the printer where two buffers share one.
+    pub name: String,
+    pub scope: Scope,
+    pub dtype: DType,
+    /// One extent a dimension; constant, or an expression over symbols for global buffers.
+    pub shape: Vec<Expr>,
+    /// Element strides; `None` is contiguous row-major.
+    pub strides: Option<Vec<Expr>>,
+    /// Where the storage comes from.
+    pub origin: BufferOrigin,
+    /// The layout slot: the user's annotation, later the inferred layout.
+    pub layout: Option<LayoutAttr>,
+    /// How many versions (slots) the pipelined program keeps.
+    pub versions: u32,
+    /// What a load outside a global buffer yields; `None` is zero.
+    pub safe_value: Option<Expr>,
+    pub span: Span,
+}
+
+/// Where a buffer's storage comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BufferOrigin {
+    /// A parameter of the function (an output among them).
+    Param,
+    /// A workspace shared by all kernels of the call (`alloc_global`).
+    Workspace,
+    /// Allocated in a kernel body.
+    Alloc,
+    /// Allocated in a kernel body, with a value each thread's copy starts with.
+    AllocInit(Expr),
+    /// Arrival barriers with the arrivals that complete a phase of each.
+    Barriers(Vec<u32>),
+    /// A reducer folding with this operation.
+    Reducer(ReduceKind),
+    /// The same storage as another buffer, in linear row-major order, bits reinterpreted.
+    View(Buffer),
+    /// Global memory at an address known at run time.
+    Pointer(Expr),
+}
+
+/// A rectangle of a buffer: one start and extent a dimension.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Region {
+    pub buffer: Buffer,
+    pub dims: Vec<RegionDim>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RegionDim {
+    pub start: Expr,
+    pub extent: Expr,
+}
+
+impl Region {
+    /// The whole buffer.
+    pub fn whole(buffer: Buffer, data: &BufferData) -> Region {
+        let dims = data.shape.iter().map(|extent| RegionDim {
+            start: Expr::zero(extent.dtype()),
+            extent: extent.clone(),
+        });
+        Region {
+            buffer,
+            dims: dims.collect(),
+        }
+    }
+
+    /// The extents that are not the constant one.
+    pub fn non_unit_extents(&self) -> Vec<&Expr> {
+        let extents = self.dims.iter().map(|d| &d.extent);
+        extents.filter(|e| !e.is_int(1)).collect()
+    }
+}
+
+/// A layout as the user or a pass wrote it: placement only, never values.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum LayoutAttr {
+    /// Row-major.
+    Linear,
+    /// The bank-conflict-free swizzle that the target's matrix instructions want.
+    Swizzled,
+    /// Row-major with each row lengthened by this many elements.
+    Padded(u32),
+    /// Any map from logical to physical indices.
+    Map(IndexMap),
+    /// A map from logical indices to thread and register.
+    Fragment(FragmentMap),
+}
+
+/// `(i, j) -> (i // 8, j ^ …)`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct IndexMap {
+    pub inputs: Vec<Var>,
+    pub outputs: Vec<Expr>,
+}
+
+/// `(i, j; rep) -> thread, (slot, …)`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct FragmentMap {
+    pub inputs: Vec<Var>,
+    /// Ranges over the replicas of an element.
+    pub replica: Option<Var>,
+    pub replicas: u32,
+    pub thread: Expr,
+    pub slots: Vec<Expr>,
+}

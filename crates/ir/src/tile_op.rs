@@ -1,0 +1,242 @@
+//! Tile operations: what the block does together with whole tiles.
+//!
+//! Each is executed once by the threads that reach it, and sees the full effect of the ones
+//! before it. The text form of each is the first line of its comment.
+
+use crate::buffer::Region;
+use crate::expr::Expr;
+use crate::ids::Buffer;
+use crate::thread_op::{AtomicOp, MemoryOrder};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TileOp {
+    Copy(CopyOp),
+    /// `fill C[0 +: 128, 0 +: 128], 0.0`
+    /// Writes the value, cast to the buffer's type, to every element of the region.
+    Fill {
+        dst: Region,
+        value: Expr,
+    },
+    Gemm(GemmOp),
+    Reduce(ReduceOp),
+    Scan(ScanOp),
+    /// `atomic add C[0 +: 64], F[0 +: 64] relaxed`
+    /// One atomic element operation for each point of `dst`.
+    Atomic {
+        op: AtomicOp,
+        dst: Region,
+        value: AtomicSource,
+        order: MemoryOrder,
+    },
+    /// `transpose S[0 +: 64, 0 +: 32] -> D[0 +: 32, 0 +: 64]`
+    /// `dst[j, i] = src[i, j]` on two-dimensional regions.
+    Transpose {
+        src: Region,
+        dst: Region,
+    },
+    Im2col(Im2colOp),
+    /// `reducer_init acc` / `reducer_init acc, 10`
+    /// Opens an epoch: the reducer holds the value, or its identity.
+    ReducerInit {
+        reducer: Buffer,
+        init: Option<Expr>,
+    },
+    /// `reducer_update acc[i], v`
+    /// Contributes once for each point of the surrounding parallel loop.
+    ReducerUpdate {
+        reducer: Buffer,
+        indices: Vec<Expr>,
+        value: Expr,
+    },
+    /// `reducer_finalize acc` / `reducer_finalize acc -> dst`
+    /// Folds all contributions; without a destination the reducer itself becomes readable.
+    ReducerFinalize {
+        reducer: Buffer,
+        dst: Option<Region>,
+    },
+}
+
+/// `copy A[by * 128 +: 128, k * 32 +: 32] -> S[0 +: 128, 0 +: 32]`
+///
+/// For every point `dst[d0 + p] = cast(src[s0 + p])`. The non-unit extents of both sides are
+/// equal in order. Loads outside the source give its safe value; stores outside are dropped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CopyOp {
+    pub src: Region,
+    pub dst: Region,
+    pub kind: CopyKind,
+    pub hints: CopyHints,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CopyKind {
+    /// Afterwards every thread sees the data.
+    Sync,
+    /// Seen only after commit and wait groups.
+    Async,
+    /// By the bulk copy engine. A load names the barrier element that its bytes complete;
+    /// a store has none and is waited for by store groups.
+    Tma { barrier: Option<(Buffer, Expr)> },
+}
+
+/// Performance wishes; values are unaffected.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CopyHints {
+    pub coalesced_width: Option<u32>,
+    pub disable_tma: bool,
+    pub eviction: Option<EvictionPolicy>,
+    pub prefer_instruction: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum EvictionPolicy {
+    Normal,
+    First,
+    Last,
+}
+
+/// `gemm A[…], B[…] -> C[…] trans_b policy=square clear=(k == 0)`
+///
+/// `C[m, n] = (clear ? 0 : C[m, n]) + Σ_k opA(A)[m, k] · opB(B)[k, n]`; the last two dimensions
+/// are the matrix, leading extents are one. Products are exact, the sum is in C's type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GemmOp {
+    pub a: Region,
+    pub b: Region,
+    pub c: Region,
+    pub trans_a: bool,
+    pub trans_b: bool,
+    pub policy: GemmPolicy,
+    /// A bool, evaluated once.
+    pub clear: Expr,
+    pub k_pack: u8,
+    pub kind: GemmKind,
+    /// The barrier element that completion arrives on (tcgen05).
+    pub barrier: Option<(Buffer, Expr)>,
+}
+
+/// How warps tile C; no effect on values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum GemmPolicy {
+    Square,
+    FullRow,
+    FullCol,
+}
+
+/// Which instruction family the user asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum GemmKind {
+    /// The target's best, completed before the next statement.
+    Auto,
+    /// Split-phase warp-group MMA; C is undefined until the wait.
+    Wgmma,
+    /// Split-phase tcgen05 MMA; C is undefined until the wait.
+    Tcgen05,
+}
+
+/// `reduce max S[0 +: 64, 0 +: 128] -> m[0 +: 64] dim=1 clear`
+///
+/// `dst = fold(op, clear ? identity : dst, f(cast(x)))` along `dim` of `src`; the shape of
+/// `dst` is that of `src` without `dim`, or with one there. NaN loses against numbers in
+/// max and min unless `nan_propagate`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReduceOp {
+    pub kind: ReduceKind,
+    pub src: Region,
+    pub dst: Region,
+    pub dim: u32,
+    pub clear: bool,
+    pub nan_propagate: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ReduceKind {
+    Sum,
+    AbsSum,
+    Max,
+    Min,
+    AbsMax,
+    BitAnd,
+    BitOr,
+    BitXor,
+}
+
+impl ReduceKind {
+    pub const ALL: [ReduceKind; 8] = [
+        ReduceKind::Sum,
+        ReduceKind::AbsSum,
+        ReduceKind::Max,
+        ReduceKind::Min,
+        ReduceKind::AbsMax,
+        ReduceKind::BitAnd,
+        ReduceKind::BitOr,
+        ReduceKind::BitXor,
+    ];
+
+    /// The word in the text form, and after `reduce_` in the tile language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ReduceKind::Sum => "sum",
+            ReduceKind::AbsSum => "abssum",
+            ReduceKind::Max => "max",
+            ReduceKind::Min => "min",
+            ReduceKind::AbsMax => "absmax",
+            ReduceKind::BitAnd => "bitand",
+            ReduceKind::BitOr => "bitor",
+            ReduceKind::BitXor => "bitxor",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<ReduceKind> {
+        ReduceKind::ALL.into_iter().find(|k| k.name() == name)
+    }
+
+    pub const fn is_bitwise(self) -> bool {
+        matches!(
+            self,
+            ReduceKind::BitAnd | ReduceKind::BitOr | ReduceKind::BitXor
+        )
+    }
+}
+
+/// `scan sum S[…] -> D[…] dim=0 reverse`
+///
+/// Inclusive scan along `dim`, from the end when `reverse`; source and destination may be one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScanOp {
+    pub kind: ScanKind,
+    pub src: Region,
+    pub dst: Region,
+    pub dim: u32,
+    pub reverse: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ScanKind {
+    Sum,
+    Max,
+}
+
+/// What a tile atomic applies: a region, point by point, or one value everywhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AtomicSource {
+    Region(Region),
+    Value(Expr),
+}
+
+/// `im2col X -> C[0 +: 64, 0 +: 32] m=bx k=ko kernel=3 stride=1 dilation=1 pad=1`
+///
+/// Gathers rows of the implicit matrix of an NHWC image: with (BM, BK) the last two extents of
+/// `dst`, row `m·BM + i` is an output pixel, column `k·BK + j` a filter tap and channel;
+/// padding reads as zero.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Im2colOp {
+    pub image: Buffer,
+    pub dst: Region,
+    pub m_step: Expr,
+    pub k_step: Expr,
+    pub kernel: u32,
+    pub stride: u32,
+    pub dilation: u32,
+    pub pad: u32,
+}

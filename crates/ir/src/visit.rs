@@ -1,0 +1,354 @@
+//! Walks over expressions and statements, and rewrites of them.
+//!
+//! One place knows the shape of every node, so that an analysis or pass says only what it
+//! does with the nodes it cares about.
+
+use crate::buffer::{Region, RegionDim};
+use crate::device_op::{BarrierKind, DeviceOp};
+use crate::expr::{Expr, ExprKind};
+use crate::micro_op::Access;
+use crate::stmt::{Block, LoopKind, Stmt, StmtKind};
+use crate::thread_op::ThreadOp;
+use crate::tile_op::{AtomicSource, CopyKind, TileOp};
+
+impl Expr {
+    /// The operands, left to right.
+    pub fn operands(&self) -> Vec<&Expr> {
+        match self.kind() {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) => Vec::new(),
+            ExprKind::Load { indices, .. } | ExprKind::AddressOf { indices, .. } => {
+                indices.iter().collect()
+            }
+            ExprKind::Math(_, args) => args.iter().collect(),
+            ExprKind::Unary(_, a)
+            | ExprKind::Cast(a)
+            | ExprKind::Reinterpret(a)
+            | ExprKind::Broadcast(a)
+            | ExprKind::Lane { vector: a, .. } => vec![a],
+            ExprKind::Binary(_, a, b) => vec![a, b],
+            ExprKind::Ramp { base, stride } => vec![base, stride],
+            ExprKind::Select {
+                cond,
+                then,
+                otherwise,
+            }
+            | ExprKind::IfThenElse {
+                cond,
+                then,
+                otherwise,
+            } => vec![cond, then, otherwise],
+        }
+    }
+
+    /// The same node over other operands, given in the order of [`Expr::operands`]. The type
+    /// and span stay.
+    pub fn with_operands(&self, operands: Vec<Expr>) -> Expr {
+        let mut next = operands.into_iter();
+        let mut one = || next.next().unwrap_or_else(|| Expr::i32(0));
+        let kind = match self.kind() {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) => return self.clone(),
+            ExprKind::Load { buffer, .. } => ExprKind::Load {
+                buffer: *buffer,
+                indices: next.collect(),
+            },
+            ExprKind::AddressOf { buffer, .. } => ExprKind::AddressOf {
+                buffer: *buffer,
+                indices: next.collect(),
+            },
+            ExprKind::Math(f, _) => ExprKind::Math(*f, next.collect()),
+            ExprKind::Unary(op, _) => ExprKind::Unary(*op, one()),
+            ExprKind::Cast(_) => ExprKind::Cast(one()),
+            ExprKind::Reinterpret(_) => ExprKind::Reinterpret(one()),
+            ExprKind::Broadcast(_) => ExprKind::Broadcast(one()),
+            ExprKind::Lane { lane, .. } => ExprKind::Lane {
+                vector: one(),
+                lane: *lane,
+            },
+            ExprKind::Binary(op, ..) => ExprKind::Binary(*op, one(), one()),
+            ExprKind::Ramp { .. } => ExprKind::Ramp {
+                base: one(),
+                stride: one(),
+            },
+            ExprKind::Select { .. } => ExprKind::Select {
+                cond: one(),
+                then: one(),
+                otherwise: one(),
+            },
+            ExprKind::IfThenElse { .. } => ExprKind::IfThenElse {
+                cond: one(),
+                then: one(),
+                otherwise: one(),
+            },
+        };
+        Expr::new(kind, self.dtype(), self.span())
+    }
+
+    /// Calls `f` on every node, parents first.
+    pub fn walk(&self, f: &mut impl FnMut(&Expr)) {
+        f(self);
+        for operand in self.operands() {
+            operand.walk(f);
+        }
+    }
+
+    /// Rebuilds the tree bottom-up: `f` sees each node over rewritten operands and returns its
+    /// replacement, or `None` to keep it. Untouched subtrees stay shared.
+    pub fn rewrite(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
+        let old = self.operands();
+        let new: Vec<Expr> = old.iter().map(|e| e.rewrite(f)).collect();
+        let same = old.iter().zip(&new).all(|(a, b)| a.same_node(b));
+        let node = if same {
+            self.clone()
+        } else {
+            self.with_operands(new)
+        };
+        f(&node).unwrap_or(node)
+    }
+}
+
+/// The blocks directly inside a statement.
+pub fn child_blocks(stmt: &Stmt) -> Vec<&Block> {
+    match &stmt.kind {
+        StmtKind::For(l) => vec![&l.body],
+        StmtKind::While { body, .. } | StmtKind::WarpGroup { body, .. } => vec![body],
+        StmtKind::If {
+            then, otherwise, ..
+        } => vec![then, otherwise],
+        _ => Vec::new(),
+    }
+}
+
+/// The blocks directly inside a statement.
+pub fn child_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
+    match &mut stmt.kind {
+        StmtKind::For(l) => vec![&mut l.body],
+        StmtKind::While { body, .. } | StmtKind::WarpGroup { body, .. } => vec![body],
+        StmtKind::If {
+            then, otherwise, ..
+        } => vec![then, otherwise],
+        _ => Vec::new(),
+    }
+}
+
+/// Calls `f` on every statement of the block, outer first, in program order.
+pub fn walk_stmts<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
+    for stmt in block {
+        f(stmt);
+        for child in child_blocks(stmt) {
+            walk_stmts(child, f);
+        }
+    }
+}
+
+/// Calls `f` on the root of every expression that stands in the statement itself, not in the
+/// blocks inside it.
+pub fn stmt_exprs<'a>(stmt: &'a Stmt, f: &mut impl FnMut(&'a Expr)) {
+    each_expr(&stmt.kind, f);
+}
+
+/// Rewrites in place the root of every expression that stands in the statement itself.
+pub fn stmt_exprs_mut(stmt: &mut Stmt, f: &mut impl FnMut(&mut Expr)) {
+    each_expr_mut(&mut stmt.kind, f);
+}
+
+/// Rewrites every expression of the block and the blocks inside it.
+pub fn block_exprs_mut(block: &mut Block, f: &mut impl FnMut(&mut Expr)) {
+    for stmt in block {
+        stmt_exprs_mut(stmt, f);
+        for child in child_blocks_mut(stmt) {
+            block_exprs_mut(child, f);
+        }
+    }
+}
+
+/// Generates the shared and the mutable walk from one list of fields.
+macro_rules! expr_walk {
+    ($name:ident, $stmt:ty, $expr:ty, $region:ident, $access:ident, $all:ident, [$($lt:lifetime)?], $($mutability:tt)?) => {
+        fn $region<$($lt,)? F: FnMut($expr)>(region: &$($lt)? $($mutability)? Region, f: &mut F) {
+            for RegionDim { start, extent } in &$($mutability)? region.dims {
+                f(start);
+                f(extent);
+            }
+        }
+
+        fn $access<$($lt,)? F: FnMut($expr)>(access: &$($lt)? $($mutability)? Access, f: &mut F) {
+            $region(&$($mutability)? access.region, f);
+            if let Some(e) = &$($mutability)? access.slot {
+                f(e);
+            }
+            $all(&$($mutability)? access.at, f);
+        }
+
+        fn $all<$($lt,)? F: FnMut($expr)>(list: &$($lt)? $($mutability)? Vec<Expr>, f: &mut F) {
+            for e in list {
+                f(e);
+            }
+        }
+
+        fn $name<$($lt,)? F: FnMut($expr)>(kind: $stmt, f: &mut F) {
+            match kind {
+                StmtKind::Let { value, .. } => f(value),
+                StmtKind::Store { indices, value, .. } => {
+                    $all(indices, f);
+                    f(value);
+                }
+                StmtKind::Alloc(_) | StmtKind::Break | StmtKind::Continue => {}
+                StmtKind::For(l) => {
+                    for axis in &$($mutability)? l.axes {
+                        f(&$($mutability)? axis.start);
+                        f(&$($mutability)? axis.stop);
+                        f(&$($mutability)? axis.step);
+                    }
+                    if let LoopKind::Persistent { wave_size, index, group_size } = &$($mutability)? l.kind {
+                        f(wave_size);
+                        f(index);
+                        f(group_size);
+                    }
+                }
+                StmtKind::While { cond, .. }
+                | StmtKind::If { cond, .. }
+                | StmtKind::Assert { cond, .. }
+                | StmtKind::Assume(cond) => f(cond),
+                StmtKind::WarpGroup { .. } => {}
+                StmtKind::Tile(op) => match op {
+                    TileOp::Copy(c) => {
+                        $region(&$($mutability)? c.src, f);
+                        $region(&$($mutability)? c.dst, f);
+                        if let CopyKind::Tma { barrier: Some((_, index)) } = &$($mutability)? c.kind {
+                            f(index);
+                        }
+                    }
+                    TileOp::Fill { dst, value } => {
+                        $region(dst, f);
+                        f(value);
+                    }
+                    TileOp::Gemm(g) => {
+                        $region(&$($mutability)? g.a, f);
+                        $region(&$($mutability)? g.b, f);
+                        $region(&$($mutability)? g.c, f);
+                        f(&$($mutability)? g.clear);
+                        if let Some((_, index)) = &$($mutability)? g.barrier {
+                            f(index);
+                        }
+                    }
+                    TileOp::Reduce(r) => {
+                        $region(&$($mutability)? r.src, f);
+                        $region(&$($mutability)? r.dst, f);
+                    }
+                    TileOp::Scan(s) => {
+                        $region(&$($mutability)? s.src, f);
+                        $region(&$($mutability)? s.dst, f);
+                    }
+                    TileOp::Atomic { dst, value, .. } => {
+                        $region(dst, f);
+                        match value {
+                            AtomicSource::Region(r) => $region(r, f),
+                            AtomicSource::Value(e) => f(e),
+                        }
+                    }
+                    TileOp::Transpose { src, dst } => {
+                        $region(src, f);
+                        $region(dst, f);
+                    }
+                    TileOp::Im2col(i) => {
+                        $region(&$($mutability)? i.dst, f);
+                        f(&$($mutability)? i.m_step);
+                        f(&$($mutability)? i.k_step);
+                    }
+                    TileOp::ReducerInit { init, .. } => {
+                        if let Some(e) = init {
+                            f(e);
+                        }
+                    }
+                    TileOp::ReducerUpdate { indices, value, .. } => {
+                        $all(indices, f);
+                        f(value);
+                    }
+                    TileOp::ReducerFinalize { dst, .. } => {
+                        if let Some(r) = dst {
+                            $region(r, f);
+                        }
+                    }
+                },
+                StmtKind::Thread(op) => match op {
+                    ThreadOp::AtomicRmw { indices, value, .. }
+                    | ThreadOp::AtomicStore { indices, value, .. } => {
+                        $all(indices, f);
+                        f(value);
+                    }
+                    ThreadOp::AtomicVecAdd { dst_indices, src_indices, .. } => {
+                        $all(dst_indices, f);
+                        $all(src_indices, f);
+                    }
+                    ThreadOp::AtomicLoad { indices, .. } => $all(indices, f),
+                    ThreadOp::Shuffle { value, lane, .. } => {
+                        f(value);
+                        f(lane);
+                    }
+                    ThreadOp::Vote { value, .. } | ThreadOp::WarpReduce { value, .. } => f(value),
+                    ThreadOp::AllReduce { combiner, value, cond, dst_indices, .. } => {
+                        f(&$($mutability)? combiner.body);
+                        f(&$($mutability)? combiner.identity);
+                        f(value);
+                        f(cond);
+                        $all(dst_indices, f);
+                    }
+                    ThreadOp::BarrierArrive { index, .. } => f(index),
+                    ThreadOp::BarrierWait { index, parity, .. } => {
+                        f(index);
+                        f(parity);
+                    }
+                    ThreadOp::BarrierExpect { index, bytes, .. } => {
+                        f(index);
+                        f(bytes);
+                    }
+                    ThreadOp::Dp4a { a_indices, b_indices, c_indices, .. } => {
+                        $all(a_indices, f);
+                        $all(b_indices, f);
+                        $all(c_indices, f);
+                    }
+                    ThreadOp::Extern { args, .. } | ThreadOp::Print { args, .. } => $all(args, f),
+                    ThreadOp::SyncThreads { .. }
+                    | ThreadOp::SyncWarp
+                    | ThreadOp::SyncGrid
+                    | ThreadOp::SetMaxRegs { .. } => {}
+                },
+                StmtKind::Micro(m) => {
+                    $access(&$($mutability)? m.dest, f);
+                    for s in &$($mutability)? m.sources {
+                        $access(s, f);
+                    }
+                    if let Some(e) = &$($mutability)? m.pred {
+                        f(e);
+                    }
+                    if let Some(e) = &$($mutability)? m.otherwise {
+                        f(e);
+                    }
+                }
+                StmtKind::Device(op) => match op {
+                    DeviceOp::Barrier(BarrierKind::Cond(cond)) => f(cond),
+                    DeviceOp::BarrierInit { index, .. } => f(index),
+                    DeviceOp::Wait { .. }
+                    | DeviceOp::Commit(_)
+                    | DeviceOp::Barrier(_)
+                    | DeviceOp::Fence(_)
+                    | DeviceOp::SetPrio(_)
+                    | DeviceOp::SchedBarrier(_)
+                    | DeviceOp::SchedGroupBarrier { .. } => {}
+                },
+            }
+        }
+    };
+}
+
+expr_walk!(each_expr, &'a StmtKind, &'a Expr, region_exprs, access_exprs, list_exprs, ['a],);
+expr_walk!(
+    each_expr_mut,
+    &mut StmtKind,
+    &mut Expr,
+    region_exprs_mut,
+    access_exprs_mut,
+    list_exprs_mut,
+    [],
+    mut
+);
