@@ -23,8 +23,8 @@ use std::{env, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::frontend;
-use tilewright::ir::{self, Diagnostic, Diagnostics, Func, SourceMap, text, verify};
-use tilewright::passes::{self, Target};
+use tilewright::ir::{self, Diagnostic, Diagnostics, Func, SourceMap, Target, text, verify};
+use tilewright::passes;
 
 fn main() {
     let args = Arguments::from_args();
