@@ -11,28 +11,59 @@ pub struct Attended {
 }
 
 /// `keys` and `values` are the visible rows, each `dim` long.
-pub fn attend(query: &[f64], keys: &[&[f64]], values: &[&[f64]], scale: f64, storage: f64) -> Attended {
-    let score = |key: &&[f64]| query.iter().zip(key.iter()).map(|(q, k)| q * k).collect::<Sum>().in_f32();
+pub fn attend(
+    query: &[f64],
+    keys: &[&[f64]],
+    values: &[&[f64]],
+    scale: f64,
+    storage: f64,
+) -> Attended {
+    let score = |key: &&[f64]| {
+        query
+            .iter()
+            .zip(key.iter())
+            .map(|(q, k)| q * k)
+            .collect::<Sum>()
+            .in_f32()
+    };
     let scores: Vec<Approx> = keys.iter().map(score).collect();
-    let largest = scores.iter().map(|s| s.value).fold(f64::NEG_INFINITY, f64::max);
+    let largest = scores
+        .iter()
+        .map(|s| s.value)
+        .fold(f64::NEG_INFINITY, f64::max);
     // An error of a score becomes a relative error of its exponential; rescaling by tiles adds one
     // exponential a tile, of which there are fewer than sixteen in the cases here.
-    let weight = |s: &Approx| Approx::relative(((s.value - largest) * scale).exp(), 2.0 * s.slack * scale + 17.0 * EXP);
+    let weight = |s: &Approx| {
+        Approx::relative(
+            ((s.value - largest) * scale).exp(),
+            2.0 * s.slack * scale + 17.0 * EXP,
+        )
+    };
     let weights: Vec<Approx> = scores.iter().map(weight).collect();
     let total = weights.iter().copied().collect::<Sum>().in_f32();
     let total_error = total.slack / total.value;
     let output = (0..values[0].len())
         .map(|d| {
             let terms = weights.iter().zip(values);
-            let sum: Sum = terms.map(|(w, v)| w.rounded(storage).times(Approx::exact(v[d]))).collect();
+            let sum: Sum = terms
+                .map(|(w, v)| w.rounded(storage).times(Approx::exact(v[d])))
+                .collect();
             let sum = sum.in_f32();
             let value = sum.value / total.value;
-            Approx { value, slack: sum.slack / total.value + value.abs() * (total_error + 2.0 * F32) }
+            Approx {
+                value,
+                slack: sum.slack / total.value + value.abs() * (total_error + 2.0 * F32),
+            }
         })
         .collect();
     let value = largest * scale + total.value.ln();
-    let slack = total_error + scores.iter().map(|s| s.slack).fold(0.0, f64::max) * scale + 8.0 * F32 * (1.0 + value.abs());
-    Attended { output, lse: Approx { value, slack } }
+    let slack = total_error
+        + scores.iter().map(|s| s.slack).fold(0.0, f64::max) * scale
+        + 8.0 * F32 * (1.0 + value.abs());
+    Attended {
+        output,
+        lse: Approx { value, slack },
+    }
 }
 
 /// Where row `(batch, position, head)` of a tensor starts.
@@ -82,28 +113,59 @@ impl Problem {
     }
 
     fn queries<'a>(&self, data: &'a [f64]) -> Rows<'a> {
-        Rows { data, layout: self.layout, heads: self.heads, seq: self.seq_q, dim: self.dim }
+        Rows {
+            data,
+            layout: self.layout,
+            heads: self.heads,
+            seq: self.seq_q,
+            dim: self.dim,
+        }
     }
 
     fn keys<'a>(&self, data: &'a [f64]) -> Rows<'a> {
-        Rows { data, layout: self.layout, heads: self.kv_heads, seq: self.seq_kv, dim: self.dim }
+        Rows {
+            data,
+            layout: self.layout,
+            heads: self.kv_heads,
+            seq: self.seq_kv,
+            dim: self.dim,
+        }
     }
 
     /// How many keys, from the first on, a query sees.
     fn visible(&self, query: usize) -> usize {
-        if self.causal { query + 1 + self.seq_kv - self.seq_q } else { self.seq_kv }
+        if self.causal {
+            query + 1 + self.seq_kv - self.seq_q
+        } else {
+            self.seq_kv
+        }
     }
 
-    fn attend(&self, t: &Inputs, batch: usize, head: usize, query: usize, storage: f64) -> Attended {
+    fn attend(
+        &self,
+        t: &Inputs,
+        batch: usize,
+        head: usize,
+        query: usize,
+        storage: f64,
+    ) -> Attended {
         let (k, v) = (self.keys(t.get("K")), self.keys(t.get("V")));
         let kv_head = head / (self.heads / self.kv_heads);
         let rows = |r: Rows<'_>| -> Vec<Vec<f64>> {
-            (0..self.visible(query)).map(|s| r.row(batch, kv_head, s).to_vec()).collect()
+            (0..self.visible(query))
+                .map(|s| r.row(batch, kv_head, s).to_vec())
+                .collect()
         };
         let (keys, values) = (rows(k), rows(v));
         let keys: Vec<&[f64]> = keys.iter().map(Vec::as_slice).collect();
         let values: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
-        attend(self.queries(t.get("Q")).row(batch, head, query), &keys, &values, self.scale(), storage)
+        attend(
+            self.queries(t.get("Q")).row(batch, head, query),
+            &keys,
+            &values,
+            self.scale(),
+            storage,
+        )
     }
 
     /// The output in the layout of the queries.
@@ -163,7 +225,11 @@ fn backward(head: &Head<'_>, seq: usize, dim: usize, causal: bool) -> Gradients 
     let scale = 1.0 / (dim as f64).sqrt();
     let dot = |a: &[f64], i: usize, b: &[f64], j: usize| {
         let (a, b) = (&a[i * dim..(i + 1) * dim], &b[j * dim..(j + 1) * dim]);
-        a.iter().zip(b).map(|(x, y)| x * y).collect::<Sum>().in_f32()
+        a.iter()
+            .zip(b)
+            .map(|(x, y)| x * y)
+            .collect::<Sum>()
+            .in_f32()
     };
     let mut p = vec![Approx::default(); seq * seq];
     let mut ds = vec![Approx::default(); seq * seq];
@@ -174,9 +240,16 @@ fn backward(head: &Head<'_>, seq: usize, dim: usize, causal: bool) -> Gradients 
             let weight = (score.value * scale - head.lse[i]).exp();
             let weight = Approx::relative(weight, 2.0 * score.slack * scale + EXP);
             let dp = dot(head.d_o, i, head.v, j);
-            let centred = Approx { value: dp.value - delta.value, slack: dp.slack + delta.slack }.rounded(F32);
+            let centred = Approx {
+                value: dp.value - delta.value,
+                slack: dp.slack + delta.slack,
+            }
+            .rounded(F32);
             p[i * seq + j] = weight.rounded(F16);
-            ds[i * seq + j] = weight.times(centred).times(Approx::relative(scale, 3.0 * F32)).rounded(F16);
+            ds[i * seq + j] = weight
+                .times(centred)
+                .times(Approx::relative(scale, 3.0 * F32))
+                .rounded(F16);
         }
     }
     // The result row r, column d of a sum over the other index of weights times rows of x.
@@ -201,12 +274,19 @@ pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for causal in [false, true] {
         cases.extend([mha(1, 2, 128, 32, causal), mha(2, 1, 75, 40, causal)]);
-        cases.extend([gqa(4, 2, 64, 64, 32, causal), gqa(6, 3, 70, 100, 24, causal)]);
+        cases.extend([
+            gqa(4, 2, 64, 64, 32, causal),
+            gqa(6, 3, 70, 100, 24, causal),
+        ]);
         cases.extend([fwd_lse(2, 64, 32, causal), fwd_lse(1, 50, 24, causal)]);
         cases.extend([bwd(2, 64, 32, causal), bwd(1, 50, 24, causal)]);
     }
     // Whole splits, ragged ones, and more splits than there are tiles of keys.
-    cases.extend([decode(16, 2, 256, 4), decode(12, 4, 100, 3), decode(20, 1, 70, 5)]);
+    cases.extend([
+        decode(16, 2, 256, 4),
+        decode(12, 4, 100, 3),
+        decode(20, 1, 70, 5),
+    ]);
     cases
 }
 
@@ -223,7 +303,12 @@ fn mha(batch: usize, heads: usize, seq: usize, dim: usize, causal: bool) -> Case
     };
     let shape = [batch, heads, seq, dim];
     Case::new("attention_fwd.py", "flash_attention")
-        .sizes([("batch", batch), ("heads", heads), ("seq_len", seq), ("dim", dim)])
+        .sizes([
+            ("batch", batch),
+            ("heads", heads),
+            ("seq_len", seq),
+            ("dim", dim),
+        ])
         .sizes([("block_M", 32), ("block_N", 32)])
         .flag("is_causal", causal)
         .input("Q", shape, Fill::Uniform(-2.0, 2.0))
@@ -234,28 +319,69 @@ fn mha(batch: usize, heads: usize, seq: usize, dim: usize, causal: bool) -> Case
 
 fn gqa(heads: usize, groups: usize, seq_q: usize, seq_kv: usize, dim: usize, causal: bool) -> Case {
     let kv_heads = heads / groups;
-    let problem = Problem { batch: 1, heads, kv_heads, seq_q, seq_kv, dim, causal, layout: Layout::SeqFirst };
+    let problem = Problem {
+        batch: 1,
+        heads,
+        kv_heads,
+        seq_q,
+        seq_kv,
+        dim,
+        causal,
+        layout: Layout::SeqFirst,
+    };
     Case::new("attention_gqa.py", "gqa_attention")
-        .sizes([("batch", 1), ("heads", heads), ("groups", groups), ("seq_q", seq_q), ("seq_kv", seq_kv)])
+        .sizes([
+            ("batch", 1),
+            ("heads", heads),
+            ("groups", groups),
+            ("seq_q", seq_q),
+            ("seq_kv", seq_kv),
+        ])
         .sizes([("dim", dim), ("block_M", 32), ("block_N", 32)])
         .flag("is_causal", causal)
         .input("Q", [1, seq_q, heads, dim], Fill::Uniform(-2.0, 2.0))
         .input("K", [1, seq_kv, kv_heads, dim], Fill::Uniform(-2.0, 2.0))
         .input("V", [1, seq_kv, kv_heads, dim], Fill::Uniform(-1.0, 1.0))
         .check(move |t| {
-            vec![Output::new("O", problem.forward(t, BF16), BF16), Output::new("lse", problem.lse(t, BF16), F32)]
+            vec![
+                Output::new("O", problem.forward(t, BF16), BF16),
+                Output::new("lse", problem.lse(t, BF16), F32),
+            ]
         })
 }
 
 fn decode(heads: usize, kv_heads: usize, seq_kv: usize, splits: usize) -> Case {
     let (batch, dim) = (2, 32);
-    let problem = Problem { batch, heads, kv_heads, seq_q: 1, seq_kv, dim, causal: false, layout: Layout::SeqFirst };
+    let problem = Problem {
+        batch,
+        heads,
+        kv_heads,
+        seq_q: 1,
+        seq_kv,
+        dim,
+        causal: false,
+        layout: Layout::SeqFirst,
+    };
     Case::new("attention_decode.py", "attention_decode")
-        .sizes([("batch", batch), ("heads", heads), ("kv_heads", kv_heads), ("seq_kv", seq_kv), ("dim", dim)])
+        .sizes([
+            ("batch", batch),
+            ("heads", heads),
+            ("kv_heads", kv_heads),
+            ("seq_kv", seq_kv),
+            ("dim", dim),
+        ])
         .sizes([("num_split", splits), ("block_N", 32)])
         .input("Q", [batch, heads, dim], Fill::Uniform(-2.0, 2.0))
-        .input("K", [batch, seq_kv, kv_heads, dim], Fill::Uniform(-2.0, 2.0))
-        .input("V", [batch, seq_kv, kv_heads, dim], Fill::Uniform(-1.0, 1.0))
+        .input(
+            "K",
+            [batch, seq_kv, kv_heads, dim],
+            Fill::Uniform(-2.0, 2.0),
+        )
+        .input(
+            "V",
+            [batch, seq_kv, kv_heads, dim],
+            Fill::Uniform(-1.0, 1.0),
+        )
         .check(move |t| vec![Output::new("O", problem.forward(t, F16), F16)])
 }
 
@@ -272,13 +398,23 @@ fn fwd_lse(heads: usize, seq: usize, dim: usize, causal: bool) -> Case {
     };
     let shape = [1, heads, seq, dim];
     Case::new("attention_bwd.py", "attention_fwd_lse")
-        .sizes([("batch", 1), ("heads", heads), ("seq_len", seq), ("dim", dim), ("block_M", 32), ("block_N", 32)])
+        .sizes([
+            ("batch", 1),
+            ("heads", heads),
+            ("seq_len", seq),
+            ("dim", dim),
+            ("block_M", 32),
+            ("block_N", 32),
+        ])
         .flag("is_causal", causal)
         .input("Q", shape, Fill::Uniform(-2.0, 2.0))
         .input("K", shape, Fill::Uniform(-2.0, 2.0))
         .input("V", shape, Fill::Uniform(-1.0, 1.0))
         .check(move |t| {
-            vec![Output::new("O", problem.forward(t, F16), F16), Output::new("lse", problem.lse(t, F16), F32)]
+            vec![
+                Output::new("O", problem.forward(t, F16), F16),
+                Output::new("lse", problem.lse(t, F16), F32),
+            ]
         })
 }
 
@@ -287,7 +423,14 @@ fn fwd_lse(heads: usize, seq: usize, dim: usize, causal: bool) -> Case {
 fn bwd(heads: usize, seq: usize, dim: usize, causal: bool) -> Case {
     let shape = [1, heads, seq, dim];
     Case::new("attention_bwd.py", "attention_bwd")
-        .sizes([("batch", 1), ("heads", heads), ("seq_len", seq), ("dim", dim), ("block_M", 32), ("block_N", 32)])
+        .sizes([
+            ("batch", 1),
+            ("heads", heads),
+            ("seq_len", seq),
+            ("dim", dim),
+            ("block_M", 32),
+            ("block_N", 32),
+        ])
         .flag("is_causal", causal)
         .input("Q", shape, Fill::Uniform(-1.0, 1.0))
         .input("K", shape, Fill::Uniform(-1.0, 1.0))
@@ -312,6 +455,10 @@ fn bwd(heads: usize, seq: usize, dim: usize, causal: bool) -> Case {
                 dk.extend(gradients.dk);
                 dv.extend(gradients.dv);
             }
-            vec![Output::new("dQ", dq, F32), Output::new("dK", dk, F16), Output::new("dV", dv, F16)]
+            vec![
+                Output::new("dQ", dq, F32),
+                Output::new("dK", dk, F16),
+                Output::new("dV", dv, F16),
+            ]
         })
 }

@@ -28,7 +28,11 @@ fn add(kernel: &'static str, m: usize, n: usize, dtype: &'static str, rounding: 
         .input("A", [m, n], Fill::Uniform(-4.0, 4.0))
         .input("B", [m, n], Fill::Uniform(-4.0, 4.0))
         .check(move |t| {
-            let sum = t.get("A").iter().zip(t.get("B")).map(|(a, b)| Approx::exact(a + b));
+            let sum = t
+                .get("A")
+                .iter()
+                .zip(t.get("B"))
+                .map(|(a, b)| Approx::exact(a + b));
             vec![Output::new("C", sum.collect(), rounding)]
         })
 }
@@ -45,9 +49,16 @@ fn axpby(m: usize, n: usize) -> Case {
             let element = |(a, b): (&f64, &f64)| {
                 // Each product may be rounded before the sum is.
                 let slack = F32 * ((alpha * a).abs() + (beta * b).abs());
-                Approx { value: alpha * a + beta * b, slack }
+                Approx {
+                    value: alpha * a + beta * b,
+                    slack,
+                }
             };
-            vec![Output::new("C", t.get("A").iter().zip(t.get("B")).map(element).collect(), F32)]
+            vec![Output::new(
+                "C",
+                t.get("A").iter().zip(t.get("B")).map(element).collect(),
+                F32,
+            )]
         })
 }
 
@@ -80,14 +91,18 @@ fn histogram(count: usize, block: usize) -> Case {
 /// one over the border of a bin: with 16 bins a border is a multiple of 1/8, with 10 one of 1/5,
 /// which is never closer than 1/640 to an odd multiple of 1/128.
 fn histogram_bins(count: usize, bins: usize) -> Case {
-    let data = (0..count).map(|i| ((i * 7919) % 192) as f64 / 64.0 - 1.5 + 1.0 / 128.0).collect();
+    let data = (0..count)
+        .map(|i| ((i * 7919) % 192) as f64 / 64.0 - 1.5 + 1.0 / 128.0)
+        .collect();
     Case::new("histogram.py", "histogram_bins")
         .sizes([("N", count), ("bins", bins)])
         .input("data", [count], Fill::Given(data))
         .check(move |t| {
             let mut counts = vec![0.0; bins];
             for &value in t.get("data") {
-                let bin = ((value + 1.0) / 2.0 * bins as f64).floor().clamp(0.0, bins as f64 - 1.0);
+                let bin = ((value + 1.0) / 2.0 * bins as f64)
+                    .floor()
+                    .clamp(0.0, bins as f64 - 1.0);
                 counts[bin as usize] += 1.0;
             }
             vec![Output::exact("counts", counts)]
@@ -115,9 +130,15 @@ fn cast_fp8(m: usize, n: usize) -> Case {
                 scales.extend((0..groups).map(|g| Approx::relative(scale(i, g), F32)));
                 for j in 0..n {
                     let value = x[i * n + j] / scale(i, j / group);
-                    y.push(Approx { value, slack: value.abs() * 3.0 * F32 + 1.0 / 1024.0 });
+                    y.push(Approx {
+                        value,
+                        slack: value.abs() * 3.0 * F32 + 1.0 / 1024.0,
+                    });
                 }
             }
-            vec![Output::new("Y", y, E4M3), Output::new("scales", scales, F32)]
+            vec![
+                Output::new("Y", y, E4M3),
+                Output::new("scales", scales, F32),
+            ]
         })
 }

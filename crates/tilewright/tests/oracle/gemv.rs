@@ -5,7 +5,12 @@ use super::{Approx, Case, F16, F32, Fill, Output, Sum, ceil_div};
 
 /// `C[i] = sum over k of B[i, k] * A[k]`.
 fn gemv(n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<Approx> {
-    let row = |i: usize| (0..k).map(|x| a[x] * b[i * k + x]).collect::<Sum>().in_f32();
+    let row = |i: usize| {
+        (0..k)
+            .map(|x| a[x] * b[i * k + x])
+            .collect::<Sum>()
+            .in_f32()
+    };
     (0..n).map(row).collect()
 }
 
@@ -19,7 +24,9 @@ pub fn cases() -> Vec<Case> {
                     .sizes([("N", n), ("K", k)])
                     .input("A", [k], Fill::Uniform(-1.0, 1.0))
                     .input("B", [n, k], Fill::Uniform(-1.0, 1.0))
-                    .check(move |t| vec![Output::new("C", gemv(n, k, t.get("A"), t.get("B")), F16)]),
+                    .check(move |t| {
+                        vec![Output::new("C", gemv(n, k, t.get("A"), t.get("B")), F16)]
+                    }),
             );
         }
     }
@@ -48,7 +55,8 @@ pub fn cases() -> Vec<Case> {
                     let a = t.get("A");
                     let weights = unpack_weights((n, k, group), t.get("B"), t.get("scales"));
                     // Weight and product are each rounded to f32 once.
-                    let term = |i: usize, x: usize| Approx::relative(a[x] * weights[i * k + x], 2.0 * F32);
+                    let term =
+                        |i: usize, x: usize| Approx::relative(a[x] * weights[i * k + x], 2.0 * F32);
                     let row = |i: usize| (0..k).map(|x| term(i, x)).collect::<Sum>().in_f32();
                     vec![Output::new("C", (0..n).map(row).collect(), F16)]
                 }),

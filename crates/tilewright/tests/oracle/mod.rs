@@ -96,13 +96,23 @@ impl Output {
 
     pub fn exact(name: &'static str, values: Vec<f64>) -> Self {
         let slack = vec![0.0; values.len()];
-        Output { name, values, slack, rounding: EXACT }
+        Output {
+            name,
+            values,
+            slack,
+            rounding: EXACT,
+        }
     }
 
     /// Says where `got` differs most, or nothing when every element is within its bound.
     pub fn mismatch(&self, got: &[f64]) -> Option<String> {
         if got.len() != self.values.len() {
-            return Some(format!("{} has {} elements, expected {}", self.name, got.len(), self.values.len()));
+            return Some(format!(
+                "{} has {} elements, expected {}",
+                self.name,
+                got.len(),
+                self.values.len()
+            ));
         }
         let mut worst: Option<(usize, f64)> = None;
         let mut count = 0;
@@ -128,11 +138,9 @@ impl Output {
 }
 
 /// How far from `want` a right element may be. The slack moves the value before it is rounded, so the
-/// rounding acts on both. Where a rounding happens at all, the smallest steps of f16 (subnormals,
-/// 2^-24 apart) put a floor under its absolute error.
+/// rounding acts on both.
 fn bound(want: f64, slack: f64, rounding: f64) -> f64 {
-    let floor = if rounding >= F16 { 1.0 / 33_554_432.0 } else { 0.0 };
-    slack + rounding * (want.abs() + slack) + floor
+    Approx { value: want, slack }.rounded(rounding).slack
 }
 
 /// By how much an element misses its bound; infinite when one side is not a number and the other is.
@@ -141,7 +149,11 @@ fn excess(got: f64, want: f64, slack: f64, rounding: f64) -> f64 {
         return 0.0;
     }
     let excess = (got - want).abs() - bound(want, slack, rounding);
-    if excess.is_nan() { f64::INFINITY } else { excess }
+    if excess.is_nan() {
+        f64::INFINITY
+    } else {
+        excess
+    }
 }
 
 /// A value and how far a correct computation may be from it.
@@ -158,19 +170,33 @@ impl Approx {
 
     /// A value computed with this relative error.
     pub fn relative(value: f64, error: f64) -> Self {
-        Approx { value, slack: value.abs() * error }
+        Approx {
+            value,
+            slack: value.abs() * error,
+        }
     }
 
-    /// Rounded once more, on its way through a narrower buffer.
+    /// Rounded once more, on its way through a narrower buffer. The smallest numbers of f16 are 2^-24
+    /// apart, which puts a floor under its error; the other types reach far below all data here.
     pub fn rounded(self, rounding: f64) -> Self {
-        Approx { value: self.value, slack: self.slack + rounding * (self.value.abs() + self.slack) }
+        let floor = if rounding == F16 {
+            1.0 / 33_554_432.0
+        } else {
+            0.0
+        };
+        Approx {
+            value: self.value,
+            slack: self.slack + rounding * (self.value.abs() + self.slack) + floor,
+        }
     }
 
     /// The product; second-order terms are kept, since a slack may be large next to a value near zero.
     pub fn times(self, other: Approx) -> Self {
         Approx {
             value: self.value * other.value,
-            slack: self.value.abs() * other.slack + self.slack * other.value.abs() + self.slack * other.slack,
+            slack: self.value.abs() * other.slack
+                + self.slack * other.value.abs()
+                + self.slack * other.slack,
         }
     }
 }
@@ -200,7 +226,10 @@ impl Sum {
     /// is off by at most `F32` times a partial sum that the magnitude bounds.
     pub fn in_f32(self) -> Approx {
         let roundings = self.terms as f64 + 1.0;
-        Approx { value: self.value, slack: self.inherited + roundings * F32 * (self.magnitude + self.inherited) }
+        Approx {
+            value: self.value,
+            slack: self.inherited + roundings * F32 * (self.magnitude + self.inherited),
+        }
     }
 }
 
@@ -227,7 +256,13 @@ impl FromIterator<Approx> for Sum {
 impl Case {
     pub fn new(file: &'static str, kernel: &'static str) -> Self {
         let oracle = Box::new(|_: &Inputs| panic!("a case needs an oracle"));
-        Case { file, kernel, set: Vec::new(), inputs: Vec::new(), oracle }
+        Case {
+            file,
+            kernel,
+            set: Vec::new(),
+            inputs: Vec::new(),
+            oracle,
+        }
     }
 
     /// A parameter, written as Python writes it.
@@ -238,7 +273,8 @@ impl Case {
 
     /// Several integer parameters at once.
     pub fn sizes<const N: usize>(mut self, sizes: [(&'static str, usize); N]) -> Self {
-        self.set.extend(sizes.map(|(name, size)| (name, size.to_string())));
+        self.set
+            .extend(sizes.map(|(name, size)| (name, size.to_string())));
         self
     }
 
@@ -246,27 +282,47 @@ impl Case {
         self.set(name, if value { "True" } else { "False" })
     }
 
-    pub fn input<const N: usize>(mut self, name: &'static str, shape: [usize; N], fill: Fill) -> Self {
+    pub fn input<const N: usize>(
+        mut self,
+        name: &'static str,
+        shape: [usize; N],
+        fill: Fill,
+    ) -> Self {
         let count = shape.iter().product();
         let values = match fill {
             Fill::Given(values) => {
-                assert_eq!(values.len(), count, "{name} is filled with the wrong number of values");
+                assert_eq!(
+                    values.len(),
+                    count,
+                    "{name} is filled with the wrong number of values"
+                );
                 values
             }
             Fill::Uniform(low, high) => {
                 let mut random = Random::new(name, count);
-                (0..count).map(|_| low + (high - low) * random.unit()).collect()
+                (0..count)
+                    .map(|_| low + (high - low) * random.unit())
+                    .collect()
             }
             Fill::Integers(low, high) => {
                 let mut random = Random::new(name, count);
-                (0..count).map(|_| (low as f64 + ((high - low + 1) as f64 * random.unit()).floor())).collect()
+                (0..count)
+                    .map(|_| low as f64 + ((high - low + 1) as f64 * random.unit()).floor())
+                    .collect()
             }
         };
-        self.inputs.push(Input { name, shape: shape.to_vec(), values });
+        self.inputs.push(Input {
+            name,
+            shape: shape.to_vec(),
+            values,
+        });
         self
     }
 
-    pub fn check(mut self, oracle: impl Fn(&Inputs) -> Vec<Output> + Send + Sync + 'static) -> Self {
+    pub fn check(
+        mut self,
+        oracle: impl Fn(&Inputs) -> Vec<Output> + Send + Sync + 'static,
+    ) -> Self {
         self.oracle = Box::new(oracle);
         self
     }
@@ -298,7 +354,9 @@ struct Random(u64);
 
 impl Random {
     fn new(name: &str, count: usize) -> Self {
-        let seed = name.bytes().fold(count as u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let seed = name.bytes().fold(count as u64, |seed, byte| {
+            seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
         Random(seed)
     }
 
