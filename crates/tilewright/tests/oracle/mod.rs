@@ -29,6 +29,9 @@ pub const EXACT: f64 = 0.0;
 /// `2 * 32 * F32`, and the function itself a few units in the last place.
 pub const EXP: f64 = 80.0 * F32;
 
+/// What must come out for these inputs.
+type Oracle = Box<dyn Fn(&Inputs) -> Vec<Output> + Send + Sync>;
+
 /// One example with one set of parameters, and what must come out.
 pub struct Case {
     /// The file under `examples/`.
@@ -39,7 +42,7 @@ pub struct Case {
     pub set: Vec<(&'static str, String)>,
     /// The inputs, in the order of the kernel's parameters.
     pub inputs: Vec<Input>,
-    pub oracle: Box<dyn Fn(&Inputs) -> Vec<Output> + Send + Sync>,
+    pub oracle: Oracle,
 }
 
 /// An input tensor, or with an empty shape a scalar. Values are rounded to the parameter's dtype on
