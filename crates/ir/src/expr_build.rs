@@ -81,7 +81,7 @@ impl Expr {
     /// An element load; `dtype` is the buffer's element type.
     pub fn load(buffer: Buffer, indices: Vec<Expr>, dtype: DType) -> Expr {
         let lanes = indices.last().map_or(1, |i| i.dtype().lanes);
-        let dtype = dtype.with_lanes(dtype.lanes * lanes);
+        let dtype = dtype.with_lanes(dtype.lanes.saturating_mul(lanes));
         Expr::new(ExprKind::Load { buffer, indices }, dtype, Span::NONE)
     }
 
@@ -90,11 +90,6 @@ impl Expr {
         let dtype = op.result(a.dtype());
         let span = a.span().to(b.span());
         Expr::new(ExprKind::Binary(op, a, b), dtype, span)
-    }
-
-    pub fn not(self) -> Expr {
-        let (dtype, span) = (self.dtype(), self.span());
-        Expr::new(ExprKind::Unary(UnOp::Not, self), dtype, span)
     }
 
     pub fn math(f: MathFn, args: Vec<Expr>) -> Expr {
@@ -270,6 +265,16 @@ operators! {
     BitXor bitxor BitXor;
     Shl shl Shl;
     Shr shr Shr;
+}
+
+impl ops::Not for Expr {
+    type Output = Expr;
+
+    /// The logical complement of a bool.
+    fn not(self) -> Expr {
+        let (dtype, span) = (self.dtype(), self.span());
+        Expr::new(ExprKind::Unary(UnOp::Not, self), dtype, span)
+    }
 }
 
 /// `a op b` with the language's promotion, or why it has no meaning.
