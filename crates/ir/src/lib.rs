@@ -19,7 +19,9 @@
 //! | [`device_op`] | device IR: waits, barriers, fences, priorities |
 //! | [`stmt`] | statements, loops, blocks |
 //! | [`func`] | functions and kernels |
-//! | [`visit`] | walks and rewrites |
+//! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
+//! | [`text`] | the text form: printer and parser |
+//! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
 
 pub mod buffer;
@@ -31,11 +33,15 @@ pub mod expr_build;
 pub mod func;
 pub mod ids;
 pub mod micro_op;
+pub mod nearest;
+mod renumber;
 pub mod small_float;
 pub mod stmt;
+pub mod text;
 pub mod thread_op;
 pub mod tile_op;
 pub mod visit;
+pub mod visit_ids;
 
 pub use buffer::{
     BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Region, RegionDim, Scope,
