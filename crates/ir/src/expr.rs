@@ -21,6 +21,8 @@ struct Node {
     dtype: DType,
     /// Levels of the tree: one for a leaf.
     depth: u32,
+    /// Nodes of the tree, shared ones as often as they are reached.
+    size: u32,
     span: Span,
 }
 
@@ -29,6 +31,11 @@ struct Node {
 /// the verifier refuse deeper ones; [`Expr::walk`], [`Expr::rewrite`], printing and dropping
 /// take any depth.
 pub const MAX_EXPR_DEPTH: u32 = 500;
+
+/// How many nodes an expression may have, counting a shared node as often as it is reached:
+/// everything that walks an expression takes that many steps, and doubling sixty times is
+/// easily written. Refused where [`MAX_EXPR_DEPTH`] is.
+pub const MAX_EXPR_SIZE: u32 = 100_000;
 
 /// What an expression computes. Operand types are equal unless the variant says otherwise.
 ///
@@ -293,12 +300,16 @@ impl fmt::Debug for F64 {
 impl Expr {
     /// An expression as given; nothing is checked here, the verifier does that.
     pub fn new(kind: ExprKind, dtype: DType, span: Span) -> Expr {
-        let mut deepest = 0;
-        kind.each_operand(|operand| deepest = deepest.max(operand.depth()));
+        let (mut deepest, mut size) = (0u32, 1u32);
+        kind.each_operand(|operand| {
+            deepest = deepest.max(operand.depth());
+            size = size.saturating_add(operand.size());
+        });
         Expr(Arc::new(Node {
             kind,
             dtype,
             depth: deepest.saturating_add(1),
+            size,
             span,
         }))
     }
@@ -318,6 +329,11 @@ impl Expr {
 
     pub fn span(&self) -> Span {
         self.0.span
+    }
+
+    /// Nodes of the tree, a shared one as often as it is reached; see [`MAX_EXPR_SIZE`].
+    pub fn size(&self) -> u32 {
+        self.0.size
     }
 
     /// The same expression, said to come from `span`.

@@ -49,7 +49,7 @@ pub use buffer::{
 pub use device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
 pub use diag::{Code, Diagnostic, Diagnostics, FileId, Label, Severity, SourceMap, Span};
 pub use dtype::{DType, Scalar};
-pub use expr::{BinOp, Expr, ExprKind, F64, MAX_EXPR_DEPTH, MathFn, UnOp};
+pub use expr::{BinOp, Expr, ExprKind, F64, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, MathFn, UnOp};
 pub use func::{
     AttrValue, Func, FuncAttrs, Kernel, KernelAttrs, Level, Param, RasterOrder, Swizzle, VarData,
     VarKind,

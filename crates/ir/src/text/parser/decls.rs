@@ -43,7 +43,7 @@ impl<'t> Parser<'t> {
             match self.function() {
                 Ok(func) => funcs.push(func),
                 Err(error) => {
-                    self.error(error);
+                    self.error(*error);
                     // A new function starts a line of its own.
                     loop {
                         self.skip_statement();
@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
                 break;
             }
             if let Err(error) = self.item() {
-                self.error(error);
+                self.error(*error);
                 self.skip_statement();
             }
         }
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
         for (view, name, span) in std::mem::take(&mut self.later_bases) {
             match self.buffer_named(name, span) {
                 Ok(base) => self.func.buffers[view].origin = BufferOrigin::View(base),
-                Err(error) => self.error(error),
+                Err(error) => self.error(*error),
             }
         }
         self.end_of_statement()?;

@@ -2,7 +2,7 @@
 
 use crate::diag::{Code, Diagnostic, Span};
 use crate::dtype::DType;
-use crate::expr::{BinOp, Expr, ExprKind, F64, MAX_EXPR_DEPTH, MathFn, UnOp};
+use crate::expr::{BinOp, Expr, ExprKind, F64, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, MathFn, UnOp};
 use crate::ids::Buffer;
 use crate::nearest::suggestion;
 use crate::text::lexer::Tok;
@@ -498,6 +498,14 @@ fn node(kind: ExprKind, dtype: DType, span: Span) -> Result1<Expr> {
 fn check_depth(expr: Expr) -> Result1<Expr> {
     if expr.depth() > MAX_EXPR_DEPTH {
         return Err(too_deep(expr.span()));
+    }
+    if expr.size() > MAX_EXPR_SIZE {
+        let error = Diagnostic::error(
+            Code("text-depth"),
+            expr.span(),
+            format!("this expression has more than {MAX_EXPR_SIZE} operations"),
+        );
+        return Err(Box::new(error.help("bind parts of it with `let`")));
     }
     Ok(expr)
 }

@@ -340,8 +340,8 @@ impl<'t> Parser<'t> {
         )
     }
 
-    fn error(&mut self, error: Box<Diagnostic>) {
-        self.errors.push(*error);
+    fn error(&mut self, error: Diagnostic) {
+        self.errors.push(error);
     }
 
     fn gave_up(&self) -> bool {

@@ -28,7 +28,7 @@ impl<'t> Parser<'t> {
         Ok(Region { buffer, dims })
     }
 
-    fn from_to(&mut self) -> Result1<(Region, Region)> {
+    fn arrow(&mut self) -> Result1<(Region, Region)> {
         let src = self.region()?;
         self.expect("->")?;
         Ok((src, self.region()?))
@@ -46,7 +46,7 @@ impl<'t> Parser<'t> {
             "gemm" => TileOp::Gemm(self.gemm()?),
             "reduce" => {
                 let kind = self.word()?;
-                let (src, dst) = self.from_to()?;
+                let (src, dst) = self.arrow()?;
                 let mut op = ReduceOp {
                     kind,
                     src,
@@ -70,7 +70,7 @@ impl<'t> Parser<'t> {
             }
             "scan" => {
                 let kind = self.word()?;
-                let (src, dst) = self.from_to()?;
+                let (src, dst) = self.arrow()?;
                 self.expect_word("dim")?;
                 let dim = self.eq_number("a dimension")?;
                 let reverse = self.eat_word("reverse");
@@ -101,7 +101,7 @@ impl<'t> Parser<'t> {
                 }
             }
             "transpose" => {
-                let (src, dst) = self.from_to()?;
+                let (src, dst) = self.arrow()?;
                 TileOp::Transpose { src, dst }
             }
             "im2col" => self.im2col()?,
@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
     }
 
     fn copy(&mut self) -> Result1<CopyOp> {
-        let (src, dst) = self.from_to()?;
+        let (src, dst) = self.arrow()?;
         let mut kind = CopyKind::Sync;
         let mut hints = CopyHints::default();
         while let Some((attr, span)) = self.attr_name() {

@@ -104,7 +104,7 @@ impl<'t> Parser<'t> {
             match self.statement() {
                 Ok(kind) => block.push(Stmt::new(kind, self.head_span(start, first))),
                 Err(error) => {
-                    self.error(error);
+                    self.error(*error);
                     if self.gave_up() {
                         self.at = self.tokens.len() - 1;
                         return Ok(block);
@@ -114,7 +114,7 @@ impl<'t> Parser<'t> {
                 }
             }
             if let Err(error) = self.end_of_statement() {
-                self.error(error);
+                self.error(*error);
                 self.skip_statement();
             }
         }

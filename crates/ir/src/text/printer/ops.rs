@@ -30,7 +30,7 @@ impl Printer<'_> {
         self.region_as(region, false);
     }
 
-    fn from_to(&mut self, src: &Region, dst: &Region) {
+    fn arrow(&mut self, src: &Region, dst: &Region) {
         self.region(src);
         self.put(" -> ");
         self.region(dst);
@@ -48,14 +48,14 @@ impl Printer<'_> {
             TileOp::Gemm(gemm) => self.gemm(gemm),
             TileOp::Reduce(r) => {
                 self.put_fmt(format_args!("reduce {} ", r.kind.name()));
-                self.from_to(&r.src, &r.dst);
+                self.arrow(&r.src, &r.dst);
                 self.attr("dim", Some(r.dim));
                 self.flag("clear", r.clear);
                 self.flag("nan_propagate", r.nan_propagate);
             }
             TileOp::Scan(s) => {
                 self.put_fmt(format_args!("scan {} ", s.kind.word()));
-                self.from_to(&s.src, &s.dst);
+                self.arrow(&s.src, &s.dst);
                 self.attr("dim", Some(s.dim));
                 self.flag("reverse", s.reverse);
             }
@@ -82,7 +82,7 @@ impl Printer<'_> {
             }
             TileOp::Transpose { src, dst } => {
                 self.put("transpose ");
-                self.from_to(src, dst);
+                self.arrow(src, dst);
             }
             TileOp::Im2col(i) => {
                 self.put("im2col ");
@@ -127,7 +127,7 @@ impl Printer<'_> {
 
     fn copy(&mut self, copy: &CopyOp) {
         self.put("copy ");
-        self.from_to(&copy.src, &copy.dst);
+        self.arrow(&copy.src, &copy.dst);
         match &copy.kind {
             CopyKind::Sync => {}
             CopyKind::Async => self.put(" async"),
