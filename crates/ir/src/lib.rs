@@ -24,6 +24,8 @@
 //! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 pub mod buffer;
 pub mod device_op;
 pub mod diag;

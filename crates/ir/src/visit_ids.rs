@@ -57,18 +57,6 @@ pub fn expr_buffers(expr: &Expr, f: &mut impl FnMut(Buffer)) {
     });
 }
 
-/// Calls `f` on every expression of a layout.
-pub fn layout_exprs_mut(layout: &mut LayoutAttr, f: &mut impl FnMut(&mut Expr)) {
-    match layout {
-        LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
-        LayoutAttr::Map(map) => map.outputs.iter_mut().for_each(f),
-        LayoutAttr::Fragment(map) => {
-            f(&mut map.thread);
-            map.slots.iter_mut().for_each(f);
-        }
-    }
-}
-
 /// Calls `f` on every variable that a layout binds.
 pub fn layout_vars(layout: &LayoutAttr, f: &mut impl FnMut(Var)) {
     match layout {
@@ -90,24 +78,62 @@ pub fn layout_vars_mut(layout: &mut LayoutAttr, f: &mut impl FnMut(&mut Var)) {
     }
 }
 
-/// Calls `f` on every expression of a buffer's declaration, its layout included.
-pub fn buffer_exprs_mut(data: &mut BufferData, f: &mut impl FnMut(&mut Expr)) {
-    data.shape.iter_mut().for_each(&mut *f);
-    data.strides.iter_mut().flatten().for_each(&mut *f);
-    match &mut data.origin {
-        BufferOrigin::AllocInit(e) | BufferOrigin::Pointer(e) => f(e),
-        BufferOrigin::Param
-        | BufferOrigin::Workspace
-        | BufferOrigin::Alloc
-        | BufferOrigin::Barriers(_)
-        | BufferOrigin::Reducer(_)
-        | BufferOrigin::View(_) => {}
-    }
-    data.safe_value.iter_mut().for_each(&mut *f);
-    if let Some(layout) = &mut data.layout {
-        layout_exprs_mut(layout, f);
-    }
+/// Generates the shared and the mutable walk over a declaration.
+macro_rules! buffer_walk {
+    ($name:ident, $layout:ident, $($mutability:tt)?) => {
+        /// Calls `f` on every expression of a buffer's declaration, its layout included.
+        pub fn $name(
+            data: &$($mutability)? BufferData,
+            f: &mut impl FnMut(&$($mutability)? Expr),
+        ) {
+            for e in &$($mutability)? data.shape {
+                f(e);
+            }
+            for e in (&$($mutability)? data.strides).into_iter().flatten() {
+                f(e);
+            }
+            match &$($mutability)? data.origin {
+                BufferOrigin::AllocInit(e) | BufferOrigin::Pointer(e) => f(e),
+                BufferOrigin::Param
+                | BufferOrigin::Workspace
+                | BufferOrigin::Alloc
+                | BufferOrigin::Barriers(_)
+                | BufferOrigin::Reducer(_)
+                | BufferOrigin::View(_) => {}
+            }
+            if let Some(e) = &$($mutability)? data.safe_value {
+                f(e);
+            }
+            if let Some(layout) = &$($mutability)? data.layout {
+                $layout(layout, f);
+            }
+        }
+
+        /// Calls `f` on every expression of a layout.
+        pub fn $layout(
+            layout: &$($mutability)? LayoutAttr,
+            f: &mut impl FnMut(&$($mutability)? Expr),
+        ) {
+            match layout {
+                LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
+                LayoutAttr::Map(map) => {
+                    for e in &$($mutability)? map.outputs {
+                        f(e);
+                    }
+                }
+                LayoutAttr::Fragment(map) => {
+                    f(&$($mutability)? map.thread);
+                    for e in &$($mutability)? map.slots {
+                        f(e);
+                    }
+                }
+            }
+        }
+    };
 }
+
+buffer_walk!(buffer_exprs, layout_exprs,);
+buffer_walk!(buffer_exprs_mut, layout_exprs_mut, mut);
 
 fn var_at(var: &Var, f: &mut impl FnMut(Id)) {
     f(Id::Var(*var));

@@ -1,6 +1,8 @@
 //! The text form: round trips of written examples, errors with their places, limits.
 
-use tilewright_ir::text::{parse, parse_module, print, print_expr};
+use proptest::prelude::*;
+use tilewright_ir::arbitrary::any_func;
+use tilewright_ir::text::{parse, parse_module, print};
 use tilewright_ir::{Diagnostic, FileId, Func, SourceMap};
 
 const EVERYTHING: &str = include_str!("everything.tw");
@@ -29,5 +31,17 @@ fn everything_prints_as_it_is_written() {
     }
     for (func, text) in funcs.iter().zip(&printed) {
         assert!(parsed(text) == *func, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn what_is_printed_parses_to_the_same(func in any_func()) {
+        let text = print(&func);
+        let again = parsed(&text);
+        prop_assert!(again == func, "{text}");
+        prop_assert_eq!(print(&again), text);
     }
 }

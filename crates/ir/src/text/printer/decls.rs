@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::buffer::{BufferData, BufferOrigin, LayoutAttr, Scope};
 use crate::dtype::DType;
-use crate::func::{AttrValue, Kernel, Param};
+use crate::func::{AttrValue, Func, Kernel, Param};
 use crate::ids::{Buffer, Var};
 use crate::stmt::StmtKind;
 use crate::text::names::{Entity, is_continue, is_start};
@@ -12,7 +12,7 @@ use crate::text::printer::Printer;
 use crate::text::printer::expr::float_digits;
 use crate::text::words::Word;
 use crate::visit::walk_stmts;
-use crate::visit_ids::stmt_buffers;
+use crate::visit_ids::{buffer_exprs, expr_buffers, stmt_buffers};
 
 impl Printer<'_> {
     pub(super) fn func(&mut self) {
@@ -48,7 +48,7 @@ impl Printer<'_> {
             self.buffer_decl(buffer);
             self.end_line();
         }
-        for buffer in self.loose_buffers() {
+        for buffer in loose_buffers(func) {
             self.start_line();
             self.declaration(buffer);
             self.end_line();
@@ -60,47 +60,6 @@ impl Printer<'_> {
         self.indent -= 1;
         self.put("}\n");
         self.names.close();
-    }
-
-    /// Buffers in use that nothing declares: views and pointers made outside of any kernel,
-    /// or what a broken pass left behind. A base comes before its views.
-    fn loose_buffers(&self) -> Vec<Buffer> {
-        let func = self.func;
-        let mut declared: Vec<Buffer> = func.tensors().map(|(b, _)| b).collect();
-        declared.extend(&func.workspaces);
-        let mut used = Vec::new();
-        for kernel in &func.kernels {
-            used.extend(kernel.attrs.l2_hit_ratio.iter().map(|(b, _)| *b));
-            used.extend(&kernel.attrs.may_alias);
-            walk_stmts(&kernel.body, &mut |stmt| {
-                if let StmtKind::Alloc(b) = &stmt.kind {
-                    declared.push(*b);
-                }
-                stmt_buffers(stmt, &mut |b| used.push(b));
-            });
-        }
-        let declared: HashSet<Buffer> = declared.into_iter().collect();
-        let mut loose = Vec::new();
-        let mut seen = HashSet::new();
-        for buffer in used {
-            // The chain of views down to what is declared, base first.
-            let mut chain = Vec::new();
-            let mut next = Some(buffer);
-            while let Some(b) = next
-                && seen.insert(b)
-            {
-                let data = func.buffers.get(b);
-                if !declared.contains(&b) && data.is_some() {
-                    chain.push(b);
-                }
-                next = match data.map(|d| &d.origin) {
-                    Some(BufferOrigin::View(base)) => Some(*base),
-                    _ => None,
-                };
-            }
-            loose.extend(chain.into_iter().rev());
-        }
-        loose
     }
 
     /// `m: int32`, and `m` is visible from here on.
@@ -353,4 +312,54 @@ impl Printer<'_> {
         }
         self.put(": ");
     }
+}
+
+/// Buffers in use that nothing declares: views and pointers made outside of any kernel, or
+/// what a broken pass left behind. What a declaration mentions comes before it.
+fn loose_buffers(func: &Func) -> Vec<Buffer> {
+    let mut declared: HashSet<Buffer> = func.tensors().map(|(b, _)| b).collect();
+    declared.extend(&func.workspaces);
+    let mut used = Vec::new();
+    for kernel in &func.kernels {
+        used.extend(kernel.attrs.l2_hit_ratio.iter().map(|(b, _)| *b));
+        used.extend(&kernel.attrs.may_alias);
+        for (_, extent) in &kernel.grid {
+            expr_buffers(extent, &mut |b| used.push(b));
+        }
+        walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Alloc(b) = &stmt.kind {
+                declared.insert(*b);
+            }
+            stmt_buffers(stmt, &mut |b| used.push(b));
+        });
+    }
+    enum Step {
+        Enter(Buffer),
+        Leave(Buffer),
+    }
+    let mut loose = Vec::new();
+    let mut seen = HashSet::new();
+    let mut pending: Vec<Step> = used.into_iter().rev().map(Step::Enter).collect();
+    while let Some(step) = pending.pop() {
+        match step {
+            Step::Enter(buffer) => {
+                let Some(data) = func.buffers.get(buffer) else {
+                    continue;
+                };
+                if !seen.insert(buffer) {
+                    continue;
+                }
+                pending.push(Step::Leave(buffer));
+                if let BufferOrigin::View(base) = data.origin {
+                    pending.push(Step::Enter(base));
+                }
+                buffer_exprs(data, &mut |e| {
+                    expr_buffers(e, &mut |b| pending.push(Step::Enter(b)));
+                });
+            }
+            Step::Leave(buffer) if !declared.contains(&buffer) => loose.push(buffer),
+            Step::Leave(_) => {}
+        }
+    }
+    loose
 }
