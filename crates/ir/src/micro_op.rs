@@ -8,7 +8,7 @@ use crate::buffer::Region;
 use crate::device_op::Counter;
 use crate::expr::Expr;
 
-/// `g2s A[…] -> S[…] slot=k % 2 inst="cp.async.16" count=4 counter=cp_async`
+/// `g2s A[…] -> S[…] slot=(k % 2) inst="cp.async.16" count=4 counter=cp_async`
 ///
 /// Reads `sources`, writes `dest`. For `mma` the sources are A and B, and `dest` is read too.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -15,6 +15,17 @@ impl RunError {
         Diagnostic::error(code, span, message).into()
     }
 
+    /// Says what would help with the first diagnostic.
+    pub(crate) fn help(self, text: impl Into<String>) -> RunError {
+        let mut list = self.diagnostics.into_vec();
+        if let Some(first) = list.first_mut() {
+            first.help.push(text.into());
+        }
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.extend(list);
+        RunError { diagnostics }
+    }
+
     /// The code of the first diagnostic.
     pub fn code(&self) -> Option<Code> {
         self.diagnostics.iter().next().map(|d| d.code)

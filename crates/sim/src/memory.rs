@@ -167,7 +167,6 @@ pub(crate) enum LogEntry {
     /// An element narrower than a byte.
     Packed {
         storage: u32,
-        site: u32,
         bits: u32,
         index: usize,
         value: u64,
@@ -188,7 +187,6 @@ impl WriteLog {
         if bits < 8 {
             self.entries.push(LogEntry::Packed {
                 storage,
-                site,
                 bits,
                 index,
                 value,

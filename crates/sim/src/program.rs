@@ -6,7 +6,7 @@
 //! on the mask of active threads; everything else is plain jumps.
 
 use tilewright_ir::{
-    AtomicOp, BinOp, MathFn, ReduceKind, Scalar, ScanKind, Scope, ShuffleKind, Span, VoteKind,
+    AtomicOp, BinOp, MathFn, ReduceKind, Scalar, ScanKind, ShuffleKind, Span, VoteKind,
 };
 
 /// An instruction's number.
@@ -72,7 +72,6 @@ impl Traffic {
 #[derive(Clone, Debug)]
 pub(crate) struct BufferInfo {
     pub name: String,
-    pub scope: Scope,
     pub space: Space,
     pub scalar: Scalar,
     /// Scalars in an element: the lanes of a vector type.

@@ -3,10 +3,10 @@
 //! A vector expression is compiled lane by lane into scalar ones, which is right because
 //! expressions have no effects. Nodes over constants are folded on the way up.
 
-use tilewright_ir::{BinOp, Diagnostic, Expr, ExprKind, MathFn, Scalar, UnOp};
+use tilewright_ir::{BinOp, Expr, ExprKind, MathFn, Scalar, UnOp};
 
 use crate::compile::names::{Compiled, Names};
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::eval::{self, Nothing};
 use crate::program::{Float, Int, Num};
 use crate::value;
@@ -61,7 +61,7 @@ impl Compiler<'_, '_> {
     fn enter(&mut self, e: &Expr) -> Compiled<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::EXPR_DEPTH,
                 e.span(),
                 format!("an expression nests deeper than {MAX_DEPTH} levels"),
@@ -109,7 +109,7 @@ impl Compiler<'_, '_> {
                 Int::Load(Box::new(access))
             }
             ExprKind::AddressOf { .. } => {
-                return Err(Diagnostic::error(
+                return Err(RunError::new(
                     codes::UNSUPPORTED,
                     e.span(),
                     "addresses have no value in the reference evaluator",
@@ -273,7 +273,7 @@ impl Compiler<'_, '_> {
         let (from, to) = (a.dtype().scalar, e.dtype().scalar);
         let (wide, narrow) = (from.bits() as usize, to.bits() as usize);
         if a.dtype().bits() != e.dtype().bits() {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 e.span(),
                 format!("{} has not the width of {}", e.dtype(), a.dtype()),
@@ -310,8 +310,8 @@ impl Compiler<'_, '_> {
     }
 }
 
-fn ill_typed(e: &Expr) -> Diagnostic {
-    Diagnostic::error(
+fn ill_typed(e: &Expr) -> RunError {
+    RunError::new(
         codes::INVALID_IR,
         e.span(),
         format!("an operation that does not exist on {}", e.dtype()),

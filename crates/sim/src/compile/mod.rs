@@ -8,10 +8,10 @@ mod thread;
 mod tile;
 
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Diagnostic, Func, Kernel};
+use tilewright_ir::{Func, Kernel};
 
 use crate::divergence::Divergence;
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::program::{Op, Place, Program};
 use names::{Bound, Compiled, Names};
 pub(crate) use thread::is_block_vote;
@@ -34,7 +34,7 @@ pub(crate) fn compile<'f>(
     let threads = match threads {
         Some(n) if (1..=MAX_THREADS).contains(&n) => n,
         _ => {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::LAUNCH_EXTENT,
                 kernel.span,
                 format!(
@@ -101,7 +101,7 @@ fn grid(names: &mut Names<'_>, kernel: &Kernel) -> Compiled<Vec<u64>> {
         match names.constant(extent)? {
             Number::Int(n) if (0..1 << 31).contains(&n) => grid.push(n as u64),
             _ => {
-                return Err(Diagnostic::error(
+                return Err(RunError::new(
                     codes::LAUNCH_EXTENT,
                     extent.span(),
                     "a grid extent is negative or too large",

@@ -2,13 +2,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{
-    Buffer, BufferOrigin, Diagnostic, Expr, Func, Param, Scalar, Scope, Span, Var,
-};
+use tilewright_ir::{Buffer, BufferOrigin, Expr, Func, Param, Scalar, Scope, Span, Var};
 
 use crate::compile::expr;
 use crate::divergence::{Divergence, is_private, root};
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::program::{
     Access, BufferInfo, Float, Int, Num, Place, PrivateInfo, Rect, Space, Traffic, Uniform,
 };
@@ -59,7 +57,7 @@ pub(crate) struct Names<'f> {
     pub uniform: Uniform,
 }
 
-pub(crate) type Compiled<T> = Result<T, Diagnostic>;
+pub(crate) type Compiled<T> = Result<T, RunError>;
 
 impl<'f> Names<'f> {
     pub fn new(func: &'f Func, bound: &'f Bound) -> Names<'f> {
@@ -138,7 +136,7 @@ impl<'f> Names<'f> {
     pub fn define_scalar(&mut self, var: Var, span: Span) -> Compiled<Place> {
         match self.define(var)[..] {
             [place] => Ok(place),
-            _ => Err(Diagnostic::error(
+            _ => Err(RunError::new(
                 codes::UNSUPPORTED,
                 span,
                 format!("`{}` is a vector here", self.func.vars[var].name),
@@ -153,7 +151,7 @@ impl<'f> Names<'f> {
         }
         let Some(&place) = self.places.get(&var).and_then(|p| p.get(lane)) else {
             let name = &self.func.vars[var].name;
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 span,
                 format!("`{name}` has no value here"),
@@ -185,7 +183,7 @@ impl<'f> Names<'f> {
         let info = &self.buffers[number as usize];
         let (rank, lanes, space) = (info.shape.len(), info.lanes, info.space);
         if indices.len() != rank {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 span,
                 format!(
@@ -196,7 +194,7 @@ impl<'f> Names<'f> {
             ));
         }
         if matches!(space, Space::Barrier(_)) {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 span,
                 format!("`{}` holds barriers, not data", info.name),
@@ -235,10 +233,10 @@ impl<'f> Names<'f> {
             } else {
                 format!("`{}` has {} dimensions", info.name, info.shape.len())
             };
-            return Err(Diagnostic::error(codes::UNSUPPORTED, span, message));
+            return Err(RunError::new(codes::UNSUPPORTED, span, message));
         }
         if matches!(info.space, Space::Barrier(_)) {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 span,
                 format!("`{}` holds barriers, not data", info.name),
@@ -289,7 +287,7 @@ impl<'f> Names<'f> {
             .and_then(|n| n.checked_mul(data.dtype.bits() as i64))
             .filter(|&bits| bits < 1 << 40);
         let Some(bits) = elements else {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::TENSOR_SIZE,
                 data.span,
                 format!("`{}` is too large", data.name),
@@ -305,7 +303,7 @@ impl<'f> Names<'f> {
             BufferOrigin::Param | BufferOrigin::Workspace => match global {
                 Some(info) => Space::Global(info.storage),
                 None => {
-                    return Err(Diagnostic::error(
+                    return Err(RunError::new(
                         codes::INVALID_IR,
                         data.span,
                         format!("`{}` is neither a parameter nor a workspace", data.name),
@@ -333,7 +331,7 @@ impl<'f> Names<'f> {
                 let info = &self.buffers[base as usize];
                 let room = info.shape.iter().product::<i64>() * info.lanes as i64;
                 if bits > room * info.bits() as i64 || info.strides != contiguous(&info.shape) {
-                    return Err(Diagnostic::error(
+                    return Err(RunError::new(
                         codes::INVALID_IR,
                         data.span,
                         format!(
@@ -351,14 +349,14 @@ impl<'f> Names<'f> {
                         Space::Global(storage)
                     }
                     Some(_) => {
-                        return Err(Diagnostic::error(
+                        return Err(RunError::new(
                             codes::ARG_SHAPE,
                             data.span,
                             format!("the tensor given for `{}` is too small", data.name),
                         ));
                     }
                     None => {
-                        return Err(Diagnostic::error(
+                        return Err(RunError::new(
                             codes::UNSUPPORTED,
                             data.span,
                             format!("`{}` lies at an address known at run time only", data.name),
@@ -377,7 +375,6 @@ impl<'f> Names<'f> {
         };
         self.buffers.push(BufferInfo {
             name: data.name.clone(),
-            scope: data.scope,
             space,
             scalar: data.dtype.scalar,
             lanes,
@@ -395,7 +392,7 @@ impl<'f> Names<'f> {
         match expr::num(self, e, 0)? {
             Num::I(Int::Const(v)) => Ok(Number::Int(value::wide(e.dtype().scalar, v))),
             Num::F(Float::Const(v)) => Ok(Number::Float(v)),
-            _ => Err(Diagnostic::error(
+            _ => Err(RunError::new(
                 codes::INVALID_IR,
                 e.span(),
                 "this must be known when the kernel is launched",
@@ -410,7 +407,7 @@ impl<'f> Names<'f> {
             match self.constant(e)? {
                 Number::Int(v) if (0..1 << 40).contains(&v) => extents.push(v as i64),
                 _ => {
-                    return Err(Diagnostic::error(
+                    return Err(RunError::new(
                         codes::TENSOR_SIZE,
                         e.span(),
                         format!("`{name}` has a negative or impossible extent"),
@@ -453,9 +450,4 @@ pub(crate) fn param_name<'f>(func: &'f Func, param: &Param) -> &'f str {
         Param::Tensor { buffer, .. } => &func.buffers[*buffer].name,
         Param::Scalar(var) => &func.vars[*var].name,
     }
-}
-
-/// Whether elements of the scope are outside of the block's own memory.
-pub(crate) fn is_global(scope: Scope) -> bool {
-    scope == Scope::Global
 }

@@ -1,13 +1,13 @@
 //! Compilation of statements: structure becomes jumps, or masks where threads disagree.
 
 use tilewright_ir::{
-    Axis, Block, BufferOrigin, Diagnostic, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind,
+    Axis, Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind,
 };
 
 use crate::compile::names::{Compiled, Names};
 use crate::compile::{Code, GROUP, expr, races, thread, tile};
 use crate::divergence::{is_private, root};
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::program::{AxisCode, Int, Num, Op, Parallel, Pc, Uniform, Wave};
 
 /// The instructions of a kernel's body.
@@ -148,7 +148,7 @@ impl Builder<'_, '_> {
             StmtKind::Thread(op) => thread::thread(self, op, stmt.span)?,
             StmtKind::Device(op) => thread::device(self, op)?,
             StmtKind::Micro(_) => {
-                return Err(Diagnostic::error(
+                return Err(RunError::new(
                     codes::NOT_TILE_IR,
                     stmt.span,
                     "the reference evaluator runs tile IR, not micro-ops",
@@ -163,8 +163,8 @@ impl Builder<'_, '_> {
         !self.names.in_point && self.names.varying(e)
     }
 
-    pub fn invalid(&self, message: &str) -> Diagnostic {
-        Diagnostic::error(codes::INVALID_IR, self.span, message)
+    pub fn invalid(&self, message: &str) -> RunError {
+        RunError::new(codes::INVALID_IR, self.span, message)
     }
 
     pub fn store(
@@ -259,7 +259,7 @@ impl Builder<'_, '_> {
         let stop = expr::int(self.names, &axis.stop, 0)?;
         let step = expr::int(self.names, &axis.step, 0)?;
         if step.is_zero() {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::LOOP_STEP,
                 axis.step.span(),
                 "a loop with a step of zero",
@@ -446,7 +446,7 @@ impl Builder<'_, '_> {
         let mut set = 0u64;
         for &g in groups {
             if g >= count {
-                return Err(Diagnostic::error(
+                return Err(RunError::new(
                     codes::LAUNCH_EXTENT,
                     self.span,
                     format!(
@@ -548,7 +548,7 @@ impl Builder<'_, '_> {
             .iter()
             .any(|e| self.names.varying(e));
         if varying || self.leaves_apart(stmt) {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::DIVERGENT_COLLECTIVE,
                 self.span,
                 "threads of a block disagree about a persistent loop",

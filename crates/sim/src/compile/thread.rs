@@ -1,18 +1,16 @@
 //! Compilation of thread operations and of the device operations that tile IR may contain.
 
-use tilewright_ir::{
-    BarrierKind, Buffer, Combiner, DeviceOp, Diagnostic, Expr, Span, ThreadOp, VoteKind,
-};
+use tilewright_ir::{BarrierKind, Buffer, Combiner, DeviceOp, Expr, Span, ThreadOp, VoteKind};
 
 use crate::compile::names::Compiled;
 use crate::compile::stmt::Builder;
 use crate::compile::{expr, tile};
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::program::{Access, AllReduceCode, Int, Num, Op, Place, Thread, ThreadKind};
 
 pub(crate) fn thread(b: &mut Builder<'_, '_>, op: &ThreadOp, span: Span) -> Compiled<()> {
     if b.names.in_point && needs_threads(op) {
-        return Err(Diagnostic::error(
+        return Err(RunError::new(
             codes::THREAD_IN_PARALLEL,
             span,
             "threads meet here, but a parallel loop has points, not threads",
@@ -224,7 +222,7 @@ pub(crate) fn thread(b: &mut Builder<'_, '_>, op: &ThreadOp, span: Span) -> Comp
             (kind, varying)
         }
         ThreadOp::Extern { name, .. } => {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::FOREIGN_CODE,
                 span,
                 format!("`{name}` is foreign source: only a GPU can run it"),
@@ -269,7 +267,7 @@ pub(crate) fn device(b: &mut Builder<'_, '_>, op: &DeviceOp) -> Compiled<()> {
             count: Some(*count),
         },
         DeviceOp::Barrier(BarrierKind::Cond(_)) => {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::NOT_TILE_IR,
                 b.span,
                 "a conditional barrier belongs to device IR",

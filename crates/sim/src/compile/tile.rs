@@ -1,14 +1,14 @@
 //! Compilation of tile operations.
 
 use tilewright_ir::{
-    AtomicSource, Buffer, BufferOrigin, Diagnostic, GemmOp, Im2colOp, ReduceKind, Span, TileOp,
+    AtomicSource, Buffer, BufferOrigin, GemmOp, Im2colOp, ReduceKind, Span, TileOp,
 };
 
 use crate::compile::expr;
 use crate::compile::names::Compiled;
 use crate::compile::stmt::Builder;
 use crate::divergence::{is_private, root, tile_regions};
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::program::{
     AtomicValue, BarrierRef, GemmCode, Im2colCode, Op, Rect, Space, Tile, TileKind,
 };
@@ -16,7 +16,7 @@ use crate::program::{
 pub(crate) fn tile(b: &mut Builder<'_, '_>, op: &TileOp, span: Span) -> Compiled<()> {
     let update = matches!(op, TileOp::ReducerUpdate { .. });
     if b.names.in_point && !update {
-        return Err(Diagnostic::error(
+        return Err(RunError::new(
             codes::INVALID_IR,
             span,
             "a tile operation in a parallel loop",
@@ -24,7 +24,7 @@ pub(crate) fn tile(b: &mut Builder<'_, '_>, op: &TileOp, span: Span) -> Compiled
         .help("move it out of the loop: the whole block does it at once"));
     }
     if update && !b.names.in_point {
-        return Err(Diagnostic::error(
+        return Err(RunError::new(
             codes::REDUCER,
             span,
             "a reducer is updated outside of a parallel loop",

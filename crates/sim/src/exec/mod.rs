@@ -21,7 +21,7 @@ use tilewright_ir::{Diagnostic, Span};
 use crate::barrier::Counting;
 use crate::error::{Eval, Fault, Stop, codes};
 use crate::eval::{self, Env};
-use crate::program::{Float, Int, Num, Op, Parallel, Pc, Place, Program, Space, Uniform};
+use crate::program::{Int, Num, Op, Parallel, Pc, Place, Program, Space, Uniform};
 use crate::value::Trap;
 pub(crate) use access::{combine, decode, encode};
 use mask::Mask;
@@ -236,10 +236,6 @@ impl<'a, 'g> Exec<'a, 'g> {
 
     fn int(&mut self, e: &Int) -> Eval<i64> {
         eval::int(self, e)
-    }
-
-    fn float(&mut self, e: &Float) -> Eval<f64> {
-        eval::float(self, e)
     }
 
     fn num(&mut self, e: &Num) -> Eval<u64> {
