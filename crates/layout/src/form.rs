@@ -228,6 +228,25 @@ impl Form {
         Some(())
     }
 
+    /// Whether runs of `width` along a dimension, which is cut there, are counted by the last
+    /// output from a multiple of `width` on and leave the other outputs alone.
+    pub fn runs_along(&self, dim: usize, width: i64) -> bool {
+        let digits = self.radix.digits().iter().enumerate();
+        let run = digits.filter(|(_, d)| d.dim == dim && d.div < width);
+        let run: Vec<(u64, i64)> = run.map(|(at, d)| (1 << at, d.div)).collect();
+        let mask = run.iter().fold(0, |m, (row, _)| m | row);
+        let Some((counted, others)) = self.outs.split_last() else {
+            return false;
+        };
+        others.iter().all(|out| out.support() & mask == 0)
+            && counted.offset % width == 0
+            && run.iter().all(|&(row, div)| counted.weight(row) == div)
+            && counted.terms.iter().all(|t| {
+                let counts = t.row.is_power_of_two() && t.row & mask != 0;
+                counts || (t.row & mask == 0 && t.weight % width == 0)
+            })
+    }
+
     /// Forgets all outputs but one.
     pub fn only(&self, out: usize) -> Form {
         Form {

@@ -380,7 +380,8 @@ impl Layout {
     }
 
     /// The largest power of two `v` such that `v` elements, consecutive along the dimension
-    /// from a multiple of `v`, lie in `v` consecutive places from a multiple of `v`.
+    /// from a multiple of `v`, lie in `v` consecutive places from a multiple of `v`: the last
+    /// output counts them and the others stand still.
     pub fn vector_width(&self, dim: usize) -> i64 {
         let mut width = 1;
         while width < self.shape[dim] && self.is_contiguous(dim, 2 * width) {
@@ -389,36 +390,24 @@ impl Layout {
         width
     }
 
-    /// Whether runs of `width` elements along the dimension, starting at multiples of `width`,
-    /// are runs of places starting at multiples of `width`.
     fn is_contiguous(&self, dim: usize, width: i64) -> bool {
         if self.shape[dim] % width != 0 {
             return false;
         }
-        if let Some(mut form) = self.form() {
-            let flat = form.flattened(&self.codomain);
-            form = flat;
-            if form.cut(dim, width).is_some() {
-                let sum = &form.outs[0];
-                return sum.offset % width == 0
-                    && form.radix.digits().iter().enumerate().all(|(at, d)| {
-                        // The low digits of the run count themselves, all else moves by runs.
-                        let weight = sum.weight(1 << at);
-                        if d.dim == dim && d.div < width {
-                            weight == d.div && sum.mixed() & 1 << at == 0
-                        } else {
-                            weight % width == 0
-                        }
-                    })
-                    && sum.terms.iter().all(|t| t.row.is_power_of_two() || t.weight % width == 0);
-            }
+        if let Some(mut form) = self.form()
+            && form.cut(dim, width).is_some()
+        {
+            return form.runs_along(dim, width);
         }
+        let last = self.codomain.len() - 1;
         indices(&self.shape).all(|i| {
             let within = i[dim] % width;
             let mut start = i.clone();
             start[dim] -= within;
-            let first = self.offset(&start);
-            first % width == 0 && self.offset(&i) == first + within
+            let mut place = self.eval(&start);
+            let aligned = place[last] % width == 0;
+            place[last] += within;
+            aligned && self.eval(&i) == place
         })
     }
 

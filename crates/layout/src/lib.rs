@@ -14,3 +14,6 @@ pub use decide::{Collision, Verdict};
 pub use error::{LayoutError, TABLE_LIMIT};
 pub use form::{Form, Sum, Term};
 pub use layout::Layout;
+mod fragment;
+pub use fragment::{Fragment, FragmentInverse, Holder};
+mod placement;
