@@ -15,5 +15,6 @@ pub use error::{LayoutError, TABLE_LIMIT};
 pub use form::{Form, Sum, Term};
 pub use layout::Layout;
 mod fragment;
+pub mod lanes;
 pub use fragment::{Fragment, FragmentInverse, Holder};
 mod placement;
