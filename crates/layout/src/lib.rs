@@ -18,3 +18,5 @@ mod fragment;
 pub mod lanes;
 pub use fragment::{Fragment, FragmentInverse, Holder};
 mod placement;
+pub mod swizzle;
+pub mod banks;
