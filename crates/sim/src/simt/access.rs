@@ -7,8 +7,7 @@ use super::env::{Env, who};
 use super::program::{Access, BufferInfo, Slot, Space};
 use super::report::FindingKind;
 use super::warp::{HELD, Lanes, MAX_LANES, WRITTEN, Warp};
-use crate::exec::access::{decode, encode, tuple};
-use crate::exec::state::Globals;
+use crate::exec::{decode, encode, tuple};
 use crate::memory::{read_bits, write_bits};
 
 /// Where each lane's first scalar is, counted in scalars from the start of the storage.
@@ -49,7 +48,7 @@ pub(super) fn byte_len(info: &BufferInfo, at: usize, width: u32) -> usize {
     (at * bits + width as usize * bits).div_ceil(8) - at * bits / 8
 }
 
-impl Env<'_, '_> {
+impl Env<'_> {
     /// The addresses of an access for the lanes of a mask. Lanes outside the buffer are
     /// reported and dropped.
     pub fn addresses(&mut self, warp: &Warp, access: &Access, mask: u64) -> Addresses {
@@ -130,7 +129,7 @@ impl Env<'_, '_> {
         }
         // Private memory is different in each lane even where the address is the same.
         result.uniform &= !matches!(info.space, Space::Local(_));
-        if !matches!(info.space, Space::Local(_)) && access.width > 1 {
+        if access.width > 1 && (info.bits() < 8 || !matches!(info.space, Space::Local(_))) {
             self.check_alignment(warp, access, &result);
         }
         result
@@ -169,7 +168,10 @@ impl Env<'_, '_> {
     fn check_alignment(&mut self, warp: &Warp, access: &Access, addresses: &Addresses) {
         let info = &self.program.buffers[access.buffer as usize];
         let bytes = (access.width * info.bits()).div_ceil(8) as usize;
-        let align = (bytes & bytes.wrapping_neg()).min(16);
+        let align = match info.space {
+            Space::Local(_) => 1,
+            _ => (bytes & bytes.wrapping_neg()).min(16),
+        };
         let bad = addresses.workers().find(|&lane| {
             let at = addresses.at[lane as usize];
             !byte_of(info, at).is_multiple_of(align)
@@ -307,10 +309,7 @@ impl Env<'_, '_> {
                     for i in 0..width {
                         let at = addresses.at[lane as usize] + i;
                         let value = raw(warp, i, lane);
-                        match &mut self.globals {
-                            Globals::Direct(mem) => mem[n as usize].store(bits, at, value),
-                            Globals::Logged { log, .. } => log.store(n, site, bits, at, value),
-                        }
+                        self.globals.store(n, site, bits, at, value);
                     }
                 }
             }
@@ -385,21 +384,32 @@ impl Env<'_, '_> {
                     }
                 }
             }
-            Space::Global(n) => {
+            Space::Global(_) => {
                 self.count(warp, InstKind::GlobalLoad);
-                let bits = info.bits();
-                let bad = addresses.workers().find(|&lane| {
-                    let at = addresses.at[lane as usize];
-                    let storage = self.globals.storage(n);
-                    !storage.is_written(bits, at, access.width as usize)
-                });
-                if let Some(lane) = bad {
-                    self.report(warp, FindingKind::Uninitialised, Some(lane), || {
-                        format!("`{}` is read but nothing wrote it", info.name)
-                    });
-                }
+                self.check_written(warp, access, addresses);
             }
             Space::Barrier(_) => {}
+        }
+    }
+
+    /// Reports reads of global memory that nothing wrote.
+    pub fn check_written(&mut self, warp: &Warp, access: &Access, addresses: &Addresses) {
+        let info = &self.program.buffers[access.buffer as usize];
+        let Space::Global(n) = info.space else {
+            return;
+        };
+        let storage = self.globals.storage(n);
+        if storage.written.is_none() {
+            return;
+        }
+        let bad = addresses.workers().find(|&lane| {
+            let at = addresses.at[lane as usize];
+            !storage.is_written(info.bits(), at, access.width as usize)
+        });
+        if let Some(lane) = bad {
+            self.report(warp, FindingKind::Uninitialised, Some(lane), || {
+                format!("`{}` is read but nothing wrote it", info.name)
+            });
         }
     }
 
@@ -420,7 +430,8 @@ impl Env<'_, '_> {
         });
     }
 
-    fn shared_cost(
+    /// Counts what an access to shared memory costs its banks.
+    pub fn shared_cost(
         &mut self,
         warp: &Warp,
         access: &Access,

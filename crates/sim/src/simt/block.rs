@@ -409,7 +409,8 @@ impl<'a> BlockRun<'a> {
         let scalar = program.buffers[access.buffer as usize].scalar;
         for &w in &here {
             let warp = &mut self.warps[w];
-            let addresses = self.env.addresses(warp, access, warp.mask);
+            let mut addresses = self.env.addresses(warp, access, warp.mask);
+            addresses.uniform = false;
             let first = warp.index * warp.width;
             self.env.store_raw(warp, access, &addresses, |_, _, lane| {
                 let total = totals[group(first + lane)].unwrap_or(0);

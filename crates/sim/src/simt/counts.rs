@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use tilewright_ir::Span;
+use tilewright_layout::banks::Cost;
 
 /// Counts of a statement or of everything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,6 +86,11 @@ impl InstKind {
 impl Counts {
     pub fn instructions(&self, kind: InstKind) -> u64 {
         self.instructions[kind as usize]
+    }
+
+    pub(super) fn add_cost(&mut self, cost: Cost) {
+        self.shared_transactions += u64::from(cost.cycles);
+        self.bank_conflicts += u64::from(cost.conflicts());
     }
 
     pub(super) fn count(&mut self, kind: InstKind) {

@@ -9,14 +9,14 @@ use super::shared::{Past, Shared, Trouble, Who};
 use super::sync::Barriers;
 use super::warp::Warp;
 use super::{Landing, banks};
-use crate::exec::state::Globals;
+use super::memory::Memory;
 
 /// The surroundings of a warp.
-pub(super) struct Env<'a, 'g> {
+pub(super) struct Env<'a> {
     pub program: &'a Program,
     pub target: Target,
     pub landing: Landing,
-    pub globals: Globals<'g>,
+    pub globals: Memory<'a>,
     pub shared: Shared,
     pub barriers: Barriers,
     pub findings: Collector,
@@ -29,7 +29,7 @@ pub(super) struct Env<'a, 'g> {
 /// Lines that a block may print; more are dropped.
 const MAX_PRINTS: usize = 10_000;
 
-impl Env<'_, '_> {
+impl Env<'_> {
     /// The statement that a warp is at.
     pub fn stmt(&self, warp: &Warp) -> u32 {
         self.program.stmt_of[warp.pc as usize]
@@ -50,9 +50,7 @@ impl Env<'_, '_> {
     ) {
         let cost = banks::cost(self.target, kind, bytes, lanes);
         let stmt = self.stmt(warp) as usize;
-        let counts = &mut self.counts[stmt];
-        counts.shared_transactions += cost.transactions;
-        counts.bank_conflicts += cost.conflicts;
+        self.counts[stmt].add_cost(cost);
     }
 
     pub fn print(&mut self, line: String) {

@@ -12,9 +12,8 @@ use super::access::byte_of;
 use super::counts::InstKind;
 use super::env::Env;
 use super::program::{BufferInfo, MicroCode};
-use super::report::FindingKind;
 use super::warp::{Lanes, WRITTEN, Warp};
-use crate::exec::gemm::{Term, multiply_row};
+use crate::exec::{Term, multiply_row};
 use crate::memory::{read_bits, write_bits};
 use crate::value;
 
@@ -84,18 +83,17 @@ impl Map {
     }
 }
 
-impl Env<'_, '_> {
+impl Env<'_> {
     /// One matrix instruction of a warp.
-    pub(super) fn mma(&mut self, warp: &mut Warp, code: &MicroCode, table: &MmaTable) {
+    pub(super) fn mma(
+        &mut self,
+        warp: &mut Warp,
+        code: &MicroCode,
+        taken: u64,
+        table: &MmaTable,
+    ) {
         self.count(warp, InstKind::Mma);
-        if !warp.whole() {
-            let lanes = warp.mask.count_ones();
-            self.report(warp, FindingKind::DivergentCollective, None, || {
-                format!(
-                    "`{}` is executed by {lanes} of {} lanes",
-                    table.inst, warp.width
-                )
-            });
+        if !self.whole_warp(warp, taken, &code.inst) {
             return;
         }
         let program = self.program;

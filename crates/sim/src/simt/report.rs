@@ -61,6 +61,8 @@ pub enum FindingKind {
     DivergentCollective,
     /// Some warps end while others wait at a barrier of the whole block.
     BarrierNotReached,
+    /// Arrivals and counts of a barrier that do not match, or a barrier never initialised.
+    BarrierMisuse,
     /// Every warp that has not ended waits for something that no one will do.
     Deadlock,
     /// An `assert` whose condition is false.
@@ -75,7 +77,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 16] = [
+    pub const ALL: [FindingKind; 17] = [
         FindingKind::WriteWriteRace,
         FindingKind::ReadWriteRace,
         FindingKind::LaneConflict,
@@ -87,6 +89,7 @@ impl FindingKind {
         FindingKind::DivergentBarrier,
         FindingKind::DivergentCollective,
         FindingKind::BarrierNotReached,
+        FindingKind::BarrierMisuse,
         FindingKind::Deadlock,
         FindingKind::Assertion,
         FindingKind::Assumption,
@@ -108,6 +111,7 @@ impl FindingKind {
             FindingKind::DivergentBarrier => codes::DIVERGENT_BARRIER,
             FindingKind::DivergentCollective => codes::DIVERGENT_COLLECTIVE,
             FindingKind::BarrierNotReached => Code("barrier-not-reached"),
+            FindingKind::BarrierMisuse => Code("barrier-misuse"),
             FindingKind::Deadlock => codes::DEADLOCK,
             FindingKind::Assertion => codes::ASSERTION,
             FindingKind::Assumption => codes::ASSUMPTION,

@@ -194,7 +194,11 @@ impl Shared {
                 }
             }
             let id = self.write[at] >> LANE_BITS;
-            if id >= self.first && id != fine && self.writers[at] & me == 0 {
+            if flags & HELD == 0
+                && id >= self.first
+                && id != fine
+                && self.writers[at] & me == 0
+            {
                 if self.ordered(id, who) {
                     fine = id;
                 } else {
@@ -256,7 +260,8 @@ impl Shared {
         let (stamp, me) = (who.id << LANE_BITS | who.lane, 1u32 << who.warp);
         let mut fine = 0;
         for at in start..start + len {
-            if self.flags[at] & HELD != 0 || self.held_reads[at] > 0 {
+            let held = self.flags[at] & HELD != 0 || self.held_reads[at] > 0;
+            if held {
                 trouble.held.get_or_insert(at);
             }
             let last = self.write[at];
@@ -272,8 +277,8 @@ impl Shared {
                 if self.ordered(id, who) {
                     fine = id;
                 } else if !(who.atomic && self.instance_of(id).atomic) {
-                    together = equal;
-                    if !equal {
+                    together = equal && !held;
+                    if !equal && !held {
                         trouble.race.get_or_insert((last, at));
                     }
                 }
@@ -287,7 +292,8 @@ impl Shared {
                 readers &= readers - 1;
                 let read = self.reads[warp as usize][at];
                 let id = read >> LANE_BITS;
-                if id >= self.first
+                if !held
+                    && id >= self.first
                     && !self.ordered(id, who)
                     && !(who.atomic && self.instance_of(id).atomic)
                 {

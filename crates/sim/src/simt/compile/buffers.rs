@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Buffer, BufferData, BufferOrigin, Diagnostic, LayoutAttr, Scope, Target,
+    Buffer, BufferData, BufferOrigin, LayoutAttr, Scope, Target,
 };
 
 use super::Compiler;
 use crate::compile::names::{Compiled, contiguous};
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::simt::program::{BufferInfo, Space};
 
 /// Shared buffers start at multiples of this: all banks of every target.
@@ -61,7 +61,7 @@ impl Compiler<'_> {
             return Ok(info);
         }
         if !matches!(data.scope, Scope::Shared | Scope::Local | Scope::Var) {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 crate::simt::codes::NOT_LOWERED,
                 data.span,
                 format!(
@@ -111,7 +111,7 @@ impl Compiler<'_> {
             return Ok(info);
         }
         let BufferOrigin::Pointer(address) = &data.origin else {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 data.span,
                 format!("`{}` is neither a parameter nor a workspace", data.name),
@@ -128,12 +128,12 @@ impl Compiler<'_> {
                 info.space = Space::Global(storage);
                 Ok(info)
             }
-            Some(_) => Err(Diagnostic::error(
+            Some(_) => Err(RunError::new(
                 codes::ARG_SHAPE,
                 data.span,
                 format!("the tensor given for `{}` is too small", data.name),
             )),
-            None => Err(Diagnostic::error(
+            None => Err(RunError::new(
                 codes::UNSUPPORTED,
                 data.span,
                 format!("`{}` lies at an address known at run time only", data.name),
@@ -149,7 +149,7 @@ impl Compiler<'_> {
         info.shape = self.names.extents(&data.shape, &data.name)?;
         info.strides = contiguous(&info.shape);
         let misfit = || {
-            Diagnostic::error(
+            RunError::new(
                 codes::INVALID_IR,
                 data.span,
                 format!(
@@ -197,7 +197,7 @@ impl Compiler<'_> {
                     let at = place(first);
                     let last = place(first + own - 1);
                     if last - at != own - 1 || at % own != 0 {
-                        return Err(Diagnostic::error(
+                        return Err(RunError::new(
                             crate::simt::codes::LAYOUT,
                             data.span,
                             format!(
@@ -237,8 +237,8 @@ fn elements(shape: &[i64], data: &BufferData) -> Compiled<i64> {
         .ok_or_else(|| too_large(data))
 }
 
-fn too_large(data: &BufferData) -> Diagnostic {
-    Diagnostic::error(
+fn too_large(data: &BufferData) -> RunError {
+    RunError::new(
         codes::TENSOR_SIZE,
         data.span,
         format!("`{}` is too large", data.name),
@@ -261,7 +261,7 @@ fn placement(
             let span = places.last().map_or(0, |&last| i64::from(last) + 1);
             Ok((Some(places), span))
         }
-        Some(_) => Err(Diagnostic::error(
+        Some(_) => Err(RunError::new(
             codes::UNSUPPORTED,
             data.span,
             format!("the layout of `{}`", data.name),

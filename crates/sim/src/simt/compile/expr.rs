@@ -1,10 +1,10 @@
 //! Compilation of expressions, one lane of a vector type at a time.
 
-use tilewright_ir::{BinOp, Buffer, Diagnostic, Expr, ExprKind, MathFn, Scalar, Span, UnOp};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, MathFn, Scalar, Span, UnOp};
 
 use super::Compiler;
 use crate::compile::names::Compiled;
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::simt::program::{Access, Fn1, Fn2, Fn3, Op, Slot};
 use crate::value;
 
@@ -15,7 +15,7 @@ impl Compiler<'_> {
     /// A scalar expression.
     pub(super) fn scalar(&mut self, e: &Expr) -> Compiled<Slot> {
         if e.dtype().lanes != 1 {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 e.span(),
                 "a vector where one value is needed",
@@ -51,12 +51,13 @@ impl Compiler<'_> {
     pub(super) fn lane(&mut self, e: &Expr, lane: usize) -> Compiled<Slot> {
         self.depth += 1;
         let slot = if self.depth > MAX_DEPTH {
-            Err(Diagnostic::error(
+            Err(tilewright_ir::Diagnostic::error(
                 codes::EXPR_DEPTH,
                 e.span(),
                 format!("an expression nests deeper than {MAX_DEPTH} levels"),
             )
-            .help("bind parts of it to names"))
+            .help("bind parts of it to names")
+            .into())
         } else {
             self.node(e, lane)
         };
@@ -77,7 +78,7 @@ impl Compiler<'_> {
                     Some(&slot) => slot,
                     None => {
                         let name = &self.func.vars[*var].name;
-                        return Err(Diagnostic::error(
+                        return Err(RunError::new(
                             codes::INVALID_IR,
                             e.span(),
                             format!("`{name}` has no value here"),
@@ -89,7 +90,7 @@ impl Compiler<'_> {
                 return self.load(*buffer, indices, lane, e.span());
             }
             ExprKind::AddressOf { .. } => {
-                return Err(Diagnostic::error(
+                return Err(RunError::new(
                     codes::UNSUPPORTED,
                     e.span(),
                     "addresses have no value in the simulator",
@@ -313,7 +314,7 @@ impl Compiler<'_> {
         let info = &self.program.buffers[number as usize];
         let (rank, lanes, name) = (info.shape.len(), info.lanes, info.name.clone());
         if indices.len() != rank {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 span,
                 format!("`{name}` has {rank} dimensions but {} indices", indices.len()),
@@ -345,7 +346,7 @@ impl Compiler<'_> {
         let (from, to) = (a.dtype().scalar, e.dtype().scalar);
         let (wide, narrow) = (from.bits() as usize, to.bits() as usize);
         if a.dtype().bits() != e.dtype().bits() {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 e.span(),
                 format!("{} has not the width of {}", e.dtype(), a.dtype()),
@@ -404,8 +405,8 @@ pub(super) fn harmless(e: &Expr) -> bool {
     fine
 }
 
-fn ill_typed(e: &Expr) -> Diagnostic {
-    Diagnostic::error(
+fn ill_typed(e: &Expr) -> RunError {
+    RunError::new(
         codes::INVALID_IR,
         e.span(),
         format!("an operation that does not exist on {}", e.dtype()),

@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Buffer, Diagnostic, Func, Kernel, Span, Target, Var};
+use tilewright_ir::{Buffer, Func, Kernel, Span, Target, Var};
 
 use super::alu;
 use super::program::{Fn1, Fn2, Fn3, Op, Pc, Program, Slot, StmtInfo};
 use crate::compile::names::{Bound, Compiled, Names};
-use crate::error::codes;
+use crate::error::{RunError, codes};
 
 /// Compiles one kernel of the function for the bound arguments.
 pub(super) fn compile(
@@ -33,7 +33,7 @@ pub(super) fn compile(
     match product(&kernel.threads) {
         Some(n) if (1..=facts.max_threads).contains(&n) => {}
         _ => {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::LAUNCH_EXTENT,
                 kernel.span,
                 format!(
@@ -68,7 +68,7 @@ pub(super) fn compile(
     c.block(&kernel.body)?;
     c.emit(Op::Halt);
     if c.shared_needed > facts.shared_bytes as usize {
-        return Err(Diagnostic::error(
+        return Err(RunError::new(
             super::codes::SHARED_SIZE,
             kernel.span,
             format!(
@@ -170,7 +170,7 @@ impl<'f> Compiler<'f> {
             match self.names.constant(extent)? {
                 Number::Int(n) if (0..1 << 31).contains(&n) => grid.push(n as u64),
                 _ => {
-                    return Err(Diagnostic::error(
+                    return Err(RunError::new(
                         codes::LAUNCH_EXTENT,
                         extent.span(),
                         "a grid extent is negative or too large",

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Access as IrAccess, BarrierKind, Buffer, Combiner, DeviceOp, Diagnostic, Expr, Inst, MicroOp,
+    Access as IrAccess, BarrierKind, Buffer, Combiner, DeviceOp, Expr, Inst, MicroOp,
     Scalar, Span, ThreadOp, Var, VoteKind,
 };
 
 use super::Compiler;
 use super::expr::harmless;
 use crate::compile::names::Compiled;
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::simt::mma::MmaTable;
 use crate::simt::program::{
     Access, AllReduceCode, DeviceCode, MicroCode, Op, Slot, Space, ThreadCode,
@@ -52,7 +52,7 @@ impl Compiler<'_> {
     }
 
     fn instruction(&mut self, op: &MicroOp, span: Span) -> Compiled<MicroCode> {
-        let invalid = |message: String| Err(Diagnostic::error(codes::INVALID_IR, span, message));
+        let invalid = |message: String| Err(RunError::new(codes::INVALID_IR, span, message));
         let dest_buffer = self.buffer(op.dest.region.buffer)?;
         let mut source_buffers = Vec::new();
         for source in &op.sources {
@@ -77,7 +77,7 @@ impl Compiler<'_> {
             if has {
                 return Ok(());
             }
-            Err(Diagnostic::error(
+            Err(RunError::new(
                 codes::UNSUPPORTED,
                 span,
                 format!("{target} has no `{}`", op.inst),
@@ -114,7 +114,7 @@ impl Compiler<'_> {
                 )
             }
             (Inst::Tma, ..) => {
-                return Err(Diagnostic::error(
+                return Err(RunError::new(
                     codes::UNSUPPORTED,
                     span,
                     "the simulator does not run the bulk copy engine",
@@ -237,7 +237,7 @@ impl Compiler<'_> {
         let info = &self.program.buffers[buffer as usize];
         let (rank, name, lanes) = (info.shape.len(), info.name.clone(), info.lanes);
         if access.at.len() != rank {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 span,
                 format!(
@@ -299,7 +299,7 @@ impl Compiler<'_> {
         let number = self.buffer(barrier)?;
         let info = &self.program.buffers[number as usize];
         if !matches!(info.space, Space::Barrier(_)) {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 index.span(),
                 format!("`{}` is not an arrival barrier", info.name),
@@ -388,7 +388,7 @@ impl Compiler<'_> {
                 result,
             } => {
                 if *width == 0 || *width > warp || !width.is_power_of_two() {
-                    return Err(Diagnostic::error(
+                    return Err(RunError::new(
                         codes::INVALID_IR,
                         span,
                         format!("the width of a shuffle is a power of two up to {warp}"),
@@ -424,7 +424,7 @@ impl Compiler<'_> {
             } => {
                 let scalar = value.dtype().scalar;
                 if kind.is_bitwise() && scalar.is_float() {
-                    return Err(Diagnostic::error(
+                    return Err(RunError::new(
                         codes::INVALID_IR,
                         span,
                         "a bitwise reduction of floats",
@@ -523,7 +523,7 @@ impl Compiler<'_> {
                 }
             }
             ThreadOp::Extern { name, .. } => {
-                return Err(Diagnostic::error(
+                return Err(RunError::new(
                     codes::FOREIGN_CODE,
                     span,
                     format!("`{name}` is foreign code, which only a GPU can run"),
@@ -573,7 +573,7 @@ impl Compiler<'_> {
         self.program.stmt_of.truncate(start);
         let plain = |op: &Op| matches!(op, Op::Alu1 { .. } | Op::Alu2 { .. } | Op::Alu3 { .. });
         if !body.iter().all(plain) {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 combiner.body.span(),
                 "a fold works on its two values alone",

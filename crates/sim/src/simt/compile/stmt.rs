@@ -1,12 +1,12 @@
 //! Compilation of statements: structure becomes instructions on the mask of active lanes.
 
 use tilewright_ir::{
-    Axis, Block, BufferOrigin, Diagnostic, Expr, Loop, LoopKind, Stmt, StmtKind,
+    Axis, Block, BufferOrigin, Expr, Loop, LoopKind, Stmt, StmtKind,
 };
 
 use super::Compiler;
 use crate::compile::names::Compiled;
-use crate::error::codes;
+use crate::error::{RunError, codes};
 use crate::simt::program::{Access, Fn1, Op, Pc, Slot, Space};
 
 impl Compiler<'_> {
@@ -82,7 +82,7 @@ impl Compiler<'_> {
                         });
                     }
                     Space::Shared(_) | Space::Global(_) if init.is_some() => {
-                        return Err(Diagnostic::error(
+                        return Err(RunError::new(
                             codes::INVALID_IR,
                             stmt.span,
                             "only private buffers have an initial value",
@@ -131,7 +131,7 @@ impl Compiler<'_> {
             StmtKind::Break | StmtKind::Continue => {
                 self.statement(stmt.span, "break".to_string());
                 if self.loop_depth == 0 {
-                    return Err(Diagnostic::error(
+                    return Err(RunError::new(
                         codes::INVALID_IR,
                         stmt.span,
                         "there is no loop around this",
@@ -318,7 +318,7 @@ impl Compiler<'_> {
         let total = lanes * outer;
         let value_lanes = usize::from(value.dtype().lanes);
         if value_lanes != total && value_lanes != 1 {
-            return Err(Diagnostic::error(
+            return Err(RunError::new(
                 codes::INVALID_IR,
                 stmt.span,
                 format!("{value_lanes} values stored to {total} elements"),
@@ -356,8 +356,8 @@ fn binds(kind: &StmtKind) -> bool {
     matches!(kind, StmtKind::Let { .. } | StmtKind::Thread(_))
 }
 
-fn not_lowered(stmt: &Stmt, what: &str) -> Diagnostic {
-    Diagnostic::error(
+fn not_lowered(stmt: &Stmt, what: &str) -> RunError {
+    RunError::new(
         crate::simt::codes::NOT_LOWERED,
         stmt.span,
         format!("{what} has not been lowered; the simulator runs one thread's view"),
