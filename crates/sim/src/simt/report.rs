@@ -199,8 +199,12 @@ pub(super) struct Collector {
     pub dropped: u64,
 }
 
-/// What makes two findings one: the kind and the statements.
+/// What makes two findings one: the kind and the statements, in whichever order they came.
 type Key = (FindingKind, u32, u32);
+
+fn key(kind: FindingKind, stmt: u32, other: u32) -> Key {
+    (kind, stmt.min(other), stmt.max(other))
+}
 
 impl Collector {
     pub fn new(max: usize) -> Collector {
@@ -215,7 +219,7 @@ impl Collector {
     /// Counts a finding at these statements where it is known already, or where there is no
     /// room for a new one. A finding at a single statement repeats it.
     pub fn known(&mut self, kind: FindingKind, stmt: u32, other: u32) -> bool {
-        match self.known.get(&(kind, stmt, other)) {
+        match self.known.get(&key(kind, stmt, other)) {
             Some(&at) => self.list[at].count += 1,
             None if self.list.len() >= self.max => self.dropped += 1,
             None => return false,
@@ -225,7 +229,7 @@ impl Collector {
 
     /// Adds a finding that [`Collector::known`] did not know.
     pub fn add(&mut self, stmt: u32, other: u32, finding: Finding) {
-        let key = (finding.kind, stmt, other);
+        let key = key(finding.kind, stmt, other);
         self.known.insert(key, self.list.len());
         self.list.push(finding);
     }

@@ -267,9 +267,11 @@ impl Shared {
             let last = self.write[at];
             let id = last >> LANE_BITS;
             let equal = new.is_some_and(|new| new[at - start] == self.bytes[at]);
-            // Whether an equal value was written without order to this write.
+            // Whether an equal value was written without order to this write, or by it.
             let mut together = false;
             if id == who.id {
+                // Another lane of this instruction was here.
+                together = equal;
                 if !who.atomic && last != stamp && !equal {
                     trouble.conflict.get_or_insert((last, at));
                 }
