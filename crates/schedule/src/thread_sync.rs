@@ -247,6 +247,10 @@ impl Walk<'_, '_> {
             walk_stmts(block, &mut |s| has_barrier |= is_sync(s));
         }
         let divergent = self.is_divergent(stmt);
+        if matches!(stmt.kind, StmtKind::If { .. }) && !divergent {
+            // All threads take the branch or none: a barrier inside is waited at only if taken.
+            return true;
+        }
         let hazard = has_barrier || self.has_inner_hazard(stmt, lets);
         if hazard && divergent && !has_barrier {
             self.diags.push(
