@@ -149,10 +149,6 @@ impl Arena {
         &self.opaque[index as usize]
     }
 
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
     /// Calls `f` on the direct operands.
     pub fn operands(&self, t: Term, f: &mut impl FnMut(Term)) {
         each_operand(self.node(t), f);
