@@ -6,11 +6,13 @@ mod build;
 mod eval;
 #[path = "common/generate.rs"]
 mod generate;
+#[path = "common/show.rs"]
+mod show;
 
-use build::show;
 use eval::eval;
-use generate::{Case, Choices, Input, Profile, Rng, case};
+use generate::{Case, Choices, DIVISORS, Input, Profile, Rng, case};
 use proptest::prelude::*;
+use show::show;
 use tilewright_arith::{Analyzer, Interval, Proof};
 use tilewright_ir::{DType, Expr, Scalar, Var};
 
@@ -41,6 +43,7 @@ fn profile(c: &mut impl Choices) -> Profile {
         depth: 1 + c.below(3) as u32,
         nonlinear: c.below(2) == 1,
         widest: 31,
+        divisors: DIVISORS,
     }
 }
 

@@ -4,9 +4,12 @@
 mod build;
 #[path = "common/eval.rs"]
 mod eval;
+#[path = "common/show.rs"]
+mod show;
 
-use build::{bin, cast, choose, show};
+use build::{bin, cast, choose};
 use eval::eval;
+use show::show;
 use tilewright_arith::{Analyzer, Interval, Rule};
 use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, MathFn, Scalar, Span, UnOp, Var};
 

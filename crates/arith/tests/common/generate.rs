@@ -64,7 +64,12 @@ pub struct Profile {
     pub nonlinear: bool,
     /// How wide the range of a bounded variable is at most.
     pub widest: i128,
+    /// Constants to divide by; the largest value of the type comes on top.
+    pub divisors: &'static [i128],
 }
+
+/// Divisors of all kinds.
+pub const DIVISORS: &[i128] = &[2, 4, 8, 3, 16, 5, 6, 12, 32, 1, 7];
 
 pub struct Generator<'a, C> {
     pub choices: &'a mut C,
@@ -146,7 +151,7 @@ impl<C: Choices> Generator<'_, C> {
     /// A positive constant of the kind that index arithmetic divides by.
     fn divisor(&mut self, dtype: DType) -> i128 {
         let max = dtype.scalar.int_range().expect("an integer type").1;
-        let options = [2, 4, 8, 3, 16, 5, 6, 12, 32, 1, 7];
+        let options = self.profile.divisors;
         let i = self.choices.below(options.len() + 1);
         let c = options.get(i).copied().unwrap_or(max);
         c.min(max)
