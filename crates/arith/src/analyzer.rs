@@ -23,6 +23,8 @@ pub struct Analyzer {
     pub(crate) assumed_conditions: u32,
     /// Eliminations left to the prover for the goal at hand.
     pub(crate) fuel: u32,
+    /// Whether a proof was asked for, which is worth more work than a simplification.
+    pub(crate) proving: bool,
 }
 
 /// What has been worked out in a scope. Thrown away whenever the scope learns a fact.
@@ -31,23 +33,17 @@ pub(crate) struct Cache {
     /// By address of the expression's node; the expression is held so that its address stays
     /// its own.
     pub terms: FxHashMap<usize, (Expr, Term)>,
-    pub info: FxHashMap<Term, Info>,
-}
-
-/// What is known of a term's value.
-#[derive(Clone, Debug)]
-pub(crate) struct Info {
-    pub domain: Domain,
-    pub integer: Integer,
+    pub info: FxHashMap<Term, (Domain, Form)>,
+    pub forms: Vec<Lin>,
 }
 
 /// How the integer value of a term is written as a linear form.
-#[derive(Clone, Debug)]
-pub(crate) enum Integer {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
     /// As itself.
     Atom,
-    /// As this form, in which nothing wraps.
-    Form(Lin),
+    /// As the form with this index in the cache; nothing wraps in it.
+    Linear(u32),
 }
 
 impl Default for Analyzer {
@@ -65,6 +61,7 @@ impl Analyzer {
             counts: RuleCounts::default(),
             assumed_conditions: 0,
             fuel: 0,
+            proving: false,
         }
     }
 

@@ -248,7 +248,7 @@ impl Analyzer {
         }
         let form = self.ring_form(t);
         let (mut varying, mut rest) = (Lin::default(), Lin::constant(form.constant));
-        for (t, c) in form.terms {
+        for &(t, c) in form.terms.iter() {
             if vars.iter().any(|&v| self.arena.mentions(t, v)) {
                 varying.ring_add_term(t, c);
             } else {
@@ -295,7 +295,7 @@ impl Analyzer {
     fn place(&self, indices: &[(Lin, u32)], point: &[(Term, i128)]) -> Option<Vec<i128>> {
         let value = |(form, bits): &(Lin, u32)| {
             let mut sum = form.constant;
-            for &(t, c) in &form.terms {
+            for &(t, c) in form.terms.iter() {
                 sum = sum.wrapping_add(self.value_at(t, point)?.wrapping_mul(c));
             }
             Some(sum & ((1 << bits) - 1))

@@ -59,6 +59,8 @@ impl Proof {
 const MAX_STEPS: u32 = 4;
 /// Eliminations tried for one goal.
 const FUEL: u32 = 60;
+/// The same, while simplifying.
+const LITTLE_FUEL: u32 = 12;
 
 impl Analyzer {
     /// Whether a bool expression is always true or always false.
@@ -82,7 +84,8 @@ impl Analyzer {
         let (Some(x), Some(y)) = (self.expanded(x), self.expanded(y)) else {
             return Proof::Unknown;
         };
-        let verdict = x.minus(&y).and_then(|d| self.decide_zero(&d));
+        let goal = x.minus(&y);
+        let verdict = goal.and_then(|g| self.with_fuel(|s| s.decide_zero(&g)));
         Proof::from_option(verdict)
     }
 
@@ -161,7 +164,15 @@ impl Analyzer {
         let (x, y) = (self.expanded(x)?, self.expanded(y)?);
         let mut goal = x.minus(&y)?;
         goal.add_constant(offset)?;
-        self.decide_nonpositive(&goal)
+        self.with_fuel(|s| s.decide_nonpositive(&goal))
+    }
+
+    /// Runs `f` with the prover's full strength.
+    fn with_fuel<R>(&mut self, f: impl FnOnce(&mut Analyzer) -> R) -> R {
+        let before = std::mem::replace(&mut self.proving, true);
+        let result = f(self);
+        self.proving = before;
+        result
     }
 
     fn comparable(&self, x: Term, y: Term) -> bool {
@@ -186,7 +197,7 @@ impl Analyzer {
                     _ => {
                         let goal = self.expanded(a).zip(self.expanded(b));
                         let goal = goal.and_then(|(a, b)| a.minus(&b));
-                        let equal = goal.and_then(|g| self.decide_zero(&g));
+                        let equal = goal.and_then(|g| self.with_fuel(|s| s.decide_zero(&g)));
                         equal.map(|e| e == (op == BinOp::Eq))
                     }
                 };
@@ -221,7 +232,7 @@ impl Analyzer {
         }
         let mut result = Lin::constant(form.constant);
         let mut changed = false;
-        for &(t, c) in &form.terms {
+        for &(t, c) in form.terms.iter() {
             match self.expansion(t) {
                 Some(inner) => {
                     changed = true;
@@ -266,8 +277,8 @@ impl Analyzer {
             return None;
         }
         let mut result = Lin::default();
-        for &(p, c) in &x.terms {
-            for &(q, d) in &y.terms {
+        for &(p, c) in x.terms.iter() {
+            for &(q, d) in y.terms.iter() {
                 if self.dtype(p) != dtype || self.dtype(q) != dtype {
                     return None;
                 }
@@ -280,7 +291,7 @@ impl Analyzer {
             }
             result.add_term(p, c.checked_mul(y.constant)?)?;
         }
-        for &(q, d) in &y.terms {
+        for &(q, d) in y.terms.iter() {
             result.add_term(q, d.checked_mul(x.constant)?)?;
         }
         result.add_constant(x.constant.checked_mul(y.constant)?)?;
@@ -302,14 +313,14 @@ impl Analyzer {
         if self.bounds(goal).is_some_and(|b| b.hi <= 0) {
             return true;
         }
-        // A proof may ask for domains, which may ask for proofs; those have nothing left.
+        // A proof may build terms, which may ask for proofs; those have nothing left.
         if self.fuel > 0 {
             return false;
         }
         let Some(goal) = self.expand(goal.clone(), 0) else {
             return false;
         };
-        self.fuel = FUEL;
+        self.fuel = if self.proving { FUEL } else { LITTLE_FUEL };
         let proved = self.eliminate(&goal, 0);
         self.fuel = 0;
         proved
@@ -336,7 +347,7 @@ impl Analyzer {
         if step == MAX_STEPS {
             return false;
         }
-        for &(t, c) in &goal.terms {
+        for &(t, c) in goal.terms.iter() {
             let positive = c > 0;
             for fact in self.facts_about(t) {
                 let k = fact.coefficient(t);

@@ -363,7 +363,7 @@ impl Analyzer {
         self.refine(a, Interval::of(self.dtype(a).scalar), congruence);
         // x + c ≡ r says the same of x; a negated x likewise.
         let form = self.integer_form(a);
-        if let [(x, c @ (1 | -1))] = *form.terms.as_slice() {
+        if let [(x, c @ (1 | -1))] = *form.terms {
             let shifted = congruence.add(Congruence::exactly(-form.constant));
             self.refine(x, Interval::of(self.dtype(x).scalar), shifted.scale(c));
         }
@@ -403,6 +403,7 @@ impl Analyzer {
         let cache = &mut self.frame().cache;
         if !cache.info.is_empty() {
             cache.info.clear();
+            cache.forms.clear();
         }
         if !cache.terms.is_empty() {
             cache.terms.clear();

@@ -21,6 +21,11 @@ use tilewright_ir::{BinOp, Buffer, DType, Expr, MathFn, Span, UnOp, Var};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct Term(u32);
 
+impl Term {
+    /// Some term; fills places that are not in use.
+    pub const FIRST: Term = Term(0);
+}
+
 /// What a term computes, over other terms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Node {
