@@ -13,6 +13,7 @@ use tilewright_ir::{DType, Expr, RegionDim, Var};
 
 use crate::analyzer::Analyzer;
 use crate::congruence::gcd;
+use crate::eval::Program;
 use crate::interval::Interval;
 use crate::linear::Lin;
 use crate::prover::Proof;
@@ -202,23 +203,40 @@ impl Analyzer {
         {
             return Some(true);
         }
-        let count = count.filter(|&n| n <= MAX_POINTS)?;
-        let mut taken: FxHashMap<Vec<i128>, usize> = FxHashMap::default();
-        let mut repeated: FxHashMap<Vec<i128>, ()> = FxHashMap::default();
-        for index in 0..count as usize {
-            let key = self.place(&left, &point(index, points, vars))?;
-            if taken.insert(key.clone(), index).is_some() {
-                repeated.insert(key, ());
-            }
+        let count = count.filter(|&n| n <= MAX_POINTS)? as usize;
+        let mut left = self.places(&left, points, vars)?;
+        let mut right = self.places(&right, points, vars)?;
+        let mut scratch = Vec::new();
+        // The point that has a place, or `None` where several have it.
+        let mut taken: FxHashMap<Vec<i128>, Option<usize>> = FxHashMap::default();
+        for index in 0..count {
+            let place = left.at(index, &mut scratch)?;
+            taken
+                .entry(place)
+                .and_modify(|p| *p = None)
+                .or_insert(Some(index));
         }
-        for index in 0..count as usize {
-            let key = self.place(&right, &point(index, points, vars))?;
-            let other = taken.get(&key).is_some_and(|&first| first != index);
-            if other || repeated.contains_key(&key) {
+        for index in 0..count {
+            let place = right.at(index, &mut scratch)?;
+            if taken.get(&place).is_some_and(|&p| p != Some(index)) {
                 return Some(false);
             }
         }
         Some(true)
+    }
+
+    /// The indices as functions of the point's number.
+    fn places(&self, indices: &[(Lin, u32)], points: &[PointVar], vars: &[Term]) -> Option<Places> {
+        let terms: Vec<Term> = indices
+            .iter()
+            .flat_map(|(f, _)| f.terms.iter().map(|&(t, _)| t))
+            .collect();
+        Some(Places {
+            program: self.program(&terms, vars)?,
+            indices: indices.to_vec(),
+            points: points.to_vec(),
+            inputs: vec![0; points.len()],
+        })
     }
 
     /// Start and stop of a side, as integers.
@@ -292,17 +310,6 @@ impl Analyzer {
         reach < 1 << bits
     }
 
-    fn place(&self, indices: &[(Lin, u32)], point: &[(Term, i128)]) -> Option<Vec<i128>> {
-        let value = |(form, bits): &(Lin, u32)| {
-            let mut sum = form.constant;
-            for &(t, c) in form.terms.iter() {
-                sum = sum.wrapping_add(self.value_at(t, point)?.wrapping_mul(c));
-            }
-            Some(sum & ((1 << bits) - 1))
-        };
-        indices.iter().map(value).collect()
-    }
-
     /// Whether the scope knows something of the variables beyond the ranges given.
     fn restricts(&mut self, vars: &[Term], points: &[PointVar]) -> bool {
         let narrower = points
@@ -327,13 +334,33 @@ impl Analyzer {
     }
 }
 
-/// The point with this number, the last variable running fastest.
-fn point(mut index: usize, points: &[PointVar], vars: &[Term]) -> Vec<(Term, i128)> {
-    let mut values = Vec::with_capacity(points.len());
-    for (p, &v) in points.iter().zip(vars).rev() {
-        let size = p.range.width() as usize + 1;
-        values.push((v, p.range.lo + (index % size) as i128));
-        index /= size;
+/// Indices that are computed point by point.
+struct Places {
+    program: Program,
+    indices: Vec<(Lin, u32)>,
+    points: Vec<PointVar>,
+    inputs: Vec<i128>,
+}
+
+impl Places {
+    /// The indices of the point with this number, the last variable running fastest.
+    fn at(&mut self, mut number: usize, scratch: &mut Vec<Option<i128>>) -> Option<Vec<i128>> {
+        for (p, input) in self.points.iter().zip(&mut self.inputs).rev() {
+            let size = p.range.width() as usize + 1;
+            *input = p.range.lo + (number % size) as i128;
+            number /= size;
+        }
+        let values = self.program.run(&self.inputs, scratch)?;
+        let mut values = values.into_iter();
+        let index = |(form, bits): &(Lin, u32)| {
+            let products = form
+                .terms
+                .iter()
+                .zip(&mut values)
+                .map(|(&(_, c), v)| v.wrapping_mul(c));
+            let sum = products.fold(form.constant, i128::wrapping_add);
+            sum & ((1 << bits) - 1)
+        };
+        Some(self.indices.iter().map(index).collect())
     }
-    values
 }

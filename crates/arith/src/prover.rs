@@ -55,6 +55,8 @@ impl Proof {
     }
 }
 
+/// `and`s and `or`s within one another that are looked into.
+const MAX_CONNECTIVES: u32 = 8;
 /// Eliminations one after another.
 const MAX_STEPS: u32 = 4;
 /// Eliminations tried for one goal.
@@ -66,7 +68,7 @@ impl Analyzer {
     /// Whether a bool expression is always true or always false.
     pub fn prove(&mut self, cond: &Expr) -> Proof {
         let t = self.term(cond);
-        self.prove_term(t)
+        self.prove_term(t, 0)
     }
 
     /// Whether `a == b`.
@@ -183,9 +185,12 @@ impl Analyzer {
             && (x.lanes == y.lanes || x.lanes == 1 || y.lanes == 1)
     }
 
-    pub(crate) fn prove_term(&mut self, t: Term) -> Proof {
+    fn prove_term(&mut self, t: Term, depth: u32) -> Proof {
         if let Some(v) = self.constant(t) {
             return Proof::from_option(Some(v != 0));
+        }
+        if depth > MAX_CONNECTIVES {
+            return Proof::Unknown;
         }
         match *self.node(t) {
             Node::Binary(op, a, b) if op.is_comparison() && self.comparable(a, b) => {
@@ -203,16 +208,16 @@ impl Analyzer {
                 };
                 Proof::from_option(verdict)
             }
-            Node::Binary(BinOp::LogicalAnd, a, b) => match (self.prove_term(a), self.prove_term(b))
-            {
-                (Proof::Yes, Proof::Yes) => Proof::Yes,
-                (Proof::No, _) | (_, Proof::No) => Proof::No,
-                _ => Proof::Unknown,
-            },
-            Node::Binary(BinOp::LogicalOr, a, b) => {
-                match (self.prove_term(a), self.prove_term(b)) {
-                    (Proof::No, Proof::No) => Proof::No,
-                    (Proof::Yes, _) | (_, Proof::Yes) => Proof::Yes,
+            Node::Binary(op @ (BinOp::LogicalAnd | BinOp::LogicalOr), a, b) => {
+                // The answer that decides alone.
+                let decisive = match op {
+                    BinOp::LogicalAnd => Proof::No,
+                    _ => Proof::Yes,
+                };
+                let (a, b) = (self.prove_term(a, depth + 1), self.prove_term(b, depth + 1));
+                match (a == decisive || b == decisive, a == b) {
+                    (true, _) => decisive,
+                    (false, true) => a,
                     _ => Proof::Unknown,
                 }
             }
