@@ -247,9 +247,7 @@ pub(crate) fn bind(func: &Func, args: &mut Args) -> Result<Call, RunError> {
     for &buffer in &func.workspaces {
         let data = &func.buffers[buffer];
         let shape = Names::new(func, &call.bound).extents(&data.shape, &data.name);
-        let made = shape
-            .map_err(RunError::from)
-            .and_then(|shape| Ok((allocate(func, buffer, &shape, None)?, shape)));
+        let made = shape.and_then(|shape| Ok((allocate(func, buffer, &shape, None)?, shape)));
         let (mut tensor, shape) = match made {
             Ok(made) => made,
             Err(e) => {

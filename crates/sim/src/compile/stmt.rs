@@ -179,8 +179,12 @@ impl Builder<'_, '_> {
         let mut stores = Vec::with_capacity(lanes);
         for lane in 0..lanes {
             let access = self.store_target(buffer, indices, lane, span)?;
-            let value = expr::cast(self.names, value, lane, scalar)?;
-            stores.push((access, value));
+            let from = value.dtype().scalar;
+            let value = expr::num(self.names, value, lane)?;
+            // A store rounds floats to the buffer's type by itself.
+            let rounds = from.is_float() && scalar.is_float();
+            let to = if rounds { from } else { scalar };
+            stores.push((access, expr::convert(value, from, to)));
         }
         let varying = !self.names.in_point
             && (self.names.any_varying(indices)
@@ -225,8 +229,16 @@ impl Builder<'_, '_> {
     fn alloc(&mut self, buffer: tilewright_ir::Buffer) -> Compiled<()> {
         let data = &self.names.func.buffers[buffer];
         let number = self.names.buffer(buffer)?;
-        if matches!(data.origin, BufferOrigin::Barriers(_)) {
-            return Ok(());
+        match data.origin {
+            // Barriers are initialised before any thread runs; views have no storage.
+            BufferOrigin::Barriers(_) | BufferOrigin::View(_) | BufferOrigin::Pointer(_) => {
+                return Ok(());
+            }
+            BufferOrigin::Param
+            | BufferOrigin::Workspace
+            | BufferOrigin::Alloc
+            | BufferOrigin::AllocInit(_)
+            | BufferOrigin::Reducer(_) => {}
         }
         if self.names.in_point {
             if !is_private(data.scope) {

@@ -282,8 +282,8 @@ impl Exec<'_, '_> {
         for _ in 0..count {
             let mut exists = true;
             let mut at = (start + before) * info.strides[last];
-            for d in 0..last {
-                let i = area.start[d] + index[d] as i64;
+            for (d, &within) in index.iter().enumerate() {
+                let i = area.start[d] + within as i64;
                 exists &= (0..info.shape[d]).contains(&i);
                 at += i * info.strides[d];
             }

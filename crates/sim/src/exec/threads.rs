@@ -302,14 +302,14 @@ impl Exec<'_, '_> {
             kept(0) + threads[0] * (kept(1) + threads[1] * kept(2))
         };
         let mut totals: Vec<Option<u64>> = vec![None; contributions.len()];
-        for lane in 0..contributions.len() {
+        for (lane, &contribution) in contributions.iter().enumerate() {
             let at = group(lane);
             let acc = match totals[at] {
                 Some(acc) => acc,
                 None => self.num(&code.identity)?,
             };
             self.set(code.lhs, acc);
-            self.set(code.rhs, contributions[lane]);
+            self.set(code.rhs, contribution);
             totals[at] = Some(self.num(&code.body)?);
         }
         let program = self.program;
