@@ -1,8 +1,6 @@
 //! Plain kernels: matrix products and elementwise loops against loops written here.
 
-mod common;
-
-use common::{call, call_with, dtype, output, parse, tensor};
+use crate::common::{call, call_with, dtype, output, parse, tensor};
 use tilewright_sim::{
     Arg, Fill, HostTensor, InputSpec, Number, Rng, RunOptions, Schedule, make_inputs, run,
 };

@@ -1,5 +1,4 @@
 //! Shared by the evaluator's tests: kernels are written in the text form.
-#![expect(dead_code, reason = "each test file uses its own part of this")]
 
 use tilewright_ir::{DType, Func, SourceMap, text};
 use tilewright_sim::{Arg, Args, HostTensor, RunError, RunOptions, RunReport, run};
