@@ -158,7 +158,7 @@ pub(crate) enum Wait {
     Sync {
         id: u32,
         needed: u32,
-        arrived: u32,
+        arrived: u64,
     },
     Grid,
     /// The other warp groups at the same statement.

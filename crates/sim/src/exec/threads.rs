@@ -370,7 +370,7 @@ impl Exec<'_, '_> {
         let barrier = &mut self.block.counting[at];
         let ticket = match self.strand.ticket {
             Some(ticket) => ticket,
-            None => barrier.arrive(threads, needed),
+            None => barrier.arrive(threads, u64::from(needed)),
         };
         if barrier.passed(ticket) {
             self.strand.ticket = None;
@@ -392,7 +392,7 @@ impl Exec<'_, '_> {
         let threads = self.strand.all.len();
         let ticket = match self.strand.ticket {
             Some(ticket) => ticket,
-            None => self.grid_barrier.arrive(threads, total as u32),
+            None => self.grid_barrier.arrive(threads, total),
         };
         if self.grid_barrier.passed(ticket) {
             self.strand.ticket = None;

@@ -339,6 +339,36 @@ fn structure_that_has_no_meaning() {
 }
 
 #[test]
+fn operands_that_do_not_fit() {
+    // B is stored (N, K) but not said to be transposed.
+    let body = "alloc S: shared float32[4, 8]
+alloc T: shared float32[6, 8]
+alloc F: fragment float32[4, 6]
+gemm S[0 +: 4, 0 +: 8], T[0 +: 6, 0 +: 8] -> F[0 +: 4, 0 +: 6] clear=true";
+    let text = refuses("", 32, body, vec![], "unequal-extents");
+    assert!(text.contains("[6, 8]"), "{text}");
+    let fits = body.replace(" clear", " trans_b clear");
+    let text = refuses("", 32, &fits, vec![], "uninitialised-read");
+    assert!(text.contains("`S`"), "{text}");
+    let body = "alloc S: shared int32[4, 8]
+alloc O: shared int32[5]
+fill S[0 +: 4, 0 +: 8], 1
+reduce sum S[0 +: 4, 0 +: 8] -> O[0 +: 5] dim=1 clear";
+    refuses("", 32, body, vec![], "unequal-extents");
+}
+
+#[test]
+fn copies_may_reach_out_along_the_region_only() {
+    let body = "alloc S: shared int32[2, 4]
+fill S[0 +: 2, 0 +: 4], 5
+copy S[0, 2 +: 4] -> C[0 +: 4]";
+    let got = crate::common::output(&kernel("output C: int32[4]", 32, body), vec![], "C");
+    assert_eq!(got, [5., 5., 0., 0.]);
+    let beside = body.replace("S[0, 2", "S[2, 0");
+    refuses("output C: int32[4]", 32, &beside, vec![], "out-of-bounds");
+}
+
+#[test]
 fn endless_loops_can_be_limited() {
     let source = kernel(
         "output C: int32[1]",
@@ -391,7 +421,7 @@ fn arguments_are_checked_by_name() {
             "arg-kind",
             "`s`",
         ),
-        (good().with("A", Arg::Int(3)), "symbol-unbound", "`m`"),
+        (good().with("A", Arg::Int(3)), "arg-kind", "`A`"),
         (
             good().with("A", Arg::Tensor(iota("float16", &[3, 4]))),
             "arg-dtype",
