@@ -18,6 +18,7 @@
 //! | [`device_op`] | device IR: waits, barriers, fences, priorities |
 //! | [`stmt`] | statements, loops, blocks |
 //! | [`func`] | functions and kernels |
+//! | [`target`] | the targets and their facts, one table |
 //! | [`visit`] | walks and rewrites |
 //! | [`diag`] | spans, sources, diagnostics |
 
@@ -31,6 +32,7 @@ pub mod func;
 pub mod ids;
 pub mod micro_op;
 pub mod stmt;
+pub mod target;
 pub mod thread_op;
 pub mod tile_op;
 pub mod visit;
@@ -47,8 +49,9 @@ pub use func::{
     VarKind,
 };
 pub use ids::{Buffer, Var};
-pub use micro_op::{MicroKind, MicroOp, SlotRegion};
+pub use micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
 pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+pub use target::{Facts, MmaFacts, Target};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,
