@@ -85,7 +85,7 @@ const MAX_ARRIVALS: i128 = (1 << 20) - 1;
 
 fn alloc_tile(stage: &mut Stage, args: &CallArgs, what: &str, scope: Scope) -> Result<Value> {
     if let Some(name) = args.str("scope") {
-        let named = scope_of(&name);
+        let named = scope_of(name);
         if named != Some(scope) {
             return Err(stage
                 .error(
@@ -118,7 +118,7 @@ fn alloc_buffer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         false => DType::F32,
     };
     let name = args.str("scope");
-    let scope = match &name {
+    let scope = match name {
         None => Scope::Global,
         Some(name) => scope_of(name).ok_or_else(|| {
             crate::Error::from(
@@ -303,8 +303,8 @@ fn alloc_tmem(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 fn alloc_reducer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.alloc_reducer";
     let dtype = super::required_dtype(stage, args, "dtype")?;
-    let name = args.str("op").unwrap_or_else(|| "sum".into());
-    let kind = ReduceKind::from_name(&name).filter(|k| KINDS.contains(k));
+    let name = args.str("op").unwrap_or("sum");
+    let kind = ReduceKind::from_name(name).filter(|k| KINDS.contains(k));
     let Some(kind) = kind else {
         let names: Vec<&str> = KINDS.iter().map(|k| k.name()).collect();
         return Err(stage

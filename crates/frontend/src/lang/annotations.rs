@@ -184,8 +184,8 @@ fn layout_for(
 }
 
 fn use_swizzle(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let order = args.str("order").unwrap_or_else(|| "row".into());
-    let raster = match &*order {
+    let order = args.str("order").unwrap_or("row");
+    let raster = match order {
         "row" => RasterOrder::Row,
         "column" => RasterOrder::Column,
         "mlx" => {
@@ -368,7 +368,7 @@ fn attr_value(value: &Value) -> Option<AttrValue> {
 fn attr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let key = args.str("attr_key").unwrap_or_default();
     let node = args.required("node").clone();
-    let reducer = match &*key {
+    let reducer = match key {
         "reduce_scope" => {
             if node.object::<super::allreduce::CommReducer>().is_none() {
                 return Err(stage

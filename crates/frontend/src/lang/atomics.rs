@@ -420,7 +420,7 @@ fn order(
     let Some(name) = args.str("memory_order") else {
         return Ok(default);
     };
-    let found = ORDERS.iter().find(|(n, _)| *n == &*name).map(|(_, o)| *o);
+    let found = ORDERS.iter().find(|(n, _)| *n == name).map(|(_, o)| *o);
     match found {
         Some(order) if allowed.contains(&order) => Ok(order),
         _ => {

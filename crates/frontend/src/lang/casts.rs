@@ -107,7 +107,7 @@ fn reinterpret(
 fn check_rounding(stage: &Stage, args: &CallArgs) -> Result<()> {
     let mode = args.str("round");
     let span = args.span_of("round");
-    match mode.as_deref() {
+    match mode {
         None | Some("" | "rn") => {}
         Some(mode @ ("rz" | "rp" | "rm" | "rs")) => {
             return Err(super::not_supported(

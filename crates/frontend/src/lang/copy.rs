@@ -294,8 +294,8 @@ fn im2col(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let op = Im2colOp {
         image,
         dst,
-        m_step: args.expr(stage, "nhw_step")?,
-        k_step: args.expr(stage, "c_step")?,
+        m_step: stage.to_expr(args.required("nhw_step"), args.span_of("nhw_step"))?,
+        k_step: stage.to_expr(args.required("c_step"), args.span_of("c_step"))?,
         kernel: at_least(stage, "kernel", 1)?,
         stride: at_least(stage, "stride", 1)?,
         dilation: at_least(stage, "dilation", 1)?,
@@ -319,7 +319,7 @@ fn assign(stage: &mut Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<
 }
 
 fn store(stage: &mut Stage, args: &CallArgs, dst: &Element, value: Expr) -> Result<()> {
-    stage.store_element(dst, value, args.span())
+    stage.store(dst, &Value::Expr(value), args.span())
 }
 
 /// A copy where one side belongs to each thread alone.
@@ -503,7 +503,7 @@ fn eviction(stage: &Stage, args: &CallArgs) -> Result<Option<EvictionPolicy>> {
     let Some(name) = args.str("eviction_policy") else {
         return Ok(None);
     };
-    match &*name {
+    match name {
         "evict_normal" => Ok(Some(EvictionPolicy::Normal)),
         "evict_first" => Ok(Some(EvictionPolicy::First)),
         "evict_last" => Ok(Some(EvictionPolicy::Last)),

@@ -157,7 +157,7 @@ pub fn show_expr(stage: &Stage, e: &Expr) -> String {
         return v.to_string();
     }
     match e.as_var() {
-        Some(var) => stage.var_name(var).to_string(),
+        Some(var) => stage.func.vars[var].name.clone(),
         None => "?".to_string(),
     }
 }

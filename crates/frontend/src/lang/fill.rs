@@ -60,7 +60,7 @@ fn fill(stage: &mut Stage, args: &CallArgs, value: &Value) -> Result<Value> {
         | Scope::Tmem => {}
     }
     if let Tile::Element(element) = &tile {
-        stage.store_element(element, value, args.span())?;
+        stage.store(element, &Value::Expr(value), args.span())?;
         return Ok(Value::None);
     }
     let region = tile.region(stage);

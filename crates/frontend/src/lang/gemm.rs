@@ -519,6 +519,6 @@ fn policy(stage: &Stage, args: &CallArgs) -> Result<GemmPolicy> {
 fn clear_accum(stage: &Stage, args: &CallArgs) -> Result<Expr> {
     match args.value("clear_accum") {
         None => Ok(Expr::bool(false)),
-        Some(value) => super::to_bool(stage, value, args.span_of("clear_accum")),
+        Some(value) => stage.condition(value, args.span_of("clear_accum")),
     }
 }

@@ -127,7 +127,7 @@ fn nearest_only(stage: &Stage, args: &CallArgs, what: &str) -> Result<()> {
     if !args.is_param("rounding_mode") {
         return Ok(());
     }
-    match args.str("rounding_mode").as_deref() {
+    match args.str("rounding_mode") {
         None | Some("rn") => Ok(()),
         Some(mode @ ("rz" | "ru" | "rd")) => Err(super::not_supported(
             stage,

@@ -183,7 +183,7 @@ fn kernel(
         grid,
         threads,
         cluster,
-        prelude: args.str("prelude"),
+        prelude: args.str("prelude").map(Rc::from),
     })))
 }
 

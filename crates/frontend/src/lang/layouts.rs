@@ -201,7 +201,7 @@ fn fragment(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 }
 
 fn ready(stage: &mut Stage, args: &CallArgs, attr: LayoutAttr) -> Result<Value> {
-    let buffer = args.buffer("buffer");
+    let buffer = args.buffer(stage, "buffer")?;
     let data = stage.buffer(buffer);
     if data.scope != Scope::Shared {
         return Err(stage

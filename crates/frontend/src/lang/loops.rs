@@ -76,8 +76,7 @@ pub(super) static FNS: &[LangFn] = &[
         thread_binding,
     ),
     func("loop_break", &[], |stage, args| {
-        stage.check_break("T.loop_break", args.span())?;
-        stage.emit(StmtKind::Break)?;
+        stage.exec_jump(true, args.span())?;
         Ok(Value::None)
     }),
 ];

@@ -158,7 +158,7 @@ fn bits(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<Val
 
 fn round(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let mode = args.str("rounding_mode");
-    let f = match mode.as_deref() {
+    let f = match mode {
         None | Some("ties-to-even") => MathFn::Round,
         Some("ties-away-from-zero") => MathFn::RoundAway,
         Some(other) => {

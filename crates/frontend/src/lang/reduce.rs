@@ -61,7 +61,7 @@ const WITH_NAN: &[ParamSpec] = &[BUFFER, OUT, DIM, CLEAR, BATCH, NAN, ANNOTATION
 
 fn reduce_named(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let name = args.str("reduce_type").unwrap_or_default();
-    match ReduceKind::from_name(&name) {
+    match ReduceKind::from_name(name) {
         Some(kind) => reduce(stage, args, kind),
         None => {
             let names: Vec<&str> = ReduceKind::ALL.iter().map(|k| k.name()).collect();

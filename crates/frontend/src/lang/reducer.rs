@@ -50,7 +50,7 @@ pub(super) const KINDS: [ReduceKind; 6] = [
 ];
 
 fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (reducer, _) = reducer(stage, args.buffer("reducer"), args.span_of("reducer"))?;
+    let (reducer, _) = reducer(stage, args.buffer(stage, "reducer")?, args.span_of("reducer"))?;
     let dtype = stage.buffer(reducer).dtype;
     let span = args.span_of("init");
     let init = match args.value("init").cloned() {
@@ -98,7 +98,7 @@ fn update(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 }
 
 fn finalize(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (reducer, _) = reducer(stage, args.buffer("reducer"), args.span_of("reducer"))?;
+    let (reducer, _) = reducer(stage, args.buffer(stage, "reducer")?, args.span_of("reducer"))?;
     super::positive(stage, args, "batch")?;
     let dst = match args.has("dst") {
         true => Some(destination(stage, args, reducer)?),

@@ -180,7 +180,7 @@ fn sync_grid(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 fn storage_sync(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     check_uniform(stage, args, "T.tvm_storage_sync")?;
     let scope = args.str("scope").unwrap_or_default();
-    let op = match &*scope {
+    let op = match scope {
         "shared" | "shared.dyn" => ThreadOp::SyncThreads { named: None },
         "warp" => ThreadOp::SyncWarp,
         "global" => ThreadOp::SyncGrid,

@@ -47,7 +47,7 @@ const MAKE: &[ParamSpec] = &[
 ];
 
 fn view(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
-    let base = args.buffer("src");
+    let base = args.buffer(stage, "src")?;
     let span = args.span();
     check_viewable(stage, args, what, base)?;
     let (old_dtype, old_shape) = {
@@ -192,7 +192,7 @@ fn make_tensor(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) ->
         _ => pointer.reinterpret_as(DType::HANDLE),
     };
     if args.is_param("storage_scope")
-        && args.str("storage_scope").is_some_and(|s| &*s != "global")
+        && args.str("storage_scope").is_some_and(|s| s != "global")
     {
         return Err(super::not_supported(
             stage,
