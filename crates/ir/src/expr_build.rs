@@ -81,7 +81,7 @@ impl Expr {
     /// An element load; `dtype` is the buffer's element type.
     pub fn load(buffer: Buffer, indices: Vec<Expr>, dtype: DType) -> Expr {
         let lanes = indices.last().map_or(1, |i| i.dtype().lanes);
-        let dtype = dtype.with_lanes(dtype.lanes * lanes);
+        let dtype = dtype.with_lanes(dtype.lanes.saturating_mul(lanes));
         Expr::new(ExprKind::Load { buffer, indices }, dtype, Span::NONE)
     }
 
