@@ -23,6 +23,7 @@
 
 pub mod codes;
 pub mod eval;
+mod help;
 pub mod lang;
 pub mod nearest;
 pub mod syntax;
@@ -126,7 +127,9 @@ fn stage_here(
             warnings: stage.take_warnings(),
         }),
         Err(error) => {
-            let mut all = vec![*error];
+            let mut error = *error;
+            help::complete(&mut error);
+            let mut all = vec![error];
             all.extend(stage.take_warnings());
             Err(all)
         }

@@ -351,6 +351,7 @@ impl Stage {
         orelse: &[ast::Stmt],
         span: Span,
     ) -> Result<Flow> {
+        let before = self.recorded();
         let cond = self.eval(test)?;
         if self.runtime_bool(&cond)?.is_some() {
             if !orelse.is_empty() {
@@ -359,8 +360,22 @@ impl Stage {
             if !self.in_kernel() {
                 return Err(self.outside_kernel("a `while` on a run-time value", span));
             }
-            let cond = self.condition(&cond, test.span)?;
+            let mut cond = self.condition(&cond, test.span)?;
+            // What the condition does, such as an atomic load, is done before each iteration.
+            let prelude = self.take_recorded(before);
             self.open_block(BlockKind::While, span)?;
+            if !prelude.is_empty() {
+                for stmt in prelude {
+                    self.emit_at(stmt.kind, stmt.span)?;
+                }
+                let leave = StmtKind::If {
+                    cond: self.logical_not(cond, test.span)?,
+                    then: vec![Stmt::new(StmtKind::Break, test.span)],
+                    otherwise: Vec::new(),
+                };
+                self.emit_at(leave, test.span)?;
+                cond = Expr::bool(true).with_span(test.span);
+            }
             self.loops.push(LoopContext::Kernel { parallel: false });
             let flow = self.exec_suite(body);
             self.loops.pop();

@@ -222,6 +222,19 @@ impl Stage {
         }
     }
 
+    /// How many statements the innermost block has.
+    pub(crate) fn recorded(&self) -> usize {
+        self.blocks.last().map_or(0, |block| block.stmts.len())
+    }
+
+    /// Takes the statements of the innermost block from a place on.
+    pub(crate) fn take_recorded(&mut self, from: usize) -> Block {
+        match self.blocks.last_mut() {
+            Some(block) if from < block.stmts.len() => block.stmts.split_off(from),
+            _ => Vec::new(),
+        }
+    }
+
     pub fn in_kernel(&self) -> bool {
         self.kernel.is_some()
     }

@@ -102,6 +102,9 @@ impl Stage {
                 )
                 .into());
         }
+        if let Some(v) = x.as_float() {
+            return Ok(Expr::float(-v, dtype).with_span(span));
+        }
         let minus_one = if dtype.scalar.is_float() {
             Expr::float(-1.0, dtype)
         } else {

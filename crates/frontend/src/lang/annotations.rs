@@ -76,6 +76,7 @@ pub(super) static FNS: &[LangFn] = &[
                     args.span_of("cond"),
                     "this is assumed, but it is always false",
                 )
+                .help("an assumption is a fact about sizes that the compiler cannot know")
                 .into());
         }
         if !cond.is_int(1) {
@@ -134,6 +135,7 @@ fn layout_for(
                     show_extents(stage, &shape)
                 ),
             )
+            .help(format!("make the layout for {name}'s shape"))
             .into())
     };
     match scope {
@@ -245,6 +247,7 @@ fn annotate_safe_value(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     span,
                     format!("{name} is {} memory; only global buffers have a safe value", scope.name()),
                 )
+                .help("annotate the tensor that the tile is loaded from")
                 .into());
         }
         let value = stage.to_expr_as(&value, dtype, span)?;
@@ -280,6 +283,7 @@ fn annotate_l2_hit_ratio(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     span,
                     format!("a hit ratio is between 0 and 1, this is {ratio}"),
                 )
+                .help("write a fraction, such as 0.8")
                 .into());
         }
         let ratio = stage.to_expr_as(&value, tilewright_ir::DType::F32, span)?;

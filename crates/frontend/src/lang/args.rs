@@ -126,7 +126,10 @@ impl CallArgs {
                     Arity::Optional | Arity::KeywordOnly,
                 ) => *slot = None,
                 (Some(arg), _) => {
-                    check_type(stage, self.function, param.name, param.ty, arg)?;
+                    let checked = check_type(stage, self.function, param.name, param.ty, arg);
+                    if let Err(error) = checked {
+                        return Err(self.with_usage(error));
+                    }
                 }
                 (None, _) => {}
             }
@@ -137,6 +140,14 @@ impl CallArgs {
             }
         }
         Ok(())
+    }
+
+    /// The error with how the function is called, where it says nothing better.
+    fn with_usage(&self, mut error: Error) -> Error {
+        if error.help.is_empty() {
+            error.help.push(self.usage());
+        }
+        error
     }
 
     fn unknown_keyword(&self, stage: &Stage, name: &str, span: Span) -> Error {

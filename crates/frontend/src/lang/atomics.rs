@@ -247,6 +247,7 @@ fn check_vector(
                     index + lanes - 1
                 ),
             )
+            .help("start earlier, or add single elements with `T.atomic_add`")
             .into());
     }
     let global = data.scope == Scope::Global;
@@ -257,6 +258,7 @@ fn check_vector(
                 span,
                 format!("{what} needs a start that is a multiple of {lanes}, this is {index}"),
             )
+            .help("add single elements with `T.atomic_add`")
             .into());
     }
     Ok(())

@@ -34,6 +34,7 @@ pub(super) fn positive(stage: &Stage, args: &CallArgs, name: &str) -> Result<Opt
                 args.span_of(name),
                 format!("`{name}` of `{}` must be positive, this is {value}", args.name()),
             )
+            .help("count from one, or leave it out where it has a default")
             .into()),
     }
 }

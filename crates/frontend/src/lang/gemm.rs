@@ -89,12 +89,21 @@ impl Object for GemmWarpPolicy {
         self
     }
 
-    fn attr(&self, _: &mut Stage, name: &str, _: Span) -> Option<Result<Value>> {
+    fn attr(&self, stage: &mut Stage, name: &str, span: Span) -> Option<Result<Value>> {
         let policy = match name {
             "Square" => GemmPolicy::Square,
             "FullRow" => GemmPolicy::FullRow,
             "FullCol" => GemmPolicy::FullCol,
-            _ => return None,
+            _ => {
+                return Some(Err(stage
+                    .error(
+                        codes::UNKNOWN_ATTRIBUTE,
+                        span,
+                        format!("there is no warp policy `{name}`"),
+                    )
+                    .help("the policies are Square, FullRow and FullCol")
+                    .into()));
+            }
         };
         Some(Ok(Value::Object(Rc::new(PolicyValue(policy)))))
     }
@@ -299,9 +308,9 @@ fn check_scopes(
                     codes::GEMM_SCOPE,
                     m.span,
                     format!(
-                        "{what}: {} cannot be in {} memory",
+                        "{what}: {} cannot be {}",
                         m.name,
-                        m.scope.name()
+                        place(m.scope)
                     ),
                 )
                 .help(help)
@@ -321,6 +330,20 @@ fn check_scopes(
         }
     }
     Ok(())
+}
+
+/// Where a scope puts a buffer, for messages.
+fn place(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Global => "in global memory",
+        Scope::Shared => "in shared memory",
+        Scope::Fragment => "a fragment",
+        Scope::Local => "a thread's own array",
+        Scope::Var => "a variable",
+        Scope::Barrier => "a barrier",
+        Scope::Tmem => "in tensor memory",
+        Scope::Reducer => "a reducer",
+    }
 }
 
 fn check_shapes(

@@ -139,6 +139,7 @@ fn cluster_kernel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 span,
                 format!("a cluster has at most {MAX_CLUSTER} blocks, this is {blocks}"),
             )
+            .help("use a smaller cluster")
             .into());
     }
     kernel(stage, args, WHAT, Some(dims))
@@ -158,7 +159,7 @@ fn kernel(
                 args.span(),
                 format!("{what} takes one to three grid extents, this has {}", blocks.len()),
             )
-            .help("fold further dimensions into one of them: `T.Kernel(a * b, c, d)`")
+            .help("give the number of blocks along x, y, z, such as `T.Kernel(T.ceildiv(n, block))`; fold further dimensions into one of them")
             .into());
     }
     let mut grid = Vec::with_capacity(blocks.len());
@@ -177,6 +178,7 @@ fn kernel(
                 args.span_of("threads"),
                 format!("a block has at most {MAX_THREADS} threads, this is {total}"),
             )
+            .help("use fewer threads; extents of loops need not match their number")
             .into());
     }
     Ok(Value::Frame(Rc::new(KernelFrame {
@@ -206,6 +208,7 @@ fn grid_extent(stage: &mut Stage, value: &Value, span: Span) -> Result<Expr> {
                 span,
                 format!("a grid extent is at most {}, this is {n}", i32::MAX),
             )
+            .help("let each block do more, or use a second grid dimension")
             .into()),
         Some(n) => stage.int_expr(n, span),
         None => Ok(extent),
@@ -222,17 +225,22 @@ fn extents3(stage: &mut Stage, value: &Value, span: Span, what: &str) -> Result<
                 span,
                 format!("one to three extents (x, y, z) are meant, this has {}", items.len()),
             )
+            .help("fold further dimensions into one of them")
             .into());
     }
     let mut extents = [1u32; 3];
     for (slot, item) in extents.iter_mut().zip(&items) {
         let n = stage.to_int(item, span, what)?;
         *slot = u32::try_from(n).ok().filter(|n| *n > 0).ok_or_else(|| {
-            crate::Error::from(stage.error(
-                codes::NON_POSITIVE,
-                span,
-                format!("{what} must be positive, this is {n}"),
-            ))
+            crate::Error::from(
+                stage
+                    .error(
+                        codes::NON_POSITIVE,
+                        span,
+                        format!("{what} must be positive, this is {n}"),
+                    )
+                    .help("count from one along each axis, for example 128"),
+            )
         })?;
     }
     Ok(extents)

@@ -55,6 +55,7 @@ fn limit(stage: &mut Stage, args: &CallArgs, what: &str, upper: bool) -> Result<
                 args.span(),
                 format!("{what} is not defined for {dtype}"),
             )
+            .help("use the type of one element")
             .into()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{Diagnostic, Expr, LayoutAttr, LoopKind, PipelineSpec, Span, StmtKind};
+use tilewright_ir::{Diagnostic, Expr, LayoutAttr, LoopKind, PipelineSpec, Span};
 
 use super::layouts::{FragmentValue, LayoutValue};
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req, rest};
@@ -26,7 +26,7 @@ pub(super) static FNS: &[LangFn] = &[
         range(s, a, LoopKind::Vectorized, "T.Vectorized")
     }),
     func("parallel", RANGE, |s, a| {
-        check_parallel(s, a.span())?;
+        s.kernel("`T.parallel`")?;
         range(s, a, plain_parallel(), "T.parallel")
     }),
     func(
@@ -114,6 +114,7 @@ fn stepped(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Re
             Some(0) => {
                 return Err(stage
                     .error(codes::BAD_LOOP, span, format!("{what}: the step is zero"))
+                    .help("use a positive step, or a negative one to count down")
                     .into());
             }
             Some(_) => {}
@@ -167,7 +168,7 @@ fn plain_parallel() -> LoopKind {
 }
 
 fn parallel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    check_parallel(stage, args.span())?;
+    stage.kernel("`T.Parallel`")?;
     let coalesced_width = super::positive(stage, args, "coalesced_width")?;
     let layout = match args.value("loop_layout") {
         None => None,
@@ -197,13 +198,6 @@ fn loop_layout(stage: &Stage, value: &Value, span: Span) -> Result<LayoutAttr> {
             format!("`loop_layout` must be a T.Fragment, this is {}", value.type_name()),
         )
         .into())
-}
-
-/// A parallel loop runs in the kernel's own control flow.
-fn check_parallel(stage: &Stage, span: Span) -> Result<()> {
-    stage.kernel("`T.Parallel`")?;
-    let _ = span;
-    Ok(())
 }
 
 fn grid(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
@@ -239,6 +233,7 @@ fn extents(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Vec<AxisSpe
                     arg.span,
                     format!("{what}: an extent must be positive, this is {n}"),
                 )
+                .help("leave the loop out, or compute the extent with `T.ceildiv`")
                 .into());
         }
         axes.push(AxisSpec::upto(extent));
@@ -284,6 +279,7 @@ fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 args.span_of("stage"),
                 format!("a stage cannot be negative, this is {s}"),
             )
+            .help("number the stages from 0")
             .into());
     }
     let mut sorted = order.clone();
@@ -295,6 +291,7 @@ fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 args.span_of("order"),
                 format!("{WHAT}: two statements have the same place in `order`"),
             )
+            .help("give each statement a number of its own")
             .into());
     }
     let spec = PipelineSpec {
@@ -340,7 +337,7 @@ fn persistent(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         axes.push(AxisSpec::upto(extent));
     }
-    let mut scalar = |name: &str, default: i128| -> Result<Expr> {
+    let scalar = |name: &str, default: i128| -> Result<Expr> {
         let value = args.value(name).cloned().unwrap_or(Value::Int(default));
         let span = args.span_of(name);
         let e = stage.to_expr(&value, span)?;
@@ -494,5 +491,6 @@ fn not_a_list(stage: &Stage, span: Span, name: &str, of: &str) -> crate::Error {
             span,
             format!("`{name}` must be a list of {of}"),
         )
+        .help("leave it out; the compiler then makes the schedule")
         .into()
 }

@@ -88,6 +88,7 @@ fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value>
                     args.span_of(name),
                     format!("{what} works on whole buffers, this is one element"),
                 )
+                .help("pass the buffer without an index")
                 .into());
         }
     }
@@ -100,6 +101,7 @@ fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value>
                 args.span_of("batch"),
                 format!("`batch` must be at least 1, this is {batch}"),
             )
+            .help("it is a hint; leave it out")
             .into());
     }
     check_scopes(stage, args, &what, &src, &dst)?;
@@ -311,7 +313,8 @@ fn reduce_by_thread(stage: &mut Stage, op: &ReduceOp) -> Result<()> {
         if op.clear {
             store(stage, start)?;
         }
-        threads::nest(stage, &inner, |stage, along| {
+        let loops = outer_loops(outer);
+        threads::nest_inside(stage, loops, &inner, |stage, along| {
             let mut offsets = outer.to_vec();
             offsets[dim] = along[0].clone();
             let value = Expr::load(op.src.buffer, threads::point(&op.src, &offsets), dtype);
@@ -320,6 +323,11 @@ fn reduce_by_thread(stage: &mut Stage, op: &ReduceOp) -> Result<()> {
             store(stage, value)
         })
     })
+}
+
+/// How many of the indices are loop indices.
+fn outer_loops(indices: &[Expr]) -> usize {
+    indices.iter().filter(|i| i.as_var().is_some()).count()
 }
 
 /// One step of a reduction: what was folded so far with the next value.

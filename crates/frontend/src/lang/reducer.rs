@@ -137,6 +137,7 @@ fn destination(stage: &mut Stage, args: &CallArgs, reducer: Buffer) -> Result<Re
                     show_extents(stage, &extents)
                 ),
             )
+            .help("the destination has one element for each of the reducer's")
             .into());
     }
     Ok(dst)

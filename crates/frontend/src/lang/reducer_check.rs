@@ -136,6 +136,7 @@ impl Checker<'_> {
             State::Done { at: done, .. } => Err(self
                 .error(reducer, at, "is folded twice")
                 .also(done, "folded here already")
+                .help("leave one of them out, or open it again in between")
                 .into()),
         }
     }

@@ -121,6 +121,7 @@ fn ceildiv(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
                 args.span(),
                 format!("{what}: the divisor must be positive, this is {d}"),
             )
+            .help("check where the divisor comes from; it is usually a tile size")
             .into());
     }
     if a.as_int().is_none() && a.as_float().is_some() || b.as_int().is_none() && b.as_float().is_some() {

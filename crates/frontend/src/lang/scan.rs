@@ -85,6 +85,7 @@ fn operand(stage: &mut Stage, args: &CallArgs, what: &str, name: &str) -> Result
                 span,
                 format!("{what} works on a buffer or a region, this is one element"),
             )
+            .help("pass the buffer without an index, or slice it")
             .into());
     }
     if !matches!(data.scope, Scope::Shared | Scope::Fragment) {
@@ -108,6 +109,7 @@ fn operand(stage: &mut Stage, args: &CallArgs, what: &str, name: &str) -> Result
                 span,
                 format!("{what} is not defined on {}", data.dtype),
             )
+            .help("copy it into a buffer of integers or floats first")
             .into());
     }
     check_inside(stage, &region, span, matches!(tile, Tile::Region(_)))?;

@@ -149,6 +149,7 @@ fn sync_threads(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                         args.span_of("barrier_id"),
                         format!("named barriers are 0 to 15, this is {id}"),
                     )
+                    .help("use a number from 1 to 15; 0 is the block's own")
                     .into());
             }
             let count = count.unwrap_or(i64::from(threads));
@@ -239,8 +240,11 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     codes::WARP_GROUP,
                     arg.span,
                     format!(
-                        "{WHAT}: there is no warp group {n}; {threads} threads are {} of 128",
-                        threads.div_ceil(GROUP)
+                        "{WHAT}: there is no warp group {n}; {threads} threads make {}",
+                        match threads.div_ceil(GROUP) {
+                            1 => "one group of 128, number 0".to_string(),
+                            n => format!("{n} groups of 128, numbers 0 to {}", n - 1),
+                        }
                     ),
                 )
                 .help("raise `threads` of the kernel, or use a smaller group number")
@@ -253,6 +257,7 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     arg.span,
                     format!("{WHAT}: the warp group {group} is named twice"),
                 )
+                .help("name each group once")
                 .into());
         }
         groups.push(group);
@@ -305,6 +310,7 @@ fn registers(stage: &mut Stage, args: &CallArgs, default: i64, increase: bool) -
                 args.span_of("reg_count"),
                 format!("a thread has at most 512 registers, this is {count}"),
             )
+            .help("leave it out; the compiler knows how many are needed")
             .into());
     };
     stage.emit_thread(ThreadOp::SetMaxRegs { count, increase })?;
@@ -330,6 +336,7 @@ fn wait(stage: &mut Stage, args: &CallArgs, name: &str, counter: Counter) -> Res
                 args.span_of(name),
                 format!("between 0 and 63 groups may stay in flight, this is {n}"),
             )
+            .help("0 waits for all of them")
             .into());
     };
     device(stage, DeviceOp::Wait { counter, at_most })

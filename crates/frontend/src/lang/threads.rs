@@ -24,6 +24,16 @@ pub fn nest(
     extents: &[Expr],
     body: impl FnOnce(&mut Stage, &[Expr]) -> Result<()>,
 ) -> Result<()> {
+    nest_inside(stage, 0, extents, body)
+}
+
+/// As [`nest`], inside `inside` loops of the same operation, whose names are taken.
+pub fn nest_inside(
+    stage: &mut Stage,
+    inside: usize,
+    extents: &[Expr],
+    body: impl FnOnce(&mut Stage, &[Expr]) -> Result<()>,
+) -> Result<()> {
     let points = super::extents::const_product(stage, extents);
     let kind = match points {
         Some(points) if points <= UNROLLED => LoopKind::Unroll { factor: None },
@@ -37,7 +47,8 @@ pub fn nest(
             indices.push(Expr::zero(extent.dtype()));
             continue;
         }
-        let name = ["i", "j", "k", "l"].get(axes.len()).copied().unwrap_or("m");
+        let depth = axes.len() + inside;
+        let name = ["i", "j", "k", "l"].get(depth).copied().unwrap_or("m");
         let var = stage.new_var(name, extent.dtype(), VarKind::Loop, span);
         if let Some((_, hi)) = stage.range_of(extent) {
             stage.var_bounds.insert(var, (0, (hi - 1).max(0)));

@@ -1,6 +1,6 @@
 //! Other names for the same storage, and tensors at addresses.
 
-use tilewright_ir::{Buffer, BufferOrigin, DType, Expr, Scalar, Scope};
+use tilewright_ir::{Buffer, BufferData, BufferOrigin, DType, Expr, Scalar, Scope};
 
 use super::extents::{const_product, products_equal, show_extents};
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
@@ -96,7 +96,7 @@ fn view(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
             .into());
     }
     let data = stage.buffer_data("", scope, dtype, shape, BufferOrigin::View(base), span);
-    Ok(Value::Buffer(stage.new_buffer(data)))
+    declare(stage, data)
 }
 
 fn check_viewable(stage: &Stage, args: &CallArgs, what: &str, base: Buffer) -> Result<()> {
@@ -112,6 +112,7 @@ fn check_viewable(stage: &Stage, args: &CallArgs, what: &str, base: Buffer) -> R
                     span,
                     format!("{what}: there are no views of {} memory", data.scope.name()),
                 )
+                .help("views are of global, shared, local memory and of fragments")
                 .into());
         }
     }
@@ -229,5 +230,14 @@ fn make_tensor(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) ->
     let origin = BufferOrigin::Pointer(pointer);
     let mut data = stage.buffer_data("", Scope::Global, dtype, shape, origin, span);
     data.strides = strides;
-    Ok(Value::Buffer(stage.new_buffer(data)))
+    declare(stage, data)
+}
+
+/// In a kernel a view is declared where it is made; before the first one it is the function's.
+fn declare(stage: &mut Stage, data: BufferData) -> Result<Value> {
+    let buffer = match stage.in_kernel() {
+        true => stage.alloc(data)?,
+        false => stage.new_buffer(data),
+    };
+    Ok(Value::Buffer(buffer))
 }

@@ -150,6 +150,7 @@ fn shuffle_elect(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 args.span_of("thread_extent"),
                 format!("a group has 0 (the block) to 1024 threads, this is {extent}"),
             )
+            .help("use 128 for one thread of each warp group")
             .into());
     }
     let span = args.span();
@@ -181,6 +182,7 @@ fn shuffle(
                 args.span_of("width"),
                 format!("the width of a shuffle is 1, 2, 4, 8, 16 or 32, this is {width}"),
             )
+            .help("leave it out to exchange over the whole warp")
             .into());
     }
     let value = args.required("value").clone();
