@@ -24,7 +24,6 @@
 pub mod codes;
 pub mod eval;
 pub mod lang;
-pub mod nearest;
 pub mod syntax;
 pub mod value;
 

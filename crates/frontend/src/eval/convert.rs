@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
+use tilewright_ir::small_float::Number;
 use tilewright_ir::{Buffer, DType, Expr, Region, RegionDim, Scalar, Scope, Span};
 
 use crate::codes;
 use crate::eval::Stage;
+use crate::eval::ir_ops::constant;
 use crate::lang::dtypes;
 use crate::value::{Dim, Element, RegionValue, Value};
 use crate::{Error, Result};
@@ -102,6 +104,15 @@ impl Stage {
 
     /// The value as a scalar of this type. Literals take the type; other values are cast.
     pub fn to_expr_as(&self, value: &Value, dtype: DType, span: Span) -> Result<Expr> {
+        let number = match value {
+            Value::Float(f) => Some(Number::Float(*f)),
+            _ => value.as_int().map(Number::Int),
+        };
+        if let Some(number) = number
+            && dtype.scalar != Scalar::Handle
+        {
+            return Ok(constant(number, dtype).with_span(span));
+        }
         let expr = self.to_expr(value, span)?;
         self.cast_expr(expr, dtype, span)
     }
@@ -188,7 +199,7 @@ impl Stage {
                     span,
                     format!("`{name}` is not the name of a dtype"),
                 );
-                if let Some(near) = crate::nearest::suggest(name, dtypes::names()) {
+                if let Some(near) = tilewright_ir::nearest::suggestion(name, dtypes::names()) {
                     d = d.help(near);
                 }
                 Error::from(d)

@@ -122,7 +122,8 @@ impl Stage {
                 Span::NONE,
                 format!("the file has no function `{wanted}`"),
             );
-            if let Some(help) = crate::nearest::suggest(wanted, kernels.iter().copied()) {
+            if let Some(help) = tilewright_ir::nearest::suggestion(wanted, kernels.iter().copied())
+            {
                 d = d.help(help);
             } else if !kernels.is_empty() {
                 d = d.help(format!("its kernels are: {}", kernels.join(", ")));
@@ -241,7 +242,9 @@ impl Stage {
             span,
             format!("`--set {name}` names no parameter of this kernel"),
         );
-        if let Some(help) = crate::nearest::suggest(name, known.iter().map(String::as_str)) {
+        if let Some(help) =
+            tilewright_ir::nearest::suggestion(name, known.iter().map(String::as_str))
+        {
             d = d.help(help);
         }
         d = match known {

@@ -48,6 +48,8 @@ pub mod settings;
 pub mod signature;
 pub mod stmt;
 pub mod subscript;
+#[cfg(test)]
+mod tests;
 
 use std::rc::Rc;
 
