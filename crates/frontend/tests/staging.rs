@@ -22,7 +22,7 @@ fn body(lines: &str) -> String {
     }
 }
 
-fn try_body(lines: &str) -> Result<String, Diagnostic> {
+fn try_body(lines: &str) -> Result<String, Box<Diagnostic>> {
     let lines: String = lines.lines().map(|l| format!("        {l}\n")).collect();
     let text = format!(
         "import tilelang.language as T\n\
@@ -30,7 +30,7 @@ fn try_body(lines: &str) -> Result<String, Diagnostic> {
          def k(A: T.Tensor((16,), 'int32'), B: T.Tensor((16,), 'int32'), F: T.Tensor((4, 8), 'float16')):\n    \
              with T.Kernel(2, threads=32) as bx:\n{lines}"
     );
-    let staged = run(&text, &[]).map_err(|d| d[0].clone())?;
+    let staged = run(&text, &[]).map_err(|d| Box::new(d[0].clone()))?;
     Ok(kernel_text(&staged))
 }
 
@@ -303,7 +303,7 @@ fn loops_and_jumps() {
     );
     assert_eq!(
         body("for i in T.Parallel(4):\n    for j in T.Parallel(8):\n        F[i, j] = 0"),
-        "for i, j in parallel(4, 8) {\n  F[i, j] = 0.0\n}"
+        "for i, j in parallel(4, 8) {\n  F[i, j] = 0.0:float16\n}"
     );
     assert_eq!(
         body("for i in range(3):\n    if i == 1:\n        continue\n    A[i] = 1"),

@@ -1,6 +1,6 @@
 //! Compile-time Python: snippets and the values they give.
 
-use tilewright_ir::{Diagnostic, FileId};
+use tilewright_ir::FileId;
 
 use crate::eval::Stage;
 use crate::eval::settings::Settings;
@@ -8,21 +8,18 @@ use crate::syntax::{Symbols, parse_source};
 use crate::value::Value;
 
 /// Runs the snippet as the body of a function and prints what it returns.
-fn run(snippet: &str) -> Result<String, Diagnostic> {
+fn run(snippet: &str) -> crate::Result<String> {
     let prelude =
         "import math, itertools, functools\nimport tilelang.language as T\nimport torch\n";
     let body: String = snippet.lines().map(|l| format!("    {l}\n")).collect();
     let text = format!("{prelude}def snippet():\n{body}");
     let mut symbols = Symbols::default();
-    let module = parse_source(&text, FileId(0), &mut symbols).map_err(|d| d[0].clone())?;
+    let module =
+        parse_source(&text, FileId(0), &mut symbols).map_err(|d| Box::new(d[0].clone()))?;
     let name = symbols.intern("snippet");
     let mut stage = Stage::new(module, symbols, Settings::default());
-    let f = stage
-        .name(name, tilewright_ir::Span::NONE)
-        .map_err(|e| *e)?;
-    let value = stage
-        .call_value(&f, Vec::new(), tilewright_ir::Span::NONE)
-        .map_err(|e| *e)?;
+    let f = stage.name(name, tilewright_ir::Span::NONE)?;
+    let value = stage.call_value(&f, Vec::new(), tilewright_ir::Span::NONE)?;
     Ok(stage.repr(&value))
 }
 
