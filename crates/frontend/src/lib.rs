@@ -25,7 +25,6 @@ pub mod codes;
 pub mod eval;
 mod help;
 pub mod lang;
-pub mod nearest;
 pub mod syntax;
 pub mod value;
 

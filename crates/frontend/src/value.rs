@@ -108,6 +108,10 @@ impl PyRange {
         }
     }
 
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     pub fn at(self, index: i128) -> i128 {
         self.start + index * self.step
     }

@@ -126,7 +126,9 @@ impl Stage {
             span,
             format!("{} has no attribute `{name}`", value.type_name()),
         );
-        if let Some(help) = crate::nearest::suggest(name, methods::names(value).iter().copied()) {
+        if let Some(help) =
+            tilewright_ir::nearest::suggestion(name, methods::names(value).iter().copied())
+        {
             d = d.help(help);
         }
         d.into()

@@ -10,7 +10,7 @@ use tilewright_ir::{BinOp, Span};
 use crate::codes;
 use crate::eval::Stage;
 use crate::value::{
-    AxisSpec, Dict, Entry, Keyword, LoopSpec, Opaque, OpaqueReason, PyRange, SliceValue, Value,
+    Dict, Entry, Keyword, LoopSpec, Opaque, OpaqueReason, PyRange, SliceValue, Value,
 };
 use crate::{Error, Result};
 
@@ -573,54 +573,6 @@ fn range(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     })))
 }
 
-impl Stage {
-    /// `(stop)`, `(start, stop)` or `(start, stop, step)` as an axis of a loop.
-    pub fn axis(&mut self, bounds: &[Value], span: Span) -> Result<AxisSpec> {
-        let mut exprs = Vec::with_capacity(3);
-        for bound in bounds {
-            let e = self.to_expr(bound, span)?;
-            if !e.dtype().scalar.is_int() {
-                return Err(self
-                    .error(
-                        codes::BAD_LOOP,
-                        span,
-                        format!("a loop bound must be an integer, this is {}", e.dtype()),
-                    )
-                    .into());
-            }
-            exprs.push(e);
-        }
-        let common = exprs
-            .iter()
-            .map(tilewright_ir::Expr::dtype)
-            .reduce(|a, b| tilewright_ir::dtype::promote(a, b).unwrap_or(a))
-            .unwrap_or(tilewright_ir::DType::I32);
-        let mut exprs = exprs
-            .into_iter()
-            .map(|e| self.cast_expr(e, common, span))
-            .collect::<Result<Vec<_>>>()?
-            .into_iter();
-        let zero = tilewright_ir::Expr::int(0, common);
-        let one = tilewright_ir::Expr::int(1, common);
-        let (start, stop, step) = match (exprs.next(), exprs.next(), exprs.next()) {
-            (Some(stop), None, None) => (zero, stop, one),
-            (Some(start), Some(stop), None) => (start, stop, one),
-            (Some(start), Some(stop), Some(step)) => (start, stop, step),
-            _ => {
-                return Err(self
-                    .error(codes::BAD_LOOP, span, "a loop without a bound")
-                    .into());
-            }
-        };
-        if step.is_int(0) {
-            return Err(self
-                .error(codes::BAD_LOOP, span, "a loop with step zero")
-                .into());
-        }
-        Ok(AxisSpec { start, stop, step })
-    }
-}
-
 fn repr(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "repr", 1, 1)?;
     Ok(Value::str(stage.repr(&args[0])))
@@ -683,54 +635,6 @@ fn sorted(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         None => false,
     };
     Ok(Value::list(stage.sort(items, key, reverse, a.span())?))
-}
-
-impl Stage {
-    /// Stable sort by key, failing on values without an order.
-    pub(crate) fn sort(
-        &mut self,
-        items: Vec<Value>,
-        key: Option<Value>,
-        reverse: bool,
-        span: Span,
-    ) -> Result<Vec<Value>> {
-        let n = items.len() as u64;
-        self.charge(n * (64 - n.leading_zeros() as u64), span)?;
-        let mut keyed = Vec::with_capacity(items.len());
-        for item in items {
-            let k = match &key {
-                Some(f) => self.call_value(f, vec![item.clone()], span)?,
-                None => item.clone(),
-            };
-            keyed.push((k, item));
-        }
-        let mut failure = None;
-        keyed.sort_by(|a, b| {
-            let order = match self.order(&a.0, &b.0, span, "<") {
-                Ok(order) => order.unwrap_or(Ordering::Equal),
-                Err(e) => {
-                    failure.get_or_insert(e);
-                    Ordering::Equal
-                }
-            };
-            if reverse { order.reverse() } else { order }
-        });
-        match failure {
-            Some(e) => Err(e),
-            None => Ok(keyed.into_iter().map(|(_, item)| item).collect()),
-        }
-    }
-
-    /// A set of the items.
-    pub(crate) fn set_of(&mut self, items: Vec<Value>, span: Span) -> Result<Value> {
-        let mut set = Dict::default();
-        for key in items {
-            let hash = self.hash(&key, span)?;
-            let value = Value::None;
-            set.entry(hash).or_insert(Entry { key, value });
-        }
-        Ok(Value::Set(Rc::new(set.into())))
-    }
 }
 
 fn str_(stage: &mut Stage, a: &PyArgs) -> Result<Value> {

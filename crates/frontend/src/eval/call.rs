@@ -443,7 +443,7 @@ impl Stage {
                 format!("`{name}` has no parameter `{text}`"),
             )
             .also(def.head, "defined here");
-        if let Some(help) = crate::nearest::suggest(text, params) {
+        if let Some(help) = tilewright_ir::nearest::suggestion(text, params) {
             d = d.help(help);
         }
         d.into()

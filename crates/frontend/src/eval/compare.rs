@@ -23,7 +23,7 @@ impl Stage {
             Value::Tuple(items) => !items.is_empty(),
             Value::List(items) => !items.borrow().is_empty(),
             Value::Dict(items) | Value::Set(items) => !items.borrow().is_empty(),
-            Value::Range(r) => r.len() > 0,
+            Value::Range(r) => !r.is_empty(),
             Value::Expr(e) => match e.as_int() {
                 Some(v) => v != 0,
                 None => return Err(self.not_python_bool(span)),

@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
+use tilewright_ir::small_float::Number;
 use tilewright_ir::{Buffer, DType, Expr, Region, RegionDim, Scalar, Scope, Span};
 
 use crate::codes;
 use crate::eval::Stage;
+use crate::eval::ir_ops::constant;
 use crate::lang::dtypes;
-use crate::value::{Dim, Element, RegionValue, Value};
+use crate::value::{AxisSpec, Dim, Element, RegionValue, Value};
 use crate::{Error, Result};
 
 /// An operand of a tile operation.
@@ -102,6 +104,15 @@ impl Stage {
 
     /// The value as a scalar of this type. Literals take the type; other values are cast.
     pub fn to_expr_as(&self, value: &Value, dtype: DType, span: Span) -> Result<Expr> {
+        let number = match value {
+            Value::Float(f) => Some(Number::Float(*f)),
+            _ => value.as_int().map(Number::Int),
+        };
+        if let Some(number) = number
+            && dtype.scalar != Scalar::Handle
+        {
+            return Ok(constant(number, dtype).with_span(span));
+        }
         let expr = self.to_expr(value, span)?;
         self.cast_expr(expr, dtype, span)
     }
@@ -188,7 +199,7 @@ impl Stage {
                     span,
                     format!("`{name}` is not the name of a dtype"),
                 );
-                if let Some(near) = crate::nearest::suggest(name, dtypes::names()) {
+                if let Some(near) = tilewright_ir::nearest::suggestion(name, dtypes::names()) {
                     d = d.help(near);
                 }
                 Error::from(d)
@@ -267,6 +278,52 @@ impl Stage {
             },
             _ => Err(self.wrong_type("a buffer, a region or an element", value, span)),
         }
+    }
+
+    /// `(stop)`, `(start, stop)` or `(start, stop, step)` as an axis of a loop.
+    pub fn axis(&mut self, bounds: &[Value], span: Span) -> Result<AxisSpec> {
+        let mut exprs = Vec::with_capacity(3);
+        for bound in bounds {
+            let e = self.to_expr(bound, span)?;
+            if !e.dtype().scalar.is_int() {
+                return Err(self
+                    .error(
+                        codes::BAD_LOOP,
+                        span,
+                        format!("a loop bound must be an integer, this is {}", e.dtype()),
+                    )
+                    .into());
+            }
+            exprs.push(e);
+        }
+        let common = exprs
+            .iter()
+            .map(Expr::dtype)
+            .reduce(|a, b| tilewright_ir::dtype::promote(a, b).unwrap_or(a))
+            .unwrap_or(DType::I32);
+        let mut exprs = exprs
+            .into_iter()
+            .map(|e| self.cast_expr(e, common, span))
+            .collect::<Result<Vec<_>>>()?
+            .into_iter();
+        let zero = Expr::int(0, common);
+        let one = Expr::int(1, common);
+        let (start, stop, step) = match (exprs.next(), exprs.next(), exprs.next()) {
+            (Some(stop), None, None) => (zero, stop, one),
+            (Some(start), Some(stop), None) => (start, stop, one),
+            (Some(start), Some(stop), Some(step)) => (start, stop, step),
+            _ => {
+                return Err(self
+                    .error(codes::BAD_LOOP, span, "a loop without a bound")
+                    .into());
+            }
+        };
+        if step.is_int(0) {
+            return Err(self
+                .error(codes::BAD_LOOP, span, "a loop with step zero")
+                .into());
+        }
+        Ok(AxisSpec { start, stop, step })
     }
 
     /// "expected …, this is …", with a hint where the mistake is a known one.

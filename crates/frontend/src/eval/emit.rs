@@ -2,7 +2,8 @@
 
 use tilewright_ir::{
     Block, Buffer, BufferData, BufferOrigin, DType, Diagnostic, Expr, ExprKind, Kernel,
-    KernelAttrs, Span, Stmt, StmtKind, ThreadOp, TileOp, Var, VarData, VarKind, visit,
+    KernelAttrs, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
+    VarData, VarKind, visit,
 };
 
 use crate::codes;
@@ -10,10 +11,6 @@ use crate::eval::Stage;
 use crate::eval::scope::{BlockKind, Logged};
 use crate::{Error, Result};
 
-/// Nodes of one expression, counted with repetition.
-const MAX_EXPR_NODES: usize = 1 << 14;
-/// Levels of one expression.
-const MAX_EXPR_DEPTH: usize = 400;
 /// Blocks inside blocks of one kernel.
 const MAX_BLOCKS: usize = 200;
 
@@ -323,6 +320,14 @@ impl Stage {
         });
     }
 
+    /// The expression, unless it has grown past what the IR takes.
+    pub fn checked(&self, expr: Expr, span: Span) -> Result<Expr> {
+        match fits(&expr) {
+            true => Ok(expr),
+            false => Err(self.too_large(span)),
+        }
+    }
+
     fn too_large(&self, span: Span) -> Error {
         self.error(
             codes::EXPRESSION_TOO_LARGE,
@@ -355,28 +360,14 @@ fn outside_kernel(building: bool, what: &str, span: Span) -> Error {
 
 /// Whether evaluating the expression again later could give another value.
 fn reads_memory(expr: &Expr) -> bool {
-    let mut pending = vec![expr];
-    let mut nodes = 0;
-    while let Some(e) = pending.pop() {
-        nodes += 1;
-        if nodes > MAX_EXPR_NODES || matches!(e.kind(), ExprKind::Load { .. }) {
-            return true;
-        }
-        pending.extend(e.operands());
+    let mut reads = false;
+    if fits(expr) {
+        expr.walk(&mut |e| reads |= matches!(e.kind(), ExprKind::Load { .. }));
     }
-    false
+    reads || !fits(expr)
 }
 
-/// Whether an expression is within the limits, found without recursion.
+/// Whether an expression is within the limits of the IR.
 fn fits(expr: &Expr) -> bool {
-    let mut pending = vec![(expr, 1usize)];
-    let mut nodes = 0;
-    while let Some((e, depth)) = pending.pop() {
-        nodes += 1;
-        if nodes > MAX_EXPR_NODES || depth > MAX_EXPR_DEPTH {
-            return false;
-        }
-        pending.extend(e.operands().into_iter().map(|o| (o, depth + 1)));
-    }
-    true
+    expr.depth() <= MAX_EXPR_DEPTH && expr.size() <= MAX_EXPR_SIZE
 }

@@ -205,7 +205,7 @@ impl Stage {
             span,
             format!("the name `{text}` is not defined"),
         );
-        if let Some(help) = crate::nearest::suggest(text, candidates) {
+        if let Some(help) = tilewright_ir::nearest::suggestion(text, candidates) {
             d = d.help(help);
         }
         d.into()

@@ -17,6 +17,8 @@ use crate::syntax::ast::{Expr, ExprKind, Module, Stmt, StmtKind};
 pub struct Globals {
     touching: FxHashMap<Symbol, Vec<usize>>,
     started: Vec<bool>,
+    /// Module-level code sees only what stands above it: the statement being run.
+    limit: usize,
     /// `from tilelang.language import *` stands in the file.
     pub star_language: bool,
 }
@@ -25,6 +27,7 @@ impl Globals {
     pub(super) fn index(module: &Module, known: &KnownSymbols) -> Globals {
         let mut globals = Globals {
             started: vec![false; module.body.len()],
+            limit: module.body.len(),
             ..Globals::default()
         };
         for (i, stmt) in module.body.iter().enumerate() {
@@ -156,6 +159,9 @@ impl Stage {
             .and_then(|list| list.get(next))
         {
             next += 1;
+            if index >= self.lazy.limit {
+                break;
+            }
             if std::mem::replace(&mut self.lazy.started[index], true) {
                 continue;
             }
@@ -167,7 +173,10 @@ impl Stage {
             {
                 continue;
             }
-            self.at_module_level(|stage| stage.exec(stmt))?;
+            let limit = std::mem::replace(&mut self.lazy.limit, index);
+            let result = self.at_module_level(|stage| stage.exec(stmt));
+            self.lazy.limit = limit;
+            result?;
         }
         Ok(self.globals.get(name))
     }

@@ -1,6 +1,7 @@
 //! Operators on run-time values: promotion, constant folding, located type errors.
 
 use tilewright_ir::expr_build::{self, TypeError};
+use tilewright_ir::small_float::{self, Number};
 use tilewright_ir::{BinOp, DType, Diagnostic, Expr, ExprKind, MathFn, Scalar, Span, UnOp};
 
 use crate::codes;
@@ -34,7 +35,7 @@ impl Stage {
         };
         let result =
             expr_build::binary(op, a, b).map_err(|e| self.type_error(op_text(op), e, span))?;
-        Ok(fold(result).with_span(span))
+        self.checked(fold(result).with_span(span), span)
     }
 
     /// A binary operator as written in the source.
@@ -188,7 +189,7 @@ impl Stage {
         };
         let result = expr_build::select(lazy, cond, then, otherwise)
             .map_err(|e| self.type_error("if_then_else", e, span))?;
-        Ok(result.with_span(span))
+        self.checked(result.with_span(span), span)
     }
 
     /// A mathematical function on floats.
@@ -203,7 +204,7 @@ impl Stage {
                 .help("cast it first: `T.cast(x, T.float32)`")
                 .into());
         }
-        Ok(Expr::math(f, args).with_span(span))
+        self.checked(Expr::math(f, args).with_span(span), span)
     }
 
     /// A value as a condition: bool as it is, an integer as `x != 0`.
@@ -311,62 +312,24 @@ pub fn op_text(op: BinOp) -> &'static str {
     }
 }
 
-/// A constant in another type where the conversion is exact; anything else unchanged.
+/// A constant in another type, converted as a cast would; anything else unchanged.
 pub fn fold_cast(e: Expr, dtype: DType) -> Expr {
-    if e.dtype() == dtype || e.dtype().lanes != 1 || dtype.lanes != 1 {
+    if e.dtype() == dtype || e.dtype().lanes != 1 || dtype.scalar == Scalar::Handle {
         return e;
     }
-    let span = e.span();
-    let to = dtype.scalar;
-    if let Some(v) = e.as_int() {
-        if to.is_int() || to == Scalar::Bool {
-            return Expr::int(v, dtype).with_span(span);
-        }
-        // Every integer of at most as many bits as the significand is exact.
-        if to.is_float() && v.unsigned_abs() <= 1 << exact_bits(to) {
-            return Expr::float(v as f64, dtype).with_span(span);
-        }
-    }
-    if let Some(f) = e.as_float()
-        && exact_float(f, to)
-    {
-        return Expr::float(f, dtype).with_span(span);
-    }
-    e
+    let number = match (e.as_int(), e.as_float()) {
+        (Some(v), _) => Number::Int(v),
+        (_, Some(f)) => Number::Float(f),
+        _ => return e,
+    };
+    constant(number, dtype).with_span(e.span())
 }
 
-/// Integers up to two to this power are exact in the type and in its range.
-fn exact_bits(s: Scalar) -> u32 {
-    match s {
-        Scalar::F64 => 53,
-        Scalar::F32 | Scalar::TF32 => {
-            if s == Scalar::F32 {
-                24
-            } else {
-                11
-            }
-        }
-        Scalar::F16 => 11,
-        Scalar::BF16 => 8,
-        Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ => 4,
-        Scalar::F8E5M2 | Scalar::F8E5M2FNUZ => 3,
-        _ => 0,
-    }
-}
-
-/// Whether a float constant survives the conversion unchanged, for the types where that is
-/// told without tables.
-fn exact_float(f: f64, to: Scalar) -> bool {
-    match to {
-        Scalar::F64 => true,
-        Scalar::F32 => f64::from(f as f32) == f || !f.is_finite(),
-        Scalar::F16 | Scalar::BF16 => {
-            f.fract() == 0.0 && f.abs() <= f64::from(1u32 << exact_bits(to))
-                || f == 0.5
-                || f == -0.5
-                || f.is_infinite()
-        }
-        _ => false,
+/// The constant of a type that a number converts to.
+pub fn constant(number: Number, dtype: DType) -> Expr {
+    match small_float::convert(dtype.scalar, number) {
+        Number::Int(v) => Expr::int(v, dtype),
+        Number::Float(f) => Expr::float(f, dtype),
     }
 }
 

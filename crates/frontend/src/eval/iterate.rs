@@ -1,5 +1,6 @@
 //! Python iteration and comprehensions.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use tilewright_ir::Span;
@@ -61,6 +62,52 @@ impl Stage {
             )
             .into()
         })
+    }
+
+    /// Stable sort by key, failing on values without an order.
+    pub(crate) fn sort(
+        &mut self,
+        items: Vec<Value>,
+        key: Option<Value>,
+        reverse: bool,
+        span: Span,
+    ) -> Result<Vec<Value>> {
+        let n = items.len() as u64;
+        self.charge(n * (64 - n.leading_zeros() as u64), span)?;
+        let mut keyed = Vec::with_capacity(items.len());
+        for item in items {
+            let k = match &key {
+                Some(f) => self.call_value(f, vec![item.clone()], span)?,
+                None => item.clone(),
+            };
+            keyed.push((k, item));
+        }
+        let mut failure = None;
+        keyed.sort_by(|a, b| {
+            let order = match self.order(&a.0, &b.0, span, "<") {
+                Ok(order) => order.unwrap_or(Ordering::Equal),
+                Err(e) => {
+                    failure.get_or_insert(e);
+                    Ordering::Equal
+                }
+            };
+            if reverse { order.reverse() } else { order }
+        });
+        match failure {
+            Some(e) => Err(e),
+            None => Ok(keyed.into_iter().map(|(_, item)| item).collect()),
+        }
+    }
+
+    /// A set of the items.
+    pub(crate) fn set_of(&mut self, items: Vec<Value>, span: Span) -> Result<Value> {
+        let mut set = Dict::default();
+        for key in items {
+            let hash = self.hash(&key, span)?;
+            let value = Value::None;
+            set.entry(hash).or_insert(Entry { key, value });
+        }
+        Ok(Value::Set(Rc::new(set.into())))
     }
 
     pub(crate) fn comprehension(&mut self, c: &Comprehension, span: Span) -> Result<Value> {

@@ -23,7 +23,9 @@
 //! | [`emit`] | the function under construction |
 //! | [`convert`] | Python values to IR |
 //! | [`bounds`] | intervals of index expressions |
-//! | [`entry`], [`settings`], [`signature`] | the choice of a kernel and its parameters |
+//! | [`entry`] | the choice of a kernel, and the run that records it |
+//! | [`options`], [`settings`] | decorators, `--set`, the arguments of an entry |
+//! | [`signature`] | parameters, dimensions and outputs |
 
 pub mod assign;
 pub mod attribute;
@@ -43,11 +45,14 @@ pub mod iterate;
 pub mod methods;
 pub mod modules;
 pub mod ops;
+pub mod options;
 pub mod scope;
 pub mod settings;
 pub mod signature;
 pub mod stmt;
 pub mod subscript;
+#[cfg(test)]
+mod tests;
 
 use std::rc::Rc;
 

@@ -125,7 +125,7 @@ impl Stage {
             span,
             format!("the tile language has no `T.{name}`"),
         );
-        let near = crate::nearest::nearest(name, lang::all_names());
+        let near = tilewright_ir::nearest::nearest(name, lang::all_names());
         if !near.is_empty() {
             let list: Vec<String> = near.iter().map(|n| format!("`T.{n}`")).collect();
             d = d.help(format!("did you mean {}?", list.join(" or ")));

@@ -157,7 +157,7 @@ impl CallArgs {
             span,
             format!("`T.{}` has no parameter `{name}`", self.function.name),
         );
-        d = match crate::nearest::suggest(name, names) {
+        d = match tilewright_ir::nearest::suggestion(name, names) {
             Some(help) => d.help(help),
             None => d.help(self.usage()),
         };

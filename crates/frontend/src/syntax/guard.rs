@@ -249,9 +249,8 @@ impl<'a> Scan<'a> {
         raw: bool,
     ) -> Result<(), TooDeep> {
         let rest = &self.text[self.at..];
-        if byte == b'\\' && !raw {
-            self.at += 2;
-        } else if rest.starts_with(b"{{") || rest.starts_with(b"}}") {
+        let escaped = byte == b'\\' && !raw;
+        if escaped || rest.starts_with(b"{{") || rest.starts_with(b"}}") {
             self.at += 2;
         } else if byte == b'{' {
             self.at += 1;

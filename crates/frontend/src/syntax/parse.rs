@@ -20,7 +20,7 @@ pub fn parse_source(
     file: FileId,
     symbols: &mut Symbols,
 ) -> Result<Module, Vec<Diagnostic>> {
-    check_text(source, file).map_err(|d| vec![d])?;
+    check_text(source, file).map_err(|d| vec![*d])?;
     let parsed = ruff_python_parser::parse_unchecked_source(source, py::PySourceType::Python);
     if !parsed.errors().is_empty() {
         let errors = parsed.errors().iter().take(MAX_SYNTAX_ERRORS);
@@ -47,7 +47,7 @@ pub fn parse_source(
 /// More syntax errors than this help nobody: most follow from the first.
 const MAX_SYNTAX_ERRORS: usize = 5;
 
-fn check_text(source: &str, file: FileId) -> Result<(), Diagnostic> {
+fn check_text(source: &str, file: FileId) -> crate::Result<()> {
     if source.len() > guard::MAX_SOURCE_BYTES {
         return Err(Diagnostic::error(
             codes::FILE_TOO_LARGE,
@@ -58,7 +58,8 @@ fn check_text(source: &str, file: FileId) -> Result<(), Diagnostic> {
                 guard::MAX_SOURCE_BYTES
             ),
         )
-        .help("keep a kernel and what it needs in a file of its own"));
+        .help("keep a kernel and what it needs in a file of its own")
+        .into());
     }
     if source.trim().is_empty() {
         return Err(Diagnostic::error(
@@ -66,7 +67,8 @@ fn check_text(source: &str, file: FileId) -> Result<(), Diagnostic> {
             Span::new(file, 0, 0),
             "the file is empty",
         )
-        .help("write a kernel: a function decorated `@tilelang.jit` or `@T.prim_func`"));
+        .help("write a kernel: a function decorated `@tilelang.jit` or `@T.prim_func`")
+        .into());
     }
     guard::check_depth(source).map_err(|(why, range)| {
         let span = Span::new(file, range.start, range.end);
@@ -81,6 +83,7 @@ fn check_text(source: &str, file: FileId) -> Result<(), Diagnostic> {
             format!("{what} are nested more than {limit} deep"),
         )
         .help("name a part of it first and use the name")
+        .into()
     })
 }
 
@@ -178,7 +181,7 @@ impl Convert<'_> {
             py::Stmt::ImportFrom(s) => StmtKind::ImportFrom {
                 module: Rc::from(s.module.as_ref().map_or("", |m| m.as_str())),
                 level: s.level,
-                names: s.names.iter().map(|n| self.from_name(n)).collect(),
+                names: s.names.iter().map(|n| self.imported_name(n)).collect(),
             },
             py::Stmt::Global(s) => StmtKind::Outer {
                 names: s.names.iter().map(|n| self.ident(n)).collect(),
@@ -241,7 +244,7 @@ impl Convert<'_> {
         }
     }
 
-    fn from_name(&mut self, alias: &py::Alias) -> FromName {
+    fn imported_name(&mut self, alias: &py::Alias) -> FromName {
         let name = self.ident(&alias.name);
         FromName {
             name,
