@@ -9,8 +9,7 @@ use tilewright_ir::{Buffer, Code, Diagnostic, Expr, Func, Param, Scalar, Span, V
 use crate::compile::names::{Bound, GlobalInfo, Names, param_name, slot};
 use crate::error::{RunError, codes};
 use crate::memory::Storage;
-use crate::rng::Rng;
-use crate::tensor::{Fill, HostTensor};
+use crate::tensor::HostTensor;
 
 /// An argument.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,17 +24,6 @@ pub enum Arg {
 pub struct Args {
     entries: Vec<(String, Arg)>,
     pub symbols: BTreeMap<String, i128>,
-}
-
-/// How inputs are made up where the caller gives none.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct InputSpec {
-    pub seed: u64,
-    /// Values of symbols and scalar parameters by name. Symbols need one; a scalar without
-    /// one is 1.
-    pub values: BTreeMap<String, Number>,
-    /// How tensors are filled that are not filled by default.
-    pub fills: BTreeMap<String, Fill>,
 }
 
 impl Args {
@@ -102,73 +90,8 @@ impl Args {
     }
 }
 
-/// Makes arguments for every parameter: inputs filled from the seed, outputs uninitialised.
-pub fn make_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
-    let mut args = Args::new();
-    let mut bound = Bound::default();
-    for param in &func.params {
-        let Param::Scalar(var) = param else { continue };
-        let (name, dtype) = (&func.vars[*var].name, func.vars[*var].dtype);
-        if dtype.scalar == Scalar::Handle {
-            return Err(RunError::new(
-                codes::ARG_MISSING,
-                func.vars[*var].span,
-                format!("`{name}` is a pointer: it needs a tensor that cannot be made up"),
-            ));
-        }
-        let value = spec.values.get(name).copied().unwrap_or(Number::Int(1));
-        bound.consts.insert(*var, slot(dtype.scalar, value));
-        let arg = match value {
-            Number::Int(v) if dtype.scalar.is_float() => Arg::Float(v as f64),
-            Number::Int(v) => Arg::Int(v),
-            Number::Float(v) => Arg::Float(v),
-        };
-        args.insert(name.clone(), arg);
-    }
-    for &var in &func.symbols {
-        let data = &func.vars[var];
-        match spec.values.get(&data.name) {
-            Some(&Number::Int(v)) => {
-                bound
-                    .consts
-                    .insert(var, slot(data.dtype.scalar, Number::Int(v)));
-                args.symbols.insert(data.name.clone(), v);
-            }
-            _ if bound.consts.contains_key(&var) => {}
-            _ => {
-                return Err(Diagnostic::error(
-                    codes::SYMBOL_UNBOUND,
-                    data.span,
-                    format!("the size `{}` has no value", data.name),
-                )
-                .help(format!("set it: `--set {}=…`", data.name))
-                .into());
-            }
-        }
-    }
-    for param in &func.params {
-        let Param::Tensor { buffer, output } = *param else {
-            continue;
-        };
-        let data = &func.buffers[buffer];
-        let mut names = Names::new(func, &bound);
-        let shape = names.extents(&data.shape, &data.name)?;
-        let strides = match &data.strides {
-            Some(strides) => Some(names.extents(strides, &data.name)?),
-            None => None,
-        };
-        let mut tensor = allocate(func, buffer, &shape, strides.as_deref())?;
-        if !output {
-            let fill = spec.fills.get(&data.name).copied();
-            let mut rng = Rng::named(spec.seed, &data.name);
-            tensor.fill(fill.unwrap_or(Fill::Default), &mut rng);
-        }
-        args.insert(data.name.clone(), Arg::Tensor(tensor));
-    }
-    Ok(args)
-}
-
-fn allocate(
+/// A tensor for a buffer, its contents undefined.
+pub(crate) fn allocate(
     func: &Func,
     buffer: Buffer,
     shape: &[i64],
@@ -202,6 +125,7 @@ pub(crate) struct Call {
 /// storage. [`Call::give_back`] returns it.
 pub(crate) fn bind(func: &Func, args: &mut Args) -> Result<Call, RunError> {
     known_names(func, args)?;
+    tensors_are_tensors(func, args)?;
     let mut bound = Bound::default();
     bind_scalars(func, args, &mut bound)?;
     bind_symbols(func, args, &mut bound)?;
@@ -247,9 +171,7 @@ pub(crate) fn bind(func: &Func, args: &mut Args) -> Result<Call, RunError> {
     for &buffer in &func.workspaces {
         let data = &func.buffers[buffer];
         let shape = Names::new(func, &call.bound).extents(&data.shape, &data.name);
-        let made = shape
-            .map_err(RunError::from)
-            .and_then(|shape| Ok((allocate(func, buffer, &shape, None)?, shape)));
+        let made = shape.and_then(|shape| Ok((allocate(func, buffer, &shape, None)?, shape)));
         let (mut tensor, shape) = match made {
             Ok(made) => made,
             Err(e) => {
@@ -298,6 +220,20 @@ fn known_names(func: &Func, args: &Args) -> Result<(), RunError> {
             )
             .help(format!("its parameters are {}", params.join(", ")))
             .into());
+        }
+    }
+    Ok(())
+}
+
+fn tensors_are_tensors(func: &Func, args: &Args) -> Result<(), RunError> {
+    for (buffer, _) in func.tensors() {
+        let data = &func.buffers[buffer];
+        if let Some(Arg::Int(_) | Arg::Float(_)) = args.get(&data.name) {
+            return Err(RunError::new(
+                codes::ARG_KIND,
+                data.span,
+                format!("`{}` is a tensor, not a scalar", data.name),
+            ));
         }
     }
     Ok(())
@@ -437,15 +373,8 @@ fn bind_tensor(
         None => crate::compile::names::contiguous(&shape),
     };
     let refuse = |code: Code, span: Span, message: String| Err(RunError::new(code, span, message));
-    let tensor = match args.get(name) {
-        Some(Arg::Tensor(tensor)) => tensor,
-        Some(_) => {
-            return refuse(
-                codes::ARG_KIND,
-                data.span,
-                format!("`{name}` is a tensor, not a scalar"),
-            );
-        }
+    let tensor = match args.tensor(name) {
+        Some(tensor) => tensor,
         None if output => {
             let given = data.strides.as_ref().map(|_| strides.as_slice());
             let tensor = allocate(func, buffer, &shape, given)?;

@@ -55,16 +55,16 @@ impl Mbarrier {
 /// A barrier that lets through when a number of threads has come, again and again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counting {
-    pub arrived: u32,
+    pub arrived: u64,
     /// How often it has let through.
     pub generation: u64,
 }
 
 impl Counting {
     /// Threads arrive; the ticket says what to wait for.
-    pub fn arrive(&mut self, threads: u32, needed: u32) -> u64 {
+    pub fn arrive(&mut self, threads: u32, needed: u64) -> u64 {
         let ticket = self.generation;
-        self.arrived += threads;
+        self.arrived += u64::from(threads);
         if self.arrived >= needed {
             self.arrived -= needed;
             self.generation += 1;

@@ -15,7 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`tensor`], [`compare`], [`rng`] | host tensors, summaries, comparison, seeded inputs |
-//! | [`args`] | arguments and how they are bound to parameters |
+//! | [`args`], [`inputs`] | arguments, how they are bound to parameters, made-up ones |
 //! | `value`, `math` | scalar arithmetic with exact rounding |
 //! | `divergence` | what threads may disagree about |
 //! | `compile`, `program` | kernel bodies as instructions over slots |
@@ -35,6 +35,7 @@ pub mod error;
 mod eval;
 mod exec;
 mod grid;
+pub mod inputs;
 mod math;
 mod memory;
 mod program;
@@ -48,10 +49,11 @@ use std::time::{Duration, Instant};
 
 use tilewright_ir::{Diagnostics, Func, Level};
 
-pub use args::{Arg, Args, InputSpec, make_inputs};
+pub use args::{Arg, Args};
 pub use compare::{Comparison, Summary, Tolerance, compare, summarize};
 pub use error::{RunError, codes};
 pub use grid::Schedule;
+pub use inputs::{InputSpec, make_inputs};
 pub use rng::Rng;
 pub use tensor::{Fill, HostTensor};
 pub use tilewright_ir::small_float::Number;
@@ -121,8 +123,9 @@ pub struct KernelReport {
     pub time: Duration,
 }
 
-/// Expressions nest deeper than a default stack allows; see `compile::expr`.
-const STACK: usize = 256 << 20;
+/// Compiling an expression of the deepest kind takes more than the usual two megabytes in an
+/// unoptimised build.
+const STACK: usize = 16 << 20;
 
 /// Runs every kernel of a tile-level function, one after another.
 ///

@@ -209,9 +209,11 @@ pub(crate) fn float_to_int(scalar: Scalar, v: f64) -> i64 {
 /// A cast of an integer of type `from` to a float type, rounded once.
 #[inline]
 pub(crate) fn int_to_float(to: Scalar, from: Scalar, v: i64) -> f64 {
+    // Small integers are floats; of the bits of a uint64 only the non-negative ones are small.
     const EXACT: i64 = 1 << 24;
+    let small = (-EXACT..=EXACT).contains(&v) && (v >= 0 || from != Scalar::U64);
     match to {
-        Scalar::F32 | Scalar::F64 if (-EXACT..=EXACT).contains(&v) => v as f64,
+        Scalar::F32 | Scalar::F64 if small => v as f64,
         _ => small_float::int_to_float(to, wide(from, v)),
     }
 }

@@ -3,7 +3,7 @@
 //! A vector expression is compiled lane by lane into scalar ones, which is right because
 //! expressions have no effects. Nodes over constants are folded on the way up.
 
-use tilewright_ir::{BinOp, Expr, ExprKind, MathFn, Scalar, UnOp};
+use tilewright_ir::{BinOp, Expr, ExprKind, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, MathFn, Scalar, UnOp};
 
 use crate::compile::names::{Compiled, Names};
 use crate::error::{RunError, codes};
@@ -11,18 +11,16 @@ use crate::eval::{self, Nothing};
 use crate::program::{Float, Int, Num};
 use crate::value;
 
-/// How deep expressions may nest. Evaluation recurses once a level, and the executor's stacks
-/// are sized for this depth.
-const MAX_DEPTH: usize = 10_000;
-
 /// One lane of an expression.
 pub(crate) fn num(names: &mut Names<'_>, e: &Expr, lane: usize) -> Compiled<Num> {
-    Compiler { names, depth: 0 }.num(e, lane)
+    check_size(e)?;
+    Compiler { names }.num(e, lane)
 }
 
 /// One lane of an expression of integer or bool type.
 pub(crate) fn int(names: &mut Names<'_>, e: &Expr, lane: usize) -> Compiled<Int> {
-    Compiler { names, depth: 0 }.int(e, lane)
+    check_size(e)?;
+    Compiler { names }.int(e, lane)
 }
 
 /// One lane of an expression, converted to a type.
@@ -44,9 +42,25 @@ pub(crate) fn convert(value: Num, from: Scalar, to: Scalar) -> Num {
     }
 }
 
+/// Compilation and evaluation recurse once a level.
+fn check_size(e: &Expr) -> Compiled<()> {
+    if e.depth() <= MAX_EXPR_DEPTH && e.size() <= MAX_EXPR_SIZE {
+        return Ok(());
+    }
+    Err(RunError::new(
+        codes::EXPR_DEPTH,
+        e.span(),
+        format!(
+            "an expression of {} nodes and {} levels",
+            e.size(),
+            e.depth()
+        ),
+    )
+    .help("bind parts of it to names"))
+}
+
 struct Compiler<'n, 'f> {
     names: &'n mut Names<'f>,
-    depth: usize,
 }
 
 impl Compiler<'_, '_> {
@@ -58,31 +72,12 @@ impl Compiler<'_, '_> {
         }
     }
 
-    fn enter(&mut self, e: &Expr) -> Compiled<()> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(RunError::new(
-                codes::EXPR_DEPTH,
-                e.span(),
-                format!("an expression nests deeper than {MAX_DEPTH} levels"),
-            )
-            .help("bind parts of it to names"));
-        }
-        Ok(())
-    }
-
     fn int(&mut self, e: &Expr, lane: usize) -> Compiled<Int> {
-        self.enter(e)?;
-        let node = self.int_node(e, lane);
-        self.depth -= 1;
-        Ok(fold_int(node?))
+        self.int_node(e, lane).map(fold_int)
     }
 
     fn float(&mut self, e: &Expr, lane: usize) -> Compiled<Float> {
-        self.enter(e)?;
-        let node = self.float_node(e, lane);
-        self.depth -= 1;
-        Ok(fold_float(node?))
+        self.float_node(e, lane).map(fold_float)
     }
 
     fn ints(&mut self, a: &Expr, b: &Expr, lane: usize) -> Compiled<Box<(Int, Int)>> {

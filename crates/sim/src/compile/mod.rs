@@ -1,6 +1,7 @@
 //! Compilation of a kernel for one call: names become slots, structure becomes jumps.
 
 pub(crate) mod expr;
+mod loops;
 pub(crate) mod names;
 mod races;
 mod stmt;
@@ -56,12 +57,12 @@ pub(crate) fn compile<'f>(
     });
     let block_slots: Vec<u32> = block_slots.collect();
     let mut thread_slots = [None; 3];
-    for axis in 0..3 {
+    for (axis, slots) in thread_slots.iter_mut().enumerate() {
         let var = kernel.thread_vars[axis];
         if kernel.threads[axis] > 1 {
             let first = names.fresh_lanes();
             names.place_at(var, Place::Lane(first));
-            thread_slots[axis] = Some(first);
+            *slots = Some(first);
         } else {
             // The slot keeps the zero it starts with.
             let slot = names.fresh();

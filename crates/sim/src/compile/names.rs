@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{Buffer, BufferOrigin, Expr, Func, Param, Scalar, Scope, Span, Var};
+use tilewright_ir::{Buffer, BufferOrigin, Expr, Func, Param, Scalar, Span, Var};
 
 use crate::compile::expr;
 use crate::divergence::{Divergence, is_private, root};

@@ -5,7 +5,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Func, Loop, Scope, StmtKind, ThreadOp, Var};
+use tilewright_ir::{
+    Axis, BinOp, Buffer, Expr, ExprKind, Func, Loop, Scope, StmtKind, ThreadOp, Var,
+};
 
 use crate::divergence::{is_private, root};
 
@@ -16,7 +18,7 @@ pub(crate) fn suspects(func: &Func, l: &Loop) -> FxHashSet<Buffer> {
             .axes
             .iter()
             .filter(|a| a.const_trip_count() != Some(1))
-            .map(|a| a.var)
+            .map(|a| (a.var, reach(a)))
             .collect(),
         lets: FxHashMap::default(),
         inner: FxHashSet::default(),
@@ -69,10 +71,17 @@ pub(crate) fn suspects(func: &Func, l: &Loop) -> FxHashSet<Buffer> {
 }
 
 struct Scan<'f> {
-    axes: Vec<Var>,
+    /// Indices with more than one value, and how far apart their values are at most.
+    axes: Vec<(Var, Option<i128>)>,
     lets: FxHashMap<Var, &'f Expr>,
     /// Indices of loops inside, and results of thread operations: a point has several values.
     inner: FxHashSet<Var>,
+}
+
+/// The distance of the first value of a constant range from its last.
+fn reach(axis: &Axis) -> Option<i128> {
+    let trips = i128::from(axis.const_trip_count()?);
+    Some((trips - 1).max(0) * axis.step.as_int()?.abs())
 }
 
 /// The variable that a thread operation binds.
@@ -98,51 +107,109 @@ fn result_of(op: &ThreadOp) -> Option<Var> {
     }
 }
 
+/// `Σ coefficient · axis`, plus something that is the same for all points.
+type Linear = FxHashMap<Var, i128>;
+
 impl Scan<'_> {
-    /// Whether the indices differ for any two points: each axis is, up to something the same
-    /// for all points, an index by itself.
+    /// Whether the indices differ for any two points: each axis can be read off one of them.
     fn tells_points_apart(&self, indices: &[Expr]) -> bool {
-        self.axes
-            .iter()
-            .all(|&axis| indices.iter().any(|i| self.is_shifted_axis(i, axis)))
-    }
-
-    /// Whether the expression is `axis + c` or `axis - c` with `c` the same for all points.
-    fn is_shifted_axis(&self, e: &Expr, axis: Var) -> bool {
-        match e.kind() {
-            ExprKind::Var(v) if *v == axis => true,
-            ExprKind::Var(v) => self
-                .lets
-                .get(v)
-                .is_some_and(|value| self.is_shifted_axis(value, axis)),
-            ExprKind::Binary(BinOp::Add, a, b) => {
-                (self.is_shifted_axis(a, axis) && self.is_fixed(b))
-                    || (self.is_fixed(a) && self.is_shifted_axis(b, axis))
+        let mut told: FxHashSet<Var> = FxHashSet::default();
+        for index in indices {
+            if let Some(linear) = self.linear(index)
+                && self.is_injective(&linear)
+            {
+                told.extend(linear.keys());
             }
-            ExprKind::Binary(BinOp::Sub, a, b) => self.is_shifted_axis(a, axis) && self.is_fixed(b),
-            ExprKind::Cast(a) => {
-                // Widening keeps values apart.
-                let (from, to) = (a.dtype().scalar, e.dtype().scalar);
-                from.is_int()
-                    && to.is_int()
-                    && to.bits() >= from.bits()
-                    && self.is_shifted_axis(a, axis)
-            }
-            _ => false,
         }
+        self.axes.iter().all(|(axis, _)| told.contains(axis))
     }
 
-    /// Whether the expression has one value for all points. Loads may not: the loop may store.
-    fn is_fixed(&self, e: &Expr) -> bool {
+    /// Whether different points give different sums: sorted by coefficient, each step is longer
+    /// than all shorter ones together, like digits of a number.
+    fn is_injective(&self, linear: &Linear) -> bool {
+        if linear.len() == 1 {
+            return linear.values().all(|c| *c != 0);
+        }
+        let mut terms = Vec::new();
+        for (axis, coefficient) in linear {
+            let reach = self.axes.iter().find(|(a, _)| a == axis);
+            match reach {
+                Some((_, Some(reach))) => terms.push((coefficient.abs(), *reach)),
+                _ => return false,
+            }
+        }
+        terms.sort_unstable();
+        let mut span = 0i128;
+        for (coefficient, reach) in terms {
+            if coefficient <= span {
+                return false;
+            }
+            span += coefficient * reach;
+        }
+        // A sum that wraps around may meet another one.
+        span < 1 << 31
+    }
+
+    fn linear(&self, e: &Expr) -> Option<Linear> {
         match e.kind() {
-            ExprKind::Int(_) => true,
-            ExprKind::Var(v) if self.axes.contains(v) || self.inner.contains(v) => false,
+            ExprKind::Int(_) => Some(Linear::default()),
+            ExprKind::Var(v) if self.axes.iter().any(|(a, _)| a == v) => {
+                Some(Linear::from_iter([(*v, 1)]))
+            }
+            ExprKind::Var(v) if self.inner.contains(v) => None,
             ExprKind::Var(v) => match self.lets.get(v) {
-                Some(value) => self.is_fixed(value),
-                None => true,
+                Some(value) => self.linear(value),
+                None => Some(Linear::default()),
             },
-            ExprKind::Load { .. } => false,
-            _ => e.operands().into_iter().all(|o| self.is_fixed(o)),
+            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
+                let mut sum = self.linear(a)?;
+                let sign = if *op == BinOp::Add { 1 } else { -1 };
+                for (axis, coefficient) in self.linear(b)? {
+                    *sum.entry(axis).or_insert(0) += sign * coefficient;
+                }
+                sum.retain(|_, c| *c != 0);
+                Some(sum)
+            }
+            ExprKind::Binary(BinOp::Mul, a, b) => {
+                let (factor, other) = match (a.as_int(), b.as_int()) {
+                    (Some(c), _) => (c, b),
+                    (_, Some(c)) => (c, a),
+                    _ => return self.fixed(e),
+                };
+                let mut product = self.linear(other)?;
+                for c in product.values_mut() {
+                    *c = c.checked_mul(factor)?;
+                }
+                product.retain(|_, c| *c != 0);
+                Some(product)
+            }
+            // Widening keeps values apart.
+            ExprKind::Cast(a)
+                if a.dtype().scalar.is_int()
+                    && e.dtype().scalar.is_int()
+                    && e.dtype().scalar.bits() >= a.dtype().scalar.bits() =>
+            {
+                self.linear(a)
+            }
+            _ => self.fixed(e),
         }
+    }
+
+    /// The form without axes, if the expression has one value for all points. Loads may not
+    /// have one: the loop may store.
+    fn fixed(&self, e: &Expr) -> Option<Linear> {
+        let mut fixed = true;
+        e.walk(&mut |e| {
+            fixed &= match e.kind() {
+                ExprKind::Load { .. } => false,
+                ExprKind::Var(v) => {
+                    !self.inner.contains(v)
+                        && !self.lets.contains_key(v)
+                        && self.axes.iter().all(|(a, _)| a != v)
+                }
+                _ => true,
+            };
+        });
+        fixed.then(Linear::default)
     }
 }

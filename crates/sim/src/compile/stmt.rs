@@ -1,14 +1,14 @@
 //! Compilation of statements: structure becomes jumps, or masks where threads disagree.
 
 use tilewright_ir::{
-    Axis, Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind,
+    Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind,
 };
 
 use crate::compile::names::{Compiled, Names};
-use crate::compile::{Code, GROUP, expr, races, thread, tile};
+use crate::compile::{Code, GROUP, expr, thread, tile};
 use crate::divergence::{is_private, root};
 use crate::error::{RunError, codes};
-use crate::program::{AxisCode, Int, Num, Op, Parallel, Pc, Uniform, Wave};
+use crate::program::{Num, Op, Pc, Uniform};
 
 /// The instructions of a kernel's body.
 pub(crate) fn body(names: &mut Names<'_>, kernel: &Kernel) -> Compiled<Code> {
@@ -38,11 +38,11 @@ pub(crate) fn body(names: &mut Names<'_>, kernel: &Kernel) -> Compiled<Code> {
 }
 
 /// A place in the code that is not known yet; resolved at the end.
-type Label = Pc;
+pub(super) type Label = Pc;
 
 /// The loop that `break` and `continue` speak of.
 #[derive(Clone, Copy)]
-enum LoopFrame {
+pub(super) enum LoopFrame {
     Plain { next: Label, end: Label },
     Masked,
     Point { end: Label },
@@ -52,9 +52,9 @@ pub(crate) struct Builder<'b, 'f> {
     pub names: &'b mut Names<'f>,
     pub code: Code,
     labels: Vec<Pc>,
-    loops: Vec<LoopFrame>,
+    pub(super) loops: Vec<LoopFrame>,
     /// Where execution goes on when no thread is left active, innermost last.
-    reconverge: Vec<Label>,
+    pub(super) reconverge: Vec<Label>,
     /// The warp groups that run this part of the program.
     pub groups: u64,
     /// Private buffers written in the current parallel loop.
@@ -70,16 +70,16 @@ impl Builder<'_, '_> {
         self.code.spans.push(self.span);
     }
 
-    fn label(&mut self) -> Label {
+    pub(super) fn label(&mut self) -> Label {
         self.labels.push(0);
         self.labels.len() - 1
     }
 
-    fn bind(&mut self, label: Label) {
+    pub(super) fn bind(&mut self, label: Label) {
         self.labels[label] = self.code.ops.len();
     }
 
-    fn block(&mut self, block: &Block) -> Compiled<()> {
+    pub(super) fn block(&mut self, block: &Block) -> Compiled<()> {
         for stmt in block {
             self.span = stmt.span;
             self.stmt(stmt)?;
@@ -179,8 +179,12 @@ impl Builder<'_, '_> {
         let mut stores = Vec::with_capacity(lanes);
         for lane in 0..lanes {
             let access = self.store_target(buffer, indices, lane, span)?;
-            let value = expr::cast(self.names, value, lane, scalar)?;
-            stores.push((access, value));
+            let from = value.dtype().scalar;
+            let value = expr::num(self.names, value, lane)?;
+            // A store rounds floats to the buffer's type by itself.
+            let rounds = from.is_float() && scalar.is_float();
+            let to = if rounds { from } else { scalar };
+            stores.push((access, expr::convert(value, from, to)));
         }
         let varying = !self.names.in_point
             && (self.names.any_varying(indices)
@@ -225,8 +229,16 @@ impl Builder<'_, '_> {
     fn alloc(&mut self, buffer: tilewright_ir::Buffer) -> Compiled<()> {
         let data = &self.names.func.buffers[buffer];
         let number = self.names.buffer(buffer)?;
-        if matches!(data.origin, BufferOrigin::Barriers(_)) {
-            return Ok(());
+        match data.origin {
+            // Barriers are initialised before any thread runs; views have no storage.
+            BufferOrigin::Barriers(_) | BufferOrigin::View(_) | BufferOrigin::Pointer(_) => {
+                return Ok(());
+            }
+            BufferOrigin::Param
+            | BufferOrigin::Workspace
+            | BufferOrigin::Alloc
+            | BufferOrigin::AllocInit(_)
+            | BufferOrigin::Reducer(_) => {}
         }
         if self.names.in_point {
             if !is_private(data.scope) {
@@ -253,102 +265,8 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn axis(&mut self, axis: &Axis) -> Compiled<AxisCode> {
-        let scalar = self.names.func.vars[axis.var].dtype.scalar;
-        let start = expr::int(self.names, &axis.start, 0)?;
-        let stop = expr::int(self.names, &axis.stop, 0)?;
-        let step = expr::int(self.names, &axis.step, 0)?;
-        if step.is_zero() {
-            return Err(RunError::new(
-                codes::LOOP_STEP,
-                axis.step.span(),
-                "a loop with a step of zero",
-            ));
-        }
-        let var = self.names.define_scalar(axis.var, self.span)?;
-        Ok(AxisCode {
-            var,
-            name: self.names.func.vars[axis.var].name.clone(),
-            scalar,
-            start,
-            stop,
-            step,
-        })
-    }
-
-    fn serial(&mut self, stmt: &Stmt, axis: &Axis, body: &Block) -> Compiled<()> {
-        let axis = Box::new(self.axis(axis)?);
-        let (next, end) = (self.label(), self.label());
-        if self.leaves_apart(stmt) {
-            self.emit(Op::MaskFor { axis: axis.clone() });
-            self.bind(next);
-            self.emit(Op::MaskForNext { axis, end });
-            self.masked_loop(body, next, end)
-        } else {
-            let state = self.names.fresh();
-            self.names.slots += 2;
-            self.emit(Op::ForStart {
-                axis: axis.clone(),
-                state,
-            });
-            self.bind(next);
-            self.emit(Op::ForNext { axis, state, end });
-            self.plain_loop(body, next, end)
-        }
-    }
-
-    fn while_loop(&mut self, stmt: &Stmt, cond: &Expr, body: &Block) -> Compiled<()> {
-        let (next, end) = (self.label(), self.label());
-        if self.leaves_apart(stmt) {
-            self.emit(Op::MaskWhile);
-            self.bind(next);
-            let cond = expr::int(self.names, cond, 0)?;
-            self.emit(Op::MaskWhileNext { cond, end });
-            self.masked_loop(body, next, end)?;
-        } else {
-            self.bind(next);
-            let cond = expr::int(self.names, cond, 0)?;
-            self.emit(Op::Branch {
-                cond,
-                otherwise: end,
-            });
-            self.plain_loop(body, next, end)?;
-        }
-        self.names.traffic.spins |= waits_for_memory(self.names.func, cond, body);
-        Ok(())
-    }
-
-    fn leaves_apart(&self, stmt: &Stmt) -> bool {
-        let divergence = self.names.divergence.as_ref();
-        !self.names.in_point && divergence.is_some_and(|d| d.loop_exit(stmt))
-    }
-
-    fn plain_loop(&mut self, body: &Block, next: Label, end: Label) -> Compiled<()> {
-        self.loops.push(LoopFrame::Plain { next, end });
-        self.block(body)?;
-        self.loops.pop();
-        self.emit(Op::Jump(next));
-        self.bind(end);
-        Ok(())
-    }
-
-    fn masked_loop(&mut self, body: &Block, next: Label, end: Label) -> Compiled<()> {
-        self.loops.push(LoopFrame::Masked);
-        self.reconverge.push(next);
-        let masked = std::mem::replace(&mut self.masked, true);
-        self.block(body)?;
-        self.masked = masked;
-        self.reconverge.pop();
-        self.loops.pop();
-        self.emit(Op::Jump(next));
-        self.bind(end);
-        let none = self.outer();
-        self.emit(Op::MaskLoopEnd { none });
-        Ok(())
-    }
-
     /// Where to go on when no thread is left active here.
-    fn outer(&mut self) -> Label {
+    pub(super) fn outer(&mut self) -> Label {
         match self.reconverge.last() {
             Some(&label) => label,
             None => {
@@ -468,111 +386,6 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn parallel(&mut self, l: &tilewright_ir::Loop) -> Compiled<()> {
-        if self.names.in_point {
-            // Directly nested loops are one set of points: the outer ones stay fixed.
-            return self.nested_points(l);
-        }
-        let outer_uniform = std::mem::take(&mut self.names.uniform);
-        self.names.tracked = races::suspects(self.names.func, l)
-            .into_iter()
-            .map(|b| {
-                let number = self.names.buffer(b)?;
-                Ok(self.names.buffers[number as usize].space)
-            })
-            .collect::<Compiled<_>>()?;
-        self.names.in_point = true;
-        let axes: Compiled<Vec<AxisCode>> = l.axes.iter().map(|a| self.axis(a)).collect();
-        let axes = axes?;
-        let (point_end, end) = (self.label(), self.label());
-        let at = self.code.ops.len();
-        self.emit(Op::Halt);
-        self.loops.push(LoopFrame::Point { end: point_end });
-        self.block(&l.body)?;
-        self.loops.pop();
-        self.bind(point_end);
-        self.emit(Op::EndPoint);
-        self.bind(end);
-        let tracked = !self.names.tracked.is_empty();
-        self.names.in_point = false;
-        self.names.tracked.clear();
-        self.names.point_allocs.clear();
-        let uniform = std::mem::replace(&mut self.names.uniform, outer_uniform);
-        self.code.ops[at] = Op::Parallel(Box::new(Parallel {
-            axes,
-            end,
-            groups: self.groups,
-            carried: std::mem::take(&mut self.carried),
-            uniform,
-            tracked,
-        }));
-        Ok(())
-    }
-
-    /// A parallel loop inside of one: its points are visited for each point of the outer one.
-    fn nested_points(&mut self, l: &tilewright_ir::Loop) -> Compiled<()> {
-        let mut ends = Vec::new();
-        for axis in &l.axes {
-            let axis = Box::new(self.axis(axis)?);
-            let (next, end) = (self.label(), self.label());
-            let state = self.names.fresh();
-            self.names.slots += 2;
-            self.emit(Op::ForStart {
-                axis: axis.clone(),
-                state,
-            });
-            self.bind(next);
-            self.emit(Op::ForNext { axis, state, end });
-            ends.push((next, end));
-        }
-        let inner = self.label();
-        self.loops.push(LoopFrame::Point { end: inner });
-        self.block(&l.body)?;
-        self.loops.pop();
-        self.bind(inner);
-        for (next, end) in ends.into_iter().rev() {
-            self.emit(Op::Jump(next));
-            self.bind(end);
-        }
-        Ok(())
-    }
-
-    fn persistent(
-        &mut self,
-        stmt: &Stmt,
-        axes: &[Axis],
-        [wave_size, index, group_size]: [&Expr; 3],
-        body: &Block,
-    ) -> Compiled<()> {
-        let varying = [wave_size, index, group_size]
-            .iter()
-            .any(|e| self.names.varying(e));
-        if varying || self.leaves_apart(stmt) {
-            return Err(RunError::new(
-                codes::DIVERGENT_COLLECTIVE,
-                self.span,
-                "threads of a block disagree about a persistent loop",
-            ));
-        }
-        let wave_size = expr::int(self.names, wave_size, 0)?;
-        let index = expr::int(self.names, index, 0)?;
-        let group_size = expr::int(self.names, group_size, 0)?;
-        let axes: Compiled<Vec<AxisCode>> = axes.iter().map(|a| self.axis(a)).collect();
-        let state = self.names.fresh();
-        let (next, end) = (self.label(), self.label());
-        self.emit(Op::WaveStart { state });
-        self.bind(next);
-        self.emit(Op::WaveNext(Box::new(Wave {
-            state,
-            axes: axes?,
-            wave_size,
-            index,
-            group_size,
-            end,
-        })));
-        self.plain_loop(body, next, end)
-    }
-
     /// Starts collecting what threads must agree about; the collection so far is returned.
     pub fn begin_uniform(&mut self) -> Uniform {
         std::mem::take(&mut self.names.uniform)
@@ -613,42 +426,5 @@ fn targets(op: &mut Op) -> Vec<&mut Pc> {
         | Op::PerThread { .. }
         | Op::Thread(_)
         | Op::Halt => Vec::new(),
-    }
-}
-
-/// Whether a `while` loop looks at global memory again and again.
-fn waits_for_memory(func: &tilewright_ir::Func, cond: &Expr, body: &Block) -> bool {
-    use tilewright_ir::visit::{stmt_exprs, walk_stmts};
-    use tilewright_ir::{ExprKind, ThreadOp};
-    let mut waits = false;
-    let mut look = |e: &Expr| {
-        e.walk(&mut |e| {
-            if let ExprKind::Load { buffer, .. } = e.kind() {
-                let scope = func.buffers[root(func, *buffer)].scope;
-                waits |= scope == Scope::Global;
-            }
-        });
-    };
-    look(cond);
-    let mut atomics = false;
-    walk_stmts(body, &mut |stmt| {
-        stmt_exprs(stmt, &mut look);
-        atomics |= matches!(
-            stmt.kind,
-            StmtKind::Thread(
-                ThreadOp::AtomicLoad { .. }
-                    | ThreadOp::AtomicRmw {
-                        result: Some(_),
-                        ..
-                    }
-            )
-        );
-    });
-    waits || atomics
-}
-
-impl Int {
-    fn is_zero(&self) -> bool {
-        matches!(self, Int::Const(0))
     }
 }

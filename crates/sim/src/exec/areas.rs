@@ -260,7 +260,14 @@ impl Exec<'_, '_> {
             .zip(&area.extent)
             .zip(&info.shape)
             .all(|((&s, &e), &n)| s >= 0 && s + e as i64 <= n);
-        if !inside && !global && outside == Outside::Trap && area.len() > 0 {
+        // Where elements may lie outside, they do so along the region, never beside it.
+        let beside = || {
+            let dims = area.start.iter().zip(&area.extent).zip(&info.shape);
+            let mut units = dims.filter(|((_, e), _)| **e == 1);
+            units.any(|((s, _), n)| !(0..*n).contains(s))
+        };
+        let traps = outside == Outside::Trap || beside();
+        if !inside && !global && traps && area.len() > 0 {
             let at = self.first_outside(info, area);
             return Err(self.out_of_bounds(info, &at, Span::NONE));
         }
@@ -282,8 +289,8 @@ impl Exec<'_, '_> {
         for _ in 0..count {
             let mut exists = true;
             let mut at = (start + before) * info.strides[last];
-            for d in 0..last {
-                let i = area.start[d] + index[d] as i64;
+            for (d, &within) in index.iter().enumerate() {
+                let i = area.start[d] + within as i64;
                 exists &= (0..info.shape[d]).contains(&i);
                 at += i * info.strides[d];
             }

@@ -68,8 +68,9 @@ impl<'a> Exec<'a, '_> {
         for axis in first..trips.len() {
             let (start, step, _) = ranges[axis];
             let code = &p.axes[axis];
-            let v = value::narrow(code.scalar, start + trips[axis] * step);
-            self.set(code.var, v as u64);
+            // Modulo 2^64 this is exact, whatever the type.
+            let v = (start as i64).wrapping_add((trips[axis] as i64).wrapping_mul(step as i64));
+            self.set(code.var, value::wrap(code.scalar, v) as u64);
         }
     }
 

@@ -98,9 +98,9 @@ impl Strand {
         let [ex, ey, _] = program.threads.map(|t| t as usize);
         for lane in 0..program.num_threads() {
             let index = [lane % ex, lane / ex % ey, lane / ex / ey];
-            for axis in 0..3 {
-                if let Some(first) = program.thread_slots[axis] {
-                    slots[first as usize + lane] = index[axis] as u64;
+            for (first, index) in program.thread_slots.iter().zip(index) {
+                if let Some(first) = first {
+                    slots[*first as usize + lane] = index as u64;
                 }
             }
         }
@@ -158,7 +158,7 @@ pub(crate) enum Wait {
     Sync {
         id: u32,
         needed: u32,
-        arrived: u32,
+        arrived: u64,
     },
     Grid,
     /// The other warp groups at the same statement.

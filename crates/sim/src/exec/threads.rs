@@ -302,14 +302,14 @@ impl Exec<'_, '_> {
             kept(0) + threads[0] * (kept(1) + threads[1] * kept(2))
         };
         let mut totals: Vec<Option<u64>> = vec![None; contributions.len()];
-        for lane in 0..contributions.len() {
+        for (lane, &contribution) in contributions.iter().enumerate() {
             let at = group(lane);
             let acc = match totals[at] {
                 Some(acc) => acc,
                 None => self.num(&code.identity)?,
             };
             self.set(code.lhs, acc);
-            self.set(code.rhs, contributions[lane]);
+            self.set(code.rhs, contribution);
             totals[at] = Some(self.num(&code.body)?);
         }
         let program = self.program;
@@ -370,7 +370,7 @@ impl Exec<'_, '_> {
         let barrier = &mut self.block.counting[at];
         let ticket = match self.strand.ticket {
             Some(ticket) => ticket,
-            None => barrier.arrive(threads, needed),
+            None => barrier.arrive(threads, u64::from(needed)),
         };
         if barrier.passed(ticket) {
             self.strand.ticket = None;
@@ -392,7 +392,7 @@ impl Exec<'_, '_> {
         let threads = self.strand.all.len();
         let ticket = match self.strand.ticket {
             Some(ticket) => ticket,
-            None => self.grid_barrier.arrive(threads, total as u32),
+            None => self.grid_barrier.arrive(threads, total),
         };
         if self.grid_barrier.passed(ticket) {
             self.strand.ticket = None;
