@@ -8,9 +8,7 @@
 //! their space are refused with the elements that show it.
 
 use tilewright_ir::target::Target;
-use tilewright_ir::{
-    BinOp, Expr, ExprKind, FragmentMap, IndexMap, LayoutAttr, Scalar, UnOp, Var,
-};
+use tilewright_ir::{BinOp, Expr, ExprKind, FragmentMap, IndexMap, LayoutAttr, Scalar, UnOp, Var};
 
 use crate::compose::Pieces;
 use crate::decide::Verdict;
@@ -380,7 +378,11 @@ fn apply(op: BinOp, a: i128, b: i128) -> Option<i128> {
         }
         BinOp::FloorMod if b != 0 => {
             let r = a.checked_rem(b)?;
-            if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
+            if r != 0 && (r < 0) != (b < 0) {
+                r + b
+            } else {
+                r
+            }
         }
         BinOp::TruncDiv => a.checked_div(b)?,
         BinOp::TruncMod => a.checked_rem(b)?,
@@ -390,7 +392,9 @@ fn apply(op: BinOp, a: i128, b: i128) -> Option<i128> {
         BinOp::BitAnd => a & b,
         BinOp::BitOr => a | b,
         BinOp::BitXor => a ^ b,
-        BinOp::Shl => a.checked_mul(1i128.checked_shl(u32::try_from(b).ok().filter(|&s| s < 64)?)?)?,
+        BinOp::Shl => {
+            a.checked_mul(1i128.checked_shl(u32::try_from(b).ok().filter(|&s| s < 64)?)?)?
+        }
         BinOp::Shr => a >> u32::try_from(b).ok().filter(|&s| s < 64)?,
         BinOp::LogicalAnd => (a != 0 && b != 0) as i128,
         BinOp::LogicalOr => (a != 0 || b != 0) as i128,

@@ -29,12 +29,15 @@ impl Layout {
         if rest.iter().any(|&e| e != 1) {
             return None;
         }
-        let flat = index.iter().zip(self.shape()).fold(None, |flat: Option<Expr>, (x, &e)| {
-            Some(match flat {
-                None => x.clone(),
-                Some(f) => f * e + x,
-            })
-        })?;
+        let flat = index
+            .iter()
+            .zip(self.shape())
+            .fold(None, |flat: Option<Expr>, (x, &e)| {
+                Some(match flat {
+                    None => x.clone(),
+                    Some(f) => f * e + x,
+                })
+            })?;
         let mut inputs = vec![flat];
         let zero = Expr::int(0, index[0].dtype());
         inputs.resize(raw.radix.shape().len(), zero);
@@ -69,7 +72,10 @@ impl FragmentInverse {
 impl Form {
     /// The outputs as expressions over the input dimensions.
     pub fn to_exprs(&self, index: &[Expr]) -> Vec<Expr> {
-        self.outs.iter().map(|out| self.sum_expr(out, index)).collect()
+        self.outs
+            .iter()
+            .map(|out| self.sum_expr(out, index))
+            .collect()
     }
 
     fn sum_expr(&self, sum: &Sum, index: &[Expr]) -> Expr {
@@ -162,9 +168,8 @@ impl Form {
             }
             row |= 1 << below;
         }
-        let fits = |i: &usize| {
-            !done[*i] && terms[*i].row == row && terms[*i].weight * 2 == t.weight
-        };
+        let fits =
+            |i: &usize| !done[*i] && terms[*i].row == row && terms[*i].weight * 2 == t.weight;
         (0..terms.len()).find(fits)
     }
 }
@@ -172,6 +177,14 @@ impl Form {
 /// `x // div % extent`, without what does nothing.
 fn field(index: &[Expr], digit: &Digit, extent: i64, top: bool) -> Expr {
     let x = index[digit.dim].clone();
-    let shifted = if digit.div == 1 { x } else { x.floor_div(digit.div) };
-    if top { shifted } else { shifted.floor_mod(extent) }
+    let shifted = if digit.div == 1 {
+        x
+    } else {
+        x.floor_div(digit.div)
+    };
+    if top {
+        shifted
+    } else {
+        shifted.floor_mod(extent)
+    }
 }

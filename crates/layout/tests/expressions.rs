@@ -12,7 +12,10 @@ fn vars() -> [Expr; 3] {
 }
 
 fn map(outputs: Vec<Expr>) -> IndexMap {
-    IndexMap { inputs: vec![Var::from_u32(0), Var::from_u32(1)], outputs }
+    IndexMap {
+        inputs: vec![Var::from_u32(0), Var::from_u32(1)],
+        outputs,
+    }
 }
 
 /// An independent evaluator of the expressions made here.
@@ -49,22 +52,34 @@ fn a_swizzle_written_by_hand_is_the_swizzle() {
     let chunk = j.clone().floor_div(8) ^ i.clone().floor_mod(8);
     let e = i.clone() * 64 + chunk * 8 + j.clone().floor_mod(8);
     let layout = index_map(&map(vec![e]), &[128, 64]).unwrap();
-    assert_eq!(layout, swizzle::Swizzle::B128.panels(&[128, 64], 16).unwrap());
+    assert_eq!(
+        layout,
+        swizzle::Swizzle::B128.panels(&[128, 64], 16).unwrap()
+    );
     assert!(layout.raw_form().is_some());
     // With shifts and masks, on a row count that is no power of two, in two outputs.
     let shifted = (((j.clone() >> 3) ^ (i.clone() & 7)) << 3) | (j.clone() & 7);
     let layout = index_map(&map(vec![i, shifted]), &[229, 64]).unwrap();
     assert_eq!(layout.codomain(), [229, 64]);
-    assert_eq!(layout.flatten().unwrap(), swizzle::Swizzle::B128.panels(&[229, 64], 16).unwrap());
+    assert_eq!(
+        layout.flatten().unwrap(),
+        swizzle::Swizzle::B128.panels(&[229, 64], 16).unwrap()
+    );
 }
 
 #[test]
 fn attributes_of_buffers() {
     let of = |attr: LayoutAttr| buffer_layout(&attr, &[64, 64], Target::Gfx950, Scalar::BF16);
-    assert_eq!(of(LayoutAttr::Linear).unwrap(), Layout::linear(&[64, 64]).unwrap());
+    assert_eq!(
+        of(LayoutAttr::Linear).unwrap(),
+        Layout::linear(&[64, 64]).unwrap()
+    );
     assert_eq!(of(LayoutAttr::Padded(8)).unwrap().offset(&[1, 0]), 72);
     assert!(of(LayoutAttr::Swizzled).unwrap().is_bijective());
-    assert_ne!(of(LayoutAttr::Swizzled).unwrap(), Layout::linear(&[64, 64]).unwrap());
+    assert_ne!(
+        of(LayoutAttr::Swizzled).unwrap(),
+        Layout::linear(&[64, 64]).unwrap()
+    );
 }
 
 #[test]
@@ -72,18 +87,31 @@ fn maps_that_are_no_layout_are_refused_with_the_elements() {
     let [i, j, outside] = vars();
     let refused = |e: Expr| index_map(&map(vec![e]), &[8, 8]).unwrap_err();
     let overlap = refused(i.clone() * 4 + j.clone());
-    let LayoutError::Collision { a, b, place } = &overlap else { panic!("{overlap}") };
+    let LayoutError::Collision { a, b, place } = &overlap else {
+        panic!("{overlap}")
+    };
     assert_eq!(a[0] * 4 + a[1], place[0]);
     assert_eq!(b[0] * 4 + b[1], place[0]);
     assert_ne!(a, b);
-    assert!(matches!(refused(i.clone() - j.clone()), LayoutError::OutOfRange { .. }));
-    assert!(matches!(refused(i.clone() + outside), LayoutError::NotAMap { .. }));
+    assert!(matches!(
+        refused(i.clone() - j.clone()),
+        LayoutError::OutOfRange { .. }
+    ));
+    assert!(matches!(
+        refused(i.clone() + outside),
+        LayoutError::NotAMap { .. }
+    ));
     let by_zero = i.clone().floor_div(j.clone()) + j.clone() * 8;
     assert!(matches!(refused(by_zero), LayoutError::NotAMap { .. }));
     // Injective, but neither a sum nor small.
     let square = i.clone() * i.clone() * 5000 + j.clone();
     let huge = index_map(&map(vec![square]), &[1024, 2048]).unwrap_err();
-    assert_eq!(huge, LayoutError::TooLarge { elements: TABLE_LIMIT * 2 });
+    assert_eq!(
+        huge,
+        LayoutError::TooLarge {
+            elements: TABLE_LIMIT * 2
+        }
+    );
 }
 
 #[test]
@@ -95,7 +123,8 @@ fn what_has_no_closed_form_is_listed() {
     assert_eq!(layout.offset(&[4, 6]), 134);
     // Written with a product of variables, but linear over bits all the same.
     let cond = j.clone().lt(4);
-    let select = tilewright_ir::expr_build::select(true, cond, j.clone() + 4, j.clone() - 4).unwrap();
+    let select =
+        tilewright_ir::expr_build::select(true, cond, j.clone() + 4, j.clone() - 4).unwrap();
     let layout = index_map(&map(vec![i * 8 + select]), &[4, 8]).unwrap();
     assert!(layout.raw_form().is_some());
     assert_eq!(layout.offset(&[1, 5]), 9);
@@ -114,12 +143,37 @@ fn fragments_from_maps() {
     };
     let f = fragment_map(&attr, &[3, 229], 128).unwrap();
     assert_eq!((f.replicas(), f.threads(), f.slots()), (2, 128, 12));
-    assert_eq!(f.holders(&[2, 100]).iter().map(|h| (h.thread, h.slot)).collect::<Vec<_>>(), [(36, 9), (100, 9)]);
+    assert_eq!(
+        f.holders(&[2, 100])
+            .iter()
+            .map(|h| (h.thread, h.slot))
+            .collect::<Vec<_>>(),
+        [(36, 9), (100, 9)]
+    );
     let too_many = fragment_map(&attr, &[3, 229], 96).unwrap_err();
-    assert!(matches!(too_many, LayoutError::OutOfRange { output: 0, extent: 96, .. }));
-    let shared = FragmentMap { slots: vec![i], ..attr.clone() };
-    assert!(matches!(fragment_map(&shared, &[3, 229], 128), Err(LayoutError::Collision { .. })));
-    let plain = FragmentMap { replica: None, replicas: 1, thread: j, slots: vec![Expr::i32(0)], ..attr };
+    assert!(matches!(
+        too_many,
+        LayoutError::OutOfRange {
+            output: 0,
+            extent: 96,
+            ..
+        }
+    ));
+    let shared = FragmentMap {
+        slots: vec![i],
+        ..attr.clone()
+    };
+    assert!(matches!(
+        fragment_map(&shared, &[3, 229], 128),
+        Err(LayoutError::Collision { .. })
+    ));
+    let plain = FragmentMap {
+        replica: None,
+        replicas: 1,
+        thread: j,
+        slots: vec![Expr::i32(0)],
+        ..attr
+    };
     let f = fragment_map(&plain, &[1, 100], 128).unwrap();
     assert_eq!((f.replicas(), f.threads(), f.slots()), (1, 128, 1));
 }
