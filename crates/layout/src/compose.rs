@@ -313,10 +313,7 @@ impl Form {
             }
             seen |= p.row;
             let d = self.radix.digits()[p.row.trailing_zeros() as usize];
-            let piece = Piece {
-                row: 1 << at,
-                ..*p
-            };
+            let piece = Piece { row: 1 << at, ..*p };
             add_piece(&mut outs[d.dim], &piece, d.div);
         }
         // Bits are a linear system; its inverse gives each input bit as a parity of output bits.

@@ -91,7 +91,9 @@ impl Form {
             let d = self.radix.digits()[at];
             // The topmost differing digit of a dimension goes to one side and the others to
             // the other: below the topmost they cannot add up to it, so both are indices.
-            let is_last = ones(row).filter(|&o| self.radix.digits()[o].dim == d.dim).last();
+            let is_last = ones(row)
+                .filter(|&o| self.radix.digits()[o].dim == d.dim)
+                .last();
             if is_last == Some(at) {
                 a[d.dim] += d.div;
             } else {
@@ -150,7 +152,8 @@ impl Form {
         let ragged_dims = (0..self.radix.shape().len()).filter(|&d| self.radix.is_ragged(d));
         let ragged: Vec<usize> = ragged_dims.collect();
         let single = rows.iter().all(|r| r.is_power_of_two());
-        let in_ragged = |row: u64| ones(row).any(|at| ragged.contains(&self.radix.digits()[at].dim));
+        let in_ragged =
+            |row: u64| ones(row).any(|at| ragged.contains(&self.radix.digits()[at].dim));
         let ragged_rows = rows.iter().any(|&r| in_ragged(r));
         if !single && (ragged_rows || bits::rank(rows.iter().copied()) != rows.len()) {
             return Verdict::Open;
@@ -235,7 +238,10 @@ impl Form {
         let used = rows.iter().fold(0, |m, r| m | r);
         for dim in (0..self.radix.shape().len()).filter(|&d| self.radix.is_ragged(d)) {
             let digits = self.radix.digits().iter().enumerate();
-            let top = digits.filter(|(_, d)| d.dim == dim).map(|(at, _)| at).last();
+            let top = digits
+                .filter(|(_, d)| d.dim == dim)
+                .map(|(at, _)| at)
+                .next_back();
             if top.is_some_and(|top| used & 1 << top != 0) {
                 return Verdict::Open;
             }

@@ -71,7 +71,8 @@ impl Sum {
     /// The digits that occur in a row with another one.
     pub fn mixed(&self) -> u64 {
         let rows = self.terms.iter().map(|t| t.row);
-        rows.filter(|r| r.count_ones() > 1).fold(0, |acc, r| acc | r)
+        rows.filter(|r| r.count_ones() > 1)
+            .fold(0, |acc, r| acc | r)
     }
 }
 

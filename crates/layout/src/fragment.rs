@@ -194,6 +194,18 @@ impl Fragment {
         Some(found[..self.shape().len()].to_vec())
     }
 
+    /// What every pair of thread and slot holds, at `thread · slots + slot`. For those who ask
+    /// about all of them; one pair is asked of [`element`](Fragment::element).
+    pub fn elements(&self) -> Vec<Option<Vec<i64>>> {
+        let mut held = vec![None; self.layout.span() as usize];
+        for mut index in indices(self.layout.shape()) {
+            let at = self.layout.offset(&index) as usize;
+            index.pop();
+            held[at] = Some(index);
+        }
+        held
+    }
+
     /// The closed form of the way back, where there is one.
     pub fn inverse(&self) -> Option<FragmentInverse> {
         let (form, guards) = self.layout.form()?.left_inverse(self.layout.codomain())?;
@@ -284,7 +296,11 @@ mod tests {
             let f = Fragment::partition(&shape, threads, vector).unwrap();
             let size: i64 = shape.iter().product();
             let chunks = (size + vector - 1) / vector;
-            assert_eq!(f.slots(), vector * ((chunks + threads - 1) / threads), "{shape:?}");
+            assert_eq!(
+                f.slots(),
+                vector * ((chunks + threads - 1) / threads),
+                "{shape:?}"
+            );
             for (flat, index) in indices(&shape).enumerate() {
                 let flat = flat as i64;
                 let holder = f.holder(&index, 0);
@@ -300,7 +316,13 @@ mod tests {
         assert!(f.inverse().is_some());
         let held = (0..128).flat_map(|thread| (0..2).map(move |slot| Holder { thread, slot }));
         assert_eq!(held.filter(|&h| f.element(h).is_some()).count(), 229);
-        assert_eq!(f.element(Holder { thread: 128, slot: 0 }), None);
+        assert_eq!(
+            f.element(Holder {
+                thread: 128,
+                slot: 0
+            }),
+            None
+        );
     }
 
     #[test]
@@ -316,13 +338,29 @@ mod tests {
         .unwrap();
         let warp = lanes.repeat_in_slots(&[2, 1]).unwrap();
         let block = warp.repeat_over_threads(&[2, 2]).unwrap();
-        assert_eq!((block.shape(), block.threads(), block.slots()), (&[64, 16][..], 128, 8));
+        assert_eq!(
+            (block.shape(), block.threads(), block.slots()),
+            (&[64, 16][..], 128, 8)
+        );
         let h = block.holder(&[32 + 16 + 8 + 3, 8 + 5], 0);
-        assert_eq!(h, Holder { thread: 96 + 3 * 4 + 2, slot: 4 + 2 + 1 });
+        assert_eq!(
+            h,
+            Holder {
+                thread: 96 + 3 * 4 + 2,
+                slot: 4 + 2 + 1
+            }
+        );
         assert_eq!(block.vector_width(1), 2);
         assert_eq!(block.vector_width(0), 1);
         let twice = block.replicate(2).unwrap();
-        assert_eq!(twice.holders(&[0, 0]).iter().map(|h| h.thread).collect::<Vec<_>>(), [0, 128]);
+        assert_eq!(
+            twice
+                .holders(&[0, 0])
+                .iter()
+                .map(|h| h.thread)
+                .collect::<Vec<_>>(),
+            [0, 128]
+        );
         assert!(twice.inverse().is_some());
     }
 }

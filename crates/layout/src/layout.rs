@@ -73,7 +73,10 @@ impl Layout {
                 found: strides.to_vec(),
             });
         }
-        let reach = shape.iter().zip(strides).map(|(e, s)| (e - 1).saturating_mul(*s.max(&0)));
+        let reach = shape
+            .iter()
+            .zip(strides)
+            .map(|(e, s)| (e - 1).saturating_mul(*s.max(&0)));
         let span = reach.fold(1, i64::saturating_add);
         check_shape(&[span])?;
         Layout::new(shape, &[span], Form::strided(shape, strides))
@@ -165,14 +168,19 @@ impl Layout {
                 found: outer.shape.clone(),
             });
         }
-        let composed = self.raw_form().zip(outer.raw_form()).and_then(|(inner, form)| {
-            if form.radix.shape() == outer.shape {
-                return inner.then(form);
-            }
-            let flat = inner.flattened(&self.codomain);
-            flat.then(&Form::unflatten(form.radix.shape())?)?.then(form)
-        });
-        closed_or_listed(&self.shape, &outer.codomain, composed, |i| outer.eval(&self.eval(i)))
+        let composed = self
+            .raw_form()
+            .zip(outer.raw_form())
+            .and_then(|(inner, form)| {
+                if form.radix.shape() == outer.shape {
+                    return inner.then(form);
+                }
+                let flat = inner.flattened(&self.codomain);
+                flat.then(&Form::unflatten(form.radix.shape())?)?.then(form)
+            });
+        closed_or_listed(&self.shape, &outer.codomain, composed, |i| {
+            outer.eval(&self.eval(i))
+        })
     }
 
     /// The layout that takes places back to elements. Only a bijection has one.
@@ -276,7 +284,11 @@ impl Layout {
         check_shape(extents)?;
         let inside = start.len() == self.shape.len()
             && extents.len() == start.len()
-            && start.iter().zip(extents).zip(&self.shape).all(|((s, e), of)| *s >= 0 && s + e <= *of);
+            && start
+                .iter()
+                .zip(extents)
+                .zip(&self.shape)
+                .all(|((s, e), of)| *s >= 0 && s + e <= *of);
         if !inside {
             return Err(LayoutError::Shape {
                 expected: self.shape.clone(),
@@ -322,15 +334,22 @@ impl Layout {
         closed_or_listed(&self.shape, codomain, closed, |x| self.eval(x))
     }
 
-    /// Two elements in one place, where there are some.
+    /// Two elements in one place, where there are some; the one first in row-major order first.
     pub fn collision(&self) -> Option<Collision> {
-        match &self.map {
+        let found = match &self.map {
             Map::Table(table) => table.collision(),
             Map::Form(form) => match form.collision() {
                 Verdict::Known(found) => found.map(|c| self.in_own_shape(form, c)),
                 Verdict::Open => collision_by_points(&self.shape, |i| self.eval(i)),
             },
-        }
+        };
+        found.map(|c| {
+            if c.a <= c.b {
+                c
+            } else {
+                Collision { a: c.b, b: c.a }
+            }
+        })
     }
 
     fn in_own_shape(&self, form: &Form, c: Collision) -> Collision {
@@ -519,7 +538,10 @@ pub(crate) fn check_shape(shape: &[i64]) -> Result<i64, LayoutError> {
         if e < 1 {
             return Err(bad());
         }
-        size = size.checked_mul(e).filter(|&s| s <= MAX_ELEMENTS).ok_or_else(bad)?;
+        size = size
+            .checked_mul(e)
+            .filter(|&s| s <= MAX_ELEMENTS)
+            .ok_or_else(bad)?;
     }
     Ok(size)
 }

@@ -186,7 +186,10 @@ mod tests {
     fn a_ragged_dimension_keeps_what_remains_on_top() {
         let mut radix = Radix::new(&[229]);
         assert_eq!(radix.cut(0, 128), Some(Cut::Split { at: 0, low: 128 }));
-        assert_eq!(radix.digits(), [Digit::new(0, 1, 128), Digit::new(0, 128, 2)]);
+        assert_eq!(
+            radix.digits(),
+            [Digit::new(0, 1, 128), Digit::new(0, 128, 2)]
+        );
         assert!(radix.is_ragged(0));
         assert_eq!(radix.value(0, &[228]), 100);
         assert_eq!(radix.value(1, &[228]), 1);

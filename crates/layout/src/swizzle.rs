@@ -132,8 +132,7 @@ impl Subtile {
         subtile("st_16x16_swizzled", 16, 16, 16, &[step(7, 3, 2)]);
     pub const ST_16X32: Subtile = subtile("st_16x32", 16, 32, 16, &[step(9, 5, 1)]);
     pub const ST_32X16: Subtile = subtile("st_32x16", 32, 16, 16, &[step(9, 4, 1)]);
-    pub const ST_32X32: Subtile =
-        subtile("st_32x32", 32, 32, 16, &[step(9, 5, 1), step(10, 4, 1)]);
+    pub const ST_32X32: Subtile = subtile("st_32x32", 32, 32, 16, &[step(9, 5, 1), step(10, 4, 1)]);
     pub const ST_8X32: Subtile = subtile("st_8x32", 8, 32, 16, &[]);
     pub const ST_16X128: Subtile = subtile("st_16x128", 16, 128, 8, &[step(8, 4, 3)]);
 
@@ -180,11 +179,7 @@ const fn subtile(
 
 /// Row-major rows whose chunks are permuted: bit `chunk_bit` of the chunk's number is XORed with
 /// bit `row_bit` of the row's. Rows are the second to last dimension.
-pub fn row_xor(
-    shape: &[i64],
-    chunk: i64,
-    pairs: &[(u32, u32)],
-) -> Result<Layout, LayoutError> {
+pub fn row_xor(shape: &[i64], chunk: i64, pairs: &[(u32, u32)]) -> Result<Layout, LayoutError> {
     let (rows, cols) = rows_and_cols(shape)?;
     let linear = Layout::linear(shape)?;
     let (row, col) = (shape.len() - 2, shape.len() - 1);
@@ -202,7 +197,12 @@ pub fn row_xor(
         if cols % (2 * col_at) != 0 {
             return Err(refuse());
         }
-        for (dim, at) in [(row, row_at), (row, 2 * row_at), (col, col_at), (col, 2 * col_at)] {
+        for (dim, at) in [
+            (row, row_at),
+            (row, 2 * row_at),
+            (col, col_at),
+            (col, 2 * col_at),
+        ] {
             form.cut(dim, at).ok_or_else(refuse)?;
         }
         let bit = |form: &Form, dim, at| form.radix.position(dim, at).ok_or_else(refuse);
@@ -278,7 +278,10 @@ impl RowXor {
             };
             for start in [first, first + 1] {
                 for order in orders(width) {
-                    let pairs = order.iter().enumerate().map(|(i, &b)| (start + i as u32, b));
+                    let pairs = order
+                        .iter()
+                        .enumerate()
+                        .map(|(i, &b)| (start + i as u32, b));
                     let candidate = RowXor {
                         chunk,
                         pairs: pairs.collect(),
@@ -298,10 +301,11 @@ impl RowXor {
 
     /// The byte offset of a byte of a row.
     fn offset(&self, row_bytes: i64, row: i64, byte: i64) -> i64 {
-        let moved = self.pairs.iter().fold(0, |acc, &(from, to)| {
-            acc ^ (row >> from & 1) << to
-        });
-        row * row_bytes + (byte ^ moved * self.chunk)
+        let moved = self
+            .pairs
+            .iter()
+            .fold(0, |acc, &(from, to)| acc ^ (row >> from & 1) << to);
+        row * row_bytes + (byte ^ (moved * self.chunk))
     }
 
     /// The cycles lost when a wave reads the first operand of a tile: lane `l` has row `l % M`
@@ -389,7 +393,10 @@ mod tests {
                 let p = s.permutation(size, bits).unwrap();
                 assert!(p.raw_form().is_some() && p.is_bijective());
                 for e in 0..size {
-                    assert_eq!(p.offset(&[e]) * bits, s.apply(e * bits / 8) * 8 + e * bits % 8);
+                    assert_eq!(
+                        p.offset(&[e]) * bits,
+                        s.apply(e * bits / 8) * 8 + e * bits % 8
+                    );
                 }
                 assert_eq!(p.then(&p).unwrap(), Layout::identity(&[size]).unwrap());
             }
@@ -423,7 +430,7 @@ mod tests {
         let layout = for_matrix(Target::Sm80, &[229, 96], &mma).unwrap();
         assert!(layout.raw_form().is_some() && layout.is_bijective());
         for i in indices(&[229, 96]) {
-            let chunk = i[1] / 8 ^ (i[0] / 2 % 4);
+            let chunk = (i[1] / 8) ^ (i[0] / 2 % 4);
             assert_eq!(layout.offset(&i), i[0] * 96 + chunk * 8 + i[1] % 8);
         }
         assert_eq!(layout.vector_width(1), 8);

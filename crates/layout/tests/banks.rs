@@ -1,11 +1,11 @@
 //! Bank conflicts of real access patterns on real phases.
 
+use tilewright_ir::micro_op::{MmaFamily, MmaInst};
 use tilewright_ir::target::Target;
 use tilewright_layout::banks::{Cost, Kind, cost, nvidia};
+use tilewright_layout::lanes::Operand;
 use tilewright_layout::swizzle::{self, Subtile, Swizzle};
 use tilewright_layout::{Layout, lanes};
-use tilewright_layout::lanes::Operand;
-use tilewright_ir::micro_op::{MmaFamily, MmaInst};
 
 fn addresses(of: impl Fn(u32) -> u32, lanes: u32) -> Vec<Option<u32>> {
     (0..lanes).map(|l| Some(of(l))).collect()
@@ -13,7 +13,13 @@ fn addresses(of: impl Fn(u32) -> u32, lanes: u32) -> Vec<Option<u32>> {
 
 /// What one wave pays to read its A operand of the instruction from the tile at `(row, k)`,
 /// each lane its own run of K with the widest reads of at most `width` bytes.
-fn mfma_read(target: Target, inst: &MmaInst, tile: &Layout, width: u32, (row, k): (i64, i64)) -> Cost {
+fn mfma_read(
+    target: Target,
+    inst: &MmaInst,
+    tile: &Layout,
+    width: u32,
+    (row, k): (i64, i64),
+) -> Cost {
     let a = lanes::lane_map(inst, Operand::A).unwrap();
     let bits = i64::from(inst.ab.bits());
     let per_read = i64::from(width) * 8 / bits;
@@ -22,7 +28,9 @@ fn mfma_read(target: Target, inst: &MmaInst, tile: &Layout, width: u32, (row, k)
         let lanes: Vec<Option<u32>> = (0..64)
             .map(|thread| {
                 let slot = read * per_read;
-                let i = a.element(tilewright_layout::Holder { thread, slot }).unwrap();
+                let i = a
+                    .element(tilewright_layout::Holder { thread, slot })
+                    .unwrap();
                 Some((tile.offset(&[row + i[0], k + i[1]]) * bits / 8) as u32)
             })
             .collect();
@@ -52,12 +60,19 @@ fn hipkittens_facts_on_gfx950() {
     assert_eq!((rows.cycles, rows.conflicts()), (16, 12));
     // st_32x32 serves the 32-row instruction as well.
     let inst = mfma("mfma.32x32x16.bfloat16.float32");
-    let square = mfma_read(Target::Gfx950, &inst, &Subtile::ST_32X32.tile(32, 32).unwrap(), 16, (0, 16));
+    let square = mfma_read(
+        Target::Gfx950,
+        &inst,
+        &Subtile::ST_32X32.tile(32, 32).unwrap(),
+        16,
+        (0, 16),
+    );
     assert_eq!(square.conflicts(), 0);
     // st_16x128 of fp8: two reads of 16 bytes a lane, K in runs of 16 on both operands.
     let tile = Subtile::ST_16X128.tile(16, 128).unwrap();
     for half in 0..2 {
-        let lane = |l: u32| tile.offset(&[i64::from(l % 16), i64::from(16 * (l / 16) + 64 * half)]) as u32;
+        let lane =
+            |l: u32| tile.offset(&[i64::from(l % 16), i64::from(16 * (l / 16) + 64 * half)]) as u32;
         let read = cost(Target::Gfx950, Kind::Read, 16, &addresses(lane, 64)).unwrap();
         assert_eq!((read.cycles, read.conflicts()), (4, 0));
     }
@@ -99,7 +114,11 @@ fn the_matrix_swizzle_is_free_of_conflicts_for_every_mfma() {
             for row in (0..rows).step_by(inst.m.into()) {
                 for at in (0..cols).step_by(inst.k.into()) {
                     let read = mfma_read(target, &inst, &tile, width, (row, at));
-                    assert_eq!(read.conflicts(), 0, "{target} {name} rows of {row_bytes} B at {row}, {at}");
+                    assert_eq!(
+                        read.conflicts(),
+                        0,
+                        "{target} {name} rows of {row_bytes} B at {row}, {at}"
+                    );
                 }
             }
         }
@@ -109,7 +128,9 @@ fn the_matrix_swizzle_is_free_of_conflicts_for_every_mfma() {
 #[test]
 fn ldmatrix_of_swizzled_tiles_is_free_of_conflicts() {
     let read = |tile: &Layout, bits: i64, row: i64, col: i64| {
-        let rows: Vec<u32> = (0..8).map(|r| (tile.offset(&[row + r, col]) * bits / 8) as u32).collect();
+        let rows: Vec<u32> = (0..8)
+            .map(|r| (tile.offset(&[row + r, col]) * bits / 8) as u32)
+            .collect();
         nvidia::matrix_cost(&rows)
     };
     for (bits, name) in [
@@ -124,7 +145,11 @@ fn ldmatrix_of_swizzled_tiles_is_free_of_conflicts() {
             for row in (0..64).step_by(8) {
                 for col in (0..cols).step_by(128 / bits as usize) {
                     let cost = read(&tile, bits, row, col);
-                    assert_eq!((cost.cycles, cost.ideal), (1, 1), "{row_bytes} B rows at {row}, {col}");
+                    assert_eq!(
+                        (cost.cycles, cost.ideal),
+                        (1, 1),
+                        "{row_bytes} B rows at {row}, {col}"
+                    );
                 }
             }
         }
@@ -134,35 +159,63 @@ fn ldmatrix_of_swizzled_tiles_is_free_of_conflicts() {
         assert_eq!(read(&tile, 16, 8, 8).cycles, 1);
     }
     // Unswizzled rows of 128 bytes all start at bank zero.
-    assert_eq!(read(&Layout::linear(&[64, 64]).unwrap(), 16, 0, 0).cycles, 8);
+    assert_eq!(
+        read(&Layout::linear(&[64, 64]).unwrap(), 16, 0, 0).cycles,
+        8
+    );
     // Padding by 16 bytes also works.
-    assert_eq!(read(&Layout::padded(&[64, 64], 8).unwrap(), 16, 0, 0).cycles, 1);
+    assert_eq!(
+        read(&Layout::padded(&[64, 64], 8).unwrap(), 16, 0, 0).cycles,
+        1
+    );
 }
 
 #[test]
 fn nvidia_phases_and_broadcast() {
-    let sm = |width, of: &dyn Fn(u32) -> u32| cost(Target::Sm90a, Kind::Read, width, &addresses(of, 32)).unwrap();
+    let sm = |width, of: &dyn Fn(u32) -> u32| {
+        cost(Target::Sm90a, Kind::Read, width, &addresses(of, 32)).unwrap()
+    };
     assert_eq!(sm(4, &|l| 4 * l).cycles, 1);
     assert_eq!(sm(4, &|_| 64).cycles, 1);
     assert_eq!(sm(4, &|l| 8 * l).cycles, 2);
     assert_eq!(sm(4, &|l| 128 * l).cycles, 32);
     assert_eq!(sm(2, &|l| 2 * l).cycles, 1);
-    assert_eq!(sm(8, &|l| 8 * l), Cost { cycles: 2, ideal: 2 });
-    assert_eq!(sm(16, &|l| 16 * l), Cost { cycles: 4, ideal: 4 });
+    assert_eq!(
+        sm(8, &|l| 8 * l),
+        Cost {
+            cycles: 2,
+            ideal: 2
+        }
+    );
+    assert_eq!(
+        sm(16, &|l| 16 * l),
+        Cost {
+            cycles: 4,
+            ideal: 4
+        }
+    );
     assert_eq!(sm(16, &|l| 128 * (l % 8) + 16 * (l / 8)).cycles, 32);
     // Eight-byte lanes at a stride of sixteen bytes: two words of a bank in each half.
     assert_eq!(sm(8, &|l| 16 * l).conflicts(), 2);
     // A lane that does not take part costs nothing.
     let mut lanes = addresses(|l| 128 * l, 32);
     lanes[4..].fill(None);
-    assert_eq!(cost(Target::Sm80, Kind::Write, 4, &lanes), Some(Cost { cycles: 4, ideal: 1 }));
+    assert_eq!(
+        cost(Target::Sm80, Kind::Write, 4, &lanes),
+        Some(Cost {
+            cycles: 4,
+            ideal: 1
+        })
+    );
     assert_eq!(cost(Target::Sm80, Kind::Read, 12, &lanes), None);
     assert_eq!(cost(Target::Sm80, Kind::ReadTransposed, 8, &lanes), None);
 }
 
 #[test]
 fn amd_phases_take_lanes_out_of_order() {
-    let amd = |target, kind, width, of: &dyn Fn(u32) -> u32| cost(target, kind, width, &addresses(of, 64)).unwrap();
+    let amd = |target, kind, width, of: &dyn Fn(u32) -> u32| {
+        cost(target, kind, width, &addresses(of, 64)).unwrap()
+    };
     // Contiguous accesses run at full width everywhere.
     for (target, kind, width, cycles) in [
         (Target::Gfx942, Kind::Read, 4, 2),
@@ -176,10 +229,20 @@ fn amd_phases_take_lanes_out_of_order() {
         (Target::Gfx950, Kind::ReadTransposed, 8, 2),
     ] {
         let read = amd(target, kind, width, &|l| width * l);
-        assert_eq!((read.cycles, read.ideal), (cycles, cycles), "{target} {kind:?} {width}");
+        assert_eq!(
+            (read.cycles, read.ideal),
+            (cycles, cycles),
+            "{target} {kind:?} {width}"
+        );
     }
     // Twelve bytes go by the phases of sixteen on 32 banks.
-    assert_eq!(amd(Target::Gfx950, Kind::Read, 12, &|l| 16 * l), Cost { cycles: 8, ideal: 8 });
+    assert_eq!(
+        amd(Target::Gfx950, Kind::Read, 12, &|l| 16 * l),
+        Cost {
+            cycles: 8,
+            ideal: 8
+        }
+    );
     // Lanes 0 and 20 meet in a phase of gfx942, lanes 0 and 4 do not.
     let two = |a: usize, b: usize, target, width| {
         let mut lanes = vec![None; 64];

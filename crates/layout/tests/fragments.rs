@@ -74,10 +74,12 @@ proptest! {
                 prop_assert_eq!(f.element(h), Some(i.clone()));
             }
         }
+        let listed = f.elements();
         for thread in 0..f.threads() {
             for slot in 0..f.slots() {
                 let h = Holder { thread, slot };
                 prop_assert_eq!(f.element(h).is_some(), held.contains(&h));
+                prop_assert_eq!(&listed[(thread * f.slots() + slot) as usize], &f.element(h));
             }
         }
     }
@@ -153,7 +155,13 @@ fn a_row_reduction_of_the_mma_accumulator_is_copied_in_each_quad() {
     assert!(sums.same_placement(&needed));
     let other = Fragment::partition(&[16], 32, 1).unwrap();
     assert!(!other.covers_threads(&needed));
-    assert!(Fragment::partition(&[16], 16, 1).unwrap().replicate(2).unwrap().covers_threads(&other));
+    assert!(
+        Fragment::partition(&[16], 16, 1)
+            .unwrap()
+            .replicate(2)
+            .unwrap()
+            .covers_threads(&other)
+    );
 }
 
 #[test]
@@ -161,8 +169,17 @@ fn a_ragged_reduction_goes_over_the_threads_that_have_parts() {
     let f = Fragment::partition(&[4, 229], 128, 1).unwrap();
     // Rows do not start at thread zero, so nothing here is a digit of the rows.
     assert!(f.layout().form().is_none());
-    let rows = Fragment::from_digits(&[4, 229], 1, &[Digit::new(1, 1, 128)], &[Digit::new(1, 128, 2), Digit::new(0, 1, 4)]).unwrap();
+    let rows = Fragment::from_digits(
+        &[4, 229],
+        1,
+        &[Digit::new(1, 1, 128)],
+        &[Digit::new(1, 128, 2), Digit::new(0, 1, 4)],
+    )
+    .unwrap();
     assert_eq!(rows.thread_digits(1), Some(vec![Digit::new(0, 1, 128)]));
     let sums = rows.project(1).unwrap().unwrap();
-    assert_eq!((sums.replicas(), sums.slots(), sums.threads()), (128, 4, 128));
+    assert_eq!(
+        (sums.replicas(), sums.slots(), sums.threads()),
+        (128, 4, 128)
+    );
 }

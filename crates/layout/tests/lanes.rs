@@ -9,7 +9,14 @@ use tilewright_layout::radix::indices;
 use tilewright_layout::{Fragment, Holder, Layout};
 
 fn inst(family: MmaFamily, (m, n, k): (u16, u16, u16), ab: Scalar, acc: Scalar) -> MmaInst {
-    MmaInst { family, m, n, k, ab, acc }
+    MmaInst {
+        family,
+        m,
+        n,
+        k,
+        ab,
+        acc,
+    }
 }
 
 fn map(inst: MmaInst, operand: Operand) -> Fragment {
@@ -38,9 +45,24 @@ fn wgmma() -> Vec<MmaInst> {
     let mut all: Vec<MmaInst> = widths
         .map(|n| inst(MmaFamily::Wgmma, (64, n, 16), Scalar::BF16, Scalar::F32))
         .collect();
-    all.push(inst(MmaFamily::Wgmma, (64, 96, 8), Scalar::TF32, Scalar::F32));
-    all.push(inst(MmaFamily::Wgmma, (64, 240, 32), Scalar::I8, Scalar::I32));
-    all.push(inst(MmaFamily::Wgmma, (64, 256, 32), Scalar::F8E4M3FN, Scalar::F32));
+    all.push(inst(
+        MmaFamily::Wgmma,
+        (64, 96, 8),
+        Scalar::TF32,
+        Scalar::F32,
+    ));
+    all.push(inst(
+        MmaFamily::Wgmma,
+        (64, 240, 32),
+        Scalar::I8,
+        Scalar::I32,
+    ));
+    all.push(inst(
+        MmaFamily::Wgmma,
+        (64, 256, 32),
+        Scalar::F8E4M3FN,
+        Scalar::F32,
+    ));
     all
 }
 
@@ -52,7 +74,13 @@ fn mfma() -> Vec<MmaInst> {
     let halves = [Scalar::F16, Scalar::BF16];
     let cdna3 = [Scalar::F8E4M3FNUZ, Scalar::F8E5M2FNUZ];
     let ocp = [Scalar::F8E4M3FN, Scalar::F8E5M2];
-    let narrow = [Scalar::F8E4M3FN, Scalar::F8E5M2, Scalar::F6E2M3, Scalar::F6E3M2, Scalar::F4E2M1];
+    let narrow = [
+        Scalar::F8E4M3FN,
+        Scalar::F8E5M2,
+        Scalar::F6E2M3,
+        Scalar::F6E3M2,
+        Scalar::F4E2M1,
+    ];
     for shape in [(16, 16, 16), (32, 32, 8), (16, 16, 32), (32, 32, 16)] {
         add(shape, &halves, Scalar::F32);
     }
@@ -97,7 +125,10 @@ fn every_lane_map_is_a_bijection() {
             for i in indices(f.shape()) {
                 let h = f.holder(&i, 0);
                 let at = (h.thread * f.slots() + h.slot) as usize;
-                assert!(!std::mem::replace(&mut seen[at], true), "{inst} {operand:?} {i:?}");
+                assert!(
+                    !std::mem::replace(&mut seen[at], true),
+                    "{inst} {operand:?} {i:?}"
+                );
             }
             assert!(seen.into_iter().all(|s| s));
             checked += 1;
@@ -146,10 +177,17 @@ fn mfma_maps_equal_the_formulas_of_the_manual_on_every_element() {
         let (m, n, k): (i64, i64, i64) = (inst.m.into(), inst.n.into(), inst.k.into());
         let kl = k * m / 64;
         let mi = 64 / n;
-        let (a, b, c) = (map(inst, Operand::A), map(inst, Operand::B), map(inst, Operand::C));
+        let (a, b, c) = (
+            map(inst, Operand::A),
+            map(inst, Operand::B),
+            map(inst, Operand::C),
+        );
         for i in 0..m {
             for kk in 0..k {
-                let expected = Holder { thread: i + m * (kk / kl), slot: kk % kl };
+                let expected = Holder {
+                    thread: i + m * (kk / kl),
+                    slot: kk % kl,
+                };
                 assert_eq!(a.holder(&[i, kk], 0), expected, "{inst} A[{i}][{kk}]");
             }
             for j in 0..n {
@@ -162,7 +200,10 @@ fn mfma_maps_equal_the_formulas_of_the_manual_on_every_element() {
         }
         for kk in 0..k {
             for j in 0..n {
-                let expected = Holder { thread: j + n * (kk / kl), slot: kk % kl };
+                let expected = Holder {
+                    thread: j + n * (kk / kl),
+                    slot: kk % kl,
+                };
                 assert_eq!(b.holder(&[kk, j], 0), expected, "{inst} B[{kk}][{j}]");
             }
         }
@@ -176,20 +217,75 @@ fn mfma_examples_of_the_manual() {
         let f = map(inst(MmaFamily::Mfma, shape, ab, acc), operand);
         for lane in 0..64 {
             for item in 0..f.slots() {
-                let element = f.element(Holder { thread: lane, slot: item });
-                assert_eq!(element, Some(of(lane, item).to_vec()), "{shape:?} {lane} {item}");
+                let element = f.element(Holder {
+                    thread: lane,
+                    slot: item,
+                });
+                assert_eq!(
+                    element,
+                    Some(of(lane, item).to_vec()),
+                    "{shape:?} {lane} {item}"
+                );
             }
         }
     };
     let (bf, f) = (Scalar::BF16, Scalar::F32);
-    by_lane((16, 16, 32), bf, f, &|l, i| [l % 16, 8 * (l / 16) + i], Operand::A);
-    by_lane((16, 16, 32), bf, f, &|l, r| [4 * (l / 16) + r, l % 16], Operand::C);
-    by_lane((32, 32, 16), bf, f, &|l, i| [l % 32, 8 * (l / 32) + i], Operand::A);
-    by_lane((32, 32, 16), bf, f, &|l, r| [8 * (r / 4) + 4 * (l / 32) + r % 4, l % 32], Operand::C);
-    by_lane((16, 16, 16), bf, f, &|l, i| [l % 16, 4 * (l / 16) + i], Operand::A);
-    by_lane((32, 32, 8), bf, f, &|l, i| [l % 32, 4 * (l / 32) + i], Operand::A);
-    by_lane((16, 16, 128), Scalar::F4E2M1, f, &|l, i| [l % 16, 32 * (l / 16) + i], Operand::A);
-    by_lane((32, 32, 64), Scalar::F4E2M1, f, &|l, i| [l % 32, 32 * (l / 32) + i], Operand::A);
+    by_lane(
+        (16, 16, 32),
+        bf,
+        f,
+        &|l, i| [l % 16, 8 * (l / 16) + i],
+        Operand::A,
+    );
+    by_lane(
+        (16, 16, 32),
+        bf,
+        f,
+        &|l, r| [4 * (l / 16) + r, l % 16],
+        Operand::C,
+    );
+    by_lane(
+        (32, 32, 16),
+        bf,
+        f,
+        &|l, i| [l % 32, 8 * (l / 32) + i],
+        Operand::A,
+    );
+    by_lane(
+        (32, 32, 16),
+        bf,
+        f,
+        &|l, r| [8 * (r / 4) + 4 * (l / 32) + r % 4, l % 32],
+        Operand::C,
+    );
+    by_lane(
+        (16, 16, 16),
+        bf,
+        f,
+        &|l, i| [l % 16, 4 * (l / 16) + i],
+        Operand::A,
+    );
+    by_lane(
+        (32, 32, 8),
+        bf,
+        f,
+        &|l, i| [l % 32, 4 * (l / 32) + i],
+        Operand::A,
+    );
+    by_lane(
+        (16, 16, 128),
+        Scalar::F4E2M1,
+        f,
+        &|l, i| [l % 16, 32 * (l / 16) + i],
+        Operand::A,
+    );
+    by_lane(
+        (32, 32, 64),
+        Scalar::F4E2M1,
+        f,
+        &|l, i| [l % 32, 32 * (l / 32) + i],
+        Operand::A,
+    );
 }
 
 /// The PTX manual gives row and column of element `i` of a lane, figure by figure.
@@ -201,40 +297,72 @@ fn mma_sync_maps_equal_the_formulas_of_the_manual() {
         for lane in 0..32 {
             for i in 0..f.slots() {
                 let (row, col) = formula(lane / 4, lane % 4, i);
-                let element = f.element(Holder { thread: lane, slot: i });
-                assert_eq!(element, Some(vec![row, col]), "{name} {operand:?} lane {lane} {i}");
+                let element = f.element(Holder {
+                    thread: lane,
+                    slot: i,
+                });
+                assert_eq!(
+                    element,
+                    Some(vec![row, col]),
+                    "{name} {operand:?} lane {lane} {i}"
+                );
             }
         }
     };
     use Operand::{A, B, C};
     for ab in ["float16", "bfloat16"] {
         let k8 = format!("mma.16x8x8.{ab}.float32");
-        check(&k8, A, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+        check(&k8, A, |g, t, i| {
+            (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1))
+        });
         check(&k8, B, |g, t, i| (t * 2 + i, g));
         let k16 = format!("mma.16x8x16.{ab}.float32");
         check(&k16, A, |g, t, i| {
-            let row = if i < 2 || (4..6).contains(&i) { g } else { g + 8 };
+            let row = if i < 2 || (4..6).contains(&i) {
+                g
+            } else {
+                g + 8
+            };
             (row, t * 2 + (i & 1) + if i >= 4 { 8 } else { 0 })
         });
-        check(&k16, B, |g, t, i| (t * 2 + (i & 1) + if i >= 2 { 8 } else { 0 }, g));
-        check(&k16, C, |g, t, i| (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1)));
+        check(&k16, B, |g, t, i| {
+            (t * 2 + (i & 1) + if i >= 2 { 8 } else { 0 }, g)
+        });
+        check(&k16, C, |g, t, i| {
+            (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1))
+        });
     }
-    check("mma.16x8x4.tfloat32.float32", A, |g, t, i| (if i == 0 { g } else { g + 8 }, t));
+    check("mma.16x8x4.tfloat32.float32", A, |g, t, i| {
+        (if i == 0 { g } else { g + 8 }, t)
+    });
     check("mma.16x8x4.tfloat32.float32", B, |g, t, _| (t, g));
     check("mma.16x8x8.tfloat32.float32", A, |g, t, i| {
-        (if i == 0 || i == 2 { g } else { g + 8 }, if i < 2 { t } else { t + 4 })
+        (
+            if i == 0 || i == 2 { g } else { g + 8 },
+            if i < 2 { t } else { t + 4 },
+        )
     });
-    check("mma.16x8x8.tfloat32.float32", B, |g, t, i| (if i == 0 { t } else { t + 4 }, g));
+    check("mma.16x8x8.tfloat32.float32", B, |g, t, i| {
+        (if i == 0 { t } else { t + 4 }, g)
+    });
     for (ab, acc) in [("int8", "int32"), ("float8_e4m3fn", "float32")] {
         let k16 = format!("mma.16x8x16.{ab}.{acc}");
-        check(&k16, A, |g, t, i| (if i < 4 { g } else { g + 8 }, t * 4 + (i & 3)));
+        check(&k16, A, |g, t, i| {
+            (if i < 4 { g } else { g + 8 }, t * 4 + (i & 3))
+        });
         check(&k16, B, |g, t, i| (t * 4 + i, g));
         let k32 = format!("mma.16x8x32.{ab}.{acc}");
         check(&k32, A, |g, t, i| {
-            let row = if i < 4 || (8..12).contains(&i) { g } else { g + 8 };
+            let row = if i < 4 || (8..12).contains(&i) {
+                g
+            } else {
+                g + 8
+            };
             (row, t * 4 + (i & 3) + if i >= 8 { 16 } else { 0 })
         });
-        check(&k32, B, |g, t, i| (t * 4 + (i & 3) + if i >= 4 { 16 } else { 0 }, g));
+        check(&k32, B, |g, t, i| {
+            (t * 4 + (i & 3) + if i >= 4 { 16 } else { 0 }, g)
+        });
     }
 }
 
@@ -248,13 +376,22 @@ fn wgmma_accumulators_equal_the_formula_of_the_manual() {
                 // Row of element i of thread t: 16·warp + lane/4 + 8·(i/2 % 2).
                 let row = 16 * (t / 32) + (t % 32) / 4 + 8 * ((i / 2) % 2);
                 let col = 8 * (i / 4) + 2 * (t % 4) + i % 2;
-                assert_eq!(f.element(Holder { thread: t, slot: i }), Some(vec![row, col]));
+                assert_eq!(
+                    f.element(Holder { thread: t, slot: i }),
+                    Some(vec![row, col])
+                );
             }
         }
     }
     // The accumulator of one product is, block by block, the register operand of the next.
-    let c = map(MmaInst::from_name("wgmma.64x16x16.bfloat16.float32").unwrap(), Operand::C);
-    let a = map(MmaInst::from_name("wgmma.64x128x16.bfloat16.float32").unwrap(), Operand::A);
+    let c = map(
+        MmaInst::from_name("wgmma.64x16x16.bfloat16.float32").unwrap(),
+        Operand::C,
+    );
+    let a = map(
+        MmaInst::from_name("wgmma.64x128x16.bfloat16.float32").unwrap(),
+        Operand::A,
+    );
     assert_eq!(c, a);
 }
 
@@ -264,8 +401,14 @@ fn ldmatrix_fills_the_operands_of_mma_sync() {
     let order = ldmatrix::tile_order(2, 2, 16).unwrap();
     let load = ldmatrix::lane_map(4, 16, false).unwrap();
     let place = |order: &Layout, load: &Fragment, index: &[i64]| load.holder(&order.eval(index), 0);
-    let a = map(MmaInst::from_name("mma.16x8x16.float16.float32").unwrap(), Operand::A);
-    let b = map(MmaInst::from_name("mma.16x8x16.float16.float32").unwrap(), Operand::B);
+    let a = map(
+        MmaInst::from_name("mma.16x8x16.float16.float32").unwrap(),
+        Operand::A,
+    );
+    let b = map(
+        MmaInst::from_name("mma.16x8x16.float16.float32").unwrap(),
+        Operand::B,
+    );
     for i in indices(&[16, 16]) {
         assert_eq!(place(&order, &load, &i), a.holder(&i, 0));
     }
@@ -284,7 +427,10 @@ fn ldmatrix_fills_the_operands_of_mma_sync() {
     // int8 rows of 16 bytes hold sixteen elements.
     let order = ldmatrix::tile_order(2, 2, 8).unwrap();
     let load = ldmatrix::lane_map(4, 8, false).unwrap();
-    let a = map(MmaInst::from_name("mma.16x8x32.int8.int32").unwrap(), Operand::A);
+    let a = map(
+        MmaInst::from_name("mma.16x8x32.int8.int32").unwrap(),
+        Operand::A,
+    );
     for i in indices(&[16, 32]) {
         assert_eq!(place(&order, &load, &i), a.holder(&i, 0));
     }

@@ -279,7 +279,9 @@ fn the_usual_layouts_never_leave_closed_form() {
     // over powers of two must compose in closed form.
     let mut closed = HashMap::new();
     for seed in 0..200u32 {
-        let numbers: Vec<u32> = (0..24).map(|i| seed.wrapping_mul(2654435761).rotate_left(i)).collect();
+        let numbers: Vec<u32> = (0..24)
+            .map(|i| seed.wrapping_mul(2654435761).rotate_left(i))
+            .collect();
         let f = bijection(&[8, 16], &numbers);
         let g = bijection(&[128], &numbers[7..]);
         let is_closed = f.then(&g).unwrap().raw_form().is_some();
@@ -292,11 +294,100 @@ fn the_usual_layouts_never_leave_closed_form() {
 fn errors_name_the_elements() {
     let broadcast = Layout::strided(&[4, 8], &[0, 1]).unwrap();
     let error = broadcast.inverse().unwrap_err();
-    assert_eq!(error.to_string(), "elements (1, 0) and (0, 0) both go to (0)");
+    assert_eq!(
+        error.to_string(),
+        "elements (0, 0) and (1, 0) both go to (0)"
+    );
     let padded = Layout::padded(&[4, 8], 1).unwrap();
-    assert!(matches!(padded.inverse(), Err(LayoutError::NotOnto { elements: 32, places: 35 })));
+    assert!(matches!(
+        padded.inverse(),
+        Err(LayoutError::NotOnto {
+            elements: 32,
+            places: 35
+        })
+    ));
     let out = Layout::new(&[4], &[3], Form::identity(&[4])).unwrap_err();
-    assert_eq!(out.to_string(), "element (3) goes to 3 in output 0, outside 0..3");
-    assert!(matches!(Layout::linear(&[0, 4]), Err(LayoutError::BadShape { .. })));
-    assert!(matches!(Layout::linear(&[i64::MAX, 4]), Err(LayoutError::BadShape { .. })));
+    assert_eq!(
+        out.to_string(),
+        "element (3) goes to 3 in output 0, outside 0..3"
+    );
+    assert!(matches!(
+        Layout::linear(&[0, 4]),
+        Err(LayoutError::BadShape { .. })
+    ));
+    assert!(matches!(
+        Layout::linear(&[i64::MAX, 4]),
+        Err(LayoutError::BadShape { .. })
+    ));
+}
+
+#[test]
+fn the_examples_of_the_crate_comment() {
+    let overlap = Layout::strided(&[2, 4], &[3, 1]).unwrap();
+    let found = overlap.collision().unwrap();
+    assert_eq!((found.a, found.b), (vec![0, 3], vec![1, 0]));
+    let mut bits = Form::identity(&[4, 4]);
+    for dim in [0, 1] {
+        bits.cut(dim, 2).unwrap();
+    }
+    let mut xor = tilewright_layout::Sum::default();
+    xor.add(0b0101, 1);
+    xor.add(0b1010, 2);
+    bits.outs = vec![xor];
+    let xor = Layout::new(&[4, 4], &[4], bits).unwrap();
+    assert_eq!(xor.eval(&[3, 1]), [2]);
+    let found = xor.collision().unwrap();
+    assert_eq!(xor.eval(&found.a), xor.eval(&found.b));
+    assert!(xor.is_surjective() && !xor.is_injective());
+    // Two and three do not nest, and are injective for these extents all the same.
+    assert!(Layout::strided(&[3, 2], &[2, 3]).unwrap().is_injective());
+    assert!(!Layout::strided(&[4, 3], &[2, 3]).unwrap().is_injective());
+}
+
+/// What the crate builds itself never needs a list, nor a decision by points.
+#[test]
+fn what_this_crate_builds_is_closed_and_decided() {
+    use tilewright_ir::micro_op::MmaInst;
+    use tilewright_ir::target::Target;
+    use tilewright_layout::swizzle::{Subtile, Swizzle, for_matrix};
+    use tilewright_layout::{Fragment, lanes};
+
+    let inst = |name: &str| MmaInst::from_name(name).unwrap();
+    let bf16 = inst("mfma.16x16x32.bfloat16.float32");
+    let mut layouts = vec![
+        Layout::linear(&[3, 229, 40]).unwrap(),
+        Layout::padded(&[229, 40], 8).unwrap(),
+        Swizzle::B128.panels(&[3, 192, 128], 16).unwrap(),
+        Swizzle::B64.panels(&[200, 96], 16).unwrap(),
+        Swizzle::B32.panels(&[229, 16], 16).unwrap(),
+        for_matrix(Target::Gfx950, &[2, 192, 96], &bf16).unwrap(),
+        for_matrix(Target::Gfx950, &[229, 64], &bf16).unwrap(),
+        for_matrix(Target::Gfx942, &[256, 64], &bf16).unwrap(),
+        lanes::ldmatrix::tile_order(2, 2, 16).unwrap(),
+    ];
+    layouts.extend(Subtile::ALL.map(|s| s.tile(s.rows * 3, s.cols * 5).unwrap()));
+    let c = lanes::lane_map(&bf16, lanes::Operand::C).unwrap();
+    let fragments = [
+        c.repeat_in_slots(&[3, 5])
+            .unwrap()
+            .repeat_over_threads(&[2, 3])
+            .unwrap(),
+        Fragment::partition(&[229], 128, 1).unwrap(),
+        Fragment::partition(&[5, 229], 128, 1).unwrap(),
+        Fragment::partition(&[64, 192], 96, 8).unwrap(),
+        Fragment::partition(&[5], 128, 4)
+            .unwrap()
+            .replicate(3)
+            .unwrap(),
+    ];
+    layouts.extend(fragments.iter().map(|f| f.layout().clone()));
+    for layout in &layouts {
+        let form = layout.raw_form().expect("closed");
+        assert!(matches!(form.collision(), Verdict::Known(None)), "{form:?}");
+        assert!(matches!(form.equals(form), Verdict::Known(true)));
+        assert!(matches!(
+            form.surjective(layout.codomain()),
+            Verdict::Known(_)
+        ));
+    }
 }

@@ -57,7 +57,12 @@ pub fn cost(target: Target, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Op
         (Kind::Write, 12 | 16) => (32, neighbours(8, LANES)),
         _ => return None,
     };
-    Some(in_phases(banks, width, lanes, phases.iter().map(Vec::as_slice)))
+    Some(in_phases(
+        banks,
+        width,
+        lanes,
+        phases.iter().map(Vec::as_slice),
+    ))
 }
 
 fn both_halves(runs: Runs) -> Vec<Vec<u8>> {

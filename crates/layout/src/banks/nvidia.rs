@@ -20,12 +20,20 @@ pub fn cost(kind: Kind, width: u32, lanes: &[Option<u32>]) -> Option<Cost> {
         _ => return None,
     };
     let phases = neighbours(phases, LANES);
-    Some(in_phases(BANKS, width, lanes, phases.iter().map(Vec::as_slice)))
+    Some(in_phases(
+        BANKS,
+        width,
+        lanes,
+        phases.iter().map(Vec::as_slice),
+    ))
 }
 
 /// The cost of `ldmatrix` or `stmatrix` of as many matrices as there are runs of eight rows.
 pub fn matrix_cost(rows: &[u32]) -> Cost {
     let lanes: Vec<Option<u32>> = rows.iter().copied().map(Some).collect();
-    let phases = neighbours(rows.len().div_ceil(8).max(1), rows.len().next_multiple_of(8));
+    let phases = neighbours(
+        rows.len().div_ceil(8).max(1),
+        rows.len().next_multiple_of(8),
+    );
     in_phases(BANKS, 16, &lanes, phases.iter().map(Vec::as_slice))
 }

@@ -35,9 +35,9 @@ pub fn exists(inst: &MmaInst) -> bool {
     };
     let n = inst.n;
     let width = if inst.ab.is_int() {
-        n == 8 || n == 24 || n % 16 == 0
+        n == 8 || n == 24 || n.is_multiple_of(16)
     } else {
-        n % 8 == 0
+        n.is_multiple_of(8)
     };
     types && width && inst.m == 64 && (8..=256).contains(&n)
 }
