@@ -6,6 +6,8 @@ use tilewright_ir::{
     Buffer, BufferData, BufferOrigin, LayoutAttr, Scope, Target,
 };
 
+use tilewright_layout::from_attr::buffer_layout;
+
 use super::Compiler;
 use crate::compile::names::{Compiled, contiguous};
 use crate::error::{RunError, codes};
@@ -249,22 +251,33 @@ fn too_large(data: &BufferData) -> RunError {
 fn placement(
     data: &BufferData,
     shape: &[i64],
-    _target: Target,
+    target: Target,
 ) -> Compiled<(Option<Arc<[u32]>>, i64)> {
     let count = elements(shape, data)?;
-    match &data.layout {
-        None | Some(LayoutAttr::Linear) => Ok((None, count)),
-        Some(LayoutAttr::Padded(pad)) => {
-            let row = shape.last().copied().unwrap_or(1);
-            let place = |i: i64| (i / row.max(1) * (row + i64::from(*pad)) + i % row.max(1)) as u32;
-            let places: Arc<[u32]> = (0..count).map(place).collect();
-            let span = places.last().map_or(0, |&last| i64::from(last) + 1);
-            Ok((Some(places), span))
+    let attr = match &data.layout {
+        None | Some(LayoutAttr::Linear) => return Ok((None, count)),
+        Some(attr) => attr,
+    };
+    let layout = buffer_layout(attr, shape, target, data.dtype.scalar)
+        .and_then(|layout| layout.require_injective().map(|()| layout))
+        .map_err(|e| {
+            RunError::new(
+                crate::simt::codes::LAYOUT,
+                data.span,
+                format!("the layout of `{}`: {e}", data.name),
+            )
+        })?;
+    let mut places = Vec::with_capacity(count as usize);
+    let mut index = vec![0; shape.len()];
+    for _ in 0..count {
+        places.push(layout.offset(&index) as u32);
+        for (i, &extent) in index.iter_mut().zip(shape).rev() {
+            *i += 1;
+            if *i < extent {
+                break;
+            }
+            *i = 0;
         }
-        Some(_) => Err(RunError::new(
-            codes::UNSUPPORTED,
-            data.span,
-            format!("the layout of `{}`", data.name),
-        )),
     }
+    Ok((Some(places.into()), layout.span()))
 }
