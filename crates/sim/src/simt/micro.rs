@@ -14,7 +14,7 @@ use super::program::{Access, MicroCode, Space};
 use super::queue::{Dest, Move, Pending, Source, When};
 use super::report::FindingKind;
 use super::shared::Range;
-use super::warp::{HELD, Lanes, MAX_LANES, WRITTEN, Warp};
+use super::warp::{HELD, Lanes, WRITTEN, Warp};
 use crate::exec::encode;
 
 impl Env<'_> {
@@ -55,12 +55,17 @@ impl Env<'_> {
         let dest = &program.accesses[code.dest as usize];
         let from = self.addresses(warp, source, taken);
         self.check_read(warp, source, &from);
-        let to = self.addresses(warp, dest, warp.mask);
+        // A load writes something in every lane, a store only where the predicate holds.
+        let reached = match code.inst {
+            Inst::Load => warp.mask,
+            _ => taken,
+        };
+        let to = self.addresses(warp, dest, reached);
         let info = &program.buffers[dest.buffer as usize];
         match info.space {
             Space::Shared(_) => {
                 self.count(warp, InstKind::SharedStore);
-                self.shared_cost(warp, dest, &to.only(taken), banks::Kind::Write);
+                self.shared_cost(warp, dest, &to, banks::Kind::Write);
             }
             Space::Global(_) => self.count(warp, InstKind::GlobalStore),
             Space::Local(_) | Space::Barrier(_) => {}
@@ -589,17 +594,8 @@ fn captured(warp: &Warp, moves: &[Move]) -> Vec<Move> {
 }
 
 impl Addresses {
-    /// The same for some lanes only.
-    fn only(&self, lanes: u64) -> Addresses {
-        Addresses {
-            mask: self.mask & lanes,
-            ..*self
-        }
-    }
-
     /// The same with every lane on its own, even where all say the same.
     fn every(&self, lanes: u64) -> Addresses {
-        let _ = MAX_LANES;
         Addresses {
             mask: self.mask & lanes,
             uniform: false,

@@ -199,7 +199,7 @@ impl Shared {
                 && id != fine
                 && self.writers[at] & me == 0
             {
-                if self.ordered(id, who) {
+                if self.ordered(id, who) || (who.atomic && self.instance_of(id).atomic) {
                     fine = id;
                 } else {
                     trouble.race.get_or_insert((self.write[at], at));

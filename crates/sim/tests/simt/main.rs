@@ -8,6 +8,7 @@
 //! # fill: A=iota                  an input other than random
 //! # landing: all                  try early and late landing of asynchronous operations
 //! # expect: race-read-write 9 11  a finding and the lines of its two statements
+//! # expect: deadlock 3 | deadlock 4   one of these, or several
 //! # possibly: deadlock 12         a finding of some orders only
 //! ```
 //!
