@@ -25,10 +25,10 @@ use crate::program::{Int, Num, Op, Parallel, Pc, Place, Program, Space, Uniform}
 use crate::value::Trap;
 pub(crate) use access::{combine, decode, encode, tuple};
 pub(crate) use gemm::{Term, multiply_row};
-pub(crate) use tiles::{cast_slot, fold, identity};
 use mask::Mask;
 use races::Tracker;
 use state::{BlockMem, Globals, Strand, Wait};
+pub(crate) use tiles::{cast_slot, fold, identity};
 
 /// What the evaluator looks out for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

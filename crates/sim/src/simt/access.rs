@@ -3,7 +3,7 @@
 use super::alu::Value;
 use super::banks;
 use super::counts::InstKind;
-use super::env::{Env, who};
+use super::env::{Env, Which, who};
 use super::program::{Access, BufferInfo, Slot, Space};
 use super::report::FindingKind;
 use super::warp::{HELD, Lanes, MAX_LANES, WRITTEN, Warp};
@@ -107,8 +107,8 @@ impl Env<'_> {
             let mut at = common + sums[lane as usize];
             if let Some(places) = &info.places {
                 let first = i64::from(places[at as usize]);
-                let spread = (1..elements)
-                    .any(|i| i64::from(places[(at + i) as usize]) != first + i);
+                let spread =
+                    (1..elements).any(|i| i64::from(places[(at + i) as usize]) != first + i);
                 if spread {
                     result.mask &= !(1 << lane);
                     self.report(warp, FindingKind::Misaligned, Some(lane), || {
@@ -271,7 +271,7 @@ impl Env<'_> {
             Space::Shared(base) => {
                 self.count(warp, InstKind::SharedStore);
                 self.shared_cost(warp, access, addresses, banks::Kind::Write);
-                let id = self.instance(warp, false, true);
+                let id = self.instance(warp, Which::Shared, false, true);
                 let mut buffer = Vec::with_capacity(width * 8);
                 for lane in addresses.workers() {
                     let at = addresses.at[lane as usize];
@@ -294,22 +294,32 @@ impl Env<'_> {
                             buffer.extend_from_slice(&value[..bits as usize / 8]);
                         }
                         let start = byte_of(info, at);
-                        self.shared.store(who(warp, id, lane, false), start, &buffer)
+                        self.shared
+                            .store(who(warp, id, lane, false), start, &buffer)
                     };
                     if !trouble.is_none() {
-                        self.trouble(warp, lane, true, trouble);
+                        self.trouble(warp, Which::Shared, lane, true, trouble);
                     }
                 }
             }
             Space::Global(n) => {
                 self.count(warp, InstKind::GlobalStore);
                 let site = self.stmt(warp);
-                self.check_lane_conflicts(warp, access, addresses, &raw);
+                let id = self.instance(warp, Which::Global(n), false, true);
+                let mut buffer = Vec::with_capacity(width * 8);
                 for lane in addresses.workers() {
+                    buffer.clear();
+                    let at = addresses.at[lane as usize];
                     for i in 0..width {
-                        let at = addresses.at[lane as usize] + i;
                         let value = raw(warp, i, lane);
-                        self.globals.store(n, site, bits, at, value);
+                        if bits < 8 {
+                            self.globals.store(n, site, bits, at + i, value);
+                        } else {
+                            buffer.extend_from_slice(&value.to_le_bytes()[..bits as usize / 8]);
+                        }
+                    }
+                    if bits >= 8 {
+                        self.store_global(warp, id, lane, (n, byte_of(info, at)), &buffer);
                     }
                 }
             }
@@ -317,43 +327,22 @@ impl Env<'_> {
         }
     }
 
-    /// Reports lanes of one instruction that store different values to one element of global
-    /// memory.
-    fn check_lane_conflicts(
+    /// Stores bytes to global memory and looks at what they overwrite.
+    pub fn store_global(
         &mut self,
         warp: &Warp,
-        access: &Access,
-        addresses: &Addresses,
-        raw: &impl Fn(&Warp, usize, u32) -> u64,
+        id: u32,
+        lane: u32,
+        (storage, at): (u32, usize),
+        bytes: &[u8],
     ) {
-        let width = access.width as usize;
-        let mut last = None;
-        let sorted = addresses.workers().all(|lane| {
-            let at = addresses.at[lane as usize];
-            let fine = last.is_none_or(|l| at >= l + width);
-            last = Some(at);
-            fine
-        });
-        if sorted {
-            return;
+        let me = who(warp, id, lane, false);
+        let trouble = self.global_shadow.store(me, storage, at, bytes);
+        if !trouble.is_none() {
+            self.trouble(warp, Which::Global(storage), lane, true, trouble);
         }
-        let mut seen = rustc_hash::FxHashMap::default();
-        for lane in addresses.workers() {
-            for i in 0..width {
-                let value = raw(warp, i, lane);
-                let at = addresses.at[lane as usize] + i;
-                if *seen.entry(at).or_insert(value) != value {
-                    let info = &self.program.buffers[access.buffer as usize];
-                    return self.report(warp, FindingKind::LaneConflict, Some(lane), || {
-                        format!(
-                            "lanes of one instruction write different values to one element of \
-                             `{}`",
-                            info.name
-                        )
-                    });
-                }
-            }
-        }
+        let site = self.stmt(warp);
+        self.globals.store_bytes(storage, site, at, bytes);
     }
 
     /// Looks at what is read, whatever becomes of it: races, what nothing wrote, banks.
@@ -374,41 +363,54 @@ impl Env<'_> {
             Space::Shared(_) => {
                 self.count(warp, InstKind::SharedLoad);
                 self.shared_cost(warp, access, addresses, banks::Kind::Read);
-                let id = self.instance(warp, false, false);
+                let id = self.instance(warp, Which::Shared, false, false);
                 for lane in addresses.workers() {
                     let at = addresses.at[lane as usize];
                     let (start, len) = (byte_of(info, at), byte_len(info, at, access.width));
                     let trouble = self.shared.read(who(warp, id, lane, false), start, len);
                     if !trouble.is_none() {
-                        self.trouble(warp, lane, false, trouble);
+                        self.trouble(warp, Which::Shared, lane, false, trouble);
                     }
                 }
             }
             Space::Global(_) => {
                 self.count(warp, InstKind::GlobalLoad);
-                self.check_written(warp, access, addresses);
+                self.check_global_read(warp, access, addresses);
             }
             Space::Barrier(_) => {}
         }
     }
 
-    /// Reports reads of global memory that nothing wrote.
-    pub fn check_written(&mut self, warp: &Warp, access: &Access, addresses: &Addresses) {
+    /// Notes reads of global memory, and reports races and what nothing wrote.
+    pub fn check_global_read(&mut self, warp: &Warp, access: &Access, addresses: &Addresses) {
         let info = &self.program.buffers[access.buffer as usize];
         let Space::Global(n) = info.space else {
             return;
         };
-        let storage = self.globals.storage(n);
-        if storage.written.is_none() {
-            return;
-        }
-        let bad = addresses.workers().find(|&lane| {
+        for lane in addresses.workers() {
             let at = addresses.at[lane as usize];
-            !storage.is_written(info.bits(), at, access.width as usize)
-        });
-        if let Some(lane) = bad {
+            let (start, len) = (byte_of(info, at), byte_len(info, at, access.width));
+            self.check_global_bytes(warp, lane, n, start, len);
+        }
+    }
+
+    /// Notes a lane's read of global memory.
+    pub fn check_global_bytes(&mut self, warp: &Warp, lane: u32, n: u32, start: usize, len: usize) {
+        // What the kernel does not write cannot be raced for.
+        if self.program.traffic.written[n as usize] {
+            let id = self.instance(warp, Which::Global(n), false, false);
+            let trouble = self
+                .global_shadow
+                .read(who(warp, id, lane, false), n, start, len);
+            if !trouble.is_none() {
+                self.trouble(warp, Which::Global(n), lane, false, trouble);
+            }
+        }
+        let storage = self.globals.storage(n);
+        if storage.written.is_some() && !storage.is_written(8, start, len) {
+            let name = self.buffer_name(Space::Global(n)).to_string();
             self.report(warp, FindingKind::Uninitialised, Some(lane), || {
-                format!("`{}` is read but nothing wrote it", info.name)
+                format!("`{name}` is read but nothing wrote it")
             });
         }
     }
@@ -426,7 +428,10 @@ impl Env<'_> {
     #[cold]
     pub fn held_register(&mut self, warp: &Warp, lane: u32, info: &BufferInfo, verb: &str) {
         self.report(warp, FindingKind::NotWaitedFor, Some(lane), || {
-            format!("`{}` is {verb} while a load into it is under way", info.name)
+            format!(
+                "`{}` is {verb} while a load into it is under way",
+                info.name
+            )
         });
     }
 

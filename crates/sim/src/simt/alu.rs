@@ -296,13 +296,7 @@ fn each2(out: &mut [u64], a: Value<'_>, b: Value<'_>, f: impl Fn(u64, u64) -> u6
     }
 }
 
-fn run2(
-    f: Fn2,
-    out: &mut Out,
-    a: Value<'_>,
-    b: Value<'_>,
-    mask: u64,
-) -> Result<(), LaneTrap> {
+fn run2(f: Fn2, out: &mut Out, a: Value<'_>, b: Value<'_>, mask: u64) -> Result<(), LaneTrap> {
     let lanes = match out {
         Out::One(out) => {
             let lane = first_lane(mask);

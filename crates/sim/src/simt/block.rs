@@ -5,7 +5,7 @@ use tilewright_ir::VoteKind;
 use super::env::Env;
 use super::program::{AllReduceCode, DeviceCode, Op, Program, ThreadCode};
 use super::report::{Collector, Finding, FindingKind};
-use super::shared::Shared;
+use super::shared::{GlobalShadow, Shared};
 use super::step::Pause;
 use super::sync::{Barriers, Named};
 use super::thread::is_block_vote;
@@ -59,6 +59,7 @@ impl<'a> BlockRun<'a> {
             landing: opts.landing,
             globals,
             shared: Shared::new(program.shared_bytes, count),
+            global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers, count),
             findings: Collector::new(opts.max_reports),
             counts: vec![Default::default(); program.stmts.len()],
@@ -120,7 +121,7 @@ impl<'a> BlockRun<'a> {
                 warp.pc += 1;
             }
         }
-        self.env.shared.all_ordered();
+        self.env.all_ordered();
     }
 
     /// Reports that the other blocks never come to a grid barrier.
@@ -135,9 +136,10 @@ impl<'a> BlockRun<'a> {
             Pause::Turn => {
                 if self.warps[w].steps > self.step_limit {
                     let limit = self.step_limit;
-                    self.env.report(&self.warps[w], FindingKind::StepLimit, None, || {
-                        format!("a warp did more than {limit} steps")
-                    });
+                    self.env
+                        .report(&self.warps[w], FindingKind::StepLimit, None, || {
+                            format!("a warp did more than {limit} steps")
+                        });
                     self.failed = true;
                 }
             }
@@ -174,9 +176,10 @@ impl<'a> BlockRun<'a> {
         let warp = &self.warps[w];
         if !warp.converged() {
             let (here, all) = (warp.mask.count_ones(), warp.all.count_ones());
-            self.env.report(warp, FindingKind::DivergentBarrier, None, || {
-                format!("only {here} of the warp's {all} threads come to this barrier")
-            });
+            self.env
+                .report(warp, FindingKind::DivergentBarrier, None, || {
+                    format!("only {here} of the warp's {all} threads come to this barrier")
+                });
         }
     }
 
@@ -208,7 +211,7 @@ impl<'a> BlockRun<'a> {
                 warp.pc += 1;
             }
         }
-        self.env.shared.all_ordered();
+        self.env.all_ordered();
     }
 
     /// A barrier of all threads must be one statement for all; bare ones need not be.
@@ -303,13 +306,16 @@ impl<'a> BlockRun<'a> {
         let over = named.arrived > named.needed;
         let needed = named.needed;
         if differs || over {
-            self.env.report(&self.warps[w], FindingKind::BarrierMisuse, None, || {
-                if differs {
-                    format!("barrier {id} is used for {count} threads here and {needed} elsewhere")
-                } else {
-                    format!("more than {needed} threads come to barrier {id}")
-                }
-            });
+            self.env
+                .report(&self.warps[w], FindingKind::BarrierMisuse, None, || {
+                    if differs {
+                        format!(
+                            "barrier {id} is used for {count} threads here and {needed} elsewhere"
+                        )
+                    } else {
+                        format!("more than {needed} threads come to barrier {id}")
+                    }
+                });
         }
         if !full {
             return;
@@ -327,7 +333,7 @@ impl<'a> BlockRun<'a> {
             warp.pc += 1;
         }
         if members.len() == self.warps.len() {
-            self.env.shared.all_ordered();
+            self.env.all_ordered();
         }
     }
 

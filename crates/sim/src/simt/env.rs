@@ -3,13 +3,13 @@
 use tilewright_ir::Target;
 
 use super::counts::{Counts, InstKind};
-use super::program::{Program, Slot};
+use super::memory::Memory;
+use super::program::{Program, Slot, Space};
 use super::report::{Collector, Finding, FindingKind, Place};
-use super::shared::{Past, Shared, Trouble, Who};
+use super::shared::{GlobalShadow, Past, Shared, Trouble, Who};
 use super::sync::Barriers;
 use super::warp::Warp;
 use super::{Landing, banks};
-use super::memory::Memory;
 
 /// The surroundings of a warp.
 pub(super) struct Env<'a> {
@@ -18,12 +18,21 @@ pub(super) struct Env<'a> {
     pub landing: Landing,
     pub globals: Memory<'a>,
     pub shared: Shared,
+    pub global_shadow: GlobalShadow,
     pub barriers: Barriers,
     pub findings: Collector,
     pub counts: Vec<Counts>,
     pub prints: Vec<String>,
     pub block: Vec<u64>,
     pub next_token: u64,
+}
+
+/// Which memory an access is to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Which {
+    Shared,
+    /// The number of a storage.
+    Global(u32),
 }
 
 /// Lines that a block may print; more are dropped.
@@ -59,12 +68,16 @@ impl Env<'_> {
         }
     }
 
-    /// Numbers the access of a warp's current statement to shared memory.
-    pub fn instance(&mut self, warp: &Warp, atomic: bool, writes: bool) -> u32 {
+    /// Numbers the access of a warp's current statement.
+    pub fn instance(&mut self, warp: &Warp, which: Which, atomic: bool, writes: bool) -> u32 {
         let stmt = self.stmt(warp);
         let loops = &self.program.stmts[stmt as usize].loops;
         let who = (stmt, warp.index, warp.own_clock());
-        self.shared.instance(who, atomic, writes, |out| {
+        let shadow = match which {
+            Which::Shared => &mut self.shared,
+            Which::Global(_) => &mut self.global_shadow.shadow,
+        };
+        shadow.instance(who, atomic, writes, |out| {
             for (_, slot) in loops.iter() {
                 match *slot {
                     Slot::One(i) => out.push(warp.regs.ones[i as usize] as i64),
@@ -75,6 +88,12 @@ impl Env<'_> {
                 }
             }
         })
+    }
+
+    /// All that happened so far is ordered before what comes.
+    pub fn all_ordered(&mut self) {
+        self.shared.all_ordered();
+        self.global_shadow.shadow.all_ordered();
     }
 
     /// The place of a warp's current statement.
@@ -166,11 +185,22 @@ impl Env<'_> {
         self.findings.add(stmt, other, finding);
     }
 
-    /// Reports what an access to shared memory ran into.
+    /// Reports what an access ran into.
     #[cold]
-    pub fn trouble(&mut self, warp: &Warp, lane: u32, writes: bool, trouble: Trouble) {
+    pub fn trouble(
+        &mut self,
+        warp: &Warp,
+        which: Which,
+        lane: u32,
+        writes: bool,
+        trouble: Trouble,
+    ) {
+        let past = |env: &Self, stamp| match which {
+            Which::Shared => env.shared.past(stamp),
+            Which::Global(_) => env.global_shadow.shadow.past(stamp),
+        };
         if let Some((stamp, at)) = trouble.race {
-            let past = self.shared.past(stamp);
+            let past = past(self, stamp);
             let both = writes && past.as_ref().is_some_and(|p| p.instance.writes);
             let (kind, verb) = match (both, writes) {
                 (true, _) => (FindingKind::WriteWriteRace, "written by two threads"),
@@ -184,15 +214,16 @@ impl Env<'_> {
                 ),
             };
             self.report_pair(warp, kind, lane, past, |env| {
-                format!("{} is {verb}: no barrier between them", env.name_of_byte(at))
+                let name = env.name_of_byte(which, at);
+                format!("{name} is {verb}: no barrier between them")
             });
         }
         if let Some((stamp, at)) = trouble.conflict {
-            let past = self.shared.past(stamp);
+            let past = past(self, stamp);
             self.report_pair(warp, FindingKind::LaneConflict, lane, past, |env| {
                 format!(
                     "lanes of one instruction write different values to {}",
-                    env.name_of_byte(at)
+                    env.name_of_byte(which, at)
                 )
             });
         }
@@ -202,21 +233,32 @@ impl Env<'_> {
             self.report_pair(warp, FindingKind::NotWaitedFor, lane, past, |env| {
                 format!(
                     "{} is {verb} while an asynchronous operation on it is under way",
-                    env.name_of_byte(at)
+                    env.name_of_byte(which, at)
                 )
             });
         }
         if let Some(at) = trouble.unwritten {
-            let name = self.name_of_byte(at);
+            let name = self.name_of_byte(which, at);
             self.report(warp, FindingKind::Uninitialised, Some(lane), || {
                 format!("{name} is read but nothing wrote it")
             });
         }
     }
 
-    /// Which buffer a byte of shared memory belongs to, and its place in it.
-    fn name_of_byte(&self, at: usize) -> String {
-        use super::program::Space;
+    /// The name of a buffer in a memory.
+    pub fn buffer_name(&self, space: Space) -> &str {
+        let found = self.program.buffers.iter().find(|b| b.space == space);
+        found.map_or("?", |b| b.name.as_str())
+    }
+
+    /// Which buffer a byte belongs to, and in shared memory its place in it.
+    fn name_of_byte(&self, which: Which, at: usize) -> String {
+        if let Which::Global(storage) = which {
+            return format!(
+                "an element of `{}`",
+                self.buffer_name(Space::Global(storage))
+            );
+        }
         let mut best: Option<(&str, usize)> = None;
         for info in &self.program.buffers {
             if let Space::Shared(base) = info.space

@@ -9,7 +9,7 @@ use tilewright_ir::{Counter, Inst};
 use super::access::{Addresses, byte_len, byte_of};
 use super::banks;
 use super::counts::InstKind;
-use super::env::{Env, who};
+use super::env::{Env, Which, who};
 use super::program::{Access, MicroCode, Space};
 use super::queue::{Dest, Move, Pending, Source, When};
 use super::report::FindingKind;
@@ -31,12 +31,8 @@ impl Env<'_> {
             Inst::Load | Inst::Store => self.plain(warp, code, taken),
             Inst::CpAsync => self.cp_async(warp, code, taken),
             Inst::BufferLoadLds => self.buffer_load_lds(warp, code, taken),
-            Inst::LdMatrix { tiles, trans } => {
-                self.matrix(warp, code, taken, tiles, trans, true);
-            }
-            Inst::StMatrix { tiles, trans } => {
-                self.matrix(warp, code, taken, tiles, trans, false);
-            }
+            Inst::LdMatrix { tiles, .. } => self.matrix(warp, code, taken, tiles, true),
+            Inst::StMatrix { tiles, .. } => self.matrix(warp, code, taken, tiles, false),
             Inst::DsReadTr => self.ds_read_tr(warp, code, taken),
             Inst::Mma(_) => {
                 if let Some(table) = &code.mma {
@@ -155,7 +151,7 @@ impl Env<'_> {
         let dest = &program.accesses[code.dest as usize];
         self.count(warp, InstKind::AsyncCopy);
         let from = self.addresses(warp, source, taken);
-        self.check_written(warp, source, &from);
+        self.check_global_read(warp, source, &from);
         // Where the predicate is false the destination is filled, if the instruction says so.
         let reached = if code.otherwise.is_some() {
             warp.mask
@@ -222,12 +218,7 @@ impl Env<'_> {
                 0
             };
             if inside > 0 {
-                let storage_ref = self.globals.storage(storage);
-                if !storage_ref.is_written(8, start as usize, inside) {
-                    self.report(warp, FindingKind::Uninitialised, Some(lane), || {
-                        format!("`{}` is read but nothing wrote it", from_info.name)
-                    });
-                }
+                self.check_global_bytes(warp, lane, storage, start as usize, inside);
                 moves.push(Move {
                     lane,
                     source: Source::Global(storage, start as usize),
@@ -248,15 +239,7 @@ impl Env<'_> {
     }
 
     /// `ldmatrix` and `stmatrix`: rows of 16 bytes in shared memory, spread over the warp.
-    fn matrix(
-        &mut self,
-        warp: &mut Warp,
-        code: &MicroCode,
-        taken: u64,
-        tiles: u8,
-        trans: bool,
-        load: bool,
-    ) {
+    fn matrix(&mut self, warp: &mut Warp, code: &MicroCode, taken: u64, tiles: u8, load: bool) {
         if !self.whole_warp(warp, taken, &code.inst) {
             return;
         }
@@ -289,42 +272,26 @@ impl Env<'_> {
         }
         self.count_matrix(warp, &starts);
         let mut moves = Vec::with_capacity(128);
-        for tile in 0..u32::from(tiles) {
-            for lane in Lanes(warp.mask) {
-                let own = byte_of(register_info, held.at[lane as usize]) as u32 + 4 * tile;
-                // Pieces of this lane's 32-bit register, and where they are in the matrix.
-                let pieces: [(u32, u32, u32, u32); 2] = if trans {
-                    let (row, column) = (2 * (lane % 4), lane / 4);
-                    [(row, 2 * column, 0, 2), (row + 1, 2 * column, 2, 2)]
-                } else {
-                    [(lane / 4, 4 * (lane % 4), 0, 4), (0, 0, 0, 0)]
-                };
-                for (row, byte, part, len) in pieces {
-                    if len == 0 {
-                        continue;
-                    }
-                    let giver = 8 * tile + row;
-                    let at = (starts[giver as usize] + byte) as usize;
-                    let (source, dest, charged) = if load {
-                        (Source::Shared(at), Dest::Local(lane, own + part), giver)
-                    } else {
-                        (Source::Local(lane, own + part), Dest::Shared(at), giver)
-                    };
-                    moves.push(Move {
-                        lane: charged,
-                        source,
-                        dest,
-                        len,
-                    });
-                }
-            }
+        for piece in code.spread.iter().flat_map(|table| &table.pieces) {
+            let own = byte_of(register_info, held.at[usize::from(piece.lane)]) as u32;
+            let at = (starts[usize::from(piece.giver)] + u32::from(piece.from)) as usize;
+            let register = (u32::from(piece.lane), own + u32::from(piece.to));
+            let (source, dest) = if load {
+                (Source::Shared(at), Dest::Local(register.0, register.1))
+            } else {
+                (Source::Local(register.0, register.1), Dest::Shared(at))
+            };
+            moves.push(Move {
+                lane: u32::from(piece.giver),
+                source,
+                dest,
+                len: u32::from(piece.len),
+            });
         }
         self.carry_out(warp, code, moves);
     }
 
-    /// gfx950: groups of 16 lanes read 8 bytes each and exchange them, so that lane `i` of the
-    /// group gets column `i` of the rows that the group read together: a row of 16 elements is
-    /// what 16-bit elements of four lanes, or 8-bit elements of two lanes, are in a row.
+    /// gfx950's reads that transpose across lanes.
     fn ds_read_tr(&mut self, warp: &mut Warp, code: &MicroCode, taken: u64) {
         if !self.whole_warp(warp, taken, &code.inst) {
             return;
@@ -343,24 +310,16 @@ impl Env<'_> {
         self.shared_cost(warp, source, &from, banks::Kind::ReadTransposed);
         let info = &program.buffers[source.buffer as usize];
         let register_info = &program.buffers[dest.buffer as usize];
-        let bytes = info.bits() / 8;
-        let elements = 8 / bytes;
-        // Lanes that hold one row of 16 elements.
-        let per_row = 16 / elements;
         let mut moves = Vec::with_capacity(256);
-        for lane in Lanes(warp.mask) {
-            let (group, column) = (lane / 16 * 16, lane % 16);
-            let own = byte_of(register_info, to.at[lane as usize]) as u32;
-            for row in 0..elements {
-                let giver = group + row * per_row + column / elements;
-                let at = byte_of(info, from.at[giver as usize]);
-                moves.push(Move {
-                    lane: giver,
-                    source: Source::Shared(at + (column % elements * bytes) as usize),
-                    dest: Dest::Local(lane, own + row * bytes),
-                    len: bytes,
-                });
-            }
+        for piece in code.spread.iter().flat_map(|table| &table.pieces) {
+            let own = byte_of(register_info, to.at[usize::from(piece.lane)]) as u32;
+            let at = byte_of(info, from.at[usize::from(piece.giver)]);
+            moves.push(Move {
+                lane: u32::from(piece.giver),
+                source: Source::Shared(at + usize::from(piece.from)),
+                dest: Dest::Local(u32::from(piece.lane), own + u32::from(piece.to)),
+                len: u32::from(piece.len),
+            });
         }
         self.carry_out(warp, code, moves);
     }
@@ -383,13 +342,13 @@ impl Env<'_> {
     /// Notes reads of shared memory and reports what is wrong with them.
     fn check_shared_read(&mut self, warp: &Warp, access: &Access, addresses: &Addresses) {
         let info = &self.program.buffers[access.buffer as usize];
-        let id = self.instance(warp, false, false);
+        let id = self.instance(warp, Which::Shared, false, false);
         for lane in Lanes(addresses.mask) {
             let at = addresses.at[lane as usize];
             let (start, len) = (byte_of(info, at), byte_len(info, at, access.width));
             let trouble = self.shared.read(who(warp, id, lane, false), start, len);
             if !trouble.is_none() {
-                self.trouble(warp, lane, false, trouble);
+                self.trouble(warp, Which::Shared, lane, false, trouble);
             }
         }
     }
@@ -425,7 +384,7 @@ impl Env<'_> {
         };
         let writes_shared = !writes.is_empty();
         let ranges = if writes_shared { writes } else { reads };
-        let id = self.instance(warp, false, writes_shared);
+        let id = self.instance(warp, Which::Shared, false, writes_shared);
         match when {
             When::Early => self.move_now(warp, &moves),
             When::Late => {
@@ -434,7 +393,7 @@ impl Env<'_> {
                         let who = who(warp, id, r.lane, false);
                         let trouble = self.shared.announce_write(who, r.start, r.len);
                         if !trouble.is_none() {
-                            self.trouble(warp, r.lane, true, trouble);
+                            self.trouble(warp, Which::Shared, r.lane, true, trouble);
                         }
                     }
                 }
@@ -451,7 +410,8 @@ impl Env<'_> {
             self.shared.hold(self.next_token, id, writes_shared, ranges);
         }
         for &(lane, offset, len) in &op.registers {
-            warp.local.set_flags(lane, offset as usize, len as usize, HELD);
+            warp.local
+                .set_flags(lane, offset as usize, len as usize, HELD);
         }
         if let Some(full) = warp.queue.push(op) {
             self.land(warp, full);
@@ -460,11 +420,11 @@ impl Env<'_> {
 
     /// Moves bytes and looks at what they overwrite.
     fn move_now(&mut self, warp: &mut Warp, moves: &[Move]) {
-        let shared = moves.iter().any(|m| matches!(m.dest, Dest::Shared(_)));
-        let id = if shared {
-            self.instance(warp, false, true)
-        } else {
-            0
+        // All moves of an instruction go to one memory.
+        let id = match moves.first().map(|m| m.dest) {
+            Some(Dest::Shared(_)) => self.instance(warp, Which::Shared, false, true),
+            Some(Dest::Global(n, _)) => self.instance(warp, Which::Global(n), false, true),
+            Some(Dest::Local(..)) | None => 0,
         };
         let mut bytes = [0u8; MAX_MOVE];
         for m in moves {
@@ -474,13 +434,12 @@ impl Env<'_> {
                     let who = who(warp, id, m.lane, false);
                     let trouble = self.shared.store(who, at, bytes);
                     if !trouble.is_none() {
-                        self.trouble(warp, m.lane, true, trouble);
+                        self.trouble(warp, Which::Shared, m.lane, true, trouble);
                     }
                 }
                 Dest::Local(lane, offset) => {
                     let len = bytes.len();
-                    if !warp.queue.is_empty()
-                        && warp.local.flag(lane, offset as usize, len) == HELD
+                    if !warp.queue.is_empty() && warp.local.flag(lane, offset as usize, len) == HELD
                     {
                         self.report(warp, FindingKind::NotWaitedFor, Some(lane), || {
                             "registers are written while a load into them is under way".to_string()
@@ -489,8 +448,7 @@ impl Env<'_> {
                     warp.local.store(lane, offset as usize, bytes);
                 }
                 Dest::Global(storage, at) => {
-                    let site = self.stmt(warp);
-                    self.globals.store_bytes(storage, site, at, bytes);
+                    self.store_global(warp, id, m.lane, (storage, at), bytes);
                 }
             }
         }

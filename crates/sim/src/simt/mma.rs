@@ -12,7 +12,7 @@ use super::access::byte_of;
 use super::counts::InstKind;
 use super::env::Env;
 use super::program::{BufferInfo, MicroCode};
-use super::warp::{Lanes, WRITTEN, Warp};
+use super::warp::{Lanes, Local, WRITTEN, Warp};
 use crate::exec::{Term, multiply_row};
 use crate::memory::{read_bits, write_bits};
 use crate::value;
@@ -31,7 +31,6 @@ pub(super) struct MmaTable {
 pub(super) struct Map {
     /// Elements that a lane holds.
     pub per_lane: u32,
-    pub lanes: u32,
     at: Vec<u32>,
 }
 
@@ -53,6 +52,9 @@ impl Map {
         let [rows, columns] = operand.shape(inst);
         let (lanes, per_lane) = (fragment.threads(), fragment.slots());
         let mut at = vec![u32::MAX; (lanes * per_lane) as usize];
+        if at.len() as i64 != rows * columns {
+            return None;
+        }
         for row in 0..rows {
             for column in 0..columns {
                 for holder in fragment.holders(&[row, column]) {
@@ -61,22 +63,31 @@ impl Map {
                 }
             }
         }
-        Some(Map {
+        // Every place holds an element, or the map is none of a register operand.
+        let whole = at.iter().all(|&place| i64::from(place) < rows * columns);
+        whole.then_some(Map {
             per_lane: per_lane as u32,
-            lanes: lanes as u32,
             at,
         })
     }
 
-    /// The matrix that the lanes hold. `element` reads one.
-    fn gather<T: Copy>(&self, zero: T, mut element: impl FnMut(u32, usize) -> T) -> Vec<T> {
+    /// The matrix that the lanes hold in private memory, from a byte of each lane on.
+    fn gather<T: Copy>(
+        &self,
+        local: &Local,
+        starts: &[usize],
+        bits: u32,
+        zero: T,
+        read: impl Fn(u64) -> T,
+    ) -> Vec<T> {
         let mut matrix = vec![zero; self.at.len()];
-        for lane in 0..self.lanes {
-            let first = (lane * self.per_lane) as usize;
-            for (i, &at) in self.at[first..first + self.per_lane as usize].iter().enumerate() {
-                if let Some(place) = matrix.get_mut(at as usize) {
-                    *place = element(lane, i);
-                }
+        let per_lane = self.per_lane as usize;
+        let len = (per_lane * bits as usize).div_ceil(8);
+        let lanes = self.at.chunks_exact(per_lane).zip(starts).enumerate();
+        for (lane, (places, &start)) in lanes {
+            let bytes = local.load(lane as u32, start, len);
+            for (i, &at) in places.iter().enumerate() {
+                matrix[at as usize] = read(read_bits(bytes, bits, i));
             }
         }
         matrix
@@ -85,13 +96,7 @@ impl Map {
 
 impl Env<'_> {
     /// One matrix instruction of a warp.
-    pub(super) fn mma(
-        &mut self,
-        warp: &mut Warp,
-        code: &MicroCode,
-        taken: u64,
-        table: &MmaTable,
-    ) {
+    pub(super) fn mma(&mut self, warp: &mut Warp, code: &MicroCode, taken: u64, table: &MmaTable) {
         self.count(warp, InstKind::Mma);
         if !self.whole_warp(warp, taken, &code.inst) {
             return;
@@ -120,26 +125,39 @@ impl Env<'_> {
             c: starts(c_info, &c_at.at),
         };
         let wide = matches!(ab, Scalar::F32 | Scalar::F64) || acc == Scalar::F64;
+        let float = small_float::float_from_bits;
         if !acc.is_float() {
-            product(warp, table, &places, |bits| value::int_from_bits(ab, bits), Acc {
+            let codec = Codec {
+                operand: |bits| value::int_from_bits(ab, bits),
                 read: |bits| value::int_from_bits(acc, bits),
                 write: |v| value::int_to_bits(acc, value::wrap(acc, v)),
-            });
-        } else if wide {
-            product(warp, table, &places, |bits| small_float::float_from_bits(ab, bits), Acc {
-                read: |bits| small_float::float_from_bits(acc, bits),
-                write: |v| small_float::float_to_bits(acc, v),
-            });
-        } else {
-            let read = |bits| {
-                let v = small_float::float_from_bits(ab, bits);
-                let v = if ab == Scalar::TF32 { value::round(ab, v) } else { v };
-                v as f32
             };
-            product(warp, table, &places, read, Acc {
-                read: |bits| small_float::float_from_bits(acc, bits) as f32,
-                write: |v| small_float::float_to_bits(acc, f64::from(v)),
-            });
+            product(warp, table, &places, codec);
+        } else if wide {
+            let codec = Codec {
+                operand: |bits| float(ab, bits),
+                read: |bits| float(acc, bits),
+                write: |v| small_float::float_to_bits(acc, v),
+            };
+            product(warp, table, &places, codec);
+        } else {
+            /// The conversions of narrow operands, spelled out so that each is a tight loop.
+            macro_rules! narrow {
+                ($operand:expr) => {{
+                    let codec = Codec {
+                        operand: $operand,
+                        read: |bits| float(acc, bits) as f32,
+                        write: |v: f32| small_float::float_to_bits(acc, f64::from(v)),
+                    };
+                    product(warp, table, &places, codec);
+                }};
+            }
+            match ab {
+                Scalar::BF16 => narrow!(|bits| float(Scalar::BF16, bits) as f32),
+                Scalar::F16 => narrow!(|bits| float(Scalar::F16, bits) as f32),
+                Scalar::TF32 => narrow!(|bits| value::round(ab, float(ab, bits)) as f32),
+                _ => narrow!(|bits| float(ab, bits) as f32),
+            }
         }
         for lane in Lanes(warp.mask) {
             let len = table.c.per_lane * acc.bits() / 8;
@@ -156,7 +174,10 @@ struct Places {
     c: Vec<usize>,
 }
 
-struct Acc<R, W> {
+/// How stored bits become numbers and back.
+struct Codec<A, R, W> {
+    operand: A,
+    /// For the accumulator.
     read: R,
     write: W,
 }
@@ -165,37 +186,29 @@ fn product<T: Term>(
     warp: &mut Warp,
     table: &MmaTable,
     places: &Places,
-    read: impl Fn(u64) -> T,
-    acc: Acc<impl Fn(u64) -> T, impl Fn(T) -> u64>,
+    codec: Codec<impl Fn(u64) -> T, impl Fn(u64) -> T, impl Fn(T) -> u64>,
 ) {
     let (n, k) = (usize::from(table.inst.n), usize::from(table.inst.k));
     let (ab, c) = (table.inst.ab.bits(), table.inst.acc.bits());
     let local = &warp.local;
-    let element = |starts: &[usize], per_lane: u32, bits: u32, lane: u32, i: usize| {
-        let len = (per_lane * bits).div_ceil(8) as usize;
-        read_bits(local.load(lane, starts[lane as usize], len), bits, i)
-    };
-    let left = table.a.gather(T::ZERO, |lane, i| {
-        read(element(&places.a, table.a.per_lane, ab, lane, i))
-    });
-    let right = table.b.gather(T::ZERO, |lane, i| {
-        read(element(&places.b, table.b.per_lane, ab, lane, i))
-    });
-    let mut sum = table.c.gather(T::ZERO, |lane, i| {
-        (acc.read)(element(&places.c, table.c.per_lane, c, lane, i))
-    });
+    let left = table
+        .a
+        .gather(local, &places.a, ab, T::ZERO, &codec.operand);
+    let right = table
+        .b
+        .gather(local, &places.b, ab, T::ZERO, &codec.operand);
+    let mut sum = table.c.gather(local, &places.c, c, T::ZERO, &codec.read);
     for (row, left) in sum.chunks_exact_mut(n).zip(left.chunks_exact(k)) {
         multiply_row(row, left, &right);
     }
-    let len = (table.c.per_lane * c).div_ceil(8) as usize;
-    for lane in 0..table.c.lanes {
-        let range = warp.local.range(lane, places.c[lane as usize], len);
+    let per_lane = table.c.per_lane as usize;
+    let len = (per_lane * c as usize).div_ceil(8);
+    let lanes = table.c.at.chunks_exact(per_lane).zip(&places.c).enumerate();
+    for (lane, (at, &start)) in lanes {
+        let range = warp.local.range(lane as u32, start, len);
         let bytes = &mut warp.local.bytes[range];
-        let first = (lane * table.c.per_lane) as usize;
-        for (i, &at) in table.c.at[first..first + table.c.per_lane as usize].iter().enumerate() {
-            if let Some(&v) = sum.get(at as usize) {
-                write_bits(bytes, c, i, (acc.write)(v));
-            }
+        for (i, &at) in at.iter().enumerate() {
+            write_bits(bytes, c, i, (codec.write)(sum[at as usize]));
         }
     }
 }

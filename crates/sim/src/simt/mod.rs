@@ -30,8 +30,8 @@
 //! | `alu` | arithmetic on lanes |
 //! | `warp`, `step` | a warp's state and control flow; its instructions |
 //! | `env`, `block` | what warps of a block share; their turns and barriers |
-//! | `access`, `memory`, `shared` | addresses; global memory; shared memory with its shadow |
-//! | `micro`, `mma`, `queue` | micro-ops; matrix instructions; asynchronous operations |
+//! | `access`, `memory`, `shared` | addresses; global memory; shared memory and shadows |
+//! | `micro`, `spread`, `mma`, `queue` | micro-ops; exchanges between lanes; matrix instructions; asynchronous operations |
 //! | `thread`, `sync` | thread operations; barriers with the order they make |
 //! | `banks`, `counts`, `report` | bank conflicts; counts; findings |
 
@@ -49,6 +49,7 @@ mod program;
 mod queue;
 mod report;
 mod shared;
+mod spread;
 mod step;
 mod sync;
 mod thread;
@@ -231,9 +232,10 @@ pub fn run(
                 break;
             }
             // Statements of different kernels are different.
-            let (list, dropped) =
-                std::mem::replace(&mut findings, Collector::new(0)).finish();
-            let room = opts.max_reports.saturating_sub(report.findings.len() + list.len());
+            let (list, dropped) = std::mem::replace(&mut findings, Collector::new(0)).finish();
+            let room = opts
+                .max_reports
+                .saturating_sub(report.findings.len() + list.len());
             report.findings.extend(list);
             report.dropped += dropped;
             findings = Collector::new(room);

@@ -99,7 +99,6 @@ pub(super) struct BufferInfo {
     /// Elements from one version to the next.
     pub version_elements: i64,
     pub versions: u32,
-    pub span: Span,
 }
 
 impl BufferInfo {
@@ -130,7 +129,6 @@ pub(super) struct Access {
     pub version: Option<Slot>,
     /// Scalars in a row, from the first one of the element.
     pub width: u32,
-    pub span: Span,
 }
 
 /// Functions of one value.
@@ -299,8 +297,10 @@ pub(super) struct MicroCode {
     /// What a load writes where the predicate is false; one word a scalar, all the same.
     pub otherwise: Option<Slot>,
     pub counter: Option<Counter>,
-    /// The tables of a matrix instruction.
+    /// The lane maps of a matrix instruction.
     pub mma: Option<Arc<super::mma::MmaTable>>,
+    /// Where the bytes go of a load or store that exchanges them between lanes.
+    pub spread: Option<Arc<super::spread::Spread>>,
 }
 
 #[derive(Clone, Debug)]

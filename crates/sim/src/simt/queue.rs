@@ -109,7 +109,11 @@ impl Queue {
         self.pending.push_back(op);
         let most = most_in_flight(counter)?;
         let count = self.pending.iter().filter(|p| p.counter == counter).count();
-        if count > most { self.oldest(counter) } else { None }
+        if count > most {
+            self.oldest(counter)
+        } else {
+            None
+        }
     }
 
     /// Closes a group.

@@ -1,4 +1,5 @@
-//! Shared memory of a block, with a shadow that says who touched each byte last.
+//! Memory of a block with a shadow that says who touched each byte last: shared memory, and the
+//! parts of global memory that the block writes.
 //!
 //! Two accesses race when they come from different warps, at least one writes, and no chain of
 //! barriers orders them. Order is kept by vector clocks over warps: warp `w` starts at 1 on its
@@ -14,7 +15,9 @@
 //! - Bytes of an asynchronous operation under way are *held*: any conflicting access until it
 //!   is waited for is reported, whenever the data really moves.
 
-/// The bytes of a block's shared memory and what happened to them.
+use rustc_hash::FxHashMap;
+
+/// Bytes of a block's memory and what happened to them.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub bytes: Vec<u8>,
@@ -114,6 +117,19 @@ pub(super) struct Past {
 }
 
 impl Shared {
+    /// Makes room for more bytes.
+    fn grow(&mut self, len: usize) {
+        self.bytes.resize(len, crate::tensor::UNWRITTEN);
+        self.flags.resize(len, 0);
+        self.write.resize(len, 0);
+        self.writers.resize(len, 0);
+        self.readers.resize(len, 0);
+        self.held_reads.resize(len, 0);
+        for reads in self.reads.iter_mut().filter(|r| !r.is_empty()) {
+            reads.resize(len, 0);
+        }
+    }
+
     pub fn new(len: usize, warps: usize) -> Shared {
         Shared {
             bytes: vec![crate::tensor::UNWRITTEN; len],
@@ -194,12 +210,8 @@ impl Shared {
                 }
             }
             let id = self.write[at] >> LANE_BITS;
-            if flags & HELD == 0
-                && id >= self.first
-                && id != fine
-                && self.writers[at] & me == 0
-            {
-                if self.ordered(id, who) || (who.atomic && self.instance_of(id).atomic) {
+            if flags & HELD == 0 && id >= self.first && id != fine && self.writers[at] & me == 0 {
+                if self.at_peace(id, who) {
                     fine = id;
                 } else {
                     trouble.race.get_or_insert((self.write[at], at));
@@ -276,9 +288,9 @@ impl Shared {
                     trouble.conflict.get_or_insert((last, at));
                 }
             } else if id >= self.first && id != fine {
-                if self.ordered(id, who) {
+                if self.at_peace(id, who) {
                     fine = id;
-                } else if !(who.atomic && self.instance_of(id).atomic) {
+                } else {
                     together = equal && !held;
                     if !equal && !held {
                         trouble.race.get_or_insert((last, at));
@@ -294,11 +306,7 @@ impl Shared {
                 readers &= readers - 1;
                 let read = self.reads[warp as usize][at];
                 let id = read >> LANE_BITS;
-                if !held
-                    && id >= self.first
-                    && !self.ordered(id, who)
-                    && !(who.atomic && self.instance_of(id).atomic)
-                {
+                if !held && id >= self.first && !self.at_peace(id, who) {
                     trouble.race.get_or_insert((read, at));
                 }
             }
@@ -368,11 +376,6 @@ impl Shared {
         held.ranges
     }
 
-    /// Whether every byte was written and none is held.
-    pub fn is_written(&self, start: usize, len: usize) -> bool {
-        self.flags[start..start + len].iter().all(|&f| f == WRITTEN)
-    }
-
     /// The access of a stamp, where it is not long past.
     pub fn past(&self, stamp: u32) -> Option<Past> {
         let at = (stamp >> LANE_BITS).checked_sub(self.first)? as usize;
@@ -406,10 +409,73 @@ impl Shared {
     }
 
     /// Whether the access `id`, not older than the last block barrier, happened before what
-    /// `who` does now.
-    fn ordered(&self, id: u32, who: Who<'_>) -> bool {
+    /// `who` does now, or both are atomic.
+    fn at_peace(&self, id: u32, who: Who<'_>) -> bool {
         let past = self.instance_of(id);
-        past.warp == who.warp || who.clock[past.warp as usize] >= past.clock
+        let ordered = past.warp == who.warp || who.clock[past.warp as usize] >= past.clock;
+        ordered || (who.atomic && past.atomic)
+    }
+}
+
+/// The shadow of what a block does to global memory, page by page as it is touched. Blocks are
+/// not ordered among each other, so each has its own.
+#[derive(Debug)]
+pub(super) struct GlobalShadow {
+    pub shadow: Shared,
+    pages: FxHashMap<(u32, usize), usize>,
+}
+
+/// Bytes of global memory that get a shadow together.
+const PAGE: usize = 1024;
+
+impl GlobalShadow {
+    pub fn new(warps: usize) -> GlobalShadow {
+        GlobalShadow {
+            shadow: Shared::new(0, warps),
+            pages: FxHashMap::default(),
+        }
+    }
+
+    pub fn read(&mut self, who: Who<'_>, storage: u32, start: usize, len: usize) -> Trouble {
+        let mut trouble = Trouble::default();
+        for (at, part) in self.parts(storage, start, len) {
+            let part = self.shadow.read(who, at, part.len());
+            trouble.race = trouble.race.or(part.race);
+        }
+        trouble
+    }
+
+    pub fn store(&mut self, who: Who<'_>, storage: u32, start: usize, new: &[u8]) -> Trouble {
+        let mut trouble = Trouble::default();
+        for (at, part) in self.parts(storage, start, new.len()) {
+            let part = self.shadow.store(who, at, &new[part]);
+            trouble.race = trouble.race.or(part.race);
+            trouble.conflict = trouble.conflict.or(part.conflict);
+        }
+        trouble
+    }
+
+    /// Where the shadow of a range is, and which part of the range each piece is of.
+    fn parts(
+        &mut self,
+        storage: u32,
+        start: usize,
+        len: usize,
+    ) -> Vec<(usize, std::ops::Range<usize>)> {
+        let mut parts = Vec::with_capacity(2);
+        let mut done = 0;
+        while done < len {
+            let (page, offset) = ((start + done) / PAGE, (start + done) % PAGE);
+            let size = (PAGE - offset).min(len - done);
+            let next = self.pages.len() * PAGE;
+            let base = *self.pages.entry((storage, page)).or_insert(next);
+            if base == next {
+                self.shadow.grow(next + PAGE);
+            }
+            parts.push((base + offset, done..done + size));
+            done += size;
+        }
+        parts
     }
 }
 

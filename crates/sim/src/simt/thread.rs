@@ -4,7 +4,7 @@ use tilewright_ir::{AtomicOp, MemoryOrder, ReduceKind, Scalar, ShuffleKind, Vote
 
 use super::access::{byte_len, byte_of};
 use super::counts::InstKind;
-use super::env::{Env, who};
+use super::env::{Env, Which, who};
 use super::program::{Access, Slot, Space, ThreadCode};
 use super::report::FindingKind;
 use super::sync::Address;
@@ -205,8 +205,9 @@ impl Env<'_> {
         let addresses = self.addresses(warp, access, warp.mask);
         let (bits, scalar) = (info.bits(), info.scalar);
         let id = match info.space {
-            Space::Shared(_) => self.instance(warp, true, true),
-            _ => 0,
+            Space::Shared(_) => self.instance(warp, Which::Shared, true, true),
+            Space::Global(n) => self.instance(warp, Which::Global(n), true, true),
+            Space::Local(_) | Space::Barrier(_) => 0,
         };
         let mut touched = Vec::new();
         for lane in Lanes(addresses.mask) {
@@ -232,7 +233,7 @@ impl Env<'_> {
                     trouble.race = trouble.race.or(stored.race);
                     trouble.held = trouble.held.or(stored.held);
                     if !trouble.is_none() {
-                        self.trouble(warp, lane, true, trouble);
+                        self.trouble(warp, Which::Shared, lane, true, trouble);
                     }
                     note(&mut touched, Address::Shared(start));
                     old
@@ -248,11 +249,21 @@ impl Env<'_> {
                     }
                     let site = self.stmt(warp);
                     note(&mut touched, Address::Global(n, at));
+                    let (start, len) = (byte_of(info, at), byte_len(info, at, 1));
+                    // What it becomes does not matter: atomics do not race with each other.
+                    let new = vec![0; len];
+                    let me = who(warp, id, lane, true);
+                    let trouble = self.global_shadow.store(me, n, start, &new);
+                    if trouble.race.is_some() {
+                        self.trouble(warp, Which::Global(n), lane, true, trouble);
+                    }
                     self.globals.atomic((n, site), op, scalar, at, value)
                 }
                 Space::Local(base) => {
                     let (start, len) = (byte_of(info, at), byte_len(info, at, 1));
-                    let range = warp.local.range(lane, base as usize, start + len - base as usize);
+                    let range = warp
+                        .local
+                        .range(lane, base as usize, start + len - base as usize);
                     let bytes = &mut warp.local.bytes[range];
                     let old = decode(scalar, read_bits(bytes, bits, at));
                     let new = encode(scalar, combine(op, scalar, old, value));
@@ -302,8 +313,9 @@ impl Env<'_> {
         let info = &self.program.buffers[access.buffer as usize];
         let addresses = self.addresses(warp, access, warp.mask);
         let id = match info.space {
-            Space::Shared(_) => self.instance(warp, true, false),
-            _ => 0,
+            Space::Shared(_) => self.instance(warp, Which::Shared, true, false),
+            Space::Global(n) => self.instance(warp, Which::Global(n), true, false),
+            Space::Local(_) | Space::Barrier(_) => 0,
         };
         let mut touched = Vec::new();
         // What this load sees is ordered after what was published there, so that comes first.
@@ -325,11 +337,19 @@ impl Env<'_> {
                     let (start, len) = (byte_of(info, at), byte_len(info, at, 1));
                     let trouble = self.shared.read(who(warp, id, lane, true), start, len);
                     if !trouble.is_none() {
-                        self.trouble(warp, lane, false, trouble);
+                        self.trouble(warp, Which::Shared, lane, false, trouble);
                     }
                     read_bits(&self.shared.bytes[base as usize..], info.bits(), at)
                 }
-                Space::Global(n) => read_bits(&self.globals.storage(n).bytes, info.bits(), at),
+                Space::Global(n) => {
+                    let (start, len) = (byte_of(info, at), byte_len(info, at, 1));
+                    let me = who(warp, id, lane, true);
+                    let trouble = self.global_shadow.read(me, n, start, len);
+                    if !trouble.is_none() {
+                        self.trouble(warp, Which::Global(n), lane, false, trouble);
+                    }
+                    read_bits(&self.globals.storage(n).bytes, info.bits(), at)
+                }
                 Space::Local(_) | Space::Barrier(_) => 0,
             };
             let word = decode(info.scalar, raw);
@@ -377,7 +397,9 @@ impl Env<'_> {
             Space::Global(n) => read_bits(&self.globals.storage(n).bytes, bits, at),
             Space::Local(base) => {
                 let (start, len) = (byte_of(info, at), byte_len(info, at, 1));
-                let bytes = warp.local.load(lane, base as usize, start + len - base as usize);
+                let bytes = warp
+                    .local
+                    .load(lane, base as usize, start + len - base as usize);
                 read_bits(bytes, bits, at)
             }
             Space::Barrier(_) => 0,
@@ -419,7 +441,8 @@ impl Env<'_> {
             words[own as usize] = warp.regs.lane(value, from as usize);
         }
         for own in Lanes(warp.mask) {
-            warp.regs.set_lane(result, own as usize, words[own as usize]);
+            warp.regs
+                .set_lane(result, own as usize, words[own as usize]);
         }
     }
 
@@ -454,7 +477,13 @@ impl Env<'_> {
         while first < warp.width {
             let group = warp.mask & u64::from(u32::MAX) << first;
             let total = Lanes(group).fold(identity(kind, scalar), |acc, lane| {
-                fold(kind, scalar, acc, warp.regs.lane(value, lane as usize), false)
+                fold(
+                    kind,
+                    scalar,
+                    acc,
+                    warp.regs.lane(value, lane as usize),
+                    false,
+                )
             });
             for lane in Lanes(group) {
                 warp.regs.set_lane(result, lane as usize, total);

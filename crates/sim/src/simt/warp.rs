@@ -62,12 +62,7 @@ impl Warp {
     pub fn new(program: &Program, index: u32, width: u32, warps: usize, block: &[u64]) -> Warp {
         let threads = program.num_threads() as u32;
         let lanes = (threads - index * width).min(width);
-        let mut regs = Registers::new(
-            &program.ones,
-            program.fixed,
-            program.lanes,
-            width as usize,
-        );
+        let mut regs = Registers::new(&program.ones, program.fixed, program.lanes, width as usize);
         for (&slot, &index) in program.block_slots.iter().zip(block) {
             regs.ones[slot as usize] = index;
         }
@@ -177,8 +172,8 @@ impl Warp {
                 if self.mask == 0 { *none } else { next }
             }
             Op::For { var, start, step } => {
-                if let Some(lane) = Lanes(self.mask)
-                    .find(|&lane| self.regs.lane(*step, lane as usize) == 0)
+                if let Some(lane) =
+                    Lanes(self.mask).find(|&lane| self.regs.lane(*step, lane as usize) == 0)
                 {
                     return Some(Err(Stuck::Step(lane)));
                 }
@@ -398,10 +393,15 @@ impl Local {
     #[inline]
     pub fn flag(&self, lane: u32, offset: usize, len: usize) -> u8 {
         let flags = &self.flags[self.range(lane, offset, len)];
-        match flags.iter().find(|&&f| f != WRITTEN) {
-            None => WRITTEN,
-            Some(&f) => f,
+        // Without an early exit the loop becomes a few wide instructions.
+        if flags.iter().fold(0, |all, f| all | (f ^ WRITTEN)) == 0 {
+            return WRITTEN;
         }
+        flags
+            .iter()
+            .copied()
+            .find(|&f| f != WRITTEN)
+            .unwrap_or(WRITTEN)
     }
 
     /// Overwrites a lane's bytes.

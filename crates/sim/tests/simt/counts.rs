@@ -20,7 +20,8 @@ fn strided(target: Target, threads: u32, row: u32, layout: &str) -> Counts {
 }}
 "
     );
-    let outcome = Module::parse("strided", &text).simulate(target, &InputSpec::default(), &ways()[0]);
+    let outcome =
+        Module::parse("strided", &text).simulate(target, &InputSpec::default(), &ways()[0]);
     outcome.assert_clean();
     outcome.report.counts
 }
@@ -52,8 +53,16 @@ fn counts_agree_with_the_layout_crate() {
             let price = |kind| cost(target, kind, 4, &addresses).expect("a plain access");
             let both = price(Kind::Read) + price(Kind::Write);
             let counts = strided(target, lanes, row, "");
-            assert_eq!(counts.shared_transactions, u64::from(both.cycles), "{target} {row}");
-            assert_eq!(counts.bank_conflicts, u64::from(both.conflicts()), "{target} {row}");
+            assert_eq!(
+                counts.shared_transactions,
+                u64::from(both.cycles),
+                "{target} {row}"
+            );
+            assert_eq!(
+                counts.bank_conflicts,
+                u64::from(both.conflicts()),
+                "{target} {row}"
+            );
         }
     }
 }
@@ -78,7 +87,11 @@ fn swizzles_free_ldmatrix_of_conflicts() {
         let module = Module::parse("swizzle", &text);
         let outcome = module.simulate(Target::Sm80, &InputSpec::default(), &ways()[0]);
         outcome.assert_clean();
-        let matrix = outcome.report.statements.iter().find(|s| s.what == "ldmatrix.x4");
+        let matrix = outcome
+            .report
+            .statements
+            .iter()
+            .find(|s| s.what == "ldmatrix.x4");
         let matrix = matrix.expect("it was counted").counts;
         assert_eq!(matrix.bank_conflicts, conflicts, "{layout}");
         assert_eq!(matrix.shared_transactions, 4 + conflicts, "{layout}");
@@ -103,9 +116,11 @@ fn statements_have_counts_of_their_own() {
     let module = Module::parse("statements", text);
     let outcome = module.simulate(Target::Sm80, &InputSpec::default(), &ways()[0]);
     let of = |line: usize, kind| {
-        let found = outcome.report.statements.iter().find(|s| {
-            module.sources.line_col(s.span).map(|(l, _)| l) == Some(line)
-        });
+        let found = outcome
+            .report
+            .statements
+            .iter()
+            .find(|s| module.sources.line_col(s.span).map(|(l, _)| l) == Some(line));
         found.map_or(0, |s| s.counts.instructions(kind))
     };
     assert_eq!(of(6, InstKind::SharedStore), 3 * 3 * 5);

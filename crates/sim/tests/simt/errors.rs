@@ -14,7 +14,10 @@ fn refused(target: Target, text: &str) -> (String, usize) {
         Ok(_) => panic!("it ran"),
         Err(e) => {
             let d = e.diagnostics.iter().next().expect("a diagnostic");
-            let line = module.sources.line_col(d.primary.span).map_or(0, |(l, _)| l);
+            let line = module
+                .sources
+                .line_col(d.primary.span)
+                .map_or(0, |(l, _)| l);
             (d.code.to_string(), line)
         }
     }
@@ -42,7 +45,9 @@ fn what_is_not_lowered_is_refused() {
     assert_eq!(refused(Target::Sm80, text).0, "not-lowered");
     let fragment = body("    alloc F: fragment float32[4]\n    F[0] = 1.0");
     assert_eq!(refused(Target::Sm80, &fragment), ("not-lowered".into(), 4));
-    let tile = body("    alloc S: shared float16[64, 64]\n    copy A[0 +: 64, 0 +: 64] -> S[0 +: 64, 0 +: 64]");
+    let tile = body(
+        "    alloc S: shared float16[64, 64]\n    copy A[0 +: 64, 0 +: 64] -> S[0 +: 64, 0 +: 64]",
+    );
     assert_eq!(refused(Target::Sm80, &tile), ("not-lowered".into(), 5));
     let parallel = body("    for i in parallel(64) {\n    }");
     assert_eq!(refused(Target::Sm80, &parallel), ("not-lowered".into(), 4));
@@ -80,7 +85,9 @@ fn limits_are_kept() {
 }
 ";
     assert_eq!(refused(Target::Sm80, threads), ("launch-extent".into(), 2));
-    let layout = body("    alloc S: shared float32[64, 64] layout=map(i, j) -> (i // 2, j)\n    S[tx, 0] = 1.0");
+    let layout = body(
+        "    alloc S: shared float32[64, 64] layout=map(i, j) -> (i // 2, j)\n    S[tx, 0] = 1.0",
+    );
     assert_eq!(refused(Target::Sm80, &layout), ("buffer-layout".into(), 4));
 }
 
@@ -163,7 +170,9 @@ fn a_loop_without_end_is_cut_off() {
 
 #[test]
 fn reports_are_limited() {
-    let lines: String = (0..10).map(|i| format!("    S[tx + {}] = 1.0\n", i + 64)).collect();
+    let lines: String = (0..10)
+        .map(|i| format!("    S[tx + {}] = 1.0\n", i + 64))
+        .collect();
     let text = body(&format!("    alloc S: shared float32[64]\n{lines}"));
     let module = Module::parse("many.tw", &text);
     let opts = SimtOptions {

@@ -94,14 +94,21 @@ fn check(path: &Path) -> Result<(), String> {
                 opts.landing = landing;
                 let outcome = module.simulate(target, &header.spec, &opts);
                 let found = module.found(&outcome.report);
-                let how = format!("{target}, seed {}, {:?}, {landing:?}", opts.seed, opts.interleaving);
+                let how = format!(
+                    "{target}, seed {}, {:?}, {landing:?}",
+                    opts.seed, opts.interleaving
+                );
                 let met = header.expected.iter().all(|e| !e.is_disjoint(&found));
                 let allowed = |f: &String| {
                     header.possible.contains(f) || header.expected.iter().any(|e| e.contains(f))
                 };
                 if !met || !found.iter().all(allowed) {
-                    let list: Vec<String> =
-                        outcome.report.findings.iter().map(|f| f.to_string()).collect();
+                    let list: Vec<String> = outcome
+                        .report
+                        .findings
+                        .iter()
+                        .map(|f| f.to_string())
+                        .collect();
                     return Err(format!(
                         "{how}: found {found:?}, expected {:?}\n{}",
                         header.expected,
@@ -124,7 +131,10 @@ fn check(path: &Path) -> Result<(), String> {
                 if let Some(reference) = &expected_outputs {
                     for (output, _) in &outputs {
                         let got = outcome.values(output);
-                        let want = reference.tensor(output).map(|t| t.to_f64()).unwrap_or_default();
+                        let want = reference
+                            .tensor(output)
+                            .map(|t| t.to_f64())
+                            .unwrap_or_default();
                         let same = |a: &f64, b: &f64| a == b || (a.is_nan() && b.is_nan());
                         let differs = (0..want.len()).find(|&i| !same(&got[i], &want[i]));
                         if let Some(i) = differs {

@@ -332,7 +332,11 @@ fn ds_read_tr_gives_columns() {
         for lane in 0..64 {
             for e in 0..rows {
                 let row = lane / 16 * rows + e;
-                assert_eq!(c[lane * rows + e], a[row * 16 + lane % 16], "{ab} {lane} {e}");
+                assert_eq!(
+                    c[lane * rows + e],
+                    a[row * 16 + lane % 16],
+                    "{ab} {lane} {e}"
+                );
             }
         }
         let _ = Number::Int(0);

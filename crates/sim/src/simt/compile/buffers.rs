@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{
-    Buffer, BufferData, BufferOrigin, LayoutAttr, Scope, Target,
-};
+use tilewright_ir::{Buffer, BufferData, BufferOrigin, LayoutAttr, Scope, Target};
 
 use tilewright_layout::from_attr::buffer_layout;
 
@@ -22,10 +20,7 @@ const MAX_BITS: i64 = 1 << 34;
 
 impl Compiler<'_> {
     pub(super) fn is_private(&self, number: u32) -> bool {
-        matches!(
-            self.program.buffers[number as usize].space,
-            Space::Local(_)
-        )
+        matches!(self.program.buffers[number as usize].space, Space::Local(_))
     }
 
     /// The buffer's number in the program; it is laid out on first use.
@@ -227,7 +222,6 @@ impl Compiler<'_> {
             places: None,
             version_elements: 0,
             versions: 1,
-            span: data.span,
         })
     }
 }

@@ -199,7 +199,11 @@ impl Compiler<'_> {
         let scalar = e.dtype().scalar;
         Ok(match (f, args) {
             (MathFn::Fma, [a, b, c]) if scalar.is_float() => {
-                let (a, b, c) = (self.lane(a, lane)?, self.lane(b, lane)?, self.lane(c, lane)?);
+                let (a, b, c) = (
+                    self.lane(a, lane)?,
+                    self.lane(b, lane)?,
+                    self.lane(c, lane)?,
+                );
                 self.alu3(Fn3::Fma(scalar), a, b, c)
             }
             (f, [a]) if a.dtype().scalar.is_float() => {
@@ -290,7 +294,6 @@ impl Compiler<'_> {
             indices: key.1.clone(),
             version: None,
             width,
-            span,
         });
         self.emit(Op::Load {
             access,
@@ -317,7 +320,10 @@ impl Compiler<'_> {
             return Err(RunError::new(
                 codes::INVALID_IR,
                 span,
-                format!("`{name}` has {rank} dimensions but {} indices", indices.len()),
+                format!(
+                    "`{name}` has {rank} dimensions but {} indices",
+                    indices.len()
+                ),
             ));
         }
         let mut slots = Vec::with_capacity(rank);

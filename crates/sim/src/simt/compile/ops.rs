@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Access as IrAccess, BarrierKind, Buffer, Combiner, DeviceOp, Expr, Inst, MicroOp,
-    Scalar, Span, ThreadOp, Var, VoteKind,
+    Access as IrAccess, BarrierKind, Buffer, Combiner, DeviceOp, Expr, Inst, MicroOp, Scalar, Span,
+    ThreadOp, Var, VoteKind,
 };
 
 use super::Compiler;
@@ -15,6 +15,11 @@ use crate::simt::mma::MmaTable;
 use crate::simt::program::{
     Access, AllReduceCode, DeviceCode, MicroCode, Op, Slot, Space, ThreadCode,
 };
+use crate::simt::spread::Spread;
+
+/// Bytes that a thread may move with one instruction; machines stop at 16, and code generators
+/// split what is wider.
+const MAX_BYTES: u32 = 256;
 
 impl Compiler<'_> {
     pub(super) fn micro_op(&mut self, op: &MicroOp, span: Span) -> Compiled<()> {
@@ -58,7 +63,11 @@ impl Compiler<'_> {
         for source in &op.sources {
             source_buffers.push(self.buffer(source.region.buffer)?);
         }
-        let wanted = if matches!(op.inst, Inst::Mma(_)) { 2 } else { 1 };
+        let wanted = if matches!(op.inst, Inst::Mma(_)) {
+            2
+        } else {
+            1
+        };
         if source_buffers.len() != wanted {
             return invalid(format!("`{}` has {wanted} sources", op.inst));
         }
@@ -130,16 +139,21 @@ impl Compiler<'_> {
         }
         let bits = source.bits() * source.lanes;
         let row = 128 / bits;
+        let mut spread = None;
         let (dest_width, source_width, mma) = match op.inst {
             Inst::Load | Inst::Store | Inst::CpAsync | Inst::BufferLoadLds => {
-                if op.width == 0 {
-                    return invalid("a width of zero".to_string());
+                let total = op.width.saturating_mul(bits);
+                if total == 0 || !total.is_multiple_of(8) || total > 8 * MAX_BYTES {
+                    return invalid(format!(
+                        "{} elements of {bits} bits in one instruction",
+                        op.width
+                    ));
                 }
                 (op.width, op.width, None)
             }
             Inst::LdMatrix { tiles, trans } | Inst::StMatrix { tiles, trans } => {
-                let fine = matches!(bits, 8 | 16 | 32) && (!trans || bits == 16);
-                if !fine || source.lanes != 1 {
+                spread = Spread::matrix(tiles, bits, trans);
+                if spread.is_none() || source.lanes != 1 {
                     return invalid(format!("`{}` of {bits}-bit elements", op.inst));
                 }
                 let registers = u32::from(tiles) * 32 / bits;
@@ -150,7 +164,8 @@ impl Compiler<'_> {
                 }
             }
             Inst::DsReadTr => {
-                if !matches!(bits, 8 | 16) || source.lanes != 1 {
+                spread = Spread::ds_read_tr(bits);
+                if spread.is_none() || source.lanes != 1 {
                     return invalid(format!("`{}` of {bits}-bit elements", op.inst));
                 }
                 (64 / bits, 64 / bits, None)
@@ -224,6 +239,7 @@ impl Compiler<'_> {
             otherwise,
             counter: op.counter,
             mma,
+            spread: spread.map(Arc::new),
         })
     }
 
@@ -256,7 +272,6 @@ impl Compiler<'_> {
             indices,
             version,
             width: width * lanes,
-            span,
         }))
     }
 
@@ -290,7 +305,6 @@ impl Compiler<'_> {
             indices: slots,
             version: None,
             width,
-            span,
         }))
     }
 

@@ -1,8 +1,6 @@
 //! Compilation of statements: structure becomes instructions on the mask of active lanes.
 
-use tilewright_ir::{
-    Axis, Block, BufferOrigin, Expr, Loop, LoopKind, Stmt, StmtKind,
-};
+use tilewright_ir::{Axis, Block, BufferOrigin, Expr, Loop, LoopKind, Stmt, StmtKind};
 
 use super::Compiler;
 use crate::compile::names::Compiled;
@@ -30,7 +28,7 @@ impl Compiler<'_> {
     }
 
     /// Makes an instruction go to the end of the block around it.
-    fn to_block_end(&mut self, at: usize) {
+    fn leave_block(&mut self, at: usize) {
         if let Some(ends) = self.block_ends.last_mut() {
             ends.push(at);
         }
@@ -141,7 +139,7 @@ impl Compiler<'_> {
                     StmtKind::Break => Op::Break { to: 0 },
                     _ => Op::Continue { to: 0 },
                 });
-                self.to_block_end(at);
+                self.leave_block(at);
             }
             StmtKind::Assert { cond, message } => {
                 self.statement(stmt.span, "assert".to_string());
@@ -197,7 +195,7 @@ impl Compiler<'_> {
         let end = self.pc();
         self.set_target(middle, end);
         let at = self.emit(Op::EndIf { none: 0 });
-        self.to_block_end(at);
+        self.leave_block(at);
         Ok(())
     }
 
@@ -284,9 +282,8 @@ impl Compiler<'_> {
             return Ok(slots);
         }
         if let [(temporary, keep)] = moved[..]
-            && let Some(
-                Op::Alu1 { dst, .. } | Op::Alu2 { dst, .. } | Op::Alu3 { dst, .. },
-            ) = self.program.ops.last_mut()
+            && let Some(Op::Alu1 { dst, .. } | Op::Alu2 { dst, .. } | Op::Alu3 { dst, .. }) =
+                self.program.ops.last_mut()
             && *dst == temporary
         {
             *dst = keep;
@@ -339,7 +336,6 @@ impl Compiler<'_> {
                 indices: slots,
                 version: None,
                 width,
-                span: stmt.span,
             });
             self.emit(Op::Store {
                 access,
