@@ -30,6 +30,11 @@ pub(super) struct Shared {
     readers: Vec<u32>,
     /// By warp, the last read of each byte; made when the warp first reads.
     reads: Vec<Vec<u32>>,
+    /// Warps that updated the byte atomically since it was written: they are not ordered among
+    /// each other, so all of them count.
+    updaters: Vec<u32>,
+    /// By warp, the last atomic update of each byte; made when the warp first does one.
+    updates: Vec<Vec<u32>>,
     held_reads: Vec<u8>,
     held: Vec<Held>,
     /// Accesses since the last barrier of the whole block.
@@ -125,9 +130,11 @@ impl Shared {
         self.writers.resize(len, 0);
         self.readers.resize(len, 0);
         self.held_reads.resize(len, 0);
-        for reads in self.reads.iter_mut().filter(|r| !r.is_empty()) {
-            reads.resize(len, 0);
-        }
+        self.updaters.resize(len, 0);
+        let lists = self.reads.iter_mut().chain(&mut self.updates);
+        lists
+            .filter(|l| !l.is_empty())
+            .for_each(|l| l.resize(len, 0));
     }
 
     pub fn new(len: usize, warps: usize) -> Shared {
@@ -138,6 +145,8 @@ impl Shared {
             writers: vec![0; len],
             readers: vec![0; len],
             reads: vec![Vec::new(); warps],
+            updaters: vec![0; len],
+            updates: vec![Vec::new(); warps],
             held_reads: vec![0; len],
             held: Vec::new(),
             instances: Vec::new(),
@@ -188,7 +197,9 @@ impl Shared {
         self.write.fill(0);
         self.writers.fill(0);
         self.readers.fill(0);
-        self.reads.iter_mut().for_each(Vec::clear);
+        self.updaters.fill(0);
+        let lists = self.reads.iter_mut().chain(&mut self.updates);
+        lists.for_each(Vec::clear);
     }
 
     /// Notes a read and says what is wrong with it.
@@ -217,10 +228,31 @@ impl Shared {
                     trouble.race.get_or_insert((self.write[at], at));
                 }
             }
+            if flags & HELD == 0
+                && self.updaters[at] != 0
+                && let Some(stamp) = self.unordered(&self.updates, self.updaters[at], at, who)
+            {
+                trouble.race.get_or_insert((stamp, at));
+            }
             self.readers[at] |= me;
         }
         self.reads[who.warp as usize][start..start + len].fill(stamp);
         trouble
+    }
+
+    /// One of the warps' last accesses to a byte that nothing orders before this one.
+    fn unordered(&self, list: &[Vec<u32>], warps: u32, at: usize, who: Who<'_>) -> Option<u32> {
+        let mut warps = warps & !(1 << who.warp);
+        while warps != 0 {
+            let warp = warps.trailing_zeros();
+            warps &= warps - 1;
+            let stamp = list[warp as usize][at];
+            let id = stamp >> LANE_BITS;
+            if id >= self.first && !self.at_peace(id, who) {
+                return Some(stamp);
+            }
+        }
+        None
     }
 
     /// Stores bytes, and says what is wrong with that.
@@ -270,6 +302,10 @@ impl Shared {
     ) -> Trouble {
         let mut trouble = Trouble::default();
         let (stamp, me) = (who.id << LANE_BITS | who.lane, 1u32 << who.warp);
+        let total = self.bytes.len();
+        if who.atomic && self.updates[who.warp as usize].is_empty() {
+            self.updates[who.warp as usize] = vec![0; total];
+        }
         let mut fine = 0;
         for at in start..start + len {
             let held = self.flags[at] & HELD != 0 || self.held_reads[at] > 0;
@@ -284,7 +320,7 @@ impl Shared {
             if id == who.id {
                 // Another lane of this instruction was here.
                 together = equal;
-                if !who.atomic && last != stamp && !equal {
+                if last != stamp && !equal {
                     trouble.conflict.get_or_insert((last, at));
                 }
             } else if id >= self.first && id != fine {
@@ -297,19 +333,23 @@ impl Shared {
                     }
                 }
             }
-            let mut readers = self.readers[at] & !me;
+            let mut readers = self.readers[at];
             if together {
                 readers &= !self.writers[at];
             }
-            while readers != 0 {
-                let warp = readers.trailing_zeros();
-                readers &= readers - 1;
-                let read = self.reads[warp as usize][at];
-                let id = read >> LANE_BITS;
-                if !held && id >= self.first && !self.at_peace(id, who) {
-                    trouble.race.get_or_insert((read, at));
+            if !held {
+                let read = self.unordered(&self.reads, readers, at, who);
+                let update = self.unordered(&self.updates, self.updaters[at], at, who);
+                if let Some(stamp) = read.or(update) {
+                    trouble.race.get_or_insert((stamp, at));
                 }
             }
+            if who.atomic {
+                self.updaters[at] |= me;
+                self.updates[who.warp as usize][at] = stamp;
+                continue;
+            }
+            self.updaters[at] = 0;
             self.write[at] = stamp;
             if together {
                 self.writers[at] |= me;

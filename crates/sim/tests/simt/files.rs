@@ -3,23 +3,25 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tilewright_ir::Target;
-use tilewright_sim::simt::Landing;
+use tilewright_ir::{Func, Level, Target};
+use tilewright_sim::simt::{FindingKind, Landing};
 use tilewright_sim::{Fill, InputSpec, Number, RunOptions, make_inputs, run};
 
 use crate::common::{Module, ways};
 
-struct Header {
-    targets: Vec<Target>,
-    spec: InputSpec,
+pub struct Header {
+    pub targets: Vec<Target>,
+    pub spec: InputSpec,
     landings: Vec<Landing>,
+    /// The same text, as thread-level tile IR, is the reference.
+    same: bool,
     /// What must be found: each time one of these, or several.
     expected: Vec<BTreeSet<String>>,
     /// Findings of some orders only.
     possible: BTreeSet<String>,
 }
 
-fn header(source: &str) -> Header {
+pub fn header(source: &str) -> Header {
     let mut header = Header {
         targets: Vec::new(),
         spec: InputSpec {
@@ -27,6 +29,7 @@ fn header(source: &str) -> Header {
             ..InputSpec::default()
         },
         landings: vec![Landing::default()],
+        same: false,
         expected: Vec::new(),
         possible: BTreeSet::new(),
     };
@@ -58,6 +61,7 @@ fn header(source: &str) -> Header {
                     header.spec.fills.insert(name.to_string(), fill);
                 }
             }
+            "reference" if rest == "same" => header.same = true,
             "landing" if rest == "all" => header.landings = Landing::ALL.to_vec(),
             "expect" => {
                 let choices = rest.split(" | ").map(str::to_string);
@@ -80,7 +84,11 @@ fn check(path: &Path) -> Result<(), String> {
     if header.targets.is_empty() {
         return Err("no target".to_string());
     }
-    let expected_outputs = module.funcs.get(1).map(|reference| {
+    let same = header.same.then(|| Func {
+        level: Level::Tile,
+        ..module.func().clone()
+    });
+    let expected_outputs = module.funcs.get(1).or(same.as_ref()).map(|reference| {
         let mut args = make_inputs(reference, &header.spec).expect("inputs can be made");
         if let Err(e) = run(reference, &mut args, &RunOptions::default()) {
             panic!("{name}: the reference fails: {e}");
@@ -177,4 +185,23 @@ fn files_find_what_they_expect() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// Every kind of finding is planted somewhere: in a file, or in the tests written in Rust.
+#[test]
+fn every_kind_of_finding_is_tested() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simt");
+    let mut all = String::new();
+    for entry in std::fs::read_dir(folder).expect("the folder of this test") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(path).expect("a text");
+        let lines = text.lines();
+        let told = lines.filter(|l| l.starts_with("# expect: ") || l.contains("FindingKind::"));
+        told.for_each(|l| all.extend([l, "\n"]));
+    }
+    for kind in FindingKind::ALL {
+        let in_file = all.contains(&format!("# expect: {kind} "));
+        let in_test = all.contains(&format!("FindingKind::{kind:?}"));
+        assert!(in_file || in_test, "{kind} is planted nowhere");
+    }
 }
