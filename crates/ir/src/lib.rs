@@ -22,6 +22,7 @@
 //! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
 //! | [`declare`] | where views and pointers are declared |
 //! | [`text`] | the text form: printer and parser |
+//! | [`mod@verify`] | what every function satisfies, rule by rule |
 //! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
 
@@ -44,6 +45,7 @@ pub mod stmt;
 pub mod text;
 pub mod thread_op;
 pub mod tile_op;
+pub mod verify;
 pub mod visit;
 pub mod visit_ids;
 
@@ -66,3 +68,4 @@ pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,
     Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
 };
+pub use verify::verify;
