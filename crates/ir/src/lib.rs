@@ -23,12 +23,14 @@
 //! | [`declare`] | where views and pointers are declared |
 //! | [`text`] | the text form: printer and parser |
 //! | [`mod@verify`] | what every function satisfies, rule by rule |
+//! | [`builder`] | writing kernels in Rust |
 //! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
 
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
 pub mod buffer;
+pub mod builder;
 pub mod declare;
 pub mod device_op;
 pub mod diag;
