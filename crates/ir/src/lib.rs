@@ -19,6 +19,7 @@
 //! | [`device_op`] | device IR: waits, barriers, fences, priorities |
 //! | [`stmt`] | statements, loops, blocks |
 //! | [`func`] | functions and kernels |
+//! | [`target`] | the targets and their facts, one table |
 //! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
 //! | [`declare`] | where views and pointers are declared |
 //! | [`text`] | the text form: printer and parser |
@@ -44,6 +45,7 @@ pub mod nearest;
 mod renumber;
 pub mod small_float;
 pub mod stmt;
+pub mod target;
 pub mod text;
 pub mod thread_op;
 pub mod tile_op;
@@ -63,8 +65,9 @@ pub use func::{
     VarKind,
 };
 pub use ids::{Buffer, Var};
-pub use micro_op::{MicroKind, MicroOp, SlotRegion};
+pub use micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
 pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+pub use target::{Facts, MmaFacts, Target};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,
