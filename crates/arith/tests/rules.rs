@@ -93,7 +93,7 @@ fn example(rule: Rule) -> (Expr, Expr) {
         Rule::DivBySelf => (n.clone().floor_div(n), c(1)),
         Rule::DivMultiple => ((n.clone() * i.clone()).floor_div(n), i),
         Rule::TruncToFloor => (bin(BinOp::TruncDiv, n.clone(), c(4)), n.floor_div(4)),
-        Rule::ModByOne => (x % 1, c(0)),
+        Rule::ModByOne => (x.floor_mod(1), c(0)),
         Rule::ModBounded => ((i.clone() + 16) % 8, i),
         Rule::ModKnown => ((n * 6 + 1) % 3, c(1)),
         Rule::ModMod => (x.clone() % 24 % 6, x % 6),
