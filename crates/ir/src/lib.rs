@@ -8,7 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`dtype`] | scalar and vector types, their names, ranges and the promotion rules |
-
+//! | [`small_float`] | every number format bit by bit: rounding, encoding, casts |
 //! | [`ids`] | typed ids of variables and buffers |
 //! | [`expr`] | pure scalar expressions, shared trees |
 //! | [`expr_build`] | typed construction of expressions, with constant folding left to `arith` |
@@ -19,10 +19,17 @@
 //! | [`device_op`] | device IR: waits, barriers, fences, priorities |
 //! | [`stmt`] | statements, loops, blocks |
 //! | [`func`] | functions and kernels |
-//! | [`visit`] | walks and rewrites |
+//! | [`target`] | the targets and their facts, one table |
+//! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
+//! | [`declare`] | where views and pointers are declared |
+//! | [`text`] | the text form: printer and parser |
+//! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 pub mod buffer;
+pub mod declare;
 pub mod device_op;
 pub mod diag;
 pub mod dtype;
@@ -31,11 +38,16 @@ pub mod expr_build;
 pub mod func;
 pub mod ids;
 pub mod micro_op;
-
+pub mod nearest;
+mod renumber;
+pub mod small_float;
 pub mod stmt;
+pub mod target;
+pub mod text;
 pub mod thread_op;
 pub mod tile_op;
 pub mod visit;
+pub mod visit_ids;
 
 pub use buffer::{
     BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Region, RegionDim, Scope,
@@ -43,14 +55,15 @@ pub use buffer::{
 pub use device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
 pub use diag::{Code, Diagnostic, Diagnostics, FileId, Label, Severity, SourceMap, Span};
 pub use dtype::{DType, Scalar};
-pub use expr::{BinOp, Expr, ExprKind, F64, MathFn, UnOp};
+pub use expr::{BinOp, Expr, ExprKind, F64, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, MathFn, UnOp};
 pub use func::{
     AttrValue, Func, FuncAttrs, Kernel, KernelAttrs, Level, Param, RasterOrder, Swizzle, VarData,
     VarKind,
 };
 pub use ids::{Buffer, Var};
-pub use micro_op::{MicroKind, MicroOp, SlotRegion};
+pub use micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
 pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+pub use target::{Facts, MmaFacts, Target};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,

@@ -6,7 +6,7 @@
 use crate::buffer::{Region, RegionDim};
 use crate::device_op::{BarrierKind, DeviceOp};
 use crate::expr::{Expr, ExprKind};
-use crate::micro_op::SlotRegion;
+use crate::micro_op::Access;
 use crate::stmt::{Block, LoopKind, Stmt, StmtKind};
 use crate::thread_op::ThreadOp;
 use crate::tile_op::{AtomicSource, CopyKind, TileOp};
@@ -14,30 +14,9 @@ use crate::tile_op::{AtomicSource, CopyKind, TileOp};
 impl Expr {
     /// The operands, left to right.
     pub fn operands(&self) -> Vec<&Expr> {
-        match self.kind() {
-            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) => Vec::new(),
-            ExprKind::Load { indices, .. } | ExprKind::AddressOf { indices, .. } => {
-                indices.iter().collect()
-            }
-            ExprKind::Math(_, args) => args.iter().collect(),
-            ExprKind::Unary(_, a)
-            | ExprKind::Cast(a)
-            | ExprKind::Reinterpret(a)
-            | ExprKind::Broadcast(a)
-            | ExprKind::Lane { vector: a, .. } => vec![a],
-            ExprKind::Binary(_, a, b) => vec![a, b],
-            ExprKind::Ramp { base, stride } => vec![base, stride],
-            ExprKind::Select {
-                cond,
-                then,
-                otherwise,
-            }
-            | ExprKind::IfThenElse {
-                cond,
-                then,
-                otherwise,
-            } => vec![cond, then, otherwise],
-        }
+        let mut operands = Vec::new();
+        self.kind().each_operand(|e| operands.push(e));
+        operands
     }
 
     /// The same node over other operands, given in the order of [`Expr::operands`]. The type
@@ -83,26 +62,50 @@ impl Expr {
         Expr::new(kind, self.dtype(), self.span())
     }
 
-    /// Calls `f` on every node, parents first.
-    pub fn walk(&self, f: &mut impl FnMut(&Expr)) {
-        f(self);
-        for operand in self.operands() {
-            operand.walk(f);
+    /// Calls `f` on every node, parents first, left to right.
+    pub fn walk<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        let mut pending = vec![self];
+        while let Some(node) = pending.pop() {
+            f(node);
+            let first = pending.len();
+            node.kind().each_operand(|e| pending.push(e));
+            pending[first..].reverse();
         }
     }
 
     /// Rebuilds the tree bottom-up: `f` sees each node over rewritten operands and returns its
     /// replacement, or `None` to keep it. Untouched subtrees stay shared.
     pub fn rewrite(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
-        let old = self.operands();
-        let new: Vec<Expr> = old.iter().map(|e| e.rewrite(f)).collect();
-        let same = old.iter().zip(&new).all(|(a, b)| a.same_node(b));
-        let node = if same {
-            self.clone()
-        } else {
-            self.with_operands(new)
-        };
-        f(&node).unwrap_or(node)
+        enum Step<'a> {
+            Enter(&'a Expr),
+            /// The operands are done: they are the last ones of `done`.
+            Leave(&'a Expr),
+        }
+        let mut pending = vec![Step::Enter(self)];
+        let mut done: Vec<Expr> = Vec::new();
+        while let Some(step) = pending.pop() {
+            match step {
+                Step::Enter(node) => {
+                    pending.push(Step::Leave(node));
+                    let first = pending.len();
+                    node.kind().each_operand(|e| pending.push(Step::Enter(e)));
+                    pending[first..].reverse();
+                }
+                Step::Leave(node) => {
+                    let old = node.operands();
+                    let new = done.split_off(done.len() - old.len());
+                    let same = old.iter().zip(&new).all(|(a, b)| a.same_node(b));
+                    let node = if same {
+                        node.clone()
+                    } else {
+                        node.with_operands(new)
+                    };
+                    done.push(f(&node).unwrap_or(node));
+                }
+            }
+        }
+        // Each node leaves exactly one result, so one is left for the root.
+        done.pop().unwrap_or_else(|| self.clone())
     }
 }
 
@@ -163,7 +166,7 @@ pub fn block_exprs_mut(block: &mut Block, f: &mut impl FnMut(&mut Expr)) {
 
 /// Generates the shared and the mutable walk from one list of fields.
 macro_rules! expr_walk {
-    ($name:ident, $stmt:ty, $expr:ty, $region:ident, $slot:ident, $all:ident, [$($lt:lifetime)?], $($mutability:tt)?) => {
+    ($name:ident, $stmt:ty, $expr:ty, $region:ident, $access:ident, $all:ident, [$($lt:lifetime)?], $($mutability:tt)?) => {
         fn $region<$($lt,)? F: FnMut($expr)>(region: &$($lt)? $($mutability)? Region, f: &mut F) {
             for RegionDim { start, extent } in &$($mutability)? region.dims {
                 f(start);
@@ -171,11 +174,12 @@ macro_rules! expr_walk {
             }
         }
 
-        fn $slot<$($lt,)? F: FnMut($expr)>(slot: &$($lt)? $($mutability)? SlotRegion, f: &mut F) {
-            $region(&$($mutability)? slot.region, f);
-            if let Some(e) = &$($mutability)? slot.slot {
+        fn $access<$($lt,)? F: FnMut($expr)>(access: &$($lt)? $($mutability)? Access, f: &mut F) {
+            $region(&$($mutability)? access.region, f);
+            if let Some(e) = &$($mutability)? access.slot {
                 f(e);
             }
+            $all(&$($mutability)? access.at, f);
         }
 
         fn $all<$($lt,)? F: FnMut($expr)>(list: &$($lt)? $($mutability)? Vec<Expr>, f: &mut F) {
@@ -313,9 +317,15 @@ macro_rules! expr_walk {
                     | ThreadOp::SetMaxRegs { .. } => {}
                 },
                 StmtKind::Micro(m) => {
-                    $slot(&$($mutability)? m.dest, f);
+                    $access(&$($mutability)? m.dest, f);
                     for s in &$($mutability)? m.sources {
-                        $slot(s, f);
+                        $access(s, f);
+                    }
+                    if let Some(e) = &$($mutability)? m.pred {
+                        f(e);
+                    }
+                    if let Some(e) = &$($mutability)? m.otherwise {
+                        f(e);
                     }
                 }
                 StmtKind::Device(op) => match op {
@@ -334,13 +344,13 @@ macro_rules! expr_walk {
     };
 }
 
-expr_walk!(each_expr, &'a StmtKind, &'a Expr, region_exprs, slot_exprs, list_exprs, ['a],);
+expr_walk!(each_expr, &'a StmtKind, &'a Expr, region_exprs, access_exprs, list_exprs, ['a],);
 expr_walk!(
     each_expr_mut,
     &mut StmtKind,
     &mut Expr,
     region_exprs_mut,
-    slot_exprs_mut,
+    access_exprs_mut,
     list_exprs_mut,
     [],
     mut

@@ -1,0 +1,80 @@
+//! The command line: one file a subcommand.
+//!
+//! Exit codes: 0 success, 1 a user's error with a located diagnostic on stderr, 2 bad usage.
+//! With `--json` stdout holds exactly one object.
+
+mod compile;
+mod doctor;
+mod input;
+mod opt;
+mod output;
+mod passes;
+mod run;
+
+use std::io::Write as _;
+use std::panic;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use self::output::Failure;
+
+/// Compiles GPU tile kernels, and runs them anywhere.
+#[derive(Parser, Debug)]
+#[command(name = "tilewright", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run a kernel on random inputs and summarise its outputs.
+    Run(run::RunArgs),
+    /// Stage a kernel and print it at one level of the compiler.
+    Compile(compile::CompileArgs),
+    /// Run passes on IR in text form.
+    Opt(opt::OptArgs),
+    /// List the passes of a target in order.
+    Passes(passes::PassesArgs),
+    /// Say which toolchains and devices were found, and what is missing.
+    Doctor(doctor::DoctorArgs),
+}
+
+/// Which kernel, and with which parameters.
+#[derive(Args, Debug)]
+struct KernelArgs {
+    /// A kernel file: `FILE.py`, `FILE.py:function`, or IR in text form, `FILE.tw`.
+    #[arg(value_name = "FILE[:FUNCTION]")]
+    kernel: String,
+    /// Bind a parameter of the kernel's factory, a `T.const` or a `T.dynamic` size.
+    /// The value is a Python literal or the name of a dtype. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // A panic is a bug of ours: it is reported as such, with the place, and never as exit 101.
+    panic::set_hook(Box::new(|info| {
+        let _ = writeln!(
+            std::io::stderr(),
+            "tilewright: internal error: {info}\nPlease report this together with the kernel that caused it."
+        );
+    }));
+    let result = panic::catch_unwind(|| match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Compile(args) => compile::compile(&args),
+        Command::Opt(args) => opt::opt(&args),
+        Command::Passes(args) => passes::passes(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+    });
+    match result {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(Failure::User)) | Err(_) => ExitCode::from(1),
+        Ok(Err(Failure::Usage(message))) => {
+            let _ = writeln!(std::io::stderr(), "tilewright: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
