@@ -111,7 +111,7 @@ impl Analyzer {
             }
         }
         let reach =
-            |set: &StridedSet| Interval::point(set.stride).mul(Interval::new(0, set.count - 1));
+            |set: &StridedSet| Interval::point(set.stride).times(Interval::new(0, set.count - 1));
         let (p, q) = (reach(a)?, reach(b)?);
         // All of a before all of b, or the other way round.
         let mut before = Lin::constant(p.hi.checked_sub(q.lo)?.checked_add(1)?);

@@ -397,7 +397,7 @@ impl<C: Choices> Generator<'_, C> {
                 let (a, b) = (self.boolean(d), self.boolean(d));
                 bin(op, a, b)
             }
-            10 => self.boolean(d).not(),
+            10 => !self.boolean(d),
             _ => {
                 let a = self.integer(dtype, d);
                 cast(a, DType::BOOL)
