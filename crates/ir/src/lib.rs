@@ -19,7 +19,9 @@
 //! | [`device_op`] | device IR: waits, barriers, fences, priorities |
 //! | [`stmt`] | statements, loops, blocks |
 //! | [`func`] | functions and kernels |
+//! | [`target`] | the targets and their facts, one table |
 //! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
+//! | [`declare`] | where views and pointers are declared |
 //! | [`text`] | the text form: printer and parser |
 //! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
@@ -27,6 +29,7 @@
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
 pub mod buffer;
+pub mod declare;
 pub mod device_op;
 pub mod diag;
 pub mod dtype;
@@ -39,6 +42,7 @@ pub mod nearest;
 mod renumber;
 pub mod small_float;
 pub mod stmt;
+pub mod target;
 pub mod text;
 pub mod thread_op;
 pub mod tile_op;
@@ -57,8 +61,9 @@ pub use func::{
     VarKind,
 };
 pub use ids::{Buffer, Var};
-pub use micro_op::{MicroKind, MicroOp, SlotRegion};
+pub use micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
 pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+pub use target::{Facts, MmaFacts, Target};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,

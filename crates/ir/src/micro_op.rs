@@ -2,26 +2,57 @@
 //!
 //! A micro-op is one scheduled piece of a tile op. It keeps what a later pass needs (which
 //! buffer, which slot, which sub-tile, how many machine instructions, which counter) so that
-//! nothing has to be recovered by matching lowered code.
+//! nothing has to be recovered by matching lowered code. It also says exactly what each
+//! thread does: one machine instruction for each point of `axes`, at the elements `at`.
+
+use std::fmt;
 
 use crate::buffer::Region;
 use crate::device_op::Counter;
+use crate::dtype::Scalar;
 use crate::expr::Expr;
+use crate::ids::Var;
 
-/// `g2s A[…] -> S[…] slot=(k % 2) inst="cp.async.16" count=4 counter=cp_async`
+/// `g2s for c < 4 do A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=(k % 2) at [tx // 4, c * 8] inst="cp.async" width=8 counter=cp_async`
 ///
 /// Reads `sources`, writes `dest`. For `mma` the sources are A and B, and `dest` is read too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MicroOp {
     pub kind: MicroKind,
-    pub dest: SlotRegion,
-    pub sources: Vec<SlotRegion>,
-    /// The machine instruction it becomes.
-    pub inst: String,
-    /// How many of them a thread issues.
-    pub count: u32,
+    /// The machine instruction.
+    pub inst: Inst,
+    /// Instruction indices with their extents: a thread issues one instruction for each
+    /// point, last axis fastest.
+    pub axes: Vec<(Var, u32)>,
+    pub dest: Access,
+    pub sources: Vec<Access>,
+    /// Elements that a thread moves with one instruction; 1 for matrix instructions, whose
+    /// shape says it.
+    pub width: u32,
+    /// Whether the instruction is done at this point by this thread; absent is always.
+    pub pred: Option<Expr>,
+    /// What a load writes instead where `pred` is false; absent leaves the destination alone.
+    pub otherwise: Option<Expr>,
     /// What tracks its completion; `None` is complete when the next statement starts.
     pub counter: Option<Counter>,
+}
+
+impl MicroOp {
+    /// How many instructions a thread issues.
+    pub fn count(&self) -> u32 {
+        self.axes.iter().map(|(_, extent)| extent).product()
+    }
+}
+
+/// What a micro-op touches: the block together, and each thread at each point.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// All that the block touches; dependences are between these.
+    pub region: Region,
+    /// The version of the buffer; `None` where there is a single one.
+    pub slot: Option<Expr>,
+    /// The first element of this thread's instruction, over thread indices and `axes`.
+    pub at: Vec<Expr>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -74,10 +105,189 @@ impl MicroKind {
     }
 }
 
-/// A region of one version of a buffer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SlotRegion {
-    pub region: Region,
-    /// `None` where the buffer has a single version.
-    pub slot: Option<Expr>,
+/// A machine instruction, by what it does with a wave's lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Inst {
+    /// Each thread loads `width` consecutive elements into registers.
+    Load,
+    /// Each thread stores `width` consecutive elements from registers.
+    Store,
+    /// Each thread copies `width` elements from global to shared, asynchronously (sm_80).
+    CpAsync,
+    /// The wave copies from global to shared at the wave's base plus lane times the width,
+    /// asynchronously (gfx9 `buffer_load … lds`).
+    BufferLoadLds,
+    /// Each thread gives the address of a row of eight 16-bit elements; the warp receives 1,
+    /// 2 or 4 matrices of 8x8, transposed on request.
+    LdMatrix { tiles: u8, trans: bool },
+    /// The reverse of `LdMatrix`.
+    StMatrix { tiles: u8, trans: bool },
+    /// gfx950 LDS load that transposes 64 bits across lanes (`ds_read_b64_tr_b16` and `_b8`).
+    DsReadTr,
+    /// A matrix multiply-accumulate.
+    Mma(MmaInst),
+    /// The bulk copy engine.
+    Tma,
+}
+
+/// A matrix instruction: `D[m, n] += A[m, k] · B[k, n]` for one wave.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MmaInst {
+    pub family: MmaFamily,
+    pub m: u16,
+    pub n: u16,
+    pub k: u16,
+    /// The type of A and B.
+    pub ab: Scalar,
+    /// The type of the accumulator.
+    pub acc: Scalar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MmaFamily {
+    /// NVIDIA warp-wide `mma.sync`.
+    MmaSync,
+    /// NVIDIA warp-group-wide `wgmma`.
+    Wgmma,
+    /// AMD wave-wide MFMA.
+    Mfma,
+}
+
+impl MmaFamily {
+    pub const ALL: [MmaFamily; 3] = [MmaFamily::MmaSync, MmaFamily::Wgmma, MmaFamily::Mfma];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            MmaFamily::MmaSync => "mma",
+            MmaFamily::Wgmma => "wgmma",
+            MmaFamily::Mfma => "mfma",
+        }
+    }
+}
+
+/// `load`, `ldmatrix.x4.trans`, `mfma.16x16x32.bfloat16.float32`: the name in the text form.
+impl fmt::Display for Inst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Inst::Load => f.write_str("load"),
+            Inst::Store => f.write_str("store"),
+            Inst::CpAsync => f.write_str("cp.async"),
+            Inst::BufferLoadLds => f.write_str("buffer_load_lds"),
+            Inst::DsReadTr => f.write_str("ds_read_tr"),
+            Inst::Tma => f.write_str("tma"),
+            Inst::LdMatrix { tiles, trans } => {
+                write!(f, "ldmatrix.x{tiles}{}", if *trans { ".trans" } else { "" })
+            }
+            Inst::StMatrix { tiles, trans } => {
+                write!(f, "stmatrix.x{tiles}{}", if *trans { ".trans" } else { "" })
+            }
+            Inst::Mma(mma) => mma.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for MmaInst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}.{}x{}x{}.{}.{}",
+            self.family.name(),
+            self.m,
+            self.n,
+            self.k,
+            self.ab,
+            self.acc
+        )
+    }
+}
+
+impl Inst {
+    /// The instruction of this name.
+    pub fn from_name(name: &str) -> Option<Inst> {
+        Some(match name {
+            "load" => Inst::Load,
+            "store" => Inst::Store,
+            "cp.async" => Inst::CpAsync,
+            "buffer_load_lds" => Inst::BufferLoadLds,
+            "ds_read_tr" => Inst::DsReadTr,
+            "tma" => Inst::Tma,
+            _ => {
+                if let Some(rest) = name.strip_prefix("ldmatrix.x") {
+                    let (tiles, trans) = tiles(rest)?;
+                    Inst::LdMatrix { tiles, trans }
+                } else if let Some(rest) = name.strip_prefix("stmatrix.x") {
+                    let (tiles, trans) = tiles(rest)?;
+                    Inst::StMatrix { tiles, trans }
+                } else {
+                    Inst::Mma(MmaInst::from_name(name)?)
+                }
+            }
+        })
+    }
+}
+
+fn tiles(text: &str) -> Option<(u8, bool)> {
+    let (count, trans) = match text.strip_suffix(".trans") {
+        Some(count) => (count, true),
+        None => (text, false),
+    };
+    matches!(count, "1" | "2" | "4").then(|| (count.as_bytes()[0] - b'0', trans))
+}
+
+impl MmaInst {
+    pub fn from_name(name: &str) -> Option<MmaInst> {
+        let mut parts = name.split('.');
+        let family = parts.next()?;
+        let family = MmaFamily::ALL.into_iter().find(|f| f.name() == family)?;
+        let mut sizes = parts.next()?.split('x').map(|s| s.parse::<u16>().ok());
+        let (m, n, k) = (sizes.next()??, sizes.next()??, sizes.next()??);
+        let ab = Scalar::from_name(parts.next()?)?;
+        let acc = Scalar::from_name(parts.next()?)?;
+        (sizes.next().is_none() && parts.next().is_none()).then_some(MmaInst {
+            family,
+            m,
+            n,
+            k,
+            ab,
+            acc,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instruction_names_round_trip() {
+        let mma = MmaInst {
+            family: MmaFamily::Mfma,
+            m: 16,
+            n: 16,
+            k: 32,
+            ab: Scalar::BF16,
+            acc: Scalar::F32,
+        };
+        for inst in [
+            Inst::Load,
+            Inst::Store,
+            Inst::CpAsync,
+            Inst::BufferLoadLds,
+            Inst::DsReadTr,
+            Inst::Tma,
+            Inst::LdMatrix {
+                tiles: 4,
+                trans: true,
+            },
+            Inst::StMatrix {
+                tiles: 2,
+                trans: false,
+            },
+            Inst::Mma(mma),
+        ] {
+            assert_eq!(Inst::from_name(&inst.to_string()), Some(inst));
+        }
+        assert_eq!(Inst::from_name("ldmatrix.x3"), None);
+        assert_eq!(Inst::from_name("mfma.16x16.bfloat16.float32"), None);
+    }
 }

@@ -127,6 +127,31 @@ pub enum ThreadOp {
     SetMaxRegs { count: u32, increase: bool },
 }
 
+impl ThreadOp {
+    /// The variable that the op binds.
+    pub fn result(&self) -> Option<Var> {
+        match self {
+            ThreadOp::AtomicRmw { result, .. } | ThreadOp::Extern { result, .. } => *result,
+            ThreadOp::AtomicLoad { result, .. }
+            | ThreadOp::Shuffle { result, .. }
+            | ThreadOp::Vote { result, .. }
+            | ThreadOp::WarpReduce { result, .. } => Some(*result),
+            ThreadOp::AtomicVecAdd { .. }
+            | ThreadOp::AtomicStore { .. }
+            | ThreadOp::AllReduce { .. }
+            | ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncWarp
+            | ThreadOp::SyncGrid
+            | ThreadOp::BarrierArrive { .. }
+            | ThreadOp::BarrierWait { .. }
+            | ThreadOp::BarrierExpect { .. }
+            | ThreadOp::Dp4a { .. }
+            | ThreadOp::Print { .. }
+            | ThreadOp::SetMaxRegs { .. } => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AtomicOp {
     Add,

@@ -6,7 +6,7 @@
 use crate::buffer::{Region, RegionDim};
 use crate::device_op::{BarrierKind, DeviceOp};
 use crate::expr::{Expr, ExprKind};
-use crate::micro_op::SlotRegion;
+use crate::micro_op::Access;
 use crate::stmt::{Block, LoopKind, Stmt, StmtKind};
 use crate::thread_op::ThreadOp;
 use crate::tile_op::{AtomicSource, CopyKind, TileOp};
@@ -166,7 +166,7 @@ pub fn block_exprs_mut(block: &mut Block, f: &mut impl FnMut(&mut Expr)) {
 
 /// Generates the shared and the mutable walk from one list of fields.
 macro_rules! expr_walk {
-    ($name:ident, $stmt:ty, $expr:ty, $region:ident, $slot:ident, $all:ident, [$($lt:lifetime)?], $($mutability:tt)?) => {
+    ($name:ident, $stmt:ty, $expr:ty, $region:ident, $access:ident, $all:ident, [$($lt:lifetime)?], $($mutability:tt)?) => {
         fn $region<$($lt,)? F: FnMut($expr)>(region: &$($lt)? $($mutability)? Region, f: &mut F) {
             for RegionDim { start, extent } in &$($mutability)? region.dims {
                 f(start);
@@ -174,11 +174,12 @@ macro_rules! expr_walk {
             }
         }
 
-        fn $slot<$($lt,)? F: FnMut($expr)>(slot: &$($lt)? $($mutability)? SlotRegion, f: &mut F) {
-            $region(&$($mutability)? slot.region, f);
-            if let Some(e) = &$($mutability)? slot.slot {
+        fn $access<$($lt,)? F: FnMut($expr)>(access: &$($lt)? $($mutability)? Access, f: &mut F) {
+            $region(&$($mutability)? access.region, f);
+            if let Some(e) = &$($mutability)? access.slot {
                 f(e);
             }
+            $all(&$($mutability)? access.at, f);
         }
 
         fn $all<$($lt,)? F: FnMut($expr)>(list: &$($lt)? $($mutability)? Vec<Expr>, f: &mut F) {
@@ -316,9 +317,15 @@ macro_rules! expr_walk {
                     | ThreadOp::SetMaxRegs { .. } => {}
                 },
                 StmtKind::Micro(m) => {
-                    $slot(&$($mutability)? m.dest, f);
+                    $access(&$($mutability)? m.dest, f);
                     for s in &$($mutability)? m.sources {
-                        $slot(s, f);
+                        $access(s, f);
+                    }
+                    if let Some(e) = &$($mutability)? m.pred {
+                        f(e);
+                    }
+                    if let Some(e) = &$($mutability)? m.otherwise {
+                        f(e);
                     }
                 }
                 StmtKind::Device(op) => match op {
@@ -337,13 +344,13 @@ macro_rules! expr_walk {
     };
 }
 
-expr_walk!(each_expr, &'a StmtKind, &'a Expr, region_exprs, slot_exprs, list_exprs, ['a],);
+expr_walk!(each_expr, &'a StmtKind, &'a Expr, region_exprs, access_exprs, list_exprs, ['a],);
 expr_walk!(
     each_expr_mut,
     &mut StmtKind,
     &mut Expr,
     region_exprs_mut,
-    slot_exprs_mut,
+    access_exprs_mut,
     list_exprs_mut,
     [],
     mut

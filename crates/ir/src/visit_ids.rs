@@ -279,6 +279,9 @@ macro_rules! id_walk {
                     | ThreadOp::SetMaxRegs { .. } => {}
                 },
                 StmtKind::Micro(m) => {
+                    for (axis, _) in &$($mutability)? m.axes {
+                        $var(axis, f);
+                    }
                     $buffer(&$($mutability)? m.dest.region.buffer, f);
                     for s in &$($mutability)? m.sources {
                         $buffer(&$($mutability)? s.region.buffer, f);

@@ -5,11 +5,8 @@
 //! it reads no environment and does no I/O.
 
 pub mod simplify;
-mod target;
 
-use tilewright_ir::{Diagnostics, Func};
-
-pub use target::Target;
+use tilewright_ir::{Diagnostics, Func, Target};
 
 /// Whether a pass changed the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,9 +4,11 @@ use crate::arbitrary::Gen;
 use crate::buffer::{BufferOrigin, Scope};
 use crate::device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
 use crate::dtype::DType;
+use crate::dtype::Scalar;
 use crate::expr::Expr;
+use crate::func::VarKind;
 use crate::ids::Buffer;
-use crate::micro_op::{MicroKind, MicroOp, SlotRegion};
+use crate::micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
 use crate::stmt::StmtKind;
 
 impl Gen<'_> {
@@ -29,18 +31,45 @@ impl Gen<'_> {
         if kind == MicroKind::Mma {
             sources.push(self.operand(from));
         }
+        let axes = self.list(2, |g| (g.var(DType::I32, VarKind::Loop), g.small()));
+        let mma = Inst::Mma(MmaInst {
+            family: self.one_of(&MmaFamily::ALL),
+            m: 16,
+            n: 16,
+            k: 32,
+            ab: Scalar::F16,
+            acc: Scalar::F32,
+        });
+        let inst = self.one_of(&[
+            Inst::Load,
+            Inst::Store,
+            Inst::CpAsync,
+            Inst::BufferLoadLds,
+            Inst::LdMatrix {
+                tiles: 4,
+                trans: true,
+            },
+            mma,
+        ]);
+        let mut dest = self.operand(to);
+        if let Some((axis, _)) = axes.first() {
+            dest.at = vec![self.func.var_expr(*axis) + 1];
+        }
         let op = MicroOp {
             kind,
-            dest: self.operand(to),
+            inst,
+            axes,
+            dest,
             sources,
-            inst: self.text(),
-            count: self.small(),
+            width: self.small(),
+            pred: self.optional(|g| g.bool_expr(2)),
+            otherwise: self.optional(|_| Expr::float(0.0, DType::F16)),
             counter: self.optional(|g| g.one_of(&Counter::ALL)),
         };
         self.emit(StmtKind::Micro(op));
     }
 
-    fn operand(&mut self, scope: Scope) -> SlotRegion {
+    fn operand(&mut self, scope: Scope) -> Access {
         let buffer: Buffer = if scope == Scope::Global {
             let shape = self.shape_of(&[8]);
             let buffer = self.new_buffer(scope, DType::F16, shape, BufferOrigin::Workspace);
@@ -58,9 +87,10 @@ impl Gen<'_> {
                 false => Expr::i32(0),
             });
         }
-        SlotRegion {
+        Access {
             region: self.whole(buffer),
             slot,
+            at: vec![Expr::i32(0)],
         }
     }
 

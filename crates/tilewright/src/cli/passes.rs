@@ -2,7 +2,8 @@
 
 use clap::Args;
 use serde_json::json;
-use tilewright::passes::{self, Target};
+use tilewright::ir::Target;
+use tilewright::passes;
 
 use super::output::{self, Failure, Outcome};
 

@@ -2,8 +2,11 @@
 
 use crate::buffer::{Region, RegionDim};
 use crate::device_op::{BarrierKind, DeviceOp};
+use crate::diag::{Code, Diagnostic};
+use crate::dtype::DType;
 use crate::expr::Expr;
-use crate::micro_op::{MicroKind, MicroOp, SlotRegion};
+use crate::func::VarKind;
+use crate::micro_op::{Access, Inst, MicroKind, MicroOp};
 use crate::text::lexer::Tok;
 use crate::text::parser::{Parser, Result1};
 use crate::tile_op::{
@@ -282,36 +285,83 @@ impl<'t> Parser<'t> {
         let Some(kind) = MicroKind::from_name(word) else {
             return Ok(None);
         };
-        let sources = self.list("->", |p| p.slot_region())?;
-        let dest = self.slot_region()?;
+        self.open_scope();
+        let op = self.micro_op_of(kind);
+        self.close_scope();
+        op.map(Some)
+    }
+
+    fn micro_op_of(&mut self, kind: MicroKind) -> Result1<MicroOp> {
+        let mut axes = Vec::new();
+        if self.eat_word("for") {
+            loop {
+                let name = self.new_name("an instruction index")?;
+                let dtype = if self.eat(":") {
+                    self.dtype()?
+                } else {
+                    DType::I32
+                };
+                let var = self.new_var(name, dtype, VarKind::Loop)?;
+                self.expect("<")?;
+                axes.push((var, self.number("a number of instructions")?));
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect_word("do")?;
+        }
+        let sources = self.list("->", |p| p.access())?;
+        let dest = self.access()?;
         self.expect_word("inst")?;
         self.expect("=")?;
-        let inst = self.string()?;
-        self.expect_word("count")?;
-        let count = self.eq_number("a number of instructions")?;
+        let at = self.here();
+        let name = self.string()?;
+        let Some(inst) = Inst::from_name(&name) else {
+            let error = Diagnostic::error(
+                Code("text-instruction"),
+                at,
+                format!("`{name}` is not an instruction"),
+            );
+            return Err(Box::new(error.help(
+                "instructions look like `load`, `ldmatrix.x4.trans` or `mfma.16x16x32.bfloat16.float32`",
+            )));
+        };
+        self.expect_word("width")?;
+        let width = self.eq_number("a number of elements")?;
+        let pred = self.optional_expr_attr("pred")?;
+        let otherwise = self.optional_expr_attr("otherwise")?;
         let mut counter = None;
         if self.eat_word("counter") {
             self.expect("=")?;
             counter = Some(self.word()?);
         }
-        Ok(Some(MicroOp {
+        Ok(MicroOp {
             kind,
+            inst,
+            axes,
             dest,
             sources,
-            inst,
-            count,
+            width,
+            pred,
+            otherwise,
             counter,
-        }))
+        })
     }
 
-    fn slot_region(&mut self) -> Result1<SlotRegion> {
+    fn access(&mut self) -> Result1<Access> {
         let region = self.region()?;
-        let slot = if self.eat_word("slot") {
-            Some(self.eq_expr()?)
-        } else {
-            None
-        };
-        Ok(SlotRegion { region, slot })
+        let slot = self.optional_expr_attr("slot")?;
+        self.expect_word("at")?;
+        self.expect("[")?;
+        let at = self.list("]", |p| p.expr())?;
+        Ok(Access { region, slot, at })
+    }
+
+    fn optional_expr_attr(&mut self, name: &str) -> Result1<Option<Expr>> {
+        if !self.eat_word(name) {
+            return Ok(None);
+        }
+        self.eq_expr().map(Some)
     }
 
     pub(super) fn device_op(&mut self, word: &str) -> Result1<Option<DeviceOp>> {

@@ -2,9 +2,10 @@
 
 use crate::buffer::Region;
 use crate::device_op::{BarrierKind, DeviceOp};
+use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::ids::{Buffer, Var};
-use crate::micro_op::{MicroOp, SlotRegion};
+use crate::micro_op::{Access, MicroOp};
 use crate::text::printer::Printer;
 use crate::text::result_dtype;
 use crate::text::words::Word;
@@ -379,21 +380,40 @@ impl Printer<'_> {
     }
 
     pub(super) fn micro_op(&mut self, op: &MicroOp) {
+        self.names.open();
         self.put_fmt(format_args!("{} ", op.kind.name()));
-        self.list(&op.sources, |p, s| p.slot_region(s));
+        if !op.axes.is_empty() {
+            self.put("for ");
+            self.list(&op.axes, |p, (var, extent)| {
+                p.new_var(*var, Some(DType::I32));
+                p.put_fmt(format_args!(" < {extent}"));
+            });
+            self.put(" do ");
+        }
+        self.list(&op.sources, |p, s| p.access(s));
         self.put(" -> ");
-        self.slot_region(&op.dest);
+        self.access(&op.dest);
         self.put(" inst=");
-        self.string(&op.inst);
-        self.attr("count", Some(op.count));
+        self.string(&op.inst.to_string());
+        self.attr("width", Some(op.width));
+        if let Some(pred) = &op.pred {
+            self.expr_attr("pred", pred);
+        }
+        if let Some(otherwise) = &op.otherwise {
+            self.expr_attr("otherwise", otherwise);
+        }
         self.attr("counter", op.counter.map(|c| c.name()));
+        self.names.close();
     }
 
-    fn slot_region(&mut self, slot: &SlotRegion) {
-        self.region(&slot.region);
-        if let Some(slot) = &slot.slot {
+    fn access(&mut self, access: &Access) {
+        self.region(&access.region);
+        if let Some(slot) = &access.slot {
             self.expr_attr("slot", slot);
         }
+        self.put(" at [");
+        self.list(&access.at, |p, e| p.expr(e));
+        self.put("]");
     }
 
     pub(super) fn device_op(&mut self, op: &DeviceOp) {
