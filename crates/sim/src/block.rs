@@ -35,8 +35,6 @@ pub(crate) enum Turn {
 pub(crate) struct Launch<'a> {
     pub program: &'a Program,
     pub checks: Checks,
-    /// The most instructions a strand may do in all.
-    pub step_limit: u64,
 }
 
 /// Instructions a strand does before another one has its turn.
@@ -101,12 +99,6 @@ impl BlockRun {
                 && let Err(d) = self.rendezvous(at, groups, launch, globals, grid_barrier)
             {
                 return Turn::Failed(d);
-            }
-            if self.strands[at].steps > launch.step_limit {
-                let message = format!("a block did more than {} steps", launch.step_limit);
-                let span = launch.program.spans[self.strands[at].pc];
-                let d = Diagnostic::error(codes::STEP_LIMIT, span, message);
-                return Turn::Failed(Box::new(d.note(self.place())));
             }
         }
         if self.strands.iter().all(|s| s.done) {

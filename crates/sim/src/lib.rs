@@ -166,6 +166,7 @@ fn run_kernels(
     let checks = exec::Checks {
         uninitialised: opts.check_uninitialised,
         races: opts.check_races,
+        step_limit: opts.step_limit,
     };
     for (number, kernel) in func.kernels.iter().enumerate() {
         let start = Instant::now();
@@ -184,7 +185,6 @@ fn run_kernels(
         let launch = block::Launch {
             program: &program,
             checks,
-            step_limit: opts.step_limit,
         };
         let swizzle = kernel.attrs.swizzle;
         let gathered = grid::launch(launch, swizzle, &mut call.storages, &progress)

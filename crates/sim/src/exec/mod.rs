@@ -35,6 +35,8 @@ pub(crate) struct Checks {
     pub uninitialised: bool,
     /// Two points or threads meeting at one element is an error.
     pub races: bool,
+    /// The most instructions a strand may do in all.
+    pub step_limit: u64,
 }
 
 /// Why a strand stopped running.
@@ -126,7 +128,9 @@ pub(crate) fn run(work: Workplace<'_, '_>, strand: &mut Strand, fuel: u64) -> Ou
             Ok(Next::Wait(wait)) => return Outcome::Blocked(wait),
             Err(Stop) => return Outcome::Failed(Box::new(exec.diagnostic())),
         }
-        exec.strand.steps += 1;
+        if exec.count().is_err() {
+            return Outcome::Failed(Box::new(exec.diagnostic()));
+        }
     }
     Outcome::Fuel
 }
@@ -232,6 +236,17 @@ impl<'a, 'g> Exec<'a, 'g> {
             op => return self.control(op, pc).map(Next::At),
         }
         Ok(Next::At(pc + 1))
+    }
+
+    /// Counts an instruction against the limit.
+    #[inline]
+    fn count(&mut self) -> Eval<()> {
+        self.strand.steps += 1;
+        if self.strand.steps > self.checks.step_limit {
+            let message = format!("a block did more than {} steps", self.checks.step_limit);
+            return Err(self.fail(Fault::new(codes::STEP_LIMIT, message)));
+        }
+        Ok(())
     }
 
     fn int(&mut self, e: &Int) -> Eval<i64> {

@@ -85,7 +85,11 @@ C[tx] = n[]",
     let steps = |mut v: u32| {
         let mut n = 0;
         while v != 1 {
-            v = if v.is_multiple_of(2) { v / 2 } else { 3 * v + 1 };
+            v = if v.is_multiple_of(2) {
+                v / 2
+            } else {
+                3 * v + 1
+            };
             n += 1;
         }
         n
