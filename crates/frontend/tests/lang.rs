@@ -1,6 +1,6 @@
 //! The families of the language: what a kernel's text becomes in tile IR.
 
-use tilewright_frontend::{Staged, stage};
+use tilewright_frontend::{Staged, lang, stage};
 use tilewright_ir::{FileId, Severity, SourceMap, text};
 
 /// The buffers and indices that the bodies of the tests use.
@@ -132,6 +132,7 @@ fn reductions() {
         // A thread's own memory is reduced by each thread.
         "L = T.alloc_local((2, 3), \"float32\")\nr = T.alloc_local((2,), \"float32\")\nT.reduce_absmax(L, r, dim=1)",
         "L = T.alloc_local((3,), \"float32\")\nr = T.alloc_local((1,), \"float32\")\nT.reduce_min(L, r, clear=False)",
+        "L = T.alloc_local((3,), \"float32\")\nx = T.alloc_var(\"float32\")\nT.reduce_sum(L, x)\nV[0] = x",
         "S = T.alloc_shared((8, 64), \"float32\")\nF = T.alloc_fragment((8, 64), \"float32\")\nT.cumsum(S, dim=1)\nT.cumsum(F, F, 0, True)\nT.cummax(S, S)",
         "if T.any_of(I[0:2]):\n    V[0] = 1.0\nif T.all_of(I):\n    V[1] = 1.0",
     ]);
@@ -186,7 +187,7 @@ fn mathematics() {
         "V[0] = T.floor(V[1]) + T.round(V[2]) + T.round(V[3], \"ties-away-from-zero\") + T.nearbyint(V[4])",
         "V[0] = T.fmod(V[1], 2) + T.atan2(V[1], V[2]) + T.ldexp(V[3], I[0]) + T.copysign(V[1], V[2])",
         "V[0] = T.pow(V[1], 3)\nV[1] = T.pow(V[2], 0.5)\nV[2] = T.pow(V[3], 0)",
-        "I[0] = T.abs(I[1]) + T.popcount(I[2]) + T.clz(I[3]) + T.floor(I[4])",
+        "I[0] = T.abs(I[1]) + T.popcount(I[2]) + T.clz(I[3]) + T.floor(I[4]) + T.__ffs(I[5])",
         "if T.isnan(V[0]) or T.isinf(V[1]):\n    V[0] = T.erf(V[2])",
         // Python numbers are computed at compile time.
         "I[0] = T.ceildiv(100, 32) + T.align_up(100, 32) + T.max(3, 4) + T.cdiv(-7, 2) + T.floordiv(-7, 2) + T.truncdiv(-7, 2)",
@@ -266,6 +267,24 @@ fn launch_queries() {
     check!(&[
         "I[0] = T.get_thread_extent() + T.get_block_extent(1) + len(T.get_thread_extents())\nI[1] = T.get_block_binding(1) + T.get_block_bindings()[0] + T.get_thread_bindings()[0] + T.get_block_extent(0)",
     ]);
+}
+
+/// Every name that TileLang has is either supported or refused with advice.
+#[test]
+fn names_of_tilelang_are_known() {
+    let names = include_str!("tilelang_names.txt");
+    let known = |name: &&str| lang::name(name).is_some();
+    let refused = |name: &&str| lang::unsupported::is_known(name);
+    let unknown: Vec<&str> = names.lines().filter(|n| !known(n) && !refused(n)).collect();
+    assert!(unknown.is_empty(), "unknown: {unknown:?}");
+    let both: Vec<&str> = names.lines().filter(|n| known(n) && refused(n)).collect();
+    // A family of refused names may have supported members; `find` is asked for unknown ones only.
+    assert!(
+        both.iter().all(|n| n.starts_with("tvm_")),
+        "supported and refused: {both:?}"
+    );
+    let supported = names.lines().filter(known).count();
+    assert!(supported >= 280, "only {supported} names are supported");
 }
 
 /// Every example of the repository becomes tile IR that survives the text form.

@@ -227,7 +227,13 @@ impl Stage {
         if scope == Scope::Reducer {
             let value = self.to_expr(value, span)?;
             let indices = element.indices.clone();
-            return crate::lang::reducer::reducer_store(self, element.buffer, indices, &value, span);
+            return crate::lang::reducer::reducer_store(
+                self,
+                element.buffer,
+                indices,
+                &value,
+                span,
+            );
         }
         let value = self.to_expr_as(value, dtype, span)?;
         self.emit_at(
