@@ -52,16 +52,11 @@ impl Stage {
                 .into());
         }
         let mut values = Vec::new();
+        let mut missing = Vec::new();
         for name in split_names(names) {
             let Some(setting) = self.settings.take(name) else {
-                return Err(self
-                    .error(
-                        codes::MISSING_SETTING,
-                        span,
-                        format!("the dimension `{name}` has no value"),
-                    )
-                    .help(format!("pass `--set {name}=…`"))
-                    .into());
+                missing.push(name);
+                continue;
             };
             let value = match setting {
                 super::settings::SettingValue::Int(v) if v > 0 && v <= i128::from(i64::MAX) => v,
@@ -76,6 +71,19 @@ impl Stage {
                 span,
             });
             values.push(Value::Dim(Dim { id, value }));
+        }
+        if !missing.is_empty() {
+            let list: Vec<String> = missing.iter().map(|n| format!("`{n}`")).collect();
+            let sets: Vec<String> = missing.iter().map(|n| format!("--set {n}=…")).collect();
+            let (what, has) = match missing.len() {
+                1 => ("dimension", "has"),
+                _ => ("dimensions", "have"),
+            };
+            let message = format!("the {what} {} {has} no value", list.join(", "));
+            return Err(self
+                .error(codes::MISSING_SETTING, span, message)
+                .help(format!("pass `{}`", sets.join(" ")))
+                .into());
         }
         self.one_or_tuple(values, span)
     }
