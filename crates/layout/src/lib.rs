@@ -20,3 +20,5 @@ pub use fragment::{Fragment, FragmentInverse, Holder};
 mod placement;
 pub mod swizzle;
 pub mod banks;
+pub mod from_attr;
+mod to_expr;
