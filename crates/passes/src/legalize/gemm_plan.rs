@@ -218,7 +218,11 @@ mod tests {
             n,
             k,
             ab,
-            acc: if ab.is_int() { Scalar::I32 } else { Scalar::F32 },
+            acc: if ab.is_int() {
+                Scalar::I32
+            } else {
+                Scalar::F32
+            },
             policy: GemmPolicy::Square,
             threads,
         }
@@ -228,7 +232,13 @@ mod tests {
     fn ordinary_tiles_have_plans() {
         for target in Target::ALL {
             for (m, n, k, threads) in [(128, 128, 32, 128), (64, 64, 64, 256), (100, 72, 40, 128)] {
-                for ab in [Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::I8, Scalar::F8E4M3FN] {
+                for ab in [
+                    Scalar::F16,
+                    Scalar::BF16,
+                    Scalar::F32,
+                    Scalar::I8,
+                    Scalar::F8E4M3FN,
+                ] {
                     let s = shape(m, n, k, ab, threads);
                     let p = plan(target, &s).unwrap_or_else(|e| panic!("{target} {ab}: {e:?}"));
                     assert_eq!(p.c.shape(), [m, n]);
@@ -244,7 +254,11 @@ mod tests {
     #[test]
     fn gfx950_takes_the_full_rate_forms() {
         let p = plan(Target::Gfx950, &shape(256, 256, 64, Scalar::BF16, 512)).unwrap();
-        assert!(p.inst.k == 32 && p.inst.m == 16 || p.inst.k == 16 && p.inst.m == 32, "{}", p.inst);
+        assert!(
+            p.inst.k == 32 && p.inst.m == 16 || p.inst.k == 16 && p.inst.m == 32,
+            "{}",
+            p.inst
+        );
     }
 
     #[test]
@@ -256,7 +270,10 @@ mod tests {
             Err(NoPlan::Policy { warps: 8, tiles: 2 })
         );
         s.threads = 16;
-        assert_eq!(plan(Target::Sm80, &s).map(|_| ()), Err(NoPlan::Threads { warp: 32 }));
+        assert_eq!(
+            plan(Target::Sm80, &s).map(|_| ()),
+            Err(NoPlan::Threads { warp: 32 })
+        );
         s.threads = 256;
         s.ab = Scalar::F64;
         s.acc = Scalar::F64;

@@ -58,11 +58,14 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
     state.check(&uses)?;
     let mut fragments: Vec<_> = state.fragments.into_iter().collect();
     fragments.sort_by_key(|(buffer, _)| *buffer);
-    let loops = uses.iter().zip(state.loops).filter_map(|(u, layout)| match u.kind {
-        UseKind::Points { is_loop: true, .. } => Some(layout),
-        UseKind::DynamicLoop => Some(None),
-        _ => None,
-    });
+    let loops = uses
+        .iter()
+        .zip(state.loops)
+        .filter_map(|(u, layout)| match u.kind {
+            UseKind::Points { is_loop: true, .. } => Some(layout),
+            UseKind::DynamicLoop => Some(None),
+            _ => None,
+        });
     Ok(Inferred {
         loops: loops.collect(),
         fragments,
@@ -171,7 +174,7 @@ impl State<'_> {
         target: Target,
     ) -> Result<Vec<(Buffer, LayoutAttr)>, Problem> {
         for u in uses {
-            for buffer in buffers_of(u) {
+            for buffer in buffers_of(self.func, u) {
                 self.annotation(buffer, u)?;
             }
         }
@@ -206,7 +209,8 @@ impl State<'_> {
 
     fn annotation(&mut self, buffer: Buffer, u: &Use) -> Result<(), Problem> {
         let data = &self.func.buffers[buffer];
-        let (Some(LayoutAttr::Fragment(map)), Some(shape)) = (&data.layout, const_shape(&data.shape))
+        let (Some(LayoutAttr::Fragment(map)), Some(shape)) =
+            (&data.layout, const_shape(&data.shape))
         else {
             return Ok(());
         };
@@ -215,7 +219,10 @@ impl State<'_> {
                 Diagnostic::error(
                     BAD_LAYOUT,
                     data.span,
-                    format!("the layout annotated for `{}` cannot be used: {e}", data.name),
+                    format!(
+                        "the layout annotated for `{}` cannot be used: {e}",
+                        data.name
+                    ),
                 )
                 .help("a fragment layout maps each element to one thread and one register slot"),
             ))
@@ -404,7 +411,7 @@ impl State<'_> {
         let mut group = vec![start];
         let mut next = 0;
         while next < group.len() {
-            let open: Vec<Buffer> = buffers_of(&uses[group[next]])
+            let open: Vec<Buffer> = buffers_of(self.func, &uses[group[next]])
                 .into_iter()
                 .filter(|b| !self.fragments.contains_key(b))
                 .collect();
@@ -412,7 +419,7 @@ impl State<'_> {
             for (at, u) in uses.iter().enumerate() {
                 if !group.contains(&at)
                     && self.is_open(at, uses)
-                    && buffers_of(u).iter().any(|b| open.contains(b))
+                    && buffers_of(self.func, u).iter().any(|b| open.contains(b))
                 {
                     group.push(at);
                 }
@@ -451,7 +458,10 @@ impl State<'_> {
     /// Bits of registers that a thread needs for all fragments.
     fn registers(&self) -> i64 {
         let bits = |b: &Buffer| self.func.buffers[*b].dtype.bits() as i64;
-        self.fragments.iter().map(|(b, f)| f.slots() * bits(b)).sum()
+        self.fragments
+            .iter()
+            .map(|(b, f)| f.slots() * bits(b))
+            .sum()
     }
 
     /// Every use must be able to run with what was decided.
@@ -471,7 +481,7 @@ impl State<'_> {
             }
         }
         for u in uses {
-            for buffer in buffers_of(u) {
+            for buffer in buffers_of(self.func, u) {
                 let missing = !self.fragments.contains_key(&buffer);
                 let other = |f: &Fragment| f.threads() != u.threads;
                 if missing || self.fragments.get(&buffer).is_some_and(other) {
@@ -533,13 +543,15 @@ impl State<'_> {
 }
 
 /// The fragments that a use touches.
-fn buffers_of(u: &Use) -> Vec<Buffer> {
-    match &u.kind {
+fn buffers_of(func: &Func, u: &Use) -> Vec<Buffer> {
+    let mut all: Vec<Buffer> = match &u.kind {
         UseKind::Points { accesses, .. } => accesses.iter().map(|a| a.buffer).collect(),
         UseKind::Reduce(r) => [&r.src, &r.dst].iter().map(|r| r.buffer).collect(),
         UseKind::Gemm(g) => [&g.a, &g.b, &g.c].iter().map(|r| r.buffer).collect(),
         UseKind::DynamicLoop | UseKind::Single(_) => Vec::new(),
-    }
+    };
+    all.retain(|b| func.buffers[*b].scope == Scope::Fragment);
+    all
 }
 
 fn no_layout(e: &LayoutError, span: Span) -> Problem {

@@ -36,6 +36,9 @@ use tilewright_ir::{
 use tilewright_layout::Fragment;
 
 use crate::Changed;
+pub use infer::{matrix, narrowed, plan_gemm};
+pub use uses::{const_shape, copy_shape, region_map};
+
 use infer::{Inferred, Problem};
 
 const KEPT_IN_SHARED: Code = Code("fragment-in-shared");

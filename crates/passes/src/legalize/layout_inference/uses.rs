@@ -97,8 +97,8 @@ impl Walk<'_> {
                 }
             });
         });
-        if let StmtKind::Store { buffer, .. }
-        | StmtKind::Thread(ThreadOp::AtomicRmw { buffer, .. }) = &stmt.kind
+        if let StmtKind::Store { buffer, .. } | StmtKind::Thread(ThreadOp::AtomicRmw { buffer, .. }) =
+            &stmt.kind
             && self.is_fragment(*buffer)
         {
             push(UseKind::Single(*buffer));
@@ -122,10 +122,7 @@ impl Walk<'_> {
             .iter()
             .map(|a| i64::try_from(a.const_trip_count()?).ok())
             .collect();
-        let simple = l
-            .axes
-            .iter()
-            .all(|a| a.start.is_int(0) && a.step.is_int(1));
+        let simple = l.axes.iter().all(|a| a.start.is_int(0) && a.step.is_int(1));
         let Some(shape) = shape.filter(|s| simple && s.iter().all(|&e| e > 0)) else {
             return UseKind::DynamicLoop;
         };
