@@ -19,19 +19,26 @@ impl Analyzer {
             Node::Binary(op, x, y) if op.is_comparison() && self.dtype(x).scalar.is_int() => {
                 self.negated_comparison(op, x, y)
             }
-            // The right side still runs only when the left one lets it.
-            Node::Binary(BinOp::LogicalAnd, x, y) => {
+            // The right side still runs only when the left one lets it. One level is enough:
+            // going further would walk a shared tree again and again.
+            Node::Binary(op @ (BinOp::LogicalAnd | BinOp::LogicalOr), x, y)
+                if !self.is_connective(x) && !self.is_connective(y) =>
+            {
                 let (x, y) = (self.not(x), self.not(y));
-                self.raw(BinOp::LogicalOr, x, y)
-            }
-            Node::Binary(BinOp::LogicalOr, x, y) => {
-                let (x, y) = (self.not(x), self.not(y));
-                self.raw(BinOp::LogicalAnd, x, y)
+                let dual = match op {
+                    BinOp::LogicalAnd => BinOp::LogicalOr,
+                    _ => BinOp::LogicalAnd,
+                };
+                self.raw(dual, x, y)
             }
             _ => return self.raw_not(a),
         };
         self.hit(Rule::NotPush);
         negated
+    }
+
+    fn is_connective(&self, t: Term) -> bool {
+        matches!(self.node(t), Node::Binary(op, ..) if op.is_logical())
     }
 
     /// The comparison of integers that holds exactly when this one does not, in the normal form

@@ -13,8 +13,9 @@
 //!
 //! **Arms and guards.** The arm of an `if`-expression and the right side of `and` and `or` run
 //! only when their condition holds, and are simplified assuming it. Both arms of a `select` run
-//! always: its arms are simplified assuming the condition only if they load nothing, because a
-//! rewritten index could leave its buffer when the condition is false.
+//! always: they are simplified assuming the condition only if nothing in them can be undefined.
+//! A rewritten index could leave its buffer, and a rewritten divisor be zero, in the arm that is
+//! not chosen.
 
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, F64, Scalar, UnOp};
 
@@ -90,8 +91,8 @@ impl Analyzer {
                 otherwise,
             } => {
                 let c = self.term_at(cond, depth);
-                let loads = may_load(then) || may_load(otherwise);
-                self.choose_at(false, c, then, otherwise, !loads, depth)
+                let assume = !is_delicate(then) && !is_delicate(otherwise);
+                self.choose_at(false, c, then, otherwise, assume, depth)
             }
             ExprKind::IfThenElse {
                 cond,
@@ -264,13 +265,28 @@ pub(crate) fn is_integral(scalar: Scalar) -> bool {
     scalar.is_int() || scalar == Scalar::Bool
 }
 
-/// Whether a load stands in the expression; large expressions are taken to have one.
-fn may_load(e: &Expr) -> bool {
+/// Whether the expression has a load, or a division or shift whose right side is not a constant:
+/// things that other operands could make undefined. Large expressions are taken to have one.
+fn is_delicate(e: &Expr) -> bool {
     let mut pending = vec![e];
     let mut seen = 0;
     while let Some(e) = pending.pop() {
         seen += 1;
-        if seen > 64 || matches!(e.kind(), ExprKind::Load { .. }) {
+        let delicate = match e.kind() {
+            ExprKind::Load { .. } => true,
+            ExprKind::Binary(
+                BinOp::FloorDiv
+                | BinOp::FloorMod
+                | BinOp::TruncDiv
+                | BinOp::TruncMod
+                | BinOp::Shl
+                | BinOp::Shr,
+                _,
+                b,
+            ) => b.as_int().is_none(),
+            _ => false,
+        };
+        if seen > 64 || delicate {
             return true;
         }
         pending.extend(e.operands());

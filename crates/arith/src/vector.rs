@@ -99,7 +99,7 @@ impl Analyzer {
         let (mut base, mut stride) = (Lin::default(), Lin::default());
         let mut rest = Lin::default();
         let (mut ramps, mut broadcasts, mut unit) = (0, 0, true);
-        for &(t, c) in &form.terms {
+        for &(t, c) in form.terms.iter() {
             match *self.node(t) {
                 Node::Ramp(b, s) if self.dtype(b) == scalar && self.dtype(s) == scalar => {
                     base.ring_add_scaled(&self.ring_form(b), c);

@@ -21,6 +21,7 @@
 //! | [`func`] | functions and kernels |
 //! | [`target`] | the targets and their facts, one table |
 //! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
+//! | [`declare`] | where views and pointers are declared |
 //! | [`text`] | the text form: printer and parser |
 //! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
@@ -28,6 +29,7 @@
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
 pub mod buffer;
+pub mod declare;
 pub mod device_op;
 pub mod diag;
 pub mod dtype;

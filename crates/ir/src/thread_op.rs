@@ -67,7 +67,7 @@ pub enum ThreadOp {
         value: Expr,
         result: Var,
     },
-    /// `allreduce (x, y) -> x + y identity=0.0 v if c -> dst[0] axes=x`
+    /// `allreduce (x: float32, y: float32) -> x + y, identity=0.0, v if c -> dst[0] axes=[x]`
     /// Folds the values of the threads that differ only in the listed axes; each thread
     /// receives the result.
     AllReduce {
@@ -95,7 +95,7 @@ pub enum ThreadOp {
         index: Expr,
         parity: Expr,
     },
-    /// `mbarrier_expect_tx bar[0] bytes=n` / `… arrive`
+    /// `mbarrier_expect_tx bar[0] bytes=n` / `mbarrier_expect_tx bar[0] bytes=n arrive`
     BarrierExpect {
         barrier: Buffer,
         index: Expr,

@@ -464,6 +464,10 @@ impl Gen<'_> {
                     let view =
                         self.alloc_as(Scope::Shared, bytes, shape, BufferOrigin::View(buffer));
                     self.func.buffers[view].layout = None;
+                    if self.chance(2) {
+                        // A view needs no statement.
+                        self.block.pop();
+                    }
                     self.loads.push(view);
                 }
             }
