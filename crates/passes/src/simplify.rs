@@ -72,7 +72,6 @@ impl Walk<'_> {
             return;
         }
         stmt_exprs_mut(&mut stmt, &mut |e| *e = self.analyzer.simplify(e));
-        self.analyzer.after(&stmt);
         match stmt.kind {
             StmtKind::If {
                 cond,
@@ -96,7 +95,7 @@ impl Walk<'_> {
                             then,
                             otherwise,
                         };
-                        out.push(Stmt::new(kind, stmt.span));
+                        self.plain(Stmt::new(kind, stmt.span), out);
                     }
                 }
             },
@@ -117,8 +116,14 @@ impl Walk<'_> {
             }
             // What is known to hold need not be said or checked.
             StmtKind::Assume(cond) | StmtKind::Assert { cond, .. } if cond.is_int(1) => {}
-            kind => out.push(Stmt::new(kind, stmt.span)),
+            kind => self.plain(Stmt::new(kind, stmt.span), out),
         }
+    }
+
+    /// A finished statement, and what it says about the rest of its block.
+    fn plain(&mut self, stmt: Stmt, out: &mut Block) {
+        self.analyzer.after(&stmt);
+        out.push(stmt);
     }
 
     /// The statements of a decided branch, in place of it.
