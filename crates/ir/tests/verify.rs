@@ -486,7 +486,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("dp4a Z[0], Z[4] -> C[0, 0]", "dp4a-types"),
     // levels
     (
-        "g2s B[0 +: 64, 0 +: 64] -> S[0 +: 64, 0 +: 64] inst=\"\" count=1",
+        "g2s B[0 +: 64, 0 +: 64] at [0, 0] -> S[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
         "level",
     ),
     ("barrier block", "level"),
@@ -501,33 +501,53 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ("loop", "sched_barrier 0", "level"),
     (
         "loop",
-        "g2s S[0 +: 64, 0 +: 64] -> T[0 +: 64, 0 +: 64] inst=\"\" count=1",
+        "g2s S[0 +: 64, 0 +: 64] at [0, 0] -> T[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
         "micro-scope",
     ),
     (
         "loop",
-        "s2r S[0 +: 64, 0 +: 64] -> T[0 +: 64, 0 +: 64] inst=\"\" count=1",
+        "s2r S[0 +: 64, 0 +: 64] at [0, 0] -> T[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
         "micro-scope",
     ),
     (
         "loop",
-        "mma S[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] inst=\"\" count=1",
+        "mma S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
         "micro-count",
     ),
     (
         "loop",
-        "s2r S[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] inst=\"\" count=0",
+        "s2r S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=0",
         "micro-count",
     ),
     (
         "loop",
-        "s2r S[0 +: 64, 0 +: 64] slot=1 -> F[0 +: 64, 0 +: 64] inst=\"\" count=1",
+        "s2r S[0 +: 64, 0 +: 64] slot=1 at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
         "micro-slot",
     ),
     (
         "loop",
-        "alloc Q: shared float16[4] versions=2\ns2r Q[0 +: 4] -> R[0 +: 4] inst=\"\" count=1",
+        "alloc Q: shared float16[4] versions=2\ns2r Q[0 +: 4] at [0] -> R[0 +: 4] at [0] inst=\"load\" width=1",
         "micro-slot",
+    ),
+    (
+        "loop",
+        "s2r S[0 +: 64, 0 +: 64] at [0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
+        "index-count",
+    ),
+    (
+        "loop",
+        "s2r for c < 0 do S[0 +: 64, 0 +: 64] at [c, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
+        "micro-count",
+    ),
+    (
+        "loop",
+        "s2r S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1 otherwise=0",
+        "micro-otherwise",
+    ),
+    (
+        "loop",
+        "s2r S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1 pred=0",
+        "condition-type",
     ),
     ("device", "wait vmcnt(64)", "wait-range"),
     ("device", "wait lgkmcnt(16)", "wait-range"),

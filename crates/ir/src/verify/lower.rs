@@ -2,8 +2,8 @@
 
 use crate::buffer::Scope;
 use crate::device_op::{BarrierKind, Counter, DeviceOp};
-use crate::func::Level;
-use crate::micro_op::{MicroKind, MicroOp, SlotRegion};
+use crate::func::{Level, VarKind};
+use crate::micro_op::{Access, MicroKind, MicroOp};
 use crate::verify::Verifier;
 
 impl<'a> Verifier<'a> {
@@ -27,26 +27,54 @@ impl<'a> Verifier<'a> {
             let message = format!("{} reads {wanted} regions", op.kind.name());
             self.fail("micro-count", message);
         }
+        if op.width == 0 || op.axes.iter().any(|(_, extent)| *extent == 0) {
+            self.fail("micro-count", "a micro-op of no instructions or elements");
+        }
+        let since = self.open();
+        for (var, _) in &op.axes {
+            self.bind_var(*var, VarKind::Loop);
+        }
         for source in &op.sources {
-            self.slot_region(source, from, "the source");
+            self.access(source, from, "the source");
         }
-        self.slot_region(&op.dest, to, "the destination");
-        if op.count == 0 {
-            self.fail("micro-count", "a micro-op of no instructions");
+        self.access(&op.dest, to, "the destination");
+        if let Some(pred) = &op.pred {
+            self.condition(pred);
         }
+        if let Some(otherwise) = &op.otherwise {
+            let dtype = self
+                .func
+                .buffers
+                .get(op.dest.region.buffer)
+                .map(|b| b.dtype);
+            let dtype = dtype.unwrap_or(otherwise.dtype());
+            self.value_of(otherwise, dtype, "micro-otherwise", "the value instead");
+        }
+        self.close(since);
     }
 
-    fn slot_region(&mut self, slot: &'a SlotRegion, scopes: &[Scope], what: &str) {
-        if let Some(index) = &slot.slot {
+    fn access(&mut self, access: &'a Access, scopes: &[Scope], what: &str) {
+        if let Some(index) = &access.slot {
             self.integer(index, "micro-slot", "the slot");
         }
-        if !self.region(&slot.region, true) {
+        for index in &access.at {
+            self.integer(index, "index-type", "an index");
+        }
+        if !self.region(&access.region, true) {
             return;
         }
-        self.in_scope(&slot.region, scopes, "micro-scope", what);
-        let versions = self.data(&slot.region).versions;
-        let name = self.buffer_name(slot.region.buffer);
-        match &slot.slot {
+        self.in_scope(&access.region, scopes, "micro-scope", what);
+        if access.at.len() != access.region.dims.len() {
+            let message = format!(
+                "{} indices for {} dimensions",
+                access.at.len(),
+                access.region.dims.len()
+            );
+            self.fail("index-count", message);
+        }
+        let versions = self.data(&access.region).versions;
+        let name = self.buffer_name(access.region.buffer);
+        match &access.slot {
             None if versions > 1 => {
                 let message = format!("`{name}` has {versions} versions, and none is named");
                 self.fail("micro-slot", message);

@@ -96,7 +96,7 @@
 //! ## Thread, micro and device operations
 //! - `barrier-operand`, `sync-named`, `shuffle-width`, `vote-type`, `allreduce-types`,
 //!   `dp4a-types`, `vec-add`
-//! - *loop, device* `micro-scope`, `micro-slot`, `micro-count`
+//! - *loop, device* `micro-scope`, `micro-slot`, `micro-count`, `micro-otherwise`
 //! - `wait-range`, `commit-counter`, `barrier-named`, `priority-range`
 
 mod buffer;

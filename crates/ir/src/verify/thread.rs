@@ -179,7 +179,7 @@ impl<'a> Verifier<'a> {
             ThreadOp::Extern { args, .. } | ThreadOp::Print { args, .. } => self.exprs(args),
             ThreadOp::SetMaxRegs { .. } => {}
         }
-        if let Some(var) = result(op) {
+        if let Some(var) = op.result() {
             self.bind_var(var, VarKind::Let);
             if let Some(dtype) = result_dtype(self.func, op) {
                 self.result_var(var, dtype, "result-type");
@@ -225,27 +225,5 @@ impl<'a> Verifier<'a> {
                 format!("the fold is not of {dtype} to {dtype}"),
             );
         }
-    }
-}
-
-fn result(op: &ThreadOp) -> Option<Var> {
-    match op {
-        ThreadOp::AtomicRmw { result, .. } | ThreadOp::Extern { result, .. } => *result,
-        ThreadOp::AtomicLoad { result, .. }
-        | ThreadOp::Shuffle { result, .. }
-        | ThreadOp::Vote { result, .. }
-        | ThreadOp::WarpReduce { result, .. } => Some(*result),
-        ThreadOp::AtomicVecAdd { .. }
-        | ThreadOp::AtomicStore { .. }
-        | ThreadOp::AllReduce { .. }
-        | ThreadOp::SyncThreads { .. }
-        | ThreadOp::SyncWarp
-        | ThreadOp::SyncGrid
-        | ThreadOp::BarrierArrive { .. }
-        | ThreadOp::BarrierWait { .. }
-        | ThreadOp::BarrierExpect { .. }
-        | ThreadOp::Dp4a { .. }
-        | ThreadOp::Print { .. }
-        | ThreadOp::SetMaxRegs { .. } => None,
     }
 }
