@@ -5,7 +5,7 @@ use tilewright_ir::{Diagnostic, Span};
 use crate::barrier::Counting;
 use crate::error::codes;
 use crate::exec::state::{BlockMem, Globals, Strand, Wait};
-use crate::exec::{self, Checks, Outcome, Output, Workplace};
+use crate::exec::{self, Checks, Limits, Outcome, Output, Workplace};
 use crate::program::{Op, Program, Space};
 
 /// A block that has been started.
@@ -35,6 +35,7 @@ pub(crate) enum Turn {
 pub(crate) struct Launch<'a> {
     pub program: &'a Program,
     pub checks: Checks,
+    pub limits: Limits,
 }
 
 /// Instructions a strand does before another one has its turn.
@@ -84,6 +85,7 @@ impl BlockRun {
             let work = Workplace {
                 program: launch.program,
                 checks: launch.checks,
+                limits: launch.limits,
                 globals,
                 block: &mut self.mem,
                 grid_barrier,
@@ -130,6 +132,7 @@ impl BlockRun {
         let work = Workplace {
             program: launch.program,
             checks: launch.checks,
+            limits: launch.limits,
             globals,
             block: &mut self.mem,
             grid_barrier,

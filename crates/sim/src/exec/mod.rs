@@ -35,8 +35,15 @@ pub(crate) struct Checks {
     pub uninitialised: bool,
     /// Two points or threads meeting at one element is an error.
     pub races: bool,
+}
+
+/// What does not depend on the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Limits {
     /// The most instructions a strand may do in all.
-    pub step_limit: u64,
+    pub steps: u64,
+    /// Lanes of a warp, for shuffles and votes.
+    pub warp: usize,
 }
 
 /// Why a strand stopped running.
@@ -62,6 +69,7 @@ const MAX_PRINTS: usize = 10_000;
 pub(crate) struct Exec<'a, 'g> {
     pub program: &'a Program,
     pub checks: Checks,
+    pub limits: Limits,
     pub globals: &'a mut Globals<'g>,
     pub block: &'a mut BlockMem,
     pub strand: &'a mut Strand,
@@ -106,6 +114,7 @@ enum Next {
 pub(crate) struct Workplace<'a, 'g> {
     pub program: &'a Program,
     pub checks: Checks,
+    pub limits: Limits,
     pub globals: &'a mut Globals<'g>,
     pub block: &'a mut BlockMem,
     pub grid_barrier: &'a mut Counting,
@@ -158,6 +167,7 @@ impl<'a, 'g> Exec<'a, 'g> {
         Exec {
             program: work.program,
             checks: work.checks,
+            limits: work.limits,
             globals: work.globals,
             block: work.block,
             grid_barrier: work.grid_barrier,
@@ -242,8 +252,8 @@ impl<'a, 'g> Exec<'a, 'g> {
     #[inline]
     fn count(&mut self) -> Eval<()> {
         self.strand.steps += 1;
-        if self.strand.steps > self.checks.step_limit {
-            let message = format!("a block did more than {} steps", self.checks.step_limit);
+        if self.strand.steps > self.limits.steps {
+            let message = format!("a block did more than {} steps", self.limits.steps);
             return Err(self.fail(Fault::new(codes::STEP_LIMIT, message)));
         }
         Ok(())
