@@ -1,7 +1,7 @@
 //! The [`Analyzer`]: one place that knows what holds here, rewrites and proves.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{DType, Expr};
+use tilewright_ir::{DType, Expr, ExprKind};
 
 use crate::domain::Domain;
 use crate::linear::Lin;
@@ -21,8 +21,12 @@ pub struct Analyzer {
     pub(crate) counts: RuleCounts,
     /// How many conditions of the expression being simplified are assumed right now.
     pub(crate) assumed_conditions: u32,
+    /// How many more of them may be assumed.
+    pub(crate) conditions_left: u32,
     /// Eliminations left to the prover for the goal at hand.
     pub(crate) fuel: u32,
+    /// Whether a proof was asked for, which is worth more work than a simplification.
+    pub(crate) proving: bool,
 }
 
 /// What has been worked out in a scope. Thrown away whenever the scope learns a fact.
@@ -31,23 +35,17 @@ pub(crate) struct Cache {
     /// By address of the expression's node; the expression is held so that its address stays
     /// its own.
     pub terms: FxHashMap<usize, (Expr, Term)>,
-    pub info: FxHashMap<Term, Info>,
-}
-
-/// What is known of a term's value.
-#[derive(Clone, Debug)]
-pub(crate) struct Info {
-    pub domain: Domain,
-    pub integer: Integer,
+    pub info: FxHashMap<Term, (Domain, Form)>,
+    pub forms: Vec<Lin>,
 }
 
 /// How the integer value of a term is written as a linear form.
-#[derive(Clone, Debug)]
-pub(crate) enum Integer {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
     /// As itself.
     Atom,
-    /// As this form, in which nothing wraps.
-    Form(Lin),
+    /// As the form with this index in the cache; nothing wraps in it.
+    Linear(u32),
 }
 
 impl Default for Analyzer {
@@ -64,7 +62,9 @@ impl Analyzer {
             frames: vec![Frame::default()],
             counts: RuleCounts::default(),
             assumed_conditions: 0,
+            conditions_left: 0,
             fuel: 0,
+            proving: false,
         }
     }
 
@@ -77,7 +77,7 @@ impl Analyzer {
         let t = self.term(e);
         let result = self.expr(t);
         // The original's spans are better than none.
-        if same_shape(&result, e, 64) {
+        if same_shape(&result, e, &mut 256) {
             return e.clone();
         }
         result.with_span(e.span())
@@ -123,65 +123,33 @@ impl Analyzer {
     }
 }
 
-/// Structural equality that gives up, and says no, below a depth.
-fn same_shape(a: &Expr, b: &Expr, depth: u32) -> bool {
-    use tilewright_ir::ExprKind;
+/// Structural equality that gives up, and says no, after a number of nodes.
+fn same_shape(a: &Expr, b: &Expr, nodes: &mut u32) -> bool {
     if a.same_node(b) {
         return true;
     }
-    if depth == 0 || a.dtype() != b.dtype() {
+    if *nodes == 0 || a.dtype() != b.dtype() {
         return false;
     }
-    let all = |x: &[Expr], y: &[Expr]| {
-        x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_shape(x, y, depth - 1))
-    };
-    match (a.kind(), b.kind()) {
-        (ExprKind::Int(x), ExprKind::Int(y)) => x == y,
-        (ExprKind::Float(x), ExprKind::Float(y)) => x == y,
-        (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
-        (ExprKind::Binary(p, a, b), ExprKind::Binary(q, c, d)) => {
-            p == q && same_shape(a, c, depth - 1) && same_shape(b, d, depth - 1)
-        }
-        (
-            ExprKind::Load { buffer, indices },
-            ExprKind::Load {
-                buffer: other,
-                indices: others,
-            },
-        ) => buffer == other && all(indices, others),
-        (ExprKind::Math(f, x), ExprKind::Math(g, y)) => f == g && all(x, y),
-        (ExprKind::Cast(x), ExprKind::Cast(y))
-        | (ExprKind::Reinterpret(x), ExprKind::Reinterpret(y))
-        | (ExprKind::Broadcast(x), ExprKind::Broadcast(y)) => same_shape(x, y, depth - 1),
-        (ExprKind::Unary(f, x), ExprKind::Unary(g, y)) => f == g && same_shape(x, y, depth - 1),
-        (
-            ExprKind::Select {
-                cond,
-                then,
-                otherwise,
-            },
-            ExprKind::Select {
-                cond: c,
-                then: t,
-                otherwise: o,
-            },
-        )
-        | (
-            ExprKind::IfThenElse {
-                cond,
-                then,
-                otherwise,
-            },
-            ExprKind::IfThenElse {
-                cond: c,
-                then: t,
-                otherwise: o,
-            },
-        ) => {
-            same_shape(cond, c, depth - 1)
-                && same_shape(then, t, depth - 1)
-                && same_shape(otherwise, o, depth - 1)
-        }
+    *nodes -= 1;
+    let same_node = match (a.kind(), b.kind()) {
+        (ExprKind::Int(x), ExprKind::Int(y)) => return x == y,
+        (ExprKind::Float(x), ExprKind::Float(y)) => return x == y,
+        (ExprKind::Var(x), ExprKind::Var(y)) => return x == y,
+        (ExprKind::Binary(p, ..), ExprKind::Binary(q, ..)) => p == q,
+        (ExprKind::Load { buffer: p, .. }, ExprKind::Load { buffer: q, .. }) => p == q,
+        (ExprKind::Math(p, _), ExprKind::Math(q, _)) => p == q,
+        (ExprKind::Unary(p, _), ExprKind::Unary(q, _)) => p == q,
+        (ExprKind::Cast(_), ExprKind::Cast(_))
+        | (ExprKind::Reinterpret(_), ExprKind::Reinterpret(_))
+        | (ExprKind::Broadcast(_), ExprKind::Broadcast(_))
+        | (ExprKind::Select { .. }, ExprKind::Select { .. })
+        | (ExprKind::IfThenElse { .. }, ExprKind::IfThenElse { .. }) => true,
         _ => false,
+    };
+    if !same_node {
+        return false;
     }
+    let (x, y) = (a.operands(), b.operands());
+    x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| same_shape(x, y, nodes))
 }

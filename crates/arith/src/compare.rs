@@ -121,7 +121,7 @@ impl Analyzer {
                 continue;
             }
             let small = Lin {
-                terms: small,
+                terms: small.into_iter().collect(),
                 constant: goal.constant,
             };
             let Some(bounds) = self.bounds(&small).and_then(|b| b.scale(-1)) else {
@@ -133,7 +133,7 @@ impl Analyzer {
             {
                 self.hit(Rule::CompareDropSmall);
                 return Lin {
-                    terms: large,
+                    terms: large.into_iter().collect(),
                     constant,
                 };
             }
@@ -327,7 +327,7 @@ impl Analyzer {
 /// `form = left - right + constant`, with positive coefficients on both sides.
 fn sides(form: &Lin) -> (Lin, Lin) {
     let (mut left, mut right) = (Lin::default(), Lin::default());
-    for &(t, c) in &form.terms {
+    for &(t, c) in form.terms.iter() {
         if c > 0 {
             left.terms.push((t, c));
         } else {

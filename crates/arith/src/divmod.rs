@@ -203,7 +203,7 @@ impl Analyzer {
     /// constant are reduced, and remainders by multiples of `c` are opened.
     fn reduce_modulo(&mut self, form: &Lin, c: i128) -> Option<Lin> {
         let mut reduced = Lin::constant(form.constant.rem_euclid(c));
-        for &(t, k) in &form.terms {
+        for &(t, k) in form.terms.iter() {
             let k = k % c;
             if k == 0 {
                 continue;
@@ -221,7 +221,7 @@ impl Analyzer {
         }
         reduced.constant = reduced.constant.rem_euclid(c);
         reduced.terms.iter_mut().for_each(|(_, k)| *k %= c);
-        reduced.terms.retain(|&(_, k)| k != 0);
+        reduced.terms.retain(|&mut (_, k)| k != 0);
         (reduced != *form).then_some(reduced)
     }
 
@@ -264,7 +264,7 @@ impl Analyzer {
         let range = Interval::of(dtype.scalar);
         let form = self.integer_form(a);
         let (mut quotient, mut rest) = (Lin::default(), Lin::constant(form.constant));
-        for &(t, c) in &form.terms {
+        for &(t, c) in form.terms.iter() {
             if t == b {
                 quotient.add_constant(c)?;
                 continue;
@@ -303,7 +303,7 @@ impl Analyzer {
             return None;
         };
         let range = Interval::of(self.dtype(t).scalar);
-        let product = self.interval(x).mul(self.interval(y))?;
+        let product = self.interval(x).times(self.interval(y))?;
         product.is_within(range).then_some(cofactor)
     }
 

@@ -11,7 +11,7 @@
 
 use tilewright_ir::{BinOp, MathFn, Scalar};
 
-use crate::analyzer::{Analyzer, Info, Integer};
+use crate::analyzer::{Analyzer, Form};
 use crate::congruence::Congruence;
 use crate::domain::Domain;
 use crate::fold::fold_int;
@@ -25,10 +25,10 @@ impl Analyzer {
         if let Node::Int(value) = *self.node(t) {
             return Domain::point(value);
         }
-        if let Some(info) = self.frame().cache.info.get(&t) {
-            return info.domain;
+        if let Some(&(domain, _)) = self.frame().cache.info.get(&t) {
+            return domain;
         }
-        self.work_out(t).domain
+        self.work_out(t).0
     }
 
     pub(crate) fn interval(&mut self, t: Term) -> Interval {
@@ -42,21 +42,19 @@ impl Analyzer {
             Node::Sum(..) | Node::Cast(_) | Node::Broadcast(_) => {}
             _ => return Lin::atom(t),
         }
-        let form = |info: &Info| match &info.integer {
-            Integer::Atom => Lin::atom(t),
-            Integer::Form(form) => form.clone(),
-        };
-        if let Some(info) = self.frame().cache.info.get(&t) {
-            return form(info);
+        let cached = self.frame().cache.info.get(&t).copied();
+        let (_, form) = cached.unwrap_or_else(|| self.work_out(t));
+        match form {
+            Form::Atom => Lin::atom(t),
+            Form::Linear(index) => self.frame().cache.forms[index as usize].clone(),
         }
-        form(&self.work_out(t))
     }
 
     /// The values that an integer form can take.
     pub(crate) fn bounds(&mut self, form: &Lin) -> Option<Interval> {
         let mut sum = Interval::point(form.constant);
-        for &(t, c) in &form.terms {
-            sum = sum.add(self.interval(t).scale(c)?)?;
+        for &(t, c) in form.terms.iter() {
+            sum = sum.plus(self.interval(t).scale(c)?)?;
         }
         Some(sum)
     }
@@ -68,11 +66,11 @@ impl Analyzer {
 
     pub(crate) fn congruence_of(&mut self, form: &Lin) -> Congruence {
         let mut sum = Congruence::exactly(form.constant);
-        for &(t, c) in &form.terms {
+        for &(t, c) in form.terms.iter() {
             if sum.modulus == 1 {
                 break;
             }
-            sum = sum.add(self.domain(t).congruence.scale(c));
+            sum = sum.plus(self.domain(t).congruence.scale(c));
         }
         sum
     }
@@ -82,42 +80,49 @@ impl Analyzer {
         match self.node(t) {
             Node::Int(value) => Lin::constant(*value),
             Node::Sum(terms, constant) => Lin {
-                terms: terms.to_vec(),
+                terms: terms.iter().copied().collect(),
                 constant: *constant,
             },
             _ => Lin::atom(t),
         }
     }
 
-    fn work_out(&mut self, t: Term) -> Info {
-        let mut info = self.derive(t);
+    fn work_out(&mut self, t: Term) -> (Domain, Form) {
+        let (mut domain, form) = self.derive(t);
         for frame in &self.frames {
             if let Some(&fact) = frame.refined.get(&t) {
                 // Facts that contradict each other describe code that does not run; what is
                 // known without them stays true.
-                info.domain = info.domain.meet(fact).unwrap_or(info.domain);
+                domain = domain.meet(fact).unwrap_or(domain);
             }
         }
-        self.frame().cache.info.insert(t, info.clone());
-        info
+        let cache = &mut self.frame().cache;
+        let form = match form {
+            Some(form) => {
+                cache.forms.push(form);
+                Form::Linear(cache.forms.len() as u32 - 1)
+            }
+            None => Form::Atom,
+        };
+        cache.info.insert(t, (domain, form));
+        (domain, form)
     }
 
-    fn derive(&mut self, t: Term) -> Info {
+    /// The domain, and the integer form if it is more than the term itself.
+    fn derive(&mut self, t: Term) -> (Domain, Option<Lin>) {
         let dtype = self.dtype(t);
         let scalar = dtype.scalar;
-        let atom = |domain| Info {
-            domain,
-            integer: Integer::Atom,
-        };
+        let atom = |domain| (domain, None);
         if scalar == Scalar::Bool {
             return atom(Domain::within(Interval::BOOL));
         }
         if !scalar.is_int() {
             return atom(Domain::ALL);
         }
-        match self.node(t).clone() {
-            Node::Sum(terms, constant) => {
-                let form = self.through_casts(&terms, constant, scalar);
+        match *self.node(t) {
+            Node::Sum(..) => {
+                let form = self.ring_form(t);
+                let form = self.through_casts(form, scalar);
                 self.unwrapped(form, scalar)
             }
             Node::Cast(a) => {
@@ -129,10 +134,7 @@ impl Analyzer {
                     atom(Domain::of(scalar))
                 }
             }
-            Node::Broadcast(a) => Info {
-                domain: self.domain(a),
-                integer: Integer::Form(self.integer_form(a)),
-            },
+            Node::Broadcast(a) => (self.domain(a), Some(self.integer_form(a))),
             Node::Var(_) => {
                 let value = self
                     .frames
@@ -147,32 +149,35 @@ impl Analyzer {
             Node::Ramp(base, stride) => {
                 let lanes = Interval::new(0, dtype.lanes as i128 - 1);
                 let (base, stride) = (self.interval(base), self.interval(stride));
-                let last = stride.mul(lanes).and_then(|s| s.add(base));
+                let last = stride.times(lanes).and_then(|s| s.plus(base));
                 let range = Interval::of(scalar);
                 let known = last.filter(|i| i.is_within(range));
                 atom(Domain::within(known.unwrap_or(range)))
             }
-            node => atom(self.derive_domain(&node, scalar)),
+            _ => {
+                let domain = self.derive_domain(t, scalar);
+                atom(domain)
+            }
         }
     }
 
     /// The sum with each cast replaced by what it casts, which is congruent modulo `2^bits`,
     /// where more is known of that.
-    fn through_casts(
-        &mut self,
-        terms: &[(Term, i128)],
-        constant: i128,
-        scalar: Scalar,
-    ) -> Option<Lin> {
-        let mut form = Lin::constant(constant);
-        for &(t, c) in terms {
+    fn through_casts(&mut self, sum: Lin, scalar: Scalar) -> Option<Lin> {
+        let opens = |s: &Analyzer, t| matches!(s.node(t), Node::Broadcast(_) | Node::Cast(_));
+        if !sum.terms.iter().any(|&(t, _)| opens(self, t)) {
+            return Some(sum);
+        }
+        let mut form = Lin::constant(sum.constant);
+        for &(t, c) in sum.terms.iter() {
             let inner = match *self.node(t) {
                 Node::Broadcast(a) => Some(a),
                 Node::Cast(a) => {
                     let from = self.dtype(a).scalar;
                     let integer = from.is_int() || from == Scalar::Bool;
-                    (integer && self.interval(a).width() <= Interval::of(scalar).width())
-                        .then_some(a)
+                    let narrow =
+                        integer && self.interval(a).width() <= Interval::of(scalar).width();
+                    narrow.then_some(a)
                 }
                 _ => None,
             };
@@ -188,45 +193,39 @@ impl Analyzer {
     }
 
     /// What is known of a value congruent to `form` modulo `2^bits` of its type.
-    fn unwrapped(&mut self, form: Option<Lin>, scalar: Scalar) -> Info {
-        let unknown = Info {
-            domain: Domain::of(scalar),
-            integer: Integer::Atom,
-        };
+    fn unwrapped(&mut self, form: Option<Lin>, scalar: Scalar) -> (Domain, Option<Lin>) {
         let Some(mut form) = form else {
-            return unknown;
+            return (Domain::of(scalar), None);
         };
         let bits = scalar.bits();
         let range = Interval::of(scalar);
         let congruence = self.congruence_of(&form);
         let window = self.bounds(&form).and_then(|b| {
+            if b.is_within(range) {
+                return Some((b, 0));
+            }
             let shift = floor_div(b.lo.checked_sub(range.lo)?, 1 << bits).checked_mul(1 << bits)?;
-            let b = b.add(Interval::point(-shift))?;
+            let b = b.plus(Interval::point(-shift))?;
             b.is_within(range).then_some((b, shift))
         });
         match window {
             Some((bounds, shift)) => {
                 form.constant -= shift;
-                let congruence = congruence.add(Congruence::exactly(-shift));
-                Info {
-                    domain: Domain::new(bounds, congruence).unwrap_or(Domain::within(bounds)),
-                    integer: Integer::Form(form),
-                }
+                let congruence = congruence.plus(Congruence::exactly(-shift));
+                let domain = Domain::new(bounds, congruence);
+                (domain.unwrap_or(Domain::within(bounds)), Some(form))
             }
             None => {
-                let congruence = congruence.wrapped(bits);
-                Info {
-                    domain: Domain::new(range, congruence).unwrap_or(Domain::within(range)),
-                    ..unknown
-                }
+                let domain = Domain::new(range, congruence.wrapped(bits));
+                (domain.unwrap_or(Domain::within(range)), None)
             }
         }
     }
 
     /// The domain of an integer term other than a sum, cast or variable.
-    fn derive_domain(&mut self, node: &Node, scalar: Scalar) -> Domain {
+    fn derive_domain(&mut self, t: Term, scalar: Scalar) -> Domain {
         let whole = Domain::of(scalar);
-        match *node {
+        match *self.node(t) {
             Node::Binary(op, a, b) => {
                 let (a, b) = (self.domain(a), self.domain(b));
                 let domain = binary_domain(op, a, b, scalar);
@@ -237,7 +236,8 @@ impl Analyzer {
             } => self.domain(then).join(self.domain(otherwise)),
             Node::Lane(vector, _) => self.domain(vector),
             Node::Math(MathFn::Abs, ref args) => {
-                let Interval { lo, hi } = self.interval(args[0]);
+                let arg = args[0];
+                let Interval { lo, hi } = self.interval(arg);
                 let type_lo = whole.interval.lo;
                 if lo == type_lo && lo < 0 {
                     whole
@@ -267,8 +267,8 @@ fn binary_domain(op: BinOp, a: Domain, b: Domain, scalar: Scalar) -> Option<Doma
     match op {
         BinOp::Mul => {
             let range = Interval::of(scalar);
-            let congruence = a.congruence.mul(b.congruence);
-            match i.mul(j).filter(|p| p.is_within(range)) {
+            let congruence = a.congruence.times(b.congruence);
+            match i.times(j).filter(|p| p.is_within(range)) {
                 Some(product) => Domain::new(product, congruence),
                 None => Domain::new(range, congruence.wrapped(scalar.bits())),
             }
@@ -345,7 +345,7 @@ fn binary_domain(op: BinOp, a: Domain, b: Domain, scalar: Scalar) -> Option<Doma
         BinOp::Shl => {
             let whole = j.is_within(Interval::new(0, scalar.bits() as i128 - 1));
             let factor = whole.then(|| Interval::new(1 << j.lo, 1 << j.hi))?;
-            let product = i.mul(factor)?;
+            let product = i.times(factor)?;
             product
                 .is_within(Interval::of(scalar))
                 .then_some(Domain::within(product))

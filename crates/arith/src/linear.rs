@@ -11,6 +11,8 @@
 //! [`Analyzer::integer_form`](crate::Analyzer), which checks the bounds. Arithmetic on integer
 //! forms that would leave `i128` gives `None`: nothing is then known.
 
+use std::ops::{Deref, DerefMut};
+
 use crate::congruence::gcd;
 use crate::term::Term;
 
@@ -21,23 +23,125 @@ pub(crate) const MAX_TERMS: usize = 48;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Lin {
     /// By ascending term, coefficients not zero.
-    pub terms: Vec<(Term, i128)>,
+    pub terms: Terms,
     pub constant: i128,
+}
+
+/// This many terms need no allocation; index expressions rarely have more.
+const INLINE: usize = 6;
+
+/// The terms of a form: a vector that keeps a few elements in place.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    inline: [(Term, i128); INLINE],
+    /// How many of `inline` are in use, unless the terms have moved to `heap`.
+    used: usize,
+    /// All terms, once there were too many for `inline`.
+    heap: Vec<(Term, i128)>,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms {
+            inline: [(Term::FIRST, 0); INLINE],
+            used: 0,
+            heap: Vec::new(),
+        }
+    }
+}
+
+impl Terms {
+    pub fn push(&mut self, term: (Term, i128)) {
+        self.insert(self.len(), term);
+    }
+
+    fn insert(&mut self, index: usize, term: (Term, i128)) {
+        if self.heap.is_empty() && self.used < INLINE {
+            self.inline.copy_within(index..self.used, index + 1);
+            self.inline[index] = term;
+            self.used += 1;
+            return;
+        }
+        if self.heap.is_empty() {
+            self.heap.reserve(2 * INLINE);
+            self.heap.extend_from_slice(&self.inline);
+        }
+        self.heap.insert(index, term);
+    }
+
+    pub fn remove(&mut self, index: usize) {
+        if self.heap.is_empty() {
+            self.inline.copy_within(index + 1..self.used, index);
+            self.used -= 1;
+            return;
+        }
+        self.heap.remove(index);
+        // An empty heap means that the terms are in place.
+        if self.heap.is_empty() {
+            self.used = 0;
+        }
+    }
+
+    pub fn retain(&mut self, mut keep: impl FnMut(&mut (Term, i128)) -> bool) {
+        let mut index = 0;
+        while index < self.len() {
+            if keep(&mut self[index]) {
+                index += 1;
+            } else {
+                self.remove(index);
+            }
+        }
+    }
+}
+
+impl Deref for Terms {
+    type Target = [(Term, i128)];
+    fn deref(&self) -> &[(Term, i128)] {
+        if self.heap.is_empty() {
+            &self.inline[..self.used]
+        } else {
+            &self.heap
+        }
+    }
+}
+
+impl DerefMut for Terms {
+    fn deref_mut(&mut self) -> &mut [(Term, i128)] {
+        if self.heap.is_empty() {
+            &mut self.inline[..self.used]
+        } else {
+            &mut self.heap
+        }
+    }
+}
+
+impl PartialEq for Terms {
+    fn eq(&self, other: &Terms) -> bool {
+        **self == **other
+    }
+}
+impl Eq for Terms {}
+
+impl FromIterator<(Term, i128)> for Terms {
+    fn from_iter<I: IntoIterator<Item = (Term, i128)>>(iter: I) -> Terms {
+        let mut terms = Terms::default();
+        iter.into_iter().for_each(|t| terms.push(t));
+        terms
+    }
 }
 
 impl Lin {
     pub fn constant(constant: i128) -> Lin {
         Lin {
-            terms: Vec::new(),
+            terms: Terms::default(),
             constant,
         }
     }
 
     pub fn atom(t: Term) -> Lin {
-        Lin {
-            terms: vec![(t, 1)],
-            constant: 0,
-        }
+        let mut form = Lin::default();
+        form.terms.push((t, 1));
+        form
     }
 
     pub fn as_constant(&self) -> Option<i128> {
@@ -50,7 +154,7 @@ impl Lin {
 
     /// The atom, where the form is nothing else.
     pub fn as_atom(&self) -> Option<Term> {
-        match *self.terms.as_slice() {
+        match *self.terms {
             [(t, 1)] if self.constant == 0 => Some(t),
             _ => None,
         }
@@ -88,7 +192,7 @@ impl Lin {
 
     /// Adds `factor` times `other`, over the integers.
     pub fn add_scaled(&mut self, other: &Lin, factor: i128) -> Option<()> {
-        for &(t, c) in &other.terms {
+        for &(t, c) in other.terms.iter() {
             self.add_term(t, c.checked_mul(factor)?)?;
         }
         self.add_constant(other.constant.checked_mul(factor)?)
@@ -97,7 +201,7 @@ impl Lin {
     /// Adds `factor` times `other` in the ring: products and sums modulo `2^128` are right
     /// modulo every `2^bits`. [`Lin::wrap`] has to follow.
     pub fn ring_add_scaled(&mut self, other: &Lin, factor: i128) {
-        for &(t, c) in &other.terms {
+        for &(t, c) in other.terms.iter() {
             self.ring_add_term(t, c.wrapping_mul(factor));
         }
         let constant = other.constant.wrapping_mul(factor);
@@ -130,7 +234,7 @@ impl Lin {
     pub fn split(&self, g: i128) -> (Lin, Lin) {
         let mut quotient = Lin::constant(self.constant.div_euclid(g));
         let mut rest = Lin::constant(self.constant.rem_euclid(g));
-        for &(t, c) in &self.terms {
+        for &(t, c) in self.terms.iter() {
             if c % g == 0 {
                 quotient.terms.push((t, c / g));
             } else {
@@ -152,7 +256,7 @@ impl Lin {
     /// Every coefficient and the constant modulo `2^bits`, in the signed range.
     pub fn wrap(&mut self, bits: u32) {
         self.constant = signed(self.constant, bits);
-        self.terms.retain_mut(|(_, c)| {
+        self.terms.retain(|(_, c)| {
             *c = signed(*c, bits);
             *c != 0
         });

@@ -3,7 +3,7 @@
 use tilewright_ir::{BinOp, DType, MathFn, Scalar, UnOp};
 
 use crate::analyzer::Analyzer;
-use crate::fold::{float_to_float, float_to_int, int_to_float};
+use crate::fold::{float_to_float, float_to_int, int_to_float, is_computed};
 use crate::interval::Interval;
 use crate::linear::Lin;
 use crate::rules::Rule;
@@ -19,19 +19,26 @@ impl Analyzer {
             Node::Binary(op, x, y) if op.is_comparison() && self.dtype(x).scalar.is_int() => {
                 self.negated_comparison(op, x, y)
             }
-            // The right side still runs only when the left one lets it.
-            Node::Binary(BinOp::LogicalAnd, x, y) => {
+            // The right side still runs only when the left one lets it. One level is enough:
+            // going further would walk a shared tree again and again.
+            Node::Binary(op @ (BinOp::LogicalAnd | BinOp::LogicalOr), x, y)
+                if !self.is_connective(x) && !self.is_connective(y) =>
+            {
                 let (x, y) = (self.not(x), self.not(y));
-                self.raw(BinOp::LogicalOr, x, y)
-            }
-            Node::Binary(BinOp::LogicalOr, x, y) => {
-                let (x, y) = (self.not(x), self.not(y));
-                self.raw(BinOp::LogicalAnd, x, y)
+                let dual = match op {
+                    BinOp::LogicalAnd => BinOp::LogicalOr,
+                    _ => BinOp::LogicalAnd,
+                };
+                self.raw(dual, x, y)
             }
             _ => return self.raw_not(a),
         };
         self.hit(Rule::NotPush);
         negated
+    }
+
+    fn is_connective(&self, t: Term) -> bool {
+        matches!(self.node(t), Node::Binary(op, ..) if op.is_logical())
     }
 
     /// The comparison of integers that holds exactly when this one does not, in the normal form
@@ -309,11 +316,7 @@ impl Analyzer {
 
     /// Floats: only what holds for NaN, infinities and both zeros.
     pub(crate) fn float_binary(&mut self, op: BinOp, a: Term, b: Term, dtype: DType) -> Term {
-        let scalar = dtype.scalar;
-        if matches!(
-            scalar,
-            Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64
-        ) {
+        if is_computed(dtype.scalar) {
             let is = |s: &Analyzer, t: Term, value: f64| *s.node(t) == Node::Float(value.to_bits());
             let kept = match op {
                 BinOp::Mul if is(self, b, 1.0) => Some(a),

@@ -55,16 +55,20 @@ impl Proof {
     }
 }
 
+/// `and`s and `or`s within one another that are looked into.
+const MAX_CONNECTIVES: u32 = 8;
 /// Eliminations one after another.
 const MAX_STEPS: u32 = 4;
 /// Eliminations tried for one goal.
 const FUEL: u32 = 60;
+/// The same, while simplifying.
+const LITTLE_FUEL: u32 = 12;
 
 impl Analyzer {
     /// Whether a bool expression is always true or always false.
     pub fn prove(&mut self, cond: &Expr) -> Proof {
         let t = self.term(cond);
-        self.prove_term(t)
+        self.prove_term(t, 0)
     }
 
     /// Whether `a == b`.
@@ -82,7 +86,8 @@ impl Analyzer {
         let (Some(x), Some(y)) = (self.expanded(x), self.expanded(y)) else {
             return Proof::Unknown;
         };
-        let verdict = x.minus(&y).and_then(|d| self.decide_zero(&d));
+        let goal = x.minus(&y);
+        let verdict = goal.and_then(|g| self.with_fuel(|s| s.decide_zero(&g)));
         Proof::from_option(verdict)
     }
 
@@ -161,7 +166,15 @@ impl Analyzer {
         let (x, y) = (self.expanded(x)?, self.expanded(y)?);
         let mut goal = x.minus(&y)?;
         goal.add_constant(offset)?;
-        self.decide_nonpositive(&goal)
+        self.with_fuel(|s| s.decide_nonpositive(&goal))
+    }
+
+    /// Runs `f` with the prover's full strength.
+    fn with_fuel<R>(&mut self, f: impl FnOnce(&mut Analyzer) -> R) -> R {
+        let before = std::mem::replace(&mut self.proving, true);
+        let result = f(self);
+        self.proving = before;
+        result
     }
 
     fn comparable(&self, x: Term, y: Term) -> bool {
@@ -172,9 +185,12 @@ impl Analyzer {
             && (x.lanes == y.lanes || x.lanes == 1 || y.lanes == 1)
     }
 
-    pub(crate) fn prove_term(&mut self, t: Term) -> Proof {
+    fn prove_term(&mut self, t: Term, depth: u32) -> Proof {
         if let Some(v) = self.constant(t) {
             return Proof::from_option(Some(v != 0));
+        }
+        if depth > MAX_CONNECTIVES {
+            return Proof::Unknown;
         }
         match *self.node(t) {
             Node::Binary(op, a, b) if op.is_comparison() && self.comparable(a, b) => {
@@ -186,22 +202,22 @@ impl Analyzer {
                     _ => {
                         let goal = self.expanded(a).zip(self.expanded(b));
                         let goal = goal.and_then(|(a, b)| a.minus(&b));
-                        let equal = goal.and_then(|g| self.decide_zero(&g));
+                        let equal = goal.and_then(|g| self.with_fuel(|s| s.decide_zero(&g)));
                         equal.map(|e| e == (op == BinOp::Eq))
                     }
                 };
                 Proof::from_option(verdict)
             }
-            Node::Binary(BinOp::LogicalAnd, a, b) => match (self.prove_term(a), self.prove_term(b))
-            {
-                (Proof::Yes, Proof::Yes) => Proof::Yes,
-                (Proof::No, _) | (_, Proof::No) => Proof::No,
-                _ => Proof::Unknown,
-            },
-            Node::Binary(BinOp::LogicalOr, a, b) => {
-                match (self.prove_term(a), self.prove_term(b)) {
-                    (Proof::No, Proof::No) => Proof::No,
-                    (Proof::Yes, _) | (_, Proof::Yes) => Proof::Yes,
+            Node::Binary(op @ (BinOp::LogicalAnd | BinOp::LogicalOr), a, b) => {
+                // The answer that decides alone.
+                let decisive = match op {
+                    BinOp::LogicalAnd => Proof::No,
+                    _ => Proof::Yes,
+                };
+                let (a, b) = (self.prove_term(a, depth + 1), self.prove_term(b, depth + 1));
+                match (a == decisive || b == decisive, a == b) {
+                    (true, _) => decisive,
+                    (false, true) => a,
                     _ => Proof::Unknown,
                 }
             }
@@ -221,7 +237,7 @@ impl Analyzer {
         }
         let mut result = Lin::constant(form.constant);
         let mut changed = false;
-        for &(t, c) in &form.terms {
+        for &(t, c) in form.terms.iter() {
             match self.expansion(t) {
                 Some(inner) => {
                     changed = true;
@@ -261,17 +277,17 @@ impl Analyzer {
             return None;
         }
         if x.terms.len() * y.terms.len() > 16
-            || !self.interval(a).mul(self.interval(b))?.is_within(range)
+            || !self.interval(a).times(self.interval(b))?.is_within(range)
         {
             return None;
         }
         let mut result = Lin::default();
-        for &(p, c) in &x.terms {
-            for &(q, d) in &y.terms {
+        for &(p, c) in x.terms.iter() {
+            for &(q, d) in y.terms.iter() {
                 if self.dtype(p) != dtype || self.dtype(q) != dtype {
                     return None;
                 }
-                if !self.interval(p).mul(self.interval(q))?.is_within(range) {
+                if !self.interval(p).times(self.interval(q))?.is_within(range) {
                     return None;
                 }
                 let product = self.mul(p, q);
@@ -280,7 +296,7 @@ impl Analyzer {
             }
             result.add_term(p, c.checked_mul(y.constant)?)?;
         }
-        for &(q, d) in &y.terms {
+        for &(q, d) in y.terms.iter() {
             result.add_term(q, d.checked_mul(x.constant)?)?;
         }
         result.add_constant(x.constant.checked_mul(y.constant)?)?;
@@ -302,14 +318,14 @@ impl Analyzer {
         if self.bounds(goal).is_some_and(|b| b.hi <= 0) {
             return true;
         }
-        // A proof may ask for domains, which may ask for proofs; those have nothing left.
+        // A proof may build terms, which may ask for proofs; those have nothing left.
         if self.fuel > 0 {
             return false;
         }
         let Some(goal) = self.expand(goal.clone(), 0) else {
             return false;
         };
-        self.fuel = FUEL;
+        self.fuel = if self.proving { FUEL } else { LITTLE_FUEL };
         let proved = self.eliminate(&goal, 0);
         self.fuel = 0;
         proved
@@ -336,7 +352,7 @@ impl Analyzer {
         if step == MAX_STEPS {
             return false;
         }
-        for &(t, c) in &goal.terms {
+        for &(t, c) in goal.terms.iter() {
             let positive = c > 0;
             for fact in self.facts_about(t) {
                 let k = fact.coefficient(t);

@@ -39,6 +39,8 @@ pub(crate) struct Frame {
 
 /// How often a fact may lead to another one: `(x // 4) // 8 < 2` bounds `x` in two steps.
 const MAX_CONSEQUENCES: u32 = 6;
+/// Facts with more atoms than this bound none of them.
+const MAX_ATOMS: usize = 8;
 
 impl Analyzer {
     /// Opens a scope.
@@ -168,10 +170,12 @@ impl Analyzer {
                 self.assume_at(a, false, depth + 1);
                 self.assume_at(b, false, depth + 1);
             }
-            Node::Binary(op, a, b) if op.is_comparison() && self.dtype(a).scalar.is_int() => {
-                if !self.arena.reads_memory(t) {
-                    self.assume_comparison(op, a, b, value, depth);
-                }
+            Node::Binary(op, a, b)
+                if op.is_comparison()
+                    && self.dtype(a).scalar.is_int()
+                    && !self.arena.reads_memory(t) =>
+            {
+                self.assume_comparison(op, a, b, value, depth);
             }
             _ => {}
         }
@@ -261,7 +265,11 @@ impl Analyzer {
             return;
         }
         // What the others leave for each atom.
-        for index in 0..fact.terms.len() {
+        let atoms = match fact.terms.len() {
+            n if n > MAX_ATOMS => 0,
+            n => n,
+        };
+        for index in 0..atoms {
             let (t, c) = fact.terms[index];
             let mut others = fact.clone();
             others.terms.remove(index);
@@ -363,8 +371,8 @@ impl Analyzer {
         self.refine(a, Interval::of(self.dtype(a).scalar), congruence);
         // x + c ≡ r says the same of x; a negated x likewise.
         let form = self.integer_form(a);
-        if let [(x, c @ (1 | -1))] = *form.terms.as_slice() {
-            let shifted = congruence.add(Congruence::exactly(-form.constant));
+        if let [(x, c @ (1 | -1))] = *form.terms {
+            let shifted = congruence.plus(Congruence::exactly(-form.constant));
             self.refine(x, Interval::of(self.dtype(x).scalar), shifted.scale(c));
         }
     }
@@ -403,6 +411,7 @@ impl Analyzer {
         let cache = &mut self.frame().cache;
         if !cache.info.is_empty() {
             cache.info.clear();
+            cache.forms.clear();
         }
         if !cache.terms.is_empty() {
             cache.terms.clear();

@@ -13,8 +13,9 @@
 //!
 //! **Arms and guards.** The arm of an `if`-expression and the right side of `and` and `or` run
 //! only when their condition holds, and are simplified assuming it. Both arms of a `select` run
-//! always: its arms are simplified assuming the condition only if they load nothing, because a
-//! rewritten index could leave its buffer when the condition is false.
+//! always: they are simplified assuming the condition only if nothing in them can be undefined.
+//! A rewritten index could leave its buffer, and a rewritten divisor be zero, in the arm that is
+//! not chosen.
 
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, F64, Scalar, UnOp};
 
@@ -25,12 +26,16 @@ use crate::term::{Node, Term, address};
 /// Nodes deeper than this below the root are not looked into, which bounds the stack.
 pub const MAX_DEPTH: u32 = 160;
 
-/// Conditions within conditions that are assumed at once; each one gives the cache a new level.
+/// Conditions within conditions that are assumed at once.
 const MAX_ASSUMED: u32 = 4;
+/// Conditions that are assumed in one expression. Each starts with an empty cache, so parts that
+/// many arms share are simplified that often.
+const MAX_CONDITIONS: u32 = 64;
 
 impl Analyzer {
     /// The canonical term of an expression.
     pub(crate) fn term(&mut self, e: &Expr) -> Term {
+        self.conditions_left = MAX_CONDITIONS;
         self.term_at(e, 0)
     }
 
@@ -90,8 +95,8 @@ impl Analyzer {
                 otherwise,
             } => {
                 let c = self.term_at(cond, depth);
-                let loads = may_load(then) || may_load(otherwise);
-                self.choose_at(false, c, then, otherwise, !loads, depth)
+                let assume = !is_delicate(then) && !is_delicate(otherwise);
+                self.choose_at(false, c, then, otherwise, assume, depth)
             }
             ExprKind::IfThenElse {
                 cond,
@@ -174,9 +179,11 @@ impl Analyzer {
 
     /// Runs `f` in a scope in which `cond` is `value`.
     fn assuming(&mut self, cond: Term, value: bool, f: impl FnOnce(&mut Analyzer) -> Term) -> Term {
-        if self.constant(cond).is_some() || self.assumed_conditions >= MAX_ASSUMED {
+        let enough = self.assumed_conditions >= MAX_ASSUMED || self.conditions_left == 0;
+        if enough || self.constant(cond).is_some() {
             return f(self);
         }
+        self.conditions_left -= 1;
         self.assumed_conditions += 1;
         self.push();
         self.assume_term(cond, value);
@@ -264,13 +271,28 @@ pub(crate) fn is_integral(scalar: Scalar) -> bool {
     scalar.is_int() || scalar == Scalar::Bool
 }
 
-/// Whether a load stands in the expression; large expressions are taken to have one.
-fn may_load(e: &Expr) -> bool {
+/// Whether the expression has a load, or a division or shift whose right side is not a constant:
+/// things that other operands could make undefined. Large expressions are taken to have one.
+fn is_delicate(e: &Expr) -> bool {
     let mut pending = vec![e];
     let mut seen = 0;
     while let Some(e) = pending.pop() {
         seen += 1;
-        if seen > 64 || matches!(e.kind(), ExprKind::Load { .. }) {
+        let delicate = match e.kind() {
+            ExprKind::Load { .. } => true,
+            ExprKind::Binary(
+                BinOp::FloorDiv
+                | BinOp::FloorMod
+                | BinOp::TruncDiv
+                | BinOp::TruncMod
+                | BinOp::Shl
+                | BinOp::Shr,
+                _,
+                b,
+            ) => b.as_int().is_none(),
+            _ => false,
+        };
+        if seen > 64 || delicate {
             return true;
         }
         pending.extend(e.operands());

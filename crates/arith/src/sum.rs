@@ -52,7 +52,7 @@ impl Analyzer {
     /// may have other integer types; they are cast.
     pub(crate) fn reify(&mut self, form: &Lin, dtype: DType) -> Term {
         let mut sum = Lin::constant(form.constant);
-        for &(t, c) in &form.terms {
+        for &(t, c) in form.terms.iter() {
             let atom = self.convert(t, dtype);
             sum.ring_add_scaled(&self.ring_form(atom), c);
         }
@@ -89,11 +89,11 @@ impl Analyzer {
             self.gather_ramps(&mut form, dtype);
             form.wrap(bits);
         }
-        match *form.terms.as_slice() {
+        match *form.terms {
             [] => self.int(form.constant, dtype),
             [(t, 1)] if form.constant == 0 => t,
             _ => {
-                let node = Node::Sum(form.terms.into_boxed_slice(), form.constant);
+                let node = Node::Sum(form.terms.as_ref().into(), form.constant);
                 self.arena.intern(node, dtype)
             }
         }
@@ -133,8 +133,17 @@ impl Analyzer {
     ) -> Option<()> {
         let bits = dtype.scalar.bits();
         let km = signed(k.checked_mul(m)?, bits);
-        let mut partners = form.terms.iter().filter(|&&(t, c)| c == km && t != atom);
-        partners.next()?;
+        // The quotient of an atom is a quotient or remainder again; only that of a sum can be
+        // anything.
+        let any = matches!(self.node(y), Node::Sum(..));
+        let partner = form.terms.iter().find(|&&(t, c)| {
+            let quotient = matches!(
+                self.node(t),
+                Node::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..)
+            );
+            c == km && t != atom && (any || quotient)
+        });
+        partner?;
         let divisor = self.int(m, dtype);
         let q = self.floor_div(y, divisor);
         // The whole quotient is there: y itself.

@@ -14,12 +14,17 @@
 //! what comes out.
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use tilewright_ir::{BinOp, Buffer, DType, Expr, MathFn, Span, UnOp, Var};
 
 /// A term of an [`Arena`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct Term(u32);
+
+impl Term {
+    /// Some term; fills places that are not in use.
+    pub const FIRST: Term = Term(0);
+}
 
 /// What a term computes, over other terms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -149,27 +154,29 @@ impl Arena {
         &self.opaque[index as usize]
     }
 
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
     /// Calls `f` on the direct operands.
     pub fn operands(&self, t: Term, f: &mut impl FnMut(Term)) {
         each_operand(self.node(t), f);
     }
 
+    /// The term and all terms in it, operands before the terms over them, none twice.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = Term>) -> Vec<Term> {
+        let mut seen: FxHashSet<Term> = FxHashSet::default();
+        let mut pending: Vec<Term> = roots.into_iter().collect();
+        while let Some(t) = pending.pop() {
+            if seen.insert(t) {
+                self.operands(t, &mut |o| pending.push(o));
+            }
+        }
+        let mut all: Vec<Term> = seen.into_iter().collect();
+        // Operands are interned before the nodes over them.
+        all.sort_unstable();
+        all
+    }
+
     /// Whether `needle` stands anywhere in `t`.
     pub fn mentions(&self, t: Term, needle: Term) -> bool {
-        // Operands are interned before the nodes over them.
-        if t == needle {
-            return true;
-        }
-        if t < needle {
-            return false;
-        }
-        let mut found = false;
-        self.operands(t, &mut |o| found = found || self.mentions(o, needle));
-        found
+        t == needle || (t > needle && self.reachable([t]).binary_search(&needle).is_ok())
     }
 
     fn describe(&self, node: &Node, dtype: DType) -> Meta {

@@ -99,7 +99,7 @@ impl Analyzer {
         let (mut base, mut stride) = (Lin::default(), Lin::default());
         let mut rest = Lin::default();
         let (mut ramps, mut broadcasts, mut unit) = (0, 0, true);
-        for &(t, c) in &form.terms {
+        for &(t, c) in form.terms.iter() {
             match *self.node(t) {
                 Node::Ramp(b, s) if self.dtype(b) == scalar && self.dtype(s) == scalar => {
                     base.ring_add_scaled(&self.ring_form(b), c);
@@ -189,10 +189,10 @@ impl Analyzer {
         let r = self.floor_mod(base, divisor);
         let last = self
             .interval(r)
-            .add(Interval::new(reach.min(0), reach.max(0)))?;
+            .plus(Interval::new(reach.min(0), reach.max(0)))?;
         let all = self
             .interval(base)
-            .add(Interval::new(reach.min(0), reach.max(0)))?;
+            .plus(Interval::new(reach.min(0), reach.max(0)))?;
         let fits =
             last.is_within(Interval::new(0, c - 1)) && all.is_within(Interval::of(dtype.scalar));
         fits.then_some((base, stride))

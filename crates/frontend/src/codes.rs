@@ -126,6 +126,14 @@ codes! {
     /// An annotation or option has a value that is not allowed.
     BAD_OPTION = "bad-option";
 
+    // Threads and points.
+    /// What all threads do together stands where only some of them come.
+    DIVERGENT_COLLECTIVE = "divergent-collective";
+    /// Points of a parallel loop update one element without an atomic.
+    PARALLEL_ACCUMULATION = "parallel-accumulation";
+    /// A fragment is indexed by a parallel loop of run-time extent.
+    FRAGMENT_INDEX = "fragment-index";
+
     // Tile operations in detail.
     /// Source and destination of a copy overlap.
     COPY_OVERLAP = "copy-overlap";

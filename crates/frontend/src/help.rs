@@ -184,6 +184,15 @@ static TABLE: &[(Code, &str)] = &[
     (codes::COPY_EXTENTS, "slice both sides to equal extents"),
     (codes::SHAPE, "change the shape where the buffer is made"),
     (codes::BAD_OPTION, "leave the option out"),
+    (
+        codes::DIVERGENT_COLLECTIVE,
+        "move it out of the condition, or into a `with T.ws(...)` suite",
+    ),
+    (
+        codes::PARALLEL_ACCUMULATION,
+        "use a reduction, a reducer or an atomic",
+    ),
+    (codes::FRAGMENT_INDEX, "loop over the fragment's own extent"),
     (codes::COPY_OVERLAP, "copy through another buffer"),
     (codes::COPY_SCOPE, "copy through shared memory"),
     (

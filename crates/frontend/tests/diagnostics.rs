@@ -360,6 +360,44 @@ fn loops() {
 }
 
 #[test]
+fn threads_and_points() {
+    check!(family(&[
+        (
+            "tile op for some threads",
+            "tx = T.get_thread_binding()\nif tx < 32:\n    T.clear(S)"
+        ),
+        (
+            "barrier for some threads",
+            "lane = T.get_thread_binding() % 32\nif lane == 0:\n    T.sync_threads()"
+        ),
+        (
+            "tile op in a loop of each thread's own length",
+            "tx = T.get_thread_binding()\nfor k in T.serial(tx):\n    T.copy(A, S)"
+        ),
+        (
+            "tile op under a variable that differs",
+            "x = T.get_thread_binding()\nwhile x > 0:\n    T.copy(A, S)\n    x = x - 1"
+        ),
+        (
+            "parallel loop for some threads",
+            "if T.atomic_add(I[0], 1, return_prev=True) == 3:\n    for i in T.Parallel(64):\n        V[i] = 0.0"
+        ),
+        (
+            "sum over parallel points",
+            "for i, j in T.Parallel(64, 64):\n    row[i] += F[i, j]"
+        ),
+        (
+            "sum through a name",
+            "for i in T.Parallel(64):\n    old = V[0]\n    V[0] = old + row[i]"
+        ),
+        (
+            "fragment in a loop of run-time extent",
+            "for i in T.Parallel(I[0]):\n    row[i] = 0.0"
+        ),
+    ]));
+}
+
+#[test]
 fn names_and_calls() {
     check!(family(&[
         ("unknown name with a near one", "T.coppy(A, S)"),

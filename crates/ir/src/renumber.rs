@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cranelift_entity::PrimaryMap;
 
 use crate::buffer::{BufferOrigin, LayoutAttr};
+use crate::declare::declared;
 use crate::diag::Span;
 use crate::dtype::DType;
 use crate::expr::{Expr, ExprKind};
@@ -68,10 +69,10 @@ impl Func {
         func
     }
 
-    /// Renumbered, by the names of the text form, and without spans: two functions are equal
+    /// Renumbered, with views declared, by the names of the text form, and without spans: two functions are equal
     /// if these are the same to the last field.
     fn canonical(&self) -> Func {
-        let mut func = self.renumbered();
+        let mut func = declared(self).renumbered();
         for data in func.vars.values_mut() {
             data.name = identifier(&data.name);
             data.span = Span::NONE;

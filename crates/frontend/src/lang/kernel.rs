@@ -112,10 +112,13 @@ impl Frame for KernelFrame {
 
     fn exit(&self, stage: &mut Stage, _: Span) -> Result<()> {
         stage.end_kernel();
-        match stage.func.kernels.last() {
-            Some(kernel) => super::reducer_check::check(stage, &kernel.body),
-            None => Ok(()),
+        // What can only be told of the whole body.
+        if let Some(kernel) = stage.func.kernels.last() {
+            super::reducer_check::check(stage, &kernel.body)?;
+            super::parallel_check::check(stage, &kernel.body)?;
+            super::uniform_check::check(stage, kernel.threads, &kernel.body)?;
         }
+        Ok(())
     }
 }
 

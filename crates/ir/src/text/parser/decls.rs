@@ -67,7 +67,6 @@ impl<'t> Parser<'t> {
         self.visible.clear();
         self.ever.clear();
         self.scopes.clear();
-        self.later_bases.clear();
         self.depth = 0;
         self.open_scope();
         self.func.level = Level::Tile;
@@ -94,12 +93,6 @@ impl<'t> Parser<'t> {
             }
         }
         self.close_scope();
-        for (view, name, span) in std::mem::take(&mut self.later_bases) {
-            match self.buffer_named(name, span) {
-                Ok(base) => self.func.buffers[view].origin = BufferOrigin::View(base),
-                Err(error) => self.error(*error),
-            }
-        }
         self.end_of_statement()?;
         Ok(std::mem::replace(&mut self.func, Func::new("")))
     }
@@ -243,7 +236,6 @@ impl<'t> Parser<'t> {
             safe_value: None,
             span,
         };
-        let mut later = None;
         match kind {
             DeclKind::Param => data.origin = BufferOrigin::Param,
             DeclKind::Workspace => data.origin = BufferOrigin::Workspace,
@@ -254,13 +246,7 @@ impl<'t> Parser<'t> {
             }
             DeclKind::View => {
                 self.expect_word("of")?;
-                let (base, span) = self.ident("a buffer")?;
-                // At function level the base may be declared in a kernel below.
-                if self.depth == 0 && self.lookup(base).is_none() {
-                    later = Some((base, span));
-                } else {
-                    data.origin = BufferOrigin::View(self.buffer_named(base, span)?);
-                }
+                data.origin = BufferOrigin::View(self.buffer()?);
             }
             DeclKind::Pointer => {
                 self.expect_word("at")?;
@@ -295,9 +281,6 @@ impl<'t> Parser<'t> {
         }
         let buffer = self.func.buffers.push(data);
         self.declare(name, Entity::Buffer(buffer), span)?;
-        if let Some((base, span)) = later {
-            self.later_bases.push((buffer, base, span));
-        }
         Ok(buffer)
     }
 

@@ -67,7 +67,6 @@ pub fn parse_module(text: &str, file: FileId) -> Result<Vec<Func>, Vec<Diagnosti
         visible: HashMap::new(),
         ever: HashMap::new(),
         scopes: Vec::new(),
-        later_bases: Vec::new(),
         depth: 0,
         errors: Vec::new(),
     };
@@ -95,8 +94,6 @@ pub(super) struct Parser<'t> {
     ever: HashMap<&'t str, Entity>,
     /// The names declared in each open scope.
     scopes: Vec<Vec<&'t str>>,
-    /// Views at function level whose base may be declared later.
-    later_bases: Vec<(Buffer, &'t str, Span)>,
     /// Open blocks.
     depth: usize,
     errors: Vec<Diagnostic>,

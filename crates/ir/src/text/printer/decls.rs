@@ -1,18 +1,14 @@
 //! Functions, buffers, kernels, layouts and attributes.
 
-use std::collections::HashSet;
-
 use crate::buffer::{BufferData, BufferOrigin, LayoutAttr, Scope};
+use crate::declare::undeclared;
 use crate::dtype::DType;
-use crate::func::{AttrValue, Func, Kernel, Param};
+use crate::func::{AttrValue, Kernel, Param};
 use crate::ids::{Buffer, Var};
-use crate::stmt::StmtKind;
 use crate::text::names::{Entity, is_continue, is_start};
 use crate::text::printer::Printer;
 use crate::text::printer::expr::float_digits;
 use crate::text::words::Word;
-use crate::visit::walk_stmts;
-use crate::visit_ids::{buffer_exprs, expr_buffers, stmt_buffers};
 
 impl Printer<'_> {
     pub(super) fn func(&mut self) {
@@ -48,7 +44,7 @@ impl Printer<'_> {
             self.buffer_decl(buffer);
             self.end_line();
         }
-        for buffer in loose_buffers(func) {
+        for buffer in undeclared(func) {
             self.start_line();
             self.declaration(buffer);
             self.end_line();
@@ -312,54 +308,4 @@ impl Printer<'_> {
         }
         self.put(": ");
     }
-}
-
-/// Buffers in use that nothing declares: views and pointers made outside of any kernel, or
-/// what a broken pass left behind. What a declaration mentions comes before it.
-fn loose_buffers(func: &Func) -> Vec<Buffer> {
-    let mut declared: HashSet<Buffer> = func.tensors().map(|(b, _)| b).collect();
-    declared.extend(&func.workspaces);
-    let mut used = Vec::new();
-    for kernel in &func.kernels {
-        used.extend(kernel.attrs.l2_hit_ratio.iter().map(|(b, _)| *b));
-        used.extend(&kernel.attrs.may_alias);
-        for (_, extent) in &kernel.grid {
-            expr_buffers(extent, &mut |b| used.push(b));
-        }
-        walk_stmts(&kernel.body, &mut |stmt| {
-            if let StmtKind::Alloc(b) = &stmt.kind {
-                declared.insert(*b);
-            }
-            stmt_buffers(stmt, &mut |b| used.push(b));
-        });
-    }
-    enum Step {
-        Enter(Buffer),
-        Leave(Buffer),
-    }
-    let mut loose = Vec::new();
-    let mut seen = HashSet::new();
-    let mut pending: Vec<Step> = used.into_iter().rev().map(Step::Enter).collect();
-    while let Some(step) = pending.pop() {
-        match step {
-            Step::Enter(buffer) => {
-                let Some(data) = func.buffers.get(buffer) else {
-                    continue;
-                };
-                if !seen.insert(buffer) {
-                    continue;
-                }
-                pending.push(Step::Leave(buffer));
-                if let BufferOrigin::View(base) = data.origin {
-                    pending.push(Step::Enter(base));
-                }
-                buffer_exprs(data, &mut |e| {
-                    expr_buffers(e, &mut |b| pending.push(Step::Enter(b)));
-                });
-            }
-            Step::Leave(buffer) if !declared.contains(&buffer) => loose.push(buffer),
-            Step::Leave(_) => {}
-        }
-    }
-    loose
 }

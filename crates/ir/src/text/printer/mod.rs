@@ -14,6 +14,7 @@ mod stmt;
 
 use std::fmt::{self, Write};
 
+use crate::declare::declared;
 use crate::expr::Expr;
 use crate::func::Func;
 use crate::ids::{Buffer, Var};
@@ -22,6 +23,7 @@ use crate::text::names::{Entity, Names};
 
 /// The text form of a function.
 pub fn print(func: &Func) -> String {
+    let func = &*declared(func);
     let mut p = Printer::new(func, Names::scoped(func));
     p.func();
     p.out

@@ -1,9 +1,8 @@
-//! Random well-typed cases for the simplifier and the prover, and an evaluator of their own.
-//!
-//! The evaluator shares no code with the crate under test: it computes with unbounded integers
-//! and reduces after every operation.
+//! Random well-typed cases for the simplifier and the prover.
 
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Scalar, UnOp, Var};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, UnOp, Var};
+
+use crate::build::{bin, cast, choose};
 
 /// Where the generator's choices come from.
 pub trait Choices {
@@ -27,21 +26,6 @@ impl Rng {
 impl Choices for Rng {
     fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
-    }
-}
-
-/// Choices read from bytes, so that shrinking the bytes shrinks the case.
-pub struct Bytes<'a>(pub &'a [u16]);
-
-impl Choices for Bytes<'_> {
-    fn below(&mut self, n: usize) -> usize {
-        match self.0 {
-            [] => 0,
-            [first, rest @ ..] => {
-                self.0 = rest;
-                *first as usize % n
-            }
-        }
     }
 }
 
@@ -80,7 +64,12 @@ pub struct Profile {
     pub nonlinear: bool,
     /// How wide the range of a bounded variable is at most.
     pub widest: i128,
+    /// Constants to divide by; the largest value of the type comes on top.
+    pub divisors: &'static [i128],
 }
+
+/// Divisors of all kinds.
+pub const DIVISORS: &[i128] = &[2, 4, 8, 3, 16, 5, 6, 12, 32, 1, 7];
 
 pub struct Generator<'a, C> {
     pub choices: &'a mut C,
@@ -162,7 +151,7 @@ impl<C: Choices> Generator<'_, C> {
     /// A positive constant of the kind that index arithmetic divides by.
     fn divisor(&mut self, dtype: DType) -> i128 {
         let max = dtype.scalar.int_range().expect("an integer type").1;
-        let options = [2, 4, 8, 3, 16, 5, 6, 12, 32, 1, 7];
+        let options = self.profile.divisors;
         let i = self.choices.below(options.len() + 1);
         let c = options.get(i).copied().unwrap_or(max);
         c.min(max)
@@ -408,7 +397,7 @@ impl<C: Choices> Generator<'_, C> {
                 let (a, b) = (self.boolean(d), self.boolean(d));
                 bin(op, a, b)
             }
-            10 => self.boolean(d).not(),
+            10 => !self.boolean(d),
             _ => {
                 let a = self.integer(dtype, d);
                 cast(a, DType::BOOL)
@@ -417,7 +406,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 }
 
-pub fn comparison(i: usize) -> BinOp {
+fn comparison(i: usize) -> BinOp {
     [
         BinOp::Lt,
         BinOp::Le,
@@ -426,187 +415,4 @@ pub fn comparison(i: usize) -> BinOp {
         BinOp::Gt,
         BinOp::Ge,
     ][i]
-}
-
-pub fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
-    Expr::bin(op, a, b)
-}
-
-pub fn cast(a: Expr, dtype: DType) -> Expr {
-    let span = a.span();
-    Expr::new(ExprKind::Cast(a), dtype, span)
-}
-
-pub fn choose(lazy: bool, cond: Expr, then: Expr, otherwise: Expr) -> Expr {
-    let dtype = then.dtype();
-    let kind = if lazy {
-        ExprKind::IfThenElse {
-            cond,
-            then,
-            otherwise,
-        }
-    } else {
-        ExprKind::Select {
-            cond,
-            then,
-            otherwise,
-        }
-    };
-    Expr::new(kind, dtype, tilewright_ir::Span::NONE)
-}
-
-/// The representative of `value` modulo `2^bits` in the range of the type.
-fn reduce(value: i128, scalar: Scalar) -> i128 {
-    if scalar == Scalar::Bool {
-        return (value != 0) as i128;
-    }
-    let bits = scalar.bits();
-    let m = value.rem_euclid(1 << bits);
-    if scalar.is_signed_int() && m >= 1 << (bits - 1) {
-        m - (1 << bits)
-    } else {
-        m
-    }
-}
-
-/// The value of a scalar integer or bool expression, or `None` where it is undefined.
-pub fn eval(e: &Expr, value_of: &dyn Fn(Var) -> i128) -> Option<i128> {
-    let scalar = e.dtype().scalar;
-    let value = match e.kind() {
-        ExprKind::Int(v) => *v,
-        ExprKind::Var(v) => value_of(*v),
-        ExprKind::Unary(UnOp::Not, a) => 1 - eval(a, value_of)?,
-        ExprKind::Unary(UnOp::BitNot, a) => -1 - eval(a, value_of)?,
-        ExprKind::Cast(a) => eval(a, value_of)?,
-        ExprKind::Select {
-            cond,
-            then,
-            otherwise,
-        } => {
-            let (c, t, o) = (
-                eval(cond, value_of)?,
-                eval(then, value_of)?,
-                eval(otherwise, value_of)?,
-            );
-            if c != 0 { t } else { o }
-        }
-        ExprKind::IfThenElse {
-            cond,
-            then,
-            otherwise,
-        } => {
-            let arm = if eval(cond, value_of)? != 0 {
-                then
-            } else {
-                otherwise
-            };
-            eval(arm, value_of)?
-        }
-        ExprKind::Binary(BinOp::LogicalAnd, a, b) => match eval(a, value_of)? {
-            0 => 0,
-            _ => eval(b, value_of)?,
-        },
-        ExprKind::Binary(BinOp::LogicalOr, a, b) => match eval(a, value_of)? {
-            0 => eval(b, value_of)?,
-            _ => 1,
-        },
-        ExprKind::Binary(op, a, b) => {
-            let bits = a.dtype().scalar.bits() as i128;
-            let (a, b) = (eval(a, value_of)?, eval(b, value_of)?);
-            match op {
-                BinOp::Add => a + b,
-                BinOp::Sub => a - b,
-                BinOp::Mul => a.wrapping_mul(b),
-                BinOp::FloorDiv => whole(a, b)?.0,
-                BinOp::FloorMod => whole(a, b)?.1,
-                BinOp::TruncDiv => a.checked_div(b)?,
-                BinOp::TruncMod => a.checked_rem(b)?,
-                BinOp::Min => a.min(b),
-                BinOp::Max => a.max(b),
-                BinOp::BitAnd => a & b,
-                BinOp::BitOr => a | b,
-                BinOp::BitXor => a ^ b,
-                BinOp::Shl if (0..bits).contains(&b) => a << b,
-                BinOp::Shr if (0..bits).contains(&b) => a >> b,
-                BinOp::Shl | BinOp::Shr => return None,
-                BinOp::Eq => (a == b) as i128,
-                BinOp::Ne => (a != b) as i128,
-                BinOp::Lt => (a < b) as i128,
-                BinOp::Le => (a <= b) as i128,
-                BinOp::Gt => (a > b) as i128,
-                BinOp::Ge => (a >= b) as i128,
-                BinOp::Div | BinOp::LogicalAnd | BinOp::LogicalOr => return None,
-            }
-        }
-        _ => return None,
-    };
-    Some(reduce(value, scalar))
-}
-
-/// Quotient rounded down and the remainder that belongs to it.
-fn whole(a: i128, b: i128) -> Option<(i128, i128)> {
-    if b == 0 {
-        return None;
-    }
-    let (mut q, mut r) = (a / b, a % b);
-    if r != 0 && (r > 0) != (b > 0) {
-        q -= 1;
-        r += b;
-    }
-    Some((q, r))
-}
-
-/// An expression as text, for failure messages.
-pub fn show(e: &Expr) -> String {
-    let t = e.dtype().scalar.name();
-    match e.kind() {
-        ExprKind::Int(v) => format!("{v}"),
-        ExprKind::Var(v) => format!("{v}"),
-        ExprKind::Unary(op, a) => format!("{op:?}({})", show(a)),
-        ExprKind::Cast(a) => format!("{t}({})", show(a)),
-        ExprKind::Select {
-            cond,
-            then,
-            otherwise,
-        } => {
-            format!(
-                "select({}, {}, {})",
-                show(cond),
-                show(then),
-                show(otherwise)
-            )
-        }
-        ExprKind::IfThenElse {
-            cond,
-            then,
-            otherwise,
-        } => {
-            format!("if({}, {}, {})", show(cond), show(then), show(otherwise))
-        }
-        ExprKind::Binary(op, a, b) => {
-            let word = match op {
-                BinOp::Add => "+",
-                BinOp::Sub => "-",
-                BinOp::Mul => "*",
-                BinOp::FloorDiv => "//",
-                BinOp::FloorMod => "%",
-                BinOp::BitAnd => "&",
-                BinOp::BitOr => "|",
-                BinOp::BitXor => "^",
-                BinOp::Shl => "<<",
-                BinOp::Shr => ">>",
-                BinOp::Eq => "==",
-                BinOp::Ne => "!=",
-                BinOp::Lt => "<",
-                BinOp::Le => "<=",
-                BinOp::Gt => ">",
-                BinOp::Ge => ">=",
-                BinOp::LogicalAnd => "&&",
-                BinOp::LogicalOr => "||",
-                _ => return format!("{op:?}({}, {})", show(a), show(b)),
-            };
-            format!("({} {word} {})", show(a), show(b))
-        }
-        _ => format!("{e:?}"),
-    }
 }
