@@ -47,18 +47,21 @@ pub(crate) fn open(path: &Path) -> Result<&'static libloading::Library, LoadErro
     // well-known place of NVIDIA's own libraries, whose initialisers need nothing from us.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| LoadError::Open {
         library: path.to_owned(),
-        reason: innermost(&error),
+        reason: innermost(&error, path),
     })?;
     Ok(Box::leak(Box::new(library)))
 }
 
-/// `libloading` wraps the loader's own sentence, which is the one that helps.
-fn innermost(error: &dyn std::error::Error) -> String {
+/// `libloading` wraps the loader's own sentence, which is the one that helps. It starts with the
+/// path, which our error has already.
+fn innermost(error: &dyn std::error::Error, path: &Path) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;
     }
-    error.to_string()
+    let text = error.to_string();
+    let prefix = format!("{}: ", path.display());
+    text.strip_prefix(&prefix).unwrap_or(&text).to_owned()
 }
 
 /// Declares a table of C functions and `load`, which fills it from a library. Functions after

@@ -149,6 +149,17 @@ impl Place {
     }
 }
 
+/// A child that is killed when the test lets go of it, also when the test fails. `kill` is
+/// SIGKILL, so no destructor runs in the child.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// What a child said, without the time.
 fn word(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -200,16 +211,14 @@ fn fifty_processes_build_once() -> Result<(), Failed> {
 
 fn a_killed_builder_is_replaced() -> Result<(), Failed> {
     let place = Place::new();
-    let mut builder = place.start("gemm", 1000, 600_000, &[]);
+    let builder = Killed(place.start("gemm", 1000, 600_000, &[]));
     wait_until(|| place.builds() == 1);
     // Others wait for it; when it dies, one of them takes over at once.
     let waiting: Vec<Child> = (0..5).map(|_| place.start("gemm", 1000, 0, &[])).collect();
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(place.builds(), 1, "a waiter did not wait");
     let killed = Instant::now();
-    // `kill` is SIGKILL: no destructor runs.
-    builder.kill()?;
-    builder.wait()?;
+    drop(builder);
     let words: Vec<String> = waiting
         .into_iter()
         .map(|child| word(&child.wait_with_output().expect("output")))

@@ -112,7 +112,8 @@ pub fn find_nvcc(env: &Env) -> Result<PathBuf, NotFound> {
             source: env::NVCC,
         }]
     } else {
-        let toolkits = toolkit_roots(env).into_iter().map(|(root, source)| Place {
+        let roots = named_roots(env).into_iter().chain(installed_roots(env));
+        let toolkits = roots.map(|(root, source)| Place {
             folder: root.join("bin"),
             source,
         });
@@ -127,7 +128,8 @@ pub fn find_nvcc(env: &Env) -> Result<PathBuf, NotFound> {
         if file.is_file() {
             return Ok(file);
         }
-        if place.folder.exists() || place.source == env::NVCC {
+        let news = !looked.contains(&place);
+        if news && (place.folder.exists() || place.source == env::NVCC) {
             looked.push(place);
         }
     }
@@ -142,7 +144,14 @@ type Tier = fn(&Env) -> Vec<Place>;
 
 /// Tiers are computed one after another, so that a find in an early one costs no directory reads
 /// in a later one.
-const NVRTC_TIERS: &[Tier] = &[named, toolkits, beside_executable, system, wheels];
+const NVRTC_TIERS: &[Tier] = &[
+    named,
+    named_toolkits,
+    beside_executable,
+    installed_toolkits,
+    system,
+    wheels,
+];
 
 fn named(env: &Env) -> Vec<Place> {
     let place = env.path(env::NVRTC).map(|folder| Place {
@@ -152,9 +161,17 @@ fn named(env: &Env) -> Vec<Place> {
     place.into_iter().collect()
 }
 
-fn toolkits(env: &Env) -> Vec<Place> {
+fn named_toolkits(env: &Env) -> Vec<Place> {
+    libraries_of(named_roots(env))
+}
+
+fn installed_toolkits(env: &Env) -> Vec<Place> {
+    libraries_of(installed_roots(env))
+}
+
+fn libraries_of(roots: Vec<(PathBuf, &'static str)>) -> Vec<Place> {
     let mut places = Vec::new();
-    for (root, source) in toolkit_roots(env) {
+    for (root, source) in roots {
         for sub in ["lib64", "targets/x86_64-linux/lib", "lib"] {
             places.push(Place {
                 folder: root.join(sub),
@@ -274,19 +291,23 @@ fn wheel_folders(packages: &Path, source: &'static str) -> Vec<Place> {
         .collect()
 }
 
-fn toolkit_roots(env: &Env) -> Vec<(PathBuf, &'static str)> {
-    let mut roots = Vec::new();
-    for name in ["CUDA_HOME", "CUDA_PATH"] {
-        if let Some(root) = env.path(name) {
-            roots.push((root, name));
-        }
-    }
-    roots.push((env.system("/usr/local/cuda"), "CUDA toolkit"));
-    for root in list(&env.system("/usr/local"), |name| name.starts_with("cuda-")) {
-        roots.push((root, "CUDA toolkit"));
-    }
-    roots.push((env.system("/opt/cuda"), "CUDA toolkit"));
+fn named_roots(env: &Env) -> Vec<(PathBuf, &'static str)> {
+    let named = ["CUDA_HOME", "CUDA_PATH"].into_iter();
+    named
+        .filter_map(|name| Some((env.path(name)?, name)))
+        .collect()
+}
+
+fn installed_roots(env: &Env) -> Vec<(PathBuf, &'static str)> {
+    let mut roots = vec![env.system("/usr/local/cuda")];
+    roots.extend(list(&env.system("/usr/local"), |name| {
+        name.starts_with("cuda-")
+    }));
+    roots.push(env.system("/opt/cuda"));
     roots
+        .into_iter()
+        .map(|root| (root, "CUDA toolkit"))
+        .collect()
 }
 
 /// The entries of a folder whose name passes, newest version first: names are compared with
@@ -371,12 +392,12 @@ mod tests {
         assert_eq!(found(&Env::fixed(root, vars)), user);
         let distro = touch(root, "usr/lib/x86_64-linux-gnu/libnvrtc.so.12");
         assert_eq!(found(&Env::fixed(root, vars)), distro);
+        let newest = touch(root, "usr/local/cuda-13.10/lib64/libnvrtc.so.13");
+        touch(root, "usr/local/cuda-13.9/lib64/libnvrtc.so.13");
+        assert_eq!(found(&Env::fixed(root, vars)), newest);
         let carried = touch(root, "app/nvrtc-wheel/nvidia/cu13/lib/libnvrtc.so.13");
         let exe = Env::fixed(root, vars).with_exe(root.join("app/debug/deps/t"));
         assert_eq!(found(&exe), carried);
-        let newest = touch(root, "usr/local/cuda-13.10/lib64/libnvrtc.so.13");
-        touch(root, "usr/local/cuda-13.9/lib64/libnvrtc.so.13");
-        assert_eq!(found(&exe), newest);
         let toolkit = touch(root, "toolkit/lib64/libnvrtc.so");
         assert_eq!(found(&exe), toolkit);
         let named = touch(root, "mine/libnvrtc-special.so");
