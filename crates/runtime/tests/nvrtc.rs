@@ -223,9 +223,9 @@ fn targets_are_checked() {
             "{arch}"
         );
     }
-    let text = compile("", "sm_52").unwrap_err().to_string();
+    let text = compile("", "sm_199").unwrap_err().to_string();
     assert!(
-        text.starts_with("nvrtc ") && text.contains("cannot compile for sm_52"),
+        text.starts_with("nvrtc ") && text.contains("cannot compile for sm_199"),
         "{text}"
     );
     assert!(
@@ -253,6 +253,11 @@ fn options_reach_the_compiler() {
     let error = nvrtc().compile(source, "sm_80", &extra).unwrap_err();
     assert!(matches!(error, CompileError::Option { .. }), "{error:?}");
     assert!(error.to_string().contains("--no-such-option"));
+}
+
+#[test]
+fn a_source_without_kernels_has_none() {
+    assert_eq!(compile("", "sm_80").unwrap().kernels, []);
 }
 
 #[test]
