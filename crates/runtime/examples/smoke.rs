@@ -450,17 +450,17 @@ fn child(fault: &str) -> ExitCode {
 fn provoke(fault: &str) -> Result<String, String> {
     let device = Device::open(0).map_err(text)?;
     let toolchain = Toolchain::find(&Env::process()).map_err(text)?;
-    let arch = device.info().arch();
-    let mut cubin = toolchain
-        .compile(SOURCE, &arch, &CompileOptions::default())
-        .map_err(text)?;
+    let options = CompileOptions::default();
     if fault == "old-cubin" {
-        cubin.arch = "sm_70".to_owned();
-        return match device.load(&cubin) {
+        // Turing's code runs on no GPU that has tensor maps.
+        let old = toolchain.compile(SOURCE, "sm_75", &options).map_err(text)?;
+        return match device.load(&old) {
             Err(error @ DeviceError::WrongArch { .. }) => Ok(error.to_string()),
             other => Err(format!("{other:?}")),
         };
     }
+    let arch = device.info().arch();
+    let cubin = toolchain.compile(SOURCE, &arch, &options).map_err(text)?;
     let stream = device.stream().map_err(text)?;
     let module = device.load(&cubin).map_err(text)?;
     let buffer = device.zeros(1024, &stream).map_err(text)?;

@@ -14,7 +14,11 @@ fn cubin() -> Vec<u8> {
     };
     let source = "extern \"C\" __global__ void f(int* a) { a[0] = 1; }";
     let options = CompileOptions::default();
-    nvrtc.compile(source, "sm_80", &options).unwrap().bytes
+    nvrtc
+        .compile(source, "sm_80", &options)
+        .unwrap()
+        .bytes()
+        .to_vec()
 }
 
 /// A stand-in for nvcc that writes down its arguments and runs `body`.
@@ -59,7 +63,7 @@ fn nvcc_gets_the_options_and_its_report_is_read() {
     let cubin = found(folder)
         .compile("source text", "sm_90a", &options)
         .unwrap();
-    assert_eq!(cubin.kernels[0].spills.unwrap().stores, 4);
+    assert_eq!(cubin.kernels()[0].spills.unwrap().stores, 4);
     let arguments = std::fs::read_to_string(folder.join("arguments")).unwrap();
     let arguments: Vec<&str> = arguments.lines().collect();
     assert_eq!(

@@ -3,7 +3,7 @@
 //! An entry is one file named after the key, written to a temporary file and renamed, so a reader
 //! sees a whole entry or none. Its header holds a hash of its content; an entry that does not
 //! match is removed and built again. One process builds a key while the others wait for it
-//! ([`lock`]). The oldest entries go when the size cap is passed ([`evict`]).
+//! (`lock.rs`). The oldest entries go when the size cap is passed (`evict.rs`).
 //!
 //! A cache that cannot be used never fails a build: the kernel is built, and the outcome says why
 //! it was not kept.

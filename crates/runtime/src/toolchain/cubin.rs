@@ -228,7 +228,27 @@ impl<'a> Elf<'a> {
         for (section, offset) in elf.sections.iter_mut().zip(name_offsets) {
             section.name = text(strings, offset)?;
         }
+        elf.check_extent()?;
         Ok(elf)
+    }
+
+    /// Everything that the headers speak of lies inside the file: the driver gets no length and
+    /// believes them.
+    fn check_extent(&self) -> Result<(), BadCubin> {
+        for section in &self.sections {
+            self.bytes(section)?;
+        }
+        let table = narrow(long(self.file, 32).ok_or_else(truncated)?)? as usize;
+        let entry = usize::from(half(self.file, 54).ok_or_else(truncated)?);
+        let count = usize::from(half(self.file, 56).ok_or_else(truncated)?);
+        for index in 0..count {
+            let at = table + index * entry;
+            let header = self.file.get(at..at + 56).ok_or_else(truncated)?;
+            let offset = narrow(long(header, 8).ok_or_else(truncated)?)? as usize;
+            let size = narrow(long(header, 32).ok_or_else(truncated)?)? as usize;
+            self.file.get(offset..offset + size).ok_or_else(truncated)?;
+        }
+        Ok(())
     }
 
     fn section(&self, name: &str) -> Option<&Section> {

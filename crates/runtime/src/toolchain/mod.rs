@@ -61,17 +61,15 @@ impl CompileOptions {
     }
 }
 
-/// A compiled program.
+/// A compiled program. Its parts fit each other, which launching relies on, so they cannot be
+/// changed from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cubin {
-    /// What it was compiled for: `sm_90a`.
-    pub arch: String,
-    pub bytes: Vec<u8>,
-    /// All that the compiler and the assembler printed.
-    pub log: String,
-    /// On request, without the NUL that NVRTC puts at its end.
-    pub ptx: Option<String>,
-    pub kernels: Vec<KernelInfo>,
+    arch: String,
+    bytes: Vec<u8>,
+    log: String,
+    ptx: Option<String>,
+    kernels: Vec<KernelInfo>,
 }
 
 impl Cubin {
@@ -98,6 +96,42 @@ impl Cubin {
             ptx,
             kernels,
         })
+    }
+
+    /// A program of which only the description is real, for tests without a driver.
+    #[cfg(test)]
+    pub(crate) fn described(arch: &str, kernels: Vec<KernelInfo>) -> Self {
+        Self {
+            arch: arch.to_owned(),
+            bytes: Vec::new(),
+            log: String::new(),
+            ptx: None,
+            kernels,
+        }
+    }
+
+    /// What it was compiled for: `sm_90a`.
+    pub fn arch(&self) -> &str {
+        &self.arch
+    }
+
+    /// The ELF file that the driver loads.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// All that the compiler and the assembler printed.
+    pub fn log(&self) -> &str {
+        &self.log
+    }
+
+    /// On request, without the NUL that NVRTC puts at its end.
+    pub fn ptx(&self) -> Option<&str> {
+        self.ptx.as_deref()
+    }
+
+    pub fn kernels(&self) -> &[KernelInfo] {
+        &self.kernels
     }
 
     pub fn kernel(&self, name: &str) -> Option<&KernelInfo> {

@@ -1,7 +1,7 @@
 //! NVRTC: CUDA C++ to a cubin inside this process, no GPU and no driver needed.
 //!
 //! The library is found by file name first and loaded only when something is compiled
-//! ([`crate::library`] says why it has a table of its own): a process whose kernels are all in the
+//! (`library.rs` says why it has a table of its own): a process whose kernels are all in the
 //! cache never pays for loading it.
 
 use std::ffi::{CStr, CString, c_char, c_int};

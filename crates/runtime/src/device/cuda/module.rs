@@ -131,17 +131,17 @@ impl Device {
     /// Loads a cubin.
     pub fn load(&self, cubin: &Cubin) -> Result<Module, DeviceError> {
         let info = self.info();
-        if !info.runs(&cubin.arch) {
+        if !info.runs(cubin.arch()) {
             return Err(DeviceError::WrongArch {
-                code: cubin.arch.clone(),
+                code: cubin.arch().to_owned(),
                 device: format!("{} ({})", info.arch(), info.name),
             });
         }
         let mut raw = std::ptr::null_mut();
         let got = self.context.raw_call("cuModuleLoadData", |api| {
-            // SAFETY: the image is a whole ELF file, whose own headers give its length; `Cubin`
-            // read all of its sections before.
-            unsafe { (api.module_load)(&mut raw, cubin.bytes.as_ptr().cast()) }
+            // SAFETY: the image is an ELF file whose headers give its length, and a `Cubin` is only
+            // made of a file whose sections and segments all lie inside it.
+            unsafe { (api.module_load)(&mut raw, cubin.bytes().as_ptr().cast()) }
         })?;
         match got {
             status::SUCCESS => {}
@@ -162,7 +162,7 @@ impl Device {
             inner: Arc::new(Inner {
                 context: self.context.clone(),
                 raw: Handle(raw),
-                kernels: cubin.kernels.clone(),
+                kernels: cubin.kernels().to_vec(),
             }),
         })
     }

@@ -11,22 +11,21 @@ use crate::toolchain::{Cubin, KernelInfo};
 /// The code of a kernel `add(float16* a, int32 n, TensorMap map)`.
 fn cubin(arch: &str) -> Cubin {
     let param = |offset, size| Param { offset, size };
-    Cubin {
-        arch: arch.to_owned(),
-        bytes: vec![0],
-        log: String::new(),
-        ptx: None,
-        kernels: vec![KernelInfo {
-            name: "add".to_owned(),
-            registers: 32,
-            static_shared: 1024,
-            stack: 0,
-            spills: None,
-            params: vec![param(0, 8), param(8, 4), param(64, 128)],
-            max_threads: Some(256),
-            code_bytes: 128,
-        }],
-    }
+    cubin_with(arch, vec![param(0, 8), param(8, 4), param(64, 128)])
+}
+
+fn cubin_with(arch: &str, params: Vec<Param>) -> Cubin {
+    let add = KernelInfo {
+        name: "add".to_owned(),
+        registers: 32,
+        static_shared: 1024,
+        stack: 0,
+        spills: None,
+        params,
+        max_threads: Some(256),
+        code_bytes: 128,
+    };
+    Cubin::described(arch, vec![add])
 }
 
 fn spec() -> KernelSpec {
@@ -275,9 +274,8 @@ fn every_scalar_type_keeps_its_bits() {
     ];
     let setup = setup();
     for (scalar, arg, bytes) in cases {
-        let mut code = cubin("sm_90a");
         let size = scalar.bytes();
-        code.kernels[0].params = vec![Param { offset: 0, size }];
+        let code = cubin_with("sm_90a", vec![Param { offset: 0, size }]);
         with(|state| state.params = vec![size as usize]);
         let spec = KernelSpec {
             params: vec![ParamSpec::new("x", ParamKind::Scalar(*scalar))],
