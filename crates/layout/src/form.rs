@@ -186,19 +186,15 @@ impl Form {
     /// look equal and evaluation is short.
     pub fn coalesce(&mut self) {
         let mixed = self.outs.iter().fold(0, |m, out| m | out.mixed());
-        let mut at = self.radix.digits().len();
-        while at > 1 {
-            at -= 1;
-            // Joining from the top keeps the positions below valid.
-            let (lo, hi) = (at - 1, at);
+        // From the top down: joining two digits neither moves the ones below nor changes whether
+        // the joined digit goes together with the one above.
+        for hi in (1..self.radix.digits().len()).rev() {
+            let lo = hi - 1;
             let Digit { dim, extent, .. } = self.radix.digits()[lo];
-            let pair = 1u64 << lo | 1 << hi;
+            let counts_on = |o: &Sum| o.weight(1 << hi) == extent * o.weight(1 << lo);
             let together = self.radix.digits()[hi].dim == dim
-                && mixed & pair == 0
-                && self
-                    .outs
-                    .iter()
-                    .all(|o| o.weight(1 << hi) == extent * o.weight(1 << lo));
+                && mixed & (1u64 << lo | 1 << hi) == 0
+                && self.outs.iter().all(counts_on);
             if !together {
                 continue;
             }
@@ -210,7 +206,6 @@ impl Form {
                     t.row = (t.row & keep) | ((t.row & !keep) >> 1);
                 }
             }
-            return self.coalesce();
         }
     }
 
@@ -273,6 +268,56 @@ impl Form {
             moved[at] = new.and_then(|n| radix.position(n, d.div)).unwrap_or(at);
         }
         self.relabel(radix, &moved)
+    }
+
+    /// `outer` over tiles of the shape of `inner`, which is inside each: output by output,
+    /// `outer · extent + inner`. `None` when `inner` has digits that do not fill a tile.
+    pub fn product(outer: &Form, inner: &Form, extents: &[i64]) -> Option<Form> {
+        let tile = inner.radix.shape();
+        let shape: Vec<i64> = outer
+            .radix
+            .shape()
+            .iter()
+            .zip(tile)
+            .map(|(a, b)| a * b)
+            .collect();
+        let (mut of_inner, mut of_outer, mut digits) = (Vec::new(), Vec::new(), Vec::new());
+        for (dim, &extent) in tile.iter().enumerate() {
+            if inner.radix.is_ragged(dim) && outer.radix.shape()[dim] > 1 {
+                return None;
+            }
+            for d in inner.radix.digits().iter().filter(|d| d.dim == dim) {
+                of_inner.push(digits.len());
+                digits.push(*d);
+            }
+            for d in outer.radix.digits().iter().filter(|d| d.dim == dim) {
+                of_outer.push(digits.len());
+                digits.push(Digit::new(dim, d.div * extent, d.extent));
+            }
+        }
+        let radix = Radix::from_digits(shape, digits)?;
+        let mut all = inner.relabel(radix.clone(), &of_inner);
+        let outer = outer.relabel(radix, &of_outer);
+        for ((sum, o), &extent) in all.outs.iter_mut().zip(&outer.outs).zip(extents) {
+            sum.add_scaled(o, extent);
+        }
+        all.coalesce();
+        Some(all)
+    }
+
+    /// Both side by side: the dimensions and the outputs of `a`, then those of `b`.
+    pub fn concat(a: &Form, b: &Form) -> Option<Form> {
+        let (rank, count) = (a.radix.shape().len(), a.radix.digits().len());
+        let shape = [a.radix.shape(), b.radix.shape()].concat();
+        let mut digits = a.radix.digits().to_vec();
+        let moved = b.radix.digits().iter();
+        digits.extend(moved.map(|d| Digit::new(d.dim + rank, d.div, d.extent)));
+        let radix = Radix::from_digits(shape, digits)?;
+        let keep: Vec<usize> = (0..count).collect();
+        let shift: Vec<usize> = (count..radix.digits().len()).collect();
+        let mut all = a.relabel(radix.clone(), &keep);
+        all.outs.append(&mut b.relabel(radix, &shift).outs);
+        Some(all)
     }
 
     /// The same rows over another radix; `moved[at]` is the new position of the digit `at`.

@@ -3,8 +3,8 @@
 use crate::compose::Pieces;
 use crate::decide::{Collision, Verdict};
 use crate::error::LayoutError;
-use crate::form::{Form, Sum};
-use crate::radix::{Radix, flatten, indices, row_major_strides, unflatten};
+use crate::form::Form;
+use crate::radix::{flatten, indices, row_major_strides, unflatten};
 use crate::table::{Table, collision_by_points};
 
 /// A map from the indices of `shape` to the box `codomain`.
@@ -221,11 +221,8 @@ impl Layout {
         let codomain = times(&outer.codomain, &inner.codomain);
         check_shape(&shape)?;
         check_shape(&codomain)?;
-        let closed = outer.form().zip(inner.form()).and_then(|(o, i)| {
-            let tile = digits_of(&shape, &inner.shape, true)?.then(&o)?;
-            let inside = digits_of(&shape, &inner.shape, false)?.then(&i)?;
-            weighted_sum(tile, &inner.codomain, inside)
-        });
+        let closed = outer.form().zip(inner.form());
+        let closed = closed.and_then(|(o, i)| Form::product(&o, &i, &inner.codomain));
         closed_or_listed(&shape, &codomain, closed, |x| {
             let tile: Vec<i64> = x.iter().zip(&inner.shape).map(|(x, e)| x / e).collect();
             let rest: Vec<i64> = x.iter().zip(&inner.shape).map(|(x, e)| x % e).collect();
@@ -241,18 +238,8 @@ impl Layout {
         let (shape, codomain) = (join(&a.shape, &b.shape), join(&a.codomain, &b.codomain));
         check_shape(&shape)?;
         let rank = a.shape.len();
-        let closed = a.form().zip(b.form()).and_then(|(fa, fb)| {
-            let all = Form::identity(&shape);
-            let pick = |range: std::ops::Range<usize>| Form {
-                radix: all.radix.clone(),
-                outs: all.outs[range].to_vec(),
-            };
-            let mut left = pick(0..rank).then(&fa)?;
-            let mut right = pick(rank..shape.len()).then(&fb)?;
-            left.align(&mut right)?;
-            left.outs.append(&mut right.outs);
-            Some(left)
-        });
+        let closed = a.form().zip(b.form());
+        let closed = closed.and_then(|(a, b)| Form::concat(&a, &b));
         closed_or_listed(&shape, &codomain, closed, |x| {
             join(&a.eval(&x[..rank]), &b.eval(&x[rank..]))
         })
@@ -493,39 +480,6 @@ fn closed_or_listed(
         Some(form) => Layout::new(shape, codomain, form),
         None => Layout::tabulate(shape, codomain, |i| Ok(of(i))),
     }
-}
-
-/// The tile of an index, or its place in the tile.
-fn digits_of(shape: &[i64], tile: &[i64], quotient: bool) -> Option<Form> {
-    let mut form = Form {
-        radix: Radix::new(shape),
-        outs: Vec::new(),
-    };
-    for (dim, &t) in tile.iter().enumerate() {
-        form.cut(dim, t)?;
-    }
-    for (dim, &t) in tile.iter().enumerate() {
-        let mut sum = Sum::default();
-        for (at, d) in form.radix.digits().iter().enumerate() {
-            if d.dim == dim && (d.div >= t) == quotient {
-                sum.add(1 << at, if quotient { d.div / t } else { d.div });
-            }
-        }
-        form.outs.push(sum);
-    }
-    Some(form)
-}
-
-/// `outer · extent + inner`, output by output.
-fn weighted_sum(mut outer: Form, extents: &[i64], mut inner: Form) -> Option<Form> {
-    outer.align(&mut inner)?;
-    for ((o, i), &extent) in outer.outs.iter_mut().zip(&inner.outs).zip(extents) {
-        let mut sum = i.clone();
-        sum.add_scaled(o, extent);
-        *o = sum;
-    }
-    outer.coalesce();
-    Some(outer)
 }
 
 /// The number of elements of a shape that can have a layout.

@@ -51,6 +51,11 @@ impl Radix {
         }
     }
 
+    /// Digits as given, ordered by dimension, lowest first. `None` when there are too many.
+    pub(crate) fn from_digits(shape: Vec<i64>, digits: Vec<Digit>) -> Option<Radix> {
+        (digits.len() <= MAX_DIGITS).then_some(Radix { shape, digits })
+    }
+
     pub fn shape(&self) -> &[i64] {
         &self.shape
     }

@@ -18,24 +18,30 @@
 
 use tilewright_ir::target::Target;
 
-use super::{Cost, Kind, in_phases, neighbours};
+use super::{Cost, Kind, Lanes, in_phases, neighbours};
 
-const LANES: usize = 64;
+const ONE: [Lanes; 1] = neighbours(64);
+const TWO: [Lanes; 2] = neighbours(32);
+const FOUR: [Lanes; 4] = neighbours(16);
+const EIGHT: [Lanes; 8] = neighbours(8);
 
-/// Runs of lanes that form a phase, for lanes 0 to 31; the other half of the wave follows.
-type Runs = &'static [&'static [(u8, u8)]];
+/// Lanes 0-3 and 20-23, 4-7 and 16-19, 8-11 and 28-31, 12-15 and 24-27; then the same of the
+/// upper half of the wave.
+const EIGHT_MIXED: [Lanes; 8] = both_halves([0x00f0_000f, 0x000f_00f0, 0xf000_0f00, 0x0f00_f000]);
 
-const EIGHT_PHASES: Runs = &[
-    &[(0, 4), (20, 24)],
-    &[(4, 8), (16, 20)],
-    &[(8, 12), (28, 32)],
-    &[(12, 16), (24, 28)],
-];
+/// Lanes 0-3, 12-15 and 20-27, and the others of 0-31; then the same of the upper half.
+const FOUR_MIXED: [Lanes; 4] = both_halves([0x0ff0_f00f, 0xf00f_0ff0]);
 
-const FOUR_PHASES: Runs = &[
-    &[(0, 4), (12, 16), (20, 28)],
-    &[(4, 12), (16, 20), (28, 32)],
-];
+const fn both_halves<const N: usize, const M: usize>(lower: [Lanes; N]) -> [Lanes; M] {
+    let mut all = [0; M];
+    let mut i = 0;
+    while i < N {
+        all[i] = lower[i];
+        all[N + i] = lower[i] << 32;
+        i += 1;
+    }
+    all
+}
 
 /// The cost of a DS instruction of `width` bytes a lane.
 pub fn cost(target: Target, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Option<Cost> {
@@ -44,33 +50,42 @@ pub fn cost(target: Target, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Op
         Target::Gfx950 => true,
         Target::Sm80 | Target::Sm90a => return None,
     };
-    let (banks, phases) = match (kind, width) {
+    let (banks, phases): (u32, &[Lanes]) = match (kind, width) {
         (Kind::ReadTransposed, _) if !wide => return None,
-        (Kind::ReadTransposed, 8) => (64, neighbours(2, LANES)),
-        (Kind::ReadTransposed, 12) => (32, both_halves(EIGHT_PHASES)),
-        (Kind::Read, 1 | 2 | 4) if wide => (64, neighbours(1, LANES)),
-        (Kind::Read, 8) if wide => (64, neighbours(2, LANES)),
-        (Kind::Read, 16) if wide => (64, both_halves(FOUR_PHASES)),
-        (Kind::Read | Kind::Write, 1 | 2 | 4) => (32, neighbours(2, LANES)),
-        (Kind::Read | Kind::Write, 8) => (32, neighbours(4, LANES)),
-        (Kind::Read, 12 | 16) => (32, both_halves(EIGHT_PHASES)),
-        (Kind::Write, 12 | 16) => (32, neighbours(8, LANES)),
+        (Kind::ReadTransposed, 8) => (64, &TWO),
+        (Kind::ReadTransposed, 12) => (32, &EIGHT_MIXED),
+        (Kind::Read, 1 | 2 | 4) if wide => (64, &ONE),
+        (Kind::Read, 8) if wide => (64, &TWO),
+        (Kind::Read, 16) if wide => (64, &FOUR_MIXED),
+        (Kind::Read | Kind::Write, 1 | 2 | 4) => (32, &TWO),
+        (Kind::Read | Kind::Write, 8) => (32, &FOUR),
+        (Kind::Read, 12 | 16) => (32, &EIGHT_MIXED),
+        (Kind::Write, 12 | 16) => (32, &EIGHT),
         _ => return None,
     };
-    Some(in_phases(
-        banks,
-        width,
-        lanes,
-        phases.iter().map(Vec::as_slice),
-    ))
+    Some(in_phases(banks, width, lanes, phases))
 }
 
-fn both_halves(runs: Runs) -> Vec<Vec<u8>> {
-    let half = |offset: u8| {
-        runs.iter().map(move |phase| {
-            let lanes = phase.iter().flat_map(|&(from, to)| from..to);
-            lanes.map(|l| l + offset).collect()
-        })
-    };
-    half(0).chain(half(32)).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_lane_is_in_one_phase() {
+        let tables: [&[Lanes]; 6] = [&ONE, &TWO, &FOUR, &EIGHT, &EIGHT_MIXED, &FOUR_MIXED];
+        for phases in tables {
+            assert_eq!(phases.iter().fold(0, |all, p| all | p), u64::MAX);
+            let lanes: u32 = phases.iter().map(|p| p.count_ones()).sum();
+            assert_eq!(lanes, 64);
+            assert!(
+                phases
+                    .iter()
+                    .all(|p| p.count_ones() == phases[0].count_ones())
+            );
+        }
+        let lanes = |p: Lanes| crate::radix::ones(p).collect::<Vec<_>>();
+        assert_eq!(lanes(EIGHT_MIXED[3]), [12, 13, 14, 15, 24, 25, 26, 27]);
+        let expected: Vec<usize> = (4..12).chain(16..20).chain(28..32).collect();
+        assert_eq!(lanes(FOUR_MIXED[1]), expected);
+    }
 }

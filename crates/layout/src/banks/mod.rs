@@ -17,6 +17,8 @@ pub mod nvidia;
 
 use tilewright_ir::target::Target;
 
+use crate::radix::ones;
+
 /// What lanes do with shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
@@ -62,42 +64,54 @@ pub fn cost(target: Target, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Op
     }
 }
 
+/// The lanes of a phase, one bit a lane.
+type Lanes = u64;
+
 /// The cycles of one phase: the words of its busiest bank, and zero when no lane takes part.
-fn phase(banks: u32, width: u32, addresses: impl Iterator<Item = u32>) -> u32 {
-    // (bank, word) pairs; a phase has at most 64 lanes of 4 words.
-    let mut words: Vec<(u32, u32)> = Vec::new();
-    for address in addresses {
-        let first = address / 4;
-        let last = (address + width.max(1) - 1) / 4;
-        words.extend((first..=last).map(|w| (w % banks, w)));
+fn phase(banks: u32, width: u32, lanes: &[Option<u32>], members: Lanes) -> u32 {
+    // The first word of each bank; further ones are conflicts and go on a list.
+    let mut first = [None; MAX_BANKS];
+    let mut further: Vec<(u32, u32)> = Vec::new();
+    for lane in ones(members) {
+        let Some(address) = lanes.get(lane).copied().flatten() else {
+            continue;
+        };
+        for word in address / 4..=(address + width.max(1) - 1) / 4 {
+            let bank = word % banks;
+            match first[bank as usize] {
+                None => first[bank as usize] = Some(word),
+                Some(w) if w == word => {}
+                Some(_) => further.push((bank, word)),
+            }
+        }
     }
-    words.sort_unstable();
-    words.dedup();
-    let runs = words.chunk_by(|a, b| a.0 == b.0);
-    runs.map(|run| run.len() as u32).max().unwrap_or(0)
+    further.sort_unstable();
+    further.dedup();
+    let runs = further.chunk_by(|a, b| a.0 == b.0);
+    let most = runs.map(|run| run.len() as u32).max().unwrap_or(0);
+    most + first.iter().any(Option::is_some) as u32
 }
 
-/// Sums phases given as lists of lanes.
-fn in_phases<'a>(
-    banks: u32,
-    width: u32,
-    lanes: &[Option<u32>],
-    phases: impl IntoIterator<Item = &'a [u8]>,
-) -> Cost {
-    let mut cost = Cost::default();
-    for members in phases {
-        let address = |&l: &u8| lanes.get(l as usize).copied().flatten();
-        let cycles = phase(banks, width, members.iter().filter_map(address));
-        cost.cycles += cycles;
-        cost.ideal += cycles.min(1);
-    }
-    cost
+const MAX_BANKS: usize = 64;
+
+/// The sum of the phases.
+fn in_phases(banks: u32, width: u32, lanes: &[Option<u32>], phases: &[Lanes]) -> Cost {
+    phases.iter().fold(Cost::default(), |cost, &members| {
+        let cycles = phase(banks, width, lanes, members);
+        cost + Cost {
+            cycles,
+            ideal: cycles.min(1),
+        }
+    })
 }
 
-/// `count` phases of neighbouring lanes.
-fn neighbours(count: usize, lanes: usize) -> Vec<Vec<u8>> {
-    let each = lanes / count;
-    (0..count)
-        .map(|p| (p * each..(p + 1) * each).map(|l| l as u8).collect())
-        .collect()
+/// `N` phases of `each` neighbouring lanes.
+const fn neighbours<const N: usize>(each: u32) -> [Lanes; N] {
+    let mut phases = [0; N];
+    let mut i = 0;
+    while i < N {
+        phases[i] = (u64::MAX >> (64 - each)) << (i as u32 * each);
+        i += 1;
+    }
+    phases
 }

@@ -6,34 +6,27 @@
 //! reads eight rows of sixteen bytes a matrix: each matrix is a phase of the eight lanes that
 //! give its addresses.
 
-use super::{Cost, Kind, in_phases, neighbours};
+use super::{Cost, Kind, Lanes, in_phases, neighbours};
 
 const BANKS: u32 = 32;
-const LANES: usize = 32;
+
+const WHOLE: [Lanes; 1] = neighbours(32);
+const HALVES: [Lanes; 2] = neighbours(16);
+const QUARTERS: [Lanes; 4] = neighbours(8);
 
 /// The cost of a load or store of `width` bytes a lane.
 pub fn cost(kind: Kind, width: u32, lanes: &[Option<u32>]) -> Option<Cost> {
-    let phases = match (kind, width) {
-        (Kind::Read | Kind::Write, 1 | 2 | 4) => 1,
-        (Kind::Read | Kind::Write, 8) => 2,
-        (Kind::Read | Kind::Write, 16) => 4,
+    let phases: &[Lanes] = match (kind, width) {
+        (Kind::Read | Kind::Write, 1 | 2 | 4) => &WHOLE,
+        (Kind::Read | Kind::Write, 8) => &HALVES,
+        (Kind::Read | Kind::Write, 16) => &QUARTERS,
         _ => return None,
     };
-    let phases = neighbours(phases, LANES);
-    Some(in_phases(
-        BANKS,
-        width,
-        lanes,
-        phases.iter().map(Vec::as_slice),
-    ))
+    Some(in_phases(BANKS, width, lanes, phases))
 }
 
-/// The cost of `ldmatrix` or `stmatrix` of as many matrices as there are runs of eight rows.
+/// The cost of `ldmatrix` or `stmatrix`: the addresses of eight rows a matrix, at most four.
 pub fn matrix_cost(rows: &[u32]) -> Cost {
     let lanes: Vec<Option<u32>> = rows.iter().copied().map(Some).collect();
-    let phases = neighbours(
-        rows.len().div_ceil(8).max(1),
-        rows.len().next_multiple_of(8),
-    );
-    in_phases(BANKS, 16, &lanes, phases.iter().map(Vec::as_slice))
+    in_phases(BANKS, 16, &lanes, &QUARTERS)
 }
