@@ -8,9 +8,9 @@ use super::report::{Collector, Finding, FindingKind};
 use super::shared::{GlobalShadow, Shared};
 use super::step::Pause;
 use super::sync::{Barriers, Named};
-use super::thread::is_block_vote;
 use super::warp::{Lanes, State, Warp, join};
 use super::{Interleaving, SimtOptions};
+use crate::compile::is_block_vote;
 use crate::rng::Rng;
 use crate::simt::memory::Memory;
 use tilewright_ir::Target;
@@ -37,7 +37,7 @@ pub(super) enum Turn {
 
 /// Instructions a warp does before another one has its turn, for warps that wait for each other
 /// in loops.
-const FUEL: u64 = 100_000;
+const FUEL: u64 = 10_000;
 
 impl<'a> BlockRun<'a> {
     pub fn new(

@@ -362,7 +362,7 @@ impl Launch<'_> {
             for (block, turn) in blocks.iter_mut().zip(&mut turns) {
                 if *turn == Turn::Fuel {
                     block.env.globals = Memory::Direct(std::mem::take(mem));
-                    *turn = block.run(64);
+                    *turn = block.run(4);
                     if let Memory::Direct(back) = &mut block.env.globals {
                         *mem = std::mem::take(back);
                     }

@@ -13,14 +13,16 @@ use crate::value::Trap;
 pub(super) enum Pause {
     /// Its share of steps is used up, or a statement is over.
     Turn,
-    /// It waits for the threads of the block; `Some(false)` for a bare barrier, which may be
-    /// met at different places.
+    /// It waits for all threads of the block.
     Block,
+    /// It waits for some threads of the block.
     Named {
         id: u32,
         count: u32,
     },
+    /// It waits for a phase of an arrival barrier.
     Mbarrier,
+    /// It waits for all blocks.
     Grid,
     Done,
     /// It cannot go on; what happened is reported.

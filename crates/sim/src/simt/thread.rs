@@ -75,7 +75,7 @@ impl Env<'_> {
                 result,
             } => {
                 self.count(warp, InstKind::Vote);
-                if is_block_vote(*kind) {
+                if crate::compile::is_block_vote(*kind) {
                     return Done::Block;
                 }
                 self.converged(warp, "a vote");
@@ -287,7 +287,7 @@ impl Env<'_> {
 
     /// The order that atomics make with those of other warps at the same addresses.
     fn order(&mut self, warp: &mut Warp, order: MemoryOrder, touched: &[Address]) {
-        use MemoryOrder::{AcqRel, Acquire, Consume, Relaxed, Release, SeqCst};
+        use MemoryOrder::{AcqRel, Acquire, Consume, Release, SeqCst};
         if matches!(order, Acquire | Consume | AcqRel | SeqCst) {
             for &at in touched {
                 self.barriers.acquire(at, warp);
@@ -298,10 +298,6 @@ impl Env<'_> {
                 self.barriers.publish(at, warp);
             }
         }
-        debug_assert!(matches!(
-            order,
-            Relaxed | Consume | Acquire | Release | AcqRel | SeqCst
-        ));
     }
 
     fn atomic_load(&mut self, warp: &mut Warp, access: u32, order: MemoryOrder, result: Slot) {
@@ -547,14 +543,6 @@ impl Env<'_> {
         addresses.mask = lanes;
         addresses.uniform = false;
         self.store_raw(warp, c, &addresses, |_, _, lane| words[lane as usize]);
-    }
-}
-
-/// Whether a vote is one of the whole block.
-pub(super) fn is_block_vote(kind: VoteKind) -> bool {
-    match kind {
-        VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => true,
-        VoteKind::Any | VoteKind::All | VoteKind::Ballot => false,
     }
 }
 

@@ -3,6 +3,7 @@
 use tilewright_ir::{Axis, Block, BufferOrigin, Expr, Loop, LoopKind, Stmt, StmtKind};
 
 use super::Compiler;
+use crate::compile::loops::waits_for_memory;
 use crate::compile::names::Compiled;
 use crate::error::{RunError, codes};
 use crate::simt::program::{Access, Fn1, Op, Pc, Slot, Space};
@@ -92,6 +93,7 @@ impl Compiler<'_> {
             StmtKind::For(l) => self.for_loop(l, stmt)?,
             StmtKind::While { cond, body } => {
                 self.statement(stmt.span, "while".to_string());
+                self.program.traffic.spins |= waits_for_memory(self.func, cond, body);
                 self.emit(Op::While);
                 let head = self.pc();
                 let cond = self.cast(cond, tilewright_ir::Scalar::Bool)?;
