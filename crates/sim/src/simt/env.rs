@@ -165,7 +165,7 @@ impl Env<'_> {
         &mut self,
         warp: &Warp,
         kind: FindingKind,
-        lane: u32,
+        (lane, writes): (u32, bool),
         past: Option<Past>,
         message: impl FnOnce(&Self) -> String,
     ) {
@@ -174,11 +174,14 @@ impl Env<'_> {
         if self.findings.known(kind, stmt, other) {
             return;
         }
-        let others = past.iter().map(|p| self.past_place(p, warp.width));
+        let others = past.iter().map(|p| {
+            let place = self.past_place(p, warp.width);
+            place.doing(p.instance.writes)
+        });
         let finding = Finding {
             kind,
             message: message(self),
-            place: self.place(warp, Some(lane)),
+            place: self.place(warp, Some(lane)).doing(writes),
             others: others.collect(),
             count: 1,
         };
@@ -213,29 +216,41 @@ impl Env<'_> {
                     "read while another thread may write it",
                 ),
             };
-            self.report_pair(warp, kind, lane, past, |env| {
+            self.report_pair(warp, kind, (lane, writes), past, |env| {
                 let name = env.name_of_byte(which, at);
                 format!("{name} is {verb}: no barrier between them")
             });
         }
         if let Some((stamp, at)) = trouble.conflict {
             let past = past(self, stamp);
-            self.report_pair(warp, FindingKind::LaneConflict, lane, past, |env| {
-                format!(
-                    "lanes of one instruction write different values to {}",
-                    env.name_of_byte(which, at)
-                )
-            });
+            self.report_pair(
+                warp,
+                FindingKind::LaneConflict,
+                (lane, writes),
+                past,
+                |env| {
+                    format!(
+                        "lanes of one instruction write different values to {}",
+                        env.name_of_byte(which, at)
+                    )
+                },
+            );
         }
         if let Some(at) = trouble.held {
             let past = self.shared.holder(at);
             let verb = if writes { "written" } else { "read" };
-            self.report_pair(warp, FindingKind::NotWaitedFor, lane, past, |env| {
-                format!(
-                    "{} is {verb} while an asynchronous operation on it is under way",
-                    env.name_of_byte(which, at)
-                )
-            });
+            self.report_pair(
+                warp,
+                FindingKind::NotWaitedFor,
+                (lane, writes),
+                past,
+                |env| {
+                    format!(
+                        "{} is {verb} while an asynchronous operation on it is under way",
+                        env.name_of_byte(which, at)
+                    )
+                },
+            );
         }
         if let Some(at) = trouble.unwritten {
             let name = self.name_of_byte(which, at);

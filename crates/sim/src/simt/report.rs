@@ -141,7 +141,7 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// `store by thread 3 of block (0, 1) at k = 2, i = 0`
+/// `read in store by thread 3 of block (0, 1) at k = 2, i = 0`
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} by ", self.what)?;
@@ -156,6 +156,15 @@ impl fmt::Display for Place {
             write!(f, "{word} {name} = {value}")?;
         }
         Ok(())
+    }
+}
+
+impl Place {
+    /// Says whether the operation read or wrote, which its name may leave open.
+    pub(super) fn doing(mut self, writes: bool) -> Place {
+        let verb = if writes { "write" } else { "read" };
+        self.what = format!("{verb} in {}", self.what);
+        self
     }
 }
 
