@@ -514,6 +514,10 @@ fn views_and_memory() {
             "allocation in Parallel",
             "for i in T.Parallel(64):\n    Q = T.alloc_shared((64,), \"float32\")"
         ),
+        (
+            "scope of another kind",
+            "Q = T.alloc_shared((64,), \"float32\", scope=\"global\")"
+        ),
         ("two initial values", "y = T.alloc_var(\"int32\", 1, 2)"),
         (
             "tensor memory of the wrong shape",

@@ -234,7 +234,7 @@ fn views_and_foreign_code() {
 fn memory() {
     check!(&[
         "S = T.alloc_shared((4,), \"float16\")\nF = T.alloc_fragment([4, 4], T.float32)\nL = T.alloc_local(8, \"int32\")\nx = T.alloc_var(\"float32\")\ny = T.alloc_var(T.int32, 3)\nz = T.alloc_var(T.int32, init=tx)\nx = V[0]\ny += 1\nI[0] = y + z",
-        "b = T.alloc_barrier([128, 64])\nw = T.alloc_global((n, 4), \"float32\")\nu = T.alloc_buffer((8,), \"float16\", scope=\"shared\")\nT.clear(w[bx, 0:4])\nT.clear(u)",
+        "b = T.alloc_barrier([128, 64])\nw = T.alloc_global((n, 4), \"float32\")\nu = T.alloc_buffer((8,), \"float16\", scope=\"shared\")\nl = T.alloc_fragment((1,), \"int32\", \"local\")\nT.clear(w[bx, 0:4])\nT.clear(u)\nl[0] = by",
     ]);
 }
 
