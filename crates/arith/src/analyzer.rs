@@ -21,6 +21,8 @@ pub struct Analyzer {
     pub(crate) counts: RuleCounts,
     /// How many conditions of the expression being simplified are assumed right now.
     pub(crate) assumed_conditions: u32,
+    /// How many more of them may be assumed.
+    pub(crate) conditions_left: u32,
     /// Eliminations left to the prover for the goal at hand.
     pub(crate) fuel: u32,
     /// Whether a proof was asked for, which is worth more work than a simplification.
@@ -60,6 +62,7 @@ impl Analyzer {
             frames: vec![Frame::default()],
             counts: RuleCounts::default(),
             assumed_conditions: 0,
+            conditions_left: 0,
             fuel: 0,
             proving: false,
         }

@@ -26,12 +26,16 @@ use crate::term::{Node, Term, address};
 /// Nodes deeper than this below the root are not looked into, which bounds the stack.
 pub const MAX_DEPTH: u32 = 160;
 
-/// Conditions within conditions that are assumed at once; each one gives the cache a new level.
+/// Conditions within conditions that are assumed at once.
 const MAX_ASSUMED: u32 = 4;
+/// Conditions that are assumed in one expression. Each starts with an empty cache, so parts that
+/// many arms share are simplified that often.
+const MAX_CONDITIONS: u32 = 64;
 
 impl Analyzer {
     /// The canonical term of an expression.
     pub(crate) fn term(&mut self, e: &Expr) -> Term {
+        self.conditions_left = MAX_CONDITIONS;
         self.term_at(e, 0)
     }
 
@@ -175,9 +179,11 @@ impl Analyzer {
 
     /// Runs `f` in a scope in which `cond` is `value`.
     fn assuming(&mut self, cond: Term, value: bool, f: impl FnOnce(&mut Analyzer) -> Term) -> Term {
-        if self.constant(cond).is_some() || self.assumed_conditions >= MAX_ASSUMED {
+        let enough = self.assumed_conditions >= MAX_ASSUMED || self.conditions_left == 0;
+        if enough || self.constant(cond).is_some() {
             return f(self);
         }
+        self.conditions_left -= 1;
         self.assumed_conditions += 1;
         self.push();
         self.assume_term(cond, value);

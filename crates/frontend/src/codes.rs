@@ -113,6 +113,8 @@ codes! {
     EXPRESSION_TOO_LARGE = "expression-too-large";
     /// A name bound to a run-time value was bound again; it is no mutable variable.
     REBOUND = "rebound";
+    /// A float is stored where only integers fit.
+    LOSSY_STORE = "lossy-store";
     /// Statements that no execution reaches.
     UNREACHABLE = "unreachable";
 

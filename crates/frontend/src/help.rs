@@ -176,6 +176,10 @@ static TABLE: &[(Code, &str)] = &[
         codes::REBOUND,
         "declare a variable with `T.alloc_var(dtype)`",
     ),
+    (
+        codes::LOSSY_STORE,
+        "write `T.cast(x, dtype)` if that is meant",
+    ),
     (codes::UNREACHABLE, "remove the statements"),
     (codes::COPY_EXTENTS, "slice both sides to equal extents"),
     (codes::SHAPE, "change the shape where the buffer is made"),

@@ -283,6 +283,8 @@ fn rebinding_in_a_loop_is_warned_about() {
         warnings("for i in T.serial(4):\n    x = A[i]\n    x = x + 1\n    A[i] = x"),
         [""; 0]
     );
+    assert_eq!(warnings("A[0] = 1.5"), ["lossy-store"]);
+    assert_eq!(warnings("A[0] = T.cast(1.5, 'int32')"), [""; 0]);
     assert_eq!(
         warnings("for i in T.serial(4):\n    break\n    A[i] = 1"),
         ["unreachable"]
@@ -322,7 +324,7 @@ fn loops_and_jumps() {
         ),
         ("for i in T.serial(4):\n    return", "control-flow"),
         ("for i in A:\n    pass", "wrong-type"),
-        ("for i in T.serial(1.5):\n    pass", "index-type"),
+        ("for i in T.serial(1.5):\n    pass", "bad-loop"),
         (
             "S = T.alloc_shared((16,), 'int32')\nfor i in T.Parallel(4):\n    T.copy(A, S)",
             "bad-loop",
