@@ -419,17 +419,24 @@ fn bounds(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<AxisSpec> {
     let first = args.required("start").clone();
     let first_span = args.span_of("start");
     let first = stage.to_expr(&first, first_span)?;
-    super::check_index(stage, &first, first_span, &format!("a bound of {what}"))?;
+    check_bound(stage, &first, first_span, what)?;
     let Some(stop) = args.value("stop").cloned() else {
         return Ok(AxisSpec::upto(first));
     };
     let span = args.span_of("stop");
     let stop = stage.to_expr(&stop, span)?;
-    super::check_index(stage, &stop, span, &format!("a bound of {what}"))?;
+    check_bound(stage, &stop, span, what)?;
     Ok(AxisSpec {
         step: Expr::int(1, stop.dtype()),
         start: first,
         stop,
+    })
+}
+
+fn check_bound(stage: &Stage, bound: &Expr, span: Span, what: &str) -> Result<()> {
+    super::check_index(stage, bound, span, &format!("a bound of {what}")).map_err(|mut error| {
+        error.code = codes::BAD_LOOP;
+        error
     })
 }
 
