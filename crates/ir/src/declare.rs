@@ -129,7 +129,7 @@ fn mentioned(data: &BufferData) -> HashSet<Id> {
 }
 
 fn expr_ids(expr: &Expr, ids: &mut HashSet<Id>) {
-    expr.walk(&mut |e| match e.kind() {
+    expr.walk_distinct(&mut |e| match e.kind() {
         ExprKind::Var(v) => {
             ids.insert(Id::Var(*v));
         }

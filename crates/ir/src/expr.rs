@@ -349,6 +349,12 @@ impl Expr {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Whether other expressions may share the node, and a number that only it has while it
+    /// lives.
+    pub(crate) fn identity(&self) -> (bool, usize) {
+        (Arc::strong_count(&self.0) > 1, Arc::as_ptr(&self.0).addr())
+    }
+
     /// The value of an integer or bool constant.
     pub fn as_int(&self) -> Option<i128> {
         match *self.kind() {

@@ -23,12 +23,15 @@
 //! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
 //! | [`declare`] | where views and pointers are declared |
 //! | [`text`] | the text form: printer and parser |
+//! | [`mod@verify`] | what every function satisfies, rule by rule |
+//! | [`builder`] | writing kernels in Rust |
 //! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
 
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
 pub mod buffer;
+pub mod builder;
 pub mod declare;
 pub mod device_op;
 pub mod diag;
@@ -46,6 +49,7 @@ pub mod target;
 pub mod text;
 pub mod thread_op;
 pub mod tile_op;
+pub mod verify;
 pub mod visit;
 pub mod visit_ids;
 
@@ -69,3 +73,4 @@ pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,
     Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
 };
+pub use verify::verify;

@@ -3,6 +3,8 @@
 //! One place knows the shape of every node, so that an analysis or pass says only what it
 //! does with the nodes it cares about.
 
+use std::collections::HashSet;
+
 use crate::buffer::{Region, RegionDim};
 use crate::device_op::{BarrierKind, DeviceOp};
 use crate::expr::{Expr, ExprKind};
@@ -66,6 +68,22 @@ impl Expr {
     pub fn walk<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         let mut pending = vec![self];
         while let Some(node) = pending.pop() {
+            f(node);
+            let first = pending.len();
+            node.kind().each_operand(|e| pending.push(e));
+            pending[first..].reverse();
+        }
+    }
+
+    /// Calls `f` on every node once, however often it is shared; parents first.
+    pub fn walk_distinct<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        let mut seen = HashSet::new();
+        let mut pending = vec![self];
+        while let Some(node) = pending.pop() {
+            let (shared, identity) = node.identity();
+            if shared && !seen.insert(identity) {
+                continue;
+            }
             f(node);
             let first = pending.len();
             node.kind().each_operand(|e| pending.push(e));

@@ -50,7 +50,7 @@ pub fn stmt_buffers(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
 
 /// Calls `f` on every buffer of the expression.
 pub fn expr_buffers(expr: &Expr, f: &mut impl FnMut(Buffer)) {
-    expr.walk(&mut |e| {
+    expr.walk_distinct(&mut |e| {
         if let ExprKind::Load { buffer, .. } | ExprKind::AddressOf { buffer, .. } = e.kind() {
             f(*buffer);
         }

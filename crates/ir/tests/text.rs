@@ -458,6 +458,9 @@ proptest! {
         let pieces = ["(", ")", "[", "]", "{", "}", "\n", "\"", "x", "5", "-", ":", "nan(", " +: ", "..", "\u{0}", "é"];
         let mut text: Vec<char> = EVERYTHING.chars().collect();
         for (at, how, what) in edits {
+            if text.is_empty() {
+                break;
+            }
             let at = at.index(text.len());
             match how {
                 0 => { text.remove(at); }

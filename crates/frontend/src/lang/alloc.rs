@@ -192,7 +192,11 @@ fn alloc_var(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             }
             (_, Some(_)) => {
                 return Err(stage
-                    .error(codes::WRONG_ARITY, arg.span, format!("{WHAT} has one initial value"))
+                    .error(
+                        codes::WRONG_ARITY,
+                        arg.span,
+                        format!("{WHAT} has one initial value"),
+                    )
                     .help("write `T.alloc_var(dtype, init)`")
                     .into());
             }
@@ -230,7 +234,14 @@ fn workspace(stage: &mut Stage, args: &CallArgs, what: &str, dtype: DType) -> Re
     for extent in &shape {
         super::check_host_value(stage, extent, args.span_of("shape"), "an extent")?;
     }
-    let data = stage.buffer_data("", Scope::Global, dtype, shape, BufferOrigin::Workspace, span);
+    let data = stage.buffer_data(
+        "",
+        Scope::Global,
+        dtype,
+        shape,
+        BufferOrigin::Workspace,
+        span,
+    );
     let buffer = stage.new_buffer(data);
     stage.func.workspaces.push(buffer);
     Ok(Value::Buffer(buffer))
@@ -362,7 +373,11 @@ fn on_chip(
     let span = args.span_of("shape");
     if shape.is_empty() {
         return Err(stage
-            .error(codes::SHAPE, span, format!("{what} needs at least one dimension"))
+            .error(
+                codes::SHAPE,
+                span,
+                format!("{what} needs at least one dimension"),
+            )
             .help("write `(1,)` for one element, or use `T.alloc_var` for a scalar")
             .into());
     }
@@ -382,7 +397,10 @@ fn on_chip(
                 .error(
                     codes::SHAPE,
                     span,
-                    format!("{what} of {}: {n} elements are too many", show_extents(stage, &shape)),
+                    format!(
+                        "{what} of {}: {n} elements are too many",
+                        show_extents(stage, &shape)
+                    ),
                 )
                 .help("on-chip memory holds tiles; keep the whole tensor in global memory")
                 .into());

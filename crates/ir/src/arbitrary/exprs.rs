@@ -234,12 +234,12 @@ impl Gen<'_> {
         }
     }
 
-    /// A condition that all threads agree on: it mentions no variable.
-    pub(super) fn uniform_bool(&mut self) -> Expr {
+    /// What `make` makes without any variable, so that all threads agree on it.
+    pub(super) fn uniform(&mut self, make: impl FnOnce(&mut Self) -> Expr) -> Expr {
         let vars = std::mem::take(&mut self.vars);
-        let cond = self.bool_expr(2);
+        let e = make(self);
         self.vars = vars;
-        cond
+        e
     }
 
     fn int_var(&mut self, dtype: DType) -> Option<Expr> {

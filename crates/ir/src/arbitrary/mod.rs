@@ -509,7 +509,7 @@ impl Gen<'_> {
     fn control(&mut self) {
         match self.pick(5) {
             0 => {
-                let cond = self.uniform_bool();
+                let cond = self.uniform(|g| g.bool_expr(2));
                 let then = self.nested(|g| g.statements());
                 let otherwise = if self.chance(2) {
                     self.nested(|g| g.statements())
@@ -523,7 +523,7 @@ impl Gen<'_> {
                 });
             }
             1 => {
-                let cond = self.uniform_bool();
+                let cond = self.uniform(|g| g.bool_expr(2));
                 let body = self.in_loop_body(|g| g.statements());
                 self.emit(StmtKind::While { cond, body });
             }
@@ -580,13 +580,13 @@ impl Gen<'_> {
         let mut ranges = Vec::new();
         for _ in 0..axes {
             let stop = match self.chance(3) {
-                true => self.int_expr(dtype, 2),
+                true => self.uniform(|g| g.int_expr(dtype, 2)),
                 false => self.int_literal_between(dtype, 1, 64),
             };
             let plain = !matches!(kind, LoopKind::Persistent { .. }) && self.chance(3);
             let (start, step) = if plain {
                 (
-                    self.int_expr(dtype, 1),
+                    self.uniform(|g| g.int_expr(dtype, 1)),
                     self.int_literal_between(dtype, 1, 4),
                 )
             } else {

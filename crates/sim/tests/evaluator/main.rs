@@ -3,6 +3,7 @@
 mod common;
 mod conformance;
 mod errors;
+mod fuzz;
 mod gemm;
 mod groups;
 mod threads;

@@ -7,6 +7,10 @@ use crate::text::names::Entity;
 use crate::text::printer::Printer;
 use crate::text::{Spelling, implied_dtype, spelling};
 
+/// An expression of more nodes is not written out: sharing makes expressions that no disk
+/// would hold.
+const MAX_PRINTED: u32 = 10_000_000;
+
 /// Tighter than any operator.
 const ATOM: u8 = 100;
 
@@ -30,6 +34,11 @@ impl Printer<'_> {
     }
 
     fn expr_items(&mut self, root: Item<'_>) {
+        if let Item::Expr(e, _) = &root
+            && e.size() > MAX_PRINTED
+        {
+            return self.put_fmt(format_args!("expression_of({})", e.size()));
+        }
         let mut pending = vec![root];
         while let Some(item) = pending.pop() {
             match item {
