@@ -3,7 +3,7 @@
 //! Digits become `x // div % extent`, neighbouring parities one XOR of bit fields: the 128-byte
 //! swizzle of f16 prints as `i * 64 + ((j // 8) ^ (i % 8)) * 8 + j % 8`.
 
-use tilewright_ir::Expr;
+use tilewright_ir::{DType, Expr, FragmentMap, IndexMap, LayoutAttr, Var};
 
 use crate::compose::{Guard, Pieces};
 use crate::decide::Verdict;
@@ -28,6 +28,15 @@ impl Layout {
         let flat = flat.unwrap_or_else(|| Expr::int(0, index[0].dtype()));
         Some(raw.to_exprs(&unflattened(&flat, raw.radix.shape())))
     }
+
+    /// The layout as an attribute of a buffer, over these variables (int32), one a dimension.
+    pub fn to_attr(&self, inputs: &[Var]) -> Option<LayoutAttr> {
+        let index: Vec<Expr> = inputs.iter().map(|&v| Expr::var(v, DType::I32)).collect();
+        Some(LayoutAttr::Map(IndexMap {
+            inputs: inputs.to_vec(),
+            outputs: self.to_exprs(&index)?,
+        }))
+    }
 }
 
 impl Fragment {
@@ -37,6 +46,20 @@ impl Fragment {
         let replica = replica.unwrap_or_else(|| Expr::int(0, first.dtype()));
         let all: Vec<Expr> = index.iter().cloned().chain([replica]).collect();
         self.layout().to_exprs(&all)?.try_into().ok()
+    }
+
+    /// The fragment as an attribute of a buffer, over these variables (int32): one a dimension,
+    /// and one for the copy.
+    pub fn to_attr(&self, inputs: &[Var], replica: Var) -> Option<LayoutAttr> {
+        let index: Vec<Expr> = inputs.iter().map(|&v| Expr::var(v, DType::I32)).collect();
+        let [thread, slot] = self.to_exprs(&index, Some(Expr::var(replica, DType::I32)))?;
+        Some(LayoutAttr::Fragment(FragmentMap {
+            inputs: inputs.to_vec(),
+            replica: (self.replicas() > 1).then_some(replica),
+            replicas: u32::try_from(self.replicas()).ok()?,
+            thread,
+            slots: vec![slot],
+        }))
     }
 }
 

@@ -181,6 +181,35 @@ fn fragments_from_maps() {
     assert_eq!((f.replicas(), f.threads(), f.slots()), (1, 128, 1));
 }
 
+#[test]
+fn attributes_round_trip() {
+    let names = [0, 1, 2].map(Var::from_u32);
+    let layouts = [
+        Layout::linear(&[7, 40]).unwrap(),
+        Layout::padded(&[7, 40], 8).unwrap(),
+        swizzle::Swizzle::B64.panels(&[229, 96], 16).unwrap(),
+    ];
+    for layout in layouts {
+        let attr = layout.to_attr(&names[..2]).unwrap();
+        let back = buffer_layout(&attr, layout.shape(), Target::Sm80, Scalar::F16).unwrap();
+        assert_eq!(back, layout);
+    }
+    let inst = MmaInst::from_name("mma.16x8x16.float16.float32").unwrap();
+    let c = lane_map(&inst, Operand::C).unwrap();
+    let fragments = [
+        c.repeat_in_slots(&[1, 3]).unwrap(),
+        c.replicate(3).unwrap(),
+        Fragment::partition(&[5, 229], 128, 2).unwrap(),
+    ];
+    for f in fragments {
+        let Some(LayoutAttr::Fragment(map)) = f.to_attr(&names[..2], names[2]) else {
+            panic!("a fragment has an attribute");
+        };
+        let back = fragment_map(&map, f.shape(), f.threads()).unwrap();
+        assert_eq!(back, f);
+    }
+}
+
 /// The expressions of the way back name the element of every pair, and only where there is one.
 fn check_way_back(f: &Fragment) {
     let [t, s, _] = vars();
