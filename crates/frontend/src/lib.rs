@@ -1,1 +1,136 @@
-//! Placeholder.
+//! The front end: TileLang-compatible Python syntax to tile IR, with no Python needed.
+//!
+//! A kernel file is parsed ([`syntax`]) and run by a staging evaluator ([`eval`]): what Python
+//! knows is computed, what the GPU will know is recorded through the language's functions
+//! ([`lang`]). Only code that the chosen kernel needs is evaluated.
+//!
+//! ```
+//! use tilewright_ir::SourceMap;
+//! let text = r#"
+//! import tilelang.language as T
+//!
+//! @T.prim_func
+//! def double(A: T.Tensor((64,), "float32")):
+//!     with T.Kernel(1, threads=64):
+//!         for i in T.Parallel(64):
+//!             A[i] = A[i] * 2
+//! "#;
+//! let mut sources = SourceMap::new();
+//! let file = sources.add("double.py", text);
+//! let staged = tilewright_frontend::stage(&sources, file, None, &[]).unwrap();
+//! assert_eq!(staged.func.kernels.len(), 1);
+//! ```
+
+pub mod codes;
+pub mod eval;
+mod help;
+pub mod lang;
+pub mod syntax;
+pub mod value;
+
+use std::collections::BTreeMap;
+
+use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, Span};
+
+pub use eval::Stage;
+pub use eval::settings::SettingValue;
+
+/// An error is a located diagnostic; the first one ends the compilation.
+pub type Error = Box<Diagnostic>;
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A kernel as tile IR.
+#[derive(Debug)]
+pub struct Staged {
+    pub func: Func,
+    /// What the user should know although it is no error.
+    pub warnings: Vec<Diagnostic>,
+    /// Values that the settings give to run-time sizes (`T.dynamic`).
+    pub symbol_values: BTreeMap<String, i64>,
+}
+
+/// The stack of the thread that evaluates: recursion is bounded, and this holds its bound.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Turns the kernel of a file into tile IR.
+///
+/// `entry` names a function; without it the first kernel of the file is taken. `settings` give
+/// values to factory parameters, `T.const` dimensions and `T.dynamic` sizes.
+pub fn stage(
+    sources: &SourceMap,
+    file: FileId,
+    entry: Option<&str>,
+    settings: &[(String, SettingValue)],
+) -> std::result::Result<Staged, Vec<Diagnostic>> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("frontend".to_string())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, || {
+                stage_here(sources.text(file), file, entry, settings)
+            });
+        match thread.map(|t| t.join()) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(e) => Err(vec![Diagnostic::error(
+                codes::BUDGET,
+                Span::NONE,
+                format!("no thread for the front end: {e}"),
+            )]),
+        }
+    })
+}
+
+/// Reads bytes as a source text.
+pub fn decode(bytes: Vec<u8>) -> Result<String> {
+    // A large file is refused before its text is looked at.
+    if bytes.len() > syntax::guard::MAX_SOURCE_BYTES {
+        return Err(Diagnostic::error(
+            codes::FILE_TOO_LARGE,
+            Span::NONE,
+            format!(
+                "the file has {} bytes; the limit is {}",
+                bytes.len(),
+                syntax::guard::MAX_SOURCE_BYTES
+            ),
+        )
+        .help("keep a kernel and what it needs in a file of its own")
+        .into());
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Diagnostic::error(
+            codes::NOT_UTF8,
+            Span::NONE,
+            format!("the file is not UTF-8: byte {at} begins no character"),
+        )
+        .help("save it as UTF-8")
+        .into()
+    })
+}
+
+fn stage_here(
+    text: &str,
+    file: FileId,
+    entry: Option<&str>,
+    settings: &[(String, SettingValue)],
+) -> std::result::Result<Staged, Vec<Diagnostic>> {
+    let mut symbols = syntax::Symbols::default();
+    let module = syntax::parse_source(text, file, &mut symbols)?;
+    let settings = eval::settings::Settings::new(settings);
+    let mut stage = Stage::new(module, symbols, settings);
+    match stage.run_entry(entry) {
+        Ok(func) => Ok(Staged {
+            func,
+            symbol_values: stage.symbol_values(),
+            warnings: stage.take_warnings(),
+        }),
+        Err(error) => {
+            let mut error = *error;
+            help::complete(&mut error);
+            let mut all = vec![error];
+            all.extend(stage.take_warnings());
+            Err(all)
+        }
+    }
+}

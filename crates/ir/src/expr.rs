@@ -19,8 +19,23 @@ pub struct Expr(Arc<Node>);
 struct Node {
     kind: ExprKind,
     dtype: DType,
+    /// Levels of the tree: one for a leaf.
+    depth: u32,
+    /// Nodes of the tree, shared ones as often as they are reached.
+    size: u32,
     span: Span,
 }
+
+/// How deep an expression may be. Comparing, hashing and debug printing recurse once a level,
+/// and so do analyses, on stacks as small as two megabytes. The text parser, the front end and
+/// the verifier refuse deeper ones; [`Expr::walk`], [`Expr::rewrite`], printing and dropping
+/// take any depth.
+pub const MAX_EXPR_DEPTH: u32 = 500;
+
+/// How many nodes an expression may have, counting a shared node as often as it is reached:
+/// everything that walks an expression takes that many steps, and doubling sixty times is
+/// easily written. Refused where [`MAX_EXPR_DEPTH`] is.
+pub const MAX_EXPR_SIZE: u32 = 100_000;
 
 /// What an expression computes. Operand types are equal unless the variant says otherwise.
 ///
@@ -79,6 +94,45 @@ pub enum ExprKind {
         vector: Expr,
         lane: u16,
     },
+}
+
+impl ExprKind {
+    /// Calls `f` on each operand, left to right.
+    pub fn each_operand<'a>(&'a self, mut f: impl FnMut(&'a Expr)) {
+        match self {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) => {}
+            ExprKind::Load { indices: list, .. }
+            | ExprKind::AddressOf { indices: list, .. }
+            | ExprKind::Math(_, list) => list.iter().for_each(f),
+            ExprKind::Unary(_, a)
+            | ExprKind::Cast(a)
+            | ExprKind::Reinterpret(a)
+            | ExprKind::Broadcast(a)
+            | ExprKind::Lane { vector: a, .. } => f(a),
+            ExprKind::Binary(_, a, b) => {
+                f(a);
+                f(b);
+            }
+            ExprKind::Ramp { base, stride } => {
+                f(base);
+                f(stride);
+            }
+            ExprKind::Select {
+                cond,
+                then,
+                otherwise,
+            }
+            | ExprKind::IfThenElse {
+                cond,
+                then,
+                otherwise,
+            } => {
+                f(cond);
+                f(then);
+                f(otherwise);
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -246,7 +300,23 @@ impl fmt::Debug for F64 {
 impl Expr {
     /// An expression as given; nothing is checked here, the verifier does that.
     pub fn new(kind: ExprKind, dtype: DType, span: Span) -> Expr {
-        Expr(Arc::new(Node { kind, dtype, span }))
+        let (mut deepest, mut size) = (0u32, 1u32);
+        kind.each_operand(|operand| {
+            deepest = deepest.max(operand.depth());
+            size = size.saturating_add(operand.size());
+        });
+        Expr(Arc::new(Node {
+            kind,
+            dtype,
+            depth: deepest.saturating_add(1),
+            size,
+            span,
+        }))
+    }
+
+    /// Levels of the tree, one for a leaf; see [`MAX_EXPR_DEPTH`].
+    pub fn depth(&self) -> u32 {
+        self.0.depth
     }
 
     pub fn kind(&self) -> &ExprKind {
@@ -261,6 +331,11 @@ impl Expr {
         self.0.span
     }
 
+    /// Nodes of the tree, a shared one as often as it is reached; see [`MAX_EXPR_SIZE`].
+    pub fn size(&self) -> u32 {
+        self.0.size
+    }
+
     /// The same expression, said to come from `span`.
     pub fn with_span(self, span: Span) -> Expr {
         if self.span() == span {
@@ -272,6 +347,12 @@ impl Expr {
     /// Whether both are one shared node; implies equality.
     pub fn same_node(&self, other: &Expr) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether other expressions may share the node, and a number that only it has while it
+    /// lives.
+    pub(crate) fn identity(&self) -> (bool, usize) {
+        (Arc::strong_count(&self.0) > 1, Arc::as_ptr(&self.0).addr())
     }
 
     /// The value of an integer or bool constant.

@@ -81,7 +81,7 @@ impl Expr {
     /// An element load; `dtype` is the buffer's element type.
     pub fn load(buffer: Buffer, indices: Vec<Expr>, dtype: DType) -> Expr {
         let lanes = indices.last().map_or(1, |i| i.dtype().lanes);
-        let dtype = dtype.with_lanes(dtype.lanes * lanes);
+        let dtype = dtype.with_lanes(dtype.lanes.saturating_mul(lanes));
         Expr::new(ExprKind::Load { buffer, indices }, dtype, Span::NONE)
     }
 
@@ -308,17 +308,22 @@ pub fn binary(op: BinOp, a: Expr, b: Expr) -> Result<Expr, TypeError> {
                 .help("use `/` and `T.floor`, or `T.fmod`, on floats"));
             }
             if b.is_int(0) {
-                return Err(TypeError::new("division by the constant zero"));
+                return Err(TypeError::new("division by the constant zero")
+                    .help("check where the divisor comes from"));
             }
         }
         BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => {
             if !s.is_int() && s != Scalar::Bool {
-                return refuse("a bitwise operation");
+                return refuse("a bitwise operation").map_err(|e: TypeError| {
+                    e.help("use integers or bools; `T.reinterpret` gives the bits of a float")
+                });
             }
         }
         BinOp::Shl | BinOp::Shr => {
             if !s.is_int() {
-                return refuse("a shift");
+                return refuse("a shift").map_err(|e: TypeError| {
+                    e.help("shift integers; `T.reinterpret` gives the bits of a float")
+                });
             }
             if let Some(amount) = b.as_int()
                 && !(0..s.bits() as i128).contains(&amount)
@@ -327,7 +332,8 @@ pub fn binary(op: BinOp, a: Expr, b: Expr) -> Result<Expr, TypeError> {
                     "shift of {} by {amount}: the amount must be in 0..{}",
                     a.dtype(),
                     s.bits()
-                )));
+                ))
+                .help("shift by less than the width of the type, or cast to a wider one"));
             }
         }
         BinOp::LogicalAnd | BinOp::LogicalOr => {

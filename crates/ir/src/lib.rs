@@ -8,6 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`dtype`] | scalar and vector types, their names, ranges and the promotion rules |
+//! | [`small_float`] | every number format bit by bit: rounding, encoding, casts |
 //! | [`ids`] | typed ids of variables and buffers |
 //! | [`expr`] | pure scalar expressions, shared trees |
 //! | [`expr_build`] | typed construction of expressions, with constant folding left to `arith` |
@@ -19,10 +20,19 @@
 //! | [`stmt`] | statements, loops, blocks |
 //! | [`func`] | functions and kernels |
 //! | [`target`] | the targets and their facts, one table |
-//! | [`visit`] | walks and rewrites |
+//! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
+//! | [`declare`] | where views and pointers are declared |
+//! | [`text`] | the text form: printer and parser |
+//! | [`mod@verify`] | what every function satisfies, rule by rule |
+//! | [`builder`] | writing kernels in Rust |
+//! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 pub mod buffer;
+pub mod builder;
+pub mod declare;
 pub mod device_op;
 pub mod diag;
 pub mod dtype;
@@ -31,11 +41,17 @@ pub mod expr_build;
 pub mod func;
 pub mod ids;
 pub mod micro_op;
+pub mod nearest;
+mod renumber;
+pub mod small_float;
 pub mod stmt;
 pub mod target;
+pub mod text;
 pub mod thread_op;
 pub mod tile_op;
+pub mod verify;
 pub mod visit;
+pub mod visit_ids;
 
 pub use buffer::{
     BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Region, RegionDim, Scope,
@@ -43,7 +59,7 @@ pub use buffer::{
 pub use device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
 pub use diag::{Code, Diagnostic, Diagnostics, FileId, Label, Severity, SourceMap, Span};
 pub use dtype::{DType, Scalar};
-pub use expr::{BinOp, Expr, ExprKind, F64, MathFn, UnOp};
+pub use expr::{BinOp, Expr, ExprKind, F64, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, MathFn, UnOp};
 pub use func::{
     AttrValue, Func, FuncAttrs, Kernel, KernelAttrs, Level, Param, RasterOrder, Swizzle, VarData,
     VarKind,
@@ -57,3 +73,4 @@ pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,
     Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
 };
+pub use verify::verify;

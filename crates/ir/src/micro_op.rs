@@ -13,7 +13,7 @@ use crate::dtype::Scalar;
 use crate::expr::Expr;
 use crate::ids::Var;
 
-/// `g2s A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=k % 2 at [tx // 4, c * 8] for c in 4 width=8 inst=cp.async counter=cp_async`
+/// `g2s for c < 4 do A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=(k % 2) at [tx // 4, c * 8] inst="cp.async" width=8 counter=cp_async`
 ///
 /// Reads `sources`, writes `dest`. For `mma` the sources are A and B, and `dest` is read too.
 #[derive(Clone, PartialEq, Eq, Debug)]

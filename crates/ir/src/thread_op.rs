@@ -67,7 +67,7 @@ pub enum ThreadOp {
         value: Expr,
         result: Var,
     },
-    /// `allreduce (x, y) -> x + y identity=0.0 v if c -> dst[0] axes=x`
+    /// `allreduce (x: float32, y: float32) -> x + y, identity=0.0, v if c -> dst[0] axes=[x]`
     /// Folds the values of the threads that differ only in the listed axes; each thread
     /// receives the result.
     AllReduce {
@@ -95,7 +95,7 @@ pub enum ThreadOp {
         index: Expr,
         parity: Expr,
     },
-    /// `mbarrier_expect_tx bar[0] bytes=n` / `… arrive`
+    /// `mbarrier_expect_tx bar[0] bytes=n` / `mbarrier_expect_tx bar[0] bytes=n arrive`
     BarrierExpect {
         barrier: Buffer,
         index: Expr,
@@ -125,6 +125,31 @@ pub enum ThreadOp {
     Print { message: String, args: Vec<Expr> },
     /// `set_max_nreg 240 inc`
     SetMaxRegs { count: u32, increase: bool },
+}
+
+impl ThreadOp {
+    /// The variable that the op binds.
+    pub fn result(&self) -> Option<Var> {
+        match self {
+            ThreadOp::AtomicRmw { result, .. } | ThreadOp::Extern { result, .. } => *result,
+            ThreadOp::AtomicLoad { result, .. }
+            | ThreadOp::Shuffle { result, .. }
+            | ThreadOp::Vote { result, .. }
+            | ThreadOp::WarpReduce { result, .. } => Some(*result),
+            ThreadOp::AtomicVecAdd { .. }
+            | ThreadOp::AtomicStore { .. }
+            | ThreadOp::AllReduce { .. }
+            | ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncWarp
+            | ThreadOp::SyncGrid
+            | ThreadOp::BarrierArrive { .. }
+            | ThreadOp::BarrierWait { .. }
+            | ThreadOp::BarrierExpect { .. }
+            | ThreadOp::Dp4a { .. }
+            | ThreadOp::Print { .. }
+            | ThreadOp::SetMaxRegs { .. } => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -56,7 +56,8 @@ pub enum TileOp {
     },
 }
 
-/// `copy A[by * 128 +: 128, k * 32 +: 32] -> S[0 +: 128, 0 +: 32]`
+/// `copy A[by * 128 +: 128, k * 32 +: 32] -> S[0 +: 128, 0 +: 32]`, then any of `async`,
+/// `tma`, `tma barrier=bar[0]`, `coalesced=8`, `no_tma`, `evict=first`, `prefer="inst"`
 ///
 /// For every point `dst[d0 + p] = cast(src[s0 + p])`. The non-unit extents of both sides are
 /// equal in order. Loads outside the source give its safe value; stores outside are dropped.
@@ -95,7 +96,8 @@ pub enum EvictionPolicy {
     Last,
 }
 
-/// `gemm A[…], B[…] -> C[…] trans_b policy=square clear=(k == 0)`
+/// `gemm A[…], B[…] -> C[…] trans_a trans_b policy=full_row clear=(k == 0) k_pack=2 kind=wgmma
+/// barrier=bar[0]`, what is default left out
 ///
 /// `C[m, n] = (clear ? 0 : C[m, n]) + Σ_k opA(A)[m, k] · opB(B)[k, n]`; the last two dimensions
 /// are the matrix, leading extents are one. Products are exact, the sum is in C's type.

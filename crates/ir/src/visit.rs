@@ -3,6 +3,8 @@
 //! One place knows the shape of every node, so that an analysis or pass says only what it
 //! does with the nodes it cares about.
 
+use std::collections::HashSet;
+
 use crate::buffer::{Region, RegionDim};
 use crate::device_op::{BarrierKind, DeviceOp};
 use crate::expr::{Expr, ExprKind};
@@ -14,30 +16,9 @@ use crate::tile_op::{AtomicSource, CopyKind, TileOp};
 impl Expr {
     /// The operands, left to right.
     pub fn operands(&self) -> Vec<&Expr> {
-        match self.kind() {
-            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) => Vec::new(),
-            ExprKind::Load { indices, .. } | ExprKind::AddressOf { indices, .. } => {
-                indices.iter().collect()
-            }
-            ExprKind::Math(_, args) => args.iter().collect(),
-            ExprKind::Unary(_, a)
-            | ExprKind::Cast(a)
-            | ExprKind::Reinterpret(a)
-            | ExprKind::Broadcast(a)
-            | ExprKind::Lane { vector: a, .. } => vec![a],
-            ExprKind::Binary(_, a, b) => vec![a, b],
-            ExprKind::Ramp { base, stride } => vec![base, stride],
-            ExprKind::Select {
-                cond,
-                then,
-                otherwise,
-            }
-            | ExprKind::IfThenElse {
-                cond,
-                then,
-                otherwise,
-            } => vec![cond, then, otherwise],
-        }
+        let mut operands = Vec::new();
+        self.kind().each_operand(|e| operands.push(e));
+        operands
     }
 
     /// The same node over other operands, given in the order of [`Expr::operands`]. The type
@@ -83,26 +64,66 @@ impl Expr {
         Expr::new(kind, self.dtype(), self.span())
     }
 
-    /// Calls `f` on every node, parents first.
-    pub fn walk(&self, f: &mut impl FnMut(&Expr)) {
-        f(self);
-        for operand in self.operands() {
-            operand.walk(f);
+    /// Calls `f` on every node, parents first, left to right.
+    pub fn walk<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        let mut pending = vec![self];
+        while let Some(node) = pending.pop() {
+            f(node);
+            let first = pending.len();
+            node.kind().each_operand(|e| pending.push(e));
+            pending[first..].reverse();
+        }
+    }
+
+    /// Calls `f` on every node once, however often it is shared; parents first.
+    pub fn walk_distinct<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        let mut seen = HashSet::new();
+        let mut pending = vec![self];
+        while let Some(node) = pending.pop() {
+            let (shared, identity) = node.identity();
+            if shared && !seen.insert(identity) {
+                continue;
+            }
+            f(node);
+            let first = pending.len();
+            node.kind().each_operand(|e| pending.push(e));
+            pending[first..].reverse();
         }
     }
 
     /// Rebuilds the tree bottom-up: `f` sees each node over rewritten operands and returns its
     /// replacement, or `None` to keep it. Untouched subtrees stay shared.
     pub fn rewrite(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
-        let old = self.operands();
-        let new: Vec<Expr> = old.iter().map(|e| e.rewrite(f)).collect();
-        let same = old.iter().zip(&new).all(|(a, b)| a.same_node(b));
-        let node = if same {
-            self.clone()
-        } else {
-            self.with_operands(new)
-        };
-        f(&node).unwrap_or(node)
+        enum Step<'a> {
+            Enter(&'a Expr),
+            /// The operands are done: they are the last ones of `done`.
+            Leave(&'a Expr),
+        }
+        let mut pending = vec![Step::Enter(self)];
+        let mut done: Vec<Expr> = Vec::new();
+        while let Some(step) = pending.pop() {
+            match step {
+                Step::Enter(node) => {
+                    pending.push(Step::Leave(node));
+                    let first = pending.len();
+                    node.kind().each_operand(|e| pending.push(Step::Enter(e)));
+                    pending[first..].reverse();
+                }
+                Step::Leave(node) => {
+                    let old = node.operands();
+                    let new = done.split_off(done.len() - old.len());
+                    let same = old.iter().zip(&new).all(|(a, b)| a.same_node(b));
+                    let node = if same {
+                        node.clone()
+                    } else {
+                        node.with_operands(new)
+                    };
+                    done.push(f(&node).unwrap_or(node));
+                }
+            }
+        }
+        // Each node leaves exactly one result, so one is left for the root.
+        done.pop().unwrap_or_else(|| self.clone())
     }
 }
 

@@ -78,6 +78,15 @@ pub fn fragment_map(
     Fragment::new(placed.then(&split)?.within(&[threads, slots])?)
 }
 
+/// The map from a loop's indices to a buffer's, given as expressions over the loop's variables;
+/// it need not be injective. `None` when it has no closed form or leaves the buffer.
+pub fn access(inputs: &[Var], outputs: &[Expr], shape: &[i64], buffer: &[i64]) -> Option<Layout> {
+    let symbolic = Symbolic { inputs, shape };
+    let forms: Option<Vec<Form>> = outputs.iter().map(|e| symbolic.of(e, 0)).collect();
+    let form = side_by_side(forms?)?;
+    Layout::new(shape, buffer, form).ok()
+}
+
 /// The map of the outputs over the shape; `extents` fixes the first outputs' ranges, the others
 /// are as large as they need to be.
 fn convert(

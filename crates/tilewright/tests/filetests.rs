@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tilewright::frontend;
+use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{self, Diagnostic, Diagnostics, Func, SourceMap, Target, text, verify};
 use tilewright::passes;
 
@@ -154,24 +154,23 @@ fn stage<'a>(
             entry = Some(name);
         } else {
             let (key, value) = word.split_once('=').ok_or(format!("bad setting {word}"))?;
-            settings.push((key.to_string(), value.to_string()));
+            settings.push((key.to_string(), SettingValue::parse(value)?));
         }
     }
     let mut sources = SourceMap::new();
-    Ok(
-        match frontend::stage_source(&mut sources, name, input, entry, &settings) {
-            Ok(staged) => text::print(&staged.func),
-            Err(diags) => render(&diags, &sources),
-        },
-    )
+    let file = sources.add(name, input);
+    Ok(match frontend::stage(&sources, file, entry, &settings) {
+        Ok(staged) => text::print(&staged.func),
+        Err(diags) => render(&diags, &sources),
+    })
 }
 
 fn round_trip(path: &Path) -> Result<(), Failed> {
     let content = fs::read_to_string(path)?;
     let mut sources = SourceMap::new();
     let name = path.display().to_string();
-    let staged = frontend::stage_source(&mut sources, &name, &content, None, &[])
-        .map_err(|d| render(&d, &sources))?;
+    let file = sources.add(name, content);
+    let staged = frontend::stage(&sources, file, None, &[]).map_err(|d| render(&d, &sources))?;
     verify::verify(&staged.func).map_err(|d| render(&d, &sources))?;
     let printed = text::print(&staged.func);
     let parsed = parse(&mut sources, "printed.tw", &printed).map_err(|d| render(&d, &sources))?;

@@ -1,0 +1,89 @@
+//! Intervals of index expressions from what is known of their variables.
+//!
+//! Enough to tell that an index is certainly negative or certainly outside; whoever needs more
+//! uses the prover on the finished IR.
+
+use tilewright_ir::{BinOp, Expr, ExprKind, UnOp};
+
+use crate::eval::Stage;
+
+/// Nodes looked at before giving up: an interval is a help, not a proof obligation.
+const FUEL: u32 = 200;
+
+impl Stage {
+    /// The smallest and largest value an integer expression can take, where that is known and
+    /// no step of its computation can leave the range of its type.
+    pub fn range_of(&self, expr: &Expr) -> Option<(i128, i128)> {
+        let mut fuel = FUEL;
+        self.interval(expr, &mut fuel)
+    }
+
+    /// The value of an integer expression that has only one.
+    pub fn const_int(&self, expr: &Expr) -> Option<i128> {
+        expr.as_int().or_else(|| {
+            self.range_of(expr)
+                .and_then(|(lo, hi)| (lo == hi).then_some(lo))
+        })
+    }
+
+    fn interval(&self, expr: &Expr, fuel: &mut u32) -> Option<(i128, i128)> {
+        *fuel = fuel.checked_sub(1)?;
+        let (type_lo, type_hi) = expr.dtype().scalar.int_range()?;
+        if expr.dtype().lanes != 1 {
+            return None;
+        }
+        let (lo, hi) = match expr.kind() {
+            ExprKind::Int(v) => (*v, *v),
+            ExprKind::Var(var) => *self.var_bounds.get(var)?,
+            ExprKind::Cast(inner) => self.interval(inner, fuel)?,
+            ExprKind::Unary(UnOp::BitNot, inner) => {
+                let (lo, hi) = self.interval(inner, fuel)?;
+                (-1 - hi, -1 - lo)
+            }
+            ExprKind::Binary(op, a, b) => {
+                let b_range = self.interval(b, fuel);
+                let (al, ah) = match (op, b_range) {
+                    // The remainder by a positive constant is bounded whatever the left side.
+                    (BinOp::FloorMod, Some((n, m))) if n == m && n > 0 => {
+                        let known = self.interval(a, fuel);
+                        return match known {
+                            Some((lo, hi)) if 0 <= lo && hi < n => Some((lo, hi)),
+                            _ => Some((0, n - 1)),
+                        };
+                    }
+                    _ => self.interval(a, fuel)?,
+                };
+                let (bl, bh) = b_range?;
+                match op {
+                    BinOp::Add => (al.checked_add(bl)?, ah.checked_add(bh)?),
+                    BinOp::Sub => (al.checked_sub(bh)?, ah.checked_sub(bl)?),
+                    BinOp::Mul => {
+                        let products = [
+                            al.checked_mul(bl)?,
+                            al.checked_mul(bh)?,
+                            ah.checked_mul(bl)?,
+                            ah.checked_mul(bh)?,
+                        ];
+                        (*products.iter().min()?, *products.iter().max()?)
+                    }
+                    BinOp::FloorDiv if bl == bh && bl > 0 => (al.div_euclid(bl), ah.div_euclid(bl)),
+                    BinOp::Min => (al.min(bl), ah.min(bh)),
+                    BinOp::Max => (al.max(bl), ah.max(bh)),
+                    _ => return None,
+                }
+            }
+            ExprKind::IfThenElse {
+                then, otherwise, ..
+            }
+            | ExprKind::Select {
+                then, otherwise, ..
+            } => {
+                let (al, ah) = self.interval(then, fuel)?;
+                let (bl, bh) = self.interval(otherwise, fuel)?;
+                (al.min(bl), ah.max(bh))
+            }
+            _ => return None,
+        };
+        (type_lo <= lo && hi <= type_hi).then_some((lo, hi))
+    }
+}

@@ -1,0 +1,104 @@
+//! What the families share: reading arguments, and the usual refusals.
+
+use tilewright_ir::{DType, Expr, ExprKind, Span, VarKind};
+
+use super::{CallArgs, LangFn, ParamSpec};
+use crate::eval::Stage;
+use crate::value::Value;
+use crate::{Error, Result, codes};
+
+/// A row of a family's table.
+pub(super) const fn func(
+    name: &'static str,
+    params: &'static [ParamSpec],
+    call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+) -> LangFn {
+    LangFn::new(name, params, call)
+}
+
+/// A required dtype argument.
+pub(super) fn required_dtype(stage: &Stage, args: &CallArgs, name: &str) -> Result<DType> {
+    stage.to_dtype(args.required(name), args.span_of(name))
+}
+
+/// A compile-time count that must be at least one; `None` when it is left out.
+pub(super) fn positive(stage: &Stage, args: &CallArgs, name: &str) -> Result<Option<u32>> {
+    let Some(value) = args.int(stage, name)? else {
+        return Ok(None);
+    };
+    match u32::try_from(value) {
+        Ok(n) if n > 0 => Ok(Some(n)),
+        _ => Err(stage
+            .error(
+                codes::NON_POSITIVE,
+                args.span_of(name),
+                format!(
+                    "`{name}` of `{}` must be positive, this is {value}",
+                    args.name()
+                ),
+            )
+            .help("count from one, or leave it out where it has a default")
+            .into()),
+    }
+}
+
+/// Refuses what is no integer scalar where indices, extents and counts are meant.
+pub(super) fn check_index(stage: &Stage, e: &Expr, span: Span, what: &str) -> Result<()> {
+    if e.dtype().scalar.is_int() && e.dtype().is_scalar() {
+        return Ok(());
+    }
+    Err(stage
+        .error(
+            codes::INDEX_TYPE,
+            span,
+            format!("{what} must be an integer, this is {}", e.dtype()),
+        )
+        .help("divide with `//`, or cast with `T.cast(x, \"int32\")`")
+        .into())
+}
+
+/// Refuses what the caller of the kernel cannot know before it runs.
+pub(super) fn check_host_value(stage: &Stage, e: &Expr, span: Span, what: &str) -> Result<()> {
+    let mut bad = false;
+    e.walk(&mut |e| match e.kind() {
+        ExprKind::Load { .. } | ExprKind::AddressOf { .. } => bad = true,
+        ExprKind::Var(var) => {
+            bad |= !matches!(stage.func.vars[*var].kind, VarKind::Symbol | VarKind::Param);
+        }
+        _ => {}
+    });
+    if !bad {
+        return Ok(());
+    }
+    Err(stage
+        .error(
+            codes::KERNEL_LAUNCH,
+            span,
+            format!("{what} must be known before the kernel runs"),
+        )
+        .help("compute it from shapes, `T.dynamic` sizes and scalar parameters")
+        .into())
+}
+
+/// The refusal of what TileLang knows and this compiler does not.
+pub(super) fn not_supported(stage: &Stage, span: Span, what: &str, instead: &str) -> Error {
+    stage
+        .error(
+            codes::NOT_SUPPORTED,
+            span,
+            format!("{what} is not supported"),
+        )
+        .help(instead)
+        .into()
+}
+
+/// What language functions remember while a kernel is recorded.
+#[derive(Debug, Default)]
+pub struct LangState {
+    /// Reducers of the open `T.attr(reducer, "reduce_scope", …)` suites, innermost last.
+    pub reducers: Vec<Value>,
+    /// Open `T.ws` suites.
+    pub warp_groups: u32,
+    /// Buffers that may overlap in every kernel that follows.
+    pub may_alias: Vec<tilewright_ir::Buffer>,
+}

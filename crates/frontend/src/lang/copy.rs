@@ -1,0 +1,529 @@
+//! Copies between tiles: `T.copy`, the asynchronous ones, `T.transpose` and `T.im2col`.
+
+use tilewright_ir::{
+    Buffer, CopyHints, CopyKind, CopyOp, EvictionPolicy, Expr, Im2colOp, Region, Scalar, Scope,
+    StmtKind, TileOp,
+};
+
+use super::barrier::barrier_element;
+use super::extents::{Sides, extents_equal, pair, show_extents};
+use super::threads;
+use super::{CallArgs, LangFn, Ty, func, kw, opt, req};
+use crate::eval::Stage;
+use crate::eval::convert::Tile;
+use crate::value::{Element, Value};
+use crate::{Result, codes};
+
+pub(super) static FNS: &[LangFn] = &[
+    func(
+        "copy",
+        &[
+            req("src", Ty::Tile),
+            req("dst", Ty::Tile),
+            kw("coalesced_width", Ty::Int),
+            kw("disable_tma", Ty::Bool),
+            kw("eviction_policy", Ty::Str),
+            kw("prefer_instruction", Ty::Str),
+            kw("annotations", Ty::Any),
+            kw("loop_layout", Ty::Any),
+        ],
+        copy,
+    ),
+    func(
+        "async_copy",
+        &[
+            req("src", Ty::Tile),
+            req("dst", Ty::Tile),
+            kw("coalesced_width", Ty::Int),
+            kw("annotations", Ty::Any),
+            kw("loop_layout", Ty::Any),
+        ],
+        async_copy,
+    ),
+    func(
+        "tma_copy",
+        &[
+            req("src", Ty::Tile),
+            req("dst", Ty::Tile),
+            kw("barrier", Ty::Any),
+            kw("cluster_mask", Ty::Any),
+            kw("leader_scope_threads", Ty::Int),
+            kw("eviction_policy", Ty::Str),
+            kw("annotations", Ty::Any),
+        ],
+        tma_copy,
+    ),
+    func(
+        "transpose",
+        &[
+            req("src", Ty::Tile),
+            req("dst", Ty::Tile),
+            opt("annotations", Ty::Any),
+        ],
+        transpose,
+    ),
+    func("im2col", IM2COL, im2col),
+    func("c2d_im2col", IM2COL, im2col),
+];
+
+const IM2COL: &[super::ParamSpec] = &[
+    req("img", Ty::Tile),
+    req("col", Ty::Tile),
+    req("nhw_step", Ty::Scalar),
+    req("c_step", Ty::Scalar),
+    req("kernel", Ty::Int),
+    req("stride", Ty::Int),
+    req("dilation", Ty::Int),
+    req("pad", Ty::Int),
+    opt("eviction_policy", Ty::Str),
+    opt("annotations", Ty::Any),
+];
+
+fn copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let hints = CopyHints {
+        coalesced_width: super::positive(stage, args, "coalesced_width")?,
+        disable_tma: args.bool_or(stage, "disable_tma", false)?,
+        eviction: eviction(stage, args)?,
+        prefer_instruction: args.str("prefer_instruction").map(|s| s.to_string()),
+    };
+    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+    check_copyable(stage, args, &src, &dst)?;
+    let Some((src, dst)) = pair(stage, sides("T.copy", args, &src, &dst))? else {
+        return assign(stage, args, &src, &dst);
+    };
+    if threads::is_private(stage, src.buffer) || threads::is_private(stage, dst.buffer) {
+        return copy_by_thread(stage, args, src, dst);
+    }
+    stage.emit_tile(TileOp::Copy(CopyOp {
+        src,
+        dst,
+        kind: CopyKind::Sync,
+        hints,
+    }))?;
+    Ok(Value::None)
+}
+
+fn async_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let hints = CopyHints {
+        coalesced_width: super::positive(stage, args, "coalesced_width")?,
+        ..CopyHints::default()
+    };
+    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+    check_scopes(
+        stage,
+        args,
+        "T.async_copy",
+        &src,
+        &dst,
+        &[(Scope::Global, Scope::Shared)],
+    )?;
+    check_same_dtype(stage, args, "T.async_copy", src.buffer(), dst.buffer())?;
+    let Some((src, dst)) = pair(stage, sides("T.async_copy", args, &src, &dst))? else {
+        return Err(no_extents(stage, args, "T.async_copy"));
+    };
+    stage.emit_tile(TileOp::Copy(CopyOp {
+        src,
+        dst,
+        kind: CopyKind::Async,
+        hints,
+    }))?;
+    Ok(Value::None)
+}
+
+fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.tma_copy";
+    let hints = CopyHints {
+        eviction: eviction(stage, args)?,
+        ..CopyHints::default()
+    };
+    if args.has("cluster_mask") {
+        return Err(super::not_supported(
+            stage,
+            args.span_of("cluster_mask"),
+            "multicast to a cluster (`cluster_mask`)",
+            "leave `cluster_mask` out; each block then loads its own tile",
+        ));
+    }
+    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+    let pairs = [
+        (Scope::Global, Scope::Shared),
+        (Scope::Shared, Scope::Global),
+    ];
+    check_scopes(stage, args, WHAT, &src, &dst, &pairs)?;
+    check_same_dtype(stage, args, WHAT, src.buffer(), dst.buffer())?;
+    let is_load = stage.buffer(src.buffer()).scope == Scope::Global;
+    let barrier = match (args.value("barrier"), is_load) {
+        (Some(value), true) => {
+            let value = value.clone();
+            Some(barrier_element(stage, &value, args.span_of("barrier"))?)
+        }
+        (None, true) => {
+            return Err(stage
+                .error(
+                    codes::TMA_BARRIER,
+                    args.span(),
+                    "a bulk load needs the barrier that its bytes complete",
+                )
+                .help("allocate one with `T.alloc_barrier(arrive_count)` and pass `barrier=`, or use `T.copy`")
+                .into());
+        }
+        (Some(_), false) => {
+            return Err(stage
+                .error(
+                    codes::TMA_BARRIER,
+                    args.span_of("barrier"),
+                    "a bulk store completes no barrier",
+                )
+                .help("leave `barrier` out and wait with `T.tma_store_wait()`")
+                .into());
+        }
+        (None, false) => None,
+    };
+    let Some((src, dst)) = pair(stage, sides(WHAT, args, &src, &dst))? else {
+        return Err(no_extents(stage, args, WHAT));
+    };
+    stage.emit_tile(TileOp::Copy(CopyOp {
+        src,
+        dst,
+        kind: CopyKind::Tma { barrier },
+        hints,
+    }))?;
+    Ok(Value::None)
+}
+
+fn transpose(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+    let pairs = [(Scope::Shared, Scope::Shared)];
+    check_scopes(stage, args, "T.transpose", &src, &dst, &pairs)?;
+    let (src, dst) = (src.region(stage), dst.region(stage));
+    let (s, d) = (src.non_unit_extents(), dst.non_unit_extents());
+    let (rows_cols, cols_rows) = match (&src.dims[..], &dst.dims[..]) {
+        ([a, b], [c, d]) => ((&a.extent, &b.extent), (&d.extent, &c.extent)),
+        _ => match (&s[..], &d[..]) {
+            ([a, b], [c, d]) => ((*a, *b), (*d, *c)),
+            _ => return Err(transpose_shapes(stage, args, &src, &dst)),
+        },
+    };
+    if !extents_equal(stage, rows_cols.0, cols_rows.0)
+        || !extents_equal(stage, rows_cols.1, cols_rows.1)
+    {
+        return Err(transpose_shapes(stage, args, &src, &dst));
+    }
+    if src.buffer == dst.buffer {
+        return Err(stage
+            .error(
+                codes::COPY_OVERLAP,
+                args.span(),
+                "T.transpose cannot work in place",
+            )
+            .help("transpose into another buffer")
+            .into());
+    }
+    stage.emit_tile(TileOp::Transpose { src, dst })?;
+    Ok(Value::None)
+}
+
+fn transpose_shapes(stage: &Stage, args: &CallArgs, src: &Region, dst: &Region) -> crate::Error {
+    let show = |r: &Region| show_extents(stage, r.dims.iter().map(|d| &d.extent));
+    stage
+        .error(
+            codes::SHAPE,
+            args.span(),
+            format!(
+                "T.transpose: {} is not the transpose of {}",
+                show(dst),
+                show(src)
+            ),
+        )
+        .help("source and destination are matrices, (m, n) and (n, m)")
+        .into()
+}
+
+fn im2col(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.im2col";
+    eviction(stage, args)?;
+    let (image, col) = (args.tile(stage, "img")?, args.tile(stage, "col")?);
+    let Tile::Buffer(image) = image else {
+        return Err(stage
+            .error(
+                codes::SHAPE,
+                args.span_of("img"),
+                "T.im2col gathers from a whole image tensor, not from a part of one",
+            )
+            .into());
+    };
+    let rank = stage.buffer(image).shape.len();
+    if rank != 4 || stage.buffer(image).scope != Scope::Global {
+        return Err(stage
+            .error(
+                codes::SHAPE,
+                args.span_of("img"),
+                format!(
+                    "T.im2col needs a global tensor of shape (N, H, W, C); {} is {} and has {rank} dimensions",
+                    stage.buffer_name(image),
+                    stage.buffer(image).scope.name(),
+                ),
+            )
+            .into());
+    }
+    let dst = col.region(stage);
+    if !matches!(
+        stage.buffer(dst.buffer).scope,
+        Scope::Shared | Scope::Fragment
+    ) {
+        return Err(scope_error(
+            stage,
+            args.span_of("col"),
+            WHAT,
+            dst.buffer,
+            "shared",
+        ));
+    }
+    let leading = dst.dims.len().saturating_sub(2);
+    if dst.dims.len() < 2 || dst.dims[..leading].iter().any(|d| !d.extent.is_int(1)) {
+        let shown = show_extents(stage, dst.dims.iter().map(|d| &d.extent));
+        return Err(stage
+            .error(
+                codes::SHAPE,
+                args.span_of("col"),
+                format!("T.im2col writes a matrix (BM, BK); this has the extents {shown}"),
+            )
+            .into());
+    }
+    check_same_dtype(stage, args, WHAT, image, dst.buffer)?;
+    let at_least = |stage: &mut Stage, name: &str, least: i128| -> Result<u32> {
+        let value = args.value(name).cloned().unwrap_or(Value::None);
+        let v = stage.to_int(&value, args.span_of(name), name)?;
+        u32::try_from(v).ok().filter(|_| v >= least).ok_or_else(|| {
+            stage
+                .error(
+                    codes::WRONG_VALUE,
+                    args.span_of(name),
+                    format!("`{name}` must be at least {least}, this is {v}"),
+                )
+                .into()
+        })
+    };
+    let op = Im2colOp {
+        image,
+        dst,
+        m_step: stage.to_expr(args.required("nhw_step"), args.span_of("nhw_step"))?,
+        k_step: stage.to_expr(args.required("c_step"), args.span_of("c_step"))?,
+        kernel: at_least(stage, "kernel", 1)?,
+        stride: at_least(stage, "stride", 1)?,
+        dilation: at_least(stage, "dilation", 1)?,
+        pad: at_least(stage, "pad", 0)?,
+    };
+    for (name, step) in [("nhw_step", &op.m_step), ("c_step", &op.k_step)] {
+        super::check_index(stage, step, args.span_of(name), name)?;
+    }
+    stage.emit_tile(TileOp::Im2col(op))?;
+    Ok(Value::None)
+}
+
+/// Two single elements: an assignment by each thread.
+fn assign(stage: &mut Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<Value> {
+    let (Tile::Element(src), Tile::Element(dst)) = (src, dst) else {
+        return Ok(Value::None);
+    };
+    let value = stage.load(src)?;
+    store(stage, args, dst, value)?;
+    Ok(Value::None)
+}
+
+fn store(stage: &mut Stage, args: &CallArgs, dst: &Element, value: Expr) -> Result<()> {
+    stage.store(dst, &Value::Expr(value), args.span())
+}
+
+/// A copy where one side belongs to each thread alone.
+fn copy_by_thread(stage: &mut Stage, args: &CallArgs, src: Region, dst: Region) -> Result<Value> {
+    for (private, other, name) in [(&src, &dst, "dst"), (&dst, &src, "src")] {
+        let scope = stage.buffer(other.buffer).scope;
+        if threads::is_private(stage, private.buffer) && scope == Scope::Fragment {
+            return Err(stage
+                .error(
+                    codes::COPY_SCOPE,
+                    args.span_of(name),
+                    format!(
+                        "T.copy between {}, which each thread has of its own, and the fragment {}",
+                        stage.buffer_name(private.buffer),
+                        stage.buffer_name(other.buffer)
+                    ),
+                )
+                .note("a fragment is one tensor spread over the threads; no thread holds all of it")
+                .help("go through shared memory, or make both sides fragments")
+                .into());
+        }
+    }
+    let dtype = stage.buffer(dst.buffer).dtype;
+    let src_dtype = stage.buffer(src.buffer).dtype;
+    let extents: Vec<Expr> = dst.non_unit_extents().into_iter().cloned().collect();
+    threads::nest(stage, &extents, |stage, offsets| {
+        let from = threads::point_of_non_unit(&src, offsets);
+        let indices = threads::point_of_non_unit(&dst, offsets);
+        let value = Expr::load(src.buffer, from, src_dtype).with_span(args.span_of("src"));
+        stage.emit(StmtKind::Store {
+            buffer: dst.buffer,
+            indices,
+            value: value.cast_to(dtype),
+        })
+    })?;
+    Ok(Value::None)
+}
+
+fn sides<'a>(what: &'a str, args: &CallArgs, src: &'a Tile, dst: &'a Tile) -> Sides<'a> {
+    Sides {
+        what,
+        src,
+        src_span: args.span_of("src"),
+        dst,
+        dst_span: args.span_of("dst"),
+    }
+}
+
+/// Refuses what holds no copyable data: barriers, reducers, addresses.
+fn check_copyable(stage: &Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<()> {
+    for (tile, name) in [(src, "src"), (dst, "dst")] {
+        let data = stage.buffer(tile.buffer());
+        let help = match data.scope {
+            Scope::Barrier => {
+                "a barrier holds no data; use `T.mbarrier_arrive` and `T.mbarrier_wait_parity`"
+            }
+            Scope::Reducer => "finish it with `T.finalize_reducer(acc, dst)` and copy `dst`",
+            Scope::Global
+            | Scope::Shared
+            | Scope::Fragment
+            | Scope::Local
+            | Scope::Var
+            | Scope::Tmem => continue,
+        };
+        return Err(stage
+            .error(
+                codes::COPY_SCOPE,
+                args.span_of(name),
+                format!(
+                    "T.copy cannot work on {}, which is a {}",
+                    stage.buffer_name(tile.buffer()),
+                    data.scope.name()
+                ),
+            )
+            .help(help)
+            .into());
+    }
+    let (s, d) = (
+        stage.buffer(src.buffer()).dtype,
+        stage.buffer(dst.buffer()).dtype,
+    );
+    if (s.scalar == Scalar::Handle) != (d.scalar == Scalar::Handle) {
+        return Err(stage
+            .error(
+                codes::OPERAND_TYPES,
+                args.span(),
+                format!("T.copy cannot convert {s} to {d}"),
+            )
+            .into());
+    }
+    Ok(())
+}
+
+fn check_scopes(
+    stage: &Stage,
+    args: &CallArgs,
+    what: &str,
+    src: &Tile,
+    dst: &Tile,
+    allowed: &[(Scope, Scope)],
+) -> Result<()> {
+    let scope = |t: &Tile| stage.buffer(t.buffer()).scope;
+    if allowed.contains(&(scope(src), scope(dst))) {
+        return Ok(());
+    }
+    let ways: Vec<String> = allowed
+        .iter()
+        .map(|(a, b)| format!("{} to {}", a.name(), b.name()))
+        .collect();
+    Err(stage
+        .error(
+            codes::COPY_SCOPE,
+            args.span(),
+            format!(
+                "{what} works from {}; this goes from {} to {}",
+                ways.join(" or "),
+                scope(src).name(),
+                scope(dst).name()
+            ),
+        )
+        .help("use `T.copy`, which finds the way between any two scopes")
+        .into())
+}
+
+fn check_same_dtype(
+    stage: &Stage,
+    args: &CallArgs,
+    what: &str,
+    src: Buffer,
+    dst: Buffer,
+) -> Result<()> {
+    let (s, d) = (stage.buffer(src).dtype, stage.buffer(dst).dtype);
+    if s == d {
+        return Ok(());
+    }
+    Err(stage
+        .error(
+            codes::OPERAND_TYPES,
+            args.span(),
+            format!("{what} moves bytes and cannot convert {s} to {d}"),
+        )
+        .help("use equal dtypes, or `T.copy`, which converts")
+        .into())
+}
+
+fn scope_error(
+    stage: &Stage,
+    span: tilewright_ir::Span,
+    what: &str,
+    buffer: Buffer,
+    wanted: &str,
+) -> crate::Error {
+    stage
+        .error(
+            codes::COPY_SCOPE,
+            span,
+            format!(
+                "{what} needs {wanted} memory here; {} is {}",
+                stage.buffer_name(buffer),
+                stage.buffer(buffer).scope.name()
+            ),
+        )
+        .into()
+}
+
+fn no_extents(stage: &Stage, args: &CallArgs, what: &str) -> crate::Error {
+    stage
+        .error(
+            codes::COPY_EXTENTS,
+            args.span(),
+            format!("{what}: both sides are single elements, so the size of the tile is not known"),
+        )
+        .help("give one side as a whole buffer or with slices")
+        .into()
+}
+
+fn eviction(stage: &Stage, args: &CallArgs) -> Result<Option<EvictionPolicy>> {
+    let Some(name) = args.str("eviction_policy") else {
+        return Ok(None);
+    };
+    match name {
+        "evict_normal" => Ok(Some(EvictionPolicy::Normal)),
+        "evict_first" => Ok(Some(EvictionPolicy::First)),
+        "evict_last" => Ok(Some(EvictionPolicy::Last)),
+        _ => Err(stage
+            .error(
+                codes::BAD_OPTION,
+                args.span_of("eviction_policy"),
+                format!("`{name}` is no eviction policy"),
+            )
+            .help("use \"evict_normal\", \"evict_first\" or \"evict_last\"")
+            .into()),
+    }
+}

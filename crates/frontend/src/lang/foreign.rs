@@ -1,0 +1,213 @@
+//! Addresses and foreign code.
+
+use tilewright_ir::{DType, Expr, ExprKind, Scope, Span, ThreadOp};
+
+use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req, rest};
+use crate::eval::Stage;
+use crate::eval::convert::Tile;
+use crate::value::Value;
+use crate::{Result, codes};
+
+pub(super) static FNS: &[LangFn] = &[
+    func(
+        "access_ptr",
+        &[
+            req("base", Ty::Tile),
+            opt("access_type", Ty::Any),
+            rest("extents", Ty::Any),
+            kw("offset", Ty::Scalar),
+            kw("extent", Ty::Scalar),
+            kw("ignore_last_ndim", Ty::Int),
+        ],
+        access_ptr,
+    ),
+    func("address_of", &[req("obj", Ty::Tile)], |stage, args| {
+        let tile = args.tile(stage, "obj")?;
+        let span = args.span();
+        address(stage, &tile, span).map(Value::Expr)
+    }),
+    func("call_extern", EXTERN, |s, a| call_extern(s, a, false)),
+    func("call_pure_extern", EXTERN, |s, a| call_extern(s, a, true)),
+    func("import_source", &[opt("source", Ty::Str)], |stage, args| {
+        if let Some(source) = args.str("source") {
+            let kernel = stage.kernel_mut("`T.import_source`")?;
+            kernel.attrs.imports.push(source.to_string());
+        }
+        Ok(Value::None)
+    }),
+    func(
+        "__ldg",
+        &[req("load_or_buf", Ty::Tile), opt("index", Ty::Scalar)],
+        ldg,
+    ),
+];
+
+const EXTERN: &[ParamSpec] = &[
+    req("dtype", Ty::Any),
+    req("func_name", Ty::Str),
+    rest("args", Ty::Any),
+];
+
+fn access_ptr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.access_ptr";
+    let known = match args.value("access_type") {
+        None => true,
+        Some(Value::Str(s)) => matches!(&**s, "r" | "w" | "rw"),
+        Some(value) => value.as_int().is_some_and(|v| (1..=3).contains(&v)),
+    };
+    if !known {
+        return Err(stage
+            .error(
+                codes::BAD_OPTION,
+                args.span_of("access_type"),
+                format!("{WHAT}: the access is \"r\", \"w\" or \"rw\""),
+            )
+            .into());
+    }
+    let tile = args.tile(stage, "base")?;
+    let span = args.span();
+    let mut at = start(stage, &tile);
+    if let Some(offset) = args.value("offset").cloned() {
+        let offset_span = args.span_of("offset");
+        let offset = stage.to_expr(&offset, offset_span)?;
+        super::check_index(stage, &offset, offset_span, "an offset")?;
+        if stage.const_int(&offset) != Some(0) {
+            let [index] = &mut at[..] else {
+                return Err(stage
+                    .error(
+                        codes::SHAPE,
+                        offset_span,
+                        format!(
+                            "{WHAT}: an offset needs a buffer of one dimension, this has {}",
+                            at.len()
+                        ),
+                    )
+                    .help("index the first element instead: `T.access_ptr(A[i, j], \"r\")`")
+                    .into());
+            };
+            *index = stage.binary_expr(tilewright_ir::BinOp::Add, index.clone(), offset, span)?;
+        }
+    }
+    address_at(stage, tile.buffer(), at, span).map(Value::Expr)
+}
+
+fn start(stage: &Stage, tile: &Tile) -> Vec<Expr> {
+    let region = tile.region(stage);
+    region.dims.into_iter().map(|d| d.start).collect()
+}
+
+/// The address of the first element.
+fn address(stage: &Stage, tile: &Tile, span: Span) -> Result<Expr> {
+    let at = start(stage, tile);
+    address_at(stage, tile.buffer(), at, span)
+}
+
+fn address_at(
+    stage: &Stage,
+    buffer: tilewright_ir::Buffer,
+    indices: Vec<Expr>,
+    span: Span,
+) -> Result<Expr> {
+    let scope = stage.buffer(buffer).scope;
+    if matches!(scope, Scope::Fragment | Scope::Reducer | Scope::Tmem) {
+        return Err(stage
+            .error(
+                codes::BUFFER_SCOPE,
+                span,
+                format!(
+                    "{} is a {} and has no addresses",
+                    stage.buffer_name(buffer),
+                    scope.name()
+                ),
+            )
+            .help("copy it to shared memory, or use `T.alloc_local` for each thread's own array")
+            .into());
+    }
+    Ok(Expr::new(
+        ExprKind::AddressOf { buffer, indices },
+        DType::HANDLE,
+        span,
+    ))
+}
+
+fn call_extern(stage: &mut Stage, args: &CallArgs, pure: bool) -> Result<Value> {
+    let name = args.str("func_name").unwrap_or_default();
+    if name.is_empty() {
+        return Err(stage
+            .error(
+                codes::WRONG_VALUE,
+                args.span_of("func_name"),
+                "the name of the foreign function is empty",
+            )
+            .into());
+    }
+    // Functions without a result are declared as giving an address or nothing.
+    let returns = args.required("dtype").clone();
+    let dtype = match &returns {
+        Value::Str(s) if matches!(&**s, "void" | "handle" | "") => None,
+        value => {
+            Some(stage.to_dtype(value, args.span_of("dtype"))?).filter(|d| *d != DType::HANDLE)
+        }
+    };
+    let mut exprs = Vec::with_capacity(args.rest().len());
+    for arg in args.rest() {
+        let value = arg.value.clone();
+        exprs.push(match &value {
+            Value::Buffer(b) if stage.buffer(*b).scope != Scope::Var => {
+                address(stage, &Tile::Buffer(*b), arg.span)?
+            }
+            Value::Region(r) => address(stage, &Tile::Region(r.clone()), arg.span)?,
+            value => stage.to_expr(value, arg.span)?,
+        });
+    }
+    stage.kernel("`T.call_extern`")?;
+    let result = dtype.map(|d| stage.result_var(d));
+    stage.emit_thread(ThreadOp::Extern {
+        name: name.to_string(),
+        args: exprs,
+        dtype: dtype.unwrap_or(DType::HANDLE),
+        pure,
+        result,
+    })?;
+    Ok(match result {
+        Some(var) => Value::Expr(stage.var_expr(var).with_span(args.span())),
+        None => Value::None,
+    })
+}
+
+/// A load through the read-only cache is a load.
+fn ldg(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.__ldg";
+    let tile = args.tile(stage, "load_or_buf")?;
+    let span = args.span();
+    let scope = stage.buffer(tile.buffer()).scope;
+    if scope != Scope::Global {
+        return Err(stage
+            .error(
+                codes::BUFFER_SCOPE,
+                args.span_of("load_or_buf"),
+                format!("{WHAT} reads global memory, this is {}", scope.name()),
+            )
+            .into());
+    }
+    let mut indices = start(stage, &tile);
+    if let Some(index) = args.value("index").cloned() {
+        let [only] = &mut indices[..] else {
+            return Err(stage
+                .error(
+                    codes::INDEX_COUNT,
+                    args.span_of("index"),
+                    format!("{WHAT}: one index for {} dimensions", indices.len()),
+                )
+                .help("index the element: `T.__ldg(A[i, j])`")
+                .into());
+        };
+        let index_span = args.span_of("index");
+        *only = stage.to_expr(&index, index_span)?;
+        super::check_index(stage, only, index_span, "an index")?;
+    }
+    let dtype = stage.buffer(tile.buffer()).dtype;
+    Ok(Value::Expr(
+        Expr::load(tile.buffer(), indices, dtype).with_span(span),
+    ))
+}

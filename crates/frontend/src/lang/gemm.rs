@@ -1,0 +1,558 @@
+//! Matrix products: `T.gemm` and its split-phase forms.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use tilewright_ir::{
+    DType, Expr, GemmKind, GemmOp, GemmPolicy, Region, Scalar, Scope, Span, TileOp,
+};
+
+use super::barrier::barrier_element;
+use super::extents::show_extents;
+use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req};
+use crate::eval::Stage;
+use crate::eval::convert::Tile;
+use crate::value::{Object, Value};
+use crate::{Error, Result, codes};
+
+pub(super) static FNS: &[LangFn] = &[
+    func(
+        "gemm",
+        &[
+            A,
+            B,
+            C,
+            TRANS_A,
+            TRANS_B,
+            POLICY,
+            CLEAR,
+            opt("k_pack", Ty::Int),
+            opt("mbar", Ty::Any),
+            opt("annotations", Ty::Any),
+        ],
+        |stage, args| gemm(stage, args, "T.gemm", GemmKind::Auto),
+    ),
+    func(
+        "wgmma_gemm",
+        &[
+            A,
+            B,
+            C,
+            TRANS_A,
+            TRANS_B,
+            POLICY,
+            CLEAR,
+            opt("annotations", Ty::Any),
+        ],
+        |stage, args| gemm(stage, args, "T.wgmma_gemm", GemmKind::Wgmma),
+    ),
+    func(
+        "tcgen05_gemm",
+        &[
+            A,
+            B,
+            C,
+            TRANS_A,
+            TRANS_B,
+            POLICY,
+            CLEAR,
+            kw("mbar", Ty::Any),
+            kw("use_2cta", Ty::Bool),
+            kw("annotations", Ty::Any),
+        ],
+        |stage, args| gemm(stage, args, "T.tcgen05_gemm", GemmKind::Tcgen05),
+    ),
+];
+
+const A: ParamSpec = req("A", Ty::Tile);
+const B: ParamSpec = req("B", Ty::Tile);
+const C: ParamSpec = req("C", Ty::Tile);
+const TRANS_A: ParamSpec = opt("transpose_A", Ty::Bool);
+const TRANS_B: ParamSpec = opt("transpose_B", Ty::Bool);
+const POLICY: ParamSpec = opt("policy", Ty::Any);
+const CLEAR: ParamSpec = opt("clear_accum", Ty::Scalar);
+
+/// `T.GemmWarpPolicy`, whose members are policies.
+#[derive(Debug)]
+pub struct GemmWarpPolicy;
+
+/// One of its members.
+#[derive(Debug)]
+struct PolicyValue(GemmPolicy);
+
+impl Object for GemmWarpPolicy {
+    fn type_name(&self) -> &'static str {
+        "the class of warp policies"
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn attr(&self, stage: &mut Stage, name: &str, span: Span) -> Option<Result<Value>> {
+        let policy = match name {
+            "Square" => GemmPolicy::Square,
+            "FullRow" => GemmPolicy::FullRow,
+            "FullCol" => GemmPolicy::FullCol,
+            _ => {
+                return Some(Err(stage
+                    .error(
+                        codes::UNKNOWN_ATTRIBUTE,
+                        span,
+                        format!("there is no warp policy `{name}`"),
+                    )
+                    .help("the policies are Square, FullRow and FullCol")
+                    .into()));
+            }
+        };
+        Some(Ok(Value::Object(Rc::new(PolicyValue(policy)))))
+    }
+}
+
+impl Object for PolicyValue {
+    fn type_name(&self) -> &'static str {
+        "a warp policy"
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// One operand as a matrix.
+struct Matrix {
+    /// The parameter's name.
+    name: &'static str,
+    region: Region,
+    rows: i128,
+    cols: i128,
+    dtype: DType,
+    scope: Scope,
+    span: Span,
+}
+
+fn gemm(stage: &mut Stage, args: &CallArgs, what: &str, kind: GemmKind) -> Result<Value> {
+    let a = matrix(stage, args, what, "A")?;
+    let b = matrix(stage, args, what, "B")?;
+    let c = matrix(stage, args, what, "C")?;
+    let trans_a = args.bool_or(stage, "transpose_A", false)?;
+    let trans_b = args.bool_or(stage, "transpose_B", false)?;
+    check_scopes(stage, what, kind, &a, &b, &c)?;
+    check_shapes(stage, args, what, (&a, trans_a), (&b, trans_b), &c)?;
+    check_dtypes(stage, args, what, kind, &a, &b, &c)?;
+    let (barrier, k_pack) = match kind {
+        GemmKind::Auto => (barrier(stage, args, what, &c)?, k_pack(stage, args)?),
+        GemmKind::Wgmma => (None, 1),
+        GemmKind::Tcgen05 => {
+            if args.bool_or(stage, "use_2cta", false)? {
+                return Err(super::not_supported(
+                    stage,
+                    args.span_of("use_2cta"),
+                    "a product over two blocks (`use_2cta`)",
+                    "leave `use_2cta` out",
+                ));
+            }
+            (barrier(stage, args, what, &c)?, 1)
+        }
+    };
+    let op = GemmOp {
+        policy: policy(stage, args)?,
+        clear: clear_accum(stage, args)?,
+        a: a.region,
+        b: b.region,
+        c: c.region,
+        trans_a,
+        trans_b,
+        k_pack,
+        kind,
+        barrier,
+    };
+    stage.emit_tile(TileOp::Gemm(op))?;
+    Ok(Value::None)
+}
+
+fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) -> Result<Matrix> {
+    let tile = args.tile(stage, name)?;
+    let span = args.span_of(name);
+    if matches!(tile, Tile::Element(_)) {
+        return Err(stage
+            .error(
+                codes::GEMM_RANK,
+                span,
+                format!("{what}: {name} is a single element, not a matrix"),
+            )
+            .help("pass the whole buffer, or slice the last two dimensions")
+            .into());
+    }
+    let region = tile.region(stage);
+    let data = stage.buffer(region.buffer);
+    let (dtype, scope) = (data.dtype, data.scope);
+    let shown = show_extents(stage, region.dims.iter().map(|d| &d.extent));
+    let [leading @ .., rows, cols] = &region.dims[..] else {
+        return Err(stage
+            .error(
+                codes::GEMM_RANK,
+                span,
+                format!("{what}: {name} must be a matrix, its shape is {shown}"),
+            )
+            .help("operands have at least two dimensions; `T.reshape` can add one of extent 1")
+            .into());
+    };
+    if leading
+        .iter()
+        .any(|d| stage.const_int(&d.extent) != Some(1))
+    {
+        return Err(stage
+            .error(
+                codes::GEMM_RANK,
+                span,
+                format!("{what}: the leading extents of {name} must be one, its shape is {shown}"),
+            )
+            .help(format!("pick one matrix of it, such as `{name}[i, :, :]`"))
+            .into());
+    }
+    let (Some(rows), Some(cols)) = (stage.const_int(&rows.extent), stage.const_int(&cols.extent))
+    else {
+        return Err(stage
+            .error(
+                codes::GEMM_SHAPE,
+                span,
+                format!("{what}: the extents of {name} must be constants, they are {shown}"),
+            )
+            .help("slice a tile of constant size")
+            .into());
+    };
+    super::extents::check_inside(stage, &region, span, matches!(tile, Tile::Region(_)))?;
+    if scope == Scope::Fragment {
+        check_whole(stage, what, name, &region, span)?;
+    }
+    Ok(Matrix {
+        name,
+        region,
+        rows,
+        cols,
+        dtype,
+        scope,
+        span,
+    })
+}
+
+/// A fragment has no addresses, so a part of one cannot be an operand.
+fn check_whole(stage: &Stage, what: &str, name: &str, region: &Region, span: Span) -> Result<()> {
+    let shape = &stage.buffer(region.buffer).shape;
+    let whole = region.dims.iter().zip(shape).all(|(d, size)| {
+        stage.const_int(&d.start) == Some(0) && stage.const_int(&d.extent) == stage.const_int(size)
+    });
+    if whole {
+        return Ok(());
+    }
+    Err(stage
+        .error(
+            codes::GEMM_REGION,
+            span,
+            format!(
+                "{what}: {name} is a part of the fragment {} of shape {}",
+                stage.buffer_name(region.buffer),
+                show_extents(stage, shape)
+            ),
+        )
+        .help("pass the whole fragment, or allocate one for this part")
+        .into())
+}
+
+fn check_scopes(
+    stage: &Stage,
+    what: &str,
+    kind: GemmKind,
+    a: &Matrix,
+    b: &Matrix,
+    c: &Matrix,
+) -> Result<()> {
+    let tmem_a = kind != GemmKind::Wgmma && c.scope == Scope::Tmem;
+    for (m, allowed, help) in [
+        (
+            a,
+            matches!(a.scope, Scope::Shared | Scope::Fragment)
+                || (a.scope == Scope::Tmem && tmem_a),
+            "copy it to shared memory first: `T.copy(A, A_shared)`",
+        ),
+        (
+            b,
+            b.scope == Scope::Shared || (b.scope == Scope::Fragment && kind == GemmKind::Auto),
+            "copy it to shared memory first: `T.copy(B, B_shared)`",
+        ),
+        (
+            c,
+            match kind {
+                GemmKind::Auto => matches!(c.scope, Scope::Fragment | Scope::Tmem),
+                GemmKind::Wgmma => c.scope == Scope::Fragment,
+                GemmKind::Tcgen05 => c.scope == Scope::Tmem,
+            },
+            match kind {
+                GemmKind::Tcgen05 => "allocate the accumulator with `T.alloc_tmem`",
+                GemmKind::Auto | GemmKind::Wgmma => {
+                    "accumulate into a fragment from `T.alloc_fragment` and copy that out"
+                }
+            },
+        ),
+    ] {
+        if !allowed {
+            return Err(stage
+                .error(
+                    codes::GEMM_SCOPE,
+                    m.span,
+                    format!("{what}: {} cannot be {}", m.name, place(m.scope)),
+                )
+                .help(help)
+                .into());
+        }
+    }
+    for m in [a, b] {
+        if m.region.buffer == c.region.buffer {
+            return Err(stage
+                .error(
+                    codes::GEMM_REGION,
+                    m.span,
+                    format!("{what}: {} is also the accumulator C", m.name),
+                )
+                .help("copy it to another buffer before the product")
+                .into());
+        }
+    }
+    Ok(())
+}
+
+/// Where a scope puts a buffer, for messages.
+fn place(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Global => "in global memory",
+        Scope::Shared => "in shared memory",
+        Scope::Fragment => "a fragment",
+        Scope::Local => "a thread's own array",
+        Scope::Var => "a variable",
+        Scope::Barrier => "a barrier",
+        Scope::Tmem => "in tensor memory",
+        Scope::Reducer => "a reducer",
+    }
+}
+
+fn check_shapes(
+    stage: &Stage,
+    args: &CallArgs,
+    what: &str,
+    (a, trans_a): (&Matrix, bool),
+    (b, trans_b): (&Matrix, bool),
+    c: &Matrix,
+) -> Result<()> {
+    let (m, ka) = if trans_a {
+        (a.cols, a.rows)
+    } else {
+        (a.rows, a.cols)
+    };
+    let (kb, n) = if trans_b {
+        (b.cols, b.rows)
+    } else {
+        (b.rows, b.cols)
+    };
+    let mismatch = |dim: &str, x: &Matrix, xv: i128, y: &Matrix, yv: i128| -> Error {
+        let transposed = |name: &str| match name {
+            "A" if trans_a => " transposed",
+            "B" if trans_b => " transposed",
+            _ => "",
+        };
+        let shape = |m: &Matrix| {
+            format!(
+                "{} is ({}, {}){}",
+                m.name,
+                m.rows,
+                m.cols,
+                transposed(m.name)
+            )
+        };
+        let mut error = stage
+            .error(
+                codes::GEMM_SHAPE,
+                args.span(),
+                format!(
+                    "{what}: {dim} is {xv} in {} and {yv} in {}",
+                    x.name, y.name
+                ),
+            )
+            .note(format!("{}, {}, {}", shape(a), shape(b), shape(c)))
+            .help("C is (M, N), A is (M, K) or (K, M) with transpose_A, B is (K, N) or (N, K) with transpose_B");
+        // The usual slip: a flag that is missing or one too many.
+        let (a_flip, b_flip) = ((a.cols, a.rows), (b.cols, b.rows));
+        let fits = |ta: bool, tb: bool| {
+            let (m, ka) = if ta { a_flip } else { (a.rows, a.cols) };
+            let (kb, n) = if tb { b_flip } else { (b.rows, b.cols) };
+            m == c.rows && n == c.cols && ka == kb
+        };
+        let better = [
+            (trans_a, !trans_b),
+            (!trans_a, trans_b),
+            (!trans_a, !trans_b),
+        ]
+        .into_iter()
+        .find(|(ta, tb)| fits(*ta, *tb));
+        if let Some((ta, tb)) = better {
+            let word = |flag: bool| if flag { "True" } else { "False" };
+            error = error.help(format!(
+                "these shapes fit with transpose_A={}, transpose_B={}",
+                word(ta),
+                word(tb)
+            ));
+        }
+        error.into()
+    };
+    if m != c.rows {
+        return Err(mismatch("M", a, m, c, c.rows));
+    }
+    if n != c.cols {
+        return Err(mismatch("N", b, n, c, c.cols));
+    }
+    if ka != kb {
+        return Err(mismatch("K", a, ka, b, kb));
+    }
+    Ok(())
+}
+
+fn check_dtypes(
+    stage: &Stage,
+    args: &CallArgs,
+    what: &str,
+    kind: GemmKind,
+    a: &Matrix,
+    b: &Matrix,
+    c: &Matrix,
+) -> Result<()> {
+    let narrow = |m: &Matrix| m.dtype.scalar.is_float() && m.dtype.scalar.bits() <= 8;
+    let may_mix = kind == GemmKind::Tcgen05 && narrow(a) && narrow(b);
+    if a.dtype != b.dtype && !may_mix {
+        return Err(stage
+            .error(
+                codes::GEMM_DTYPE,
+                args.span(),
+                format!("{what}: A is {} and B is {}", a.dtype, b.dtype),
+            )
+            .help("convert one of them with `T.copy` into a buffer of the other dtype")
+            .into());
+    }
+    let accumulators = accumulators(a.dtype.scalar);
+    if !a.dtype.is_scalar() || accumulators.is_empty() {
+        return Err(stage
+            .error(
+                codes::GEMM_DTYPE,
+                a.span,
+                format!("{what}: there is no product of {} matrices", a.dtype),
+            )
+            .help("operands are floats, int8, uint8, int4 or uint4")
+            .into());
+    }
+    if !c.dtype.is_scalar() || !accumulators.contains(&c.dtype.scalar) {
+        let names: Vec<&str> = accumulators.iter().map(|s| s.name()).collect();
+        return Err(stage
+            .error(
+                codes::GEMM_DTYPE,
+                c.span,
+                format!(
+                    "{what}: products of {} cannot be summed in {}",
+                    a.dtype, c.dtype
+                ),
+            )
+            .help(format!("make C {}", names.join(" or ")))
+            .into());
+    }
+    Ok(())
+}
+
+/// The types that products of this type are summed in; none when there are no such products.
+fn accumulators(operand: Scalar) -> &'static [Scalar] {
+    match operand {
+        Scalar::F16
+        | Scalar::F8E4M3FN
+        | Scalar::F8E4M3FNUZ
+        | Scalar::F8E5M2
+        | Scalar::F8E5M2FNUZ => &[Scalar::F32, Scalar::F16],
+        Scalar::BF16
+        | Scalar::TF32
+        | Scalar::F32
+        | Scalar::F6E2M3
+        | Scalar::F6E3M2
+        | Scalar::F4E2M1 => &[Scalar::F32],
+        Scalar::F64 => &[Scalar::F64],
+        Scalar::I8 | Scalar::U8 | Scalar::I4 | Scalar::U4 => &[Scalar::I32],
+        Scalar::Bool
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64
+        | Scalar::F8E8M0
+        | Scalar::Handle => &[],
+    }
+}
+
+fn barrier(
+    stage: &mut Stage,
+    args: &CallArgs,
+    what: &str,
+    c: &Matrix,
+) -> Result<Option<(tilewright_ir::Buffer, Expr)>> {
+    let Some(value) = args.value("mbar").cloned() else {
+        return Ok(None);
+    };
+    if c.scope != Scope::Tmem {
+        return Err(stage
+            .error(
+                codes::BAD_OPTION,
+                args.span_of("mbar"),
+                format!("{what}: `mbar` is for accumulators in tensor memory"),
+            )
+            .help("leave `mbar` out; the product is complete before the next statement")
+            .into());
+    }
+    barrier_element(stage, &value, args.span_of("mbar")).map(Some)
+}
+
+fn k_pack(stage: &mut Stage, args: &CallArgs) -> Result<u8> {
+    match args.int_or(stage, "k_pack", 1)? {
+        1 => Ok(1),
+        2 => Ok(2),
+        other => Err(stage
+            .error(
+                codes::K_PACK,
+                args.span_of("k_pack"),
+                format!("`k_pack` must be 1 or 2, this is {other}"),
+            )
+            .help("it is a hint for matrix cores that read two fragments at a time; leave it out")
+            .into()),
+    }
+}
+
+fn policy(stage: &Stage, args: &CallArgs) -> Result<GemmPolicy> {
+    match args.value("policy") {
+        None => Ok(GemmPolicy::Square),
+        Some(value) => match value.object::<PolicyValue>() {
+            Some(PolicyValue(policy)) => Ok(*policy),
+            None => Err(stage
+                .error(
+                    codes::WRONG_TYPE,
+                    args.span_of("policy"),
+                    format!(
+                        "`policy` must be a warp policy, this is {}",
+                        value.type_name()
+                    ),
+                )
+                .help("use `T.GemmWarpPolicy.Square`, `.FullRow` or `.FullCol`")
+                .into()),
+        },
+    }
+}
+
+fn clear_accum(stage: &Stage, args: &CallArgs) -> Result<Expr> {
+    match args.value("clear_accum") {
+        None => Ok(Expr::bool(false)),
+        Some(value) => stage.condition(value, args.span_of("clear_accum")),
+    }
+}

@@ -1,0 +1,128 @@
+//! `T.any_of` and `T.all_of`: whether elements of a buffer are not zero.
+
+use tilewright_ir::{BinOp, BufferOrigin, DType, Expr, Region, Scope, Span, StmtKind};
+
+use super::extents::{check_inside, const_product, show_extents};
+use super::{CallArgs, LangFn, ParamSpec, Ty, func, req, threads};
+use crate::eval::Stage;
+use crate::eval::convert::Tile;
+use crate::value::Value;
+use crate::{Result, codes};
+
+pub(super) static FNS: &[LangFn] = &[
+    func("any_of", BUFFER, |s, a| fold(s, a, "T.any_of", true)),
+    func("all_of", BUFFER, |s, a| fold(s, a, "T.all_of", false)),
+];
+
+const BUFFER: &[ParamSpec] = &[req("buffer", Ty::Tile)];
+
+/// Elements up to which the test is one expression rather than a loop.
+const INLINE: i128 = 16;
+
+fn fold(stage: &mut Stage, args: &CallArgs, what: &str, any: bool) -> Result<Value> {
+    let tile = args.tile(stage, "buffer")?;
+    let span = args.span_of("buffer");
+    let region = tile.region(stage);
+    let scope = stage.buffer(region.buffer).scope;
+    if !matches!(scope, Scope::Global | Scope::Shared | Scope::Local) {
+        return Err(stage
+            .error(
+                codes::BUFFER_SCOPE,
+                span,
+                format!("{what} cannot look at {} memory", scope.name()),
+            )
+            .help("copy the tile to shared memory first")
+            .into());
+    }
+    check_inside(stage, &region, span, matches!(tile, Tile::Region(_)))?;
+    let extents: Vec<Expr> = region.dims.iter().map(|d| d.extent.clone()).collect();
+    let leading = &extents[..extents.len().saturating_sub(1)];
+    let is_row = leading.iter().all(|e| stage.const_int(e) == Some(1));
+    if matches!(tile, Tile::Region(_)) && !is_row {
+        return Err(stage
+            .error(
+                codes::SHAPE,
+                span,
+                format!(
+                    "{what} looks along the last dimension only, this region is {}",
+                    show_extents(stage, &extents)
+                ),
+            )
+            .help("use one index for the other dimensions")
+            .into());
+    }
+    match const_product(stage, &extents) {
+        Some(n) if n <= INLINE => expression(stage, &region, n, any, args.span()),
+        _ => looped(stage, &region, &extents, any, args.span()),
+    }
+}
+
+/// `a != 0 or b != 0 or …` of a row, or of a small buffer.
+fn expression(
+    stage: &mut Stage,
+    region: &Region,
+    count: i128,
+    any: bool,
+    span: Span,
+) -> Result<Value> {
+    let op = if any {
+        BinOp::LogicalOr
+    } else {
+        BinOp::LogicalAnd
+    };
+    let mut result: Option<Expr> = None;
+    for linear in 0..count {
+        let mut rest = linear;
+        let mut offsets = Vec::with_capacity(region.dims.len());
+        for dim in region.dims.iter().rev() {
+            let n = stage.const_int(&dim.extent).unwrap_or(1).max(1);
+            offsets.push(Expr::int(rest % n, dim.start.dtype()));
+            rest /= n;
+        }
+        offsets.reverse();
+        let test = not_zero(stage, region, &offsets, span)?;
+        result = Some(match result {
+            None => test,
+            Some(so_far) => stage.binary_expr(op, so_far, test, span)?,
+        });
+    }
+    Ok(Value::Expr(result.unwrap_or_else(|| Expr::bool(!any))))
+}
+
+/// A variable of each thread that a loop over the elements sets.
+fn looped(
+    stage: &mut Stage,
+    region: &Region,
+    extents: &[Expr],
+    any: bool,
+    span: Span,
+) -> Result<Value> {
+    let origin = BufferOrigin::AllocInit(Expr::bool(!any));
+    let data = stage.buffer_data("found", Scope::Var, DType::BOOL, Vec::new(), origin, span);
+    let found = stage.alloc(data)?;
+    let read = Expr::load(found, Vec::new(), DType::BOOL);
+    let op = if any {
+        BinOp::LogicalOr
+    } else {
+        BinOp::LogicalAnd
+    };
+    threads::nest(stage, extents, |stage, offsets| {
+        let test = not_zero(stage, region, offsets, span)?;
+        let value = stage.binary_expr(op, read.clone(), test, span)?;
+        stage.emit(StmtKind::Store {
+            buffer: found,
+            indices: Vec::new(),
+            value,
+        })
+    })?;
+    stage.let_value("found", read, span).map(Value::Expr)
+}
+
+fn not_zero(stage: &Stage, region: &Region, offsets: &[Expr], span: Span) -> Result<Expr> {
+    let dtype = stage.buffer(region.buffer).dtype;
+    let value = Expr::load(region.buffer, threads::point(region, offsets), dtype);
+    if dtype == DType::BOOL {
+        return Ok(value);
+    }
+    stage.binary_expr(BinOp::Ne, value, Expr::zero(dtype), span)
+}

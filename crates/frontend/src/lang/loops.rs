@@ -1,0 +1,510 @@
+//! Loop objects: what a `for` goes over.
+
+use std::rc::Rc;
+
+use tilewright_ir::{Diagnostic, Expr, LayoutAttr, LoopKind, PipelineSpec, Span};
+
+use super::layouts::{FragmentValue, LayoutValue};
+use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req, rest};
+use crate::eval::Stage;
+use crate::value::{AxisSpec, LoopSpec, Value};
+use crate::{Result, codes};
+
+pub(super) static FNS: &[LangFn] = &[
+    func("serial", STEPPED, |s, a| {
+        stepped(s, a, LoopKind::Serial, "T.serial")
+    }),
+    func("Serial", STEPPED, |s, a| {
+        stepped(s, a, LoopKind::Serial, "T.Serial")
+    }),
+    func("unroll", UNROLL, unroll),
+    func("Unroll", UNROLL, unroll),
+    func("vectorized", RANGE, |s, a| {
+        range(s, a, LoopKind::Vectorized, "T.vectorized")
+    }),
+    func("Vectorized", RANGE, |s, a| {
+        range(s, a, LoopKind::Vectorized, "T.Vectorized")
+    }),
+    func("parallel", RANGE, |s, a| {
+        s.kernel("`T.parallel`")?;
+        range(s, a, plain_parallel(), "T.parallel")
+    }),
+    func(
+        "Parallel",
+        &[
+            rest("extents", Ty::Scalar),
+            kw("coalesced_width", Ty::Int),
+            kw("loop_layout", Ty::Any),
+            kw("prefer_async", Ty::Bool),
+            kw("annotations", Ty::Any),
+        ],
+        parallel,
+    ),
+    func(
+        "Pipelined",
+        &[
+            req("start", Ty::Scalar),
+            opt("stop", Ty::Scalar),
+            opt("num_stages", Ty::Int),
+            opt("order", Ty::Any),
+            opt("stage", Ty::Any),
+            opt("sync", Ty::Any),
+            opt("group", Ty::Any),
+            opt("annotations", Ty::Any),
+        ],
+        pipelined,
+    ),
+    func(
+        "Persistent",
+        &[
+            req("domain", Ty::Any),
+            req("wave_size", Ty::Scalar),
+            req("index", Ty::Scalar),
+            opt("group_size", Ty::Scalar),
+        ],
+        persistent,
+    ),
+    func("grid", &[rest("extents", Ty::Scalar)], grid),
+    func(
+        "thread_binding",
+        &[
+            req("start", Ty::Scalar),
+            opt("stop", Ty::Scalar),
+            opt("thread", Ty::Str),
+            kw("annotations", Ty::Any),
+        ],
+        thread_binding,
+    ),
+    func("loop_break", &[], |stage, args| {
+        stage.exec_jump(true, args.span())?;
+        Ok(Value::None)
+    }),
+];
+
+const RANGE: &[ParamSpec] = &[
+    req("start", Ty::Scalar),
+    opt("stop", Ty::Scalar),
+    kw("annotations", Ty::Any),
+];
+const STEPPED: &[ParamSpec] = &[
+    req("start", Ty::Scalar),
+    opt("stop", Ty::Scalar),
+    opt("step", Ty::Scalar),
+    kw("annotations", Ty::Any),
+];
+const UNROLL: &[ParamSpec] = &[
+    req("start", Ty::Scalar),
+    opt("stop", Ty::Scalar),
+    opt("step", Ty::Scalar),
+    kw("explicit", Ty::Bool),
+    kw("unroll_factor", Ty::Int),
+    kw("annotations", Ty::Any),
+];
+
+/// Stages of a pipeline that anything could make use of.
+const MAX_STAGES: i64 = 64;
+
+fn stepped(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Result<Value> {
+    let mut axis = bounds(stage, args, what)?;
+    if let Some(step) = args.value("step").cloned() {
+        let span = args.span_of("step");
+        let step = stage.to_expr(&step, span)?;
+        super::check_index(stage, &step, span, "a step")?;
+        match stage.const_int(&step) {
+            Some(0) => {
+                return Err(stage
+                    .error(codes::BAD_LOOP, span, format!("{what}: the step is zero"))
+                    .help("use a positive step, or a negative one to count down")
+                    .into());
+            }
+            Some(_) => {}
+            None => stage.warn(
+                Diagnostic::warning(
+                    codes::BAD_LOOP,
+                    span,
+                    "the step is only known at run time and is taken to be positive",
+                )
+                .help("loop over `T.ceildiv(stop - start, step)` and multiply inside"),
+            ),
+        }
+        axis.step = step;
+    }
+    let axis = one_dtype(stage, axis, args.span())?;
+    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
+        kind,
+        axes: vec![axis],
+    })))
+}
+
+fn range(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Result<Value> {
+    let axis = bounds(stage, args, what)?;
+    let axis = one_dtype(stage, axis, args.span())?;
+    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
+        kind,
+        axes: vec![axis],
+    })))
+}
+
+fn unroll(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let factor = super::positive(stage, args, "unroll_factor")?;
+    if factor.is_some() && args.bool_or(stage, "explicit", false)? {
+        return Err(stage
+            .error(
+                codes::BAD_LOOP,
+                args.span(),
+                "T.unroll: `explicit` unrolls wholly, `unroll_factor` in part; both is a contradiction",
+            )
+            .help("leave one of them out")
+            .into());
+    }
+    stepped(stage, args, LoopKind::Unroll { factor }, "T.unroll")
+}
+
+fn plain_parallel() -> LoopKind {
+    LoopKind::Parallel {
+        coalesced_width: None,
+        layout: None,
+    }
+}
+
+fn parallel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    stage.kernel("`T.Parallel`")?;
+    let coalesced_width = super::positive(stage, args, "coalesced_width")?;
+    let layout = match args.value("loop_layout") {
+        None => None,
+        Some(value) => Some(loop_layout(stage, value, args.span_of("loop_layout"))?),
+    };
+    let axes = extents(stage, args, "T.Parallel")?;
+    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
+        kind: LoopKind::Parallel {
+            coalesced_width,
+            layout,
+        },
+        axes,
+    })))
+}
+
+fn loop_layout(stage: &Stage, value: &Value, span: Span) -> Result<LayoutAttr> {
+    if let Some(fragment) = value.object::<FragmentValue>() {
+        return Ok(LayoutAttr::Fragment(fragment.map.clone()));
+    }
+    if let Some(layout) = value.object::<LayoutValue>() {
+        return Ok(layout.attr.clone());
+    }
+    Err(stage
+        .error(
+            codes::LAYOUT,
+            span,
+            format!(
+                "`loop_layout` must be a T.Fragment, this is {}",
+                value.type_name()
+            ),
+        )
+        .into())
+}
+
+fn grid(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let axes = extents(stage, args, "T.grid")?;
+    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
+        kind: LoopKind::Serial,
+        axes,
+    })))
+}
+
+/// The axes `0 .. extent` of a loop over several dimensions.
+fn extents(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Vec<AxisSpec>> {
+    if args.rest().is_empty() {
+        return Err(stage
+            .error(
+                codes::WRONG_ARITY,
+                args.span(),
+                format!("{what} needs at least one extent"),
+            )
+            .help(format!("write `{what}(rows, columns)`"))
+            .into());
+    }
+    let mut axes = Vec::with_capacity(args.rest().len());
+    for arg in args.rest() {
+        let extent = stage.to_expr(&arg.value.clone(), arg.span)?;
+        super::check_index(stage, &extent, arg.span, "an extent")?;
+        if let Some(n) = stage.const_int(&extent)
+            && n <= 0
+        {
+            return Err(stage
+                .error(
+                    codes::NON_POSITIVE,
+                    arg.span,
+                    format!("{what}: an extent must be positive, this is {n}"),
+                )
+                .help("leave the loop out, or compute the extent with `T.ceildiv`")
+                .into());
+        }
+        axes.push(AxisSpec::upto(extent));
+    }
+    Ok(axes)
+}
+
+fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.Pipelined";
+    let axis = bounds(stage, args, WHAT)?;
+    let axis = one_dtype(stage, axis, args.span())?;
+    let stages = args.int_or(stage, "num_stages", 0)?;
+    if !(0..=MAX_STAGES).contains(&stages) {
+        return Err(stage
+            .error(
+                codes::PIPELINE,
+                args.span_of("num_stages"),
+                format!("`num_stages` is between 0 and {MAX_STAGES}, this is {stages}"),
+            )
+            .help("0 is a plain loop, 2 or 3 overlap loads with compute")
+            .into());
+    }
+    let order = ints(stage, args, "order")?;
+    let stage_of = ints(stage, args, "stage")?;
+    if order.len() != stage_of.len() {
+        return Err(stage
+            .error(
+                codes::PIPELINE,
+                args.span(),
+                format!(
+                    "{WHAT}: `order` has {} entries and `stage` has {}",
+                    order.len(),
+                    stage_of.len()
+                ),
+            )
+            .help("give both, one entry for each statement of the body")
+            .into());
+    }
+    if let Some(s) = stage_of.iter().find(|s| **s < 0) {
+        return Err(stage
+            .error(
+                codes::PIPELINE,
+                args.span_of("stage"),
+                format!("a stage cannot be negative, this is {s}"),
+            )
+            .help("number the stages from 0")
+            .into());
+    }
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|w| w[0] == w[1] && w[0] >= 0) {
+        return Err(stage
+            .error(
+                codes::PIPELINE,
+                args.span_of("order"),
+                format!("{WHAT}: two statements have the same place in `order`"),
+            )
+            .help("give each statement a number of its own")
+            .into());
+    }
+    let spec = PipelineSpec {
+        stages: stages as u32,
+        order,
+        stage: stage_of,
+        sync: lists(stage, args, "sync")?,
+        group: lists(stage, args, "group")?,
+    };
+    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
+        kind: LoopKind::Pipelined(spec),
+        axes: vec![axis],
+    })))
+}
+
+fn persistent(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.Persistent";
+    let span = args.span_of("domain");
+    let Some(domain) = args.required("domain").sequence().filter(|d| !d.is_empty()) else {
+        return Err(stage
+            .error(
+                codes::WRONG_TYPE,
+                span,
+                format!("{WHAT}: the domain is a list of extents"),
+            )
+            .help("write `T.Persistent([tiles_m, tiles_n], wave_size, index)`")
+            .into());
+    };
+    let mut axes = Vec::with_capacity(domain.len());
+    for extent in &domain {
+        let extent = stage.to_expr(extent, span)?;
+        super::check_index(stage, &extent, span, "an extent")?;
+        if let Some(n) = stage.const_int(&extent)
+            && n <= 0
+        {
+            return Err(stage
+                .error(
+                    codes::NON_POSITIVE,
+                    span,
+                    format!("{WHAT}: an extent must be positive, this is {n}"),
+                )
+                .into());
+        }
+        axes.push(AxisSpec::upto(extent));
+    }
+    let scalar = |name: &str, default: i128| -> Result<Expr> {
+        let value = args.value(name).cloned().unwrap_or(Value::Int(default));
+        let span = args.span_of(name);
+        let e = stage.to_expr(&value, span)?;
+        super::check_index(stage, &e, span, name)?;
+        let least = i128::from(name != "index");
+        if let Some(n) = stage.const_int(&e)
+            && n < least
+        {
+            return Err(stage
+                .error(
+                    codes::NON_POSITIVE,
+                    span,
+                    format!("{WHAT}: `{name}` must be at least {least}, this is {n}"),
+                )
+                .into());
+        }
+        Ok(e)
+    };
+    let kind = LoopKind::Persistent {
+        wave_size: scalar("wave_size", 1)?,
+        index: scalar("index", 0)?,
+        group_size: scalar("group_size", 8)?,
+    };
+    Ok(Value::Loop(Rc::new(LoopSpec::Axes { kind, axes })))
+}
+
+fn thread_binding(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.thread_binding";
+    let axis = bounds(stage, args, WHAT)?;
+    let name = args.str("thread").unwrap_or_default();
+    let kernel = stage.kernel("`T.thread_binding`")?;
+    let letter = |name: &str| "xyz".find(name).filter(|_| name.len() == 1);
+    let place = match name.split_once('.') {
+        Some(("threadIdx", axis)) => letter(axis).map(|i| {
+            let extent = Expr::i32(kernel.threads[i] as i32);
+            (kernel.thread_vars[i], extent)
+        }),
+        Some(("blockIdx", axis)) => letter(axis).and_then(|i| kernel.grid.get(i).cloned()),
+        _ => None,
+    };
+    let Some((var, extent)) = place else {
+        return Err(stage
+            .error(
+                codes::THREAD_AXIS,
+                args.span_of("thread"),
+                format!("{WHAT}: \"{name}\" is no index of this launch"),
+            )
+            .help("use thread=\"threadIdx.x\" (y, z) or \"blockIdx.x\" (y, z)")
+            .into());
+    };
+    let starts_at_zero = stage.const_int(&axis.start) == Some(0);
+    if !starts_at_zero || !super::extents::extents_equal(stage, &axis.stop, &extent) {
+        let show = |e: &Expr| super::extents::show_expr(stage, e);
+        return Err(stage
+            .error(
+                codes::THREAD_AXIS,
+                args.span(),
+                format!(
+                    "{WHAT}: {name} goes from 0 to {} in this launch, not from {} to {}",
+                    show(&extent),
+                    show(&axis.start),
+                    show(&axis.stop)
+                ),
+            )
+            .help("make the extents equal, or guard the body with an `if`")
+            .into());
+    }
+    Ok(Value::Loop(Rc::new(LoopSpec::Bound(vec![
+        stage.var_expr(var),
+    ]))))
+}
+
+/// `(stop)` or `(start, stop)`, step one.
+fn bounds(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<AxisSpec> {
+    let first = args.required("start").clone();
+    let first_span = args.span_of("start");
+    let first = stage.to_expr(&first, first_span)?;
+    check_bound(stage, &first, first_span, what)?;
+    let Some(stop) = args.value("stop").cloned() else {
+        return Ok(AxisSpec::upto(first));
+    };
+    let span = args.span_of("stop");
+    let stop = stage.to_expr(&stop, span)?;
+    check_bound(stage, &stop, span, what)?;
+    Ok(AxisSpec {
+        step: Expr::int(1, stop.dtype()),
+        start: first,
+        stop,
+    })
+}
+
+fn check_bound(stage: &Stage, bound: &Expr, span: Span, what: &str) -> Result<()> {
+    super::check_index(stage, bound, span, &format!("a bound of {what}")).map_err(|mut error| {
+        error.code = codes::BAD_LOOP;
+        error
+    })
+}
+
+/// Start, stop and step in one type.
+fn one_dtype(stage: &Stage, axis: AxisSpec, span: Span) -> Result<AxisSpec> {
+    let dtype = [&axis.stop, &axis.step]
+        .into_iter()
+        .try_fold(axis.start.dtype(), |d, e| {
+            tilewright_ir::dtype::promote(d, e.dtype())
+        });
+    let Some(dtype) = dtype else {
+        return Ok(axis);
+    };
+    Ok(AxisSpec {
+        start: stage.cast_expr(axis.start, dtype, span)?,
+        stop: stage.cast_expr(axis.stop, dtype, span)?,
+        step: stage.cast_expr(axis.step, dtype, span)?,
+    })
+}
+
+fn ints(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<Vec<i32>> {
+    match args.value(name).cloned() {
+        None => Ok(Vec::new()),
+        Some(value) => int_list(stage, &value, args.span_of(name), name),
+    }
+}
+
+fn lists(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<Vec<Vec<i32>>> {
+    let Some(value) = args.value(name).cloned() else {
+        return Ok(Vec::new());
+    };
+    let span = args.span_of(name);
+    let Some(items) = value.sequence() else {
+        return Err(not_a_list(stage, span, name, "lists of ints"));
+    };
+    items
+        .iter()
+        .map(|item| int_list(stage, item, span, name))
+        .collect()
+}
+
+fn int_list(stage: &mut Stage, value: &Value, span: Span, name: &str) -> Result<Vec<i32>> {
+    let Some(items) = value.sequence() else {
+        return Err(not_a_list(stage, span, name, "ints"));
+    };
+    items
+        .iter()
+        .map(|item| {
+            let v = stage.to_int(item, span, &format!("an entry of `{name}`"))?;
+            i32::try_from(v).map_err(|_| {
+                stage
+                    .error(
+                        codes::PIPELINE,
+                        span,
+                        format!("{v} is too large for `{name}`"),
+                    )
+                    .into()
+            })
+        })
+        .collect()
+}
+
+fn not_a_list(stage: &Stage, span: Span, name: &str, of: &str) -> crate::Error {
+    stage
+        .error(
+            codes::PIPELINE,
+            span,
+            format!("`{name}` must be a list of {of}"),
+        )
+        .help("leave it out; the compiler then makes the schedule")
+        .into()
+}

@@ -1,0 +1,270 @@
+//! The `T.*` language: one file a family of functions.
+//!
+//! A function is a row of its family's table: a name, its parameters, and what a call does.
+//! Arity, keywords and types are checked from the table before the call runs (see [`args`]).
+//! To add a function, write a row in its family's `FNS`; to add a family, list its table in
+//! [`FAMILIES`].
+
+pub mod alloc;
+pub mod allreduce;
+pub mod annotations;
+pub mod args;
+pub mod atomics;
+pub mod barrier;
+pub mod casts;
+mod common;
+pub mod constants;
+pub mod copy;
+pub mod debug;
+pub mod dtypes;
+pub mod extents;
+pub mod fill;
+pub mod foreign;
+pub mod gemm;
+pub mod ieee;
+pub mod kernel;
+pub mod layouts;
+pub mod limits;
+pub mod logical;
+pub mod loops;
+pub mod math;
+mod parallel_check;
+pub mod reduce;
+pub mod reducer;
+mod reducer_check;
+pub mod scalar;
+pub mod scan;
+pub mod sync;
+pub mod tensor;
+pub mod threads;
+mod uniform_check;
+pub mod unsupported;
+pub mod views;
+pub mod warp;
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+use crate::Result;
+use crate::eval::Stage;
+use crate::eval::modules;
+use crate::value::Value;
+
+pub use args::{Arg, CallArgs};
+pub use common::LangState;
+use common::{check_host_value, check_index, func, not_supported, positive, required_dtype};
+
+/// A function of the language.
+pub struct LangFn {
+    /// The name after `T.`.
+    pub name: &'static str,
+    pub params: &'static [ParamSpec],
+    pub call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+    /// Whether `T.name[a, b]` is the call `T.name(a, b)`.
+    pub subscript: bool,
+}
+
+impl std::fmt::Debug for LangFn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "T.{}", self.name)
+    }
+}
+
+impl LangFn {
+    pub const fn new(
+        name: &'static str,
+        params: &'static [ParamSpec],
+        call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+    ) -> LangFn {
+        LangFn {
+            name,
+            params,
+            call,
+            subscript: false,
+        }
+    }
+
+    /// As [`LangFn::new`], for names that may also be subscripted.
+    pub const fn with_subscript(
+        name: &'static str,
+        params: &'static [ParamSpec],
+        call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+    ) -> LangFn {
+        LangFn {
+            name,
+            params,
+            call,
+            subscript: true,
+        }
+    }
+}
+
+/// A parameter of a language function.
+#[derive(Debug)]
+pub struct ParamSpec {
+    pub name: &'static str,
+    pub ty: Ty,
+    pub arity: Arity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arity {
+    Required,
+    /// May be left out, or `None`.
+    Optional,
+    /// May be left out, or `None`; never positional.
+    KeywordOnly,
+    /// Takes all further positional arguments.
+    Rest,
+    /// Takes all keywords that no other parameter has.
+    KeywordRest,
+}
+
+/// What an argument must be; checked before the function runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ty {
+    Any,
+    /// A compile-time int.
+    Int,
+    /// A compile-time bool (or int).
+    Bool,
+    /// A compile-time int or float.
+    Number,
+    Str,
+    DType,
+    /// An extent, or a tuple or list of them.
+    Shape,
+    /// A number, at compile time or run time.
+    Scalar,
+    Buffer,
+    /// A buffer, a region, or an element as start point.
+    Tile,
+    /// A function or lambda.
+    Callable,
+    Dict,
+    /// A list or tuple.
+    Sequence,
+}
+
+pub const fn req(name: &'static str, ty: Ty) -> ParamSpec {
+    ParamSpec {
+        name,
+        ty,
+        arity: Arity::Required,
+    }
+}
+
+pub const fn opt(name: &'static str, ty: Ty) -> ParamSpec {
+    ParamSpec {
+        name,
+        ty,
+        arity: Arity::Optional,
+    }
+}
+
+pub const fn kw(name: &'static str, ty: Ty) -> ParamSpec {
+    ParamSpec {
+        name,
+        ty,
+        arity: Arity::KeywordOnly,
+    }
+}
+
+pub const fn rest(name: &'static str, ty: Ty) -> ParamSpec {
+    ParamSpec {
+        name,
+        ty,
+        arity: Arity::Rest,
+    }
+}
+
+pub const fn kwrest(name: &'static str) -> ParamSpec {
+    ParamSpec {
+        name,
+        ty: Ty::Any,
+        arity: Arity::KeywordRest,
+    }
+}
+
+/// The tables of all families.
+static FAMILIES: &[&[LangFn]] = &[
+    alloc::FNS,
+    allreduce::FNS,
+    annotations::FNS,
+    atomics::FNS,
+    barrier::FNS,
+    casts::FNS,
+    copy::FNS,
+    debug::FNS,
+    fill::FNS,
+    foreign::FNS,
+    gemm::FNS,
+    ieee::FNS,
+    kernel::FNS,
+    layouts::FNS,
+    limits::FNS,
+    logical::FNS,
+    loops::FNS,
+    math::FNS,
+    reduce::FNS,
+    reducer::FNS,
+    scalar::FNS,
+    scan::FNS,
+    sync::FNS,
+    tensor::FNS,
+    views::FNS,
+    warp::FNS,
+];
+
+static BY_NAME: LazyLock<FxHashMap<&'static str, &'static LangFn>> = LazyLock::new(|| {
+    let rows = FAMILIES.iter().flat_map(|family| family.iter());
+    rows.map(|f| (f.name, f)).collect()
+});
+
+/// The function of this name.
+pub fn lookup(name: &str) -> Option<&'static LangFn> {
+    BY_NAME.get(name).copied()
+}
+
+/// What `T.name` is: a dtype, a function, a decorator or a constant.
+pub fn name(name: &str) -> Option<Value> {
+    lookup(name)
+        .map(Value::Lang)
+        .or_else(|| dtypes::from_name(name).map(Value::DType))
+        .or_else(|| modules::decorator(name))
+        .or_else(|| constants::lookup(name))
+}
+
+/// Every name of the language, for suggestions.
+pub fn all_names() -> impl Iterator<Item = &'static str> {
+    let functions = FAMILIES.iter().flat_map(|f| f.iter()).map(|f| f.name);
+    functions
+        .chain(dtypes::names())
+        .chain(constants::NAMES.iter().copied())
+        .chain(["prim_func", "macro", "jit", "autotune"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let rows: usize = FAMILIES.iter().map(|f| f.len()).sum();
+        assert_eq!(BY_NAME.len(), rows, "two functions share a name");
+    }
+
+    #[test]
+    fn required_parameters_come_first() {
+        for f in FAMILIES.iter().flat_map(|f| f.iter()) {
+            let mut optional = false;
+            for p in f.params {
+                match p.arity {
+                    Arity::Required => assert!(!optional, "T.{}: {}", f.name, p.name),
+                    _ => optional = true,
+                }
+            }
+        }
+    }
+}

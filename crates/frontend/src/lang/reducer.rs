@@ -1,0 +1,302 @@
+//! Reducers: many points contribute to one value, which is read when all have.
+//!
+//! Two spellings mean the same: `T.reducer_init`, `T.reducer_update`, `T.finalize_reducer(acc,
+//! dst)`; and the older `T.clear(acc)`, `acc[i] += v`, `T.finalize_reducer(acc)`, then reading
+//! `acc`. The older one is recorded as the newer.
+
+use tilewright_ir::{
+    BinOp, Buffer, BufferOrigin, Expr, ExprKind, ReduceKind, Region, Scope, Span, TileOp,
+};
+
+use super::extents::{shapes_equal, show_extents};
+use super::limits::identity;
+use super::{CallArgs, LangFn, Ty, func, opt, req};
+use crate::eval::Stage;
+use crate::eval::convert::Tile;
+use crate::value::Value;
+use crate::{Result, codes};
+
+pub(super) static FNS: &[LangFn] = &[
+    func(
+        "reducer_init",
+        &[req("reducer", Ty::Buffer), opt("init", Ty::Scalar)],
+        init,
+    ),
+    func(
+        "reducer_update",
+        &[req("target", Ty::Tile), req("value", Ty::Scalar)],
+        update,
+    ),
+    func(
+        "finalize_reducer",
+        &[
+            req("reducer", Ty::Buffer),
+            opt("dst", Ty::Tile),
+            opt("batch", Ty::Int),
+            opt("annotations", Ty::Any),
+        ],
+        finalize,
+    ),
+];
+
+/// The kinds that a reducer may fold with.
+pub(super) const KINDS: [ReduceKind; 6] = [
+    ReduceKind::Sum,
+    ReduceKind::Max,
+    ReduceKind::Min,
+    ReduceKind::BitAnd,
+    ReduceKind::BitOr,
+    ReduceKind::BitXor,
+];
+
+fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let (reducer, _) = reducer(
+        stage,
+        args.buffer(stage, "reducer")?,
+        args.span_of("reducer"),
+    )?;
+    let dtype = stage.buffer(reducer).dtype;
+    let span = args.span_of("init");
+    let init = match args.value("init").cloned() {
+        None => None,
+        Some(value) => {
+            if let Value::Expr(e) = &value
+                && e.dtype() != dtype
+                && e.as_int().is_none()
+                && e.as_float().is_none()
+            {
+                return Err(stage
+                    .error(
+                        codes::OPERAND_TYPES,
+                        span,
+                        format!("the reducer holds {dtype}, this value is {}", e.dtype()),
+                    )
+                    .help(format!("cast it: `T.cast(value, \"{dtype}\")`"))
+                    .into());
+            }
+            Some(stage.to_expr_as(&value, dtype, span)?)
+        }
+    };
+    stage.emit_tile(TileOp::ReducerInit { reducer, init })?;
+    Ok(Value::None)
+}
+
+fn update(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let span = args.span_of("target");
+    let Tile::Element(target) = args.tile(stage, "target")? else {
+        return Err(stage
+            .error(
+                codes::WRONG_TYPE,
+                span,
+                "T.reducer_update contributes to one element",
+            )
+            .help("index it: `T.reducer_update(acc[i], value)`")
+            .into());
+    };
+    let (buffer, _) = reducer(stage, target.buffer, span)?;
+    let dtype = stage.buffer(buffer).dtype;
+    let value = args.required("value").clone();
+    let value = stage.to_expr_as(&value, dtype, args.span_of("value"))?;
+    contribute(stage, buffer, target.indices.clone(), value, args.span())?;
+    Ok(Value::None)
+}
+
+fn finalize(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let (reducer, _) = reducer(
+        stage,
+        args.buffer(stage, "reducer")?,
+        args.span_of("reducer"),
+    )?;
+    super::positive(stage, args, "batch")?;
+    let dst = match args.has("dst") {
+        true => Some(destination(stage, args, reducer)?),
+        false => None,
+    };
+    stage.emit_tile(TileOp::ReducerFinalize { reducer, dst })?;
+    Ok(Value::None)
+}
+
+fn destination(stage: &mut Stage, args: &CallArgs, reducer: Buffer) -> Result<Region> {
+    let span = args.span_of("dst");
+    let dst = args.tile(stage, "dst")?.region(stage);
+    let (from, to) = (stage.buffer(reducer), stage.buffer(dst.buffer));
+    if !matches!(
+        to.scope,
+        Scope::Fragment | Scope::Shared | Scope::Global | Scope::Local
+    ) {
+        return Err(stage
+            .error(
+                codes::BUFFER_SCOPE,
+                span,
+                format!("a reducer cannot be folded into {} memory", to.scope.name()),
+            )
+            .help("fold it into a fragment")
+            .into());
+    }
+    let extents: Vec<Expr> = dst.dims.iter().map(|d| d.extent.clone()).collect();
+    if !shapes_equal(stage, &from.shape, &extents) {
+        return Err(stage
+            .error(
+                codes::REDUCE_SHAPE,
+                span,
+                format!(
+                    "the reducer has the shape {}, the destination {}",
+                    show_extents(stage, &from.shape),
+                    show_extents(stage, &extents)
+                ),
+            )
+            .help("the destination has one element for each of the reducer's")
+            .into());
+    }
+    Ok(dst)
+}
+
+/// The older spelling of `T.reducer_init`: `T.clear(acc)` and `T.fill(acc, value)`.
+pub(super) fn fill(stage: &mut Stage, args: &CallArgs, tile: &Tile, value: Expr) -> Result<Value> {
+    let span = args.span_of("buffer");
+    let Tile::Buffer(buffer) = tile else {
+        return Err(stage
+            .error(
+                codes::REDUCER_ACCESS,
+                span,
+                "a reducer is filled as a whole, not in parts",
+            )
+            .help("write `T.clear(acc)` or `T.fill(acc, value)`")
+            .into());
+    };
+    let (reducer, kind) = reducer(stage, *buffer, span)?;
+    let dtype = stage.buffer(reducer).dtype;
+    let init = match identity(kind, dtype) {
+        Some(same) if same == value => None,
+        _ if matches!(kind, ReduceKind::Max | ReduceKind::Min) => Some(value),
+        _ => {
+            return Err(stage
+                .error(
+                    codes::REDUCER_ACCESS,
+                    args.span(),
+                    format!(
+                        "a {} reducer can only be filled with the value that changes nothing",
+                        kind.name()
+                    ),
+                )
+                .help("start from a value with `T.reducer_init(acc, value)`")
+                .into());
+        }
+    };
+    stage.emit_tile(TileOp::ReducerInit { reducer, init })?;
+    Ok(Value::None)
+}
+
+/// A store to an element of a reducer, which must be a contribution: `acc[i] += v` for a sum,
+/// `acc[i] = T.max(acc[i], v)` for a maximum, and so on. `value` is the whole right side.
+pub(crate) fn reducer_store(
+    stage: &mut Stage,
+    buffer: Buffer,
+    indices: Vec<Expr>,
+    value: &Expr,
+    span: Span,
+) -> Result<()> {
+    let (_, kind) = reducer(stage, buffer, span)?;
+    let dtype = stage.buffer(buffer).dtype;
+    let op = match kind {
+        ReduceKind::Max => BinOp::Max,
+        ReduceKind::Min => BinOp::Min,
+        ReduceKind::BitAnd => BinOp::BitAnd,
+        ReduceKind::BitOr => BinOp::BitOr,
+        ReduceKind::BitXor => BinOp::BitXor,
+        ReduceKind::Sum | ReduceKind::AbsSum | ReduceKind::AbsMax => BinOp::Add,
+    };
+    // Promotion may have wrapped the sum and the old value in casts.
+    let is_old = |e: &Expr| match strip_casts(e).kind() {
+        ExprKind::Load {
+            buffer: b,
+            indices: i,
+        } => *b == buffer && *i == indices,
+        _ => false,
+    };
+    let contribution = match strip_casts(value).kind() {
+        ExprKind::Binary(o, a, b) if *o == op && is_old(a) => Some(b),
+        ExprKind::Binary(o, a, b) if *o == op && is_old(b) => Some(a),
+        _ => None,
+    };
+    let Some(contribution) = contribution else {
+        let name = stage.buffer_name(buffer);
+        let form = match op {
+            BinOp::Add => "acc[i] += value",
+            BinOp::Max => "acc[i] = T.max(acc[i], value)",
+            BinOp::Min => "acc[i] = T.min(acc[i], value)",
+            BinOp::BitAnd => "acc[i] &= value",
+            BinOp::BitOr => "acc[i] |= value",
+            _ => "acc[i] ^= value",
+        };
+        return Err(stage
+            .error(
+                codes::REDUCER_ACCESS,
+                span,
+                format!(
+                    "{name} folds with {}; this store is no contribution to it",
+                    kind.name()
+                ),
+            )
+            .help(format!(
+                "write `{form}` or `T.reducer_update(acc[i], value)`"
+            ))
+            .into());
+    };
+    let contribution = stage.cast_expr(contribution.clone(), dtype, span)?;
+    contribute(stage, buffer, indices, contribution, span)
+}
+
+fn contribute(
+    stage: &mut Stage,
+    reducer: Buffer,
+    indices: Vec<Expr>,
+    value: Expr,
+    span: Span,
+) -> Result<()> {
+    if !stage.in_parallel() {
+        return Err(stage
+            .error(
+                codes::REDUCER_LIFECYCLE,
+                span,
+                format!(
+                    "a contribution to {} outside `T.Parallel`",
+                    stage.buffer_name(reducer)
+                ),
+            )
+            .note("each point of the parallel loop contributes once; outside, every thread would")
+            .help("contribute inside a `for … in T.Parallel(...)` loop")
+            .into());
+    }
+    stage.emit_tile(TileOp::ReducerUpdate {
+        reducer,
+        indices,
+        value,
+    })
+}
+
+/// The buffer as a reducer, with its operation.
+fn reducer(stage: &Stage, buffer: Buffer, span: Span) -> Result<(Buffer, ReduceKind)> {
+    match &stage.buffer(buffer).origin {
+        BufferOrigin::Reducer(kind) => Ok((buffer, *kind)),
+        _ => Err(stage
+            .error(
+                codes::REDUCER_ACCESS,
+                span,
+                format!(
+                    "{} is {} memory, not a reducer",
+                    stage.buffer_name(buffer),
+                    stage.buffer(buffer).scope.name()
+                ),
+            )
+            .help("allocate it with `T.alloc_reducer(shape, dtype, op)`")
+            .into()),
+    }
+}
+
+fn strip_casts(e: &Expr) -> &Expr {
+    match e.kind() {
+        ExprKind::Cast(inner) => strip_casts(inner),
+        _ => e,
+    }
+}

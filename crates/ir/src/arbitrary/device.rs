@@ -1,0 +1,139 @@
+//! Micro-ops and device operations on buffers made for them.
+
+use crate::arbitrary::Gen;
+use crate::buffer::{BufferOrigin, Scope};
+use crate::device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
+use crate::dtype::DType;
+use crate::dtype::Scalar;
+use crate::expr::Expr;
+use crate::func::VarKind;
+use crate::ids::Buffer;
+use crate::micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
+use crate::stmt::StmtKind;
+
+impl Gen<'_> {
+    pub(super) fn micro_statement(&mut self) {
+        if self.in_parallel {
+            return self.plain_statement();
+        }
+        let kind = self.one_of(&MicroKind::ALL);
+        let registers = self.one_of(&[Scope::Fragment, Scope::Local]);
+        let (from, to) = match kind {
+            MicroKind::G2s | MicroKind::TmaLoad => (Scope::Global, Scope::Shared),
+            MicroKind::G2r => (Scope::Global, registers),
+            MicroKind::S2r => (Scope::Shared, registers),
+            MicroKind::Mma => (registers, Scope::Fragment),
+            MicroKind::R2s => (registers, Scope::Shared),
+            MicroKind::R2g => (registers, Scope::Global),
+            MicroKind::TmaStore => (Scope::Shared, Scope::Global),
+        };
+        let mut sources = vec![self.operand(from)];
+        if kind == MicroKind::Mma {
+            sources.push(self.operand(from));
+        }
+        let axes = self.list(2, |g| (g.var(DType::I32, VarKind::Loop), g.small()));
+        let mma = Inst::Mma(MmaInst {
+            family: self.one_of(&MmaFamily::ALL),
+            m: 16,
+            n: 16,
+            k: 32,
+            ab: Scalar::F16,
+            acc: Scalar::F32,
+        });
+        let inst = self.one_of(&[
+            Inst::Load,
+            Inst::Store,
+            Inst::CpAsync,
+            Inst::BufferLoadLds,
+            Inst::LdMatrix {
+                tiles: 4,
+                trans: true,
+            },
+            mma,
+        ]);
+        let mut dest = self.operand(to);
+        if let Some((axis, _)) = axes.first() {
+            dest.at = vec![self.func.var_expr(*axis) + 1];
+        }
+        let op = MicroOp {
+            kind,
+            inst,
+            axes,
+            dest,
+            sources,
+            width: self.small(),
+            pred: self.optional(|g| g.bool_expr(2)),
+            otherwise: self.optional(|_| Expr::float(0.0, DType::F16)),
+            counter: self.optional(|g| g.one_of(&Counter::ALL)),
+        };
+        self.emit(StmtKind::Micro(op));
+    }
+
+    fn operand(&mut self, scope: Scope) -> Access {
+        let buffer: Buffer = if scope == Scope::Global {
+            let shape = self.shape_of(&[8]);
+            let buffer = self.new_buffer(scope, DType::F16, shape, BufferOrigin::Workspace);
+            self.func.workspaces.push(buffer);
+            buffer
+        } else {
+            self.alloc(scope, DType::F16, &[8])
+        };
+        let mut slot = None;
+        if scope == Scope::Shared && self.chance(2) {
+            let versions = self.small() + 1;
+            self.func.buffers[buffer].versions = versions;
+            slot = Some(match self.chance(2) {
+                true => self.int_expr(DType::I32, 2).floor_mod(versions as i32),
+                false => Expr::i32(0),
+            });
+        }
+        Access {
+            region: self.whole(buffer),
+            slot,
+            at: vec![Expr::i32(0)],
+        }
+    }
+
+    pub(super) fn device_statement(&mut self) {
+        let op = match self.pick(11) {
+            0 => DeviceOp::Barrier(BarrierKind::Block),
+            1 => DeviceOp::Wait {
+                counter: self.one_of(&Counter::ALL),
+                at_most: self.pick(16) as u32,
+            },
+            2 => DeviceOp::Commit(self.one_of(&[
+                Counter::CpAsync,
+                Counter::TmaStore,
+                Counter::Wgmma,
+            ])),
+            3 => DeviceOp::Barrier(BarrierKind::Bare),
+            4 => DeviceOp::Barrier(BarrierKind::Named {
+                id: self.pick(16) as u32,
+                count: 128,
+            }),
+            5 => DeviceOp::Barrier(BarrierKind::Cond(self.bool_expr(2))),
+            6 => DeviceOp::Fence(self.one_of(&FenceKind::ALL)),
+            7 => DeviceOp::SetPrio(self.pick(4) as u8),
+            8 => DeviceOp::SchedBarrier(self.pick(2048) as u32),
+            9 => DeviceOp::SchedGroupBarrier {
+                mask: 8,
+                size: self.small(),
+                group: 0,
+            },
+            _ => {
+                let shape = self.shape_of(&[2]);
+                let origin = BufferOrigin::Barriers(vec![1, 1]);
+                let barrier = self.alloc_as(Scope::Barrier, DType::U64, shape, origin);
+                DeviceOp::BarrierInit {
+                    barrier,
+                    index: Expr::i32(1),
+                    count: self.small(),
+                }
+            }
+        };
+        if self.chance(3) {
+            return self.micro_statement();
+        }
+        self.emit(StmtKind::Device(op));
+    }
+}

@@ -1,0 +1,133 @@
+//! Names of variables and buffers in the text form.
+//!
+//! An entity is printed by the user's name. Where another entity of that name is visible
+//! already, or the name is a reserved word, a number is added: `i.1`. The parser takes the
+//! number off again, so names survive the round trip.
+
+use std::collections::HashMap;
+
+use crate::func::Func;
+use crate::ids::{Buffer, Var};
+
+/// Words that cannot be names by themselves; `if.1` can.
+pub(crate) const RESERVED: [&str; 14] = [
+    "true", "false", "inf", "nan", "if", "else", "for", "while", "in", "let", "alloc", "kernel",
+    "func", "region",
+];
+
+/// A variable or a buffer: they share one space of names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Entity {
+    Var(Var),
+    Buffer(Buffer),
+}
+
+/// The name with every character that an identifier cannot have replaced by `_`.
+pub fn identifier(name: &str) -> String {
+    let mut out: String = name
+        .chars()
+        .map(|c| if is_continue(c) { c } else { '_' })
+        .collect();
+    if !out.chars().next().is_some_and(is_start) {
+        out.insert(0, '_');
+    }
+    out
+}
+
+pub(crate) fn is_start(c: char) -> bool {
+    c == '_' || c.is_alphabetic()
+}
+
+pub(crate) fn is_continue(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+/// The identifier without the number that tells it from others: `i` of `i.1`.
+pub(crate) fn without_number(text: &str) -> &str {
+    text.split_once('.').map_or(text, |(name, _)| name)
+}
+
+/// Which names are visible while a function is printed.
+pub(crate) struct Names<'a> {
+    func: &'a Func,
+    /// Whether scopes are followed; otherwise every entity has its plain name.
+    scoped: bool,
+    visible: HashMap<String, Entity>,
+    text: HashMap<Entity, String>,
+    /// What was declared since each open scope began.
+    declared: Vec<Entity>,
+    scopes: Vec<usize>,
+}
+
+impl<'a> Names<'a> {
+    /// For a whole function: names are unique wherever they are visible together.
+    pub(crate) fn scoped(func: &'a Func) -> Names<'a> {
+        Names {
+            scoped: true,
+            ..Names::plain(func)
+        }
+    }
+
+    /// For pieces in messages: the user's names, unique or not.
+    pub(crate) fn plain(func: &'a Func) -> Names<'a> {
+        Names {
+            func,
+            scoped: false,
+            visible: HashMap::new(),
+            text: HashMap::new(),
+            declared: Vec::new(),
+            scopes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn open(&mut self) {
+        self.scopes.push(self.declared.len());
+    }
+
+    pub(crate) fn close(&mut self) {
+        let start = self.scopes.pop().unwrap_or(0);
+        for entity in self.declared.drain(start..) {
+            if let Some(text) = self.text.remove(&entity) {
+                self.visible.remove(&text);
+            }
+        }
+    }
+
+    /// Makes the entity visible until the scope closes.
+    pub(crate) fn declare(&mut self, entity: Entity) {
+        if !self.scoped || self.text.contains_key(&entity) {
+            return;
+        }
+        let base = self.base(entity);
+        let mut text = base.clone();
+        let mut number = 0;
+        while self.visible.contains_key(&text) || RESERVED.contains(&text.as_str()) {
+            number += 1;
+            text = format!("{base}.{number}");
+        }
+        self.visible.insert(text.clone(), entity);
+        self.text.insert(entity, text);
+        self.declared.push(entity);
+    }
+
+    /// The text of a declared entity. One that is not visible here, which the verifier
+    /// refuses, is shown with its id.
+    pub(crate) fn text(&self, entity: Entity) -> String {
+        match self.text.get(&entity) {
+            Some(text) => text.clone(),
+            None if self.scoped => match entity {
+                Entity::Var(v) => format!("{}.unbound_{v}", self.base(entity)),
+                Entity::Buffer(b) => format!("{}.unbound_{b}", self.base(entity)),
+            },
+            None => self.base(entity),
+        }
+    }
+
+    fn base(&self, entity: Entity) -> String {
+        let name = match entity {
+            Entity::Var(v) => self.func.vars.get(v).map(|d| &d.name),
+            Entity::Buffer(b) => self.func.buffers.get(b).map(|d| &d.name),
+        };
+        identifier(name.map_or("", |n| n))
+    }
+}

@@ -1,0 +1,134 @@
+//! Matrix products.
+
+use crate::buffer::{Region, Scope};
+use crate::dtype::{Class, DType, Scalar};
+use crate::tile_op::{GemmKind, GemmOp};
+use crate::verify::Verifier;
+
+impl<'a> Verifier<'a> {
+    pub(super) fn gemm(&mut self, gemm: &'a GemmOp) {
+        if self.expr(&gemm.clear) && gemm.clear.dtype() != DType::BOOL {
+            let message = format!("`clear` is {}, not bool", gemm.clear.dtype());
+            self.error("gemm-clear", gemm.clear.span(), message);
+        }
+        if let Some((barrier, index)) = &gemm.barrier {
+            self.barrier_operand(*barrier, index);
+            if gemm.kind != GemmKind::Tcgen05 {
+                self.fail(
+                    "gemm-barrier",
+                    "only a tcgen05 product arrives on a barrier",
+                );
+            }
+        }
+        if !matches!(gemm.k_pack, 1 | 2) {
+            self.fail(
+                "gemm-k-pack",
+                format!("a packing of {}, not 1 or 2", gemm.k_pack),
+            );
+        }
+        let sound =
+            self.region(&gemm.a, false) & self.region(&gemm.b, false) & self.region(&gemm.c, false);
+        if !sound {
+            return;
+        }
+        let inputs = [Scope::Shared, Scope::Fragment, Scope::Tmem];
+        let outputs = [Scope::Fragment, Scope::Shared, Scope::Tmem];
+        let placed = self.in_scope(&gemm.a, &inputs, "gemm-scope", "the left factor")
+            & self.in_scope(&gemm.b, &inputs[..2], "gemm-scope", "the right factor")
+            & self.in_scope(&gemm.c, &outputs, "gemm-scope", "the accumulator");
+        if !placed {
+            return;
+        }
+        for region in [&gemm.a, &gemm.b, &gemm.c] {
+            if self.data(region).scope == Scope::Fragment && !self.is_whole(region) {
+                let name = self.buffer_name(region.buffer);
+                self.fail(
+                    "gemm-region",
+                    format!("only a part of fragment `{name}` takes part"),
+                );
+            }
+        }
+        self.gemm_types(gemm);
+        self.gemm_shape(gemm);
+    }
+
+    fn gemm_shape(&mut self, gemm: &'a GemmOp) {
+        let mut matrix = |region: &'a Region, transposed: bool| -> Option<(i128, i128)> {
+            let (leading, last) = region.dims.split_at(region.dims.len().saturating_sub(2));
+            let plain = leading.iter().all(|d| d.extent.is_int(1));
+            let sizes = match last {
+                [r, c] if plain => r.extent.as_int().zip(c.extent.as_int()),
+                _ => None,
+            };
+            if sizes.is_none() {
+                let name = self.buffer_name(region.buffer);
+                let error = self.fail(
+                    "gemm-shape",
+                    format!("`{name}` is no matrix of constant size"),
+                );
+                error
+                    .help
+                    .push("two dimensions, and extents of one before them".to_string());
+            }
+            sizes.map(|(r, c)| if transposed { (c, r) } else { (r, c) })
+        };
+        let a = matrix(&gemm.a, gemm.trans_a);
+        let b = matrix(&gemm.b, gemm.trans_b);
+        let c = matrix(&gemm.c, false);
+        let (Some((am, ak)), Some((bk, bn)), Some((cm, cn))) = (a, b, c) else {
+            return;
+        };
+        if am != cm || bn != cn || ak != bk {
+            let message = format!("a product of {am}x{ak} and {bk}x{bn} is not {cm}x{cn}");
+            self.fail("gemm-shape", message);
+        }
+    }
+
+    fn gemm_types(&mut self, gemm: &'a GemmOp) {
+        let (a, b, c) = (
+            self.dtype_of(&gemm.a),
+            self.dtype_of(&gemm.b),
+            self.dtype_of(&gemm.c),
+        );
+        let small = |t: DType| matches!(t.scalar.class(), Class::F8 | Class::F6 | Class::F4);
+        let mixed = gemm.kind == GemmKind::Tcgen05 && small(a) && small(b);
+        if a != b && !mixed {
+            let error = self.fail("gemm-types", format!("the factors are {a} and {b}"));
+            error
+                .help
+                .push("cast one of them on its way in".to_string());
+            return;
+        }
+        let accumulators: &[Scalar] = match a.scalar {
+            Scalar::F16 => &[Scalar::F32, Scalar::F16],
+            Scalar::BF16 | Scalar::TF32 | Scalar::F32 => &[Scalar::F32],
+            Scalar::F64 => &[Scalar::F64],
+            Scalar::I8 | Scalar::U8 | Scalar::I4 | Scalar::U4 => &[Scalar::I32],
+            Scalar::F8E4M3FN
+            | Scalar::F8E4M3FNUZ
+            | Scalar::F8E5M2
+            | Scalar::F8E5M2FNUZ
+            | Scalar::F6E2M3
+            | Scalar::F6E3M2
+            | Scalar::F4E2M1 => &[Scalar::F32, Scalar::F16],
+            Scalar::Bool
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64
+            | Scalar::F8E8M0
+            | Scalar::Handle => &[],
+        };
+        let scalars = a.lanes == 1 && b.lanes == 1 && c.lanes == 1;
+        if !scalars || !accumulators.contains(&c.scalar) {
+            let names: Vec<&str> = accumulators.iter().map(|s| s.name()).collect();
+            let error = self.fail("gemm-types", format!("products of {a} summed in {c}"));
+            error.help.push(match names.is_empty() {
+                true => format!("there is no matrix product of {a}"),
+                false => format!("the accumulator is {}", names.join(" or ")),
+            });
+        }
+    }
+}

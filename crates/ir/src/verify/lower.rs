@@ -1,0 +1,160 @@
+//! Micro-ops and device operations.
+
+use crate::buffer::Scope;
+use crate::device_op::{BarrierKind, Counter, DeviceOp};
+use crate::func::{Level, VarKind};
+use crate::micro_op::{Access, MicroKind, MicroOp};
+use crate::verify::Verifier;
+
+impl<'a> Verifier<'a> {
+    pub(super) fn micro_op(&mut self, op: &'a MicroOp) {
+        if self.tile_level() {
+            self.fail("level", "there are no micro-ops at tile level");
+        }
+        use Scope::{Fragment, Global, Local, Shared, Tmem};
+        let registers: &[Scope] = &[Fragment, Local];
+        let (from, to): (&[Scope], &[Scope]) = match op.kind {
+            MicroKind::G2s | MicroKind::TmaLoad => (&[Global], &[Shared]),
+            MicroKind::G2r => (&[Global], registers),
+            MicroKind::S2r => (&[Shared], registers),
+            MicroKind::Mma => (&[Fragment, Local, Shared, Tmem], &[Fragment, Local, Tmem]),
+            MicroKind::R2s => (registers, &[Shared]),
+            MicroKind::R2g => (registers, &[Global]),
+            MicroKind::TmaStore => (&[Shared], &[Global]),
+        };
+        let wanted = if op.kind == MicroKind::Mma { 2 } else { 1 };
+        if op.sources.len() != wanted {
+            let message = format!("{} reads {wanted} regions", op.kind.name());
+            self.fail("micro-count", message);
+        }
+        if op.width == 0 || op.axes.iter().any(|(_, extent)| *extent == 0) {
+            self.fail("micro-count", "a micro-op of no instructions or elements");
+        }
+        let since = self.open();
+        for (var, _) in &op.axes {
+            self.bind_var(*var, VarKind::Loop);
+        }
+        for source in &op.sources {
+            self.access(source, from, "the source");
+        }
+        self.access(&op.dest, to, "the destination");
+        if let Some(pred) = &op.pred {
+            self.condition(pred);
+        }
+        if let Some(otherwise) = &op.otherwise {
+            let dtype = self
+                .func
+                .buffers
+                .get(op.dest.region.buffer)
+                .map(|b| b.dtype);
+            let dtype = dtype.unwrap_or(otherwise.dtype());
+            self.value_of(otherwise, dtype, "micro-otherwise", "the value instead");
+        }
+        self.close(since);
+    }
+
+    fn access(&mut self, access: &'a Access, scopes: &[Scope], what: &str) {
+        if let Some(index) = &access.slot {
+            self.integer(index, "micro-slot", "the slot");
+        }
+        for index in &access.at {
+            self.integer(index, "index-type", "an index");
+        }
+        if !self.region(&access.region, true) {
+            return;
+        }
+        self.in_scope(&access.region, scopes, "micro-scope", what);
+        if access.at.len() != access.region.dims.len() {
+            let message = format!(
+                "{} indices for {} dimensions",
+                access.at.len(),
+                access.region.dims.len()
+            );
+            self.fail("index-count", message);
+        }
+        let versions = self.data(&access.region).versions;
+        let name = self.buffer_name(access.region.buffer);
+        match &access.slot {
+            None if versions > 1 => {
+                let message = format!("`{name}` has {versions} versions, and none is named");
+                self.fail("micro-slot", message);
+            }
+            Some(index) => {
+                if let Some(i) = index.as_int()
+                    && !(0..versions as i128).contains(&i)
+                {
+                    let message = format!("slot {i} of `{name}`, which has {versions}");
+                    self.fail("micro-slot", message);
+                }
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn device_op(&mut self, op: &'a DeviceOp) {
+        // Commits, waits and fences are also what users of split-phase operations write.
+        let written = matches!(
+            op,
+            DeviceOp::Wait { .. } | DeviceOp::Commit(_) | DeviceOp::Fence(_)
+        );
+        if self.func.level != Level::Device && !written {
+            self.fail("level", "this operation belongs to device level");
+        }
+        match op {
+            DeviceOp::Wait { counter, at_most } => {
+                let most = match counter {
+                    Counter::Vmcnt => 63,
+                    Counter::Lgkmcnt => 15,
+                    Counter::CpAsync | Counter::TmaStore | Counter::Wgmma | Counter::Mbarrier => {
+                        u32::MAX
+                    }
+                };
+                if *at_most > most {
+                    let message = format!("{} counts to {most}", counter.name());
+                    self.fail("wait-range", message);
+                }
+            }
+            DeviceOp::Commit(counter) => {
+                let groups = match counter {
+                    Counter::CpAsync | Counter::TmaStore | Counter::Wgmma => true,
+                    Counter::Vmcnt | Counter::Lgkmcnt | Counter::Mbarrier => false,
+                };
+                if !groups {
+                    let message = format!("{} has no groups to commit", counter.name());
+                    self.fail("commit-counter", message);
+                }
+            }
+            DeviceOp::Barrier(BarrierKind::Named { id, count }) => {
+                if *id > 15 || !(1..=self.num_threads).contains(count) {
+                    self.fail("barrier-named", format!("barrier {id} of {count} threads"));
+                }
+            }
+            DeviceOp::Barrier(BarrierKind::Cond(cond)) => self.condition(cond),
+            DeviceOp::SetPrio(priority) => {
+                if *priority > 3 {
+                    self.fail(
+                        "priority-range",
+                        format!("a priority of {priority}, past 3"),
+                    );
+                }
+            }
+            DeviceOp::BarrierInit {
+                barrier,
+                index,
+                count,
+            } => {
+                self.barrier_operand(*barrier, index);
+                if *count == 0 {
+                    self.fail(
+                        "barrier-named",
+                        "a barrier without arrivals never completes",
+                    );
+                }
+            }
+            DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)
+            | DeviceOp::Fence(_)
+            | DeviceOp::SchedBarrier(_)
+            | DeviceOp::SchedGroupBarrier { .. } => {}
+        }
+    }
+}

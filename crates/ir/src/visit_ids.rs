@@ -1,0 +1,313 @@
+//! Walks over the ids that stand in statements and buffers outside of expressions.
+//!
+//! Together with [`crate::visit`], which gives the expressions, this reaches every variable
+//! and buffer a statement mentions.
+
+use crate::buffer::{BufferData, BufferOrigin, LayoutAttr};
+use crate::device_op::DeviceOp;
+use crate::expr::{Expr, ExprKind};
+use crate::ids::{Buffer, Var};
+use crate::stmt::{LoopKind, Stmt, StmtKind};
+use crate::thread_op::ThreadOp;
+use crate::tile_op::{AtomicSource, CopyKind, TileOp};
+use crate::visit::stmt_exprs;
+
+/// An id at its place.
+#[derive(Debug)]
+pub enum IdMut<'a> {
+    Var(&'a mut Var),
+    Buffer(&'a mut Buffer),
+}
+
+/// A variable or a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Id {
+    Var(Var),
+    Buffer(Buffer),
+}
+
+/// Calls `f` on every id of the statement that is not in an expression, nor in the blocks
+/// inside it.
+pub fn stmt_ids(stmt: &Stmt, f: &mut impl FnMut(Id)) {
+    each_id(&stmt.kind, f);
+}
+
+/// Calls `f` on every id of the statement that is not in an expression, nor in the blocks
+/// inside it.
+pub fn stmt_ids_mut(stmt: &mut Stmt, f: &mut impl FnMut(IdMut<'_>)) {
+    each_id_mut(&mut stmt.kind, f);
+}
+
+/// Calls `f` on every buffer the statement itself mentions, in expressions too.
+pub fn stmt_buffers(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
+    stmt_ids(stmt, &mut |id| {
+        if let Id::Buffer(b) = id {
+            f(b);
+        }
+    });
+    stmt_exprs(stmt, &mut |e| expr_buffers(e, f));
+}
+
+/// Calls `f` on every buffer of the expression.
+pub fn expr_buffers(expr: &Expr, f: &mut impl FnMut(Buffer)) {
+    expr.walk_distinct(&mut |e| {
+        if let ExprKind::Load { buffer, .. } | ExprKind::AddressOf { buffer, .. } = e.kind() {
+            f(*buffer);
+        }
+    });
+}
+
+/// Calls `f` on every variable that a layout binds.
+pub fn layout_vars(layout: &LayoutAttr, f: &mut impl FnMut(Var)) {
+    match layout {
+        LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
+        LayoutAttr::Map(map) => map.inputs.iter().copied().for_each(f),
+        LayoutAttr::Fragment(map) => map.inputs.iter().copied().chain(map.replica).for_each(f),
+    }
+}
+
+/// Calls `f` on every variable that a layout binds.
+pub fn layout_vars_mut(layout: &mut LayoutAttr, f: &mut impl FnMut(&mut Var)) {
+    match layout {
+        LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
+        LayoutAttr::Map(map) => map.inputs.iter_mut().for_each(f),
+        LayoutAttr::Fragment(map) => {
+            map.inputs.iter_mut().for_each(&mut *f);
+            map.replica.iter_mut().for_each(f);
+        }
+    }
+}
+
+/// Generates the shared and the mutable walk over a declaration.
+macro_rules! buffer_walk {
+    ($name:ident, $layout:ident, $($mutability:tt)?) => {
+        /// Calls `f` on every expression of a buffer's declaration, its layout included.
+        pub fn $name(
+            data: &$($mutability)? BufferData,
+            f: &mut impl FnMut(&$($mutability)? Expr),
+        ) {
+            for e in &$($mutability)? data.shape {
+                f(e);
+            }
+            for e in (&$($mutability)? data.strides).into_iter().flatten() {
+                f(e);
+            }
+            match &$($mutability)? data.origin {
+                BufferOrigin::AllocInit(e) | BufferOrigin::Pointer(e) => f(e),
+                BufferOrigin::Param
+                | BufferOrigin::Workspace
+                | BufferOrigin::Alloc
+                | BufferOrigin::Barriers(_)
+                | BufferOrigin::Reducer(_)
+                | BufferOrigin::View(_) => {}
+            }
+            if let Some(e) = &$($mutability)? data.safe_value {
+                f(e);
+            }
+            if let Some(layout) = &$($mutability)? data.layout {
+                $layout(layout, f);
+            }
+        }
+
+        /// Calls `f` on every expression of a layout.
+        pub fn $layout(
+            layout: &$($mutability)? LayoutAttr,
+            f: &mut impl FnMut(&$($mutability)? Expr),
+        ) {
+            match layout {
+                LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
+                LayoutAttr::Map(map) => {
+                    for e in &$($mutability)? map.outputs {
+                        f(e);
+                    }
+                }
+                LayoutAttr::Fragment(map) => {
+                    f(&$($mutability)? map.thread);
+                    for e in &$($mutability)? map.slots {
+                        f(e);
+                    }
+                }
+            }
+        }
+    };
+}
+
+buffer_walk!(buffer_exprs, layout_exprs,);
+buffer_walk!(buffer_exprs_mut, layout_exprs_mut, mut);
+
+fn var_at(var: &Var, f: &mut impl FnMut(Id)) {
+    f(Id::Var(*var));
+}
+
+fn buffer_at(buffer: &Buffer, f: &mut impl FnMut(Id)) {
+    f(Id::Buffer(*buffer));
+}
+
+fn layout_at(layout: &LayoutAttr, f: &mut impl FnMut(Id)) {
+    layout_vars(layout, &mut |v| f(Id::Var(v)));
+}
+
+fn var_at_mut(var: &mut Var, f: &mut impl FnMut(IdMut<'_>)) {
+    f(IdMut::Var(var));
+}
+
+fn buffer_at_mut(buffer: &mut Buffer, f: &mut impl FnMut(IdMut<'_>)) {
+    f(IdMut::Buffer(buffer));
+}
+
+fn layout_at_mut(layout: &mut LayoutAttr, f: &mut impl FnMut(IdMut<'_>)) {
+    layout_vars_mut(layout, &mut |v| f(IdMut::Var(v)));
+}
+
+/// Generates the shared and the mutable walk from one list of fields.
+macro_rules! id_walk {
+    ($name:ident, $id:ty, $var:ident, $buffer:ident, $layout:ident, $($mutability:tt)?) => {
+        fn $name(kind: &$($mutability)? StmtKind, f: &mut impl FnMut($id)) {
+            match kind {
+                StmtKind::Let { var, .. } => $var(var, f),
+                StmtKind::Store { buffer, .. } | StmtKind::Alloc(buffer) => $buffer(buffer, f),
+                StmtKind::For(l) => {
+                    for axis in &$($mutability)? l.axes {
+                        $var(&$($mutability)? axis.var, f);
+                    }
+                    match &$($mutability)? l.kind {
+                        LoopKind::Parallel { layout: Some(layout), .. } => $layout(layout, f),
+                        LoopKind::Parallel { layout: None, .. }
+                        | LoopKind::Serial
+                        | LoopKind::Unroll { .. }
+                        | LoopKind::Vectorized
+                        | LoopKind::Pipelined(_)
+                        | LoopKind::Persistent { .. } => {}
+                    }
+                }
+                StmtKind::While { .. }
+                | StmtKind::If { .. }
+                | StmtKind::Break
+                | StmtKind::Continue
+                | StmtKind::Assert { .. }
+                | StmtKind::Assume(_)
+                | StmtKind::WarpGroup { .. } => {}
+                StmtKind::Tile(op) => match op {
+                    TileOp::Copy(c) => {
+                        $buffer(&$($mutability)? c.src.buffer, f);
+                        $buffer(&$($mutability)? c.dst.buffer, f);
+                        if let CopyKind::Tma { barrier: Some((b, _)) } = &$($mutability)? c.kind {
+                            $buffer(b, f);
+                        }
+                    }
+                    TileOp::Fill { dst, .. } => $buffer(&$($mutability)? dst.buffer, f),
+                    TileOp::Gemm(g) => {
+                        $buffer(&$($mutability)? g.a.buffer, f);
+                        $buffer(&$($mutability)? g.b.buffer, f);
+                        $buffer(&$($mutability)? g.c.buffer, f);
+                        if let Some((b, _)) = &$($mutability)? g.barrier {
+                            $buffer(b, f);
+                        }
+                    }
+                    TileOp::Reduce(r) => {
+                        $buffer(&$($mutability)? r.src.buffer, f);
+                        $buffer(&$($mutability)? r.dst.buffer, f);
+                    }
+                    TileOp::Scan(s) => {
+                        $buffer(&$($mutability)? s.src.buffer, f);
+                        $buffer(&$($mutability)? s.dst.buffer, f);
+                    }
+                    TileOp::Atomic { dst, value, .. } => {
+                        $buffer(&$($mutability)? dst.buffer, f);
+                        if let AtomicSource::Region(r) = value {
+                            $buffer(&$($mutability)? r.buffer, f);
+                        }
+                    }
+                    TileOp::Transpose { src, dst } => {
+                        $buffer(&$($mutability)? src.buffer, f);
+                        $buffer(&$($mutability)? dst.buffer, f);
+                    }
+                    TileOp::Im2col(i) => {
+                        $buffer(&$($mutability)? i.image, f);
+                        $buffer(&$($mutability)? i.dst.buffer, f);
+                    }
+                    TileOp::ReducerInit { reducer, .. }
+                    | TileOp::ReducerUpdate { reducer, .. } => $buffer(reducer, f),
+                    TileOp::ReducerFinalize { reducer, dst } => {
+                        $buffer(reducer, f);
+                        if let Some(r) = dst {
+                            $buffer(&$($mutability)? r.buffer, f);
+                        }
+                    }
+                },
+                StmtKind::Thread(op) => match op {
+                    ThreadOp::AtomicRmw { buffer, result, .. } => {
+                        $buffer(buffer, f);
+                        if let Some(v) = result {
+                            $var(v, f);
+                        }
+                    }
+                    ThreadOp::AtomicVecAdd { dst, src, .. } => {
+                        $buffer(dst, f);
+                        $buffer(src, f);
+                    }
+                    ThreadOp::AtomicLoad { buffer, result, .. } => {
+                        $buffer(buffer, f);
+                        $var(result, f);
+                    }
+                    ThreadOp::AtomicStore { buffer, .. } => $buffer(buffer, f),
+                    ThreadOp::Shuffle { result, .. }
+                    | ThreadOp::Vote { result, .. }
+                    | ThreadOp::WarpReduce { result, .. } => $var(result, f),
+                    ThreadOp::AllReduce { combiner, dst, .. } => {
+                        $var(&$($mutability)? combiner.lhs, f);
+                        $var(&$($mutability)? combiner.rhs, f);
+                        $buffer(dst, f);
+                    }
+                    ThreadOp::BarrierArrive { barrier, .. }
+                    | ThreadOp::BarrierWait { barrier, .. }
+                    | ThreadOp::BarrierExpect { barrier, .. } => $buffer(barrier, f),
+                    ThreadOp::Dp4a { a, b, c, .. } => {
+                        $buffer(a, f);
+                        $buffer(b, f);
+                        $buffer(c, f);
+                    }
+                    ThreadOp::Extern { result, .. } => {
+                        if let Some(v) = result {
+                            $var(v, f);
+                        }
+                    }
+                    ThreadOp::SyncThreads { .. }
+                    | ThreadOp::SyncWarp
+                    | ThreadOp::SyncGrid
+                    | ThreadOp::Print { .. }
+                    | ThreadOp::SetMaxRegs { .. } => {}
+                },
+                StmtKind::Micro(m) => {
+                    for (axis, _) in &$($mutability)? m.axes {
+                        $var(axis, f);
+                    }
+                    $buffer(&$($mutability)? m.dest.region.buffer, f);
+                    for s in &$($mutability)? m.sources {
+                        $buffer(&$($mutability)? s.region.buffer, f);
+                    }
+                }
+                StmtKind::Device(op) => match op {
+                    DeviceOp::BarrierInit { barrier, .. } => $buffer(barrier, f),
+                    DeviceOp::Wait { .. }
+                    | DeviceOp::Commit(_)
+                    | DeviceOp::Barrier(_)
+                    | DeviceOp::Fence(_)
+                    | DeviceOp::SetPrio(_)
+                    | DeviceOp::SchedBarrier(_)
+                    | DeviceOp::SchedGroupBarrier { .. } => {}
+                },
+            }
+        }
+    };
+}
+
+id_walk!(each_id, Id, var_at, buffer_at, layout_at,);
+id_walk!(
+    each_id_mut,
+    IdMut<'_>,
+    var_at_mut,
+    buffer_at_mut,
+    layout_at_mut,
+    mut
+);

@@ -1,0 +1,135 @@
+//! Simplify: index arithmetic and conditions by proved laws.
+//!
+//! Walks each kernel with the facts of every place (ranges of indices, conditions around it)
+//! and rewrites every expression. What a fact decides is decided: a branch whose condition is
+//! known is replaced by its arm, a loop that runs no iteration goes.
+//!
+//! Before:
+//! ```text
+//! for k in serial(0, 4) {
+//!   if k < 4 { A[(k * 8 + 3) // 8] = 1.0 }
+//! }
+//! ```
+//! After:
+//! ```text
+//! for k in serial(0, 4) {
+//!   A[k] = 1.0
+//! }
+//! ```
+//!
+//! Needs nothing. It never changes a value, moves a load, or changes the type of a node.
+
+use tilewright_arith::Analyzer;
+use tilewright_ir::visit::stmt_exprs_mut;
+use tilewright_ir::{Block, Diagnostics, Func, Loop, Stmt, StmtKind, Target};
+
+use crate::Changed;
+
+/// Rewrites every expression of the function.
+pub fn simplify(func: &mut Func, _target: Target, _diags: &mut Diagnostics) -> Changed {
+    let mut analyzer = Analyzer::for_func(func);
+    for at in 0..func.kernels.len() {
+        let body = std::mem::take(&mut func.kernels[at].body);
+        for n in 0..func.kernels[at].grid.len() {
+            let extent = analyzer.simplify(&func.kernels[at].grid[n].1);
+            func.kernels[at].grid[n].1 = extent;
+        }
+        analyzer.enter_kernel(func, &func.kernels[at]);
+        let mut walk = Walk {
+            func,
+            analyzer: &mut analyzer,
+        };
+        let body = walk.block(body);
+        analyzer.pop();
+        func.kernels[at].body = body;
+    }
+    // Every expression is rebuilt; telling whether one changed would cost as much again.
+    Changed::Yes
+}
+
+struct Walk<'a> {
+    func: &'a Func,
+    analyzer: &'a mut Analyzer,
+}
+
+impl Walk<'_> {
+    /// The statements of a block; facts found on the way hold to its end.
+    fn block(&mut self, block: Block) -> Block {
+        self.analyzer.push();
+        let mut out = Vec::with_capacity(block.len());
+        for stmt in block {
+            self.stmt(stmt, &mut out);
+        }
+        self.analyzer.pop();
+        out
+    }
+
+    fn stmt(&mut self, mut stmt: Stmt, out: &mut Block) {
+        if let StmtKind::While { cond, body } = stmt.kind {
+            // The condition is evaluated again after the body, so nothing known now helps it.
+            let body = self.block(body);
+            out.push(Stmt::new(StmtKind::While { cond, body }, stmt.span));
+            return;
+        }
+        stmt_exprs_mut(&mut stmt, &mut |e| *e = self.analyzer.simplify(e));
+        match stmt.kind {
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => match cond.as_int() {
+                Some(0) => self.arm(otherwise, out),
+                Some(_) => self.arm(then, out),
+                None => {
+                    self.analyzer.push();
+                    self.analyzer.assume(&cond);
+                    let then = self.block(then);
+                    self.analyzer.pop();
+                    self.analyzer.push();
+                    self.analyzer.refute(&cond);
+                    let otherwise = self.block(otherwise);
+                    self.analyzer.pop();
+                    if !then.is_empty() || !otherwise.is_empty() {
+                        let kind = StmtKind::If {
+                            cond,
+                            then,
+                            otherwise,
+                        };
+                        self.plain(Stmt::new(kind, stmt.span), out);
+                    }
+                }
+            },
+            StmtKind::For(l) => {
+                if l.axes.iter().any(|a| a.const_trip_count() == Some(0)) {
+                    return;
+                }
+                self.analyzer.enter_loop(self.func, &l);
+                let body = self.block(l.body);
+                self.analyzer.pop();
+                let kind = StmtKind::For(Loop { body, ..l });
+                out.push(Stmt::new(kind, stmt.span));
+            }
+            StmtKind::WarpGroup { groups, body } => {
+                let body = self.block(body);
+                let kind = StmtKind::WarpGroup { groups, body };
+                out.push(Stmt::new(kind, stmt.span));
+            }
+            // What is known to hold need not be said or checked.
+            StmtKind::Assume(cond) | StmtKind::Assert { cond, .. } if cond.is_int(1) => {}
+            kind => self.plain(Stmt::new(kind, stmt.span), out),
+        }
+    }
+
+    /// A finished statement, and what it says about the rest of its block.
+    fn plain(&mut self, stmt: Stmt, out: &mut Block) {
+        self.analyzer.after(&stmt);
+        out.push(stmt);
+    }
+
+    /// The statements of a decided branch, in place of it.
+    fn arm(&mut self, block: Block, out: &mut Block) {
+        for stmt in block {
+            self.stmt(stmt, out);
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! What shared memory a statement touches, and which thread touches what.
+//!
+//! An access is collected for a *unit*: a statement together with the loops of constant
+//! extent and the thread-dependent conditions inside it, which every thread runs for itself.
+//! Its place is a bit offset in the buffer's logical, row-major order, split into a part that
+//! is the same for all threads and a part that each thread's index and the unit's own loops
+//! decide. Swizzles are bijections, so logical places serve for dependences.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::visit::stmt_exprs;
+use tilewright_ir::{
+    AtomicOp, BinOp, Block, Buffer, Expr, ExprKind, Func, Kernel, LoopKind, MicroOp, Scope, Span,
+    Stmt, StmtKind, ThreadOp, Var, micro_op,
+};
+
+use crate::uniform::{Uniformity, root};
+
+/// One access of a unit to a shared buffer.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The buffer that owns the storage.
+    pub root: Buffer,
+    pub write: bool,
+    /// Atomics do not race with atomics.
+    pub atomic: bool,
+    pub span: Span,
+    /// Where; `None` may be anywhere, by any thread.
+    pub points: Option<Points>,
+}
+
+/// The places of an access, in bits from the start of the buffer.
+#[derive(Clone, Debug)]
+pub struct Points {
+    /// Terms that are the same for all threads.
+    pub uniform: FxHashMap<Expr, i64>,
+    pub constant: i64,
+    /// Terms over thread indices and `axes` alone.
+    pub varying: Vec<(Expr, i64)>,
+    /// Bits touched from each place on.
+    pub bits: i64,
+    /// The unit's loops that the terms use.
+    pub axes: Vec<(Var, Vec<i64>)>,
+    /// Conditions over thread indices and `axes`; a place counts only where all hold.
+    pub guards: Vec<Expr>,
+}
+
+/// Collects accesses of units of one kernel.
+#[derive(Debug)]
+pub struct Collector<'f> {
+    pub func: &'f Func,
+    pub kernel: &'f Kernel,
+    pub uniformity: &'f Uniformity<'f>,
+}
+
+/// The unit's loops, conditions and lets on the way to a statement.
+#[derive(Clone, Default, Debug)]
+struct Way {
+    axes: Vec<(Var, Vec<i64>)>,
+    /// A loop whose range is not constant: its variable has no known values.
+    unknown: Vec<Var>,
+    guards: Vec<Expr>,
+}
+
+impl Collector<'_> {
+    /// The accesses of the whole statement. `lets` holds the pure values of variables bound
+    /// before it.
+    pub fn unit(&self, stmt: &Stmt, lets: &FxHashMap<Var, Expr>) -> Vec<Access> {
+        let mut lets = lets.clone();
+        let mut found = Vec::new();
+        self.stmt(stmt, &Way::default(), &mut lets, &mut found);
+        found
+    }
+
+    fn block(
+        &self,
+        block: &Block,
+        way: &Way,
+        lets: &mut FxHashMap<Var, Expr>,
+        found: &mut Vec<Access>,
+    ) {
+        for stmt in block {
+            self.stmt(stmt, way, lets, found);
+        }
+    }
+
+    fn stmt(
+        &self,
+        stmt: &Stmt,
+        way: &Way,
+        lets: &mut FxHashMap<Var, Expr>,
+        found: &mut Vec<Access>,
+    ) {
+        stmt_exprs(stmt, &mut |e| self.loads(e, stmt.span, way, lets, found));
+        match &stmt.kind {
+            StmtKind::Let { var, value } => bind_let(*var, value, lets),
+            StmtKind::Store {
+                buffer, indices, ..
+            } => self.push(
+                *buffer, indices, 1, true, false, stmt.span, way, lets, found,
+            ),
+            StmtKind::For(l) => {
+                let mut way = way.clone();
+                for axis in &l.axes {
+                    match axis_values(axis, lets) {
+                        Some(values) if l.kind != LoopKind::Serial || values.len() <= 4096 => {
+                            way.axes.push((axis.var, values));
+                        }
+                        _ => way.unknown.push(axis.var),
+                    }
+                }
+                self.block(&l.body, &way, lets, found);
+            }
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let cond = substitute(cond, lets);
+                let mut inner = way.clone();
+                inner.guards.push(cond.clone());
+                self.block(then, &inner, lets, found);
+                let mut inner = way.clone();
+                inner.guards.push(!cond);
+                self.block(otherwise, &inner, lets, found);
+            }
+            StmtKind::While { body, .. } | StmtKind::WarpGroup { body, .. } => {
+                self.block(body, way, lets, found);
+            }
+            StmtKind::Micro(m) => self.micro(m, stmt.span, way, lets, found),
+            StmtKind::Thread(op) => self.thread_op(op, stmt.span, way, lets, found),
+            StmtKind::Alloc(_)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Assert { .. }
+            | StmtKind::Assume(_)
+            | StmtKind::Tile(_)
+            | StmtKind::Device(_) => {}
+        }
+    }
+
+    fn micro(
+        &self,
+        m: &MicroOp,
+        span: Span,
+        way: &Way,
+        lets: &FxHashMap<Var, Expr>,
+        found: &mut Vec<Access>,
+    ) {
+        let mut way = way.clone();
+        for &(var, extent) in &m.axes {
+            way.axes.push((var, (0..extent as i64).collect()));
+        }
+        if let Some(pred) = &m.pred
+            && m.otherwise.is_none()
+        {
+            way.guards.push(substitute(pred, lets));
+        }
+        let width = match m.inst {
+            micro_op::Inst::LdMatrix { .. } | micro_op::Inst::StMatrix { .. } => 8,
+            _ => m.width as i64,
+        };
+        for source in &m.sources {
+            let (buffer, at) = (source.region.buffer, &source.at);
+            self.push(buffer, at, width, false, false, span, &way, lets, found);
+        }
+        let (buffer, at) = (m.dest.region.buffer, &m.dest.at);
+        self.push(buffer, at, width, true, false, span, &way, lets, found);
+    }
+
+    fn thread_op(
+        &self,
+        op: &ThreadOp,
+        span: Span,
+        way: &Way,
+        lets: &FxHashMap<Var, Expr>,
+        found: &mut Vec<Access>,
+    ) {
+        let mut push = |buffer: Buffer, at: &[Expr], width, write, atomic| {
+            self.push(buffer, at, width, write, atomic, span, way, lets, found);
+        };
+        match op {
+            ThreadOp::AtomicRmw {
+                buffer,
+                indices,
+                op,
+                ..
+            } => push(*buffer, indices, 1, true, *op != AtomicOp::Exchange),
+            ThreadOp::AtomicVecAdd {
+                dst,
+                dst_indices,
+                src,
+                src_indices,
+                lanes,
+            } => {
+                push(*src, src_indices, *lanes as i64, false, false);
+                push(*dst, dst_indices, *lanes as i64, true, true);
+            }
+            ThreadOp::AtomicLoad {
+                buffer, indices, ..
+            } => push(*buffer, indices, 1, false, true),
+            ThreadOp::AtomicStore {
+                buffer, indices, ..
+            } => push(*buffer, indices, 1, true, true),
+            ThreadOp::AllReduce {
+                dst, dst_indices, ..
+            } => push(*dst, dst_indices, 1, true, false),
+            ThreadOp::Dp4a {
+                a,
+                a_indices,
+                b,
+                b_indices,
+                c,
+                c_indices,
+            } => {
+                push(*a, a_indices, 4, false, false);
+                push(*b, b_indices, 4, false, false);
+                push(*c, c_indices, 1, false, false);
+                push(*c, c_indices, 1, true, false);
+            }
+            ThreadOp::Shuffle { .. }
+            | ThreadOp::Vote { .. }
+            | ThreadOp::WarpReduce { .. }
+            | ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncWarp
+            | ThreadOp::SyncGrid
+            | ThreadOp::BarrierArrive { .. }
+            | ThreadOp::BarrierWait { .. }
+            | ThreadOp::BarrierExpect { .. }
+            | ThreadOp::Print { .. }
+            | ThreadOp::SetMaxRegs { .. } => {}
+            ThreadOp::Extern { args, .. } => {
+                // Foreign code may do anything with what it is given.
+                for arg in args {
+                    arg.walk(&mut |e| {
+                        if let ExprKind::AddressOf { buffer, .. } = e.kind() {
+                            self.push_anywhere(*buffer, true, span, found);
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    fn loads(
+        &self,
+        e: &Expr,
+        span: Span,
+        way: &Way,
+        lets: &FxHashMap<Var, Expr>,
+        found: &mut Vec<Access>,
+    ) {
+        e.walk(&mut |node| {
+            if let ExprKind::Load { buffer, indices } = node.kind() {
+                self.push(*buffer, indices, 1, false, false, span, way, lets, found);
+            }
+        });
+    }
+
+    fn push_anywhere(&self, buffer: Buffer, write: bool, span: Span, found: &mut Vec<Access>) {
+        let root = root(self.func, buffer);
+        if self.func.buffers[root].scope == Scope::Shared {
+            found.push(Access {
+                root,
+                write,
+                atomic: false,
+                span,
+                points: None,
+            });
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "every argument is a different fact about one access; a struct would be built and taken apart here only"
+    )]
+    fn push(
+        &self,
+        buffer: Buffer,
+        at: &[Expr],
+        width: i64,
+        write: bool,
+        atomic: bool,
+        span: Span,
+        way: &Way,
+        lets: &FxHashMap<Var, Expr>,
+        found: &mut Vec<Access>,
+    ) {
+        let root = root(self.func, buffer);
+        if self.func.buffers[root].scope != Scope::Shared {
+            return;
+        }
+        let lanes = at.last().map_or(1, |i| i.dtype().lanes as i64);
+        let points = self.points(buffer, at, width * lanes, way, lets);
+        found.push(Access {
+            root,
+            write,
+            atomic,
+            span,
+            points,
+        });
+    }
+
+    fn points(
+        &self,
+        buffer: Buffer,
+        at: &[Expr],
+        width: i64,
+        way: &Way,
+        lets: &FxHashMap<Var, Expr>,
+    ) -> Option<Points> {
+        let data = &self.func.buffers[buffer];
+        let bits = data.dtype.bits() as i64;
+        let mut points = Points {
+            uniform: FxHashMap::default(),
+            constant: 0,
+            varying: Vec::new(),
+            bits: bits * width,
+            axes: way.axes.clone(),
+            guards: Vec::new(),
+        };
+        if at.len() != data.shape.len() {
+            return None;
+        }
+        let mut stride = bits;
+        for (index, extent) in at.iter().zip(&data.shape).rev() {
+            let index = match index.kind() {
+                // The lanes of a vector access are consecutive elements.
+                ExprKind::Ramp { base, stride } if stride.is_int(1) => base,
+                ExprKind::Ramp { .. } | ExprKind::Broadcast(_) => return None,
+                _ => index,
+            };
+            let index = substitute(index, lets);
+            self.linear(&index, stride, way, &mut points)?;
+            stride = stride.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
+        }
+        for guard in &way.guards {
+            if self.is_enumerable(guard, way) {
+                points.guards.push(guard.clone());
+            }
+        }
+        Some(points)
+    }
+
+    /// Adds `factor · e` to the place.
+    fn linear(&self, e: &Expr, factor: i64, way: &Way, points: &mut Points) -> Option<()> {
+        match e.kind() {
+            ExprKind::Int(value) => {
+                points.constant += i64::try_from(*value).ok()?.checked_mul(factor)?;
+            }
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                self.linear(a, factor, way, points)?;
+                self.linear(b, factor, way, points)?;
+            }
+            ExprKind::Binary(BinOp::Sub, a, b) => {
+                self.linear(a, factor, way, points)?;
+                self.linear(b, -factor, way, points)?;
+            }
+            ExprKind::Binary(BinOp::Mul, a, b) => match (a.as_int(), b.as_int()) {
+                (_, Some(c)) => {
+                    self.linear(a, factor.checked_mul(i64::try_from(c).ok()?)?, way, points)?
+                }
+                (Some(c), _) => {
+                    self.linear(b, factor.checked_mul(i64::try_from(c).ok()?)?, way, points)?
+                }
+                (None, None) => self.atom(e, factor, way, points)?,
+            },
+            _ => self.atom(e, factor, way, points)?,
+        }
+        Some(())
+    }
+
+    fn atom(&self, e: &Expr, factor: i64, way: &Way, points: &mut Points) -> Option<()> {
+        if self.is_enumerable(e, way) {
+            points.varying.push((e.clone(), factor));
+        } else if !self.uniformity.varies(e) && !mentions_any(e, way) {
+            *points.uniform.entry(e.clone()).or_insert(0) += factor;
+        } else {
+            return None;
+        }
+        Some(())
+    }
+
+    /// Whether the value is known from thread indices and the unit's axes alone.
+    fn is_enumerable(&self, e: &Expr, way: &Way) -> bool {
+        let mut known = true;
+        let mut any = false;
+        e.walk(&mut |node| match node.kind() {
+            ExprKind::Var(var) => {
+                let here = self.kernel.thread_vars.contains(var)
+                    || way.axes.iter().any(|(axis, _)| axis == var);
+                known &= here;
+                any = true;
+            }
+            ExprKind::Load { .. } | ExprKind::AddressOf { .. } => known = false,
+            _ => {}
+        });
+        known && any
+    }
+}
+
+/// Remembers a let whose value is pure arithmetic.
+pub fn bind_let(var: Var, value: &Expr, lets: &mut FxHashMap<Var, Expr>) {
+    let mut pure = true;
+    value.walk(&mut |e| pure &= !matches!(e.kind(), ExprKind::Load { .. }));
+    if pure {
+        let value = substitute(value, lets);
+        lets.insert(var, value);
+    }
+}
+
+/// The expression with known lets put in.
+pub fn substitute(e: &Expr, lets: &FxHashMap<Var, Expr>) -> Expr {
+    if lets.is_empty() {
+        return e.clone();
+    }
+    e.rewrite(&mut |node| lets.get(&node.as_var()?).cloned())
+}
+
+fn mentions_any(e: &Expr, way: &Way) -> bool {
+    let mut found = false;
+    e.walk(&mut |node| {
+        if let Some(var) = node.as_var() {
+            found |= way.unknown.contains(&var) || way.axes.iter().any(|(axis, _)| *axis == var);
+        }
+    });
+    found
+}
+
+/// The values of a constant range.
+fn axis_values(axis: &tilewright_ir::Axis, lets: &FxHashMap<Var, Expr>) -> Option<Vec<i64>> {
+    let int = |e: &Expr| i64::try_from(substitute(e, lets).as_int()?).ok();
+    let (start, step) = (int(&axis.start)?, int(&axis.step)?);
+    int(&axis.stop)?;
+    let count = i64::try_from(axis.const_trip_count()?).ok()?;
+    (count <= 1 << 16).then(|| (0..count).map(|n| start + n * step).collect())
+}

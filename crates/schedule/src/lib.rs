@@ -1,0 +1,19 @@
+//! The schedule engine.
+//!
+//! One model of dependences over shared memory ([`access`], [`footprint`]) serves everything
+//! that orders threads: the plain block barriers of [`thread_sync`] and, built on the same
+//! accesses, the waits of pipelined loops.
+//!
+//! | module | question it answers |
+//! |---|---|
+//! | [`uniform`] | do all threads of the block take this way together? |
+//! | [`access`] | what shared memory does a statement touch, and which thread touches what? |
+//! | [`footprint`] | can two accesses by different threads meet at one byte? |
+//! | [`thread_sync`] | where must the block wait for all its threads? |
+
+pub mod access;
+pub mod footprint;
+pub mod thread_sync;
+pub mod uniform;
+
+pub use thread_sync::thread_sync;

@@ -1,0 +1,171 @@
+//! Kernels in text form and where their barriers go.
+
+use tilewright_ir::{Diagnostics, FileId, Severity, text};
+use tilewright_schedule::thread_sync;
+
+/// Runs ThreadSync on a loop-level kernel body with 128 threads and returns the body's lines.
+fn sync(body: &str) -> (Vec<String>, Diagnostics) {
+    let source = format!(
+        "func @f level=loop {{\n  param A: float32[1024]\n  param B: float32[1024]\n  scalar n: int32\n  \
+         kernel grid(bx: 8) threads(tx: 128, ty: 1, tz: 1) {{\n{body}\n  }}\n}}\n"
+    );
+    let mut func = match text::parse(&source, FileId(0)) {
+        Ok(func) => func,
+        Err(diags) => panic!("{:#?}\n{source}", diags),
+    };
+    let mut diags = Diagnostics::new();
+    thread_sync(&mut func, &mut diags);
+    let printed = text::print(&func);
+    let start = printed.find("kernel").unwrap_or(0);
+    let lines = printed[start..].lines().skip(1);
+    (lines.map(|l| l.trim().to_string()).collect(), diags)
+}
+
+/// The line before which each barrier stands.
+fn barriers(body: &str) -> Vec<String> {
+    let (lines, diags) = sync(body);
+    assert!(diags.is_empty(), "{diags:?}");
+    let mut found = Vec::new();
+    for pair in lines.windows(2) {
+        if pair[0].starts_with("barrier") {
+            found.push(pair[1].clone());
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn check(body: &str, expected: &[&str]) {
+    assert_eq!(barriers(body), expected, "in\n{body}");
+}
+
+#[test]
+fn a_read_of_what_another_thread_wrote_waits() {
+    check(
+        "alloc S: shared float32[128]\nS[tx] = A[tx]\nB[tx] = S[127 - tx]",
+        &["B[tx] = S[127 - tx]"],
+    );
+}
+
+#[test]
+fn a_thread_needs_no_barrier_for_its_own_data() {
+    check(
+        "alloc S: shared float32[128]\nS[tx] = A[tx]\nB[tx] = S[tx]",
+        &[],
+    );
+}
+
+#[test]
+fn disjoint_halves_need_no_barrier() {
+    check(
+        "alloc S: shared float32[256]\nS[tx] = A[tx]\nB[tx] = S[tx + 128]",
+        &[],
+    );
+}
+
+#[test]
+fn overwriting_what_others_still_read_waits() {
+    check(
+        "alloc S: shared float32[128]\nS[tx] = A[tx]\nlet x: float32 = S[127 - tx]\nS[tx] = x",
+        &["let x: float32 = S[127 - tx]", "S[tx] = x"],
+    );
+}
+
+#[test]
+fn the_next_iteration_waits_for_this_one() {
+    check(
+        "alloc S: shared float32[128]\nfor k in serial(0, n) {\nS[tx] = A[k]\nB[tx] = S[127 - tx]\n}",
+        &["S[tx] = A[k]", "B[tx] = S[127 - tx]"],
+    );
+}
+
+#[test]
+fn a_loop_of_one_iteration_carries_nothing() {
+    check(
+        "alloc S: shared float32[128]\nfor k in serial(0, 1) {\nS[tx] = A[k]\nB[tx] = S[127 - tx]\n}",
+        &["B[tx] = S[127 - tx]"],
+    );
+}
+
+#[test]
+fn unrolled_register_loops_are_one_unit() {
+    check(
+        "alloc S: shared float32[512]\nfor s in unroll(0, 4) {\nS[s * 128 + tx] = A[tx]\n}\n\
+         for s in unroll(0, 4) {\nB[tx] = S[tx * 4 + s]\n}",
+        &["for s in unroll(0, 4) {"],
+    );
+    check(
+        "alloc S: shared float32[512]\nfor s in unroll(0, 4) {\nS[s * 128 + tx] = A[tx]\n}\n\
+         for s in unroll(0, 4) {\nB[tx] = S[s * 128 + tx]\n}",
+        &[],
+    );
+}
+
+#[test]
+fn barriers_stand_before_divergent_branches() {
+    check(
+        "alloc S: shared float32[128]\nS[tx] = A[tx]\nif tx < 64 {\nB[tx] = S[tx + 64]\n}",
+        &["if tx < 64 {"],
+    );
+    // The guard tells who reads: only its own element.
+    check(
+        "alloc S: shared float32[128]\nif tx < 64 {\nS[tx] = A[tx]\n}\nif tx < 64 {\nB[tx] = S[tx]\n}",
+        &[],
+    );
+}
+
+#[test]
+fn conditional_writes_are_writes() {
+    check(
+        "alloc S: shared float32[128]\nS[tx] = 0.0\nif n < 5 {\nS[127 - tx] = A[tx]\n}\nB[tx] = S[tx]",
+        &["S[127 - tx] = A[tx]", "B[tx] = S[tx]"],
+    );
+}
+
+#[test]
+fn views_are_the_same_memory() {
+    check(
+        "alloc S: shared float32[128]\nview V: shared int32[128] of S\nS[tx] = A[tx]\n\
+         let x: int32 = V[127 - tx]\nB[tx] = float32(x)",
+        &["let x: int32 = V[127 - tx]"],
+    );
+}
+
+#[test]
+fn a_barrier_of_the_user_counts() {
+    check(
+        "alloc S: shared float32[128]\nS[tx] = A[tx]\nsync_threads\nB[tx] = S[127 - tx]",
+        &[],
+    );
+}
+
+#[test]
+fn atomics_do_not_wait_for_atomics() {
+    check(
+        "alloc S: shared float32[128]\natomic_rmw add S[0], 1.0 relaxed\natomic_rmw add S[0], 2.0 relaxed\nB[tx] = S[0]",
+        &["B[tx] = S[0]"],
+    );
+}
+
+#[test]
+fn an_exchange_inside_a_divergent_branch_is_an_error() {
+    let (_, diags) =
+        sync("alloc S: shared float32[128]\nif tx < 64 {\nS[tx] = A[tx]\nB[tx] = S[63 - tx]\n}");
+    let found: Vec<_> = diags.iter().collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].severity, Severity::Error);
+    assert_eq!(found[0].code.0, "divergent-hazard");
+}
+
+#[test]
+fn micro_ops_are_seen() {
+    let load = "g2s for c < 4 do A[0 +: 512] at [c * 128 + tx] -> S[0 +: 512] at [c * 128 + tx] inst=\"load\" width=1";
+    check(
+        &format!("alloc S: shared float32[512]\n{load}\nB[tx] = S[tx * 4]"),
+        &["B[tx] = S[tx * 4]"],
+    );
+    check(
+        &format!("alloc S: shared float32[512]\n{load}\nB[tx] = S[tx]"),
+        &[],
+    );
+}

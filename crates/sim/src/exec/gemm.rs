@@ -1,0 +1,205 @@
+//! Matrix products.
+//!
+//! Products are exact and are added in ascending order of `k`:
+//! * operands of at most 11 significant bits (float16, bfloat16, tfloat32, fp8, fp6, fp4) are
+//!   multiplied and added in float32, where their products are exact;
+//! * float32 and float64 operands are multiplied and added in float64;
+//! * integers wrap at the accumulator's width.
+//!
+//! The sum starts at the accumulator and is rounded to its type once, at the end of the
+//! operation.
+
+use tilewright_ir::Scalar;
+
+use crate::error::{Eval, Fault, codes};
+use crate::exec::Exec;
+use crate::exec::areas::{Area, Element, Outside};
+use crate::program::GemmCode;
+use crate::value;
+
+impl Exec<'_, '_> {
+    pub(super) fn gemm(&mut self, g: &GemmCode) -> Eval<()> {
+        let (a, b, c) = (self.area(&g.a)?, self.area(&g.b)?, self.area(&g.c)?);
+        let clear = self.int(&g.clear)? != 0;
+        let shape = self.gemm_shape(g, &a, &b, &c)?;
+        let scalar = |area: &Area| self.program.buffers[area.buffer as usize].scalar;
+        let (sa, sb, sc) = (scalar(&a), scalar(&b), scalar(&c));
+        let narrow = |s| !matches!(s, Scalar::F32 | Scalar::F64);
+        if !sc.is_float() {
+            self.product::<i64>(g, &a, &b, &c, shape, clear, |v| value::wrap(sc, v))?;
+        } else if narrow(sa) && narrow(sb) && sc != Scalar::F64 {
+            self.product::<f32>(g, &a, &b, &c, shape, clear, |v| v)?;
+        } else {
+            self.product::<f64>(g, &a, &b, &c, shape, clear, |v| v)?;
+        }
+        if let Some(barrier) = &g.barrier {
+            self.arrive_at(barrier, None, 1)?;
+        }
+        Ok(())
+    }
+
+    /// M, N and K, checked against all three operands.
+    fn gemm_shape(
+        &mut self,
+        g: &GemmCode,
+        a: &Area,
+        b: &Area,
+        c: &Area,
+    ) -> Eval<(usize, usize, usize)> {
+        let matrix = |area: &Area, transposed: bool| {
+            let rank = area.extent.len();
+            let unit = area.extent[..rank - 2].iter().all(|&e| e == 1);
+            let (rows, columns) = (area.extent[rank - 2], area.extent[rank - 1]);
+            unit.then_some(if transposed {
+                (columns, rows)
+            } else {
+                (rows, columns)
+            })
+        };
+        match (matrix(a, g.trans_a), matrix(b, g.trans_b), matrix(c, false)) {
+            (Some((m, k)), Some((k2, n)), Some((m2, n2))) if k == k2 && m == m2 && n == n2 => {
+                Ok((m, n, k))
+            }
+            _ => {
+                let message = format!(
+                    "matrices that do not fit: A {:?}{}, B {:?}{}, C {:?}",
+                    a.extent,
+                    if g.trans_a { " transposed" } else { "" },
+                    b.extent,
+                    if g.trans_b { " transposed" } else { "" },
+                    c.extent
+                );
+                Err(self.fail(Fault::new(codes::EXTENTS, message)))
+            }
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the operands of one operation, passed once"
+    )]
+    fn product<T: Term>(
+        &mut self,
+        g: &GemmCode,
+        a: &Area,
+        b: &Area,
+        c: &Area,
+        (m, n, k): (usize, usize, usize),
+        clear: bool,
+        finish: impl Fn(T) -> T,
+    ) -> Eval<()> {
+        let mut left = self.gather::<T>(a, Outside::Trap)?;
+        let mut right = self.gather::<T>(b, Outside::Trap)?;
+        for (area, values) in [(a, &mut left), (b, &mut right)] {
+            if self.program.buffers[area.buffer as usize].scalar == Scalar::TF32 {
+                values.iter_mut().for_each(|v| *v = v.to_tf32());
+            }
+        }
+        if g.trans_a {
+            left = transposed(&left, k, m);
+        }
+        if g.trans_b {
+            right = transposed(&right, n, k);
+        }
+        let mut sum = if clear {
+            vec![T::ZERO; m * n]
+        } else {
+            self.gather::<T>(c, Outside::Trap)?
+        };
+        if n > 0 && k > 0 {
+            for (row, left) in sum.chunks_exact_mut(n).zip(left.chunks_exact(k)) {
+                multiply_row(row, left, &right);
+            }
+        }
+        sum.iter_mut().for_each(|v| *v = finish(*v));
+        self.scatter(c, &sum, Outside::Trap)
+    }
+}
+
+/// `row += left · right`, four rows of `right` at a time, in ascending order of `k`.
+fn multiply_row<T: Term>(row: &mut [T], left: &[T], right: &[T]) {
+    let n = row.len();
+    let mut factors = left.chunks_exact(4);
+    let mut blocks = right.chunks_exact(4 * n);
+    for (f, block) in factors.by_ref().zip(blocks.by_ref()) {
+        let (b0, rest) = block.split_at(n);
+        let (b1, rest) = rest.split_at(n);
+        let (b2, b3) = rest.split_at(n);
+        for ((((c, &b0), &b1), &b2), &b3) in row.iter_mut().zip(b0).zip(b1).zip(b2).zip(b3) {
+            let s = c.add(f[0].mul(b0)).add(f[1].mul(b1));
+            *c = s.add(f[2].mul(b2)).add(f[3].mul(b3));
+        }
+    }
+    let left_over = right.len() / (4 * n) * (4 * n);
+    for (&f, b) in factors
+        .remainder()
+        .iter()
+        .zip(right[left_over..].chunks_exact(n))
+    {
+        for (c, &b) in row.iter_mut().zip(b) {
+            *c = c.add(f.mul(b));
+        }
+    }
+}
+
+/// The columns of a row-major matrix as rows.
+pub(super) fn transposed<T: Copy>(values: &[T], rows: usize, columns: usize) -> Vec<T> {
+    let mut out = Vec::with_capacity(values.len());
+    for column in 0..columns {
+        out.extend((0..rows).map(|row| values[row * columns + column]));
+    }
+    out
+}
+
+/// What is multiplied and added.
+trait Term: Element {
+    const ZERO: Self;
+    fn add(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn to_tf32(self) -> Self;
+}
+
+impl Term for f32 {
+    const ZERO: f32 = 0.0;
+    #[inline]
+    fn add(self, other: f32) -> f32 {
+        self + other
+    }
+    #[inline]
+    fn mul(self, other: f32) -> f32 {
+        self * other
+    }
+    fn to_tf32(self) -> f32 {
+        value::round(Scalar::TF32, self as f64) as f32
+    }
+}
+
+impl Term for f64 {
+    const ZERO: f64 = 0.0;
+    #[inline]
+    fn add(self, other: f64) -> f64 {
+        self + other
+    }
+    #[inline]
+    fn mul(self, other: f64) -> f64 {
+        self * other
+    }
+    fn to_tf32(self) -> f64 {
+        value::round(Scalar::TF32, self)
+    }
+}
+
+impl Term for i64 {
+    const ZERO: i64 = 0;
+    #[inline]
+    fn add(self, other: i64) -> i64 {
+        self.wrapping_add(other)
+    }
+    #[inline]
+    fn mul(self, other: i64) -> i64 {
+        self.wrapping_mul(other)
+    }
+    fn to_tf32(self) -> i64 {
+        self
+    }
+}

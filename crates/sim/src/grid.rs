@@ -1,0 +1,374 @@
+//! A launch: in which order blocks run, and how their writes come together.
+//!
+//! | how | when |
+//! |---|---|
+//! | in parallel | no block reads global memory that the kernel writes: writes and atomics are logged for each block and applied in block order, so the result does not depend on timing |
+//! | one after another | some global memory is both read and written |
+//! | taking turns | blocks wait for each other: `sync_grid`, or a loop that watches memory |
+
+use rayon::prelude::*;
+use tilewright_ir::{Diagnostic, RasterOrder, Swizzle};
+
+use crate::barrier::Counting;
+use crate::block::{BlockRun, Launch, Turn};
+use crate::error::codes;
+use crate::exec::state::Globals;
+use crate::exec::{combine, decode, encode};
+use crate::memory::{LogEntry, Storage, WriteLog};
+use crate::program::Program;
+
+/// How the blocks of a kernel were run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Schedule {
+    /// At the same time, writes applied in block order.
+    Parallel,
+    /// One after another, in block order.
+    Sequential,
+    /// Taking turns, because they wait for each other.
+    Interleaved,
+}
+
+/// What a launch gathered on the side.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    pub prints: Vec<String>,
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Blocks started at once in parallel, for each worker: enough to even out their run times.
+const CHUNK: u64 = 8;
+
+pub(crate) fn schedule(program: &Program) -> Schedule {
+    let traffic = &program.traffic;
+    if traffic.sync_grid || (traffic.spins && traffic.blocks_share()) {
+        Schedule::Interleaved
+    } else if traffic.blocks_share() {
+        Schedule::Sequential
+    } else {
+        Schedule::Parallel
+    }
+}
+
+/// Runs all blocks. `progress` is told how many are done.
+pub(crate) fn launch(
+    launch: Launch<'_>,
+    swizzle: Option<Swizzle>,
+    mem: &mut [Storage],
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Gathered, Box<Diagnostic>> {
+    let total = launch.program.num_blocks();
+    let index = |linear| block_index(&launch.program.grid, swizzle, linear);
+    let mut gathered = Gathered::default();
+    match schedule(launch.program) {
+        Schedule::Parallel => {
+            let mut applier = Applier::new(launch, mem.len());
+            let chunk = CHUNK * rayon::current_num_threads() as u64;
+            let mut first = 0;
+            while first < total {
+                let end = total.min(first + chunk);
+                let shared: &[Storage] = mem;
+                let results: Vec<_> = (first..end)
+                    .into_par_iter()
+                    .map(|linear| run_logged(launch, index(linear), shared))
+                    .collect();
+                for result in results {
+                    let (log, prints) = result?;
+                    applier.apply(&log, mem, &mut gathered)?;
+                    gathered.prints.extend(prints);
+                }
+                first = end;
+                progress(first);
+            }
+        }
+        Schedule::Sequential => {
+            for linear in 0..total {
+                let mut block = BlockRun::new(launch.program, index(linear));
+                block.finish(launch, &mut Globals::Direct(mem))?;
+                gathered.prints.extend(block.output.prints);
+                progress(linear + 1);
+            }
+        }
+        Schedule::Interleaved => {
+            let mut blocks: Vec<Option<BlockRun>> = (0..total).map(|_| None).collect();
+            let mut finished = vec![false; total as usize];
+            let mut barrier = Counting::default();
+            let mut done = 0;
+            while done < total {
+                let mut moved = false;
+                for linear in 0..total as usize {
+                    if finished[linear] {
+                        continue;
+                    }
+                    let block = blocks[linear]
+                        .get_or_insert_with(|| BlockRun::new(launch.program, index(linear as u64)));
+                    match block.turn(launch, &mut Globals::Direct(mem), &mut barrier) {
+                        Turn::Done => {
+                            finished[linear] = true;
+                            if let Some(block) = blocks[linear].take() {
+                                gathered.prints.extend(block.output.prints);
+                            }
+                            done += 1;
+                            moved = true;
+                            progress(done);
+                        }
+                        Turn::Progress => moved = true,
+                        Turn::Stuck => {}
+                        Turn::Failed(d) => return Err(d),
+                    }
+                }
+                if !moved && let Some(block) = blocks.iter().flatten().next() {
+                    return Err(Box::new(block.deadlock(launch.program)));
+                }
+            }
+        }
+    }
+    Ok(gathered)
+}
+
+fn run_logged(
+    launch: Launch<'_>,
+    index: [u64; 3],
+    mem: &[Storage],
+) -> Result<(WriteLog, Vec<String>), Box<Diagnostic>> {
+    let mut globals = Globals::Logged {
+        mem,
+        log: WriteLog::default(),
+    };
+    let mut block = BlockRun::new(launch.program, index);
+    block.finish(launch, &mut globals)?;
+    match globals {
+        Globals::Logged { log, .. } => Ok((log, block.output.prints)),
+        Globals::Direct(_) => Ok((WriteLog::default(), block.output.prints)),
+    }
+}
+
+/// Applies logs in block order, and notices blocks that write different values to one place.
+struct Applier<'a> {
+    launch: Launch<'a>,
+    /// By storage and byte: written by an earlier block.
+    touched: Vec<Vec<u8>>,
+    warned: Vec<bool>,
+}
+
+impl<'a> Applier<'a> {
+    fn new(launch: Launch<'a>, storages: usize) -> Applier<'a> {
+        Applier {
+            launch,
+            touched: vec![Vec::new(); storages],
+            warned: vec![false; storages],
+        }
+    }
+
+    fn apply(
+        &mut self,
+        log: &WriteLog,
+        mem: &mut [Storage],
+        gathered: &mut Gathered,
+    ) -> Result<(), Box<Diagnostic>> {
+        let mut data = log.data.as_slice();
+        let mut marks = Vec::new();
+        for entry in &log.entries {
+            match *entry {
+                LogEntry::Bytes {
+                    storage,
+                    site,
+                    start,
+                    len,
+                } => {
+                    let (bytes, rest) = data.split_at(len);
+                    data = rest;
+                    let number = storage as usize;
+                    self.compare(number, site, start, bytes, mem, gathered);
+                    mem[number].write_bytes(start, bytes);
+                    marks.push((number, start, len));
+                }
+                LogEntry::Packed {
+                    storage,
+                    bits,
+                    index,
+                    value,
+                    ..
+                } => mem[storage as usize].store(bits, index, value),
+                LogEntry::Atomic {
+                    storage,
+                    site,
+                    op,
+                    scalar,
+                    index,
+                    value,
+                } => {
+                    let target = &mut mem[storage as usize];
+                    let bits = scalar.bits();
+                    let checked =
+                        self.launch.checks.uninitialised && op != tilewright_ir::AtomicOp::Exchange;
+                    if checked && !target.is_written(bits, index, 1) {
+                        return Err(Box::new(self.unwritten(storage, site, index)));
+                    }
+                    let old = decode(scalar, crate::memory::read_bits(&target.bytes, bits, index));
+                    let new = encode(scalar, combine(op, scalar, old, value));
+                    target.store(bits, index, new);
+                }
+            }
+        }
+        for (number, start, len) in marks {
+            let touched = &mut self.touched[number];
+            if touched.is_empty() {
+                touched.resize(mem[number].bytes.len(), 0);
+            }
+            touched[start..start + len].fill(1);
+        }
+        Ok(())
+    }
+
+    /// Warns, once a storage, where an earlier block wrote something else.
+    fn compare(
+        &mut self,
+        number: usize,
+        site: u32,
+        start: usize,
+        bytes: &[u8],
+        mem: &[Storage],
+        gathered: &mut Gathered,
+    ) {
+        let touched = &self.touched[number];
+        if self.warned[number] || touched.is_empty() || !self.launch.checks.races {
+            return;
+        }
+        let old = &mem[number].bytes[start..start + bytes.len()];
+        let flags = &touched[start..start + bytes.len()];
+        let clash = (0..bytes.len()).any(|i| flags[i] != 0 && old[i] != bytes[i]);
+        if clash {
+            self.warned[number] = true;
+            let name = self.name(number as u32);
+            gathered.warnings.push(
+                Diagnostic::warning(
+                    codes::BLOCK_RACE,
+                    self.launch.program.spans[site as usize],
+                    format!("two blocks write different values to one element of `{name}`"),
+                )
+                .note("blocks have no order: which value stays is undefined"),
+            );
+        }
+    }
+
+    fn unwritten(&self, storage: u32, site: u32, index: usize) -> Diagnostic {
+        let name = self.name(storage);
+        Diagnostic::error(
+            codes::UNINITIALISED,
+            self.launch.program.spans[site as usize],
+            format!("`{name}` is updated atomically but nothing wrote it: element {index}"),
+        )
+        .help("clear it first, in a kernel of its own")
+    }
+
+    fn name(&self, storage: u32) -> &str {
+        let space = crate::program::Space::Global(storage);
+        let buffers = &self.launch.program.buffers;
+        let found = buffers.iter().find(|b| b.space == space);
+        found.map_or("?", |b| b.name.as_str())
+    }
+}
+
+/// The index of a block by its number in launch order, x fastest, after re-mapping.
+fn block_index(grid: &[u64], swizzle: Option<Swizzle>, linear: u64) -> [u64; 3] {
+    let extent = |axis: usize| grid.get(axis).copied().unwrap_or(1);
+    let (gx, gy) = (extent(0), extent(1));
+    let index = [linear % gx, linear / gx % gy, linear / gx / gy];
+    match swizzle {
+        Some(swizzle) if swizzle.panel > 0 => {
+            let (bx, by) = swizzled(gx, gy, swizzle, index[0] + index[1] * gx);
+            [bx, by, index[2]]
+        }
+        _ => index,
+    }
+}
+
+/// Blocks go through panels of a few rows (or columns), back and forth.
+fn swizzled(gx: u64, gy: u64, swizzle: Swizzle, linear: u64) -> (u64, u64) {
+    let width = u64::from(swizzle.panel);
+    let along = match swizzle.order {
+        RasterOrder::Row => gx,
+        RasterOrder::Column => gy,
+    };
+    let total = gx * gy;
+    let size = width * along;
+    let (panel, offset) = (linear / size, linear % size);
+    let last = panel + 1 >= total.div_ceil(size);
+    let stride = if last {
+        (total - panel * size) / along
+    } else {
+        width
+    };
+    let mut main = offset / stride;
+    if panel % 2 == 1 {
+        main = along - 1 - main;
+    }
+    let cross = offset % stride + panel * width;
+    match swizzle.order {
+        RasterOrder::Row => (main, cross),
+        RasterOrder::Column => (cross, main),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(grid: [u64; 2], panel: u32, order: RasterOrder) -> Vec<(u64, u64)> {
+        let swizzle = Some(Swizzle { panel, order });
+        (0..grid[0] * grid[1])
+            .map(|b| block_index(&grid, swizzle, b))
+            .map(|[x, y, _]| (x, y))
+            .collect()
+    }
+
+    #[test]
+    fn swizzled_orders() {
+        assert_eq!(
+            order([3, 4], 2, RasterOrder::Row),
+            [
+                (0, 0),
+                (0, 1),
+                (1, 0),
+                (1, 1),
+                (2, 0),
+                (2, 1),
+                (2, 2),
+                (2, 3),
+                (1, 2),
+                (1, 3),
+                (0, 2),
+                (0, 3)
+            ]
+        );
+        assert_eq!(
+            order([3, 3], 2, RasterOrder::Row),
+            [
+                (0, 0),
+                (0, 1),
+                (1, 0),
+                (1, 1),
+                (2, 0),
+                (2, 1),
+                (2, 2),
+                (1, 2),
+                (0, 2)
+            ]
+        );
+    }
+
+    #[test]
+    fn every_swizzle_is_a_bijection() {
+        for (gx, gy) in [(1, 1), (3, 4), (5, 7), (8, 2), (1, 9)] {
+            for panel in 1..6 {
+                for raster in [RasterOrder::Row, RasterOrder::Column] {
+                    let mut seen = order([gx, gy], panel, raster);
+                    seen.sort_unstable();
+                    seen.dedup();
+                    assert_eq!(seen.len() as u64, gx * gy);
+                    assert!(seen.iter().all(|&(x, y)| x < gx && y < gy));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Arguments made up from a seed, for callers that only want to see a kernel run.
+
+use std::collections::BTreeMap;
+
+use tilewright_ir::small_float::Number;
+use tilewright_ir::{Diagnostic, Func, Param, Scalar};
+
+use crate::args::{Arg, Args, allocate};
+use crate::compile::names::{Bound, Names, slot};
+use crate::error::{RunError, codes};
+use crate::rng::Rng;
+use crate::tensor::Fill;
+
+/// How inputs are made up where the caller gives none.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct InputSpec {
+    pub seed: u64,
+    /// Values of symbols and scalar parameters by name. Symbols need one; a scalar without
+    /// one is 1.
+    pub values: BTreeMap<String, Number>,
+    /// How tensors are filled that are not filled by default.
+    pub fills: BTreeMap<String, Fill>,
+}
+
+/// Makes arguments for every parameter: inputs filled from the seed, outputs uninitialised.
+pub fn make_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
+    let mut args = Args::new();
+    let mut bound = Bound::default();
+    for param in &func.params {
+        let Param::Scalar(var) = param else { continue };
+        let (name, dtype) = (&func.vars[*var].name, func.vars[*var].dtype);
+        if dtype.scalar == Scalar::Handle {
+            return Err(RunError::new(
+                codes::ARG_MISSING,
+                func.vars[*var].span,
+                format!("`{name}` is a pointer: it needs a tensor that cannot be made up"),
+            ));
+        }
+        let value = spec.values.get(name).copied().unwrap_or(Number::Int(1));
+        bound.consts.insert(*var, slot(dtype.scalar, value));
+        let arg = match value {
+            Number::Int(v) if dtype.scalar.is_float() => Arg::Float(v as f64),
+            Number::Int(v) => Arg::Int(v),
+            Number::Float(v) => Arg::Float(v),
+        };
+        args.insert(name.clone(), arg);
+    }
+    for &var in &func.symbols {
+        let data = &func.vars[var];
+        match spec.values.get(&data.name) {
+            Some(&Number::Int(v)) => {
+                bound
+                    .consts
+                    .insert(var, slot(data.dtype.scalar, Number::Int(v)));
+                args.symbols.insert(data.name.clone(), v);
+            }
+            _ if bound.consts.contains_key(&var) => {}
+            _ => {
+                return Err(Diagnostic::error(
+                    codes::SYMBOL_UNBOUND,
+                    data.span,
+                    format!("the size `{}` has no value", data.name),
+                )
+                .help(format!("set it: `--set {}=…`", data.name))
+                .into());
+            }
+        }
+    }
+    for param in &func.params {
+        let Param::Tensor { buffer, output } = *param else {
+            continue;
+        };
+        let data = &func.buffers[buffer];
+        let mut names = Names::new(func, &bound);
+        let shape = names.extents(&data.shape, &data.name)?;
+        let strides = match &data.strides {
+            Some(strides) => Some(names.extents(strides, &data.name)?),
+            None => None,
+        };
+        let mut tensor = allocate(func, buffer, &shape, strides.as_deref())?;
+        if !output {
+            let fill = spec.fills.get(&data.name).copied();
+            let mut rng = Rng::named(spec.seed, &data.name);
+            tensor.fill(fill.unwrap_or(Fill::Default), &mut rng);
+        }
+        args.insert(data.name.clone(), Arg::Tensor(tensor));
+    }
+    Ok(args)
+}

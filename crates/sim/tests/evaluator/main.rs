@@ -1,0 +1,9 @@
+//! Tests of the reference evaluator through its public interface; kernels are text.
+
+mod common;
+mod conformance;
+mod errors;
+mod fuzz;
+mod gemm;
+mod groups;
+mod threads;
