@@ -6,7 +6,7 @@
 //! rows of any length. Padding is [`Layout::padded`].
 //!
 //! [`for_matrix`] picks for a target. That its choices are free of conflicts is counted by the
-//! tests with the phases of [`banks`](crate::banks).
+//! tests with the phases of [`banks`].
 
 use tilewright_ir::micro_op::{MmaFamily, MmaInst};
 use tilewright_ir::target::Target;

@@ -114,7 +114,7 @@ fn layout_of(shape: &[i64], mut f: Form) -> Layout {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn ranges_match_brute_force(shape in shape(), seed in seed()) {
