@@ -1,7 +1,7 @@
 //! The [`Analyzer`]: one place that knows what holds here, rewrites and proves.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{DType, Expr, ExprKind};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind};
 
 use crate::domain::Domain;
 use crate::linear::Lin;
@@ -35,6 +35,8 @@ pub(crate) struct Cache {
     /// By address of the expression's node; the expression is held so that its address stays
     /// its own.
     pub terms: FxHashMap<usize, (Expr, Term)>,
+    /// Results of operations, for expressions that say the same with other nodes.
+    pub binary: FxHashMap<(BinOp, Term, Term), Term>,
     pub info: FxHashMap<Term, (Domain, Form)>,
     pub forms: Vec<Lin>,
 }

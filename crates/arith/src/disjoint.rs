@@ -131,14 +131,17 @@ impl Analyzer {
         if few.count as u128 > MAX_POINTS {
             return None;
         }
-        let shared = (0..few.count).any(|i| {
-            let element = i * few.stride + d;
-            match many.stride {
+        for i in 0..few.count {
+            let element = i.checked_mul(few.stride)?.checked_add(d)?;
+            let shared = match many.stride {
                 0 => element == 0,
                 s => element % s == 0 && (0..many.count).contains(&(element / s)),
+            };
+            if shared {
+                return Some(false);
             }
-        });
-        Some(!shared)
+        }
+        Some(true)
     }
 
     /// Whether different points have different indices, all other variables being the same.
@@ -150,9 +153,13 @@ impl Analyzer {
     /// Whether the place that one point accesses through `a` is never the one that *another*
     /// point accesses through `b`, all other variables being the same.
     pub fn distinct_across(&mut self, a: &[Expr], b: &[Expr], points: &[PointVar]) -> Proof {
-        let count = points
-            .iter()
-            .try_fold(1u128, |n, p| n.checked_mul(p.range.width() + 1));
+        if points.iter().any(|p| p.range.lo > p.range.hi) {
+            return Proof::Yes;
+        }
+        let count = points.iter().try_fold(1u128, |n, p| {
+            let size = p.range.width().checked_add(1)?;
+            n.checked_mul(size)
+        });
         if count == Some(1) {
             return Proof::Yes;
         }

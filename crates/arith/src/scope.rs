@@ -416,6 +416,9 @@ impl Analyzer {
         if !cache.terms.is_empty() {
             cache.terms.clear();
         }
+        if !cache.binary.is_empty() {
+            cache.binary.clear();
+        }
     }
 
     /// The constant that a condition is known to be in this scope, or the condition.

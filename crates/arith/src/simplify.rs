@@ -201,6 +201,19 @@ impl Analyzer {
         if operands != self.dtype(b) || op.result(operands) != dtype {
             return self.arena.intern(Node::Binary(op, a, b), dtype);
         }
+        if let Some(&t) = self.frame().cache.binary.get(&(op, a, b)) {
+            return t;
+        }
+        let t = self.well_typed_binary(op, a, b, dtype);
+        // In the middle of a proof less is tried, and the result may be worth less.
+        if self.fuel == 0 {
+            self.frame().cache.binary.insert((op, a, b), t);
+        }
+        t
+    }
+
+    fn well_typed_binary(&mut self, op: BinOp, a: Term, b: Term, dtype: DType) -> Term {
+        let scalar = self.dtype(a).scalar;
         if let Some(folded) = self.fold_constants(op, a, b, dtype) {
             self.hit(Rule::FoldConstants);
             return folded;
@@ -208,7 +221,6 @@ impl Analyzer {
         if let Some(t) = self.binary_of_broadcasts(op, a, b, dtype) {
             return t;
         }
-        let scalar = operands.scalar;
         if op.is_logical() {
             return self.logical(op, a, b);
         }
