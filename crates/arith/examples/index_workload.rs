@@ -4,7 +4,7 @@
 
 #[path = "../tests/common/show.rs"]
 mod show;
-#[path = "../benches/workload.rs"]
+#[path = "../benches/workload/mod.rs"]
 mod workload;
 
 use show::show;

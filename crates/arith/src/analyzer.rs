@@ -1,7 +1,7 @@
 //! The [`Analyzer`]: one place that knows what holds here, rewrites and proves.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{DType, Expr, ExprKind};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind};
 
 use crate::domain::Domain;
 use crate::linear::Lin;
@@ -21,6 +21,8 @@ pub struct Analyzer {
     pub(crate) counts: RuleCounts,
     /// How many conditions of the expression being simplified are assumed right now.
     pub(crate) assumed_conditions: u32,
+    /// How many more of them may be assumed.
+    pub(crate) conditions_left: u32,
     /// Eliminations left to the prover for the goal at hand.
     pub(crate) fuel: u32,
     /// Whether a proof was asked for, which is worth more work than a simplification.
@@ -33,6 +35,8 @@ pub(crate) struct Cache {
     /// By address of the expression's node; the expression is held so that its address stays
     /// its own.
     pub terms: FxHashMap<usize, (Expr, Term)>,
+    /// Results of operations, for expressions that say the same with other nodes.
+    pub binary: FxHashMap<(BinOp, Term, Term), Term>,
     pub info: FxHashMap<Term, (Domain, Form)>,
     pub forms: Vec<Lin>,
 }
@@ -60,6 +64,7 @@ impl Analyzer {
             frames: vec![Frame::default()],
             counts: RuleCounts::default(),
             assumed_conditions: 0,
+            conditions_left: 0,
             fuel: 0,
             proving: false,
         }

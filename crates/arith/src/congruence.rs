@@ -99,7 +99,7 @@ impl Congruence {
         Some(Congruence::new(modulus, residue))
     }
 
-    pub fn add(self, other: Congruence) -> Congruence {
+    pub fn plus(self, other: Congruence) -> Congruence {
         let m = gcd(self.modulus, other.modulus);
         match self.residue.checked_add(other.residue) {
             Some(r) => Congruence::new(m, r),
@@ -117,7 +117,7 @@ impl Congruence {
     }
 
     /// `(m k + r)(n l + s) = mn kl + ms k + nr l + rs`.
-    pub fn mul(self, other: Congruence) -> Congruence {
+    pub fn times(self, other: Congruence) -> Congruence {
         let product = || {
             let mn = self.modulus.checked_mul(other.modulus)?;
             let ms = self.modulus.checked_mul(other.residue)?;
@@ -170,7 +170,7 @@ mod tests {
             .collect();
         for &a in &all {
             for &b in &all {
-                let (sum, product, join) = (a.add(b), a.mul(b), a.join(b));
+                let (sum, product, join) = (a.plus(b), a.times(b), a.join(b));
                 for x in members(a) {
                     assert!(join.contains(x));
                     assert!(a.scale(-6).contains(-6 * x));

@@ -111,7 +111,7 @@ impl Analyzer {
             }
         }
         let reach =
-            |set: &StridedSet| Interval::point(set.stride).mul(Interval::new(0, set.count - 1));
+            |set: &StridedSet| Interval::point(set.stride).times(Interval::new(0, set.count - 1));
         let (p, q) = (reach(a)?, reach(b)?);
         // All of a before all of b, or the other way round.
         let mut before = Lin::constant(p.hi.checked_sub(q.lo)?.checked_add(1)?);
@@ -131,14 +131,17 @@ impl Analyzer {
         if few.count as u128 > MAX_POINTS {
             return None;
         }
-        let shared = (0..few.count).any(|i| {
-            let element = i * few.stride + d;
-            match many.stride {
+        for i in 0..few.count {
+            let element = i.checked_mul(few.stride)?.checked_add(d)?;
+            let shared = match many.stride {
                 0 => element == 0,
                 s => element % s == 0 && (0..many.count).contains(&(element / s)),
+            };
+            if shared {
+                return Some(false);
             }
-        });
-        Some(!shared)
+        }
+        Some(true)
     }
 
     /// Whether different points have different indices, all other variables being the same.
@@ -150,9 +153,13 @@ impl Analyzer {
     /// Whether the place that one point accesses through `a` is never the one that *another*
     /// point accesses through `b`, all other variables being the same.
     pub fn distinct_across(&mut self, a: &[Expr], b: &[Expr], points: &[PointVar]) -> Proof {
-        let count = points
-            .iter()
-            .try_fold(1u128, |n, p| n.checked_mul(p.range.width() + 1));
+        if points.iter().any(|p| p.range.lo > p.range.hi) {
+            return Proof::Yes;
+        }
+        let count = points.iter().try_fold(1u128, |n, p| {
+            let size = p.range.width().checked_add(1)?;
+            n.checked_mul(size)
+        });
         if count == Some(1) {
             return Proof::Yes;
         }
@@ -206,19 +213,17 @@ impl Analyzer {
         let count = count.filter(|&n| n <= MAX_POINTS)? as usize;
         let mut left = self.places(&left, points, vars)?;
         let mut right = self.places(&right, points, vars)?;
-        let mut scratch = Vec::new();
+        let mut scratch = Scratch::default();
         // The point that has a place, or `None` where several have it.
-        let mut taken: FxHashMap<Vec<i128>, Option<usize>> = FxHashMap::default();
-        for index in 0..count {
-            let place = left.at(index, &mut scratch)?;
-            taken
-                .entry(place)
-                .and_modify(|p| *p = None)
-                .or_insert(Some(index));
+        let mut taken: FxHashMap<Place, Option<usize>> = FxHashMap::default();
+        for number in 0..count {
+            let place = left.at(number, &mut scratch)?;
+            let entry = taken.entry(place);
+            entry.and_modify(|p| *p = None).or_insert(Some(number));
         }
-        for index in 0..count {
-            let place = right.at(index, &mut scratch)?;
-            if taken.get(&place).is_some_and(|&p| p != Some(index)) {
+        for number in 0..count {
+            let place = right.at(number, &mut scratch)?;
+            if taken.get(&place).is_some_and(|&p| p != Some(number)) {
                 return Some(false);
             }
         }
@@ -342,25 +347,42 @@ struct Places {
     inputs: Vec<i128>,
 }
 
+/// A tuple of indices: the number of all but the last, and the last.
+type Place = (u32, i128);
+
+#[derive(Default)]
+struct Scratch {
+    values: Vec<Option<i128>>,
+    /// Numbers of tuples that others begin with.
+    prefixes: FxHashMap<Place, u32>,
+}
+
 impl Places {
     /// The indices of the point with this number, the last variable running fastest.
-    fn at(&mut self, mut number: usize, scratch: &mut Vec<Option<i128>>) -> Option<Vec<i128>> {
+    fn at(&mut self, mut number: usize, scratch: &mut Scratch) -> Option<Place> {
         for (p, input) in self.points.iter().zip(&mut self.inputs).rev() {
             let size = p.range.width() as usize + 1;
             *input = p.range.lo + (number % size) as i128;
             number /= size;
         }
-        let values = self.program.run(&self.inputs, scratch)?;
-        let mut values = values.into_iter();
-        let index = |(form, bits): &(Lin, u32)| {
-            let products = form
-                .terms
-                .iter()
-                .zip(&mut values)
-                .map(|(&(_, c), v)| v.wrapping_mul(c));
-            let sum = products.fold(form.constant, i128::wrapping_add);
-            sum & ((1 << bits) - 1)
-        };
-        Some(self.indices.iter().map(index).collect())
+        self.program.run(&self.inputs, &mut scratch.values);
+        let mut results = self.program.results(&scratch.values);
+        let mut place: Option<Place> = None;
+        for (form, bits) in &self.indices {
+            let mut sum = form.constant;
+            for &(_, c) in form.terms.iter() {
+                sum = sum.wrapping_add(results.next()??.wrapping_mul(c));
+            }
+            let index = sum & ((1 << bits) - 1);
+            let prefix = match place {
+                None => 0,
+                Some(place) => {
+                    let next = scratch.prefixes.len() as u32 + 1;
+                    *scratch.prefixes.entry(place).or_insert(next)
+                }
+            };
+            place = Some((prefix, index));
+        }
+        Some(place.unwrap_or((0, 0)))
     }
 }

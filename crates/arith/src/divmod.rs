@@ -303,7 +303,7 @@ impl Analyzer {
             return None;
         };
         let range = Interval::of(self.dtype(t).scalar);
-        let product = self.interval(x).mul(self.interval(y))?;
+        let product = self.interval(x).times(self.interval(y))?;
         product.is_within(range).then_some(cofactor)
     }
 

@@ -71,19 +71,18 @@ impl Analyzer {
 }
 
 impl Program {
-    /// The values where the variables have these; `None` where one is undefined. `scratch` is
-    /// room for the steps.
-    pub(crate) fn run(
-        &self,
-        inputs: &[i128],
-        scratch: &mut Vec<Option<i128>>,
-    ) -> Option<Vec<i128>> {
-        scratch.clear();
+    /// Computes every step where the variables have these values; `None` is undefined.
+    pub(crate) fn run(&self, inputs: &[i128], values: &mut Vec<Option<i128>>) {
+        values.clear();
         for (step, scalar) in &self.steps {
-            let value = self.step(step, inputs, scratch);
-            scratch.push(value.map(|v| scalar.wrap(v)));
+            let value = self.step(step, inputs, values);
+            values.push(value.map(|v| scalar.wrap(v)));
         }
-        self.results.iter().map(|&r| scratch[r]).collect()
+    }
+
+    /// The values of the terms that were asked for, in their order.
+    pub(crate) fn results(&self, values: &[Option<i128>]) -> impl Iterator<Item = Option<i128>> {
+        self.results.iter().map(|&r| values[r])
     }
 
     fn step(&self, step: &Step, inputs: &[i128], values: &[Option<i128>]) -> Option<i128> {

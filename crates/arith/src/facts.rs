@@ -54,7 +54,7 @@ impl Analyzer {
     pub(crate) fn bounds(&mut self, form: &Lin) -> Option<Interval> {
         let mut sum = Interval::point(form.constant);
         for &(t, c) in form.terms.iter() {
-            sum = sum.add(self.interval(t).scale(c)?)?;
+            sum = sum.plus(self.interval(t).scale(c)?)?;
         }
         Some(sum)
     }
@@ -70,7 +70,7 @@ impl Analyzer {
             if sum.modulus == 1 {
                 break;
             }
-            sum = sum.add(self.domain(t).congruence.scale(c));
+            sum = sum.plus(self.domain(t).congruence.scale(c));
         }
         sum
     }
@@ -149,7 +149,7 @@ impl Analyzer {
             Node::Ramp(base, stride) => {
                 let lanes = Interval::new(0, dtype.lanes as i128 - 1);
                 let (base, stride) = (self.interval(base), self.interval(stride));
-                let last = stride.mul(lanes).and_then(|s| s.add(base));
+                let last = stride.times(lanes).and_then(|s| s.plus(base));
                 let range = Interval::of(scalar);
                 let known = last.filter(|i| i.is_within(range));
                 atom(Domain::within(known.unwrap_or(range)))
@@ -205,13 +205,13 @@ impl Analyzer {
                 return Some((b, 0));
             }
             let shift = floor_div(b.lo.checked_sub(range.lo)?, 1 << bits).checked_mul(1 << bits)?;
-            let b = b.add(Interval::point(-shift))?;
+            let b = b.plus(Interval::point(-shift))?;
             b.is_within(range).then_some((b, shift))
         });
         match window {
             Some((bounds, shift)) => {
                 form.constant -= shift;
-                let congruence = congruence.add(Congruence::exactly(-shift));
+                let congruence = congruence.plus(Congruence::exactly(-shift));
                 let domain = Domain::new(bounds, congruence);
                 (domain.unwrap_or(Domain::within(bounds)), Some(form))
             }
@@ -267,8 +267,8 @@ fn binary_domain(op: BinOp, a: Domain, b: Domain, scalar: Scalar) -> Option<Doma
     match op {
         BinOp::Mul => {
             let range = Interval::of(scalar);
-            let congruence = a.congruence.mul(b.congruence);
-            match i.mul(j).filter(|p| p.is_within(range)) {
+            let congruence = a.congruence.times(b.congruence);
+            match i.times(j).filter(|p| p.is_within(range)) {
                 Some(product) => Domain::new(product, congruence),
                 None => Domain::new(range, congruence.wrapped(scalar.bits())),
             }
@@ -345,7 +345,7 @@ fn binary_domain(op: BinOp, a: Domain, b: Domain, scalar: Scalar) -> Option<Doma
         BinOp::Shl => {
             let whole = j.is_within(Interval::new(0, scalar.bits() as i128 - 1));
             let factor = whole.then(|| Interval::new(1 << j.lo, 1 << j.hi))?;
-            let product = i.mul(factor)?;
+            let product = i.times(factor)?;
             product
                 .is_within(Interval::of(scalar))
                 .then_some(Domain::within(product))

@@ -1,11 +1,13 @@
 //! Operations on constants, exactly as the machine would compute them.
 //!
-//! Integers wrap in their type. Floats are folded only where the rounding is certain: float32
-//! and float64 in the host's arithmetic, float16 and bfloat16 through float32 (whose 24 bits
-//! make the second rounding harmless, except for results below the normal range, which are left
-//! alone). A NaN is never produced, and no other float type is computed with.
+//! Integers wrap in their type. Floats are computed in float64 and rounded once to the type,
+//! which is the correctly rounded result for every type of at most 24 significant bits: float64
+//! has more than twice as many, so its own rounding never tips the second one. Left alone are:
+//! constants that are not values of their type, operations that give or take a NaN (its payload
+//! is the machine's business), tfloat32 (rounded by matrix instructions only) and e8m0 (a scale,
+//! not a number to compute with).
 
-use half::{bf16, f16};
+use tilewright_ir::small_float::{self, round_to};
 use tilewright_ir::{BinOp, Scalar};
 
 use crate::interval::{floor_div, floor_mod};
@@ -57,33 +59,18 @@ pub(crate) enum Folded {
 
 /// `a op b` for floats of the type, or `None` where the machine's result is not certain here.
 pub(crate) fn fold_float(op: BinOp, a: f64, b: f64, scalar: Scalar) -> Option<Folded> {
-    if !is_representable(a, scalar) || !is_representable(b, scalar) || a.is_nan() || b.is_nan() {
+    if !is_value(a, scalar) || !is_value(b, scalar) {
         return None;
     }
-    let arithmetic = |exact: fn(f64, f64) -> f64, single: fn(f32, f32) -> f32| {
-        let value = match scalar {
-            Scalar::F64 => exact(a, b),
-            Scalar::F32 => single(a as f32, b as f32) as f64,
-            Scalar::F16 => f16::from_f32(single(a as f32, b as f32)).to_f64(),
-            Scalar::BF16 => {
-                let value = single(a as f32, b as f32);
-                // A subnormal may have been rounded already, and a zero may hide one.
-                let certain =
-                    value.is_normal() || (value == 0.0 && matches!(op, BinOp::Add | BinOp::Sub));
-                if !certain && value.is_finite() && a != 0.0 && b != 0.0 {
-                    return None;
-                }
-                bf16::from_f32(value).to_f64()
-            }
-            _ => return None,
-        };
-        (!value.is_nan()).then_some(Folded::Float(value))
+    let rounded = |exact: f64| {
+        let value = round_to(scalar, exact);
+        (!exact.is_nan() && !value.is_nan()).then_some(Folded::Float(value))
     };
     match op {
-        BinOp::Add => arithmetic(|a, b| a + b, |a, b| a + b),
-        BinOp::Sub => arithmetic(|a, b| a - b, |a, b| a - b),
-        BinOp::Mul => arithmetic(|a, b| a * b, |a, b| a * b),
-        BinOp::Div => arithmetic(|a, b| a / b, |a, b| a / b),
+        BinOp::Add => rounded(a + b),
+        BinOp::Sub => rounded(a - b),
+        BinOp::Mul => rounded(a * b),
+        BinOp::Div => rounded(a / b),
         // Which zero comes out of min(0.0, -0.0) is not specified.
         BinOp::Min if a != b => Some(Folded::Float(a.min(b))),
         BinOp::Max if a != b => Some(Folded::Float(a.max(b))),
@@ -97,63 +84,37 @@ pub(crate) fn fold_float(op: BinOp, a: f64, b: f64, scalar: Scalar) -> Option<Fo
     }
 }
 
-/// Whether the constant is a value of the type; `false` for types not computed with here.
-pub(crate) fn is_representable(value: f64, scalar: Scalar) -> bool {
-    match scalar {
-        Scalar::F64 => true,
-        Scalar::F32 => (value as f32) as f64 == value || value.is_nan(),
-        Scalar::F16 | Scalar::BF16 => round_exactly(value, scalar).is_some(),
-        _ => false,
-    }
-}
-
-/// The integer as a float of the type, where the rounding is certain.
+/// The integer as a float of the type, rounded once.
 pub(crate) fn int_to_float(value: i128, scalar: Scalar) -> Option<f64> {
-    match scalar {
-        Scalar::F64 => Some(value as f64),
-        Scalar::F32 => Some((value as f32) as f64),
-        Scalar::F16 | Scalar::BF16 if value.unsigned_abs() < 1 << 24 => {
-            round_exactly(value as f64, scalar)
-        }
-        _ => None,
-    }
+    is_computed(scalar).then(|| small_float::int_to_float(scalar, value))
 }
 
-/// The float as a float of another type, where the rounding is certain.
+/// The float as a float of another type, rounded once.
 pub(crate) fn float_to_float(value: f64, from: Scalar, to: Scalar) -> Option<f64> {
-    if value.is_nan() || !is_representable(value, from) {
-        return None;
-    }
-    match to {
-        Scalar::F64 => Some(value),
-        Scalar::F32 => Some((value as f32) as f64),
-        Scalar::F16 | Scalar::BF16 => round_exactly(value, to),
-        _ => None,
-    }
+    let value = (is_value(value, from) && is_computed(to)).then(|| round_to(to, value));
+    value.filter(|v| !v.is_nan())
 }
 
-/// The float truncated to an integer of the type; `None` where it is out of range.
+/// The float truncated to an integer of the type; `None` where it is out of range, which
+/// machines do not agree on.
 pub(crate) fn float_to_int(value: f64, from: Scalar, to: Scalar) -> Option<i128> {
     let (lo, hi) = to.int_range()?;
-    if !value.is_finite() || !is_representable(value, from) || !to.is_int() {
+    if !value.is_finite() || !is_value(value, from) || !to.is_int() {
         return None;
     }
-    let whole = value.trunc();
     // Every integer type's range is far inside i128, so the conversion saturates safely.
-    let whole = whole as i128;
+    let whole = value.trunc() as i128;
     (lo <= whole && whole <= hi).then_some(whole)
 }
 
-/// The value as float16 or bfloat16 if it is one, sign of zero and infinities included.
-fn round_exactly(value: f64, scalar: Scalar) -> Option<f64> {
-    if (value as f32) as f64 != value {
-        return None;
-    }
-    let rounded = match scalar {
-        Scalar::F16 => f16::from_f32(value as f32).to_f64(),
-        _ => bf16::from_f32(value as f32).to_f64(),
-    };
-    (rounded == value).then_some(rounded)
+/// Whether the constant is a value of the type, and one to compute with.
+fn is_value(value: f64, scalar: Scalar) -> bool {
+    is_computed(scalar) && round_to(scalar, value).to_bits() == value.to_bits() && !value.is_nan()
+}
+
+/// Whether constants of the type are computed with here.
+pub(crate) fn is_computed(scalar: Scalar) -> bool {
+    scalar.is_float() && !matches!(scalar, Scalar::TF32 | Scalar::F8E8M0)
 }
 
 #[cfg(test)]
@@ -209,32 +170,80 @@ mod tests {
         );
         assert_eq!(float(BinOp::Add, 256.0, 1.0, Scalar::BF16), Some(256.0));
         assert_eq!(
+            float(BinOp::Mul, 448.0, 2.0, Scalar::F8E4M3FN),
+            Some(448.0),
+            "saturates"
+        );
+        assert_eq!(
             float(BinOp::Mul, 1e300, 1e300, Scalar::F64),
             Some(f64::INFINITY)
+        );
+        // Below the normal range of bfloat16: 2^-133 is its smallest value.
+        let tiny = 2f64.powi(-70);
+        assert_eq!(float(BinOp::Mul, tiny, tiny, Scalar::BF16), Some(0.0));
+        assert_eq!(
+            float(BinOp::Mul, tiny, 2f64.powi(-63), Scalar::BF16),
+            Some(2f64.powi(-133))
         );
     }
 
     #[test]
+    fn float32_is_what_the_host_computes() {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            f32::from_bits((state >> 32) as u32)
+        };
+        for _ in 0..20_000 {
+            let (a, b) = (next(), next());
+            let all = [
+                (BinOp::Add, a + b),
+                (BinOp::Sub, a - b),
+                (BinOp::Mul, a * b),
+                (BinOp::Div, a / b),
+            ];
+            for (op, want) in all {
+                if let Some(got) = float(op, a as f64, b as f64, Scalar::F32) {
+                    assert_eq!(got.to_bits(), (want as f64).to_bits(), "{a:e} {op:?} {b:e}");
+                } else {
+                    assert!(a.is_nan() || b.is_nan() || want.is_nan());
+                }
+            }
+        }
+    }
+
+    #[test]
     fn uncertain_floats_are_left_alone() {
-        // 0.1 is not a float32, 1e-30 squared is not a normal bfloat16.
+        // 0.1 is not a float32.
         assert_eq!(float(BinOp::Add, 0.1, 0.2, Scalar::F32), None);
-        let tiny = 2f64.powi(-70);
-        assert_eq!(float(BinOp::Mul, tiny, tiny, Scalar::BF16), None);
         assert_eq!(float(BinOp::Div, 0.0, 0.0, Scalar::F32), None);
-        assert_eq!(float(BinOp::Add, 1.0, 1.0, Scalar::F8E4M3FN), None);
+        assert_eq!(float(BinOp::Add, f64::NAN, 1.0, Scalar::F32), None);
+        assert_eq!(float(BinOp::Add, 1.0, 1.0, Scalar::TF32), None);
+        assert_eq!(float(BinOp::Mul, 2.0, 2.0, Scalar::F8E8M0), None);
         assert_eq!(float(BinOp::Min, 0.0, -0.0, Scalar::F32), None);
     }
 
     #[test]
     fn conversions() {
+        let third = 1.0f64 / 3.0;
         assert_eq!(float_to_int(-2.9, Scalar::F64, Scalar::I32), Some(-2));
         assert_eq!(float_to_int(3e9, Scalar::F64, Scalar::I32), None);
         assert_eq!(int_to_float(16_777_217, Scalar::F32), Some(16_777_216.0));
-        assert_eq!(int_to_float(2049, Scalar::F16), None);
+        assert_eq!(int_to_float(2049, Scalar::F16), Some(2048.0));
         assert_eq!(
-            float_to_float(1.0 / 3.0, Scalar::F64, Scalar::F32),
-            Some((1.0f64 / 3.0) as f32 as f64)
+            float_to_float(third, Scalar::F64, Scalar::F32),
+            Some(third as f32 as f64)
         );
-        assert_eq!(float_to_float(1.0 / 3.0, Scalar::F64, Scalar::F16), None);
+        assert_eq!(
+            float_to_float(third, Scalar::F64, Scalar::BF16),
+            Some(0.333984375)
+        );
+        assert_eq!(
+            float_to_float(third, Scalar::F32, Scalar::BF16),
+            None,
+            "not a float32"
+        );
     }
 }

@@ -64,7 +64,7 @@ impl Interval {
         Interval::new(self.lo.min(other.lo), self.hi.max(other.hi))
     }
 
-    pub fn add(self, other: Interval) -> Option<Interval> {
+    pub fn plus(self, other: Interval) -> Option<Interval> {
         Some(Interval::new(
             self.lo.checked_add(other.lo)?,
             self.hi.checked_add(other.hi)?,
@@ -77,7 +77,7 @@ impl Interval {
         Some(Interval::new(a.min(b), a.max(b)))
     }
 
-    pub fn mul(self, other: Interval) -> Option<Interval> {
+    pub fn times(self, other: Interval) -> Option<Interval> {
         let (a, b) = (self.scale(other.lo)?, self.scale(other.hi)?);
         Some(a.join(b))
     }
@@ -148,7 +148,7 @@ mod tests {
                 }
                 for lo2 in values.clone() {
                     let j = Interval::new(lo2, 5);
-                    let m = i.mul(j).map(|m| (m.lo, m.hi));
+                    let m = i.times(j).map(|m| (m.lo, m.hi));
                     let all = || (lo..=hi).flat_map(|a| (lo2..=5).map(move |b| a * b));
                     assert_eq!(m, all().min().zip(all().max()));
                 }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn overflow_is_unknown_not_wrong() {
-        assert_eq!(Interval::ALL.add(Interval::point(1)), None);
+        assert_eq!(Interval::ALL.plus(Interval::point(1)), None);
         assert_eq!(Interval::ALL.scale(2), None);
         assert_eq!(Interval::new(0, 3).meet(Interval::new(4, 5)), None);
     }

@@ -4,6 +4,29 @@
 //! facts of the scope it is in. The machine computes index arithmetic in the expression's type
 //! and wraps; a fact never survives arithmetic that can wrap.
 //!
+//! ```
+//! use tilewright_arith::{Analyzer, Interval, Proof};
+//! use tilewright_ir::{DType, Expr, Var};
+//!
+//! let var = |n| Expr::var(Var::from_u32(n), DType::I32);
+//! let (tx, v, x) = (var(0), var(1), var(2));
+//! let mut a = Analyzer::new();
+//! a.bind_interval(Var::from_u32(0), DType::I32, Interval::new(0, 127));
+//! a.bind_interval(Var::from_u32(1), DType::I32, Interval::new(0, 7));
+//!
+//! // Where a thread's vector of eight starts in rows of 32.
+//! let linear = tx.clone() * 8 + v;
+//! assert_eq!(a.simplify(&linear.clone().floor_div(32)), tx.clone().floor_div(4));
+//! assert_eq!(a.prove_lt(&linear, &Expr::i32(1024)), Proof::Yes);
+//!
+//! // Nothing is known of x, so `4 * x` may wrap.
+//! let e = (x.clone() * 4).floor_div(4);
+//! assert_eq!(a.simplify(&e), e);
+//! a.with_assumption(&x.clone().ge(0).and(x.clone().lt(1000)), |a| {
+//!     assert_eq!(a.simplify(&e), x);
+//! });
+//! ```
+//!
 //! | module | holds |
 //! |---|---|
 //! | [`analyzer`] | the analyzer itself |

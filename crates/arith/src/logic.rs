@@ -3,7 +3,7 @@
 use tilewright_ir::{BinOp, DType, MathFn, Scalar, UnOp};
 
 use crate::analyzer::Analyzer;
-use crate::fold::{float_to_float, float_to_int, int_to_float};
+use crate::fold::{float_to_float, float_to_int, int_to_float, is_computed};
 use crate::interval::Interval;
 use crate::linear::Lin;
 use crate::rules::Rule;
@@ -316,11 +316,7 @@ impl Analyzer {
 
     /// Floats: only what holds for NaN, infinities and both zeros.
     pub(crate) fn float_binary(&mut self, op: BinOp, a: Term, b: Term, dtype: DType) -> Term {
-        let scalar = dtype.scalar;
-        if matches!(
-            scalar,
-            Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64
-        ) {
+        if is_computed(dtype.scalar) {
             let is = |s: &Analyzer, t: Term, value: f64| *s.node(t) == Node::Float(value.to_bits());
             let kept = match op {
                 BinOp::Mul if is(self, b, 1.0) => Some(a),

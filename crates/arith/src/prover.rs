@@ -277,7 +277,7 @@ impl Analyzer {
             return None;
         }
         if x.terms.len() * y.terms.len() > 16
-            || !self.interval(a).mul(self.interval(b))?.is_within(range)
+            || !self.interval(a).times(self.interval(b))?.is_within(range)
         {
             return None;
         }
@@ -287,7 +287,7 @@ impl Analyzer {
                 if self.dtype(p) != dtype || self.dtype(q) != dtype {
                     return None;
                 }
-                if !self.interval(p).mul(self.interval(q))?.is_within(range) {
+                if !self.interval(p).times(self.interval(q))?.is_within(range) {
                     return None;
                 }
                 let product = self.mul(p, q);

@@ -199,7 +199,7 @@ impl RuleCounts {
     }
 
     /// Adds what another analyzer counted.
-    pub fn add(&mut self, other: &RuleCounts) {
+    pub fn merge(&mut self, other: &RuleCounts) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine += theirs;
         }

@@ -170,10 +170,12 @@ impl Analyzer {
                 self.assume_at(a, false, depth + 1);
                 self.assume_at(b, false, depth + 1);
             }
-            Node::Binary(op, a, b) if op.is_comparison() && self.dtype(a).scalar.is_int() => {
-                if !self.arena.reads_memory(t) {
-                    self.assume_comparison(op, a, b, value, depth);
-                }
+            Node::Binary(op, a, b)
+                if op.is_comparison()
+                    && self.dtype(a).scalar.is_int()
+                    && !self.arena.reads_memory(t) =>
+            {
+                self.assume_comparison(op, a, b, value, depth);
             }
             _ => {}
         }
@@ -370,7 +372,7 @@ impl Analyzer {
         // x + c ≡ r says the same of x; a negated x likewise.
         let form = self.integer_form(a);
         if let [(x, c @ (1 | -1))] = *form.terms {
-            let shifted = congruence.add(Congruence::exactly(-form.constant));
+            let shifted = congruence.plus(Congruence::exactly(-form.constant));
             self.refine(x, Interval::of(self.dtype(x).scalar), shifted.scale(c));
         }
     }
@@ -413,6 +415,9 @@ impl Analyzer {
         }
         if !cache.terms.is_empty() {
             cache.terms.clear();
+        }
+        if !cache.binary.is_empty() {
+            cache.binary.clear();
         }
     }
 

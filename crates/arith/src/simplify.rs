@@ -26,12 +26,16 @@ use crate::term::{Node, Term, address};
 /// Nodes deeper than this below the root are not looked into, which bounds the stack.
 pub const MAX_DEPTH: u32 = 160;
 
-/// Conditions within conditions that are assumed at once; each one gives the cache a new level.
+/// Conditions within conditions that are assumed at once.
 const MAX_ASSUMED: u32 = 4;
+/// Conditions that are assumed in one expression. Each starts with an empty cache, so parts that
+/// many arms share are simplified that often.
+const MAX_CONDITIONS: u32 = 64;
 
 impl Analyzer {
     /// The canonical term of an expression.
     pub(crate) fn term(&mut self, e: &Expr) -> Term {
+        self.conditions_left = MAX_CONDITIONS;
         self.term_at(e, 0)
     }
 
@@ -175,9 +179,11 @@ impl Analyzer {
 
     /// Runs `f` in a scope in which `cond` is `value`.
     fn assuming(&mut self, cond: Term, value: bool, f: impl FnOnce(&mut Analyzer) -> Term) -> Term {
-        if self.constant(cond).is_some() || self.assumed_conditions >= MAX_ASSUMED {
+        let enough = self.assumed_conditions >= MAX_ASSUMED || self.conditions_left == 0;
+        if enough || self.constant(cond).is_some() {
             return f(self);
         }
+        self.conditions_left -= 1;
         self.assumed_conditions += 1;
         self.push();
         self.assume_term(cond, value);
@@ -195,6 +201,19 @@ impl Analyzer {
         if operands != self.dtype(b) || op.result(operands) != dtype {
             return self.arena.intern(Node::Binary(op, a, b), dtype);
         }
+        if let Some(&t) = self.frame().cache.binary.get(&(op, a, b)) {
+            return t;
+        }
+        let t = self.well_typed_binary(op, a, b, dtype);
+        // In the middle of a proof less is tried, and the result may be worth less.
+        if self.fuel == 0 {
+            self.frame().cache.binary.insert((op, a, b), t);
+        }
+        t
+    }
+
+    fn well_typed_binary(&mut self, op: BinOp, a: Term, b: Term, dtype: DType) -> Term {
+        let scalar = self.dtype(a).scalar;
         if let Some(folded) = self.fold_constants(op, a, b, dtype) {
             self.hit(Rule::FoldConstants);
             return folded;
@@ -202,7 +221,6 @@ impl Analyzer {
         if let Some(t) = self.binary_of_broadcasts(op, a, b, dtype) {
             return t;
         }
-        let scalar = operands.scalar;
         if op.is_logical() {
             return self.logical(op, a, b);
         }

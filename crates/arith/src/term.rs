@@ -10,8 +10,8 @@
 //! in `uint32` too.
 //!
 //! Ids follow the order of creation. Where an order shows in the result, [`Arena::order`] is
-//! used instead: it depends on the term alone, so that what was simplified before never changes
-//! what comes out.
+//! used instead: it depends on the term alone, so that (short of the depth limit) what was
+//! simplified before never changes what comes out.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};

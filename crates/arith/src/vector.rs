@@ -189,10 +189,10 @@ impl Analyzer {
         let r = self.floor_mod(base, divisor);
         let last = self
             .interval(r)
-            .add(Interval::new(reach.min(0), reach.max(0)))?;
+            .plus(Interval::new(reach.min(0), reach.max(0)))?;
         let all = self
             .interval(base)
-            .add(Interval::new(reach.min(0), reach.max(0)))?;
+            .plus(Interval::new(reach.min(0), reach.max(0)))?;
         let fits =
             last.is_within(Interval::new(0, c - 1)) && all.is_within(Interval::of(dtype.scalar));
         fits.then_some((base, stride))

@@ -80,7 +80,7 @@ impl Analyzer {
             && step.abs() > 1
         {
             let var = self.var(axis.var, dtype);
-            let known = residue.add(Congruence::new(step, 0));
+            let known = residue.plus(Congruence::new(step, 0));
             self.refine(var, Interval::of(dtype.scalar), known);
         }
     }

@@ -267,8 +267,15 @@ fn what_was_simplified_before_changes_nothing() {
     assert_eq!(used.simplify(&e), want);
 }
 
+/// On a small stack, as worker threads have.
 #[test]
 fn deep_and_wide_expressions_are_cheap() {
+    let small = std::thread::Builder::new().stack_size(1 << 20);
+    let thread = small.spawn(deep_and_wide).expect("a thread");
+    thread.join().expect("no overflow");
+}
+
+fn deep_and_wide() {
     let n = 100_000;
     let mut a = Analyzer::new();
     let mut chain = var(0);

@@ -93,7 +93,7 @@ fn example(rule: Rule) -> (Expr, Expr) {
         Rule::DivBySelf => (n.clone().floor_div(n), c(1)),
         Rule::DivMultiple => ((n.clone() * i.clone()).floor_div(n), i),
         Rule::TruncToFloor => (bin(BinOp::TruncDiv, n.clone(), c(4)), n.floor_div(4)),
-        Rule::ModByOne => (x % 1, c(0)),
+        Rule::ModByOne => (x.floor_mod(1), c(0)),
         Rule::ModBounded => ((i.clone() + 16) % 8, i),
         Rule::ModKnown => ((n * 6 + 1) % 3, c(1)),
         Rule::ModMod => (x.clone() % 24 % 6, x % 6),
@@ -108,7 +108,7 @@ fn example(rule: Rule) -> (Expr, Expr) {
         Rule::MinMaxSame => (x.clone().min(x.clone()), x),
         Rule::MinMaxDecide => ((i.clone() + 1).min(n + 8), i + 1),
         Rule::MinMaxAbsorb => (x.clone().min(n + 10).min(i.clone()), i.min(x)),
-        Rule::NotPush => (x.clone().lt(y.clone()).not(), y.le(x)),
+        Rule::NotPush => (!x.clone().lt(y.clone()), y.le(x)),
         Rule::LogicConstant => (x.clone().lt(y.clone()).and(Expr::bool(true)), x.lt(y)),
         Rule::LogicSame => {
             let p = load(x.clone()).lt(y.clone());
@@ -116,7 +116,7 @@ fn example(rule: Rule) -> (Expr, Expr) {
         }
         Rule::LogicOpposite => {
             let p = load(x.clone()).lt(y.clone());
-            (p.clone().and(p.not()), Expr::bool(false))
+            (p.clone().and(!p), Expr::bool(false))
         }
         Rule::BoolIdentity => (
             bin(BinOp::BitXor, x.clone().lt(y.clone()), Expr::bool(false)),
@@ -131,7 +131,7 @@ fn example(rule: Rule) -> (Expr, Expr) {
         Rule::ChooseNot => {
             let p = f.lt(1.0);
             (
-                choose(false, p.clone().not(), x.clone(), y.clone()),
+                choose(false, !p.clone(), x.clone(), y.clone()),
                 choose(false, p, y, x),
             )
         }

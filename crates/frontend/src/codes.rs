@@ -113,6 +113,8 @@ codes! {
     EXPRESSION_TOO_LARGE = "expression-too-large";
     /// A name bound to a run-time value was bound again; it is no mutable variable.
     REBOUND = "rebound";
+    /// A float is stored where only integers fit.
+    LOSSY_STORE = "lossy-store";
     /// Statements that no execution reaches.
     UNREACHABLE = "unreachable";
 
@@ -123,6 +125,14 @@ codes! {
     SHAPE = "shape";
     /// An annotation or option has a value that is not allowed.
     BAD_OPTION = "bad-option";
+
+    // Threads and points.
+    /// What all threads do together stands where only some of them come.
+    DIVERGENT_COLLECTIVE = "divergent-collective";
+    /// Points of a parallel loop update one element without an atomic.
+    PARALLEL_ACCUMULATION = "parallel-accumulation";
+    /// A fragment is indexed by a parallel loop of run-time extent.
+    FRAGMENT_INDEX = "fragment-index";
 
     // Tile operations in detail.
     /// Source and destination of a copy overlap.

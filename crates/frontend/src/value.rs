@@ -197,6 +197,8 @@ pub struct Closure {
 pub struct StagedFn {
     pub role: Role,
     pub closure: Rc<Closure>,
+    /// What the `@tilelang.jit` around a returned kernel said.
+    pub jit: Option<Rc<JitOptions>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -278,6 +280,8 @@ pub enum Key {
     DType(DType),
     Buffer(Buffer),
     Expr(Expr),
+    /// By its name: `tilelang.PassConfigKey.TL_…`.
+    Opaque(Rc<str>),
 }
 
 impl Value {
@@ -399,6 +403,7 @@ impl Value {
             Value::DType(d) => Key::DType(*d),
             Value::Buffer(b) => Key::Buffer(*b),
             Value::Expr(e) => Key::Expr(e.clone()),
+            Value::Opaque(o) => Key::Opaque(Rc::from(&*o.name)),
             _ => return None,
         })
     }

@@ -283,6 +283,8 @@ fn rebinding_in_a_loop_is_warned_about() {
         warnings("for i in T.serial(4):\n    x = A[i]\n    x = x + 1\n    A[i] = x"),
         [""; 0]
     );
+    assert_eq!(warnings("A[0] = 1.5"), ["lossy-store"]);
+    assert_eq!(warnings("A[0] = T.cast(1.5, 'int32')"), [""; 0]);
     assert_eq!(
         warnings("for i in T.serial(4):\n    break\n    A[i] = 1"),
         ["unreachable"]
@@ -665,4 +667,101 @@ fn growing_expressions_are_stopped() {
         arms.push_str(&format!("elif A[0] == {i}:\n    A[1] = {i}\n"));
     }
     assert_eq!(code(&arms), "nested-too-deep");
+}
+
+/// Forms of factories that existing files use.
+#[test]
+fn factories_in_all_their_forms() {
+    let inner = "    @T.prim_func
+    def main(A: T.Tensor((N,), 'int32'), B: T.Tensor((N,), 'int32')):
+        with T.Kernel(N // block, threads=block) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] + 1
+";
+    let deeper: String = inner.lines().map(|l| format!("    {l}\n")).collect();
+    let head = "import tilelang\nimport tilelang as tl\nimport tilelang.language as T\nfrom tilelang.autotuner import *\n";
+    let cases = [
+        // A factory that compiles what it returns.
+        (
+            format!(
+                "{head}def f(N=64, block=32):\n{inner}    return tilelang.compile(main, out_idx=[1])\n"
+            ),
+            1,
+        ),
+        // A factory that returns a factory, tuned or not.
+        (
+            format!(
+                "{head}def f(N=64):\n    @tl.jit(out_idx=-1)\n    def g(block):\n{deeper}        return main\n    return g\n"
+            ),
+            1,
+        ),
+        (
+            format!(
+                "{head}def f(N=64):\n    def g(block):\n{deeper}        return main\n    return g\n"
+            ),
+            0,
+        ),
+        (
+            format!(
+                "{head}def f(N=64):\n    @autotune(configs=[dict(block=32)], warmup=1)\n    @jit(out_idx=[-1])\n    def g(block=None):\n{deeper}        return main\n    return g()\n"
+            ),
+            1,
+        ),
+        (
+            format!(
+                "{head}@autotune(configs=[dict(block=32)])\n@jit\ndef f(N=64, block=None):\n{inner}    return main\n"
+            ),
+            0,
+        ),
+        (
+            format!(
+                "{head}configs = {{tilelang.PassConfigKey.TL_FAST: True}}\n@tilelang.jit(pass_configs=configs)\ndef f(N=64, block=32):\n{inner}    return main\n"
+            ),
+            0,
+        ),
+        // A helper that holds a kernel stands before the kernel that is meant.
+        (
+            format!(
+                "{head}def tune(N, block):\n{inner}    return main\n@tilelang.jit(out_idx=[1])\ndef f(N=64, block=32):\n    return tune(N, block)\n"
+            ),
+            1,
+        ),
+        (
+            format!(
+                "{head}@tilelang.jit\ndef f(N=64, block=32):\n{inner}    return main.prim_func\n"
+            ),
+            0,
+        ),
+    ];
+    for (text, outputs) in &cases {
+        let set: &[(&str, &str)] = if text.contains("def g(block)") {
+            &[("block", "32")]
+        } else {
+            &[]
+        };
+        let staged = match run(text, set) {
+            Ok(staged) => staged,
+            Err(d) => panic!("{}: {}\n{text}", d[0].code, d[0].message),
+        };
+        assert!(print(&staged.func).contains("grid(bx: 2)"), "{text}");
+        assert_eq!(
+            staged.func.tensors().filter(|t| t.1).count(),
+            *outputs,
+            "{text}"
+        );
+    }
+    let d = run(&cases[1].0, &[]).unwrap_err();
+    assert_eq!(d[0].code.0, "missing-setting");
+}
+
+#[test]
+fn constants_of_the_older_modules() {
+    let text = "from tvm import tir\nfrom tilelang import DataType, language as T\n\
+        def unpack(val, pos):\n    assert val.dtype == 'int32'\n    mask = tir.const((1 << 4) - 1, 'int32')\n    return (val >> (pos.astype('int32') * tir.const(4, 'int32'))) & mask\n\
+        @T.prim_func\ndef k(A: T.Tensor((16,), 'int32')):\n    with T.Kernel(1) as bx:\n        n = 128 // DataType('float16').bits\n        for i in T.serial(n):\n            A[i] = unpack(A[i], i % 2)\n";
+    let staged = run(text, &[]).unwrap();
+    assert_eq!(
+        kernel_text(&staged),
+        "for i in serial(0, 8) {\n  A[i] = A[i] >> i % 2 * 4 & 15\n}"
+    );
 }

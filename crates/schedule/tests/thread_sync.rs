@@ -149,9 +149,8 @@ fn atomics_do_not_wait_for_atomics() {
 
 #[test]
 fn an_exchange_inside_a_divergent_branch_is_an_error() {
-    let (_, diags) = sync(
-        "alloc S: shared float32[128]\nif tx < 64 {\nS[tx] = A[tx]\nB[tx] = S[63 - tx]\n}",
-    );
+    let (_, diags) =
+        sync("alloc S: shared float32[128]\nif tx < 64 {\nS[tx] = A[tx]\nB[tx] = S[63 - tx]\n}");
     let found: Vec<_> = diags.iter().collect();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].severity, Severity::Error);

@@ -211,6 +211,15 @@ impl Call {
 
 fn known_names(func: &Func, args: &Args) -> Result<(), RunError> {
     let params: Vec<&str> = func.params.iter().map(|p| param_name(func, p)).collect();
+    for (at, name) in params.iter().enumerate() {
+        if params[..at].contains(name) {
+            return Err(RunError::new(
+                codes::ARG_NAME,
+                func.span,
+                format!("two parameters of `{}` are named `{name}`", func.name),
+            ));
+        }
+    }
     for (name, _) in args.iter() {
         if !params.contains(&name) {
             return Err(Diagnostic::error(

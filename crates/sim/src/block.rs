@@ -5,7 +5,7 @@ use tilewright_ir::{Diagnostic, Span};
 use crate::barrier::Counting;
 use crate::error::codes;
 use crate::exec::state::{BlockMem, Globals, Strand, Wait};
-use crate::exec::{self, Checks, Outcome, Output, Workplace};
+use crate::exec::{self, Checks, Limits, Outcome, Output, Workplace};
 use crate::program::{Op, Program, Space};
 
 /// A block that has been started.
@@ -35,8 +35,7 @@ pub(crate) enum Turn {
 pub(crate) struct Launch<'a> {
     pub program: &'a Program,
     pub checks: Checks,
-    /// The most instructions a strand may do in all.
-    pub step_limit: u64,
+    pub limits: Limits,
 }
 
 /// Instructions a strand does before another one has its turn.
@@ -86,6 +85,7 @@ impl BlockRun {
             let work = Workplace {
                 program: launch.program,
                 checks: launch.checks,
+                limits: launch.limits,
                 globals,
                 block: &mut self.mem,
                 grid_barrier,
@@ -101,12 +101,6 @@ impl BlockRun {
                 && let Err(d) = self.rendezvous(at, groups, launch, globals, grid_barrier)
             {
                 return Turn::Failed(d);
-            }
-            if self.strands[at].steps > launch.step_limit {
-                let message = format!("a block did more than {} steps", launch.step_limit);
-                let span = launch.program.spans[self.strands[at].pc];
-                let d = Diagnostic::error(codes::STEP_LIMIT, span, message);
-                return Turn::Failed(Box::new(d.note(self.place())));
             }
         }
         if self.strands.iter().all(|s| s.done) {
@@ -138,6 +132,7 @@ impl BlockRun {
         let work = Workplace {
             program: launch.program,
             checks: launch.checks,
+            limits: launch.limits,
             globals,
             block: &mut self.mem,
             grid_barrier,

@@ -66,6 +66,7 @@ pub mod codes {
 
     pub const ARG_MISSING: Code = Code("arg-missing");
     pub const ARG_UNKNOWN: Code = Code("arg-unknown");
+    pub const ARG_NAME: Code = Code("arg-name");
     pub const ARG_KIND: Code = Code("arg-kind");
     pub const ARG_DTYPE: Code = Code("arg-dtype");
     pub const ARG_RANK: Code = Code("arg-rank");

@@ -63,6 +63,9 @@ pub struct RunOptions<'a> {
     pub check_races: bool,
     /// Worker threads; zero takes as many as the machine has cores. Results do not depend on it.
     pub threads: usize,
+    /// Lanes of a warp, 32 or 64: how far shuffles and votes reach. Warp reductions are over 32
+    /// lanes on every target.
+    pub warp_size: u32,
     /// The most instructions the threads of a block may do, against loops that never end.
     pub step_limit: u64,
     /// Told now and then how far the run is.
@@ -75,6 +78,7 @@ impl Default for RunOptions<'_> {
             check_uninitialised: true,
             check_races: true,
             threads: 0,
+            warp_size: 32,
             step_limit: u64::MAX,
             progress: None,
         }
@@ -87,6 +91,7 @@ impl fmt::Debug for RunOptions<'_> {
             .field("check_uninitialised", &self.check_uninitialised)
             .field("check_races", &self.check_races)
             .field("threads", &self.threads)
+            .field("warp_size", &self.warp_size)
             .field("step_limit", &self.step_limit)
             .field("progress", &self.progress.is_some())
             .finish()
@@ -138,6 +143,13 @@ pub fn run(func: &Func, args: &mut Args, opts: &RunOptions<'_>) -> Result<RunRep
             ),
         ));
     }
+    if !matches!(opts.warp_size, 32 | 64) {
+        return Err(RunError::new(
+            codes::LAUNCH_EXTENT,
+            func.span,
+            format!("a warp has 32 or 64 lanes, not {}", opts.warp_size),
+        ));
+    }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(opts.threads)
         .stack_size(STACK)
@@ -167,6 +179,10 @@ fn run_kernels(
         uninitialised: opts.check_uninitialised,
         races: opts.check_races,
     };
+    let limits = exec::Limits {
+        steps: opts.step_limit,
+        warp: opts.warp_size as usize,
+    };
     for (number, kernel) in func.kernels.iter().enumerate() {
         let start = Instant::now();
         let program = compile::compile(func, kernel, &call.bound)?;
@@ -184,7 +200,7 @@ fn run_kernels(
         let launch = block::Launch {
             program: &program,
             checks,
-            step_limit: opts.step_limit,
+            limits,
         };
         let swizzle = kernel.attrs.swizzle;
         let gathered = grid::launch(launch, swizzle, &mut call.storages, &progress)

@@ -78,6 +78,8 @@ pub(crate) struct BufferInfo {
     pub lanes: usize,
     pub shape: Vec<i64>,
     pub strides: Vec<i64>,
+    /// Scalars before the first element, for global memory at an address.
+    pub offset: usize,
     /// What a load outside of it yields, as a slot.
     pub safe: u64,
 }

@@ -206,6 +206,32 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
+    /// `g x + y`, and a multiple of `g`, where `y` just fits below `g` or just does not.
+    fn boundary(&mut self, dtype: DType) -> (Expr, Expr) {
+        let same: Vec<&Input> = self.inputs.iter().filter(|i| i.dtype == dtype).collect();
+        let max = dtype.scalar.int_range().expect("an integer type").1;
+        let Some(y) = same.get(self.choices.below(same.len().max(1))) else {
+            return (self.constant(dtype), Expr::int(1, dtype));
+        };
+        let g = (y.hi + self.choices.below(2) as i128).clamp(1, max);
+        // Where only powers of two are asked for, the next one.
+        let g = match self.profile.divisors.contains(&3) {
+            true => g,
+            false => ((g as u128).next_power_of_two() as i128).min(max / 2 + 1),
+        };
+        let y = y.expr();
+        let x = self.variable(dtype);
+        let c = g.checked_mul(1 + self.choices.below(4) as i128);
+        let c = c.filter(|c| *c <= max).unwrap_or(g);
+        let offset = Expr::int(self.choices.below(3) as i128 - 1, dtype);
+        let sum = bin(BinOp::Add, bin(BinOp::Mul, x, Expr::int(g, dtype)), y);
+        let sum = match self.choices.below(3) {
+            0 => bin(BinOp::Add, sum, offset),
+            _ => sum,
+        };
+        (sum, Expr::int(c, dtype))
+    }
+
     /// A divisor that is not zero.
     fn nonzero(&mut self, dtype: DType, depth: u32) -> Expr {
         if self.profile.nonlinear && self.choices.below(3) == 2 {
@@ -230,7 +256,7 @@ impl<C: Choices> Generator<'_, C> {
             };
         }
         let d = depth - 1;
-        match self.choices.below(20) {
+        match self.choices.below(22) {
             0 => self.integer(dtype, 0),
             1..=3 => {
                 let c = self.divisor(dtype);
@@ -341,6 +367,11 @@ impl<C: Choices> Generator<'_, C> {
                     tilewright_ir::Span::NONE,
                 )
             }
+            19 | 20 => {
+                let op = [BinOp::FloorDiv, BinOp::FloorMod][self.choices.below(2)];
+                let (a, c) = self.boundary(dtype);
+                bin(op, a, c)
+            }
             _ if self.profile.nonlinear => {
                 let (a, b) = (self.integer(dtype, d), self.integer(dtype, d));
                 bin(BinOp::Mul, a, b)
@@ -359,7 +390,7 @@ impl<C: Choices> Generator<'_, C> {
         } else {
             self.profile.main
         };
-        match self.choices.below(if depth == 0 { 2 } else { 12 }) {
+        match self.choices.below(if depth == 0 { 2 } else { 13 }) {
             0 => {
                 let op = comparison(self.choices.below(6));
                 let (a, b) = (self.variable(dtype), self.constant(dtype));
@@ -397,7 +428,12 @@ impl<C: Choices> Generator<'_, C> {
                 let (a, b) = (self.boolean(d), self.boolean(d));
                 bin(op, a, b)
             }
-            10 => self.boolean(d).not(),
+            10 => !self.boolean(d),
+            11 => {
+                let op = comparison(self.choices.below(6));
+                let (a, c) = self.boundary(dtype);
+                bin(op, a, c)
+            }
             _ => {
                 let a = self.integer(dtype, d);
                 cast(a, DType::BOOL)

@@ -227,8 +227,15 @@ impl Stage {
         if scope == Scope::Reducer {
             let value = self.to_expr(value, span)?;
             let indices = element.indices.clone();
-            return crate::lang::reducer::reducer_store(self, element.buffer, indices, &value, span);
+            return crate::lang::reducer::reducer_store(
+                self,
+                element.buffer,
+                indices,
+                &value,
+                span,
+            );
         }
+        self.warn_lossy(value, dtype, span);
         let value = self.to_expr_as(value, dtype, span)?;
         self.emit_at(
             StmtKind::Store {
@@ -238,6 +245,27 @@ impl Stage {
             },
             span,
         )
+    }
+
+    /// Storing a float into an integer drops its fraction, which is seldom meant.
+    fn warn_lossy(&mut self, value: &Value, dtype: DType, span: Span) {
+        let from = match value {
+            Value::Float(f) if f.fract() != 0.0 => "a float".to_string(),
+            Value::Expr(e) if e.dtype().scalar.is_float() => e.dtype().to_string(),
+            Value::Element(e) if self.buffer(e.buffer).dtype.scalar.is_float() => {
+                self.buffer(e.buffer).dtype.to_string()
+            }
+            _ => return,
+        };
+        if dtype.scalar.is_int() {
+            let warning = tilewright_ir::Diagnostic::warning(
+                codes::LOSSY_STORE,
+                span,
+                format!("{from} is stored as {dtype}; its fraction is dropped"),
+            )
+            .help(format!("write `T.cast(x, \"{dtype}\")` if that is meant"));
+            self.warn(warning);
+        }
     }
 
     /// Outside a parallel loop no thread owns a given fragment element, except the first.

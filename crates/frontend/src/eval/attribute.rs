@@ -58,6 +58,8 @@ impl Stage {
                     _ => None,
                 }
             }
+            // A compiled kernel and the function it was made from are one here.
+            Value::Staged(_) if name == "prim_func" => Some(value.clone()),
             Value::Function(f) if name == "__name__" => {
                 Some(Value::Str(self.symbols.text(f.def.name.sym).clone()))
             }

@@ -224,7 +224,7 @@ impl Stage {
         match staged.role {
             Role::Macro => self.call_macro(&staged.closure, args),
             // A factory that another factory calls is a function that returns a kernel.
-            Role::Jit if !self.building => self.call_function(&staged.closure, args),
+            Role::Jit if !self.building => self.call_factory(&staged.closure, args),
             Role::Jit | Role::PrimFunc => {
                 let name = self.symbols.text(staged.closure.def.name.sym);
                 Err(self

@@ -9,11 +9,11 @@ use crate::Result;
 use crate::codes;
 use crate::eval::Stage;
 use crate::eval::call::Args;
-use crate::eval::options::EntryOptions;
+use crate::eval::options::{EntryOptions, first_config};
 use crate::eval::scope::Scope;
 use crate::lang::Arg;
 use crate::syntax::ast::{Expr, ExprKind, FuncDef, ParamKind, Stmt, StmtKind};
-use crate::value::{Closure, OpaqueReason, Role, Value};
+use crate::value::{Closure, JitOptions, Keyword, OpaqueReason, Role, StagedFn, Value};
 
 /// How a function gives a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,12 +42,16 @@ impl Stage {
         self.scope = outer;
         let closure = closure?;
         let options = self.entry_options(&def)?;
+        let mut inner = None;
         match style {
             Style::PrimFunc => self.trace_prim_func(&closure)?,
-            Style::Factory => self.run_factory(&closure, &options)?,
+            Style::Factory => {
+                let result = self.run_factory(&closure, &options);
+                inner = result.map_err(|e| self.not_meant(&def, e))?;
+            }
             Style::Eager => self.trace_eager(&closure, &options)?,
         }
-        if let Some(jit) = &options.jit {
+        if let Some(jit) = options.jit.as_ref().or(inner.as_deref()) {
             if let Some((value, span)) = &jit.out_idx {
                 if style == Style::Eager && !matches!(value, Value::None) {
                     return Err(self
@@ -76,6 +80,17 @@ impl Stage {
         self.check_unused()?;
         self.name_the_nameless();
         Ok(std::mem::replace(&mut self.func, Func::new("")))
+    }
+
+    /// An error in a function that shows no sign of being a kernel says so.
+    fn not_meant(&self, def: &FuncDef, mut error: crate::Error) -> crate::Error {
+        if !self.is_kernel(def) {
+            let name = self.symbols.text(def.name.sym);
+            error.notes.push(format!(
+                "`{name}` is neither decorated as a kernel nor contains one"
+            ));
+        }
+        error
     }
 
     /// Values that the settings give to run-time sizes.
@@ -129,7 +144,9 @@ impl Stage {
             }
             return Err(d.into());
         }
-        match defs.iter().find(|d| self.is_kernel(d)) {
+        // A decorated function says that it is meant; a factory may be a helper of others.
+        let decorated = defs.iter().find(|d| self.is_decorated(d));
+        match decorated.or_else(|| defs.iter().find(|d| self.is_kernel(d))) {
             Some(def) => Ok(def.clone()),
             None => Err(self
                 .error(codes::NO_KERNEL, Span::NONE, "the file has no kernel")
@@ -142,13 +159,16 @@ impl Stage {
     }
 
     fn is_kernel(&self, def: &FuncDef) -> bool {
-        let decorated = def.decorators.iter().any(|d| {
+        self.is_decorated(def) || self.has_inner_kernel(def)
+    }
+
+    fn is_decorated(&self, def: &FuncDef) -> bool {
+        def.decorators.iter().any(|d| {
             matches!(
                 self.decorator_name(d),
                 Some("jit" | "lazy_jit" | "prim_func" | "autotune")
             )
-        });
-        decorated || self.has_inner_kernel(def)
+        })
     }
 
     /// The last part of a decorator's name: `jit` of `@tilelang.jit(out_idx=[-1])`.
@@ -208,31 +228,31 @@ impl Stage {
         if eager { Style::Eager } else { Style::Factory }
     }
 
-    fn run_factory(&mut self, closure: &Rc<Closure>, options: &EntryOptions) -> Result<()> {
+    /// Calls a factory, and what it returns if that is another one, and records the kernel in
+    /// the end. Returns the options of an inner `@tilelang.jit`.
+    fn run_factory(
+        &mut self,
+        closure: &Rc<Closure>,
+        options: &EntryOptions,
+    ) -> Result<Option<Rc<JitOptions>>> {
         let head = closure.def.head;
-        let args = self.entry_args(closure, options, &[])?;
-        let mut call = Args {
-            positional: Vec::new(),
-            keywords: Vec::new(),
-            span: head,
-        };
-        for (param, (name, value)) in closure.def.params.iter().zip(args) {
-            let Some(value) = value else { continue };
-            match param.kind {
-                ParamKind::Rest | ParamKind::KeywordRest => {}
-                ParamKind::Normal | ParamKind::PositionalOnly => {
-                    call.positional.push(Arg { value, span: head });
+        let mut result = self.call_entry(closure, options)?;
+        for _ in 0..MAX_FACTORIES {
+            result = match &result {
+                Value::Function(inner) => self.call_entry(inner, &EntryOptions::default())?,
+                Value::Staged(f) if f.role == Role::Jit => {
+                    let options = self.entry_options(&f.closure.def)?;
+                    let made = self.call_entry(&f.closure, &options)?;
+                    with_options(made, options.jit)
                 }
-                ParamKind::KeywordOnly => call.keywords.push(crate::value::Keyword {
-                    name,
-                    value,
-                    span: head,
-                }),
-            }
+                _ => break,
+            };
         }
-        let result = self.call_function(closure, call)?;
         match result {
-            Value::Staged(f) if f.role == Role::PrimFunc => self.trace_prim_func(&f.closure),
+            Value::Staged(f) if f.role == Role::PrimFunc => {
+                self.trace_prim_func(&f.closure)?;
+                Ok(f.jit.clone())
+            }
             Value::Opaque(o) => Err(self.opaque_error(&o, head)),
             other => Err(self
                 .error(
@@ -243,6 +263,51 @@ impl Stage {
                 .help("return the inner function decorated `@T.prim_func`")
                 .into()),
         }
+    }
+
+    /// Calls a function with the values that settings, defaults and configurations give.
+    fn call_entry(&mut self, closure: &Rc<Closure>, options: &EntryOptions) -> Result<Value> {
+        let head = closure.def.head;
+        let args = self.entry_args(closure, options, &[])?;
+        let mut call = Args::of(Vec::new(), head);
+        for (param, (name, value)) in closure.def.params.iter().zip(args) {
+            let Some(value) = value else { continue };
+            match param.kind {
+                ParamKind::Rest | ParamKind::KeywordRest => {}
+                ParamKind::Normal | ParamKind::PositionalOnly => {
+                    call.positional.push(Arg { value, span: head });
+                }
+                ParamKind::KeywordOnly => call.keywords.push(Keyword {
+                    name,
+                    value,
+                    span: head,
+                }),
+            }
+        }
+        self.call_function(closure, call)
+    }
+
+    /// Calls a factory from Python code: what its own decorators say holds as well.
+    pub(crate) fn call_factory(&mut self, closure: &Rc<Closure>, mut args: Args) -> Result<Value> {
+        let options = self.entry_options(&closure.def)?;
+        let def = closure.def.clone();
+        for (i, param) in def.params.iter().enumerate().skip(args.positional.len()) {
+            let given = args.keywords.iter().any(|k| k.name == param.name.sym);
+            let open = matches!(closure.defaults[i], None | Some(Value::None));
+            let name = self.symbols.text(param.name.sym);
+            if let Some(value) = first_config(&options.configs, name)
+                && open
+                && !given
+            {
+                args.keywords.push(Keyword {
+                    name: param.name.sym,
+                    value,
+                    span: args.span,
+                });
+            }
+        }
+        let made = self.call_function(closure, args)?;
+        Ok(with_options(made, options.jit))
     }
 
     /// Records a `@T.prim_func`.
@@ -431,6 +496,21 @@ impl Stage {
             });
         }
         used
+    }
+}
+
+/// Factories that return factories, at the most.
+const MAX_FACTORIES: usize = 4;
+
+/// A kernel that a decorated factory made, with what the decorator said.
+fn with_options(made: Value, jit: Option<JitOptions>) -> Value {
+    match (made, jit) {
+        (Value::Staged(f), Some(jit)) if f.jit.is_none() => Value::Staged(Rc::new(StagedFn {
+            role: f.role,
+            closure: f.closure.clone(),
+            jit: Some(Rc::new(jit)),
+        })),
+        (made, _) => made,
     }
 }
 

@@ -165,7 +165,7 @@ impl Stage {
         if let Some(value) = builtins::lookup(&text) {
             return Ok(value);
         }
-        if let Some(value) = self.star_import(name, span) {
+        if let Some(value) = self.star_import(name) {
             return Ok(value);
         }
         Err(self.unknown_name(&text, span))

@@ -7,10 +7,12 @@
 use rustc_hash::FxHashMap;
 
 use crate::Result;
+use crate::eval::modules::{self, ModuleId};
 use crate::eval::scope::Binding;
 use crate::eval::{KnownSymbols, Stage};
 use crate::syntax::Symbol;
 use crate::syntax::ast::{Expr, ExprKind, Module, Stmt, StmtKind};
+use crate::value::Value;
 
 /// Which statements bind or change a module-level name, and which of them have run.
 #[derive(Debug, Default)]
@@ -19,8 +21,8 @@ pub struct Globals {
     started: Vec<bool>,
     /// Module-level code sees only what stands above it: the statement being run.
     limit: usize,
-    /// `from tilelang.language import *` stands in the file.
-    pub star_language: bool,
+    /// Modules of which `from m import *` stands in the file.
+    pub stars: Vec<ModuleId>,
 }
 
 impl Globals {
@@ -59,8 +61,11 @@ impl Globals {
             StmtKind::Import(names) => out.extend(names.iter().map(|n| n.bound.sym)),
             StmtKind::ImportFrom { module, names, .. } => {
                 out.extend(names.iter().filter(|n| !n.star).map(|n| n.bound.sym));
-                let language = matches!(&**module, "tilelang.language" | "tilewright.language");
-                self.star_language |= language && names.iter().any(|n| n.star);
+                if names.iter().any(|n| n.star)
+                    && let Value::Module(id) = modules::module(module)
+                {
+                    self.stars.push(id);
+                }
             }
             StmtKind::If { arms, orelse } => {
                 if arms.iter().any(|arm| is_main_guard(&arm.test, known)) {
@@ -182,7 +187,6 @@ impl Stage {
     }
 
     fn is_python_container(&self, name: Symbol) -> bool {
-        use crate::value::Value;
         matches!(
             self.globals.get(name),
             Some(Binding::Live(

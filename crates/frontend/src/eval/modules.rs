@@ -11,7 +11,7 @@ use crate::eval::builtins::{Builtin, BuiltinFn, PyArgs};
 use crate::lang;
 use crate::syntax::Symbol;
 use crate::syntax::ast::{FromName, ImportName};
-use crate::value::{Decorator, JitOptions, Opaque, OpaqueReason, Value};
+use crate::value::{Decorator, JitOptions, Opaque, OpaqueReason, StagedFn, Value};
 use crate::{Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +20,8 @@ pub enum ModuleId {
     Root,
     /// `tilelang.language`
     Language,
+    /// `tvm.tir`: the language, plus its constants.
+    Tir,
     Math,
     Itertools,
     Functools,
@@ -65,17 +67,23 @@ impl Stage {
                 // A file may import what no kernel uses.
                 Err(_) => Ok(module(&full)),
             },
-            _ => Ok(opaque(&full, OpaqueReason::ForeignModule)),
+            _ => Ok(module(&full)),
         }
     }
 
-    /// Whether `from tilelang.language import *` stands in the file.
-    pub(crate) fn star_import(&mut self, name: Symbol, span: Span) -> Option<Value> {
-        if !self.lazy.star_language {
-            return None;
-        }
-        let text = self.symbols.text(name).clone();
-        self.module_attribute(ModuleId::Language, &text, span).ok()
+    /// A name that a star import gives.
+    pub(crate) fn star_import(&self, name: Symbol) -> Option<Value> {
+        let text = self.symbols.text(name);
+        let stars = self.lazy.stars.iter();
+        let mut known = stars.filter_map(|module| match module {
+            ModuleId::Language => lang::name(text),
+            ModuleId::Root => decorator(text),
+            ModuleId::Tir => None,
+            ModuleId::Math => math_name(text),
+            ModuleId::Itertools => table(ITERTOOLS, text),
+            ModuleId::Functools => table(FUNCTOOLS, text),
+        });
+        known.next()
     }
 
     pub(crate) fn module_attribute(
@@ -89,7 +97,13 @@ impl Stage {
             ModuleId::Root => match name {
                 "language" => Some(Value::Module(ModuleId::Language)),
                 "layout" | "intrinsics" => Some(Value::Module(ModuleId::Root)),
-                _ => decorator(name).or_else(|| lang::name(name)),
+                _ => decorator(name)
+                    .or_else(|| table(ROOT, name))
+                    .or_else(|| lang::name(name)),
+            },
+            ModuleId::Tir => match name {
+                "const" => table(TIR, name),
+                _ => lang::name(name),
             },
             ModuleId::Math => math_name(name),
             ModuleId::Itertools => table(ITERTOOLS, name),
@@ -103,6 +117,7 @@ impl Stage {
                 &format!("tilelang.{name}"),
                 OpaqueReason::ForeignModule,
             )),
+            ModuleId::Tir => Ok(opaque(&format!("tir.{name}"), OpaqueReason::ForeignModule)),
             ModuleId::Language => Err(self.unknown_language_name(name, span)),
             ModuleId::Math | ModuleId::Itertools | ModuleId::Functools => {
                 let which = match module_id {
@@ -167,6 +182,7 @@ pub fn module(path: &str) -> Value {
     match (parts.next(), parts.next()) {
         (Some("tilelang" | "tilewright"), Some("language")) => Value::Module(ModuleId::Language),
         (Some("tilelang" | "tilewright"), _) => Value::Module(ModuleId::Root),
+        (Some("tvm"), Some("tir" | "tirx")) => Value::Module(ModuleId::Tir),
         (Some("math"), None) => Value::Module(ModuleId::Math),
         (Some("itertools"), None) => Value::Module(ModuleId::Itertools),
         (Some("functools"), None) => Value::Module(ModuleId::Functools),
@@ -210,6 +226,38 @@ fn math_name(name: &str) -> Option<Value> {
 
 const fn row(name: &'static str, call: fn(&mut Stage, &PyArgs) -> Result<Value>) -> BuiltinFn {
     BuiltinFn { name, call }
+}
+
+static ROOT: &[BuiltinFn] = &[row("compile", compile)];
+
+static TIR: &[BuiltinFn] = &[row("const", |s, a| {
+    let args = a.positional(s, "const", 1, 2)?;
+    match args.get(1) {
+        Some(dtype) => {
+            let dtype = s.to_dtype(dtype, a.span())?;
+            Ok(Value::Expr(s.to_expr_as(&args[0], dtype, a.span())?))
+        }
+        None => Ok(Value::Expr(s.to_expr(&args[0], a.span())?)),
+    }
+})];
+
+/// `tilelang.compile(kernel, out_idx=…)` is the kernel with those options.
+fn compile(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
+    let args = a.counted(stage, "compile", 1, 2)?;
+    let Value::Staged(f) = &args[0] else {
+        return Err(stage.wrong_type("a kernel", &args[0], a.span()));
+    };
+    let out_idx = args.get(1).or_else(|| a.keyword(stage, "out_idx"));
+    let jit = JitOptions {
+        out_idx: out_idx.map(|v| (v.clone(), a.span())),
+        pass_configs: a.keyword(stage, "pass_configs").cloned(),
+        compile_flags: a.keyword(stage, "compile_flags").cloned(),
+    };
+    Ok(Value::Staged(Rc::new(StagedFn {
+        role: f.role,
+        closure: f.closure.clone(),
+        jit: Some(Rc::new(jit)),
+    })))
 }
 
 static MATH: &[BuiltinFn] = &[

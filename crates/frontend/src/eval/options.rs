@@ -40,6 +40,18 @@ impl Stage {
                     .map(|p| self.symbols.text(p.name.sym).to_string()),
             );
         }
+        // A factory may return another one, with parameters of its own.
+        walk(def.statements(), &mut |stmt| {
+            if let StmtKind::FunctionDef(inner) = &stmt.kind
+                && !inner
+                    .decorators
+                    .iter()
+                    .any(|d| matches!(self.decorator_name(d), Some("prim_func" | "macro")))
+            {
+                let names = inner.params.iter().map(|p| self.symbols.text(p.name.sym));
+                known.extend(names.map(|n| n.to_string()));
+            }
+        });
         let mut loose = def.params.iter().any(|p| p.kind == ParamKind::KeywordRest);
         for name in self.named_dims() {
             match name {
@@ -236,9 +248,13 @@ impl Stage {
                 param.annotation.as_ref(),
                 param.name.span,
             )?;
-            let value = set
-                .or_else(|| default.clone())
-                .or_else(|| first_config(&options.configs, &name));
+            // A default of None in a tuned kernel stands for the tuner's choice.
+            let default = default.clone();
+            let chosen = || first_config(&options.configs, &name);
+            let value = set.or_else(|| match default {
+                None | Some(Value::None) => chosen().or(default),
+                given => given,
+            });
             if value.is_none() {
                 missing.push(name.to_string());
             }
@@ -291,6 +307,7 @@ impl Stage {
             value = Value::Staged(Rc::new(StagedFn {
                 role,
                 closure: closure.clone(),
+                jit: None,
             }));
         }
         Ok(value)
@@ -313,7 +330,8 @@ impl Stage {
                 }
             };
             let closure = closure.clone();
-            return Ok(Value::Staged(Rc::new(StagedFn { role, closure })));
+            let jit = None;
+            return Ok(Value::Staged(Rc::new(StagedFn { role, closure, jit })));
         }
         let keyword = |name: &str| {
             args.keywords
@@ -357,7 +375,8 @@ impl Stage {
     }
 }
 
-fn first_config(configs: &[Value], name: &str) -> Option<Value> {
+/// What the first configuration gives a parameter.
+pub(super) fn first_config(configs: &[Value], name: &str) -> Option<Value> {
     let Some(Value::Dict(items)) = configs.first() else {
         return None;
     };

@@ -51,17 +51,13 @@ impl Stage {
                 .help("make it a parameter of the factory, or a `T.dynamic` size")
                 .into());
         }
+        self.before_kernels("`T.const`", span)?;
         let mut values = Vec::new();
+        let mut missing = Vec::new();
         for name in split_names(names) {
             let Some(setting) = self.settings.take(name) else {
-                return Err(self
-                    .error(
-                        codes::MISSING_SETTING,
-                        span,
-                        format!("the dimension `{name}` has no value"),
-                    )
-                    .help(format!("pass `--set {name}=…`"))
-                    .into());
+                missing.push(name);
+                continue;
             };
             let value = match setting {
                 super::settings::SettingValue::Int(v) if v > 0 && v <= i128::from(i64::MAX) => v,
@@ -76,6 +72,19 @@ impl Stage {
                 span,
             });
             values.push(Value::Dim(Dim { id, value }));
+        }
+        if !missing.is_empty() {
+            let list: Vec<String> = missing.iter().map(|n| format!("`{n}`")).collect();
+            let sets: Vec<String> = missing.iter().map(|n| format!("--set {n}=…")).collect();
+            let (what, has) = match missing.len() {
+                1 => ("dimension", "has"),
+                _ => ("dimensions", "have"),
+            };
+            let message = format!("the {what} {} {has} no value", list.join(", "));
+            return Err(self
+                .error(codes::MISSING_SETTING, span, message)
+                .help(format!("pass `{}`", sets.join(" ")))
+                .into());
         }
         self.one_or_tuple(values, span)
     }
@@ -141,16 +150,7 @@ impl Stage {
                 .help("use `out_idx` and a tensor parameter")
                 .into());
         }
-        if self.in_kernel() {
-            return Err(self
-                .error(
-                    codes::OUTPUTS,
-                    span,
-                    "`T.empty` declares an output and must stand before `T.Kernel`",
-                )
-                .help("use `T.alloc_shared` or `T.alloc_fragment` for storage inside a kernel")
-                .into());
-        }
+        self.before_kernels("`T.empty`", span)?;
         let data = self.buffer_data("", Scope::Global, dtype, shape, BufferOrigin::Param, span);
         let buffer = self.new_buffer(data);
         self.signature.outputs.push(buffer);
@@ -166,10 +166,26 @@ impl Stage {
             // `x: int` of a name that is no parameter says nothing.
             return Ok(());
         };
+        self.before_kernels("the annotation of a tensor", span)?;
         let value = self.eval(annotation)?;
         self.declare_param(name, position, &value, target.span, span)?;
         self.signature.pending.remove(&name);
         Ok(())
+    }
+
+    /// What makes the signature must be known before the first launch.
+    fn before_kernels(&self, what: &str, span: Span) -> Result<()> {
+        if !self.in_kernel() && self.func.kernels.is_empty() {
+            return Ok(());
+        }
+        Err(self
+            .error(
+                codes::OUTPUTS,
+                span,
+                format!("{what} must stand before the first `T.Kernel`"),
+            )
+            .help("use `T.alloc_shared` or `T.alloc_fragment` for storage inside a kernel")
+            .into())
     }
 
     /// Makes a parameter of what its annotation says and binds its name.

@@ -83,20 +83,24 @@ const MAX_ELEMENTS: i128 = 1 << 30;
 /// Arrivals that complete a phase of a barrier, by the width of the hardware's counter.
 const MAX_ARRIVALS: i128 = (1 << 20) - 1;
 
-fn alloc_tile(stage: &mut Stage, args: &CallArgs, what: &str, scope: Scope) -> Result<Value> {
-    if let Some(name) = args.str("scope") {
-        let named = scope_of(name);
-        if named != Some(scope) {
-            return Err(stage
-                .error(
-                    codes::BAD_OPTION,
-                    args.span_of("scope"),
-                    format!("{what} cannot allocate in the scope \"{name}\""),
-                )
-                .help("leave `scope` out, or use the allocation function of that scope")
-                .into());
+/// The scope may be named as well, and then it is the named one that counts.
+fn alloc_tile(stage: &mut Stage, args: &CallArgs, what: &str, usual: Scope) -> Result<Value> {
+    let scope = match args.str("scope") {
+        None => Some(usual),
+        Some(name) => {
+            scope_of(name).filter(|s| matches!(s, Scope::Shared | Scope::Fragment | Scope::Local))
         }
-    }
+    };
+    let Some(scope) = scope else {
+        return Err(stage
+            .error(
+                codes::BAD_OPTION,
+                args.span_of("scope"),
+                format!("{what} cannot allocate in this scope"),
+            )
+            .help("leave `scope` out, or use the allocation function of that scope")
+            .into());
+    };
     let dtype = super::required_dtype(stage, args, "dtype")?;
     on_chip(stage, args, what, scope, dtype, BufferOrigin::Alloc)
 }
@@ -192,7 +196,11 @@ fn alloc_var(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             }
             (_, Some(_)) => {
                 return Err(stage
-                    .error(codes::WRONG_ARITY, arg.span, format!("{WHAT} has one initial value"))
+                    .error(
+                        codes::WRONG_ARITY,
+                        arg.span,
+                        format!("{WHAT} has one initial value"),
+                    )
                     .help("write `T.alloc_var(dtype, init)`")
                     .into());
             }
@@ -230,7 +238,14 @@ fn workspace(stage: &mut Stage, args: &CallArgs, what: &str, dtype: DType) -> Re
     for extent in &shape {
         super::check_host_value(stage, extent, args.span_of("shape"), "an extent")?;
     }
-    let data = stage.buffer_data("", Scope::Global, dtype, shape, BufferOrigin::Workspace, span);
+    let data = stage.buffer_data(
+        "",
+        Scope::Global,
+        dtype,
+        shape,
+        BufferOrigin::Workspace,
+        span,
+    );
     let buffer = stage.new_buffer(data);
     stage.func.workspaces.push(buffer);
     Ok(Value::Buffer(buffer))
@@ -362,7 +377,11 @@ fn on_chip(
     let span = args.span_of("shape");
     if shape.is_empty() {
         return Err(stage
-            .error(codes::SHAPE, span, format!("{what} needs at least one dimension"))
+            .error(
+                codes::SHAPE,
+                span,
+                format!("{what} needs at least one dimension"),
+            )
             .help("write `(1,)` for one element, or use `T.alloc_var` for a scalar")
             .into());
     }
@@ -382,7 +401,10 @@ fn on_chip(
                 .error(
                     codes::SHAPE,
                     span,
-                    format!("{what} of {}: {n} elements are too many", show_extents(stage, &shape)),
+                    format!(
+                        "{what} of {}: {n} elements are too many",
+                        show_extents(stage, &shape)
+                    ),
                 )
                 .help("on-chip memory holds tiles; keep the whole tensor in global memory")
                 .into());

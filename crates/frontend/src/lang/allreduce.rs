@@ -169,7 +169,10 @@ fn destination(
             .error(
                 codes::ALLREDUCE,
                 span,
-                format!("each thread receives the result, so {} memory cannot", scope.name()),
+                format!(
+                    "each thread receives the result, so {} memory cannot",
+                    scope.name()
+                ),
             )
             .help("allocate the destination with `T.alloc_local((1,), dtype)`")
             .into());
@@ -196,7 +199,11 @@ fn thread_axes(stage: &Stage, args: &[super::Arg], span: Span) -> Result<Vec<u8>
         };
         if axes.contains(&axis) {
             return Err(stage
-                .error(codes::ALLREDUCE, arg.span, "this thread axis is named twice")
+                .error(
+                    codes::ALLREDUCE,
+                    arg.span,
+                    "this thread axis is named twice",
+                )
                 .into());
         }
         axes.push(axis);

@@ -97,25 +97,34 @@ pub(super) static FNS: &[LangFn] = &[
         // Effects were recorded when the argument was evaluated; a pure value has none.
         Ok(Value::None)
     }),
-    func("func_attr", &[req("attrs", Ty::Any)], |_, _| Ok(Value::None)),
+    func("func_attr", &[req("attrs", Ty::Any)], |_, _| {
+        Ok(Value::None)
+    }),
     func("ws_op", &[req("op_id", Ty::Any)], |_, _| Ok(Value::None)),
 ];
 
 fn annotate_layout(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("layout_map");
     for (buffer, value) in buffer_map(stage, args, "T.annotate_layout", "layout_map")? {
+        if stage.buffer(buffer).scope == Scope::Global {
+            let name = stage.buffer_name(buffer);
+            stage.warn(
+                Diagnostic::warning(
+                    codes::LAYOUT,
+                    span,
+                    format!("the layout of the global tensor {name} is ignored"),
+                )
+                .note("its elements stay where the caller has them; values are unaffected"),
+            );
+            continue;
+        }
         let layout = layout_for(stage, buffer, &value, span)?;
         stage.buffer_mut(buffer).layout = Some(layout);
     }
     Ok(Value::None)
 }
 
-fn layout_for(
-    stage: &mut Stage,
-    buffer: Buffer,
-    value: &Value,
-    span: Span,
-) -> Result<LayoutAttr> {
+fn layout_for(stage: &mut Stage, buffer: Buffer, value: &Value, span: Span) -> Result<LayoutAttr> {
     let (scope, shape) = {
         let data = stage.buffer(buffer);
         (data.scope, data.shape.clone())
@@ -245,7 +254,10 @@ fn annotate_safe_value(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .error(
                     codes::BUFFER_SCOPE,
                     span,
-                    format!("{name} is {} memory; only global buffers have a safe value", scope.name()),
+                    format!(
+                        "{name} is {} memory; only global buffers have a safe value",
+                        scope.name()
+                    ),
                 )
                 .help("annotate the tensor that the tile is loaded from")
                 .into());
@@ -344,7 +356,11 @@ fn annotate_pass_configs(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         let setting = attr_value(&entry.value).ok_or_else(|| {
             stage.wrong_type("a bool, number or string as a setting", &entry.value, span)
         })?;
-        stage.func.attrs.pass_configs.insert(key.to_string(), setting);
+        stage
+            .func
+            .attrs
+            .pass_configs
+            .insert(key.to_string(), setting);
     }
     Ok(Value::None)
 }
@@ -379,7 +395,10 @@ fn attr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     .error(
                         codes::WRONG_TYPE,
                         args.span_of("node"),
-                        format!("\"reduce_scope\" is for a reducer, this is {}", node.type_name()),
+                        format!(
+                            "\"reduce_scope\" is for a reducer, this is {}",
+                            node.type_name()
+                        ),
                     )
                     .help("make one with `T.comm_reducer(lambda x, y: x + y, [identity])`")
                     .into());
@@ -388,13 +407,11 @@ fn attr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         _ => {
             if !key.starts_with("pragma") {
-                stage.warn(
-                    Diagnostic::warning(
-                        codes::BAD_OPTION,
-                        args.span_of("attr_key"),
-                        format!("the attribute \"{key}\" has no meaning here and is ignored"),
-                    ),
-                );
+                stage.warn(Diagnostic::warning(
+                    codes::BAD_OPTION,
+                    args.span_of("attr_key"),
+                    format!("the attribute \"{key}\" has no meaning here and is ignored"),
+                ));
             }
             None
         }

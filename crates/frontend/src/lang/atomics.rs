@@ -22,11 +22,7 @@ pub(super) static FNS: &[LangFn] = &[
     func("atomic_addx2", VECTOR, |s, a| vector_add(s, a, 2)),
     func("atomic_addx4", VECTOR, |s, a| vector_add(s, a, 4)),
     func("atomic_load", &[req("src", Ty::Tile), ORDER], load),
-    func(
-        "atomic_store",
-        &[DST, req("src", Ty::Scalar), ORDER],
-        store,
-    ),
+    func("atomic_store", &[DST, req("src", Ty::Scalar), ORDER], store),
 ];
 
 const DST: ParamSpec = req("dst", Ty::Tile);
@@ -332,7 +328,9 @@ fn check_memory(stage: &Stage, what: &str, buffer: Buffer, span: Span) -> Result
                 scope.name()
             ),
         )
-        .help("what belongs to one thread needs no atomics; sums over a fragment are `T.reduce_sum`")
+        .help(
+            "what belongs to one thread needs no atomics; sums over a fragment are `T.reduce_sum`",
+        )
         .into())
 }
 
@@ -365,13 +363,7 @@ fn check_word(stage: &Stage, what: &str, buffer: Buffer, span: Span) -> Result<(
         .into())
 }
 
-fn check_dtype(
-    stage: &Stage,
-    what: &str,
-    op: AtomicOp,
-    buffer: Buffer,
-    span: Span,
-) -> Result<()> {
+fn check_dtype(stage: &Stage, what: &str, op: AtomicOp, buffer: Buffer, span: Span) -> Result<()> {
     let dtype = stage.buffer(buffer).dtype;
     let word = matches!(
         dtype.scalar,

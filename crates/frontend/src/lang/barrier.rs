@@ -33,10 +33,7 @@ pub(super) static FNS: &[LangFn] = &[
     func("ptx_arrive_barrier", &[BARRIER], arrive),
     func(
         "ptx_arrive_barrier_expect_tx",
-        &[
-            req("mbarrier", Ty::Any),
-            req("tx", Ty::Scalar),
-        ],
+        &[req("mbarrier", Ty::Any), req("tx", Ty::Scalar)],
         |s, a| expect(s, a, true),
     ),
 ];

@@ -32,7 +32,10 @@ pub(super) fn positive(stage: &Stage, args: &CallArgs, name: &str) -> Result<Opt
             .error(
                 codes::NON_POSITIVE,
                 args.span_of(name),
-                format!("`{name}` of `{}` must be positive, this is {value}", args.name()),
+                format!(
+                    "`{name}` of `{}` must be positive, this is {value}",
+                    args.name()
+                ),
             )
             .help("count from one, or leave it out where it has a default")
             .into()),
@@ -60,10 +63,7 @@ pub(super) fn check_host_value(stage: &Stage, e: &Expr, span: Span, what: &str) 
     e.walk(&mut |e| match e.kind() {
         ExprKind::Load { .. } | ExprKind::AddressOf { .. } => bad = true,
         ExprKind::Var(var) => {
-            bad |= !matches!(
-                stage.func.vars[*var].kind,
-                VarKind::Symbol | VarKind::Param
-            );
+            bad |= !matches!(stage.func.vars[*var].kind, VarKind::Symbol | VarKind::Param);
         }
         _ => {}
     });

@@ -109,7 +109,14 @@ fn async_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         ..CopyHints::default()
     };
     let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
-    check_scopes(stage, args, "T.async_copy", &src, &dst, &[(Scope::Global, Scope::Shared)])?;
+    check_scopes(
+        stage,
+        args,
+        "T.async_copy",
+        &src,
+        &dst,
+        &[(Scope::Global, Scope::Shared)],
+    )?;
     check_same_dtype(stage, args, "T.async_copy", src.buffer(), dst.buffer())?;
     let Some((src, dst)) = pair(stage, sides("T.async_copy", args, &src, &dst))? else {
         return Err(no_extents(stage, args, "T.async_copy"));
@@ -138,7 +145,10 @@ fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         ));
     }
     let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
-    let pairs = [(Scope::Global, Scope::Shared), (Scope::Shared, Scope::Global)];
+    let pairs = [
+        (Scope::Global, Scope::Shared),
+        (Scope::Shared, Scope::Global),
+    ];
     check_scopes(stage, args, WHAT, &src, &dst, &pairs)?;
     check_same_dtype(stage, args, WHAT, src.buffer(), dst.buffer())?;
     let is_load = stage.buffer(src.buffer()).scope == Scope::Global;
@@ -261,7 +271,13 @@ fn im2col(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         stage.buffer(dst.buffer).scope,
         Scope::Shared | Scope::Fragment
     ) {
-        return Err(scope_error(stage, args.span_of("col"), WHAT, dst.buffer, "shared"));
+        return Err(scope_error(
+            stage,
+            args.span_of("col"),
+            WHAT,
+            dst.buffer,
+            "shared",
+        ));
     }
     let leading = dst.dims.len().saturating_sub(2);
     if dst.dims.len() < 2 || dst.dims[..leading].iter().any(|d| !d.extent.is_int(1)) {
@@ -278,18 +294,15 @@ fn im2col(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let at_least = |stage: &mut Stage, name: &str, least: i128| -> Result<u32> {
         let value = args.value(name).cloned().unwrap_or(Value::None);
         let v = stage.to_int(&value, args.span_of(name), name)?;
-        u32::try_from(v)
-            .ok()
-            .filter(|_| v >= least)
-            .ok_or_else(|| {
-                stage
-                    .error(
-                        codes::WRONG_VALUE,
-                        args.span_of(name),
-                        format!("`{name}` must be at least {least}, this is {v}"),
-                    )
-                    .into()
-            })
+        u32::try_from(v).ok().filter(|_| v >= least).ok_or_else(|| {
+            stage
+                .error(
+                    codes::WRONG_VALUE,
+                    args.span_of(name),
+                    format!("`{name}` must be at least {least}, this is {v}"),
+                )
+                .into()
+        })
     };
     let op = Im2colOp {
         image,
@@ -323,12 +336,7 @@ fn store(stage: &mut Stage, args: &CallArgs, dst: &Element, value: Expr) -> Resu
 }
 
 /// A copy where one side belongs to each thread alone.
-fn copy_by_thread(
-    stage: &mut Stage,
-    args: &CallArgs,
-    src: Region,
-    dst: Region,
-) -> Result<Value> {
+fn copy_by_thread(stage: &mut Stage, args: &CallArgs, src: Region, dst: Region) -> Result<Value> {
     for (private, other, name) in [(&src, &dst, "dst"), (&dst, &src, "src")] {
         let scope = stage.buffer(other.buffer).scope;
         if threads::is_private(stage, private.buffer) && scope == Scope::Fragment {
@@ -378,7 +386,9 @@ fn check_copyable(stage: &Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Res
     for (tile, name) in [(src, "src"), (dst, "dst")] {
         let data = stage.buffer(tile.buffer());
         let help = match data.scope {
-            Scope::Barrier => "a barrier holds no data; use `T.mbarrier_arrive` and `T.mbarrier_wait_parity`",
+            Scope::Barrier => {
+                "a barrier holds no data; use `T.mbarrier_arrive` and `T.mbarrier_wait_parity`"
+            }
             Scope::Reducer => "finish it with `T.finalize_reducer(acc, dst)` and copy `dst`",
             Scope::Global
             | Scope::Shared

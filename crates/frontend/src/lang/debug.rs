@@ -134,7 +134,14 @@ fn gather(stage: &mut Stage, src: Region) -> Result<Region> {
         let data = stage.buffer(src.buffer);
         (data.dtype, data.shape.clone())
     };
-    let data = stage.buffer_data("printed", Scope::Shared, dtype, shape, BufferOrigin::Alloc, span);
+    let data = stage.buffer_data(
+        "printed",
+        Scope::Shared,
+        dtype,
+        shape,
+        BufferOrigin::Alloc,
+        span,
+    );
     let copy: Buffer = stage.alloc(data)?;
     let dst = Region {
         buffer: copy,

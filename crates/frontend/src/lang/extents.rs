@@ -64,9 +64,9 @@ pub fn difference(stage: &Stage, a: &Expr, b: &Expr) -> Option<i128> {
 
 /// The product of extents as a message shows it, and as a number where all are constant.
 pub fn const_product(stage: &Stage, extents: &[Expr]) -> Option<i128> {
-    extents.iter().try_fold(1i128, |product, e| {
-        product.checked_mul(stage.const_int(e)?)
-    })
+    extents
+        .iter()
+        .try_fold(1i128, |product, e| product.checked_mul(stage.const_int(e)?))
 }
 
 /// Whether the products of two lists of factors are certainly equal.
@@ -159,10 +159,7 @@ fn polynomial(stage: &Stage, e: &Expr, atoms: &mut Vec<Expr>) -> Option<Polynomi
 
 /// `64 x 128` for messages; what is not constant shows as `?`.
 pub fn show_extents<'a>(stage: &Stage, extents: impl IntoIterator<Item = &'a Expr>) -> String {
-    let parts: Vec<String> = extents
-        .into_iter()
-        .map(|e| show_expr(stage, e))
-        .collect();
+    let parts: Vec<String> = extents.into_iter().map(|e| show_expr(stage, e)).collect();
     match parts.len() {
         0 => "()".to_string(),
         1 => format!("({},)", parts[0]),

@@ -47,7 +47,10 @@ fn fill(stage: &mut Stage, args: &CallArgs, value: &Value) -> Result<Value> {
                 .error(
                     codes::BUFFER_SCOPE,
                     span,
-                    format!("{} is a barrier and holds no data", stage.buffer_name(buffer)),
+                    format!(
+                        "{} is a barrier and holds no data",
+                        stage.buffer_name(buffer)
+                    ),
                 )
                 .help("barriers are initialised where they are allocated")
                 .into());

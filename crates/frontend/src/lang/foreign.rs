@@ -77,7 +77,10 @@ fn access_ptr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     .error(
                         codes::SHAPE,
                         offset_span,
-                        format!("{WHAT}: an offset needs a buffer of one dimension, this has {}", at.len()),
+                        format!(
+                            "{WHAT}: an offset needs a buffer of one dimension, this has {}",
+                            at.len()
+                        ),
                     )
                     .help("index the first element instead: `T.access_ptr(A[i, j], \"r\")`")
                     .into());
@@ -142,8 +145,9 @@ fn call_extern(stage: &mut Stage, args: &CallArgs, pure: bool) -> Result<Value> 
     let returns = args.required("dtype").clone();
     let dtype = match &returns {
         Value::Str(s) if matches!(&**s, "void" | "handle" | "") => None,
-        value => Some(stage.to_dtype(value, args.span_of("dtype"))?)
-            .filter(|d| *d != DType::HANDLE),
+        value => {
+            Some(stage.to_dtype(value, args.span_of("dtype"))?).filter(|d| *d != DType::HANDLE)
+        }
     };
     let mut exprs = Vec::with_capacity(args.rest().len());
     for arg in args.rest() {

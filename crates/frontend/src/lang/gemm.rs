@@ -198,14 +198,15 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help("operands have at least two dimensions; `T.reshape` can add one of extent 1")
             .into());
     };
-    if leading.iter().any(|d| stage.const_int(&d.extent) != Some(1)) {
+    if leading
+        .iter()
+        .any(|d| stage.const_int(&d.extent) != Some(1))
+    {
         return Err(stage
             .error(
                 codes::GEMM_RANK,
                 span,
-                format!(
-                    "{what}: the leading extents of {name} must be one, its shape is {shown}"
-                ),
+                format!("{what}: the leading extents of {name} must be one, its shape is {shown}"),
             )
             .help(format!("pick one matrix of it, such as `{name}[i, :, :]`"))
             .into());
@@ -237,17 +238,10 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
 }
 
 /// A fragment has no addresses, so a part of one cannot be an operand.
-fn check_whole(
-    stage: &Stage,
-    what: &str,
-    name: &str,
-    region: &Region,
-    span: Span,
-) -> Result<()> {
+fn check_whole(stage: &Stage, what: &str, name: &str, region: &Region, span: Span) -> Result<()> {
     let shape = &stage.buffer(region.buffer).shape;
     let whole = region.dims.iter().zip(shape).all(|(d, size)| {
-        stage.const_int(&d.start) == Some(0)
-            && stage.const_int(&d.extent) == stage.const_int(size)
+        stage.const_int(&d.start) == Some(0) && stage.const_int(&d.extent) == stage.const_int(size)
     });
     if whole {
         return Ok(());
@@ -307,11 +301,7 @@ fn check_scopes(
                 .error(
                     codes::GEMM_SCOPE,
                     m.span,
-                    format!(
-                        "{what}: {} cannot be {}",
-                        m.name,
-                        place(m.scope)
-                    ),
+                    format!("{what}: {} cannot be {}", m.name, place(m.scope)),
                 )
                 .help(help)
                 .into());
@@ -354,8 +344,16 @@ fn check_shapes(
     (b, trans_b): (&Matrix, bool),
     c: &Matrix,
 ) -> Result<()> {
-    let (m, ka) = if trans_a { (a.cols, a.rows) } else { (a.rows, a.cols) };
-    let (kb, n) = if trans_b { (b.cols, b.rows) } else { (b.rows, b.cols) };
+    let (m, ka) = if trans_a {
+        (a.cols, a.rows)
+    } else {
+        (a.rows, a.cols)
+    };
+    let (kb, n) = if trans_b {
+        (b.cols, b.rows)
+    } else {
+        (b.rows, b.cols)
+    };
     let mismatch = |dim: &str, x: &Matrix, xv: i128, y: &Matrix, yv: i128| -> Error {
         let transposed = |name: &str| match name {
             "A" if trans_a => " transposed",
@@ -363,7 +361,13 @@ fn check_shapes(
             _ => "",
         };
         let shape = |m: &Matrix| {
-            format!("{} is ({}, {}){}", m.name, m.rows, m.cols, transposed(m.name))
+            format!(
+                "{} is ({}, {}){}",
+                m.name,
+                m.rows,
+                m.cols,
+                transposed(m.name)
+            )
         };
         let mut error = stage
             .error(
@@ -383,9 +387,13 @@ fn check_shapes(
             let (kb, n) = if tb { b_flip } else { (b.rows, b.cols) };
             m == c.rows && n == c.cols && ka == kb
         };
-        let better = [(trans_a, !trans_b), (!trans_a, trans_b), (!trans_a, !trans_b)]
-            .into_iter()
-            .find(|(ta, tb)| fits(*ta, *tb));
+        let better = [
+            (trans_a, !trans_b),
+            (!trans_a, trans_b),
+            (!trans_a, !trans_b),
+        ]
+        .into_iter()
+        .find(|(ta, tb)| fits(*ta, *tb));
         if let Some((ta, tb)) = better {
             let word = |flag: bool| if flag { "True" } else { "False" };
             error = error.help(format!(
@@ -531,7 +539,10 @@ fn policy(stage: &Stage, args: &CallArgs) -> Result<GemmPolicy> {
                 .error(
                     codes::WRONG_TYPE,
                     args.span_of("policy"),
-                    format!("`policy` must be a warp policy, this is {}", value.type_name()),
+                    format!(
+                        "`policy` must be a warp policy, this is {}",
+                        value.type_name()
+                    ),
                 )
                 .help("use `T.GemmWarpPolicy.Square`, `.FullRow` or `.FullCol`")
                 .into()),

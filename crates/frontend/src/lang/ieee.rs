@@ -20,11 +20,9 @@ pub(super) static FNS: &[LangFn] = &[
     func("ieee_fdiv", XY_MODE, |s, a| {
         floats(s, a, "T.ieee_fdiv", BinOp::Div)
     }),
-    func(
-        "ieee_fmaf",
-        &[X, Y, req("z", Ty::Scalar), MODE],
-        |s, a| fma(s, a, "T.ieee_fmaf"),
-    ),
+    func("ieee_fmaf", &[X, Y, req("z", Ty::Scalar), MODE], |s, a| {
+        fma(s, a, "T.ieee_fmaf")
+    }),
     func("ieee_frcp", &[X, MODE], |s, a| {
         one(s, a, "T.ieee_frcp", MathFn::Recip)
     }),
@@ -42,9 +40,7 @@ pub(super) static FNS: &[LangFn] = &[
     func("fma2", &[X, Y, req("z", Ty::Scalar)], |s, a| {
         fma(s, a, "T.fma2")
     }),
-    func("abs2", &[X], |s, a| {
-        one(s, a, "T.abs2", MathFn::Abs)
-    }),
+    func("abs2", &[X], |s, a| one(s, a, "T.abs2", MathFn::Abs)),
 ];
 
 const X: ParamSpec = req("x", Ty::Scalar);
@@ -68,11 +64,9 @@ fn fma(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
         let value = args.required(name).clone();
         operands.push(float(stage, args, name, &value, what)?);
     }
-    let common = operands[1..]
-        .iter()
-        .try_fold(operands[0].dtype(), |d, e| {
-            tilewright_ir::dtype::promote(d, e.dtype())
-        });
+    let common = operands[1..].iter().try_fold(operands[0].dtype(), |d, e| {
+        tilewright_ir::dtype::promote(d, e.dtype())
+    });
     let Some(common) = common else {
         return Err(stage
             .error(

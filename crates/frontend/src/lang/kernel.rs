@@ -100,7 +100,9 @@ impl Frame for KernelFrame {
         let attrs = &mut stage.kernel_mut("`T.Kernel`")?.attrs;
         attrs.cluster = self.cluster;
         attrs.may_alias = may_alias;
-        attrs.imports.extend(self.prelude.iter().map(|p| p.to_string()));
+        attrs
+            .imports
+            .extend(self.prelude.iter().map(|p| p.to_string()));
         // One block index is bound by itself; `as (bx,)` takes it as well.
         if indices.len() == 1 {
             return Ok(Value::Expr(indices.remove(0)));
@@ -110,10 +112,13 @@ impl Frame for KernelFrame {
 
     fn exit(&self, stage: &mut Stage, _: Span) -> Result<()> {
         stage.end_kernel();
-        match stage.func.kernels.last() {
-            Some(kernel) => super::reducer_check::check(stage, &kernel.body),
-            None => Ok(()),
+        // What can only be told of the whole body.
+        if let Some(kernel) = stage.func.kernels.last() {
+            super::reducer_check::check(stage, &kernel.body)?;
+            super::parallel_check::check(stage, &kernel.body)?;
+            super::uniform_check::check(stage, kernel.threads, &kernel.body)?;
         }
+        Ok(())
     }
 }
 
@@ -168,7 +173,12 @@ fn kernel(
     }
     let threads = match args.value("threads").cloned() {
         None => [DEFAULT_THREADS, 1, 1],
-        Some(value) => extents3(stage, &value, args.span_of("threads"), "a number of threads")?,
+        Some(value) => extents3(
+            stage,
+            &value,
+            args.span_of("threads"),
+            "a number of threads",
+        )?,
     };
     let total: u64 = threads.iter().map(|n| u64::from(*n)).product();
     if total > MAX_THREADS {
@@ -223,7 +233,10 @@ fn extents3(stage: &mut Stage, value: &Value, span: Span, what: &str) -> Result<
             .error(
                 codes::KERNEL_LAUNCH,
                 span,
-                format!("one to three extents (x, y, z) are meant, this has {}", items.len()),
+                format!(
+                    "one to three extents (x, y, z) are meant, this has {}",
+                    items.len()
+                ),
             )
             .help("fold further dimensions into one of them")
             .into());

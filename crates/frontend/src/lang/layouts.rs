@@ -3,9 +3,7 @@
 use std::any::Any;
 use std::rc::Rc;
 
-use tilewright_ir::{
-    DType, Expr, FragmentMap, IndexMap, LayoutAttr, Scope, Span, Var, VarKind,
-};
+use tilewright_ir::{DType, Expr, FragmentMap, IndexMap, LayoutAttr, Scope, Span, Var, VarKind};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, kwrest, opt, req};
 use crate::eval::Stage;

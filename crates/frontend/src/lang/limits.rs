@@ -125,7 +125,9 @@ pub fn identity(kind: ReduceKind, dtype: DType) -> Option<Expr> {
         return None;
     }
     let number = match kind {
-        ReduceKind::Sum | ReduceKind::AbsSum | ReduceKind::AbsMax => return Some(Expr::zero(dtype)),
+        ReduceKind::Sum | ReduceKind::AbsSum | ReduceKind::AbsMax => {
+            return Some(Expr::zero(dtype));
+        }
         ReduceKind::Max if has_infinity(s) => Number::Float(f64::NEG_INFINITY),
         ReduceKind::Min if has_infinity(s) => Number::Float(f64::INFINITY),
         ReduceKind::Max => smallest(s)?,

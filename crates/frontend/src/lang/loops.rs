@@ -195,7 +195,10 @@ fn loop_layout(stage: &Stage, value: &Value, span: Span) -> Result<LayoutAttr> {
         .error(
             codes::LAYOUT,
             span,
-            format!("`loop_layout` must be a T.Fragment, this is {}", value.type_name()),
+            format!(
+                "`loop_layout` must be a T.Fragment, this is {}",
+                value.type_name()
+            ),
         )
         .into())
 }
@@ -272,14 +275,15 @@ fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("give both, one entry for each statement of the body")
             .into());
     }
-    if let Some(s) = stage_of.iter().find(|s| **s < 0) {
+    // -1 leaves a statement where it is.
+    if let Some(s) = stage_of.iter().find(|s| **s < -1) {
         return Err(stage
             .error(
                 codes::PIPELINE,
                 args.span_of("stage"),
-                format!("a stage cannot be negative, this is {s}"),
+                format!("a stage is -1 or more, this is {s}"),
             )
-            .help("number the stages from 0")
+            .help("number the stages from 0; -1 leaves a statement unscheduled")
             .into());
     }
     let mut sorted = order.clone();
@@ -415,17 +419,24 @@ fn bounds(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<AxisSpec> {
     let first = args.required("start").clone();
     let first_span = args.span_of("start");
     let first = stage.to_expr(&first, first_span)?;
-    super::check_index(stage, &first, first_span, &format!("a bound of {what}"))?;
+    check_bound(stage, &first, first_span, what)?;
     let Some(stop) = args.value("stop").cloned() else {
         return Ok(AxisSpec::upto(first));
     };
     let span = args.span_of("stop");
     let stop = stage.to_expr(&stop, span)?;
-    super::check_index(stage, &stop, span, &format!("a bound of {what}"))?;
+    check_bound(stage, &stop, span, what)?;
     Ok(AxisSpec {
         step: Expr::int(1, stop.dtype()),
         start: first,
         stop,
+    })
+}
+
+fn check_bound(stage: &Stage, bound: &Expr, span: Span, what: &str) -> Result<()> {
+    super::check_index(stage, bound, span, &format!("a bound of {what}")).map_err(|mut error| {
+        error.code = codes::BAD_LOOP;
+        error
     })
 }
 
@@ -477,7 +488,11 @@ fn int_list(stage: &mut Stage, value: &Value, span: Span, name: &str) -> Result<
             let v = stage.to_int(item, span, &format!("an entry of `{name}`"))?;
             i32::try_from(v).map_err(|_| {
                 stage
-                    .error(codes::PIPELINE, span, format!("{v} is too large for `{name}`"))
+                    .error(
+                        codes::PIPELINE,
+                        span,
+                        format!("{v} is too large for `{name}`"),
+                    )
                     .into()
             })
         })

@@ -3,7 +3,7 @@
 //! Arguments are floats; integers are refused where the function is not defined on them, and
 //! pass through where it is the identity. Python numbers are computed at compile time.
 
-use tilewright_ir::{DType, Expr, MathFn, Scalar, Span};
+use tilewright_ir::{BinOp, DType, Expr, MathFn, Scalar, Span};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
 use crate::eval::Stage;
@@ -34,7 +34,9 @@ pub(super) static FNS: &[LangFn] = &[
     func("acosh", X, |s, a| unary(s, a, "T.acosh", MathFn::Acosh)),
     func("atanh", X, |s, a| unary(s, a, "T.atanh", MathFn::Atanh)),
     func("erf", X, |s, a| unary(s, a, "T.erf", MathFn::Erf)),
-    func("sigmoid", X, |s, a| unary(s, a, "T.sigmoid", MathFn::Sigmoid)),
+    func("sigmoid", X, |s, a| {
+        unary(s, a, "T.sigmoid", MathFn::Sigmoid)
+    }),
     func("floor", X, |s, a| unary(s, a, "T.floor", MathFn::Floor)),
     func("ceil", X, |s, a| unary(s, a, "T.ceil", MathFn::Ceil)),
     func("trunc", X, |s, a| unary(s, a, "T.trunc", MathFn::Trunc)),
@@ -53,8 +55,11 @@ pub(super) static FNS: &[LangFn] = &[
     func("isfinite", X, |s, a| {
         unary(s, a, "T.isfinite", MathFn::IsFinite)
     }),
-    func("popcount", X, |s, a| bits(s, a, "T.popcount", MathFn::Popcount)),
+    func("popcount", X, |s, a| {
+        bits(s, a, "T.popcount", MathFn::Popcount)
+    }),
     func("clz", X, |s, a| bits(s, a, "T.clz", MathFn::Clz)),
+    func("__ffs", &[req("value", Ty::Scalar)], find_first_set),
     func("pow", XY, pow),
     func("power", XY, pow),
     func("fmod", XY, |s, a| binary(s, a, "T.fmod", MathFn::Fmod)),
@@ -76,7 +81,9 @@ pub(super) static FNS: &[LangFn] = &[
     func("__sin", X, |s, a| unary(s, a, "T.__sin", MathFn::Sin)),
     func("__cos", X, |s, a| unary(s, a, "T.__cos", MathFn::Cos)),
     func("__tan", X, |s, a| unary(s, a, "T.__tan", MathFn::Tan)),
-    func("fast_rcp", X, |s, a| unary(s, a, "T.fast_rcp", MathFn::Recip)),
+    func("fast_rcp", X, |s, a| {
+        unary(s, a, "T.fast_rcp", MathFn::Recip)
+    }),
 ];
 
 const X: &[ParamSpec] = &[req("x", Ty::Scalar)];
@@ -148,12 +155,39 @@ fn bits(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<Val
             .error(
                 codes::MATH_ARGUMENT,
                 args.span_of("x"),
-                format!("{what} counts the bits of an integer, this is {}", x.dtype()),
+                format!(
+                    "{what} counts the bits of an integer, this is {}",
+                    x.dtype()
+                ),
             )
             .help("`T.reinterpret` a float as an integer of the same width")
             .into());
     }
     Ok(Value::Expr(Expr::math(f, vec![x]).with_span(args.span())))
+}
+
+/// The position of the lowest set bit, counted from one; zero when there is none.
+fn find_first_set(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let span = args.span();
+    let value = args.required("value").clone();
+    let x = stage.to_expr(&value, args.span_of("value"))?;
+    if !matches!(x.dtype().scalar, Scalar::I32 | Scalar::U32) || !x.dtype().is_scalar() {
+        return Err(stage
+            .error(
+                codes::MATH_ARGUMENT,
+                args.span_of("value"),
+                format!("T.__ffs looks at a 32-bit integer, this is {}", x.dtype()),
+            )
+            .help("cast it first: `T.cast(x, \"uint32\")`")
+            .into());
+    }
+    // `x & -x` is the lowest set bit alone; with none set there are 32 leading zeros.
+    let lowest = stage.binary_expr(BinOp::BitAnd, x.clone(), stage.negate(x, span)?, span)?;
+    let zeros = Expr::math(MathFn::Clz, vec![lowest]);
+    let width = Expr::int(32, zeros.dtype());
+    stage
+        .binary_expr(BinOp::Sub, width, zeros, span)
+        .map(Value::Expr)
 }
 
 fn round(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
@@ -194,8 +228,8 @@ fn binary(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<V
     let x = stage.to_expr(&x, args.span_of(x_name))?;
     let y = stage.to_expr(&y, args.span_of(y_name))?;
     let span = args.span();
-    let common = tilewright_ir::dtype::promote(x.dtype(), y.dtype())
-        .filter(|d| d.scalar.is_float());
+    let common =
+        tilewright_ir::dtype::promote(x.dtype(), y.dtype()).filter(|d| d.scalar.is_float());
     let Some(common) = common else {
         let bad = if x.dtype().scalar.is_float() { &y } else { &x };
         return Err(needs_float(stage, what, bad.dtype(), span));

@@ -81,7 +81,8 @@ fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value>
     let what = format!("T.reduce_{}", kind.name());
     let (src_tile, dst_tile) = (args.tile(stage, "buffer")?, args.tile(stage, "out")?);
     for (tile, name) in [(&src_tile, "buffer"), (&dst_tile, "out")] {
-        if matches!(tile, Tile::Element(_)) {
+        let is_var = stage.buffer(tile.buffer()).scope == Scope::Var;
+        if matches!(tile, Tile::Element(_)) && !is_var {
             return Err(stage
                 .error(
                     codes::WRONG_TYPE,
@@ -181,13 +182,18 @@ fn check_scopes(
         return Ok(());
     }
     if in_thread(s) && in_thread(d) {
-        let (a, b) = (stage.buffer(src.buffer).dtype, stage.buffer(dst.buffer).dtype);
+        let (a, b) = (
+            stage.buffer(src.buffer).dtype,
+            stage.buffer(dst.buffer).dtype,
+        );
         if a != b {
             return Err(stage
                 .error(
                     codes::REDUCE_DTYPE,
                     args.span(),
-                    format!("{what} of each thread's own memory needs one dtype, these are {a} and {b}"),
+                    format!(
+                        "{what} of each thread's own memory needs one dtype, these are {a} and {b}"
+                    ),
                 )
                 .into());
         }
@@ -293,7 +299,13 @@ fn reduce_by_thread(stage: &mut Stage, op: &ReduceOp) -> Result<()> {
         .dims
         .iter()
         .enumerate()
-        .map(|(i, d)| if i == dim { Expr::i32(1) } else { d.extent.clone() })
+        .map(|(i, d)| {
+            if i == dim {
+                Expr::i32(1)
+            } else {
+                d.extent.clone()
+            }
+        })
         .collect();
     let inner = [op.src.dims[dim].extent.clone()];
     let start = identity(op.kind, dtype).unwrap_or_else(|| Expr::zero(dtype));

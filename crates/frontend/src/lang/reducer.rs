@@ -50,7 +50,11 @@ pub(super) const KINDS: [ReduceKind; 6] = [
 ];
 
 fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (reducer, _) = reducer(stage, args.buffer(stage, "reducer")?, args.span_of("reducer"))?;
+    let (reducer, _) = reducer(
+        stage,
+        args.buffer(stage, "reducer")?,
+        args.span_of("reducer"),
+    )?;
     let dtype = stage.buffer(reducer).dtype;
     let span = args.span_of("init");
     let init = match args.value("init").cloned() {
@@ -98,7 +102,11 @@ fn update(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 }
 
 fn finalize(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (reducer, _) = reducer(stage, args.buffer(stage, "reducer")?, args.span_of("reducer"))?;
+    let (reducer, _) = reducer(
+        stage,
+        args.buffer(stage, "reducer")?,
+        args.span_of("reducer"),
+    )?;
     super::positive(stage, args, "batch")?;
     let dst = match args.has("dst") {
         true => Some(destination(stage, args, reducer)?),
@@ -144,12 +152,7 @@ fn destination(stage: &mut Stage, args: &CallArgs, reducer: Buffer) -> Result<Re
 }
 
 /// The older spelling of `T.reducer_init`: `T.clear(acc)` and `T.fill(acc, value)`.
-pub(super) fn fill(
-    stage: &mut Stage,
-    args: &CallArgs,
-    tile: &Tile,
-    value: Expr,
-) -> Result<Value> {
+pub(super) fn fill(stage: &mut Stage, args: &CallArgs, tile: &Tile, value: Expr) -> Result<Value> {
     let span = args.span_of("buffer");
     let Tile::Buffer(buffer) = tile else {
         return Err(stage

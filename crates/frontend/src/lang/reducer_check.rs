@@ -79,7 +79,11 @@ impl Checker<'_> {
                 (state, self.states.get(reducer))
             {
                 return Err(self
-                    .error(*reducer, *at, "is opened outside this loop and folded inside it")
+                    .error(
+                        *reducer,
+                        *at,
+                        "is opened outside this loop and folded inside it",
+                    )
                     .help("open and fold it in one block, both inside or both outside the loop")
                     .into());
             }
@@ -148,7 +152,11 @@ impl Checker<'_> {
                 && *opened == depth
             {
                 return Err(self
-                    .error(*reducer, *at, "is opened here and not folded in the same block")
+                    .error(
+                        *reducer,
+                        *at,
+                        "is opened here and not folded in the same block",
+                    )
                     .help("end the epoch with `T.finalize_reducer(acc, dst)` in this block")
                     .into());
             }
@@ -185,7 +193,10 @@ impl Checker<'_> {
 
     fn error(&self, reducer: Buffer, at: Span, what: &str) -> tilewright_ir::Diagnostic {
         let name = self.stage.buffer_name(reducer);
-        self.stage
-            .error(codes::REDUCER_LIFECYCLE, at, format!("the reducer {name} {what}"))
+        self.stage.error(
+            codes::REDUCER_LIFECYCLE,
+            at,
+            format!("the reducer {name} {what}"),
+        )
     }
 }

@@ -124,7 +124,9 @@ fn ceildiv(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
             .help("check where the divisor comes from; it is usually a tile size")
             .into());
     }
-    if a.as_int().is_none() && a.as_float().is_some() || b.as_int().is_none() && b.as_float().is_some() {
+    if a.as_int().is_none() && a.as_float().is_some()
+        || b.as_int().is_none() && b.as_float().is_some()
+    {
         return Err(stage
             .error(
                 codes::OPERAND_TYPES,
@@ -137,7 +139,9 @@ fn ceildiv(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
     let span = args.span();
     if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
         // The sum may be larger than an int can be; the quotient is not.
-        return Ok(Value::Int(x.div_euclid(y) + i128::from(x.rem_euclid(y) != 0)));
+        return Ok(Value::Int(
+            x.div_euclid(y) + i128::from(x.rem_euclid(y) != 0),
+        ));
     }
     let less_one = stage.binary(BinOp::Sub, &b, &Value::Int(1), span)?;
     let sum = stage.binary(BinOp::Add, &a, &less_one, span)?;
@@ -210,7 +214,10 @@ fn condition(
         .error(
             codes::CONDITION,
             span,
-            format!("{what}: the condition must be bool, this is {}", cond.dtype()),
+            format!(
+                "{what}: the condition must be bool, this is {}",
+                cond.dtype()
+            ),
         )
         .help("compare first: `x != 0`")
         .into())

@@ -3,9 +3,7 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{
-    Counter, DeviceOp, FenceKind, Span, StmtKind, ThreadOp, VoteKind,
-};
+use tilewright_ir::{Counter, DeviceOp, FenceKind, Span, StmtKind, ThreadOp, VoteKind};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req, rest};
 use crate::eval::Stage;
@@ -285,7 +283,9 @@ impl Frame for WarpGroupFrame {
         if stage.lang.warp_groups > 0 {
             return Err(stage
                 .error(codes::WARP_GROUP, span, "a `T.ws` suite inside another")
-                .help("the inner suite's threads are a part of the outer one's; use one suite a role")
+                .help(
+                    "the inner suite's threads are a part of the outer one's; use one suite a role",
+                )
                 .into());
         }
         stage.lang.warp_groups += 1;

@@ -35,11 +35,8 @@ pub(super) static FNS: &[LangFn] = &[
         &[rest("shape", Ty::Any), kw("dtype", Ty::DType)],
         empty,
     ),
-    LangFn::new("dtype", &[req("name", Ty::DType)], |stage, args| {
-        Ok(Value::DType(
-            stage.to_dtype(args.required("name"), args.span_of("name"))?,
-        ))
-    }),
+    LangFn::new("dtype", DTYPE, dtype),
+    LangFn::new("DataType", DTYPE, dtype),
     LangFn::with_subscript(
         "ptr",
         &[opt("dtype", Ty::DType), opt("scope", Ty::Str)],
@@ -57,6 +54,7 @@ const TENSOR: &[crate::lang::ParamSpec] = &[
     kw("scope", Ty::Str),
 ];
 
+const DTYPE: &[crate::lang::ParamSpec] = &[req("name", Ty::DType)];
 const DYNAMIC: &[crate::lang::ParamSpec] = &[req("names", Ty::Str), opt("dtype", Ty::DType)];
 
 /// The type of a tensor parameter.
@@ -98,6 +96,11 @@ fn tensor(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         strides,
         dtype,
     })))
+}
+
+fn dtype(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let dtype = stage.to_dtype(args.required("name"), args.span_of("name"))?;
+    Ok(Value::DType(dtype))
 }
 
 fn dynamic(stage: &mut Stage, args: &CallArgs) -> Result<Value> {

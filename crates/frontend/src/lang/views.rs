@@ -91,11 +91,16 @@ fn view(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
                 span,
                 format!("{what}: a fragment of {old_dtype} cannot be seen as {dtype}"),
             )
-            .note("its elements lie in registers of different threads and cannot be split or joined")
+            .note(
+                "its elements lie in registers of different threads and cannot be split or joined",
+            )
             .help("go through shared memory, or use a dtype of the same width")
             .into());
     }
-    let data = stage.buffer_data("", scope, dtype, shape, BufferOrigin::View(base), span);
+    let mut data = stage.buffer_data("", scope, dtype, shape, BufferOrigin::View(base), span);
+    if dtype == old_dtype {
+        data.safe_value = stage.buffer(base).safe_value.clone();
+    }
     declare(stage, data)
 }
 
@@ -192,9 +197,7 @@ fn make_tensor(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) ->
         Scalar::Handle => pointer,
         _ => pointer.reinterpret_as(DType::HANDLE),
     };
-    if args.is_param("storage_scope")
-        && args.str("storage_scope").is_some_and(|s| s != "global")
-    {
+    if args.is_param("storage_scope") && args.str("storage_scope").is_some_and(|s| s != "global") {
         return Err(super::not_supported(
             stage,
             args.span_of("storage_scope"),

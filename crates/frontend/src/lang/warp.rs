@@ -78,11 +78,7 @@ pub(super) static FNS: &[LangFn] = &[
     }),
     func(
         "dp4a",
-        &[
-            req("A", Ty::Tile),
-            req("B", Ty::Tile),
-            req("C", Ty::Tile),
-        ],
+        &[req("A", Ty::Tile), req("B", Ty::Tile), req("C", Ty::Tile)],
         dp4a,
     ),
 ];

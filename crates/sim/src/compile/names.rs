@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{Buffer, BufferOrigin, Expr, Func, Param, Scalar, Span, Var};
+use tilewright_ir::{Buffer, BufferOrigin, Expr, ExprKind, Func, Param, Scalar, Span, Var};
 
 use crate::compile::expr;
 use crate::divergence::{Divergence, is_private, root};
@@ -299,6 +299,7 @@ impl<'f> Names<'f> {
             (None, Some(strides)) => self.extents(strides, &data.name)?,
             (None, None) => contiguous(&shape),
         };
+        let mut offset = 0;
         let space = match &data.origin {
             BufferOrigin::Param | BufferOrigin::Workspace => match global {
                 Some(info) => Space::Global(info.storage),
@@ -340,30 +341,22 @@ impl<'f> Names<'f> {
                         ),
                     ));
                 }
+                offset = info.offset * info.bits() as usize / data.dtype.scalar.bits() as usize;
                 info.space
             }
             BufferOrigin::Pointer(address) => {
-                let storage = address.as_var().and_then(|v| self.bound.pointers.get(&v));
-                match storage {
-                    Some(&storage) if bytes <= self.bound.sizes[storage as usize] => {
-                        Space::Global(storage)
-                    }
-                    Some(_) => {
-                        return Err(RunError::new(
-                            codes::ARG_SHAPE,
-                            data.span,
-                            format!("the tensor given for `{}` is too small", data.name),
-                        ));
-                    }
-                    None => {
-                        return Err(RunError::new(
-                            codes::UNSUPPORTED,
-                            data.span,
-                            format!("`{}` lies at an address known at run time only", data.name),
-                        )
-                        .help("the reference evaluator follows pointer parameters, not tables"));
-                    }
+                let (storage, start) = self.pointed_at(address, &data.name)?;
+                let width = data.dtype.scalar.bits() as i64;
+                let fits = start + bits <= 8 * self.bound.sizes[storage as usize] as i64;
+                if !fits || start % width != 0 {
+                    return Err(RunError::new(
+                        codes::ARG_SHAPE,
+                        data.span,
+                        format!("`{}` does not fit the memory it is made over", data.name),
+                    ));
                 }
+                offset = (start / width) as usize;
+                Space::Global(storage)
             }
         };
         let safe = match &data.safe_value {
@@ -380,11 +373,47 @@ impl<'f> Names<'f> {
             lanes,
             shape,
             strides,
+            offset,
             safe,
         });
         let number = self.buffers.len() as u32 - 1;
         self.numbers.insert(buffer, number);
         Ok(number)
+    }
+
+    /// The storage that an address lies in, and the bit it points to: a pointer parameter, or
+    /// an element of a tensor at constant indices.
+    fn pointed_at(&mut self, address: &Expr, name: &str) -> Compiled<(u32, i64)> {
+        if let Some(var) = address.as_var()
+            && let Some(&storage) = self.bound.pointers.get(&var)
+        {
+            return Ok((storage, 0));
+        }
+        if let ExprKind::AddressOf { buffer, indices } = address.kind() {
+            let number = self.buffer(*buffer)? as usize;
+            let info = self.buffers[number].clone();
+            if let Space::Global(storage) = info.space {
+                let mut element = 0;
+                for (index, stride) in indices.iter().zip(&info.strides) {
+                    match self.constant(index)? {
+                        Number::Int(i) if (0..1 << 40).contains(&i) => element += i as i64 * stride,
+                        _ => return Err(self.far_address(address, name)),
+                    }
+                }
+                let scalars = element * info.lanes as i64 + info.offset as i64;
+                return Ok((storage, scalars * info.bits() as i64));
+            }
+        }
+        Err(self.far_address(address, name))
+    }
+
+    fn far_address(&self, address: &Expr, name: &str) -> RunError {
+        RunError::new(
+            codes::UNSUPPORTED,
+            address.span(),
+            format!("`{name}` lies at an address known at run time only"),
+        )
+        .help("the reference evaluator follows pointer parameters, not tables of pointers")
     }
 
     /// The constant value of an expression over symbols and scalar parameters.

@@ -1,8 +1,6 @@
 //! Compilation of statements: structure becomes jumps, or masks where threads disagree.
 
-use tilewright_ir::{
-    Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind,
-};
+use tilewright_ir::{Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind};
 
 use crate::compile::names::{Compiled, Names};
 use crate::compile::{Code, GROUP, expr, thread, tile};

@@ -90,8 +90,8 @@ pub(crate) fn thread(b: &mut Builder<'_, '_>, op: &ThreadOp, span: Span) -> Comp
             width,
             result,
         } => {
-            if *width == 0 || *width > 32 || !width.is_power_of_two() {
-                return Err(b.invalid("the width of a shuffle is a power of two up to 32"));
+            if *width > 64 || !width.is_power_of_two() {
+                return Err(b.invalid("the width of a shuffle is a power of two up to 64"));
             }
             let varying = b.varies(value) || b.varies(lane);
             let kind = ThreadKind::Shuffle {

@@ -255,10 +255,13 @@ impl Exec<'_, '_> {
             if linear >= total {
                 return Ok(false);
             }
-            self.strand.slots[wave.state as usize] += 1;
             if linear < 0 {
+                // On to the first wave whose number is not negative.
+                let first = (-index + wave_size - 1) / wave_size;
+                self.strand.slots[wave.state as usize] = first as u64;
                 continue;
             }
+            self.strand.slots[wave.state as usize] += 1;
             let within = linear % group;
             let mut rest = linear / group;
             let mut coordinates = vec![0; domain.len()];

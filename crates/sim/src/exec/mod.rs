@@ -37,6 +37,15 @@ pub(crate) struct Checks {
     pub races: bool,
 }
 
+/// What does not depend on the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Limits {
+    /// The most instructions a strand may do in all.
+    pub steps: u64,
+    /// Lanes of a warp, for shuffles and votes.
+    pub warp: usize,
+}
+
 /// Why a strand stopped running.
 #[derive(Debug)]
 pub(crate) enum Outcome {
@@ -60,6 +69,7 @@ const MAX_PRINTS: usize = 10_000;
 pub(crate) struct Exec<'a, 'g> {
     pub program: &'a Program,
     pub checks: Checks,
+    pub limits: Limits,
     pub globals: &'a mut Globals<'g>,
     pub block: &'a mut BlockMem,
     pub strand: &'a mut Strand,
@@ -104,6 +114,7 @@ enum Next {
 pub(crate) struct Workplace<'a, 'g> {
     pub program: &'a Program,
     pub checks: Checks,
+    pub limits: Limits,
     pub globals: &'a mut Globals<'g>,
     pub block: &'a mut BlockMem,
     pub grid_barrier: &'a mut Counting,
@@ -126,7 +137,9 @@ pub(crate) fn run(work: Workplace<'_, '_>, strand: &mut Strand, fuel: u64) -> Ou
             Ok(Next::Wait(wait)) => return Outcome::Blocked(wait),
             Err(Stop) => return Outcome::Failed(Box::new(exec.diagnostic())),
         }
-        exec.strand.steps += 1;
+        if exec.count().is_err() {
+            return Outcome::Failed(Box::new(exec.diagnostic()));
+        }
     }
     Outcome::Fuel
 }
@@ -154,6 +167,7 @@ impl<'a, 'g> Exec<'a, 'g> {
         Exec {
             program: work.program,
             checks: work.checks,
+            limits: work.limits,
             globals: work.globals,
             block: work.block,
             grid_barrier: work.grid_barrier,
@@ -232,6 +246,17 @@ impl<'a, 'g> Exec<'a, 'g> {
             op => return self.control(op, pc).map(Next::At),
         }
         Ok(Next::At(pc + 1))
+    }
+
+    /// Counts an instruction against the limit.
+    #[inline]
+    fn count(&mut self) -> Eval<()> {
+        self.strand.steps += 1;
+        if self.strand.steps > self.limits.steps {
+            let message = format!("a block did more than {} steps", self.limits.steps);
+            return Err(self.fail(Fault::new(codes::STEP_LIMIT, message)));
+        }
+        Ok(())
     }
 
     fn int(&mut self, e: &Int) -> Eval<i64> {

@@ -77,6 +77,7 @@ impl<'a> Exec<'a, '_> {
     fn point(&mut self, body: Pc) -> Eval<()> {
         let mut pc = body;
         loop {
+            self.count()?;
             match self.step(pc)? {
                 Next::At(next) => pc = next,
                 // Nothing that waits is compiled into a parallel loop.

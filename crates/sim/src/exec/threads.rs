@@ -15,8 +15,8 @@ use crate::program::{
 };
 use crate::value;
 
-/// Lanes of a warp, on every target as far as the language is concerned.
-const WARP: usize = 32;
+/// Lanes that a warp reduction folds, on every target.
+const REDUCED: usize = 32;
 
 impl Exec<'_, '_> {
     /// Does a thread operation, or says what it has to wait for.
@@ -162,6 +162,13 @@ impl Exec<'_, '_> {
             self.set(result, v);
             return Ok(());
         }
+        if width > self.limits.warp {
+            let message = format!(
+                "a shuffle over {width} lanes: a warp has {}",
+                self.limits.warp
+            );
+            return Err(self.fail(Fault::new(codes::UNSUPPORTED, message)));
+        }
         let active = self.strand.active;
         let mut values = vec![0; self.program.num_threads()];
         let mut sources = vec![0i64; values.len()];
@@ -204,8 +211,9 @@ impl Exec<'_, '_> {
         let active = self.strand.active;
         let yes = self.mask_where(value)?;
         self.each_lane(|this| {
-            let first = this.lane - this.lane % WARP;
-            let warp = Mask::range(first, (first + WARP).min(this.program.num_threads()));
+            let size = this.limits.warp;
+            let first = this.lane - this.lane % size;
+            let warp = Mask::range(first, (first + size).min(this.program.num_threads()));
             let (here, for_it) = (warp.and(active), warp.and(yes));
             let v = match kind {
                 VoteKind::Any => i64::from(!for_it.is_empty()),
@@ -243,11 +251,11 @@ impl Exec<'_, '_> {
         self.by_lane = true;
         for lane in lanes.iter() {
             self.lane = lane;
-            let first = lane - lane % WARP;
+            let first = lane - lane % REDUCED;
             let total = match folded {
                 Some((warp, total)) if warp == first => total,
                 _ => {
-                    let warp = Mask::range(first, (first + WARP).min(values.len()));
+                    let warp = Mask::range(first, (first + REDUCED).min(values.len()));
                     if warp.and(all) != warp.and(active) {
                         return Err(self.fail(
                             Fault::new(

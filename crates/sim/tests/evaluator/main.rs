@@ -3,6 +3,8 @@
 mod common;
 mod conformance;
 mod errors;
+mod fuzz;
 mod gemm;
 mod groups;
+mod lockstep;
 mod threads;

@@ -85,7 +85,11 @@ C[tx] = n[]",
     let steps = |mut v: u32| {
         let mut n = 0;
         while v != 1 {
-            v = if v.is_multiple_of(2) { v / 2 } else { 3 * v + 1 };
+            v = if v.is_multiple_of(2) {
+                v / 2
+            } else {
+                3 * v + 1
+            };
             n += 1;
         }
         n
@@ -361,4 +365,43 @@ C[tx] = v[0] + v[1]";
         "C",
     );
     assert_eq!(got, [4., 5., 6., 7., 8., 9., 10., 11.]);
+}
+
+#[test]
+fn wide_warps() {
+    let body = "let v: int32 = tx\nx = shuffle xor v, 32 width=64\na = vote any tx == 40\nC[tx] = x + select(a, 1000, 0)";
+    let source = kernel("output C: int32[64]", 64, body);
+    let options = tilewright_sim::RunOptions {
+        warp_size: 64,
+        ..Default::default()
+    };
+    let (args, _) = crate::common::call_with(&source, vec![], &options).expect("a run");
+    let c = args.tensor("C").expect("an output").to_f64();
+    assert!(
+        c.iter()
+            .enumerate()
+            .all(|(t, &v)| v == (t ^ 32) as f64 + 1000.0)
+    );
+    crate::common::failure(&source, vec![], "unsupported");
+}
+
+#[test]
+fn tensors_over_pointers() {
+    let source = "func @k level=tile {
+  scalar p: handle
+  param A: float32[4, 4]
+  output C: float32[4]
+  kernel grid(bx: 1) threads(tx: 32, ty: 1, tz: 1) {
+    pointer P: float32[4] at p
+    pointer Q: float32[2, 2] at address_of(A[1, 2])
+    for i in parallel(4) {
+      C[i] = P[i] + Q[i // 2, i % 2]
+    }
+  }
+}";
+    let list = vec![
+        ("p", tensor("float32", &[4], &[100., 200., 300., 400.])),
+        ("A", iota("float32", &[4, 4])),
+    ];
+    assert_eq!(output(source, list, "C"), [106., 207., 308., 409.]);
 }

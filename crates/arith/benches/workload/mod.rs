@@ -7,6 +7,7 @@ use tilewright_ir::{BinOp, DType, Expr, Var};
 const THREADS: i128 = 128;
 
 /// Thread index, loop indices and block indices with their ranges, and the sizes `m` and `n`.
+#[derive(Debug)]
 pub struct Kernel {
     pub tx: Expr,
     pub i: Expr,

@@ -1,0 +1,117 @@
+//! Counting shared-memory cycles, by the phases in which the hardware serves a warp.
+//!
+//! Shared memory has banks of four bytes; a bank gives one word a cycle. A warp's access is
+//! served in *phases*: fixed sets of lanes whose words are fetched together. Lanes of a phase
+//! that read the same word share it; different words of one bank take a cycle each. So a phase
+//! costs as many cycles as its busiest bank has words, and an access costs the sum of its
+//! phases.
+//!
+//! | | banks | phases of a 16-byte read |
+//! |---|---|---|
+//! | NVIDIA | 32 | four, of eight neighbouring lanes |
+//! | gfx942 | 32 | eight, of two runs of four lanes |
+//! | gfx950 | 64 | four, of three runs of lanes |
+
+pub mod amd;
+pub mod nvidia;
+
+use tilewright_ir::target::Target;
+
+use crate::radix::ones;
+
+/// What lanes do with shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    Read,
+    Write,
+    /// A read that transposes across lanes (`ds_read_b64_tr_b16` and its kin).
+    ReadTransposed,
+}
+
+/// The price of one access of a warp.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Cost {
+    /// Cycles the banks are busy.
+    pub cycles: u32,
+    /// Cycles it would take if no two words shared a bank.
+    pub ideal: u32,
+}
+
+impl Cost {
+    /// Cycles lost to words that share a bank.
+    pub fn conflicts(self) -> u32 {
+        self.cycles - self.ideal
+    }
+}
+
+impl std::ops::Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost {
+            cycles: self.cycles + other.cycles,
+            ideal: self.ideal + other.ideal,
+        }
+    }
+}
+
+/// The cost of one access of a warp: the byte address of each lane, `None` for lanes that do
+/// not take part, and the bytes each moves. `None` where the target has no such access.
+pub fn cost(target: Target, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Option<Cost> {
+    match target {
+        Target::Sm80 | Target::Sm90a => nvidia::cost(kind, width, lanes),
+        Target::Gfx942 | Target::Gfx950 => amd::cost(target, kind, width, lanes),
+    }
+}
+
+/// The lanes of a phase, one bit a lane.
+type Lanes = u64;
+
+/// The cycles of one phase: the words of its busiest bank, and zero when no lane takes part.
+fn phase(banks: u32, width: u32, lanes: &[Option<u32>], members: Lanes) -> u32 {
+    // The first word of each bank; further ones are conflicts and go on a list.
+    let mut first = [None; MAX_BANKS];
+    let mut further: Vec<(u32, u32)> = Vec::new();
+    for lane in ones(members) {
+        let Some(address) = lanes.get(lane).copied().flatten() else {
+            continue;
+        };
+        for word in address / 4..=(address + width.max(1) - 1) / 4 {
+            let bank = word % banks;
+            match first[bank as usize] {
+                None => first[bank as usize] = Some(word),
+                Some(w) if w == word => {}
+                Some(_) => further.push((bank, word)),
+            }
+        }
+    }
+    further.sort_unstable();
+    further.dedup();
+    let runs = further.chunk_by(|a, b| a.0 == b.0);
+    let most = runs.map(|run| run.len() as u32).max().unwrap_or(0);
+    most + first.iter().any(Option::is_some) as u32
+}
+
+const MAX_BANKS: usize = 64;
+
+/// The sum of the phases.
+fn in_phases(banks: u32, width: u32, lanes: &[Option<u32>], phases: &[Lanes]) -> Cost {
+    phases.iter().fold(Cost::default(), |cost, &members| {
+        let cycles = phase(banks, width, lanes, members);
+        cost + Cost {
+            cycles,
+            ideal: cycles.min(1),
+        }
+    })
+}
+
+/// `N` phases of `each` neighbouring lanes.
+const fn neighbours<const N: usize>(each: u32) -> [Lanes; N] {
+    let mut phases = [0; N];
+    let mut i = 0;
+    while i < N {
+        phases[i] = (u64::MAX >> (64 - each)) << (i as u32 * each);
+        i += 1;
+    }
+    phases
+}

@@ -1,0 +1,43 @@
+//! `wgmma.mma_async.m64nNk{8,16,32}`: four warps, each with 16 of the 64 rows.
+//!
+//! Source: PTX ISA, section "Asynchronous warpgroup-level matrix instructions", register
+//! fragments. Warp `w` of the group has rows `16w..16w+16`. Inside, the accumulator is that of
+//! `mma.sync` repeated along N in blocks of eight columns, and A from registers is the A of
+//! `mma.sync` with the same K. B comes from shared memory only. N is any multiple of eight up
+//! to 256; integer instructions take 8, 24 and the multiples of 16.
+
+use tilewright_ir::Scalar;
+use tilewright_ir::micro_op::MmaInst;
+
+use super::{Operand, mma};
+use crate::fragment::Fragment;
+
+pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
+    if !exists(inst) {
+        return None;
+    }
+    match operand {
+        Operand::A => Some(mma::a(64, inst.k.into(), (32 / inst.ab.bits()).into())),
+        Operand::B => None,
+        Operand::C => Some(mma::c(64, inst.n.into())),
+    }
+}
+
+/// Whether PTX has the shape for the types.
+pub fn exists(inst: &MmaInst) -> bool {
+    let types = match (inst.ab, inst.k) {
+        (Scalar::F16, 16) | (Scalar::F8E4M3FN | Scalar::F8E5M2, 32) => {
+            matches!(inst.acc, Scalar::F16 | Scalar::F32)
+        }
+        (Scalar::BF16, 16) | (Scalar::TF32, 8) => inst.acc == Scalar::F32,
+        (Scalar::I8 | Scalar::U8, 32) => inst.acc == Scalar::I32,
+        _ => false,
+    };
+    let n = inst.n;
+    let width = if inst.ab.is_int() {
+        n == 8 || n == 24 || n.is_multiple_of(16)
+    } else {
+        n.is_multiple_of(8)
+    };
+    types && width && inst.m == 64 && (8..=256).contains(&n)
+}

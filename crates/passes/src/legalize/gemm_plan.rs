@@ -1,0 +1,282 @@
+//! How a gemm runs on a target: which matrix instruction, which warps own which part of C,
+//! and where its operands lie in registers.
+//!
+//! Layout inference asks for the placement of C, lowering for the rest; both get the same
+//! answer. The choice is by cost, stated in [`cost`]: cycles of the matrix unit first, then
+//! shared-memory reads. Tiles that the instruction does not divide are padded.
+
+use tilewright_ir::{GemmPolicy, MmaFacts, MmaInst, Scalar, Target};
+use tilewright_layout::lanes::{Operand, lane_map};
+use tilewright_layout::radix::Digit;
+use tilewright_layout::{Fragment, LayoutError};
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct GemmShape {
+    pub m: i64,
+    pub n: i64,
+    pub k: i64,
+    pub ab: Scalar,
+    pub acc: Scalar,
+    pub policy: GemmPolicy,
+    pub threads: i64,
+}
+
+/// How it is done.
+#[derive(Clone, Debug)]
+pub struct GemmPlan {
+    pub inst: MmaInst,
+    /// Warps along M and N; warp `i · warps[1] + j` owns part (i, j).
+    pub warps: [i64; 2],
+    /// Instruction tiles of one warp along M and N.
+    pub tiles: [i64; 2],
+    /// Instruction steps along K.
+    pub steps: i64,
+    /// C over (M, N).
+    pub c: Fragment,
+    /// A over (M, K), all steps: slots of step `s` and tile `i` start at
+    /// `(i · steps + s) · a_slots`.
+    pub a: Fragment,
+    /// B over (K, N), all steps: slots of step `s` and tile `j` start at
+    /// `(s · tiles[1] + j) · b_slots`.
+    pub b: Fragment,
+    /// A over one step, (M, instruction K).
+    pub a_step: Fragment,
+    /// B over one step, (instruction K, N).
+    pub b_step: Fragment,
+    /// Register elements a lane holds of one instruction's A, B and C.
+    pub slots: [i64; 3],
+}
+
+/// Why there is no plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoPlan {
+    /// The target has no instruction for these types.
+    Types,
+    /// Fewer threads than a warp.
+    Threads { warp: u32 },
+    /// The policy puts more warps along a dimension than it has instruction tiles.
+    Policy { warps: i64, tiles: i64 },
+    /// The layout algebra could not express it.
+    Layout(LayoutError),
+}
+
+impl From<LayoutError> for NoPlan {
+    fn from(e: LayoutError) -> NoPlan {
+        NoPlan::Layout(e)
+    }
+}
+
+/// The cheapest plan.
+pub fn plan(target: Target, shape: &GemmShape) -> Result<GemmPlan, NoPlan> {
+    let facts = target.facts();
+    let warps = shape.threads / facts.warp_size as i64;
+    if warps == 0 {
+        return Err(NoPlan::Threads {
+            warp: facts.warp_size,
+        });
+    }
+    let ab = register_type(target, shape.ab);
+    let candidates = facts
+        .mma
+        .iter()
+        .filter(|f| f.inst.ab == ab && f.inst.acc == shape.acc);
+    let mut best: Option<(u64, &MmaFacts, [i64; 2])> = None;
+    let mut refused = NoPlan::Types;
+    for candidate in candidates {
+        match warp_grid(shape, &candidate.inst, warps) {
+            Ok(grid) => {
+                let cost = cost(shape, candidate, grid);
+                if best.is_none_or(|(least, ..)| cost < least) {
+                    best = Some((cost, candidate, grid));
+                }
+            }
+            Err(why) => refused = why,
+        }
+    }
+    let (_, facts, grid) = best.ok_or(refused)?;
+    place(shape, facts.inst, grid)
+}
+
+/// The type that operands have in registers: float32 multiplies as tf32 where there is no
+/// float32 instruction, and fp8 formats that the target lacks are converted to float16, which
+/// holds every one of their values.
+pub fn register_type(target: Target, ab: Scalar) -> Scalar {
+    let has = |s: Scalar| target.facts().mma.iter().any(|f| f.inst.ab == s);
+    match ab {
+        _ if has(ab) => ab,
+        Scalar::F32 if has(Scalar::TF32) => Scalar::TF32,
+        Scalar::TF32 if has(Scalar::F32) => Scalar::F32,
+        Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ | Scalar::F8E5M2 | Scalar::F8E5M2FNUZ => Scalar::F16,
+        Scalar::U8 if has(Scalar::I8) => Scalar::U8,
+        other => other,
+    }
+}
+
+/// Cycles of one warp: the matrix unit's, then one for each operand register element read from
+/// shared memory as the tie-breaker.
+fn cost(shape: &GemmShape, facts: &MmaFacts, grid: [i64; 2]) -> u64 {
+    let inst = &facts.inst;
+    let tiles = tiles(shape, inst, grid);
+    let steps = ceil_div(shape.k, inst.k.into());
+    let math = tiles[0] * tiles[1] * steps * facts.cycles as i64;
+    let reads = steps * inst.k as i64 * (tiles[0] * inst.m as i64 + tiles[1] * inst.n as i64);
+    (math as u64) << 24 | (reads as u64).min((1 << 24) - 1)
+}
+
+fn tiles(shape: &GemmShape, inst: &MmaInst, grid: [i64; 2]) -> [i64; 2] {
+    [
+        ceil_div(shape.m, inst.m as i64 * grid[0]),
+        ceil_div(shape.n, inst.n as i64 * grid[1]),
+    ]
+}
+
+/// How many warps along M and N.
+fn warp_grid(shape: &GemmShape, inst: &MmaInst, warps: i64) -> Result<[i64; 2], NoPlan> {
+    let rows = ceil_div(shape.m, inst.m.into());
+    let cols = ceil_div(shape.n, inst.n.into());
+    let within = |warps, tiles| {
+        if warps > tiles {
+            Err(NoPlan::Policy { warps, tiles })
+        } else {
+            Ok(())
+        }
+    };
+    match shape.policy {
+        GemmPolicy::FullRow => within(warps, rows).map(|()| [warps, 1]),
+        GemmPolicy::FullCol => within(warps, cols).map(|()| [1, warps]),
+        GemmPolicy::Square => {
+            // The split that leaves the fewest padded tiles, then the squarest part a warp.
+            let mut best = ([1, 1], (i64::MAX, i64::MAX));
+            for wm in 1..=warps.min(rows) {
+                let wn = (warps / wm).min(cols);
+                let t = tiles(shape, inst, [wm, wn]);
+                let perimeter = t[0] * inst.m as i64 + t[1] * inst.n as i64;
+                let key = (t[0] * t[1], perimeter);
+                if key < best.1 {
+                    best = ([wm, wn], key);
+                }
+            }
+            Ok(best.0)
+        }
+    }
+}
+
+fn place(shape: &GemmShape, inst: MmaInst, warps: [i64; 2]) -> Result<GemmPlan, NoPlan> {
+    let map = |operand| lane_map(&inst, operand).ok_or(NoPlan::Types);
+    let (a, b, c) = (map(Operand::A)?, map(Operand::B)?, map(Operand::C)?);
+    let slots = [a.slots(), b.slots(), c.slots()];
+    let tiles = tiles(shape, &inst, warps);
+    let steps = ceil_div(shape.k, inst.k.into());
+    let [wm, wn] = warps;
+    // Which warp holds a part: every warp of a row of the grid has the same rows of A.
+    let (row, col, copy) = (0, 1, 2);
+    let rows = Fragment::from_digits(
+        &[wm, 1],
+        wn,
+        &[Digit::new(copy, 1, wn), Digit::new(row, 1, wm)],
+        &[],
+    )?;
+    let cols = Fragment::from_digits(
+        &[1, wn],
+        wm,
+        &[Digit::new(col, 1, wn), Digit::new(copy, 1, wm)],
+        &[],
+    )?;
+    let block = |outer: &Fragment, lanes: &Fragment, times: [i64; 2], extents: [i64; 2]| {
+        let warp = lanes.repeat_in_slots(&times)?;
+        let whole = Fragment::product(outer, &warp)?.with_threads(shape.threads)?;
+        whole.slice(&[0, 0], &extents)
+    };
+    let grid = Fragment::over_threads(&[wm, wn])?;
+    let k = inst.k as i64;
+    Ok(GemmPlan {
+        c: block(&grid, &c, tiles, [shape.m, shape.n])?,
+        a: block(&rows, &a, [tiles[0], steps], [shape.m, shape.k])?,
+        b: block(&cols, &b, [steps, tiles[1]], [shape.k, shape.n])?,
+        a_step: block(&rows, &a, [tiles[0], 1], [shape.m, k])?,
+        b_step: block(&cols, &b, [1, tiles[1]], [k, shape.n])?,
+        inst,
+        warps,
+        tiles,
+        steps,
+        slots,
+    })
+}
+
+fn ceil_div(a: i64, b: i64) -> i64 {
+    (a + b - 1) / b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(m: i64, n: i64, k: i64, ab: Scalar, threads: i64) -> GemmShape {
+        GemmShape {
+            m,
+            n,
+            k,
+            ab,
+            acc: if ab.is_int() {
+                Scalar::I32
+            } else {
+                Scalar::F32
+            },
+            policy: GemmPolicy::Square,
+            threads,
+        }
+    }
+
+    #[test]
+    fn ordinary_tiles_have_plans() {
+        for target in Target::ALL {
+            for (m, n, k, threads) in [(128, 128, 32, 128), (64, 64, 64, 256), (100, 72, 40, 128)] {
+                for ab in [
+                    Scalar::F16,
+                    Scalar::BF16,
+                    Scalar::F32,
+                    Scalar::I8,
+                    Scalar::F8E4M3FN,
+                ] {
+                    let s = shape(m, n, k, ab, threads);
+                    let p = plan(target, &s).unwrap_or_else(|e| panic!("{target} {ab}: {e:?}"));
+                    assert_eq!(p.c.shape(), [m, n]);
+                    assert_eq!(p.c.threads(), threads);
+                    assert_eq!(p.c.slots(), p.tiles[0] * p.tiles[1] * p.slots[2]);
+                    assert_eq!(p.a.slots(), p.tiles[0] * p.steps * p.slots[0]);
+                    assert_eq!(p.b_step.slots(), p.tiles[1] * p.slots[1]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gfx950_takes_the_full_rate_forms() {
+        let p = plan(Target::Gfx950, &shape(256, 256, 64, Scalar::BF16, 512)).unwrap();
+        assert!(
+            p.inst.k == 32 && p.inst.m == 16 || p.inst.k == 16 && p.inst.m == 32,
+            "{}",
+            p.inst
+        );
+    }
+
+    #[test]
+    fn policies_that_do_not_fit_are_refused() {
+        let mut s = shape(32, 128, 32, Scalar::F16, 256);
+        s.policy = GemmPolicy::FullRow;
+        assert_eq!(
+            plan(Target::Sm80, &s).map(|_| ()),
+            Err(NoPlan::Policy { warps: 8, tiles: 2 })
+        );
+        s.threads = 16;
+        assert_eq!(
+            plan(Target::Sm80, &s).map(|_| ()),
+            Err(NoPlan::Threads { warp: 32 })
+        );
+        s.threads = 256;
+        s.ab = Scalar::F64;
+        s.acc = Scalar::F64;
+        assert_eq!(plan(Target::Sm80, &s).map(|_| ()), Err(NoPlan::Types));
+    }
+}

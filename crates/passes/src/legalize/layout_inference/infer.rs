@@ -1,0 +1,588 @@
+//! The inference itself: strict, common, free, then a check of every use.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::{
+    Buffer, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, Target,
+};
+use tilewright_layout::{Fragment, Layout, LayoutError, from_attr};
+
+use super::uses::{Access, Use, UseKind, collect, const_shape};
+use crate::legalize::gemm_plan::{self, GemmPlan, GemmShape, NoPlan};
+
+pub const NO_MATRIX_PATH: Code = Code("no-matrix-path");
+const GEMM_POLICY: Code = Code("gemm-policy");
+const LAYOUT_CONFLICT: Code = Code("layout-conflict");
+const BAD_LAYOUT: Code = Code("bad-layout");
+
+/// What was decided.
+#[derive(Debug)]
+pub struct Inferred {
+    pub fragments: Vec<(Buffer, Fragment)>,
+    pub shared: Vec<(Buffer, LayoutAttr)>,
+    /// One entry for each parallel loop, in program order.
+    pub loops: Vec<Option<Fragment>>,
+}
+
+/// Why nothing was decided.
+#[derive(Debug)]
+pub enum Problem {
+    /// Try again with this fragment in shared memory.
+    Demote {
+        buffer: Buffer,
+        why: String,
+        span: Span,
+    },
+    Error(Box<Diagnostic>),
+}
+
+/// Decides the layouts of one kernel.
+pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Problem> {
+    let uses = collect(func, &func.kernels[kernel]);
+    for u in &uses {
+        if let UseKind::Single(buffer) = u.kind {
+            return Err(Problem::Demote {
+                buffer,
+                why: "single elements of it are used outside parallel loops".into(),
+                span: u.span,
+            });
+        }
+    }
+    let mut state = State {
+        func,
+        fragments: FxHashMap::default(),
+        loops: vec![None; uses.len()],
+    };
+    let shared = state.strict(&uses, target)?;
+    state.propagate(&uses);
+    state.free(&uses);
+    state.check(&uses)?;
+    let mut fragments: Vec<_> = state.fragments.into_iter().collect();
+    fragments.sort_by_key(|(buffer, _)| *buffer);
+    let loops = uses
+        .iter()
+        .zip(state.loops)
+        .filter_map(|(u, layout)| match u.kind {
+            UseKind::Points { is_loop: true, .. } => Some(layout),
+            UseKind::DynamicLoop => Some(None),
+            _ => None,
+        });
+    Ok(Inferred {
+        loops: loops.collect(),
+        fragments,
+        shared,
+    })
+}
+
+/// What a gemm asks of the target.
+pub fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
+    let [m, n] = matrix(&g.c)?;
+    let [x, y] = matrix(&g.a)?;
+    Some(GemmShape {
+        m,
+        n,
+        k: if g.trans_a { x } else { y },
+        ab: func.buffers[g.a.buffer].dtype.scalar,
+        acc: func.buffers[g.c.buffer].dtype.scalar,
+        policy: g.policy,
+        threads,
+    })
+}
+
+/// The last two extents of a region.
+pub fn matrix(region: &Region) -> Option<[i64; 2]> {
+    let [.., rows, cols] = &region.dims[..] else {
+        return None;
+    };
+    let extent = |e: &tilewright_ir::Expr| i64::try_from(e.as_int()?).ok();
+    Some([extent(&rows.extent)?, extent(&cols.extent)?])
+}
+
+/// The plan of a gemm, or the diagnostic that says why there is none.
+pub fn plan_gemm(
+    func: &Func,
+    g: &GemmOp,
+    threads: i64,
+    target: Target,
+    span: Span,
+) -> Result<GemmPlan, Box<Diagnostic>> {
+    let Some(shape) = gemm_shape(func, g, threads) else {
+        return Err(Box::new(Diagnostic::error(
+            NO_MATRIX_PATH,
+            span,
+            "the sizes of a gemm must be constants",
+        )));
+    };
+    gemm_plan::plan(target, &shape).map_err(|why| {
+        let types = format!("{} with {} accumulation", shape.ab, shape.acc);
+        let diag = match why {
+            NoPlan::Types => {
+                Diagnostic::error(
+                    NO_MATRIX_PATH,
+                    span,
+                    format!("{target} has no matrix instruction for {types}"),
+                )
+                .help(format!("{target} multiplies {}", known_types(target)))
+            }
+            NoPlan::Threads { warp } => Diagnostic::error(
+                NO_MATRIX_PATH,
+                span,
+                format!("a gemm needs at least one warp of {warp} threads, the block has {threads}"),
+            )
+            .help(format!("launch with threads={warp} or more")),
+            NoPlan::Policy { warps, tiles } => Diagnostic::error(
+                GEMM_POLICY,
+                span,
+                format!(
+                    "the policy puts {warps} warps along a dimension that has {tiles} instruction tiles"
+                ),
+            )
+            .help("use T.GemmWarpPolicy.Square, a larger tile, or fewer threads"),
+            NoPlan::Layout(e) => Diagnostic::error(
+                NO_MATRIX_PATH,
+                span,
+                format!("no placement for this gemm: {e}"),
+            ),
+        };
+        Box::new(diag)
+    })
+}
+
+fn known_types(target: Target) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for f in target.facts().mma {
+        let name = format!("{} with {}", f.inst.ab, f.inst.acc);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+#[derive(Clone)]
+struct State<'f> {
+    func: &'f Func,
+    fragments: FxHashMap<Buffer, Fragment>,
+    /// The layout of each use that is a box of points.
+    loops: Vec<Option<Fragment>>,
+}
+
+impl State<'_> {
+    /// Annotations and gemms. Returns the layouts of shared operands.
+    fn strict(
+        &mut self,
+        uses: &[Use],
+        target: Target,
+    ) -> Result<Vec<(Buffer, LayoutAttr)>, Problem> {
+        for u in uses {
+            for buffer in buffers_of(self.func, u) {
+                self.annotation(buffer, u)?;
+            }
+        }
+        let mut shared: Vec<(Buffer, LayoutAttr)> = Vec::new();
+        for u in uses {
+            let UseKind::Gemm(g) = &u.kind else { continue };
+            let plan =
+                plan_gemm(self.func, g, u.threads, target, u.span).map_err(Problem::Error)?;
+            self.demand(g.c.buffer, &plan.c, u.span)?;
+            for (region, fragment, trans) in
+                [(&g.a, &plan.a, g.trans_a), (&g.b, &plan.b, g.trans_b)]
+            {
+                match self.func.buffers[region.buffer].scope {
+                    Scope::Fragment => {
+                        let placed = if trans {
+                            fragment.permute(&[1, 0])
+                        } else {
+                            Ok(fragment.clone())
+                        };
+                        let placed = placed.map_err(|e| no_layout(&e, u.span))?;
+                        self.demand(region.buffer, &placed, u.span)?;
+                    }
+                    Scope::Shared if !shared.iter().any(|(b, _)| *b == region.buffer) => {
+                        shared.push((region.buffer, LayoutAttr::Swizzled));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(shared)
+    }
+
+    fn annotation(&mut self, buffer: Buffer, u: &Use) -> Result<(), Problem> {
+        let data = &self.func.buffers[buffer];
+        let (Some(LayoutAttr::Fragment(map)), Some(shape)) =
+            (&data.layout, const_shape(&data.shape))
+        else {
+            return Ok(());
+        };
+        let fragment = from_attr::fragment_map(map, &shape, u.threads).map_err(|e| {
+            Problem::Error(Box::new(
+                Diagnostic::error(
+                    BAD_LAYOUT,
+                    data.span,
+                    format!(
+                        "the layout annotated for `{}` cannot be used: {e}",
+                        data.name
+                    ),
+                )
+                .help("a fragment layout maps each element to one thread and one register slot"),
+            ))
+        })?;
+        self.fragments.insert(buffer, fragment);
+        Ok(())
+    }
+
+    /// A layout that leaves no choice.
+    fn demand(&mut self, buffer: Buffer, fragment: &Fragment, span: Span) -> Result<(), Problem> {
+        let data = &self.func.buffers[buffer];
+        if data.scope != Scope::Fragment {
+            return Ok(());
+        }
+        if const_shape(&data.shape).is_none_or(|s| s.iter().product::<i64>() != size(fragment)) {
+            return Err(Problem::Demote {
+                buffer,
+                why: "the gemm uses a part of it".into(),
+                span,
+            });
+        }
+        let Ok(fragment) = fragment.reshape(&const_shape(&data.shape).unwrap_or_default()) else {
+            return Err(Problem::Demote {
+                buffer,
+                why: "its shape has no closed form in the instruction's layout".into(),
+                span,
+            });
+        };
+        match self.fragments.get(&buffer) {
+            None => {
+                self.fragments.insert(buffer, fragment);
+                Ok(())
+            }
+            Some(known) if known.same_placement(&fragment) => Ok(()),
+            Some(known) if matches!(data.layout, Some(LayoutAttr::Fragment(_))) => {
+                Err(Problem::Error(Box::new(
+                    Diagnostic::error(
+                        LAYOUT_CONFLICT,
+                        span,
+                        format!(
+                            "the gemm and the annotation of `{}` want different layouts",
+                            data.name
+                        ),
+                    )
+                    .also(data.span, "annotated layout")
+                    .note(format!("annotated: {}", describe(known)))
+                    .note(format!("gemm: {}", describe(&fragment)))
+                    .help("remove the annotation, or copy to a second fragment"),
+                )))
+            }
+            Some(_) => Err(Problem::Demote {
+                buffer,
+                why: "two gemms want different layouts of it".into(),
+                span,
+            }),
+        }
+    }
+
+    /// Spreads what is known until nothing is added.
+    fn propagate(&mut self, uses: &[Use]) {
+        while self.step(uses) {}
+    }
+
+    fn step(&mut self, uses: &[Use]) -> bool {
+        let mut changed = false;
+        for (at, u) in uses.iter().enumerate() {
+            match &u.kind {
+                UseKind::Points { accesses, .. } => {
+                    if self.loops[at].is_none()
+                        && let Some(layout) = self.loop_from(accesses, u.threads)
+                    {
+                        self.loops[at] = Some(layout);
+                        changed = true;
+                    }
+                    if let Some(layout) = self.loops[at].clone() {
+                        changed |= self.images(&layout, accesses);
+                    }
+                }
+                UseKind::Reduce(r) => {
+                    let (src, dst) = (r.src.buffer, r.dst.buffer);
+                    if self.func.buffers[dst].scope == Scope::Fragment
+                        && !self.fragments.contains_key(&dst)
+                        && let Some(from) = self.fragments.get(&src)
+                        && let Some(placed) = self.reduced(from, r.dim as usize, dst)
+                    {
+                        self.fragments.insert(dst, placed);
+                        changed = true;
+                    }
+                }
+                UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Single(_) => {}
+            }
+        }
+        changed
+    }
+
+    /// A loop runs where an element lies that each of its points has for itself.
+    fn loop_from(&self, accesses: &[Access], threads: i64) -> Option<Fragment> {
+        let by_writes = accesses.iter().filter(|a| a.write);
+        let by_reads = accesses.iter().filter(|a| !a.write);
+        for access in by_writes.chain(by_reads) {
+            let (Some(map), Some(fragment)) = (&access.map, self.fragments.get(&access.buffer))
+            else {
+                continue;
+            };
+            if fragment.threads() != threads || !map.is_injective() {
+                continue;
+            }
+            let copies = Layout::identity(&[fragment.replicas()]).ok()?;
+            let full = Layout::concat(map, &copies).ok()?;
+            if let Ok(placed) = full.then(fragment.layout())
+                && let Ok(placed) = Fragment::new(placed).and_then(Fragment::compact)
+            {
+                return Some(placed);
+            }
+        }
+        None
+    }
+
+    fn images(&mut self, layout: &Fragment, accesses: &[Access]) -> bool {
+        let mut changed = false;
+        for access in accesses {
+            if self.fragments.contains_key(&access.buffer) {
+                continue;
+            }
+            if let Some(map) = &access.map
+                && let Ok(Some(placed)) = layout.image(map)
+            {
+                self.fragments.insert(access.buffer, placed);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Where the result of a reduction lies when its threads keep it.
+    fn reduced(&self, from: &Fragment, dim: usize, dst: Buffer) -> Option<Fragment> {
+        let shape = const_shape(&self.func.buffers[dst].shape)?;
+        if from.shape().len() == 1 {
+            // Everything folds into one element that every thread has.
+            let one = Fragment::replicated(1, from.threads()).ok()?;
+            return one.reshape(&shape).ok();
+        }
+        from.project(dim).ok()??.reshape(&shape).ok()
+    }
+
+    /// Decides what is left, one group at a time.
+    fn free(&mut self, uses: &[Use]) {
+        for at in 0..uses.len() {
+            if !self.is_open(at, uses) {
+                continue;
+            }
+            let group = self.group(at, uses);
+            let mut best: Option<(i64, State<'_>)> = None;
+            for &root in &group {
+                let mut attempt = self.clone();
+                attempt.start_from(root, uses);
+                attempt.propagate(uses);
+                let cost = attempt.registers();
+                let finished = group.iter().filter(|&&g| attempt.is_open(g, uses)).count() as i64;
+                let cost = cost + finished * (1 << 32);
+                if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                    best = Some((cost, attempt));
+                }
+            }
+            if let Some((_, state)) = best {
+                let (fragments, loops) = (state.fragments, state.loops);
+                self.fragments = fragments;
+                self.loops = loops;
+            }
+        }
+    }
+
+    /// Whether a use still has something undecided.
+    fn is_open(&self, at: usize, uses: &[Use]) -> bool {
+        match &uses[at].kind {
+            UseKind::Points { .. } => self.loops[at].is_none(),
+            UseKind::Reduce(r) => [r.src.buffer, r.dst.buffer].iter().any(|b| {
+                self.func.buffers[*b].scope == Scope::Fragment && !self.fragments.contains_key(b)
+            }),
+            UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Single(_) => false,
+        }
+    }
+
+    /// The open uses connected to this one by undecided fragments.
+    fn group(&self, start: usize, uses: &[Use]) -> Vec<usize> {
+        let mut group = vec![start];
+        let mut next = 0;
+        while next < group.len() {
+            let open: Vec<Buffer> = buffers_of(self.func, &uses[group[next]])
+                .into_iter()
+                .filter(|b| !self.fragments.contains_key(b))
+                .collect();
+            next += 1;
+            for (at, u) in uses.iter().enumerate() {
+                if !group.contains(&at)
+                    && self.is_open(at, uses)
+                    && buffers_of(self.func, u).iter().any(|b| open.contains(b))
+                {
+                    group.push(at);
+                }
+            }
+        }
+        group.sort_unstable();
+        group
+    }
+
+    /// Deals the points of a use, or the elements of a reduction's source, out to the threads.
+    fn start_from(&mut self, at: usize, uses: &[Use]) {
+        let u = &uses[at];
+        match &u.kind {
+            UseKind::Points { shape, vector, .. } => {
+                let vector = narrowed(shape, u.threads, *vector);
+                self.loops[at] = Fragment::partition(shape, u.threads, vector).ok();
+            }
+            UseKind::Reduce(r) => {
+                let data = &self.func.buffers[r.src.buffer];
+                if data.scope == Scope::Fragment
+                    && !self.fragments.contains_key(&r.src.buffer)
+                    && let Some(shape) = const_shape(&data.shape)
+                    && let Ok(placed) = Fragment::partition(&shape, u.threads, 1)
+                {
+                    self.fragments.insert(r.src.buffer, placed);
+                } else if let Some(shape) = const_shape(&self.func.buffers[r.dst.buffer].shape)
+                    && let Ok(placed) = Fragment::partition(&shape, u.threads, 1)
+                {
+                    self.fragments.entry(r.dst.buffer).or_insert(placed);
+                }
+            }
+            UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Single(_) => {}
+        }
+    }
+
+    /// Bits of registers that a thread needs for all fragments.
+    fn registers(&self) -> i64 {
+        let bits = |b: &Buffer| self.func.buffers[*b].dtype.bits() as i64;
+        self.fragments
+            .iter()
+            .map(|(b, f)| f.slots() * bits(b))
+            .sum()
+    }
+
+    /// Every use must be able to run with what was decided.
+    fn check(&self, uses: &[Use]) -> Result<(), Problem> {
+        for (at, u) in uses.iter().enumerate() {
+            let UseKind::Points { accesses, .. } = &u.kind else {
+                continue;
+            };
+            for access in accesses {
+                if let Some(why) = self.unserved(self.loops[at].as_ref(), access, u.threads) {
+                    return Err(Problem::Demote {
+                        buffer: access.buffer,
+                        why: why.to_string(),
+                        span: access.span,
+                    });
+                }
+            }
+        }
+        for u in uses {
+            for buffer in buffers_of(self.func, u) {
+                let missing = !self.fragments.contains_key(&buffer);
+                let other = |f: &Fragment| f.threads() != u.threads;
+                if missing || self.fragments.get(&buffer).is_some_and(other) {
+                    return Err(Problem::Demote {
+                        buffer,
+                        why: "nothing decides which thread holds what".into(),
+                        span: u.span,
+                    });
+                }
+            }
+            if let UseKind::Reduce(r) = &u.kind
+                && let (Some(src), Some(dst)) = (
+                    self.fragments.get(&r.src.buffer),
+                    self.fragments.get(&r.dst.buffer),
+                )
+            {
+                let fits = self
+                    .reduced(src, r.dim as usize, r.dst.buffer)
+                    .is_some_and(|p| p.same_placement(dst));
+                if !fits {
+                    return Err(Problem::Demote {
+                        buffer: r.dst.buffer,
+                        why: "the reduction leaves its result with other threads".into(),
+                        span: u.span,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a loop with this layout cannot make the access, if it cannot.
+    fn unserved(
+        &self,
+        layout: Option<&Fragment>,
+        access: &Access,
+        threads: i64,
+    ) -> Option<&'static str> {
+        let Some(map) = &access.map else {
+            return Some("it is indexed by more than loop indices and constants");
+        };
+        let Some(fragment) = self.fragments.get(&access.buffer) else {
+            return Some("nothing decides which thread holds what");
+        };
+        if fragment.threads() != threads {
+            return Some("it is used by different groups of threads");
+        }
+        let Some(Ok(Some(image))) = layout.map(|l| l.image(map)) else {
+            return Some("the loop's points have no closed form in its layout");
+        };
+        if !fragment.covers_threads(&image) {
+            return Some("threads need elements that other threads hold");
+        }
+        if access.write && !image.covers_threads(fragment) {
+            return Some("not every thread that holds an element would write it");
+        }
+        None
+    }
+}
+
+/// The fragments that a use touches.
+fn buffers_of(func: &Func, u: &Use) -> Vec<Buffer> {
+    let mut all: Vec<Buffer> = match &u.kind {
+        UseKind::Points { accesses, .. } => accesses.iter().map(|a| a.buffer).collect(),
+        UseKind::Reduce(r) => [&r.src, &r.dst].iter().map(|r| r.buffer).collect(),
+        UseKind::Gemm(g) => [&g.a, &g.b, &g.c].iter().map(|r| r.buffer).collect(),
+        UseKind::DynamicLoop | UseKind::Single(_) => Vec::new(),
+    };
+    all.retain(|b| func.buffers[*b].scope == Scope::Fragment);
+    all
+}
+
+fn no_layout(e: &LayoutError, span: Span) -> Problem {
+    Problem::Error(Box::new(Diagnostic::error(
+        BAD_LAYOUT,
+        span,
+        format!("no placement: {e}"),
+    )))
+}
+
+fn size(fragment: &Fragment) -> i64 {
+    fragment.shape().iter().product()
+}
+
+/// The widest vector that still gives every thread work.
+pub fn narrowed(shape: &[i64], threads: i64, mut vector: i64) -> i64 {
+    let total: i64 = shape.iter().product();
+    while vector > 1 && vector * threads > total {
+        vector /= 2;
+    }
+    vector
+}
+
+/// One line about a fragment for a message.
+fn describe(f: &Fragment) -> String {
+    let dims: Vec<String> = f.shape().iter().map(|e| e.to_string()).collect();
+    format!(
+        "({}) on {} threads, {} registers each, {} copies",
+        dims.join(", "),
+        f.threads(),
+        f.slots(),
+        f.replicas()
+    )
+}

@@ -1,0 +1,318 @@
+//! The uses of fragments in a kernel: what touches what, at which indices.
+
+use tilewright_ir::visit::{child_blocks, child_blocks_mut};
+use tilewright_ir::{
+    AtomicSource, Block, Buffer, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind, ReduceOp,
+    Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
+};
+use tilewright_layout::{Form, Layout, from_attr};
+
+/// Something that touches fragments, or a parallel loop that touches none.
+#[derive(Debug)]
+pub struct Use {
+    pub kind: UseKind,
+    pub span: Span,
+    /// Threads that take part: the block's, or those of the warp groups around it.
+    pub threads: i64,
+}
+
+#[derive(Debug)]
+pub enum UseKind {
+    /// Points of a box, each touching elements. Parallel loops, and copies as loops.
+    Points {
+        shape: Vec<i64>,
+        accesses: Vec<Access>,
+        /// Elements that one thread may take in a row for 16-byte memory accesses.
+        vector: i64,
+        /// Whether it is a parallel loop, whose layout is written into the IR.
+        is_loop: bool,
+    },
+    /// A parallel loop whose extents are known at run time only; it touches no fragment.
+    DynamicLoop,
+    Gemm(GemmOp),
+    Reduce(ReduceOp),
+    /// A read or write outside of parallel loops.
+    Single(Buffer),
+}
+
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub buffer: Buffer,
+    pub write: bool,
+    /// From the point to the element; `None` when that is no map of digits.
+    pub map: Option<Layout>,
+    pub span: Span,
+}
+
+/// All uses, in program order.
+pub fn collect(func: &Func, kernel: &Kernel) -> Vec<Use> {
+    let mut found = Vec::new();
+    let walk = Walk { func };
+    walk.block(&kernel.body, kernel.num_threads() as i64, &mut found);
+    found
+}
+
+struct Walk<'f> {
+    func: &'f Func,
+}
+
+impl Walk<'_> {
+    fn block(&self, block: &Block, threads: i64, found: &mut Vec<Use>) {
+        for stmt in block {
+            self.stmt(stmt, threads, found);
+        }
+    }
+
+    fn stmt(&self, stmt: &Stmt, threads: i64, found: &mut Vec<Use>) {
+        let mut push = |kind| {
+            found.push(Use {
+                kind,
+                span: stmt.span,
+                threads,
+            });
+        };
+        match &stmt.kind {
+            StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => {
+                return push(self.parallel(l));
+            }
+            StmtKind::Tile(op) => match op {
+                TileOp::Copy(c) => self.copy(&c.src, &c.dst, stmt.span, &mut push),
+                TileOp::Atomic {
+                    dst,
+                    value: AtomicSource::Region(src),
+                    ..
+                } => self.copy(src, dst, stmt.span, &mut push),
+                TileOp::Gemm(g) => push(UseKind::Gemm(g.clone())),
+                TileOp::Reduce(r) => push(UseKind::Reduce(r.clone())),
+                _ => {}
+            },
+            _ => {}
+        }
+        tilewright_ir::visit::stmt_exprs(stmt, &mut |e| {
+            e.walk(&mut |node| {
+                if let ExprKind::Load { buffer, .. } = node.kind()
+                    && self.is_fragment(*buffer)
+                {
+                    push(UseKind::Single(*buffer));
+                }
+            });
+        });
+        if let StmtKind::Store { buffer, .. } | StmtKind::Thread(ThreadOp::AtomicRmw { buffer, .. }) =
+            &stmt.kind
+            && self.is_fragment(*buffer)
+        {
+            push(UseKind::Single(*buffer));
+        }
+        let threads = match &stmt.kind {
+            StmtKind::WarpGroup { groups, .. } => 128 * groups.len() as i64,
+            _ => threads,
+        };
+        for child in child_blocks(stmt) {
+            self.block(child, threads, found);
+        }
+    }
+
+    fn is_fragment(&self, buffer: Buffer) -> bool {
+        self.func.buffers[buffer].scope == Scope::Fragment
+    }
+
+    fn parallel(&self, l: &Loop) -> UseKind {
+        let shape: Option<Vec<i64>> = l
+            .axes
+            .iter()
+            .map(|a| i64::try_from(a.const_trip_count()?).ok())
+            .collect();
+        let simple = l.axes.iter().all(|a| a.start.is_int(0) && a.step.is_int(1));
+        let Some(shape) = shape.filter(|s| simple && s.iter().all(|&e| e > 0)) else {
+            return UseKind::DynamicLoop;
+        };
+        let vars: Vec<Var> = l.axes.iter().map(|a| a.var).collect();
+        let mut accesses = Vec::new();
+        let mut bytes = 0;
+        self.points(&l.body, &vars, &shape, &mut accesses, &mut bytes);
+        let vector = vector_for(&shape, bytes);
+        UseKind::Points {
+            shape,
+            accesses,
+            vector,
+            is_loop: true,
+        }
+    }
+
+    /// The fragment accesses inside a parallel loop, and the widest element of memory touched.
+    fn points(
+        &self,
+        block: &Block,
+        vars: &[Var],
+        shape: &[i64],
+        out: &mut Vec<Access>,
+        bytes: &mut i64,
+    ) {
+        let mut touch = |buffer: Buffer, indices: &[Expr], write: bool, span: Span| {
+            let data = &self.func.buffers[buffer];
+            match data.scope {
+                Scope::Fragment => {
+                    let extents = const_shape(&data.shape);
+                    let map = extents.and_then(|e| from_attr::access(vars, indices, shape, &e));
+                    let known = out.iter().any(|a: &Access| {
+                        a.buffer == buffer && a.write == write && a.map == map && map.is_some()
+                    });
+                    if !known {
+                        out.push(Access {
+                            buffer,
+                            write,
+                            map,
+                            span,
+                        });
+                    }
+                }
+                Scope::Global | Scope::Shared => {
+                    *bytes = (*bytes).max((data.dtype.bits() as i64 + 7) / 8);
+                }
+                _ => {}
+            }
+        };
+        for stmt in block {
+            tilewright_ir::visit::stmt_exprs(stmt, &mut |e| {
+                e.walk(&mut |node| {
+                    if let ExprKind::Load { buffer, indices } = node.kind() {
+                        touch(*buffer, indices, false, stmt.span);
+                    }
+                });
+            });
+            match &stmt.kind {
+                StmtKind::Store {
+                    buffer, indices, ..
+                }
+                | StmtKind::Thread(ThreadOp::AtomicRmw {
+                    buffer, indices, ..
+                }) => touch(*buffer, indices, true, stmt.span),
+                _ => {}
+            }
+        }
+        for stmt in block {
+            for child in child_blocks(stmt) {
+                self.points(child, vars, shape, out, bytes);
+            }
+        }
+    }
+
+    /// A copy is a loop over the points of its regions.
+    fn copy(&self, src: &Region, dst: &Region, span: Span, push: &mut impl FnMut(UseKind)) {
+        let sides = [(src, false), (dst, true)];
+        if !sides.iter().any(|(r, _)| self.is_fragment(r.buffer)) {
+            return;
+        }
+        let Some(shape) = sides
+            .iter()
+            .filter(|(r, _)| self.is_fragment(r.buffer))
+            .find_map(|(r, _)| copy_shape(r))
+        else {
+            return;
+        };
+        let mut accesses = Vec::new();
+        let mut bytes = 0;
+        for (region, write) in sides {
+            let data = &self.func.buffers[region.buffer];
+            if self.is_fragment(region.buffer) {
+                accesses.push(Access {
+                    buffer: region.buffer,
+                    write,
+                    map: region_map(region, &shape, &data.shape),
+                    span,
+                });
+            }
+            bytes = bytes.max((data.dtype.bits() as i64 + 7) / 8);
+        }
+        let vector = vector_for(&shape, bytes);
+        push(UseKind::Points {
+            shape,
+            accesses,
+            vector,
+            is_loop: false,
+        });
+    }
+}
+
+/// The points of a copy: the extents of a region that are not one.
+pub fn copy_shape(region: &Region) -> Option<Vec<i64>> {
+    let mut shape = Vec::new();
+    for dim in &region.dims {
+        match i64::try_from(dim.extent.as_int()?).ok()? {
+            1 => {}
+            extent => shape.push(extent),
+        }
+    }
+    if shape.is_empty() {
+        shape.push(1);
+    }
+    Some(shape)
+}
+
+/// From the points of a copy to the elements of a region with constant corners.
+pub fn region_map(region: &Region, shape: &[i64], extents: &[Expr]) -> Option<Layout> {
+    let extents = const_shape(extents)?;
+    let mut form = Form::identity(shape);
+    let points = std::mem::take(&mut form.outs);
+    let mut next = points.into_iter();
+    for dim in &region.dims {
+        let start = i64::try_from(dim.start.as_int()?).ok()?;
+        let mut out = if dim.extent.is_int(1) {
+            tilewright_layout::Sum::default()
+        } else {
+            next.next()?
+        };
+        out.offset += start;
+        form.outs.push(out);
+    }
+    Layout::new(shape, &extents, form).ok()
+}
+
+pub fn const_shape(shape: &[Expr]) -> Option<Vec<i64>> {
+    shape
+        .iter()
+        .map(|e| i64::try_from(e.as_int()?).ok())
+        .collect()
+}
+
+/// How many elements in a row make 16 bytes, as far as the last extent allows.
+fn vector_for(shape: &[i64], bytes: i64) -> i64 {
+    let last = shape.last().copied().unwrap_or(1);
+    let mut vector = if bytes == 0 { 1 } else { (16 / bytes).max(1) };
+    while last % vector != 0 {
+        vector /= 2;
+    }
+    vector.max(1)
+}
+
+/// Parallel loops that stand alone in a parallel loop are one loop with more axes.
+pub fn merge_nested_parallel(func: &mut Func) {
+    for kernel in &mut func.kernels {
+        merge_block(&mut kernel.body);
+    }
+}
+
+fn merge_block(block: &mut Block) {
+    for stmt in block {
+        if let StmtKind::For(l) = &mut stmt.kind
+            && matches!(l.kind, LoopKind::Parallel { .. })
+        {
+            while let [
+                Stmt {
+                    kind: StmtKind::For(inner),
+                    ..
+                },
+            ] = &mut l.body[..]
+                && matches!(inner.kind, LoopKind::Parallel { .. })
+            {
+                let inner_axes = std::mem::take(&mut inner.axes);
+                let body = std::mem::take(&mut inner.body);
+                l.axes.extend(inner_axes);
+                l.body = body;
+            }
+        }
+        for child in child_blocks_mut(stmt) {
+            merge_block(child);
+        }
+    }
+}

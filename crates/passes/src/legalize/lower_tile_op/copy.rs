@@ -1,0 +1,436 @@
+//! Copies: micro-ops where vectors line up, loops over points where values are converted.
+
+use tilewright_ir::{
+    Access, Block, Buffer, CopyOp, DType, Expr, Inst, MicroKind, MicroOp, Region, Scope, Span,
+    Stmt, StmtKind, VarKind,
+};
+use tilewright_layout::Fragment;
+
+use super::{Lower, store};
+use crate::legalize::layout_inference::{copy_shape, narrowed, region_map};
+
+/// The memory side of a copy that goes through registers.
+pub(super) struct Memory<'a> {
+    pub region: &'a Region,
+    /// Which dimension of the fragment's index each non-unit dimension of the region follows.
+    pub order: Vec<usize>,
+}
+
+/// A copy between memory and the registers of a fragment.
+pub(super) struct RegisterCopy<'a> {
+    pub memory: Memory<'a>,
+    pub fragment: Fragment,
+    pub registers: Buffer,
+    /// Added to the register slot.
+    pub first_slot: Expr,
+    pub to_registers: bool,
+    /// What registers get where there is no element in memory.
+    pub otherwise: Option<Expr>,
+    /// A further condition over the fragment's index.
+    pub inside: Vec<(usize, Expr)>,
+}
+
+impl Lower<'_> {
+    pub(super) fn copy(&mut self, c: CopyOp, span: Span, out: &mut Block) {
+        let (src, dst) = (self.scope(c.src.buffer), self.scope(c.dst.buffer));
+        let same = self.dtype(c.src.buffer) == self.dtype(c.dst.buffer);
+        match (src, dst) {
+            (Scope::Global | Scope::Shared, Scope::Fragment) if same => {
+                self.fragment_copy(&c.src, &c.dst, true, span, out)
+            }
+            (Scope::Fragment, Scope::Global | Scope::Shared) if same => {
+                self.fragment_copy(&c.dst, &c.src, false, span, out)
+            }
+            (Scope::Global, Scope::Shared) if same => self.global_to_shared(&c, span, out),
+            _ => self.copy_points(&c.src, &c.dst, span, out),
+        }
+    }
+
+    /// A whole fragment to or from memory; a part of one goes point by point.
+    fn fragment_copy(
+        &mut self,
+        memory: &Region,
+        fragment: &Region,
+        to_registers: bool,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let data = &self.func.buffers[fragment.buffer];
+        let whole = fragment
+            .dims
+            .iter()
+            .zip(&data.shape)
+            .all(|(d, e)| d.start.is_int(0) && d.extent == *e);
+        let placed = self.fragment(fragment.buffer);
+        let Some(placed) = placed.filter(|_| whole) else {
+            let (src, dst) = if to_registers {
+                (memory, fragment)
+            } else {
+                (fragment, memory)
+            };
+            return self.copy_points(src, dst, span, out);
+        };
+        let order = (0..placed.shape().len())
+            .filter(|&d| placed.shape()[d] != 1)
+            .collect();
+        self.register_copy(
+            RegisterCopy {
+                memory: Memory {
+                    region: memory,
+                    order,
+                },
+                fragment: placed,
+                registers: fragment.buffer,
+                first_slot: Expr::i32(0),
+                to_registers,
+                otherwise: None,
+                inside: Vec::new(),
+            },
+            span,
+            out,
+        );
+    }
+
+    /// Loads or stores a fragment with vectors as wide as both sides allow.
+    pub(super) fn register_copy(&mut self, c: RegisterCopy<'_>, span: Span, out: &mut Block) {
+        let region = c.memory.region;
+        let memory = region.buffer;
+        let width = match c.memory.order.last() {
+            Some(&dim) => c
+                .fragment
+                .vector_width(dim)
+                .min(self.memory_width(region, &c.inside)),
+            None => 1,
+        };
+        let width = width.max(1);
+        let count = c.fragment.slots() / width;
+        let (axis, n) = self.var("c", VarKind::Loop);
+        let slot = if width == 1 { n } else { n * width };
+        let Some(points) = self.points_in(&c.fragment, &slot, axis, count) else {
+            return self.give_up(span, "the layout of this copy has no closed form");
+        };
+        let mut next = c.memory.order.iter();
+        let mut at = Vec::new();
+        for dim in &region.dims {
+            let inner = if dim.extent.is_int(1) {
+                None
+            } else {
+                next.next().map(|&d| points.index[d].clone())
+            };
+            let start = dim.start.clone();
+            at.push(match inner {
+                None => start,
+                Some(inner) if start.is_int(0) => inner.cast_to(start.dtype()),
+                Some(inner) => {
+                    let inner = inner.cast_to(start.dtype());
+                    start + inner
+                }
+            });
+        }
+        let mut pred = points.guard;
+        for (dim, limit) in &c.inside {
+            let below = points.index[*dim].clone().lt(limit);
+            pred = Some(match pred {
+                None => below,
+                Some(p) => p.and(below),
+            });
+        }
+        if !c.to_registers
+            && let Some(copy) = points.copy
+        {
+            // One copy is enough to write.
+            let first = copy.equal(0);
+            pred = Some(match pred {
+                None => first,
+                Some(p) => p.and(first),
+            });
+        }
+        let zero = Expr::i32(0);
+        let register = if c.first_slot == zero {
+            slot
+        } else {
+            c.first_slot + slot
+        };
+        let slots = self.func.buffers[c.registers].shape.clone();
+        let whole = Region {
+            buffer: c.registers,
+            dims: match &slots[..] {
+                [one] => vec![tilewright_ir::RegionDim {
+                    start: zero,
+                    extent: one.clone(),
+                }],
+                // Still shaped as a fragment: it becomes an array of its slots.
+                _ => vec![tilewright_ir::RegionDim {
+                    start: zero,
+                    extent: Expr::int(c.fragment.slots().into(), DType::I32),
+                }],
+            },
+        };
+        let in_registers = Access {
+            region: Region {
+                dims: vec![tilewright_ir::RegionDim {
+                    start: Expr::i32(0),
+                    extent: whole.dims[0].extent.clone(),
+                }],
+                ..whole
+            },
+            slot: None,
+            at: vec![register],
+        };
+        let in_memory = Access {
+            region: region.clone(),
+            slot: None,
+            at,
+        };
+        let global = self.scope(memory) == Scope::Global;
+        let (kind, inst, dest, source) = if c.to_registers {
+            let kind = if global {
+                MicroKind::G2r
+            } else {
+                MicroKind::S2r
+            };
+            (kind, Inst::Load, in_registers, in_memory)
+        } else {
+            let kind = if global {
+                MicroKind::R2g
+            } else {
+                MicroKind::R2s
+            };
+            (kind, Inst::Store, in_memory, in_registers)
+        };
+        let otherwise = c.otherwise.filter(|_| pred.is_some());
+        out.push(Stmt::new(
+            StmtKind::Micro(MicroOp {
+                kind,
+                inst,
+                axes: vec![(axis, count as u32)],
+                dest,
+                sources: vec![source],
+                width: width as u32,
+                pred,
+                otherwise,
+                counter: None,
+            }),
+            span,
+        ));
+    }
+
+    /// The points at `slot = axis · width`, simplified with the axis's range.
+    fn points_in(
+        &mut self,
+        fragment: &Fragment,
+        slot: &Expr,
+        axis: tilewright_ir::Var,
+        count: i64,
+    ) -> Option<super::points::Points> {
+        let mut points = self.points(fragment, slot)?;
+        let zero = Expr::i32(0);
+        let (tid, threads) = (self.tid.as_var(), self.threads);
+        let mut simplify = |e: &Expr| {
+            self.analyzer.scoped(|a| {
+                if let Some(tid) = tid {
+                    a.bind_range(tid, &zero, &Expr::int(threads.into(), DType::I32));
+                }
+                a.bind_range(axis, &zero, &Expr::int(count.into(), DType::I32));
+                a.simplify(e)
+            })
+        };
+        for e in &mut points.index {
+            *e = simplify(e);
+        }
+        points.guard = points.guard.map(|g| simplify(&g)).filter(|g| !g.is_int(1));
+        points.copy = points.copy.map(|c| simplify(&c));
+        Some(points)
+    }
+
+    /// Elements that one 16-byte access may take along the last dimension of a region: rows
+    /// and corners must be aligned to it, and nothing may end inside it.
+    pub(super) fn memory_width(&mut self, region: &Region, inside: &[(usize, Expr)]) -> i64 {
+        let data = &self.func.buffers[region.buffer];
+        let bits = data.dtype.bits() as i64;
+        if data.strides.is_some() || bits < 8 || !inside.is_empty() {
+            return 1;
+        }
+        let (Some(last), Some(extent)) = (region.dims.last(), data.shape.last()) else {
+            return 1;
+        };
+        if last.extent.is_int(1) {
+            return 1;
+        }
+        let mut width = (128 / bits).max(1);
+        let (start, row, extent) = (last.start.clone(), extent.clone(), last.extent.clone());
+        if data.scope == Scope::Shared {
+            let placed = self.shared_layout(region.buffer);
+            let rank = self.func.buffers[region.buffer].shape.len();
+            width = width.min(placed.map_or(1, |l| l.vector_width(rank - 1)));
+        }
+        while width > 1 {
+            let w = width as i128;
+            let aligned = self.analyzer.divides(w, &start).is_yes()
+                && self.analyzer.divides(w, &row).is_yes()
+                && self.analyzer.divides(w, &extent).is_yes();
+            if aligned {
+                break;
+            }
+            width /= 2;
+        }
+        width
+    }
+
+    fn global_to_shared(&mut self, c: &CopyOp, span: Span, out: &mut Block) {
+        let Some(shape) = copy_shape(&c.dst) else {
+            return self.copy_points(&c.src, &c.dst, span, out);
+        };
+        let width = self
+            .memory_width(&c.src, &[])
+            .min(self.memory_width(&c.dst, &[]));
+        let width = narrowed(&shape, self.threads, width);
+        let Ok(layout) = Fragment::partition(&shape, self.threads, width) else {
+            return self.give_up(span, "a tile this large cannot be divided over the threads");
+        };
+        let count = layout.slots() / width;
+        let (axis, n) = self.var("c", VarKind::Loop);
+        let slot = if width == 1 { n } else { n * width };
+        let Some(points) = self.points_in(&layout, &slot, axis, count) else {
+            return self.give_up(span, "the layout of this copy has no closed form");
+        };
+        let at = |region: &Region| {
+            let mut next = points.index.iter();
+            let dims = region.dims.iter().map(|dim| {
+                if dim.extent.is_int(1) {
+                    return dim.start.clone();
+                }
+                let inner = next.next().cloned().unwrap_or_else(|| Expr::i32(0));
+                if dim.start.is_int(0) {
+                    inner.cast_to(dim.start.dtype())
+                } else {
+                    dim.start.clone() + inner.cast_to(dim.start.dtype())
+                }
+            });
+            dims.collect::<Vec<_>>()
+        };
+        out.push(Stmt::new(
+            StmtKind::Micro(MicroOp {
+                kind: MicroKind::G2s,
+                inst: Inst::Load,
+                axes: vec![(axis, count as u32)],
+                dest: Access {
+                    at: at(&c.dst),
+                    region: c.dst.clone(),
+                    slot: None,
+                },
+                sources: vec![Access {
+                    at: at(&c.src),
+                    region: c.src.clone(),
+                    slot: None,
+                }],
+                width: width as u32,
+                pred: points.guard.clone(),
+                otherwise: None,
+                counter: None,
+            }),
+            span,
+        ));
+    }
+
+    /// Point by point, converting.
+    pub(super) fn copy_points(&mut self, src: &Region, dst: &Region, span: Span, out: &mut Block) {
+        self.region_loop(src, dst, span, out, |lower, from, to| {
+            let value = lower.load(src.buffer, from);
+            vec![store(dst.buffer, to, value, lower.dtype(dst.buffer), span)]
+        });
+    }
+
+    /// A loop over paired regions; `body` gets the elements of both at a point.
+    pub(super) fn region_loop(
+        &mut self,
+        src: &Region,
+        dst: &Region,
+        span: Span,
+        out: &mut Block,
+        body: impl FnOnce(&mut Self, Vec<Expr>, Vec<Expr>) -> Block,
+    ) {
+        let shape = copy_shape(dst).or_else(|| copy_shape(src));
+        let Some(shape) = shape else {
+            return self.dynamic_region_loop(src, dst, span, out, body);
+        };
+        let layout = self.layout_of_regions(&[dst, src], &shape);
+        let Some(layout) = layout else {
+            return self.give_up(span, "no thread assignment for this copy");
+        };
+        let mut vars = Vec::new();
+        let mut index = Vec::new();
+        for _ in &shape {
+            let (var, e) = self.var("i", VarKind::Loop);
+            vars.push(var);
+            index.push(e);
+        }
+        let element = |region: &Region| element_at(region, &index);
+        let (from, to) = (element(src), element(dst));
+        let block = body(self, from, to);
+        self.point_loop(&layout, &vars, block, span, out);
+    }
+
+    /// The layout of a loop over regions: the first fragment's, else dealt out in turn.
+    fn layout_of_regions(&mut self, regions: &[&Region], shape: &[i64]) -> Option<Fragment> {
+        for region in regions {
+            if self.scope(region.buffer) != Scope::Fragment {
+                continue;
+            }
+            let fragment = self.fragment(region.buffer)?;
+            let extents = self.func.buffers[region.buffer].shape.clone();
+            let map = region_map(region, shape, &extents)?;
+            let copies = tilewright_layout::Layout::identity(&[fragment.replicas()]).ok()?;
+            let full = tilewright_layout::Layout::concat(&map, &copies).ok()?;
+            return Fragment::new(full.then(fragment.layout()).ok()?).ok();
+        }
+        Fragment::partition(shape, self.threads, 1).ok()
+    }
+
+    fn dynamic_region_loop(
+        &mut self,
+        src: &Region,
+        dst: &Region,
+        span: Span,
+        out: &mut Block,
+        body: impl FnOnce(&mut Self, Vec<Expr>, Vec<Expr>) -> Block,
+    ) {
+        let mut axes = Vec::new();
+        let mut index = Vec::new();
+        for extent in dst.non_unit_extents() {
+            let extent = extent.clone();
+            let (var, e) = self.var("i", VarKind::Loop);
+            axes.push(tilewright_ir::Axis::upto(var, extent.cast_to(DType::I32)));
+            index.push(e);
+        }
+        let (from, to) = (element_at(src, &index), element_at(dst, &index));
+        let block = body(self, from, to);
+        let l = tilewright_ir::Loop {
+            kind: tilewright_ir::LoopKind::Parallel {
+                coalesced_width: None,
+                layout: None,
+            },
+            axes,
+            body: block,
+        };
+        self.parallel(l, span, out);
+    }
+}
+
+/// The element of a region at a point over its non-unit dimensions.
+pub(super) fn element_at(region: &Region, index: &[Expr]) -> Vec<Expr> {
+    let mut next = index.iter();
+    let dims = region.dims.iter().map(|dim| {
+        if dim.extent.is_int(1) {
+            return dim.start.clone();
+        }
+        let inner = next.next().cloned().unwrap_or_else(|| Expr::i32(0));
+        let inner = inner.cast_to(dim.start.dtype());
+        if dim.start.is_int(0) {
+            inner
+        } else {
+            dim.start.clone() + inner
+        }
+    });
+    dims.collect()
+}

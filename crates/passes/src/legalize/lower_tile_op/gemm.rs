@@ -1,0 +1,465 @@
+//! Matrix products: operands to registers step by step along K, and matrix instructions.
+//!
+//! The plan says which instruction and which warps; here its operands are loaded. On NVIDIA
+//! 16-bit operands come by `ldmatrix`, straight or transposed; everything else by vector loads
+//! along the placement of the operand. Rows, columns and steps past the tile are zero.
+
+use tilewright_ir::{
+    Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, Region,
+    RegionDim, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
+};
+use tilewright_layout::Fragment;
+
+use super::copy::{Memory, RegisterCopy};
+use super::{Lower, counted, guarded, store, unroll};
+use crate::legalize::gemm_plan::GemmPlan;
+use crate::legalize::layout_inference::{matrix, plan_gemm};
+
+/// One operand of the product.
+struct Operand<'a> {
+    region: &'a Region,
+    /// Whether memory holds it with the matrix dimensions exchanged.
+    trans: bool,
+    /// Over one step.
+    step: &'a Fragment,
+    /// Which dimension of `step` is K.
+    k_dim: usize,
+    /// Register elements of one step.
+    slots: i64,
+    name: &'static str,
+}
+
+impl Lower<'_> {
+    pub(super) fn gemm(&mut self, g: GemmOp, span: Span, out: &mut Block) {
+        let plan = match plan_gemm(self.func, &g, self.threads, self.target, span) {
+            Ok(plan) => plan,
+            Err(diag) => return self.diags.push(*diag),
+        };
+        let c = self.accumulator(&g, &plan, span, out);
+        self.clear(&g, c, &plan, span, out);
+        let (step_var, step) = self.var("ks", VarKind::Loop);
+        let mut body = Vec::new();
+        let a = Operand {
+            region: &g.a,
+            trans: g.trans_a,
+            step: &plan.a_step,
+            k_dim: 1,
+            slots: plan.tiles[0] * plan.slots[0],
+            name: "a",
+        };
+        let b = Operand {
+            region: &g.b,
+            trans: g.trans_b,
+            step: &plan.b_step,
+            k_dim: 0,
+            slots: plan.tiles[1] * plan.slots[1],
+            name: "b",
+        };
+        let (a_regs, a_at) = self.operand(&a, &plan, &step, span, &mut body);
+        let (b_regs, b_at) = self.operand(&b, &plan, &step, span, &mut body);
+        self.multiply(c, (a_regs, a_at), (b_regs, b_at), &plan, span, &mut body);
+
+        // Warps beyond the plan's take no part.
+        let used = plan.warps[0] * plan.warps[1] * self.target.facts().warp_size as i64;
+        let taking_part = (used < self.threads).then(|| self.tid.clone().lt(used));
+        let mut inner = Vec::new();
+        guarded(taking_part, body, span, &mut inner);
+        out.push(counted(step_var, plan.steps, unroll(), inner, span));
+        if c != g.c.buffer {
+            self.write_accumulator(&g, c, &plan, span, out);
+        }
+    }
+
+    /// The registers that accumulate: C itself, or a copy of it from memory.
+    fn accumulator(&mut self, g: &GemmOp, plan: &GemmPlan, span: Span, out: &mut Block) -> Buffer {
+        if self.scope(g.c.buffer) == Scope::Fragment {
+            return g.c.buffer;
+        }
+        let dtype = self.dtype(g.c.buffer);
+        let c = self.temp("c", Scope::Local, dtype, &[plan.c.slots()]);
+        self.zero(c, plan.c.slots(), span, out);
+        if !g.clear.is_int(1) {
+            self.register_copy(
+                RegisterCopy {
+                    memory: Memory {
+                        region: &g.c,
+                        order: non_unit(&g.c, [0, 1]),
+                    },
+                    fragment: plan.c.clone(),
+                    registers: c,
+                    first_slot: Expr::i32(0),
+                    to_registers: true,
+                    otherwise: None,
+                    inside: Vec::new(),
+                },
+                span,
+                out,
+            );
+        }
+        c
+    }
+
+    fn write_accumulator(
+        &mut self,
+        g: &GemmOp,
+        c: Buffer,
+        plan: &GemmPlan,
+        span: Span,
+        out: &mut Block,
+    ) {
+        self.register_copy(
+            RegisterCopy {
+                memory: Memory {
+                    region: &g.c,
+                    order: non_unit(&g.c, [0, 1]),
+                },
+                fragment: plan.c.clone(),
+                registers: c,
+                first_slot: Expr::i32(0),
+                to_registers: false,
+                otherwise: None,
+                inside: Vec::new(),
+            },
+            span,
+            out,
+        );
+    }
+
+    fn clear(&mut self, g: &GemmOp, c: Buffer, plan: &GemmPlan, span: Span, out: &mut Block) {
+        if g.clear.is_int(0) {
+            return;
+        }
+        let mut fill = Vec::new();
+        if c == g.c.buffer {
+            let value = Expr::zero(self.dtype(c));
+            self.tile_op(
+                TileOp::Fill {
+                    dst: g.c.clone(),
+                    value,
+                },
+                span,
+                &mut fill,
+            );
+        } else {
+            self.zero(c, plan.c.slots(), span, &mut fill);
+        }
+        let cond = (!g.clear.is_int(1)).then(|| g.clear.clone());
+        guarded(cond, fill, span, out);
+    }
+
+    fn zero(&mut self, buffer: Buffer, slots: i64, span: Span, out: &mut Block) {
+        let dtype = self.dtype(buffer);
+        let (var, slot) = self.var("s", VarKind::Loop);
+        let body = vec![store(buffer, vec![slot], Expr::zero(dtype), dtype, span)];
+        out.push(counted(var, slots, unroll(), body, span));
+    }
+
+    /// The registers of one step of an operand, and where the step starts in them.
+    fn operand(
+        &mut self,
+        o: &Operand<'_>,
+        plan: &GemmPlan,
+        step: &Expr,
+        span: Span,
+        out: &mut Block,
+    ) -> (Buffer, Expr) {
+        let dtype = self.dtype(o.region.buffer);
+        let wanted = DType::scalar(plan.inst.ab);
+        // tf32 is float32 in registers.
+        let converts = dtype.bits() != wanted.bits();
+        if self.scope(o.region.buffer) == Scope::Fragment {
+            let start = step.clone() * self.fragment_step(o, plan);
+            if !converts {
+                return (o.region.buffer, start);
+            }
+            let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
+            self.convert(o.region.buffer, to, o.slots, start, span, out);
+            return (to, Expr::i32(0));
+        }
+        let regs = self.temp(o.name, Scope::Local, dtype, &[o.slots]);
+        if self.can_ldmatrix(o, plan) {
+            self.ldmatrix(o, plan, regs, step, span, out);
+        } else {
+            self.load_operand(o, plan, regs, step, span, out);
+        }
+        if !converts {
+            return (regs, Expr::i32(0));
+        }
+        let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
+        self.convert(regs, to, o.slots, Expr::i32(0), span, out);
+        (to, Expr::i32(0))
+    }
+
+    /// Slots between steps of an operand that is a fragment.
+    fn fragment_step(&self, o: &Operand<'_>, plan: &GemmPlan) -> i64 {
+        if o.k_dim == 1 {
+            plan.slots[0]
+        } else {
+            plan.tiles[1] * plan.slots[1]
+        }
+    }
+
+    fn convert(
+        &mut self,
+        from: Buffer,
+        to: Buffer,
+        slots: i64,
+        start: Expr,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let dtype = self.dtype(to);
+        let (var, slot) = self.var("s", VarKind::Loop);
+        let value = self.load(from, vec![start + &slot]);
+        let body = vec![store(to, vec![slot], value, dtype, span)];
+        out.push(counted(var, slots, unroll(), body, span));
+    }
+
+    /// By vector loads along the operand's placement.
+    fn load_operand(
+        &mut self,
+        o: &Operand<'_>,
+        plan: &GemmPlan,
+        regs: Buffer,
+        step: &Expr,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let Some([x, y]) = matrix(o.region) else {
+            return self.give_up(span, "the operands of a gemm need constant sizes");
+        };
+        let k = plan.inst.k as i64;
+        let depth = if (o.k_dim == 1) != o.trans { y } else { x };
+        // The rows or columns of this step in memory.
+        let rank = o.region.dims.len();
+        let k_at = if (o.k_dim == 1) != o.trans {
+            rank - 1
+        } else {
+            rank - 2
+        };
+        let mut region = o.region.clone();
+        region.dims[k_at] = RegionDim {
+            start: region.dims[k_at].start.clone() + step.clone() * k,
+            extent: Expr::int(k.into(), DType::I32),
+        };
+        let order = if o.trans { [1, 0] } else { [0, 1] };
+        let dtype = self.dtype(regs);
+        let ragged_k = depth % k != 0;
+        let padded = o.step.slots() * o.step.threads()
+            != o.step.shape().iter().product::<i64>() * o.step.replicas();
+        if padded || ragged_k {
+            self.zero(regs, o.slots, span, out);
+        }
+        let inside = if ragged_k {
+            let left = Expr::int(depth.into(), DType::I32) - step.clone() * k;
+            vec![(o.k_dim, left)]
+        } else {
+            Vec::new()
+        };
+        let otherwise = ragged_k.then(|| Expr::zero(dtype));
+        self.register_copy(
+            RegisterCopy {
+                memory: Memory {
+                    order: non_unit(&region, order),
+                    region: &region,
+                },
+                fragment: o.step.clone(),
+                registers: regs,
+                first_slot: Expr::i32(0),
+                to_registers: true,
+                otherwise,
+                inside,
+            },
+            span,
+            out,
+        );
+    }
+
+    /// Whether `ldmatrix` brings the operand: 16-bit elements in whole, aligned tiles.
+    fn can_ldmatrix(&mut self, o: &Operand<'_>, plan: &GemmPlan) -> bool {
+        let bits = self.dtype(o.region.buffer).bits();
+        let (Some([x, y]), true) = (
+            matrix(o.region),
+            self.target.facts().ldmatrix
+                && bits == 16
+                && plan.inst.family == MmaFamily::MmaSync
+                && plan.inst.k == 16,
+        ) else {
+            return false;
+        };
+        let (mn, k) = if (o.k_dim == 1) != o.trans {
+            (x, y)
+        } else {
+            (y, x)
+        };
+        let side = if o.k_dim == 1 {
+            plan.warps[0] * plan.tiles[0] * plan.inst.m as i64
+        } else {
+            plan.warps[1] * plan.tiles[1] * plan.inst.n as i64
+        };
+        mn == side && k % 16 == 0 && self.memory_width(o.region, &[]) >= 8
+    }
+
+    /// One `ldmatrix` for each instruction tile: x4 for A, x2 for B. Each lane gives the
+    /// address of one row of eight elements.
+    fn ldmatrix(
+        &mut self,
+        o: &Operand<'_>,
+        plan: &GemmPlan,
+        regs: Buffer,
+        step: &Expr,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let warp = self.target.facts().warp_size as i64;
+        let lane = self.tid.clone().floor_mod(warp);
+        let (warp_var, w) = self.var("warp", VarKind::Let);
+        let value = self.tid.clone().floor_div(warp);
+        out.push(Stmt::new(
+            StmtKind::Let {
+                var: warp_var,
+                value,
+            },
+            span,
+        ));
+        let is_a = o.k_dim == 1;
+        let tiles = if is_a { plan.tiles[0] } else { plan.tiles[1] };
+        let side = if is_a { plan.inst.m } else { plan.inst.n } as i64;
+        let part = if is_a {
+            w.floor_div(plan.warps[1])
+        } else {
+            w.floor_mod(plan.warps[1])
+        };
+        let (axis, t) = self.var("t", VarKind::Loop);
+        let first = (part * tiles + t.clone()) * side;
+        let row_in = lane.clone().floor_mod(8);
+        let matrix_of = lane.floor_div(8);
+        // Fragment register r holds the 8x8 matrix r. A: matrices go down M, then along K.
+        // B: along K. Straight memory has the non-K index as row of each 8x8 matrix.
+        let (mn_part, k_part) = if is_a {
+            (
+                matrix_of.clone().floor_mod(2) * 8,
+                matrix_of.floor_div(2).floor_mod(2) * 8,
+            )
+        } else {
+            (Expr::i32(0), matrix_of.floor_mod(2) * 8)
+        };
+        // In memory with K last, a row of eight runs along K; exchanged, along M or N, and the
+        // instruction transposes.
+        let k_last = is_a != o.trans;
+        let (mn, k) = if k_last {
+            (first + mn_part + row_in, k_part)
+        } else {
+            (first + mn_part, k_part + row_in)
+        };
+        let k = k + step.clone() * 16;
+        let rank = o.region.dims.len();
+        let mut at: Vec<Expr> = o.region.dims.iter().map(|d| d.start.clone()).collect();
+        let (k_at, mn_at) = if k_last {
+            (rank - 1, rank - 2)
+        } else {
+            (rank - 2, rank - 1)
+        };
+        for (dim, inner) in [(k_at, k), (mn_at, mn)] {
+            let inner = self.simplify(&inner);
+            let start = at[dim].clone();
+            at[dim] = if start.is_int(0) {
+                inner.cast_to(start.dtype())
+            } else {
+                start.clone() + inner.cast_to(start.dtype())
+            };
+        }
+        let per_tile = if is_a { plan.slots[0] } else { plan.slots[1] };
+        out.push(Stmt::new(
+            StmtKind::Micro(MicroOp {
+                kind: MicroKind::S2r,
+                inst: Inst::LdMatrix {
+                    tiles: (per_tile / 2) as u8,
+                    trans: !k_last,
+                },
+                axes: vec![(axis, tiles as u32)],
+                dest: Access {
+                    region: all_slots(regs, o.slots),
+                    slot: None,
+                    at: vec![t * per_tile],
+                },
+                sources: vec![Access {
+                    region: o.region.clone(),
+                    slot: None,
+                    at,
+                }],
+                width: 8,
+                pred: None,
+                otherwise: None,
+                counter: None,
+            }),
+            span,
+        ));
+    }
+
+    fn multiply(
+        &mut self,
+        c: Buffer,
+        a: (Buffer, Expr),
+        b: (Buffer, Expr),
+        plan: &GemmPlan,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let [mt, nt] = plan.tiles;
+        let (mi, m) = self.var("mi", VarKind::Loop);
+        let (ni, n) = self.var("ni", VarKind::Loop);
+        // A fragment operand keeps all steps of a row of tiles together.
+        let a_stride = if self.scope(a.0) == Scope::Fragment {
+            plan.steps * plan.slots[0]
+        } else {
+            plan.slots[0]
+        };
+        let a_at = a.1 + m.clone() * a_stride;
+        let b_at = b.1 + n.clone() * plan.slots[1];
+        let c_at = (m * nt + n) * plan.slots[2];
+        let access = |buffer: Buffer, slots: i64, at: Expr| Access {
+            region: all_slots(buffer, slots),
+            slot: None,
+            at: vec![at],
+        };
+        let (a_at, b_at) = (self.simplify(&a_at), self.simplify(&b_at));
+        out.push(Stmt::new(
+            StmtKind::Micro(MicroOp {
+                kind: MicroKind::Mma,
+                inst: Inst::Mma(plan.inst),
+                axes: vec![(mi, mt as u32), (ni, nt as u32)],
+                dest: access(c, plan.c.slots(), c_at),
+                sources: vec![
+                    access(a.0, mt * a_stride, a_at),
+                    access(b.0, nt * plan.slots[1], b_at),
+                ],
+                width: 1,
+                pred: None,
+                otherwise: None,
+                counter: None,
+            }),
+            span,
+        ));
+    }
+}
+
+fn all_slots(buffer: Buffer, slots: i64) -> Region {
+    Region {
+        buffer,
+        dims: vec![RegionDim {
+            start: Expr::i32(0),
+            extent: Expr::int(slots.into(), DType::I32),
+        }],
+    }
+}
+
+/// The fragment dimensions that the non-unit ones of the last two of a region follow.
+fn non_unit(region: &Region, order: [usize; 2]) -> Vec<usize> {
+    let rank = region.dims.len();
+    let last_two = region.dims[rank.saturating_sub(2)..].iter().zip(order);
+    last_two
+        .filter(|(dim, _)| !dim.extent.is_int(1))
+        .map(|(_, o)| o)
+        .collect()
+}

@@ -1,0 +1,313 @@
+//! LowerTileOp: from what the block does to what one thread does.
+//!
+//! Every tile op becomes micro-ops or a loop over the registers of a thread; every parallel
+//! loop becomes a loop over the points that its layout gives the thread; fragments become
+//! arrays of registers. An op is lowered by looking at itself and the layouts of its buffers,
+//! nothing wider.
+//!
+//! Before:
+//! ```text
+//! for i, j in parallel(64, 64) layout=… { C[i, j] = C[i, j] * 2.0 }
+//! ```
+//! After:
+//! ```text
+//! for s in unroll(0, 32) {
+//!   let i: int32 = …
+//!   let j: int32 = …
+//!   C[s] = C[s] * 2.0
+//! }
+//! ```
+//!
+//! Needs the layouts of LayoutInference. It adds no barriers (ThreadSync does) and no bounds
+//! checks of global memory (LegalizeSafeMemoryAccess does).
+
+mod copy;
+mod gemm;
+mod misc;
+mod points;
+mod reduce;
+
+pub use reduce::identity;
+
+use rustc_hash::FxHashMap;
+use tilewright_arith::Analyzer;
+use tilewright_ir::{
+    Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
+    Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, TileOp, Var,
+    VarKind,
+};
+use tilewright_layout::{Fragment, Layout, from_attr};
+
+use crate::Changed;
+use crate::legalize::layout_inference::const_shape;
+
+const NOT_LOWERED: Code = Code("not-lowered");
+
+/// Lowers all kernels; the function is at loop level afterwards.
+pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
+    for at in 0..func.kernels.len() {
+        let threads = func.kernels[at].num_threads() as i64;
+        let tid = linear_thread(func, at);
+        let body = std::mem::take(&mut func.kernels[at].body);
+        let mut lower = Lower {
+            func,
+            target,
+            diags,
+            analyzer: Analyzer::new(),
+            tid,
+            threads,
+            fragments: FxHashMap::default(),
+            allocs: Vec::new(),
+        };
+        let mut body = lower.block(body);
+        let mut allocs = std::mem::take(&mut lower.allocs);
+        allocs.append(&mut body);
+        func.kernels[at].body = allocs;
+    }
+    registers(func);
+    func.level = Level::Loop;
+    Changed::Yes
+}
+
+/// The thread's number in its block.
+fn linear_thread(func: &Func, kernel: usize) -> Expr {
+    let kernel = &func.kernels[kernel];
+    let mut tid: Option<Expr> = None;
+    let mut stride = 1i64;
+    for (&var, &extent) in kernel.thread_vars.iter().zip(&kernel.threads) {
+        if extent > 1 {
+            let part = func.var_expr(var).cast_to(DType::I32);
+            let part = if stride == 1 { part } else { part * stride };
+            tid = Some(match tid {
+                None => part,
+                Some(low) => low + part,
+            });
+        }
+        stride *= extent as i64;
+    }
+    tid.unwrap_or_else(|| func.var_expr(kernel.thread_vars[0]).cast_to(DType::I32))
+}
+
+/// Fragments become arrays of registers; their layouts stay for reports and checks.
+fn registers(func: &mut Func) {
+    for data in func.buffers.values_mut() {
+        if data.scope == Scope::Fragment {
+            let slots = match (&data.layout, const_shape(&data.shape)) {
+                (Some(LayoutAttr::Fragment(map)), Some(shape)) => {
+                    from_attr::fragment_map(map, &shape, i64::from(u32::MAX))
+                        .map_or(1, |f| f.slots())
+                }
+                (_, Some(shape)) => shape.iter().product(),
+                _ => 1,
+            };
+            data.scope = Scope::Local;
+            data.shape = vec![Expr::int(slots.into(), DType::I32)];
+        }
+    }
+}
+
+struct Lower<'a> {
+    func: &'a mut Func,
+    target: Target,
+    diags: &'a mut Diagnostics,
+    analyzer: Analyzer,
+    /// The thread's number among those that take part.
+    tid: Expr,
+    threads: i64,
+    fragments: FxHashMap<Buffer, Fragment>,
+    /// Allocations of temporaries, put at the start of the kernel.
+    allocs: Block,
+}
+
+impl Lower<'_> {
+    fn block(&mut self, block: Block) -> Block {
+        let mut out = Vec::with_capacity(block.len());
+        for stmt in block {
+            self.stmt(stmt, &mut out);
+        }
+        out
+    }
+
+    fn stmt(&mut self, stmt: Stmt, out: &mut Block) {
+        let span = stmt.span;
+        let kind = match stmt.kind {
+            StmtKind::Tile(op) => return self.tile_op(op, span, out),
+            StmtKind::For(l) => match l.kind {
+                LoopKind::Parallel { .. } => return self.parallel(l, span, out),
+                LoopKind::Persistent { .. } => return self.persistent(l, span, out),
+                _ => StmtKind::For(Loop {
+                    body: self.block(l.body),
+                    ..l
+                }),
+            },
+            StmtKind::While { cond, body } => StmtKind::While {
+                cond,
+                body: self.block(body),
+            },
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => StmtKind::If {
+                cond,
+                then: self.block(then),
+                otherwise: self.block(otherwise),
+            },
+            StmtKind::WarpGroup { groups, body } => {
+                let first = groups.first().copied().unwrap_or(0);
+                let saved = (self.tid.clone(), self.threads);
+                self.threads = 128 * groups.len() as i64;
+                if first > 0 {
+                    self.tid = self.tid.clone() - (128 * first) as i64;
+                }
+                let body = self.block(body);
+                (self.tid, self.threads) = saved;
+                StmtKind::WarpGroup { groups, body }
+            }
+            other => other,
+        };
+        out.push(Stmt::new(kind, span));
+    }
+
+    fn tile_op(&mut self, op: TileOp, span: Span, out: &mut Block) {
+        match op {
+            TileOp::Copy(c) => self.copy(c, span, out),
+            TileOp::Fill { dst, value } => self.fill(dst, value, span, out),
+            TileOp::Gemm(g) => self.gemm(g, span, out),
+            TileOp::Reduce(r) => self.reduce(r, span, out),
+            TileOp::Scan(s) => self.scan(s, span, out),
+            TileOp::Atomic {
+                op,
+                dst,
+                value,
+                order,
+            } => self.atomic(op, dst, value, order, span, out),
+            TileOp::Transpose { src, dst } => self.transpose(src, dst, span, out),
+            TileOp::Im2col(i) => self.im2col(i, span, out),
+            TileOp::ReducerInit { .. }
+            | TileOp::ReducerUpdate { .. }
+            | TileOp::ReducerFinalize { .. } => {
+                self.give_up(
+                    span,
+                    "a reducer reached lowering; layout-reducer must run before",
+                );
+            }
+        }
+    }
+
+    fn give_up(&mut self, span: Span, why: &str) {
+        self.diags
+            .push(Diagnostic::error(NOT_LOWERED, span, why.to_string()));
+    }
+
+    /// The layout of a fragment buffer.
+    fn fragment(&mut self, buffer: Buffer) -> Option<Fragment> {
+        if let Some(known) = self.fragments.get(&buffer) {
+            return Some(known.clone());
+        }
+        let data = &self.func.buffers[buffer];
+        let (Some(LayoutAttr::Fragment(map)), Some(shape)) =
+            (&data.layout, const_shape(&data.shape))
+        else {
+            return None;
+        };
+        let fragment = from_attr::fragment_map(map, &shape, self.threads).ok()?;
+        self.fragments.insert(buffer, fragment.clone());
+        Some(fragment)
+    }
+
+    /// The physical layout of a shared buffer.
+    fn shared_layout(&self, buffer: Buffer) -> Option<Layout> {
+        let data = &self.func.buffers[buffer];
+        let shape = const_shape(&data.shape)?;
+        let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
+        from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()
+    }
+
+    fn scope(&self, buffer: Buffer) -> Scope {
+        self.func.buffers[buffer].scope
+    }
+
+    fn dtype(&self, buffer: Buffer) -> DType {
+        self.func.buffers[buffer].dtype
+    }
+
+    /// A temporary that lives for the whole kernel.
+    fn temp(&mut self, name: &str, scope: Scope, dtype: DType, shape: &[i64]) -> Buffer {
+        let shape = shape
+            .iter()
+            .map(|&e| Expr::int(e.into(), DType::I32))
+            .collect();
+        let buffer = self.func.buffers.push(BufferData {
+            name: name.to_string(),
+            scope,
+            dtype,
+            shape,
+            strides: None,
+            origin: BufferOrigin::Alloc,
+            layout: None,
+            versions: 1,
+            safe_value: None,
+            span: Span::NONE,
+        });
+        self.allocs
+            .push(Stmt::new(StmtKind::Alloc(buffer), Span::NONE));
+        buffer
+    }
+
+    fn var(&mut self, name: &str, kind: VarKind) -> (Var, Expr) {
+        let var = self.func.add_var(name, DType::I32, kind);
+        (var, self.func.var_expr(var))
+    }
+
+    fn load(&self, buffer: Buffer, indices: Vec<Expr>) -> Expr {
+        Expr::load(buffer, indices, self.func.buffers[buffer].dtype)
+    }
+
+    fn simplify(&mut self, e: &Expr) -> Expr {
+        self.analyzer.simplify(e)
+    }
+}
+
+/// `buffer[indices] = value`, the value converted.
+fn store(buffer: Buffer, indices: Vec<Expr>, value: Expr, dtype: DType, span: Span) -> Stmt {
+    Stmt::new(
+        StmtKind::Store {
+            buffer,
+            indices,
+            value: value.cast_to(dtype),
+        },
+        span,
+    )
+}
+
+/// `for v in kind(0, n) { body }`; a loop of one iteration is a let.
+fn counted(var: Var, n: i64, kind: LoopKind, body: Block, span: Span) -> Stmt {
+    Stmt::new(
+        StmtKind::For(Loop {
+            kind,
+            axes: vec![Axis::upto(var, Expr::int(n.into(), DType::I32))],
+            body,
+        }),
+        span,
+    )
+}
+
+fn unroll() -> LoopKind {
+    LoopKind::Unroll { factor: None }
+}
+
+/// The body under a condition, or as it is.
+fn guarded(cond: Option<Expr>, body: Block, span: Span, out: &mut Block) {
+    match cond {
+        None => out.extend(body),
+        Some(cond) => out.push(Stmt::new(
+            StmtKind::If {
+                cond,
+                then: body,
+                otherwise: Vec::new(),
+            },
+            span,
+        )),
+    }
+}

@@ -1,0 +1,314 @@
+//! Loops over points: a thread runs the points that the layout gives it, one a slot.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::visit::{child_blocks_mut, stmt_exprs_mut};
+use tilewright_ir::{
+    Block, Buffer, DType, Expr, ExprKind, Loop, LoopKind, Scope, Span, Stmt, StmtKind, ThreadOp,
+    Var, VarKind,
+};
+use tilewright_layout::{Form, Fragment, Sum, from_attr};
+
+use super::{Lower, counted, guarded, unroll};
+use crate::legalize::layout_inference::{const_shape, narrowed};
+
+/// A thread's points: one slot of the layout after the other.
+pub(super) struct Points {
+    pub layout: Fragment,
+    /// From thread and slot to the point and the copy.
+    back: Form,
+    /// The point, over the thread's number and the slot variable.
+    pub index: Vec<Expr>,
+    /// The copy of the point, where there are several.
+    pub copy: Option<Expr>,
+    /// Whether the slot holds a point at all.
+    pub guard: Option<Expr>,
+}
+
+impl Lower<'_> {
+    /// The points of a layout at a slot. `None` without a closed form.
+    pub(super) fn points(&mut self, layout: &Fragment, slot: &Expr) -> Option<Points> {
+        let inverse = layout.inverse()?;
+        let (mut index, mut guard) = inverse.to_exprs(&self.tid, slot);
+        let copy = index.pop();
+        let copy = copy.filter(|_| layout.replicas() > 1);
+        let size: i64 = layout.shape().iter().product();
+        if layout.threads() * layout.slots() != size * layout.replicas() {
+            let mut inside: Vec<(Expr, i64)> = index
+                .iter()
+                .cloned()
+                .zip(layout.shape().iter().copied())
+                .collect();
+            if let Some(copy) = &copy {
+                inside.push((copy.clone(), layout.replicas()));
+            }
+            for (value, extent) in inside {
+                let below = value.lt(extent);
+                guard = Some(match guard {
+                    None => below,
+                    Some(g) => g.and(below),
+                });
+            }
+            guard = guard.map(|g| self.simplify_here(&g, layout, slot));
+            guard = guard.filter(|g| !g.is_int(1));
+        }
+        let index = index
+            .iter()
+            .map(|e| self.simplify_here(e, layout, slot))
+            .collect();
+        Some(Points {
+            layout: layout.clone(),
+            back: inverse.form,
+            index,
+            copy,
+            guard,
+        })
+    }
+
+    /// Simplifies with the ranges of the thread's number and the slot.
+    fn simplify_here(&mut self, e: &Expr, layout: &Fragment, slot: &Expr) -> Expr {
+        let zero = Expr::int(0, DType::I32);
+        let (tid, threads) = (self.tid.as_var(), self.threads);
+        let slots = layout.slots();
+        let slot = slot.as_var();
+        self.analyzer.scoped(|a| {
+            if let Some(tid) = tid {
+                a.bind_range(tid, &zero, &Expr::int(threads.into(), DType::I32));
+            }
+            if let Some(slot) = slot {
+                a.bind_range(slot, &zero, &Expr::int(slots.into(), DType::I32));
+            }
+            a.simplify(e)
+        })
+    }
+
+    pub(super) fn parallel(&mut self, l: Loop, span: Span, out: &mut Block) {
+        let shape: Option<Vec<i64>> = l
+            .axes
+            .iter()
+            .map(|a| i64::try_from(a.const_trip_count()?).ok())
+            .collect();
+        let LoopKind::Parallel { layout, .. } = &l.kind else {
+            return;
+        };
+        let layout = match (layout, &shape) {
+            (Some(tilewright_ir::LayoutAttr::Fragment(map)), Some(shape)) => {
+                from_attr::fragment_map(map, shape, self.threads).ok()
+            }
+            (_, Some(shape)) if shape.iter().all(|&e| e > 0) => {
+                Fragment::partition(shape, self.threads, narrowed(shape, self.threads, 1)).ok()
+            }
+            _ => None,
+        };
+        let simple = l.axes.iter().all(|a| a.start.is_int(0) && a.step.is_int(1));
+        match layout {
+            Some(layout) if simple => {
+                let vars: Vec<Var> = l.axes.iter().map(|a| a.var).collect();
+                self.point_loop(&layout, &vars, l.body, span, out);
+            }
+            _ if shape.is_some_and(|s| s.contains(&0)) => {}
+            _ => self.dynamic_loop(l, span, out),
+        }
+    }
+
+    /// `for s in unroll(slots)` over the thread's points.
+    pub(super) fn point_loop(
+        &mut self,
+        layout: &Fragment,
+        vars: &[Var],
+        body: Block,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let (slot_var, slot) = self.var("s", VarKind::Loop);
+        let Some(points) = self.points(layout, &slot) else {
+            return self.give_up(span, "the layout of this loop has no closed form");
+        };
+        let mut inner = Vec::new();
+        for (&var, value) in vars.iter().zip(&points.index) {
+            self.func.vars[var].kind = VarKind::Let;
+            let dtype = self.func.vars[var].dtype;
+            inner.push(Stmt::new(
+                StmtKind::Let {
+                    var,
+                    value: value.clone().cast_to(dtype),
+                },
+                span,
+            ));
+        }
+        let mut body = body;
+        let mut slots = FxHashMap::default();
+        self.rewrite_points(&mut body, vars, &points, &slot, &mut slots);
+        inner.extend(self.block(body));
+        let mut guarded_body = Vec::new();
+        guarded(points.guard.clone(), inner, span, &mut guarded_body);
+        out.push(counted(
+            slot_var,
+            layout.slots(),
+            unroll(),
+            guarded_body,
+            span,
+        ));
+    }
+
+    /// Turns accesses of fragments into accesses of registers, and lets one copy of a point
+    /// do what changes memory.
+    fn rewrite_points(
+        &mut self,
+        block: &mut Block,
+        vars: &[Var],
+        points: &Points,
+        slot: &Expr,
+        known: &mut FxHashMap<(Buffer, Vec<Expr>), Expr>,
+    ) {
+        for stmt in block.iter_mut() {
+            stmt_exprs_mut(stmt, &mut |e| {
+                *e = e.rewrite(&mut |node| {
+                    let ExprKind::Load { buffer, indices } = node.kind() else {
+                        return None;
+                    };
+                    let at = self.register(*buffer, indices, vars, points, slot, known)?;
+                    Some(Expr::load(*buffer, vec![at], node.dtype()).with_span(node.span()))
+                });
+            });
+            match &mut stmt.kind {
+                StmtKind::Store {
+                    buffer, indices, ..
+                } => {
+                    if let Some(at) = self.register(*buffer, indices, vars, points, slot, known) {
+                        *indices = vec![at];
+                    } else {
+                        self.once(stmt, points);
+                    }
+                }
+                StmtKind::Thread(
+                    ThreadOp::AtomicRmw { result: None, .. }
+                    | ThreadOp::AtomicVecAdd { .. }
+                    | ThreadOp::AtomicStore { .. }
+                    | ThreadOp::Print { .. },
+                ) => self.once(stmt, points),
+                _ => {}
+            }
+            for child in child_blocks_mut(stmt) {
+                self.rewrite_points(child, vars, points, slot, known);
+            }
+        }
+    }
+
+    /// Puts a statement that changes memory under "first copy only".
+    fn once(&self, stmt: &mut Stmt, points: &Points) {
+        let touches_memory = match &stmt.kind {
+            StmtKind::Store { buffer, .. } => {
+                matches!(self.scope(*buffer), Scope::Global | Scope::Shared)
+            }
+            _ => true,
+        };
+        if let Some(copy) = &points.copy
+            && touches_memory
+        {
+            let inner = stmt.clone();
+            stmt.kind = StmtKind::If {
+                cond: copy.clone().equal(0),
+                then: vec![inner],
+                otherwise: Vec::new(),
+            };
+        }
+    }
+
+    /// The register that holds an element of a fragment at a point; `None` for other buffers.
+    fn register(
+        &mut self,
+        buffer: Buffer,
+        indices: &[Expr],
+        vars: &[Var],
+        points: &Points,
+        slot: &Expr,
+        known: &mut FxHashMap<(Buffer, Vec<Expr>), Expr>,
+    ) -> Option<Expr> {
+        if self.scope(buffer) != Scope::Fragment {
+            return None;
+        }
+        let key = (buffer, indices.to_vec());
+        if let Some(at) = known.get(&key) {
+            return Some(at.clone());
+        }
+        let fragment = self.fragment(buffer)?;
+        let shape = const_shape(&self.func.buffers[buffer].shape)?;
+        let map = from_attr::access(vars, indices, points.layout.shape(), &shape);
+        let at = map
+            .and_then(|map| map.form())
+            .and_then(|map| slot_form(points, &fragment, map))
+            .map(|form| form.to_exprs(&[self.tid.clone(), slot.clone()]).remove(0))
+            .or_else(|| Some(fragment.to_exprs(indices, None)?[1].clone()))?;
+        let at = self.simplify_here(&at, &points.layout, slot);
+        known.insert(key, at.clone());
+        Some(at)
+    }
+
+    /// A parallel loop whose extents are known at run time: threads take points in turn.
+    fn dynamic_loop(&mut self, l: Loop, span: Span, out: &mut Block) {
+        let mut total = Expr::i32(1);
+        let mut counts = Vec::new();
+        for axis in &l.axes {
+            let distance = axis.stop.clone() - axis.start.clone();
+            let count = if axis.step.is_int(1) {
+                distance
+            } else {
+                distance.ceil_div(&axis.step)
+            };
+            let count = count.max(0).cast_to(DType::I32);
+            total = total * &count;
+            counts.push(count);
+        }
+        let (round, r) = self.var("r", VarKind::Loop);
+        let (flat, f) = self.var("f", VarKind::Let);
+        let value = r * self.threads + self.tid.clone();
+        let mut inner = Vec::new();
+        let mut rest = f.clone();
+        for (axis, count) in l.axes.iter().zip(&counts).rev() {
+            self.func.vars[axis.var].kind = VarKind::Let;
+            let dtype = self.func.vars[axis.var].dtype;
+            let at = rest.clone().floor_mod(count).cast_to(dtype);
+            let value = axis.start.clone() + at * &axis.step;
+            inner.push(Stmt::new(
+                StmtKind::Let {
+                    var: axis.var,
+                    value,
+                },
+                span,
+            ));
+            rest = rest.floor_div(count);
+        }
+        inner.extend(self.block(l.body));
+        let body = vec![
+            Stmt::new(StmtKind::Let { var: flat, value }, span),
+            Stmt::new(
+                StmtKind::If {
+                    cond: f.lt(&total),
+                    then: inner,
+                    otherwise: Vec::new(),
+                },
+                span,
+            ),
+        ];
+        let rounds = total.ceil_div(self.threads);
+        let rounds = self.simplify(&rounds);
+        out.push(Stmt::new(
+            StmtKind::For(Loop {
+                kind: LoopKind::Serial,
+                axes: vec![tilewright_ir::Axis::upto(round, rounds)],
+                body,
+            }),
+            span,
+        ));
+    }
+}
+
+/// The slot of a fragment's element as a form over the loop's thread and slot.
+fn slot_form(points: &Points, fragment: &Fragment, mut map: Form) -> Option<Form> {
+    // From the point to (element, first copy), to the slot.
+    map.outs.push(Sum::default());
+    let placed = map.then(&fragment.layout().form()?)?.only(1);
+    let mut back = points.back.clone();
+    back.outs.pop();
+    back.then(&placed)
+}

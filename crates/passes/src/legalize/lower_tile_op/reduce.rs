@@ -1,0 +1,387 @@
+//! Reductions: each thread folds what it holds, then the threads of a line combine.
+//!
+//! Lanes of one warp combine by exchanging halves (`shuffle xor`); what reaches across warps
+//! or is no power of two goes through shared memory. A source without a usable layout is read
+//! from shared memory by the threads that hold the result.
+
+use tilewright_ir::{
+    BinOp, Block, Buffer, DType, Expr, ExprKind, MathFn, ReduceKind, ReduceOp, Region, Scalar,
+    Scope, ShuffleKind, Span, Stmt, StmtKind, ThreadOp, VarKind,
+};
+use tilewright_layout::radix::Digit;
+use tilewright_layout::{Form, Fragment, Sum};
+
+use super::{Lower, counted, guarded, store, unroll};
+use crate::legalize::layout_inference::const_shape;
+
+impl Lower<'_> {
+    pub(super) fn reduce(&mut self, r: ReduceOp, span: Span, out: &mut Block) {
+        let (src, dst) = (r.src.buffer, r.dst.buffer);
+        let by_threads = match (self.scope(src), self.scope(dst)) {
+            (Scope::Fragment, Scope::Fragment) => self.reduce_fragments(&r, span),
+            _ => None,
+        };
+        match by_threads {
+            Some(stmts) => out.extend(stmts),
+            None => self.reduce_lines(&r, span, out),
+        }
+    }
+
+    /// In registers, then across threads. `None` where the layouts do not allow it.
+    fn reduce_fragments(&mut self, r: &ReduceOp, span: Span) -> Option<Block> {
+        let (src, dst) = (r.src.buffer, r.dst.buffer);
+        let from = self.fragment(src)?;
+        let to = self.fragment(dst)?;
+        let dim = r.dim as usize;
+        let digits = from.thread_digits(dim)?;
+        let combine = self.combine_steps(&digits)?;
+        let slot_of = result_slots(&from, &to, dim)?;
+        let dtype = self.dtype(dst);
+        let part = self.temp("part", Scope::Local, dtype, &[to.slots()]);
+        let mut out = Vec::new();
+
+        let (d, slot) = self.var("d", VarKind::Loop);
+        let start = vec![store(
+            part,
+            vec![slot],
+            identity(r.kind, dtype),
+            dtype,
+            span,
+        )];
+        out.push(counted(d, to.slots(), unroll(), start, span));
+
+        let (s, slot) = self.var("s", VarKind::Loop);
+        let points = self.points(&from, &slot)?;
+        let place = slot_of
+            .to_exprs(&[self.tid.clone(), slot.clone()])
+            .remove(0);
+        let place = self.simplify(&place);
+        let value = self.load(src, vec![slot]).cast_to(dtype);
+        let value = prepared(r.kind, value);
+        let sum = fold(r.kind, self.load(part, vec![place.clone()]), value);
+        let body = vec![store(part, vec![place], sum, dtype, span)];
+        let mut inner = Vec::new();
+        guarded(points.guard, body, span, &mut inner);
+        out.push(counted(s, from.slots(), unroll(), inner, span));
+
+        for step in combine {
+            match step {
+                Step::Xor(mask) => {
+                    self.combine_lanes(r.kind, part, to.slots(), mask, span, &mut out)
+                }
+                Step::Shared(digits) => {
+                    self.combine_shared(r.kind, part, to.slots(), &digits, span, &mut out);
+                }
+            }
+        }
+        let (d, slot) = self.var("d", VarKind::Loop);
+        let total = self.load(part, vec![slot.clone()]);
+        let total = if r.clear {
+            total
+        } else {
+            fold(r.kind, self.load(dst, vec![slot.clone()]), total)
+        };
+        let finish = vec![store(dst, vec![slot], total, dtype, span)];
+        out.push(counted(d, to.slots(), unroll(), finish, span));
+        Some(out)
+    }
+
+    /// How the threads along a dimension combine: exchanges inside a warp, the rest through
+    /// shared memory.
+    fn combine_steps(&self, digits: &[Digit]) -> Option<Vec<Step>> {
+        let warp = self.target.facts().warp_size as i64;
+        let mut steps = Vec::new();
+        let mut across = Vec::new();
+        for digit in digits {
+            let power = digit.extent.count_ones() == 1 && digit.div.count_ones() == 1;
+            if !power || self.threads % warp != 0 {
+                across.push(*digit);
+                continue;
+            }
+            let (mut low, mut left) = (digit.div, digit.extent);
+            while left > 1 && low < warp {
+                steps.push(Step::Xor(low));
+                low *= 2;
+                left /= 2;
+            }
+            if left > 1 {
+                across.push(Digit::new(0, low, left));
+            }
+        }
+        if !across.is_empty() {
+            steps.push(Step::Shared(across));
+        }
+        Some(steps)
+    }
+
+    fn combine_lanes(
+        &mut self,
+        kind: ReduceKind,
+        part: Buffer,
+        slots: i64,
+        mask: i64,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let dtype = self.dtype(part);
+        let warp = self.target.facts().warp_size;
+        let (d, slot) = self.var("d", VarKind::Loop);
+        let result = self.func.add_var("other", dtype, VarKind::Let);
+        let own = self.load(part, vec![slot.clone()]);
+        let sum = fold(kind, own.clone(), self.func.var_expr(result));
+        let body = vec![
+            Stmt::new(
+                StmtKind::Thread(ThreadOp::Shuffle {
+                    kind: ShuffleKind::Xor,
+                    value: own,
+                    lane: Expr::int(mask.into(), DType::I32),
+                    width: warp,
+                    result,
+                }),
+                span,
+            ),
+            store(part, vec![slot], sum, dtype, span),
+        ];
+        out.push(counted(d, slots, unroll(), body, span));
+    }
+
+    /// Every thread leaves its parts in shared memory and folds those of its line.
+    fn combine_shared(
+        &mut self,
+        kind: ReduceKind,
+        part: Buffer,
+        slots: i64,
+        digits: &[Digit],
+        span: Span,
+        out: &mut Block,
+    ) {
+        let dtype = self.dtype(part);
+        let work = self.temp("line", Scope::Shared, dtype, &[slots, self.threads]);
+        let (d, slot) = self.var("d", VarKind::Loop);
+        let own = self.load(part, vec![slot.clone()]);
+        let tid = self.tid.clone();
+        let body = vec![store(work, vec![slot, tid.clone()], own, dtype, span)];
+        out.push(counted(d, slots, unroll(), body, span));
+
+        // The first thread of the line: this thread's number with the digits taken out.
+        let mut first = tid.clone();
+        for digit in digits {
+            let value = field(&tid, digit);
+            first = first - value * digit.div;
+        }
+        let (base_var, base) = self.var("first", VarKind::Let);
+        let first = self.simplify(&first);
+        out.push(Stmt::new(
+            StmtKind::Let {
+                var: base_var,
+                value: first,
+            },
+            span,
+        ));
+        let (d, slot) = self.var("d", VarKind::Loop);
+        let count: i64 = digits.iter().map(|d| d.extent).product();
+        let (n, r) = self.var("r", VarKind::Loop);
+        let mut thread = base;
+        let mut place = 1;
+        for digit in digits {
+            let value = r.clone().floor_div(place).floor_mod(digit.extent);
+            thread = thread + value * digit.div;
+            place *= digit.extent;
+        }
+        let thread = self.simplify(&thread);
+        let sum = fold(
+            kind,
+            self.load(part, vec![slot.clone()]),
+            self.load(work, vec![slot.clone(), thread]),
+        );
+        let inner = vec![store(part, vec![slot.clone()], sum, dtype, span)];
+        let body = vec![
+            store(part, vec![slot], identity(kind, dtype), dtype, span),
+            counted(n, count, tilewright_ir::LoopKind::Serial, inner, span),
+        ];
+        out.push(counted(d, slots, unroll(), body, span));
+    }
+
+    /// Line by line: the threads that hold a result fold its line from memory.
+    fn reduce_lines(&mut self, r: &ReduceOp, span: Span, out: &mut Block) {
+        let src = match self.scope(r.src.buffer) {
+            Scope::Fragment => {
+                let data = &self.func.buffers[r.src.buffer];
+                let (dtype, shape) = (data.dtype, const_shape(&data.shape));
+                let Some(shape) = shape else {
+                    return self.give_up(span, "a reduction needs a constant shape");
+                };
+                let work = self.temp("lines", Scope::Shared, dtype, &shape);
+                let whole = Region::whole(work, &self.func.buffers[work]);
+                self.copy_points(&r.src, &whole, span, out);
+                whole
+            }
+            _ => r.src.clone(),
+        };
+        let dim = r.dim as usize;
+        let Some(length) = src.dims[dim].extent.as_int() else {
+            return self.give_up(span, "a reduction needs a constant extent");
+        };
+        let dtype = self.dtype(r.dst.buffer);
+        let keeps_dim = r.dst.dims.len() == src.dims.len();
+        let acc = self.temp("acc", Scope::Local, dtype, &[1]);
+        let kind = r.kind;
+        let (clear, dst) = (r.clear, r.dst.clone());
+        self.whole_region_loop(&dst.clone(), span, out, |lower, index| {
+            let at_dst: Vec<Expr> = index
+                .iter()
+                .zip(&dst.dims)
+                .map(|(i, d)| d.start.clone() + i.clone().cast_to(d.start.dtype()))
+                .collect();
+            let (k, step) = lower.var("k", VarKind::Loop);
+            let mut rest = index.iter();
+            let at_src: Vec<Expr> = src
+                .dims
+                .iter()
+                .enumerate()
+                .map(|(d, range)| {
+                    let inner = if d == dim {
+                        if keeps_dim {
+                            rest.next();
+                        }
+                        step.clone()
+                    } else {
+                        rest.next().cloned().unwrap_or_else(|| Expr::i32(0))
+                    };
+                    range.start.clone() + inner.cast_to(range.start.dtype())
+                })
+                .collect();
+            let value = prepared(kind, lower.load(src.buffer, at_src).cast_to(dtype));
+            let zero = vec![Expr::i32(0)];
+            let sum = fold(kind, lower.load(acc, zero.clone()), value);
+            let start = if clear {
+                identity(kind, dtype)
+            } else {
+                lower.load(dst.buffer, at_dst.clone())
+            };
+            let result = lower.load(acc, zero.clone());
+            vec![
+                store(acc, zero.clone(), start, dtype, span),
+                counted(
+                    k,
+                    length as i64,
+                    tilewright_ir::LoopKind::Serial,
+                    vec![store(acc, zero, sum, dtype, span)],
+                    span,
+                ),
+                store(dst.buffer, at_dst, result, dtype, span),
+            ]
+        });
+    }
+
+    /// A loop over all points of a region, unit dimensions included.
+    fn whole_region_loop(
+        &mut self,
+        region: &Region,
+        span: Span,
+        out: &mut Block,
+        body: impl FnOnce(&mut Self, Vec<Expr>) -> Block,
+    ) {
+        let extents: Option<Vec<i64>> = region
+            .dims
+            .iter()
+            .map(|d| i64::try_from(d.extent.as_int()?).ok())
+            .collect();
+        let Some(shape) = extents else {
+            return self.give_up(span, "a reduction needs a constant shape");
+        };
+        let layout = match self.scope(region.buffer) {
+            Scope::Fragment => self.fragment(region.buffer),
+            _ => Fragment::partition(&shape, self.threads, 1).ok(),
+        };
+        let Some(layout) = layout else {
+            return self.give_up(span, "no thread assignment for this reduction");
+        };
+        let mut vars = Vec::new();
+        let mut index = Vec::new();
+        for _ in &shape {
+            let (var, e) = self.var("i", VarKind::Loop);
+            vars.push(var);
+            index.push(e);
+        }
+        let block = body(self, index);
+        self.point_loop(&layout, &vars, block, span, out);
+    }
+}
+
+enum Step {
+    /// With the lane whose number differs in this bit.
+    Xor(i64),
+    /// With all threads that differ in these digits.
+    Shared(Vec<Digit>),
+}
+
+/// The digit of a thread's number.
+fn field(tid: &Expr, digit: &Digit) -> Expr {
+    tid.clone().floor_div(digit.div).floor_mod(digit.extent)
+}
+
+/// From thread and slot of the source to the slot of the result.
+fn result_slots(from: &Fragment, to: &Fragment, dim: usize) -> Option<Form> {
+    let inverse = from.inverse()?;
+    let mut keep = Form::identity(from.shape());
+    let same_rank = to.shape().len() == from.shape().len();
+    if same_rank {
+        keep.outs[dim] = Sum::default();
+    } else {
+        keep.outs.remove(dim);
+    }
+    if from.shape().len() == 1 {
+        keep.outs = vec![Sum::default(); to.shape().len()];
+    }
+    keep.outs.push(Sum::default());
+    let placed = keep.then(&to.layout().form()?)?.only(1);
+    let mut back = inverse.form;
+    back.outs.pop();
+    back.then(&placed)
+}
+
+/// The value that a fold starts with.
+pub fn identity(kind: ReduceKind, dtype: DType) -> Expr {
+    let limits = dtype.scalar.int_range();
+    match kind {
+        ReduceKind::Sum
+        | ReduceKind::AbsSum
+        | ReduceKind::AbsMax
+        | ReduceKind::BitOr
+        | ReduceKind::BitXor => Expr::zero(dtype),
+        ReduceKind::BitAnd => match dtype.scalar {
+            Scalar::Bool => Expr::bool(true),
+            _ => Expr::int(-1, dtype),
+        },
+        ReduceKind::Max => match limits {
+            Some((low, _)) => Expr::int(low, dtype),
+            None => Expr::float(f64::NEG_INFINITY, dtype),
+        },
+        ReduceKind::Min => match limits {
+            Some((_, high)) => Expr::int(high, dtype),
+            None => Expr::float(f64::INFINITY, dtype),
+        },
+    }
+}
+
+/// The element as the fold takes it.
+fn prepared(kind: ReduceKind, value: Expr) -> Expr {
+    match kind {
+        ReduceKind::AbsSum | ReduceKind::AbsMax => Expr::math(MathFn::Abs, vec![value]),
+        _ => value,
+    }
+}
+
+fn fold(kind: ReduceKind, a: Expr, b: Expr) -> Expr {
+    let op = match kind {
+        ReduceKind::Sum | ReduceKind::AbsSum => BinOp::Add,
+        ReduceKind::Max | ReduceKind::AbsMax => BinOp::Max,
+        ReduceKind::Min => BinOp::Min,
+        ReduceKind::BitAnd => BinOp::BitAnd,
+        ReduceKind::BitOr => BinOp::BitOr,
+        ReduceKind::BitXor => BinOp::BitXor,
+    };
+    let dtype = a.dtype();
+    Expr::new(ExprKind::Binary(op, a, b), dtype, Span::NONE)
+}
