@@ -199,7 +199,7 @@ impl Analyzer {
     }
 
     /// Constants stand on the right.
-    fn constant_last(&self, a: Term, b: Term) -> (Term, Term) {
+    pub(crate) fn constant_last(&self, a: Term, b: Term) -> (Term, Term) {
         if self.constant(a).is_some() {
             (b, a)
         } else {
@@ -208,7 +208,7 @@ impl Analyzer {
     }
 
     /// The node with its operands in order, a constant last.
-    fn commutative(&mut self, op: BinOp, a: Term, b: Term) -> Term {
+    pub(crate) fn commutative(&mut self, op: BinOp, a: Term, b: Term) -> Term {
         if self.constant(b).is_none() && self.arena.order(b) < self.arena.order(a) {
             return self.raw(op, b, a);
         }

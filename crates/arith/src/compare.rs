@@ -275,12 +275,8 @@ impl Analyzer {
                 return t;
             }
         }
-        let (a, b) = if self.arena.order(a) <= self.arena.order(b) {
-            (a, b)
-        } else {
-            (b, a)
-        };
-        self.raw(op, a, b)
+        let (a, b) = self.constant_last(a, b);
+        self.commutative(op, a, b)
     }
 
     /// `Some(true)` if the form is never positive, `Some(false)` if it is never negative.

@@ -1,6 +1,7 @@
 //! Facts, scopes and proofs on the kinds of claims that passes make.
 
 use tilewright_arith::{Analyzer, Congruence, Interval, Proof};
+use tilewright_ir::expr_build::select;
 use tilewright_ir::{BinOp, Buffer, DType, Expr, Var};
 
 fn var(v: u32) -> Expr {
@@ -237,6 +238,39 @@ fn polynomials() {
         a.prove_lt(&(i.clone() * n.clone() + j), &((i + 1) * n)),
         Proof::Yes
     );
+}
+
+/// 32768 · 65535 is a value of int32, 32769 · 65535 is not.
+#[test]
+fn products_that_wrap_are_not_multiplied_out() {
+    let mut a = Analyzer::new();
+    let i = range(&mut a, 0, 0, 32768);
+    let n = range(&mut a, 1, 0, 65535);
+    let (small, large) = (i.clone() * n.clone(), (i.clone() + 1) * n.clone());
+    assert_eq!(a.prove_ge(&large, &small), Proof::Unknown);
+    a.assume(&i.lt(32768));
+    assert_eq!(a.prove_ge(&large, &small), Proof::Yes);
+}
+
+/// Both arms of a `select` run, so the arm that is not chosen must stay defined; an arm of an
+/// `if`-expression runs only when it is chosen.
+#[test]
+fn arms_that_always_run_keep_their_guards() {
+    let (x, y) = (var(0), var(1));
+    let guarded = y.clone().floor_div(x.clone().max(Expr::i32(1)));
+    let load = |index: Expr| Expr::load(Buffer::from_u32(0), vec![index], DType::I32);
+    for arm in [guarded, load(x.clone().max(Expr::i32(0)))] {
+        let choose =
+            |lazy| select(lazy, x.clone().equal(3), arm.clone(), y.clone()).expect("well typed");
+        let mut a = Analyzer::new();
+        assert_eq!(a.simplify(&choose(false)), choose(false));
+        let simpler = a.simplify(&choose(true));
+        assert_ne!(
+            simpler,
+            choose(true),
+            "the guard is not needed in {simpler:?}"
+        );
+    }
 }
 
 #[test]
