@@ -108,7 +108,8 @@ impl MicroKind {
 /// A machine instruction, by what it does with a wave's lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Inst {
-    /// Each thread loads `width` consecutive elements into registers.
+    /// Each thread loads `width` consecutive elements into registers; as a `g2s` it stores them
+    /// to shared memory at once.
     Load,
     /// Each thread stores `width` consecutive elements from registers.
     Store,

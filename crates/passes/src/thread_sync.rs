@@ -1,19 +1,39 @@
 //! ThreadSync: block barriers where threads hand data to each other through shared memory.
 //!
+//! Nothing is implicit at device level, so a pipelined loop that no pass has taken up becomes
+//! the serial loop it means.
+//!
 //! The work is done by the schedule engine's dependence model; see
 //! [`tilewright_schedule::thread_sync`] for the before and after.
 
-use tilewright_ir::{Diagnostics, Func, Level, Target};
+use tilewright_ir::visit::child_blocks_mut;
+use tilewright_ir::{Block, Diagnostics, Func, Level, LoopKind, StmtKind, Target};
 
 use crate::Changed;
 
 /// Inserts the barriers; the function is at device level afterwards.
 pub fn thread_sync(func: &mut Func, _target: Target, diags: &mut Diagnostics) -> Changed {
     let inserted = tilewright_schedule::thread_sync(func, diags);
+    for kernel in &mut func.kernels {
+        serial_loops(&mut kernel.body);
+    }
     func.level = Level::Device;
     if inserted > 0 {
         Changed::Yes
     } else {
         Changed::No
+    }
+}
+
+fn serial_loops(block: &mut Block) {
+    for stmt in block {
+        if let StmtKind::For(l) = &mut stmt.kind
+            && matches!(l.kind, LoopKind::Pipelined(_))
+        {
+            l.kind = LoopKind::Serial;
+        }
+        for child in child_blocks_mut(stmt) {
+            serial_loops(child);
+        }
     }
 }

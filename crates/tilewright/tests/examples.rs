@@ -12,8 +12,13 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Inputs, Output};
 use tilewright::frontend::{self, SettingValue};
-use tilewright::ir::{Diagnostic, Func, Param, SourceMap, verify};
+use tilewright::ir::{Diagnostic, Diagnostics, Func, Param, SourceMap, Target, verify};
+use tilewright::passes;
+use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
+
+/// Orders of warps that each lowered kernel is run in.
+const SEEDS: u64 = 1;
 
 fn main() {
     let args = Arguments::from_args();
@@ -23,6 +28,12 @@ fn main() {
     ];
     for case in oracle::all_cases() {
         trials.push(Trial::test(case.title(), move || reference(&case)));
+    }
+    for target in [Target::Sm80, Target::Gfx942, Target::Gfx950] {
+        for case in oracle::all_cases() {
+            let title = format!("{target} {}", case.title());
+            trials.push(Trial::test(title, move || simulated(&case, target)));
+        }
     }
     libtest_mimic::run(&args, trials).exit();
 }
@@ -34,7 +45,41 @@ fn reference(case: &Case) -> Result<(), Failed> {
     let (mut args, inputs) = arguments(&func, case)?;
     sim::run(&func, &mut args, &RunOptions::default())
         .map_err(|e| render(e.diagnostics.iter(), &sources))?;
-    for output in (case.oracle)(&inputs) {
+    compare(case, &args, &inputs)
+}
+
+/// The kernel, lowered for a target, gives the same in the SIMT simulator, whatever the order of
+/// its warps, and nothing is wrong with it.
+fn simulated(case: &Case, target: Target) -> Result<(), Failed> {
+    let mut sources = SourceMap::new();
+    let mut func = stage(case, &mut sources)?;
+    let mut diags = Diagnostics::new();
+    for pass in passes::pipeline(target) {
+        (pass.run)(&mut func, target, &mut diags);
+        if diags.has_errors() {
+            return Err(render(diags.iter(), &sources).into());
+        }
+        verify::verify(&func)
+            .map_err(|d| format!("after {}:\n{}", pass.name, render(d.iter(), &sources)))?;
+    }
+    for seed in 0..SEEDS {
+        let (mut args, inputs) = arguments(&func, case)?;
+        let options = SimtOptions {
+            seed,
+            ..SimtOptions::default()
+        };
+        let report = simt::run(&func, target, &mut args, &options)
+            .map_err(|e| render(e.diagnostics.iter(), &sources))?;
+        if !report.is_clean() {
+            return Err(render(report.diagnostics().iter(), &sources).into());
+        }
+        compare(case, &args, &inputs)?;
+    }
+    Ok(())
+}
+
+fn compare(case: &Case, args: &Args, inputs: &Inputs) -> Result<(), Failed> {
+    for output in (case.oracle)(inputs) {
         let Some(tensor) = args.tensor(output.name) else {
             return Err(format!("the kernel has no tensor named {}", output.name).into());
         };

@@ -160,12 +160,7 @@ fn guard_expr(func: &Func, analyzer: &mut Analyzer, e: &Expr) -> Expr {
 }
 
 /// What must hold for an access to be inside, as far as it is not known to.
-fn bounds(
-    func: &Func,
-    analyzer: &mut Analyzer,
-    buffer: Buffer,
-    indices: &[Expr],
-) -> Option<Expr> {
+fn bounds(func: &Func, analyzer: &mut Analyzer, buffer: Buffer, indices: &[Expr]) -> Option<Expr> {
     let data = &func.buffers[buffer];
     if data.scope != Scope::Global {
         return None;

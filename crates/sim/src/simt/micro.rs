@@ -27,9 +27,15 @@ impl Env<'_> {
             Some(pred) => warp.regs.truth(pred, warp.mask),
             None => warp.mask,
         };
+        let dest = &self.program.accesses[code.dest as usize];
+        let into_shared = matches!(
+            self.program.buffers[dest.buffer as usize].space,
+            Space::Shared(_)
+        );
         match code.inst {
-            Inst::Load | Inst::Store => self.plain(warp, code, taken),
             Inst::CpAsync => self.cp_async(warp, code, taken),
+            Inst::Load if into_shared => self.cp_async(warp, code, taken),
+            Inst::Load | Inst::Store => self.plain(warp, code, taken),
             Inst::BufferLoadLds => self.buffer_load_lds(warp, code, taken),
             Inst::LdMatrix { tiles, .. } => self.matrix(warp, code, taken, tiles, true),
             Inst::StMatrix { tiles, .. } => self.matrix(warp, code, taken, tiles, false),

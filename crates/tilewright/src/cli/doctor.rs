@@ -58,7 +58,12 @@ pub fn doctor(args: &DoctorArgs) -> Outcome {
     for check in checks {
         match check.found {
             Some(path) => {
-                text += &format!("  {:11} {} ({})\n", check.name, path.display(), check.purpose);
+                text += &format!(
+                    "  {:11} {} ({})\n",
+                    check.name,
+                    path.display(),
+                    check.purpose
+                );
             }
             None => {
                 text += &format!(

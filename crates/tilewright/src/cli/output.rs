@@ -39,7 +39,10 @@ pub fn fail(diags: &[Diagnostic], sources: &SourceMap, as_json: bool) -> Failure
         let errors: Vec<Value> = diags.iter().map(|d| to_json(d, sources)).collect();
         print_json(&json!({ "ok": false, "errors": errors }));
     } else {
-        let errors = diags.iter().filter(|d| d.severity == Severity::Error).count();
+        let errors = diags
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .count();
         let plural = if errors == 1 { "" } else { "s" };
         let _ = writeln!(io::stderr(), "tilewright: {errors} error{plural}");
     }

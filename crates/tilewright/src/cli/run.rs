@@ -50,7 +50,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     for &symbol in &func.symbols {
         let name = &func.vars[symbol].name;
         let value = loaded.sizes.get(name).copied().unwrap_or_else(|| {
-            notes.push(format!("{name} = {DEFAULT_SIZE} (choose with --set {name}=…)"));
+            notes.push(format!(
+                "{name} = {DEFAULT_SIZE} (choose with --set {name}=…)"
+            ));
             DEFAULT_SIZE
         });
         spec.values.insert(name.clone(), Number::Int(value.into()));
@@ -94,7 +96,10 @@ pub fn run(args: &RunArgs) -> Outcome {
         }));
         return Ok(());
     }
-    let mut text = format!("{} on the reference evaluator, seed {}\n", func.name, args.seed);
+    let mut text = format!(
+        "{} on the reference evaluator, seed {}\n",
+        func.name, args.seed
+    );
     for note in notes {
         text += &format!("  {note}\n");
     }

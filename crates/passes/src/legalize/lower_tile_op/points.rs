@@ -179,13 +179,17 @@ impl Lower<'_> {
                     } else {
                         self.once(stmt, points);
                     }
+                    continue;
                 }
                 StmtKind::Thread(
                     ThreadOp::AtomicRmw { result: None, .. }
                     | ThreadOp::AtomicVecAdd { .. }
                     | ThreadOp::AtomicStore { .. }
                     | ThreadOp::Print { .. },
-                ) => self.once(stmt, points),
+                ) => {
+                    self.once(stmt, points);
+                    continue;
+                }
                 _ => {}
             }
             for child in child_blocks_mut(stmt) {

@@ -95,6 +95,8 @@ impl Compiler<'_> {
         use Space::{Global, Local, Shared};
         let fits = match (op.inst, source.space, dest.space) {
             (Inst::Load, Global(_) | Shared(_), Local(_)) => true,
+            // Through a register that nobody else sees.
+            (Inst::Load, Global(_), Shared(_)) => true,
             (Inst::Store, Local(_), Global(_) | Shared(_)) => true,
             (Inst::CpAsync, Global(_), Shared(_)) => {
                 missing(!facts.async_copy_bytes.is_empty() && !target.is_amd())?;
