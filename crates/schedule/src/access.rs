@@ -42,6 +42,8 @@ pub struct Points {
     pub axes: Vec<(Var, Vec<i64>)>,
     /// Conditions over thread indices and `axes`; a place counts only where all hold.
     pub guards: Vec<Expr>,
+    /// Whether these are all conditions on the way.
+    pub guards_known: bool,
 }
 
 /// Collects accesses of units of one kernel.
@@ -317,6 +319,7 @@ impl Collector<'_> {
             bits: bits * width,
             axes: way.axes.clone(),
             guards: Vec::new(),
+            guards_known: true,
         };
         if at.len() != data.shape.len() {
             return None;
@@ -336,6 +339,8 @@ impl Collector<'_> {
         for guard in &way.guards {
             if self.is_enumerable(guard, way) {
                 points.guards.push(guard.clone());
+            } else {
+                points.guards_known = false;
             }
         }
         Some(points)

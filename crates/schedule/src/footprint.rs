@@ -31,6 +31,16 @@ impl std::fmt::Debug for Between<'_> {
     }
 }
 
+/// Whether the accesses certainly conflict in one run of the statements around them: places and
+/// conditions are all known, and two threads meet.
+pub fn certain_conflict(func: &Func, kernel: &Kernel, first: &Access, second: &Access) -> bool {
+    let known = |a: &Access| a.points.as_ref().is_some_and(|p| p.guards_known);
+    known(first)
+        && known(second)
+        && conflict(func, kernel, first, second, Between::Nothing)
+        && first.points.as_ref().map(|p| &p.uniform) == second.points.as_ref().map(|p| &p.uniform)
+}
+
 /// Whether the accesses conflict: one writes, and different threads may touch one place.
 pub fn conflict(
     func: &Func,

@@ -31,7 +31,7 @@ use tilewright_ir::{
 };
 
 use crate::access::{Access, Collector, bind_let};
-use crate::footprint::{Between, conflict};
+use crate::footprint::{Between, certain_conflict, conflict};
 use crate::uniform::Uniformity;
 
 const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
@@ -252,7 +252,7 @@ impl Walk<'_, '_> {
             return true;
         }
         let hazard = has_barrier || self.has_inner_hazard(stmt, lets);
-        if hazard && divergent && !has_barrier {
+        if divergent && !has_barrier && self.has_certain_hazard(stmt, lets) {
             self.diags.push(
                 Diagnostic::error(
                     DIVERGENT_HAZARD,
@@ -286,6 +286,17 @@ impl Walk<'_, '_> {
             }
         }
         false
+    }
+
+    /// Whether two threads certainly meet inside the statement. Where that is not known, code
+    /// that speaks of threads is taken to know what it does.
+    fn has_certain_hazard(&self, stmt: &Stmt, lets: &FxHashMap<Var, Expr>) -> bool {
+        let accesses = self.collector.unit(stmt, lets);
+        accesses.iter().enumerate().any(|(at, a)| {
+            accesses[at..]
+                .iter()
+                .any(|b| certain_conflict(self.func, self.kernel, a, b))
+        })
     }
 
     fn barrier_if_needed(

@@ -55,7 +55,7 @@ pub enum NoPlan {
     Types,
     /// Fewer threads than a warp.
     Threads { warp: u32 },
-    /// The policy puts more warps along a dimension than it has instruction tiles.
+    /// The policy cannot place the warps: C has fewer instruction tiles, or they do not divide.
     Policy { warps: i64, tiles: i64 },
     /// The layout algebra could not express it.
     Layout(LayoutError),
@@ -135,16 +135,21 @@ fn tiles(shape: &GemmShape, inst: &MmaInst, grid: [i64; 2]) -> [i64; 2] {
 fn warp_grid(shape: &GemmShape, inst: &MmaInst, warps: i64) -> Result<[i64; 2], NoPlan> {
     let rows = ceil_div(shape.m, inst.m.into());
     let cols = ceil_div(shape.n, inst.n.into());
-    let within = |warps, tiles| {
-        if warps > tiles {
-            Err(NoPlan::Policy { warps, tiles })
-        } else {
-            Ok(())
+    // What the policy's dimension cannot take goes along the other one.
+    let spill = |first: i64, second: i64| {
+        let along = warps.min(first);
+        let across = warps / along;
+        if across > second || along * across != warps {
+            return Err(NoPlan::Policy {
+                warps,
+                tiles: first * second,
+            });
         }
+        Ok((along, across))
     };
     match shape.policy {
-        GemmPolicy::FullRow => within(warps, rows).map(|()| [warps, 1]),
-        GemmPolicy::FullCol => within(warps, cols).map(|()| [1, warps]),
+        GemmPolicy::FullRow => spill(rows, cols).map(|(wm, wn)| [wm, wn]),
+        GemmPolicy::FullCol => spill(cols, rows).map(|(wn, wm)| [wm, wn]),
         GemmPolicy::Square => {
             // The split that leaves the fewest padded tiles, then the squarest part a warp.
             let mut best = ([1, 1], (i64::MAX, i64::MAX));
@@ -263,11 +268,11 @@ mod tests {
 
     #[test]
     fn policies_that_do_not_fit_are_refused() {
-        let mut s = shape(32, 128, 32, Scalar::F16, 256);
+        let mut s = shape(48, 8, 32, Scalar::F16, 256);
         s.policy = GemmPolicy::FullRow;
         assert_eq!(
             plan(Target::Sm80, &s).map(|_| ()),
-            Err(NoPlan::Policy { warps: 8, tiles: 2 })
+            Err(NoPlan::Policy { warps: 8, tiles: 3 })
         );
         s.threads = 16;
         assert_eq!(

@@ -115,26 +115,24 @@ pub fn plan_gemm(
     gemm_plan::plan(target, &shape).map_err(|why| {
         let types = format!("{} with {} accumulation", shape.ab, shape.acc);
         let diag = match why {
-            NoPlan::Types => {
-                Diagnostic::error(
-                    NO_MATRIX_PATH,
-                    span,
-                    format!("{target} has no matrix instruction for {types}"),
-                )
-                .help(format!("{target} multiplies {}", known_types(target)))
-            }
+            NoPlan::Types => Diagnostic::error(
+                NO_MATRIX_PATH,
+                span,
+                format!("{target} has no matrix instruction for {types}"),
+            )
+            .help(format!("{target} multiplies {}", known_types(target))),
             NoPlan::Threads { warp } => Diagnostic::error(
                 NO_MATRIX_PATH,
                 span,
-                format!("a gemm needs at least one warp of {warp} threads, the block has {threads}"),
+                format!(
+                    "a gemm needs at least one warp of {warp} threads, the block has {threads}"
+                ),
             )
             .help(format!("launch with threads={warp} or more")),
             NoPlan::Policy { warps, tiles } => Diagnostic::error(
                 GEMM_POLICY,
                 span,
-                format!(
-                    "the policy puts {warps} warps along a dimension that has {tiles} instruction tiles"
-                ),
+                format!("the policy cannot place {warps} warps on {tiles} instruction tiles"),
             )
             .help("use T.GemmWarpPolicy.Square, a larger tile, or fewer threads"),
             NoPlan::Layout(e) => Diagnostic::error(
@@ -347,9 +345,11 @@ impl State<'_> {
             if self.fragments.contains_key(&access.buffer) {
                 continue;
             }
-            if let Some(map) = &access.map
-                && let Ok(Some(placed)) = layout.image(map)
-            {
+            let Some(map) = &access.map else { continue };
+            if is_identity(map) {
+                self.fragments.insert(access.buffer, layout.clone());
+                changed = true;
+            } else if let Ok(Some(placed)) = layout.image(map) {
                 self.fragments.insert(access.buffer, placed);
                 changed = true;
             }
@@ -529,6 +529,9 @@ impl State<'_> {
         if fragment.threads() != threads {
             return Some("it is used by different groups of threads");
         }
+        if layout == Some(fragment) && is_identity(map) {
+            return None;
+        }
         let Some(Ok(Some(image))) = layout.map(|l| l.image(map)) else {
             return Some("the loop's points have no closed form in its layout");
         };
@@ -552,6 +555,11 @@ fn buffers_of(func: &Func, u: &Use) -> Vec<Buffer> {
     };
     all.retain(|b| func.buffers[*b].scope == Scope::Fragment);
     all
+}
+
+/// Whether each point touches the element of its own index.
+fn is_identity(map: &Layout) -> bool {
+    map.shape() == map.codomain() && Layout::identity(map.shape()).is_ok_and(|id| id == *map)
 }
 
 fn no_layout(e: &LayoutError, span: Span) -> Problem {

@@ -1,12 +1,12 @@
 //! Copies: micro-ops where vectors line up, loops over points where values are converted.
 
 use tilewright_ir::{
-    Access, Block, Buffer, CopyOp, DType, Expr, Inst, MicroKind, MicroOp, Region, Scope, Span,
-    Stmt, StmtKind, VarKind,
+    Access, Block, Buffer, CopyOp, DType, Expr, Inst, MicroKind, MicroOp, Region, RegionDim, Scope,
+    Span, Stmt, StmtKind, VarKind,
 };
 use tilewright_layout::Fragment;
 
-use super::{Lower, store};
+use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::layout_inference::{copy_shape, narrowed, region_map};
 
 /// The memory side of a copy that goes through registers.
@@ -21,8 +21,8 @@ pub(super) struct RegisterCopy<'a> {
     pub memory: Memory<'a>,
     pub fragment: Fragment,
     pub registers: Buffer,
-    /// Added to the register slot.
-    pub first_slot: Expr,
+    /// Added to the index of a dimension of the memory region.
+    pub offset: Option<(usize, Expr)>,
     pub to_registers: bool,
     /// What registers get where there is no element in memory.
     pub otherwise: Option<Expr>,
@@ -81,7 +81,7 @@ impl Lower<'_> {
                 },
                 fragment: placed,
                 registers: fragment.buffer,
-                first_slot: Expr::i32(0),
+                offset: None,
                 to_registers,
                 otherwise: None,
                 inside: Vec::new(),
@@ -127,6 +127,10 @@ impl Lower<'_> {
                 }
             });
         }
+        if let Some((dim, offset)) = c.offset {
+            let dtype = at[dim].dtype();
+            at[dim] = at[dim].clone() + offset.cast_to(dtype);
+        }
         let mut pred = points.guard;
         for (dim, limit) in &c.inside {
             let below = points.index[*dim].clone().lt(limit);
@@ -146,33 +150,22 @@ impl Lower<'_> {
             });
         }
         let zero = Expr::i32(0);
-        let register = if c.first_slot == zero {
-            slot
-        } else {
-            c.first_slot + slot
-        };
-        let slots = self.func.buffers[c.registers].shape.clone();
-        let whole = Region {
-            buffer: c.registers,
-            dims: match &slots[..] {
-                [one] => vec![tilewright_ir::RegionDim {
-                    start: zero,
-                    extent: one.clone(),
-                }],
-                // Still shaped as a fragment: it becomes an array of its slots.
-                _ => vec![tilewright_ir::RegionDim {
-                    start: zero,
-                    extent: Expr::int(c.fragment.slots().into(), DType::I32),
-                }],
-            },
+        let register = slot;
+        // A fragment is not an array of its slots yet, a temporary is one already.
+        let slots = match (
+            self.scope(c.registers),
+            &self.func.buffers[c.registers].shape[..],
+        ) {
+            (Scope::Local, [slots]) => slots.clone(),
+            _ => Expr::int(c.fragment.slots().into(), DType::I32),
         };
         let in_registers = Access {
             region: Region {
-                dims: vec![tilewright_ir::RegionDim {
-                    start: Expr::i32(0),
-                    extent: whole.dims[0].extent.clone(),
+                buffer: c.registers,
+                dims: vec![RegionDim {
+                    start: zero,
+                    extent: slots,
                 }],
-                ..whole
             },
             slot: None,
             at: vec![register],
@@ -309,11 +302,18 @@ impl Lower<'_> {
             });
             dims.collect::<Vec<_>>()
         };
-        out.push(Stmt::new(
+        // Where a thread has nothing to copy it must not even fill in a safe value, so there the
+        // instruction stands under a condition of its own.
+        let guard = points.guard.clone();
+        let axes = match guard {
+            None => vec![(axis, count as u32)],
+            Some(_) => Vec::new(),
+        };
+        let copy = Stmt::new(
             StmtKind::Micro(MicroOp {
                 kind: MicroKind::G2s,
                 inst: Inst::Load,
-                axes: vec![(axis, count as u32)],
+                axes,
                 dest: Access {
                     at: at(&c.dst),
                     region: c.dst.clone(),
@@ -325,12 +325,18 @@ impl Lower<'_> {
                     slot: None,
                 }],
                 width: width as u32,
-                pred: points.guard.clone(),
+                pred: None,
                 otherwise: None,
                 counter: None,
             }),
             span,
-        ));
+        );
+        if guard.is_none() {
+            return out.push(copy);
+        }
+        let mut body = Vec::new();
+        guarded(guard, vec![copy], span, &mut body);
+        out.push(counted(axis, count, unroll(), body, span));
     }
 
     /// Point by point, converting.

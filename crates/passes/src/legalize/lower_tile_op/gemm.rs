@@ -87,7 +87,7 @@ impl Lower<'_> {
                     },
                     fragment: plan.c.clone(),
                     registers: c,
-                    first_slot: Expr::i32(0),
+                    offset: None,
                     to_registers: true,
                     otherwise: None,
                     inside: Vec::new(),
@@ -115,7 +115,7 @@ impl Lower<'_> {
                 },
                 fragment: plan.c.clone(),
                 registers: c,
-                first_slot: Expr::i32(0),
+                offset: None,
                 to_registers: false,
                 otherwise: None,
                 inside: Vec::new(),
@@ -165,8 +165,7 @@ impl Lower<'_> {
     ) -> (Buffer, Expr) {
         let dtype = self.dtype(o.region.buffer);
         let wanted = DType::scalar(plan.inst.ab);
-        // tf32 is float32 in registers.
-        let converts = dtype.bits() != wanted.bits();
+        let converts = dtype != wanted;
         if self.scope(o.region.buffer) == Scope::Fragment {
             let start = step.clone() * self.fragment_step(o, plan);
             if !converts {
@@ -237,11 +236,7 @@ impl Lower<'_> {
         } else {
             rank - 2
         };
-        let mut region = o.region.clone();
-        region.dims[k_at] = RegionDim {
-            start: region.dims[k_at].start.clone() + step.clone() * k,
-            extent: Expr::int(k.into(), DType::I32),
-        };
+        let region = o.region.clone();
         let order = if o.trans { [1, 0] } else { [0, 1] };
         let dtype = self.dtype(regs);
         let ragged_k = depth % k != 0;
@@ -265,7 +260,7 @@ impl Lower<'_> {
                 },
                 fragment: o.step.clone(),
                 registers: regs,
-                first_slot: Expr::i32(0),
+                offset: Some((k_at, step.clone() * k)),
                 to_registers: true,
                 otherwise,
                 inside,

@@ -14,8 +14,8 @@ use crate::legalize::layout_inference::{const_shape, narrowed};
 /// A thread's points: one slot of the layout after the other.
 pub(super) struct Points {
     pub layout: Fragment,
-    /// From thread and slot to the point and the copy.
-    back: Form,
+    /// From thread and slot to the point and the copy, where that is a closed form.
+    back: Option<Form>,
     /// The point, over the thread's number and the slot variable.
     pub index: Vec<Expr>,
     /// The copy of the point, where there are several.
@@ -27,7 +27,9 @@ pub(super) struct Points {
 impl Lower<'_> {
     /// The points of a layout at a slot. `None` without a closed form.
     pub(super) fn points(&mut self, layout: &Fragment, slot: &Expr) -> Option<Points> {
-        let inverse = layout.inverse()?;
+        let Some(inverse) = layout.inverse() else {
+            return self.dealt_points(layout, slot);
+        };
         let (mut index, mut guard) = inverse.to_exprs(&self.tid, slot);
         let copy = index.pop();
         let copy = copy.filter(|_| layout.replicas() > 1);
@@ -57,10 +59,45 @@ impl Lower<'_> {
             .collect();
         Some(Points {
             layout: layout.clone(),
-            back: inverse.form,
+            back: Some(inverse.form),
             index,
             copy,
             guard,
+        })
+    }
+
+    /// The points of a layout that deals runs of the row-major order out in turn, for shapes
+    /// whose way back is no closed form of digits.
+    fn dealt_points(&mut self, layout: &Fragment, slot: &Expr) -> Option<Points> {
+        let shape = layout.shape();
+        let run = [1, 2, 4, 8, 16].into_iter().find(|&run| {
+            Fragment::partition(shape, self.threads, run).is_ok_and(|p| p == *layout)
+        })?;
+        let round = slot.clone().floor_div(run) * self.threads + &self.tid;
+        let flat = round * run + slot.clone().floor_mod(run);
+        let size: i64 = shape.iter().product();
+        let mut index = Vec::new();
+        let mut rest = flat.clone();
+        for (dim, &extent) in shape.iter().enumerate().rev() {
+            if dim == 0 {
+                index.push(rest.clone());
+            } else {
+                index.push(rest.clone().floor_mod(extent));
+                rest = rest.floor_div(extent);
+            }
+        }
+        index.reverse();
+        let guard = self.simplify_here(&flat.lt(size), layout, slot);
+        let index = index
+            .iter()
+            .map(|e| self.simplify_here(e, layout, slot))
+            .collect();
+        Some(Points {
+            layout: layout.clone(),
+            back: None,
+            index,
+            copy: None,
+            guard: Some(guard).filter(|g| !g.is_int(1)),
         })
     }
 
@@ -238,6 +275,16 @@ impl Lower<'_> {
         let fragment = self.fragment(buffer)?;
         let shape = const_shape(&self.func.buffers[buffer].shape)?;
         let map = from_attr::access(vars, indices, points.layout.shape(), &shape);
+        let own = fragment == points.layout
+            && indices.len() == vars.len()
+            && indices
+                .iter()
+                .zip(vars)
+                .all(|(i, v)| i.as_var() == Some(*v));
+        if own {
+            known.insert(key, slot.clone());
+            return Some(slot.clone());
+        }
         let at = map
             .and_then(|map| map.form())
             .and_then(|map| slot_form(points, &fragment, map))
@@ -312,7 +359,7 @@ fn slot_form(points: &Points, fragment: &Fragment, mut map: Form) -> Option<Form
     // From the point to (element, first copy), to the slot.
     map.outs.push(Sum::default());
     let placed = map.then(&fragment.layout().form()?)?.only(1);
-    let mut back = points.back.clone();
+    let mut back = points.back.clone()?;
     back.outs.pop();
     back.then(&placed)
 }
