@@ -379,6 +379,10 @@ fn threads_and_points() {
             "x = T.get_thread_binding()\nwhile x > 0:\n    T.copy(A, S)\n    x = x - 1"
         ),
         (
+            "tile op in a loop that some threads leave",
+            "tx = T.get_thread_binding()\nfor k in T.serial(4):\n    if tx > k:\n        break\n    T.copy(A, S)",
+        ),
+        (
             "parallel loop for some threads",
             "if T.atomic_add(I[0], 1, return_prev=True) == 3:\n    for i in T.Parallel(64):\n        V[i] = 0.0"
         ),
@@ -510,6 +514,10 @@ fn views_and_memory() {
             "allocation in Parallel",
             "for i in T.Parallel(64):\n    Q = T.alloc_shared((64,), \"float32\")"
         ),
+        (
+            "scope of another kind",
+            "Q = T.alloc_shared((64,), \"float32\", scope=\"global\")"
+        ),
         ("two initial values", "y = T.alloc_var(\"int32\", 1, 2)"),
         (
             "tensor memory of the wrong shape",
@@ -608,8 +616,8 @@ fn annotations() {
         ),
         ("layout that is none", "T.annotate_layout({S: 3})"),
         (
-            "layout of global memory",
-            "T.annotate_layout({A: T.Layout((64, 64), lambda i, j: (j, i))})"
+            "layout of a thread's own array",
+            "T.annotate_layout({L: T.Layout((8,), lambda i: i)})"
         ),
         (
             "layout function of floats",

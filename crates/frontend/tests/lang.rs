@@ -170,7 +170,7 @@ fn loops() {
         "for i in T.unroll(4):\n    V[i] = 0.0\nfor i in T.Unroll(0, 8, 2, unroll_factor=2):\n    V[i] = 0.0",
         "for i in T.vectorized(4):\n    V[i] = 0.0\nfor i, j in T.grid(2, 3):\n    B[i, j] = 0.0",
         "for i, j in T.Parallel(64, 64, coalesced_width=4):\n    B[i, j] = 0.0\nfor i in T.parallel(64):\n    V[i] = 0.0",
-        "for k in T.Pipelined(4, num_stages=3):\n    V[k] = 0.0\nfor k in T.Pipelined(1, 9, num_stages=2, order=[0, 1], stage=[0, 1], sync=[[0, 1]], group=[[0], [1]]):\n    V[k] = 0.0",
+        "for k in T.Pipelined(4, num_stages=3):\n    V[k] = 0.0\nfor k in T.Pipelined(1, 9, num_stages=2, order=[-1, 0, -1, 1], stage=[-1, 0, -1, 1], sync=[[0, 1]], group=[[0], [1]]):\n    V[k] = 0.0",
         "for i, j in T.Persistent([T.ceildiv(n, 64), 8], 132, bx):\n    V[0] = 0.0\n    T.loop_break()",
         "for t in T.thread_binding(0, 256, thread=\"threadIdx.x\"):\n    I[t % 64] = t\nb = T.thread_binding(4, thread=\"blockIdx.y\")\nI[0] = b",
         "for i in T.serial(0, n, by):\n    V[0] = 0.0",
@@ -234,7 +234,7 @@ fn views_and_foreign_code() {
 fn memory() {
     check!(&[
         "S = T.alloc_shared((4,), \"float16\")\nF = T.alloc_fragment([4, 4], T.float32)\nL = T.alloc_local(8, \"int32\")\nx = T.alloc_var(\"float32\")\ny = T.alloc_var(T.int32, 3)\nz = T.alloc_var(T.int32, init=tx)\nx = V[0]\ny += 1\nI[0] = y + z",
-        "b = T.alloc_barrier([128, 64])\nw = T.alloc_global((n, 4), \"float32\")\nu = T.alloc_buffer((8,), \"float16\", scope=\"shared\")\nT.clear(w[bx, 0:4])\nT.clear(u)",
+        "b = T.alloc_barrier([128, 64])\nw = T.alloc_global((n, 4), \"float32\")\nu = T.alloc_buffer((8,), \"float16\", scope=\"shared\")\nl = T.alloc_fragment((1,), \"int32\", \"local\")\nT.clear(w[bx, 0:4])\nT.clear(u)\nl[0] = by",
     ]);
 }
 
@@ -244,6 +244,7 @@ fn annotations() {
         "S = T.alloc_shared((64, 32), \"float16\")\nR = T.alloc_shared((64, 32), \"float16\")\nP = T.alloc_shared((8, 8), \"float16\")\nT.annotate_layout({S: tilelang.layout.make_swizzled_layout(S), R: T.Layout((64, 32), lambda i, j: (j, i ^ (j // 2))), P: lambda i, j: i * 9 + j})\nT.clear(S)",
         "F = T.alloc_fragment((64, 4), \"float32\")\nG = T.alloc_fragment((64,), \"float32\")\nT.annotate_layout({F: T.Fragment((64, 4), forward_fn=lambda i, j: (i % 32, (i // 32) * 4 + j)), G: T.Fragment((64,), forward_thread_fn=lambda i, rep: i + rep * 64, forward_index_fn=lambda i: 0, replicate=2)})\nT.clear(F)",
         "T.use_swizzle(8, order=\"column\")\nT.use_swizzle(4, enable=False)\nT.annotate_safe_value({A: -1.0})\nT.annotate_l2_hit_ratio({A: 0.5})\nT.annotate_min_blocks_per_sm(2)\nT.annotate_restrict_buffers(A, B)\nT.no_set_max_nreg()",
+        "T.annotate_layout({B: T.Layout(B.shape, lambda i, j: (i // 8, j, i % 8))})\nV[0] = 1.0",
         "T.assume(n % 8 == 0)\nT.assume(True)\nT.evaluate(0)\nT.device_assert(by < 4, \"too many\")",
         "T.attr(0, \"pragma_unroll\", 1)\nT.attr(0, \"colour\", 1)\nV[0] = 1.0",
     ]);

@@ -481,3 +481,17 @@ proptest! {
         }
     }
 }
+
+/// A hundred thousand names in one block take no longer than reading them.
+#[test]
+fn many_names_are_no_trouble() {
+    let count = 100_000;
+    let alike: String = (0..count)
+        .map(|i| format!("let x.{i}: int32 = 1\n"))
+        .collect();
+    let alike = alike.replace("x.0:", "x:");
+    let func = parsed(&kernel(&alike));
+    assert_eq!(func.vars.values().filter(|v| v.name == "x").count(), count);
+    let text = print(&func);
+    assert!(text.contains(&format!("let x.{}: int32", count - 1)));
+}

@@ -4,7 +4,7 @@ use crate::compose::Guard;
 use crate::error::LayoutError;
 use crate::form::{Form, Sum};
 use crate::layout::{Layout, check_shape};
-use crate::radix::{Digit, indices};
+use crate::radix::{Digit, flatten, indices, row_major_strides, unflatten};
 
 /// Where each element of a block-wide tensor is held: a thread and a slot of that thread's
 /// registers, in `replicas` copies.
@@ -28,10 +28,14 @@ pub struct Holder {
 /// The way back from thread and slot to the element, in closed form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FragmentInverse {
-    /// From `(thread, slot)` to the index and the copy.
+    /// From `(thread, slot)` to an index of `domain`.
     pub form: Form,
-    /// What must hold for the pair to hold an element, besides the index being in the shape.
+    /// What must hold for the pair to hold an element, besides the index being in `domain`.
     pub guards: Vec<Guard>,
+    /// A box with the row-major order of `full`; often the same one, sometimes flattened.
+    pub domain: Vec<i64>,
+    /// The shape of the tensor, then the number of copies.
+    pub full: Vec<i64>,
 }
 
 impl Fragment {
@@ -117,12 +121,26 @@ impl Fragment {
 
     /// One element a thread, row-major.
     pub fn over_threads(shape: &[i64]) -> Result<Fragment, LayoutError> {
-        Fragment::partition(shape, check_shape(shape)?, 1)
+        let size = check_shape(shape)?;
+        Fragment::row_major(shape, [size, 1])
     }
 
     /// All elements in one thread, row-major.
     pub fn in_slots(shape: &[i64]) -> Result<Fragment, LayoutError> {
-        Fragment::partition(shape, 1, check_shape(shape)?)
+        let size = check_shape(shape)?;
+        Fragment::row_major(shape, [1, size])
+    }
+
+    /// The row-major order as the thread or as the slot, whichever there are several of.
+    fn row_major(shape: &[i64], codomain: [i64; 2]) -> Result<Fragment, LayoutError> {
+        let full = [shape, &[1]].concat();
+        let mut form = Form::strided(&full, &row_major_strides(&full));
+        form.outs.push(Sum::default());
+        if codomain[0] == 1 {
+            form.outs.swap(0, 1);
+        }
+        form.coalesce();
+        Fragment::new(Layout::new(&full, &codomain, form)?)
     }
 
     /// A single element of the given rank, held by every one of `threads` threads.
@@ -185,8 +203,9 @@ impl Fragment {
     /// The element that a thread has in a slot, if it has one there.
     pub fn element(&self, holder: Holder) -> Option<Vec<i64>> {
         if let Some(inverse) = self.inverse() {
-            let back = inverse.element(self.layout.shape(), holder)?;
-            return Some(back[..self.shape().len()].to_vec());
+            let mut index = inverse.element(holder)?;
+            index.pop();
+            return Some(index);
         }
         let place = [holder.thread, holder.slot];
         let mut all = indices(self.layout.shape());
@@ -208,8 +227,17 @@ impl Fragment {
 
     /// The closed form of the way back, where there is one.
     pub fn inverse(&self) -> Option<FragmentInverse> {
-        let (form, guards) = self.layout.form()?.left_inverse(self.layout.codomain())?;
-        Some(FragmentInverse { form, guards })
+        // Over the shape where that works, else over the box that the form is written for.
+        let forms = [self.layout.form(), self.layout.raw_form().cloned()];
+        forms.into_iter().flatten().find_map(|f| {
+            let (form, guards) = f.left_inverse(self.layout.codomain())?;
+            Some(FragmentInverse {
+                form,
+                guards,
+                domain: f.radix.shape().to_vec(),
+                full: self.layout.shape().to_vec(),
+            })
+        })
     }
 
     /// `outer` over tiles, `inner` inside each, threads and slots alike: with warps as `outer`
@@ -265,8 +293,8 @@ impl Fragment {
 }
 
 impl FragmentInverse {
-    /// The index and copy that a thread has in a slot; `full` is `shape × replicas`.
-    pub fn element(&self, full: &[i64], holder: Holder) -> Option<Vec<i64>> {
+    /// The index that a thread has in a slot, the copy last, if it has one there.
+    pub fn element(&self, holder: Holder) -> Option<Vec<i64>> {
         let place = [holder.thread, holder.slot];
         let inside = |(&v, &e): (&i64, &i64)| (0..e).contains(&v);
         if !place.iter().zip(self.form.radix.shape()).all(inside) {
@@ -274,8 +302,8 @@ impl FragmentInverse {
         }
         let held = |g: &Guard| place[g.digit.dim] / g.digit.div % g.digit.extent < g.below;
         let index = self.form.eval(&place);
-        let found = self.guards.iter().all(held) && index.iter().zip(full).all(inside);
-        found.then_some(index)
+        let found = self.guards.iter().all(held) && index.iter().zip(&self.domain).all(inside);
+        found.then(|| unflatten(flatten(&index, &self.domain), &self.full))
     }
 }
 

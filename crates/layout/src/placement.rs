@@ -47,7 +47,7 @@ impl Fragment {
     /// The placement of the buffer that a loop placed by `self` accesses at `access` (from the
     /// loop's indices to all of the buffer's): each thread holds the elements it touches. Loop
     /// digits that the access does not see become copies where they are spread over threads.
-    /// `None` when the access is no choice of digits.
+    /// `None` when the access is no choice of digits, or the free digits cannot be copies.
     pub fn image(&self, access: &Layout) -> Result<Option<Fragment>, LayoutError> {
         if access.shape() != self.shape() {
             return Err(LayoutError::Shape {
@@ -111,7 +111,10 @@ impl Fragment {
             back.outs[d.dim].add(1 << at, d.div);
             place *= d.extent;
         }
-        let back = Layout::new(&domain, self.layout().shape(), back)?;
+        // Digits of a ragged dimension cannot all be copies: some would be no index.
+        let Ok(back) = Layout::new(&domain, self.layout().shape(), back) else {
+            return Ok(None);
+        };
         let placed = back.then(self.layout())?;
         Fragment::new(placed)?.compact().map(Some)
     }
@@ -238,10 +241,11 @@ impl Form {
 /// the same digit on both sides, unless a digit of ρ stands there alone and is free.
 fn covers(a: &Form, b: &Form, outs: usize) -> Option<bool> {
     let rank = a.radix.shape().len() - 1;
+    let (a, b) = common_places(a.clone(), b.clone(), rank, outs)?;
+    // The copy is chosen digit by digit below, so its digits must move freely.
     if a.radix.is_ragged(rank) {
         return None;
     }
-    let (a, b) = common_places(a.clone(), b.clone(), rank, outs)?;
     let is_copy = |form: &Form, at: usize| form.radix.digits()[at].dim == rank;
     let copies_of_a = (0..a.radix.digits().len()).filter(|&at| is_copy(&a, at));
     let copies_of_a = copies_of_a.fold(0u64, |m, at| m | 1 << at);

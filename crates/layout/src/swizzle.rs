@@ -6,7 +6,7 @@
 //! rows of any length. Padding is [`Layout::padded`].
 //!
 //! [`for_matrix`] picks for a target. That its choices are free of conflicts is counted by the
-//! tests with the phases of [`banks`](crate::banks).
+//! tests with the phases of [`banks`].
 
 use tilewright_ir::micro_op::{MmaFamily, MmaInst};
 use tilewright_ir::target::Target;
@@ -83,9 +83,17 @@ impl Swizzle {
         Layout::new(&[size], &[size], form)
     }
 
+    /// The bytes after which the permutation repeats: what it is applied to is aligned to it.
+    pub fn period(&self) -> i64 {
+        let top = self.steps.iter().map(|s| s.from + s.bits).max();
+        1 << top.unwrap_or(0)
+    }
+
     /// A tile of rows of `cols` elements: panels of [`span`](Swizzle::span) bytes side by side,
     /// each stored row by row and permuted. This is how the copy engine writes boxes no wider
-    /// than the span, and what wgmma reads. Leading dimensions stack whole tiles.
+    /// than the span, and what wgmma reads. Panels start at multiples of the
+    /// [`period`](Swizzle::period), as both demand: with a number of rows that is no multiple of
+    /// eight there are gaps between them. Leading dimensions stack whole tiles.
     pub fn panels(&self, shape: &[i64], bits: i64) -> Result<Layout, LayoutError> {
         let (rows, cols) = rows_and_cols(shape)?;
         let width = self.span * 8 / bits;
@@ -102,8 +110,15 @@ impl Swizzle {
         let split = [batch, &[rows, cols / width, width]].concat();
         let mut strides = row_major_strides(&split);
         let rank = strides.len();
+        let height = (self.period().max(self.span) / self.span) as u64;
+        let panel = (rows as u64).next_multiple_of(height) as i64 * width;
         strides[rank - 3] = width;
-        strides[rank - 2] = rows * width;
+        strides[rank - 2] = panel;
+        let mut stride = panel * (cols / width);
+        for (dim, extent) in batch.iter().enumerate().rev() {
+            strides[dim] = stride;
+            stride *= extent;
+        }
         let placed = Layout::strided(&split, &strides)?.reshape(shape)?;
         placed.then(&self.permutation(placed.span(), bits)?)
     }
@@ -413,6 +428,14 @@ mod tests {
             let panel = i[2] / 64;
             let byte = 2 * (((i[0] * 3 + panel) * 24 + i[1]) * 64 + i[2] % 64);
             assert_eq!(2 * layout.offset(&i), Swizzle::B128.apply(byte));
+        }
+        // 229 rows take the room of 232 in each panel but the last.
+        let gaps = Swizzle::B64.panels(&[229, 96], 16).unwrap();
+        assert!(gaps.raw_form().is_some() && gaps.is_injective());
+        assert_eq!(gaps.span(), (2 * 232 + 229) * 32);
+        for i in indices(&[229, 96]) {
+            let byte = 2 * ((i[1] / 32 * 232 + i[0]) * 32 + i[1] % 32);
+            assert_eq!(2 * gaps.offset(&i), Swizzle::B64.apply(byte));
         }
         assert_eq!(Swizzle::widest(96, 16), Some(Swizzle::B64));
         assert_eq!(Swizzle::widest(24, 8), None);

@@ -3,13 +3,14 @@
 //! Digits become `x // div % extent`, neighbouring parities one XOR of bit fields: the 128-byte
 //! swizzle of f16 prints as `i * 64 + ((j // 8) ^ (i % 8)) * 8 + j % 8`.
 
-use tilewright_ir::Expr;
+use tilewright_ir::{DType, Expr, FragmentMap, IndexMap, LayoutAttr, Var};
 
-use crate::compose::Guard;
+use crate::compose::{Guard, Pieces};
+use crate::decide::Verdict;
 use crate::form::{Form, Sum, Term};
 use crate::fragment::{Fragment, FragmentInverse};
 use crate::layout::Layout;
-use crate::radix::{Digit, ones};
+use crate::radix::{Digit, ones, row_major_strides};
 
 impl Layout {
     /// The outputs as expressions over the index, one expression a dimension, all of one
@@ -21,27 +22,20 @@ impl Layout {
         if let Some(form) = self.form() {
             return Some(form.to_exprs(index));
         }
-        // The form may only exist over the flattened index.
+        // The form may only exist over another box, often the flattened index.
         let raw = self.raw_form()?;
-        let [_, rest @ ..] = raw.radix.shape() else {
-            return None;
-        };
-        if rest.iter().any(|&e| e != 1) {
-            return None;
-        }
-        let flat = index
-            .iter()
-            .zip(self.shape())
-            .fold(None, |flat: Option<Expr>, (x, &e)| {
-                Some(match flat {
-                    None => x.clone(),
-                    Some(f) => f * e + x,
-                })
-            })?;
-        let mut inputs = vec![flat];
-        let zero = Expr::int(0, index[0].dtype());
-        inputs.resize(raw.radix.shape().len(), zero);
-        Some(raw.to_exprs(&inputs))
+        let flat = flattened(index, self.shape());
+        let flat = flat.unwrap_or_else(|| Expr::int(0, index[0].dtype()));
+        Some(raw.to_exprs(&unflattened(&flat, raw.radix.shape())))
+    }
+
+    /// The layout as an attribute of a buffer, over these variables (int32), one a dimension.
+    pub fn to_attr(&self, inputs: &[Var]) -> Option<LayoutAttr> {
+        let index: Vec<Expr> = inputs.iter().map(|&v| Expr::var(v, DType::I32)).collect();
+        Some(LayoutAttr::Map(IndexMap {
+            inputs: inputs.to_vec(),
+            outputs: self.to_exprs(&index)?,
+        }))
     }
 }
 
@@ -53,20 +47,78 @@ impl Fragment {
         let all: Vec<Expr> = index.iter().cloned().chain([replica]).collect();
         self.layout().to_exprs(&all)?.try_into().ok()
     }
+
+    /// The fragment as an attribute of a buffer, over these variables (int32): one a dimension,
+    /// and one for the copy.
+    pub fn to_attr(&self, inputs: &[Var], replica: Var) -> Option<LayoutAttr> {
+        let index: Vec<Expr> = inputs.iter().map(|&v| Expr::var(v, DType::I32)).collect();
+        let [thread, slot] = self.to_exprs(&index, Some(Expr::var(replica, DType::I32)))?;
+        Some(LayoutAttr::Fragment(FragmentMap {
+            inputs: inputs.to_vec(),
+            replica: (self.replicas() > 1).then_some(replica),
+            replicas: u32::try_from(self.replicas()).ok()?,
+            thread,
+            slots: vec![slot],
+        }))
+    }
 }
 
 impl FragmentInverse {
     /// The index that a thread has in a slot, one expression a dimension (the copy last), and
-    /// the condition under which it has one besides the index being in the shape.
+    /// the condition under which it has one; without a condition it always does.
     pub fn to_exprs(&self, thread: &Expr, slot: &Expr) -> (Vec<Expr>, Option<Expr>) {
         let place = [thread.clone(), slot.clone()];
-        let index = self.form.to_exprs(&place);
+        let own = self.form.to_exprs(&place);
         let guards = self.guards.iter().map(|Guard { digit, below }| {
             let top = digit.div * digit.extent >= self.form.radix.shape()[digit.dim];
             field(&place, digit, digit.extent, top).lt(*below)
         });
-        (index, guards.reduce(Expr::and))
+        let may_leave = |(out, &extent): (usize, &i64)| {
+            let (low, high) = match (self.form.range(out), Pieces::of(&self.form, out)) {
+                (Verdict::Known(range), _) => range,
+                (Verdict::Open, Some(pieces)) => (0, pieces.max()),
+                (Verdict::Open, None) => (i64::MIN, i64::MAX),
+            };
+            let below = (high >= extent).then(|| own[out].clone().lt(extent));
+            let above = (low < 0).then(|| own[out].clone().ge(0));
+            above.into_iter().chain(below).reduce(Expr::and)
+        };
+        let ranges = self.domain.iter().enumerate().filter_map(may_leave);
+        let condition = guards.chain(ranges).reduce(Expr::and);
+        if self.domain == self.full {
+            return (own, condition);
+        }
+        // Through the row-major position: flatten, then cut at the strides of the shape.
+        let flat = flattened(&own, &self.domain);
+        let flat = flat.unwrap_or_else(|| Expr::int(0, thread.dtype()));
+        (unflattened(&flat, &self.full), condition)
     }
+}
+
+/// The index at a row-major position.
+fn unflattened(flat: &Expr, shape: &[i64]) -> Vec<Expr> {
+    let strides = row_major_strides(shape);
+    let mut top = true;
+    let digits = shape.iter().zip(strides).map(|(&extent, stride)| {
+        if extent == 1 {
+            return Expr::int(0, flat.dtype());
+        }
+        let digit = Digit::new(0, stride, extent);
+        let top = std::mem::replace(&mut top, false);
+        field(std::slice::from_ref(flat), &digit, extent, top)
+    });
+    digits.collect()
+}
+
+/// The row-major position of an index, dimensions of extent one left out.
+fn flattened(index: &[Expr], shape: &[i64]) -> Option<Expr> {
+    let long = index.iter().zip(shape).filter(|(_, e)| **e > 1);
+    long.fold(None, |flat: Option<Expr>, (x, &e)| {
+        Some(match flat {
+            None => x.clone(),
+            Some(f) => f * e + x,
+        })
+    })
 }
 
 impl Form {

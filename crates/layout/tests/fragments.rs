@@ -62,7 +62,7 @@ fn thread_set(f: &Fragment, index: &[i64]) -> BTreeSet<i64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn elements_and_holders_are_inverse(rows in extent(), cols in extent(), copies in prop::sample::select(vec![1i64, 2, 3, 4]), seed in seed()) {
@@ -108,7 +108,7 @@ proptest! {
         let f = fragment(&[rows, cols], copies, &seed);
         let kept = [rows, cols][1 - dim];
         // Fails only where the digits of a ragged dimension cannot be copies.
-        if let Ok(Some(result)) = f.project(dim) {
+        if let Some(result) = f.project(dim).unwrap() {
             prop_assert_eq!(result.shape(), &[kept][..]);
             for x in 0..kept {
                 let mut threads = BTreeSet::new();
@@ -182,4 +182,36 @@ fn a_ragged_reduction_goes_over_the_threads_that_have_parts() {
         (sums.replicas(), sums.slots(), sums.threads()),
         (128, 4, 128)
     );
+}
+
+#[test]
+fn four_copies_do_not_reach_six_threads() {
+    // Cut at three, the copy number has the digits (3, 2), but not every pair of them.
+    let copies = Fragment::from_digits(
+        &[3, 2],
+        4,
+        &[Digit::new(2, 1, 4)],
+        &[Digit::new(1, 1, 2), Digit::new(0, 1, 3)],
+    );
+    let spread =
+        Fragment::from_digits(&[3, 2], 1, &[Digit::new(0, 1, 3), Digit::new(1, 1, 2)], &[]);
+    assert!(!copies.unwrap().covers_threads(&spread.unwrap()));
+}
+
+#[test]
+fn a_projection_over_digits_that_cannot_be_copies_is_none() {
+    // 100 columns over 64 and then 2 of the threads: the copy (63, 1) is no column.
+    let f = Fragment::from_digits(
+        &[4, 100],
+        1,
+        &[
+            Digit::new(1, 1, 64),
+            Digit::new(0, 1, 4),
+            Digit::new(1, 64, 2),
+        ],
+        &[],
+    )
+    .unwrap();
+    assert_eq!(f.project(1), Ok(None));
+    assert!(f.project(0).unwrap().is_some());
 }

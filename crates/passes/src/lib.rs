@@ -5,7 +5,8 @@
 //! it reads no environment and does no I/O.
 
 pub mod legalize;
-//SIMP pub mod simplify;
+pub mod simplify;
+pub mod thread_sync;
 
 use tilewright_ir::{Diagnostics, Func, Target};
 
@@ -27,7 +28,43 @@ pub struct PassInfo {
 }
 
 /// Every pass, by name. The order here means nothing; [`pipeline`] has the order.
-pub const PASSES: &[PassInfo] = &[];
+pub const PASSES: &[PassInfo] = &[
+    PassInfo {
+        name: "simplify",
+        about: "rewrites index arithmetic and conditions by proved laws",
+        run: simplify::simplify,
+    },
+    PassInfo {
+        name: "add-wrapper-for-single-buf-store",
+        about: "puts single stores to fragments into parallel loops of one point",
+        run: legalize::add_wrapper_for_single_buf_store::add_wrapper_for_single_buf_store,
+    },
+    PassInfo {
+        name: "layout-reducer",
+        about: "turns reducers into shared memory with atomic updates",
+        run: legalize::layout_reducer::layout_reducer,
+    },
+    PassInfo {
+        name: "layout-inference",
+        about: "decides which thread holds which element and runs which point",
+        run: legalize::layout_inference::layout_inference,
+    },
+    PassInfo {
+        name: "lower-tile-op",
+        about: "lowers tile ops and parallel loops to what one thread does",
+        run: legalize::lower_tile_op::lower_tile_op,
+    },
+    PassInfo {
+        name: "legalize-safe-memory-access",
+        about: "guards accesses of global memory that may be out of bounds",
+        run: legalize::legalize_safe_memory_access::legalize_safe_memory_access,
+    },
+    PassInfo {
+        name: "thread-sync",
+        about: "inserts block barriers where threads exchange data",
+        run: thread_sync::thread_sync,
+    },
+];
 
 /// The pass of this name.
 pub fn find(name: &str) -> Option<&'static PassInfo> {
@@ -37,7 +74,16 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
 /// The passes that a function goes through for this target, in order.
 pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
     let names: &[&str] = match target {
-        Target::Sm80 | Target::Sm90a | Target::Gfx942 | Target::Gfx950 => &["simplify"],
+        Target::Sm80 | Target::Sm90a | Target::Gfx942 | Target::Gfx950 => &[
+            "simplify",
+            "add-wrapper-for-single-buf-store",
+            "layout-reducer",
+            "layout-inference",
+            "lower-tile-op",
+            "legalize-safe-memory-access",
+            "simplify",
+            "thread-sync",
+        ],
     };
     names.iter().filter_map(|name| find(name)).collect()
 }

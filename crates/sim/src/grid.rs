@@ -7,15 +7,15 @@
 //! | taking turns | blocks wait for each other: `sync_grid`, or a loop that watches memory |
 
 use rayon::prelude::*;
-use tilewright_ir::{Diagnostic, RasterOrder, Swizzle};
+use tilewright_ir::{Diagnostic, RasterOrder, Span, Swizzle};
 
 use crate::barrier::Counting;
 use crate::block::{BlockRun, Launch, Turn};
 use crate::error::codes;
 use crate::exec::state::Globals;
-use crate::exec::{combine, decode, encode};
+use crate::exec::{Checks, combine, decode, encode};
 use crate::memory::{LogEntry, Storage, WriteLog};
-use crate::program::Program;
+use crate::program::{Program, Traffic};
 
 /// How the blocks of a kernel were run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,10 +36,9 @@ pub(crate) struct Gathered {
 }
 
 /// Blocks started at once in parallel, for each worker: enough to even out their run times.
-const CHUNK: u64 = 8;
+pub(crate) const CHUNK: u64 = 8;
 
-pub(crate) fn schedule(program: &Program) -> Schedule {
-    let traffic = &program.traffic;
+pub(crate) fn schedule(traffic: &Traffic) -> Schedule {
     if traffic.sync_grid || (traffic.spins && traffic.blocks_share()) {
         Schedule::Interleaved
     } else if traffic.blocks_share() {
@@ -59,9 +58,9 @@ pub(crate) fn launch(
     let total = launch.program.num_blocks();
     let index = |linear| block_index(&launch.program.grid, swizzle, linear);
     let mut gathered = Gathered::default();
-    match schedule(launch.program) {
+    match schedule(&launch.program.traffic) {
         Schedule::Parallel => {
-            let mut applier = Applier::new(launch, mem.len());
+            let mut applier = Applier::new(launch.program, launch.checks, mem.len());
             let chunk = CHUNK * rayon::current_num_threads() as u64;
             let mut first = 0;
             while first < total {
@@ -73,7 +72,7 @@ pub(crate) fn launch(
                     .collect();
                 for result in results {
                     let (log, prints) = result?;
-                    applier.apply(&log, mem, &mut gathered)?;
+                    applier.apply(&log, mem, &mut gathered.warnings)?;
                     gathered.prints.extend(prints);
                 }
                 first = end;
@@ -142,28 +141,50 @@ fn run_logged(
     }
 }
 
+/// What a log speaks of, for reports.
+pub(crate) trait Sites {
+    /// The place of the statement that wrote.
+    fn span(&self, site: u32) -> Span;
+    /// The name of a buffer in a global storage.
+    fn name(&self, storage: u32) -> &str;
+}
+
+impl Sites for Program {
+    fn span(&self, site: u32) -> Span {
+        self.spans[site as usize]
+    }
+
+    fn name(&self, storage: u32) -> &str {
+        let space = crate::program::Space::Global(storage);
+        let found = self.buffers.iter().find(|b| b.space == space);
+        found.map_or("?", |b| b.name.as_str())
+    }
+}
+
 /// Applies logs in block order, and notices blocks that write different values to one place.
-struct Applier<'a> {
-    launch: Launch<'a>,
+pub(crate) struct Applier<'a> {
+    sites: &'a dyn Sites,
+    checks: Checks,
     /// By storage and byte: written by an earlier block.
     touched: Vec<Vec<u8>>,
     warned: Vec<bool>,
 }
 
 impl<'a> Applier<'a> {
-    fn new(launch: Launch<'a>, storages: usize) -> Applier<'a> {
+    pub fn new(sites: &'a dyn Sites, checks: Checks, storages: usize) -> Applier<'a> {
         Applier {
-            launch,
+            sites,
+            checks,
             touched: vec![Vec::new(); storages],
             warned: vec![false; storages],
         }
     }
 
-    fn apply(
+    pub fn apply(
         &mut self,
         log: &WriteLog,
         mem: &mut [Storage],
-        gathered: &mut Gathered,
+        warnings: &mut Vec<Diagnostic>,
     ) -> Result<(), Box<Diagnostic>> {
         let mut data = log.data.as_slice();
         let mut marks = Vec::new();
@@ -178,7 +199,7 @@ impl<'a> Applier<'a> {
                     let (bytes, rest) = data.split_at(len);
                     data = rest;
                     let number = storage as usize;
-                    self.compare(number, site, start, bytes, mem, gathered);
+                    self.compare(number, site, start, bytes, mem, warnings);
                     mem[number].write_bytes(start, bytes);
                     marks.push((number, start, len));
                 }
@@ -200,7 +221,7 @@ impl<'a> Applier<'a> {
                     let target = &mut mem[storage as usize];
                     let bits = scalar.bits();
                     let checked =
-                        self.launch.checks.uninitialised && op != tilewright_ir::AtomicOp::Exchange;
+                        self.checks.uninitialised && op != tilewright_ir::AtomicOp::Exchange;
                     if checked && !target.is_written(bits, index, 1) {
                         return Err(Box::new(self.unwritten(storage, site, index)));
                     }
@@ -228,10 +249,10 @@ impl<'a> Applier<'a> {
         start: usize,
         bytes: &[u8],
         mem: &[Storage],
-        gathered: &mut Gathered,
+        warnings: &mut Vec<Diagnostic>,
     ) {
         let touched = &self.touched[number];
-        if self.warned[number] || touched.is_empty() || !self.launch.checks.races {
+        if self.warned[number] || touched.is_empty() || !self.checks.races {
             return;
         }
         let old = &mem[number].bytes[start..start + bytes.len()];
@@ -239,11 +260,11 @@ impl<'a> Applier<'a> {
         let clash = (0..bytes.len()).any(|i| flags[i] != 0 && old[i] != bytes[i]);
         if clash {
             self.warned[number] = true;
-            let name = self.name(number as u32);
-            gathered.warnings.push(
+            let name = self.sites.name(number as u32);
+            warnings.push(
                 Diagnostic::warning(
                     codes::BLOCK_RACE,
-                    self.launch.program.spans[site as usize],
+                    self.sites.span(site),
                     format!("two blocks write different values to one element of `{name}`"),
                 )
                 .note("blocks have no order: which value stays is undefined"),
@@ -252,25 +273,18 @@ impl<'a> Applier<'a> {
     }
 
     fn unwritten(&self, storage: u32, site: u32, index: usize) -> Diagnostic {
-        let name = self.name(storage);
+        let name = self.sites.name(storage);
         Diagnostic::error(
             codes::UNINITIALISED,
-            self.launch.program.spans[site as usize],
+            self.sites.span(site),
             format!("`{name}` is updated atomically but nothing wrote it: element {index}"),
         )
         .help("clear it first, in a kernel of its own")
     }
-
-    fn name(&self, storage: u32) -> &str {
-        let space = crate::program::Space::Global(storage);
-        let buffers = &self.launch.program.buffers;
-        let found = buffers.iter().find(|b| b.space == space);
-        found.map_or("?", |b| b.name.as_str())
-    }
 }
 
 /// The index of a block by its number in launch order, x fastest, after re-mapping.
-fn block_index(grid: &[u64], swizzle: Option<Swizzle>, linear: u64) -> [u64; 3] {
+pub(crate) fn block_index(grid: &[u64], swizzle: Option<Swizzle>, linear: u64) -> [u64; 3] {
     let extent = |axis: usize| grid.get(axis).copied().unwrap_or(1);
     let (gx, gy) = (extent(0), extent(1));
     let index = [linear % gx, linear / gx % gy, linear / gx / gy];

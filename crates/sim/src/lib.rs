@@ -1,6 +1,8 @@
 //! Executors of Tilewright's IR.
 //!
-//! So far there is one: the *reference evaluator*, which runs tile IR on the CPU. It is the
+//! There are two. [`simt`] runs lowered functions, every thread of a block, on the memories and
+//! instructions of a target. This page is about the other one, the *reference evaluator*, which
+//! runs tile IR on the CPU. It is the
 //! truth that every lowering is compared with, so it is written for plainness: statements run
 //! in program order, each sees the whole effect of the one before, and every operation rounds
 //! exactly as its type says. It reports what the language leaves undefined: reading memory
@@ -20,6 +22,7 @@
 //! | `eval`, `exec` | expressions; instructions, tile operations, threads |
 //! | `memory`, `barrier` | bytes with a shadow of what was written; barriers |
 //! | `block`, `grid` | strands of a block taking turns; blocks of a launch |
+//! | [`simt`] | the simulator of loop and device IR, thread by thread |
 //! | [`error`] | what is reported, by name |
 
 pub mod args;
@@ -37,6 +40,7 @@ mod math;
 mod memory;
 mod program;
 pub mod rng;
+pub mod simt;
 pub mod tensor;
 mod value;
 
@@ -209,7 +213,7 @@ fn run_kernels(
         report.warnings.extend(gathered.warnings);
         report.kernels.push(KernelReport {
             blocks,
-            schedule: grid::schedule(&program),
+            schedule: grid::schedule(&program.traffic),
             time: start.elapsed(),
         });
     }

@@ -10,15 +10,116 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use oracle::{Approx, F16, Output};
+use oracle::{Approx, Case, F16, Inputs, Output};
+use tilewright::frontend::{self, SettingValue};
+use tilewright::ir::{Diagnostic, Func, Param, SourceMap, verify};
+use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
 fn main() {
     let args = Arguments::from_args();
-    let trials = vec![
+    let mut trials = vec![
         Trial::test("every kernel has a case", every_kernel_has_a_case),
         Trial::test("the comparison can fail", the_comparison_can_fail),
     ];
+    for case in oracle::all_cases() {
+        trials.push(Trial::test(case.title(), move || reference(&case)));
+    }
     libtest_mimic::run(&args, trials).exit();
+}
+
+/// The kernel on the reference evaluator gives what the formula gives.
+fn reference(case: &Case) -> Result<(), Failed> {
+    let mut sources = SourceMap::new();
+    let func = stage(case, &mut sources)?;
+    let (mut args, inputs) = arguments(&func, case)?;
+    sim::run(&func, &mut args, &RunOptions::default())
+        .map_err(|e| render(e.diagnostics.iter(), &sources))?;
+    for output in (case.oracle)(&inputs) {
+        let Some(tensor) = args.tensor(output.name) else {
+            return Err(format!("the kernel has no tensor named {}", output.name).into());
+        };
+        if tensor.count_unwritten() > 0 {
+            return Err(format!(
+                "{} elements of {} were never written",
+                tensor.count_unwritten(),
+                output.name
+            )
+            .into());
+        }
+        if let Some(complaint) = output.mismatch(&tensor.to_f64()) {
+            return Err(complaint.into());
+        }
+    }
+    Ok(())
+}
+
+fn stage(case: &Case, sources: &mut SourceMap) -> Result<Func, Failed> {
+    let text = fs::read_to_string(examples().join(case.file))?;
+    let file = sources.add(case.file, text);
+    let settings = case
+        .set
+        .iter()
+        .map(|(name, value)| Ok((name.to_string(), SettingValue::parse(value)?)))
+        .collect::<Result<Vec<_>, String>>()?;
+    let staged = frontend::stage(sources, file, Some(case.kernel), &settings)
+        .map_err(|d| render(d.iter(), sources))?;
+    verify::verify(&staged.func).map_err(|d| render(d.iter(), sources))?;
+    Ok(staged.func)
+}
+
+/// The case's inputs as arguments, and as the kernel sees them after rounding. Parameters that
+/// are neither inputs nor outputs by declaration are written by the kernel.
+fn arguments(func: &Func, case: &Case) -> Result<(Args, Inputs), Failed> {
+    let mut args = Args::new();
+    let mut rounded = Inputs::default();
+    for param in &func.params {
+        match param {
+            Param::Scalar(var) => {
+                let data = &func.vars[*var];
+                let Some(input) = case.inputs.iter().find(|i| i.name == data.name) else {
+                    continue;
+                };
+                let one = HostTensor::from_f64(data.dtype, &[1], &input.values)
+                    .ok_or_else(|| format!("{} is one value", data.name))?;
+                let value = if data.dtype.scalar.is_float() {
+                    Arg::Float(one.get_f64(0))
+                } else {
+                    Arg::Int(one.get_f64(0) as i128)
+                };
+                args.insert(&data.name, value);
+                rounded.0.insert(data.name.clone(), one.to_f64());
+            }
+            Param::Tensor { buffer, output } => {
+                let data = &func.buffers[*buffer];
+                let tensor = match case.inputs.iter().find(|i| i.name == data.name) {
+                    Some(input) => {
+                        let tensor = HostTensor::from_f64(data.dtype, &input.shape, &input.values)
+                            .ok_or_else(|| format!("{} has the wrong size", data.name))?;
+                        rounded.0.insert(data.name.clone(), tensor.to_f64());
+                        tensor
+                    }
+                    None if *output => continue,
+                    None => {
+                        let shape: Option<Vec<usize>> = data
+                            .shape
+                            .iter()
+                            .map(|e| usize::try_from(e.as_int()?).ok())
+                            .collect();
+                        shape
+                            .and_then(|shape| HostTensor::uninit(data.dtype, &shape))
+                            .ok_or_else(|| format!("the case has no input named {}", data.name))?
+                    }
+                };
+                args.insert(&data.name, Arg::Tensor(tensor));
+            }
+        }
+    }
+    Ok((args, rounded))
+}
+
+fn render<'a>(diags: impl Iterator<Item = &'a Diagnostic>, sources: &SourceMap) -> String {
+    let parts: Vec<String> = diags.map(|d| d.render(sources, false)).collect();
+    parts.join("\n\n")
 }
 
 fn examples() -> PathBuf {

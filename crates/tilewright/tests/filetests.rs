@@ -4,10 +4,10 @@
 //! expected output as comments at the end:
 //!
 //! ```text
-//! // test: opt simplify
+//! # test: opt simplify
 //! func @f level=tile { … }
-//! // expect:
-//! // func @f level=tile { … }
+//! # expect:
+//! # func @f level=tile { … }
 //! ```
 //!
 //! Commands: `parse` prints what was parsed, `verify` prints the verifier's findings,
@@ -25,6 +25,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{self, Diagnostic, Diagnostics, Func, SourceMap, Target, text, verify};
 use tilewright::passes;
+
+/// The line after which the expected output stands. Text IR and Python comment alike.
+const MARKER: &str = "# expect:";
 
 fn main() {
     let args = Arguments::from_args();
@@ -55,25 +58,19 @@ fn main() {
 
 fn filetest(path: &Path) -> Result<(), Failed> {
     let content = fs::read_to_string(path)?;
-    let comment = if path.extension().is_some_and(|e| e == "py") {
-        "#"
-    } else {
-        "//"
-    };
-    let marker = format!("{comment} expect:");
-    let input = match content.find(&format!("\n{marker}")) {
+    let input = match content.find(&format!("\n{MARKER}")) {
         Some(at) => &content[..=at],
         None => &content,
     };
     let header = input.lines().next().unwrap_or("");
-    let Some(command) = header.strip_prefix(&format!("{comment} test: ")) else {
-        return Err(format!("the first line must be `{comment} test: COMMAND`").into());
+    let Some(command) = header.strip_prefix("# test: ") else {
+        return Err("the first line must be `# test: COMMAND`".into());
     };
     let output = run_command(command, path, input)?;
 
-    let mut expected = format!("{}\n{marker}\n", input.trim_end());
+    let mut expected = format!("{}\n{MARKER}\n", input.trim_end());
     for line in output.lines() {
-        let line = format!("{comment} {line}");
+        let line = format!("# {line}");
         let _ = writeln!(expected, "{}", line.trim_end());
     }
     if expected == content {

@@ -83,20 +83,24 @@ const MAX_ELEMENTS: i128 = 1 << 30;
 /// Arrivals that complete a phase of a barrier, by the width of the hardware's counter.
 const MAX_ARRIVALS: i128 = (1 << 20) - 1;
 
-fn alloc_tile(stage: &mut Stage, args: &CallArgs, what: &str, scope: Scope) -> Result<Value> {
-    if let Some(name) = args.str("scope") {
-        let named = scope_of(name);
-        if named != Some(scope) {
-            return Err(stage
-                .error(
-                    codes::BAD_OPTION,
-                    args.span_of("scope"),
-                    format!("{what} cannot allocate in the scope \"{name}\""),
-                )
-                .help("leave `scope` out, or use the allocation function of that scope")
-                .into());
+/// The scope may be named as well, and then it is the named one that counts.
+fn alloc_tile(stage: &mut Stage, args: &CallArgs, what: &str, usual: Scope) -> Result<Value> {
+    let scope = match args.str("scope") {
+        None => Some(usual),
+        Some(name) => {
+            scope_of(name).filter(|s| matches!(s, Scope::Shared | Scope::Fragment | Scope::Local))
         }
-    }
+    };
+    let Some(scope) = scope else {
+        return Err(stage
+            .error(
+                codes::BAD_OPTION,
+                args.span_of("scope"),
+                format!("{what} cannot allocate in this scope"),
+            )
+            .help("leave `scope` out, or use the allocation function of that scope")
+            .into());
+    };
     let dtype = super::required_dtype(stage, args, "dtype")?;
     on_chip(stage, args, what, scope, dtype, BufferOrigin::Alloc)
 }

@@ -106,6 +106,18 @@ pub(super) static FNS: &[LangFn] = &[
 fn annotate_layout(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("layout_map");
     for (buffer, value) in buffer_map(stage, args, "T.annotate_layout", "layout_map")? {
+        if stage.buffer(buffer).scope == Scope::Global {
+            let name = stage.buffer_name(buffer);
+            stage.warn(
+                Diagnostic::warning(
+                    codes::LAYOUT,
+                    span,
+                    format!("the layout of the global tensor {name} is ignored"),
+                )
+                .note("its elements stay where the caller has them; values are unaffected"),
+            );
+            continue;
+        }
         let layout = layout_for(stage, buffer, &value, span)?;
         stage.buffer_mut(buffer).layout = Some(layout);
     }

@@ -275,14 +275,15 @@ fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("give both, one entry for each statement of the body")
             .into());
     }
-    if let Some(s) = stage_of.iter().find(|s| **s < 0) {
+    // -1 leaves a statement where it is.
+    if let Some(s) = stage_of.iter().find(|s| **s < -1) {
         return Err(stage
             .error(
                 codes::PIPELINE,
                 args.span_of("stage"),
-                format!("a stage cannot be negative, this is {s}"),
+                format!("a stage is -1 or more, this is {s}"),
             )
-            .help("number the stages from 0")
+            .help("number the stages from 0; -1 leaves a statement unscheduled")
             .into());
     }
     let mut sorted = order.clone();

@@ -219,7 +219,7 @@ impl Divergence<'_> {
                     .into());
             }
             let differs = |e: &Expr| self.differs(e).then_some(e.span());
-            let under = match &stmt.kind {
+            let mut under = match &stmt.kind {
                 // What is inside a parallel loop is single points' work.
                 StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => continue,
                 StmtKind::For(l) => under.or_else(|| {
@@ -231,11 +231,34 @@ impl Divergence<'_> {
                 }
                 _ => under,
             };
+            if let StmtKind::For(_) | StmtKind::While { .. } = &stmt.kind {
+                let mut children = visit::child_blocks(stmt).into_iter();
+                under = under.or_else(|| children.find_map(|body| self.parting(body, None)));
+            }
             for child in visit::child_blocks(stmt) {
                 self.collectives(child, under)?;
             }
         }
         Ok(())
+    }
+
+    /// The condition under which some threads leave this iteration of a loop and others stay.
+    fn parting(&self, block: &Block, under: Option<Span>) -> Option<Span> {
+        block.iter().find_map(|stmt| match &stmt.kind {
+            StmtKind::Break | StmtKind::Continue => under,
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let differs = || self.differs(cond).then(|| or(cond.span(), stmt.span));
+                let under = under.or_else(differs);
+                self.parting(then, under)
+                    .or_else(|| self.parting(otherwise, under))
+            }
+            StmtKind::WarpGroup { body, .. } => self.parting(body, under),
+            _ => None,
+        })
     }
 }
 

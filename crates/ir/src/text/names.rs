@@ -4,7 +4,7 @@
 //! already, or the name is a reserved word, a number is added: `i.1`. The parser takes the
 //! number off again, so names survive the round trip.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::func::Func;
 use crate::ids::{Buffer, Var};
@@ -52,10 +52,11 @@ pub(crate) struct Names<'a> {
     func: &'a Func,
     /// Whether scopes are followed; otherwise every entity has its plain name.
     scoped: bool,
-    visible: HashMap<String, Entity>,
     text: HashMap<Entity, String>,
-    /// What was declared since each open scope began.
-    declared: Vec<Entity>,
+    /// The numbers of each name that are in use; zero is the plain name.
+    used: HashMap<String, Numbers>,
+    /// What was declared since each open scope began, with its name and number.
+    declared: Vec<(Entity, String, usize)>,
     scopes: Vec<usize>,
 }
 
@@ -73,8 +74,8 @@ impl<'a> Names<'a> {
         Names {
             func,
             scoped: false,
-            visible: HashMap::new(),
             text: HashMap::new(),
+            used: HashMap::new(),
             declared: Vec::new(),
             scopes: Vec::new(),
         }
@@ -86,9 +87,10 @@ impl<'a> Names<'a> {
 
     pub(crate) fn close(&mut self) {
         let start = self.scopes.pop().unwrap_or(0);
-        for entity in self.declared.drain(start..) {
-            if let Some(text) = self.text.remove(&entity) {
-                self.visible.remove(&text);
+        for (entity, base, number) in self.declared.drain(start..) {
+            self.text.remove(&entity);
+            if let Some(numbers) = self.used.get_mut(&base) {
+                numbers.release(number);
             }
         }
     }
@@ -99,15 +101,19 @@ impl<'a> Names<'a> {
             return;
         }
         let base = self.base(entity);
-        let mut text = base.clone();
-        let mut number = 0;
-        while self.visible.contains_key(&text) || RESERVED.contains(&text.as_str()) {
-            number += 1;
-            text = format!("{base}.{number}");
-        }
-        self.visible.insert(text.clone(), entity);
+        // A reserved word is no name without a number.
+        let reserved = RESERVED.contains(&base.as_str());
+        let numbers = self.used.entry(base.clone()).or_insert_with(|| Numbers {
+            taken: HashSet::from_iter(reserved.then_some(0)),
+            free: reserved as usize,
+        });
+        let number = numbers.take();
+        let text = match number {
+            0 => base.clone(),
+            n => format!("{base}.{n}"),
+        };
         self.text.insert(entity, text);
-        self.declared.push(entity);
+        self.declared.push((entity, base, number));
     }
 
     /// The text of a declared entity. One that is not visible here, which the verifier
@@ -129,5 +135,28 @@ impl<'a> Names<'a> {
             Entity::Buffer(b) => self.func.buffers.get(b).map(|d| &d.name),
         };
         identifier(name.map_or("", |n| n))
+    }
+}
+
+/// Numbers in use, with the smallest free one at hand.
+struct Numbers {
+    taken: HashSet<usize>,
+    free: usize,
+}
+
+impl Numbers {
+    /// The smallest free number.
+    fn take(&mut self) -> usize {
+        let number = self.free;
+        self.taken.insert(number);
+        while self.taken.contains(&self.free) {
+            self.free += 1;
+        }
+        number
+    }
+
+    fn release(&mut self, number: usize) {
+        self.taken.remove(&number);
+        self.free = self.free.min(number);
     }
 }

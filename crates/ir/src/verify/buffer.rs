@@ -44,12 +44,15 @@ impl<'a> Verifier<'a> {
             );
         }
         if let Some(layout) = &data.layout {
-            let is_map = matches!(layout, LayoutAttr::Fragment(_));
-            if is_map != (data.scope == Scope::Fragment) {
+let is_map = matches!(layout, LayoutAttr::Fragment(_));
+            // Below tile level a fragment is an array of registers that remembers its layout.
+            let registers = !self.tile_level() && data.scope == Scope::Local;
+            if is_map != (data.scope == Scope::Fragment) && !(is_map && registers) {
                 let message = format!("this layout is not for {} memory", data.scope.name());
                 self.error("layout-scope", data.span, message);
             }
-            self.layout(layout, Some(data.shape.len()), data.span);
+            let rank = (!registers).then_some(data.shape.len());
+            self.layout(layout, rank, data.span);
         }
         self.make_visible(Id::Buffer(buffer));
     }

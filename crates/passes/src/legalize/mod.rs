@@ -1,5 +1,8 @@
 //! From tile IR to one thread's view (LowerAndLegalize).
 
+pub mod add_wrapper_for_single_buf_store;
 pub mod gemm_plan;
 pub mod layout_inference;
+pub mod layout_reducer;
+pub mod legalize_safe_memory_access;
 pub mod lower_tile_op;

@@ -212,7 +212,7 @@ impl Builder<'_, '_> {
 }
 
 /// Whether a `while` loop looks at global memory again and again.
-fn waits_for_memory(func: &Func, cond: &Expr, body: &Block) -> bool {
+pub(crate) fn waits_for_memory(func: &Func, cond: &Expr, body: &Block) -> bool {
     let mut waits = false;
     let mut look = |e: &Expr| {
         e.walk(&mut |e| {

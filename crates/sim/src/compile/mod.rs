@@ -1,7 +1,7 @@
 //! Compilation of a kernel for one call: names become slots, structure becomes jumps.
 
 pub(crate) mod expr;
-mod loops;
+pub(crate) mod loops;
 pub(crate) mod names;
 mod races;
 mod stmt;

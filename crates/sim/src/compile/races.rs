@@ -213,3 +213,54 @@ impl Scan<'_> {
         fixed.then(Linear::default)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::{FileId, text};
+
+    /// How many buffers are followed in the first loop of this body.
+    fn followed(axes: &str, body: &str) -> usize {
+        let source = format!(
+            "func @k level=tile {{\nparam A: int32[64]\nparam B: int32[8, 8]\n\
+             kernel grid(bx: 1) threads(tx: 1, ty: 1, tz: 1) {{\n\
+             for {axes} {{\n{body}\n}}\n}}\n}}"
+        );
+        let func = text::parse(&source, FileId(0)).expect("a function");
+        match &func.kernels[0].body[0].kind {
+            StmtKind::For(l) => suspects(&func, l).len(),
+            _ => panic!("a loop"),
+        }
+    }
+
+    #[test]
+    fn indices_that_tell_points_apart_are_not_followed() {
+        let one = "i in parallel(8)";
+        let two = "i, j in parallel(8, 8)";
+        for (axes, body) in [
+            (one, "A[i] = A[i] + 1"),
+            (one, "A[bx * 8 + i] = B[0, i]"),
+            (one, "let k: int32 = i + 3\nA[63 - k] = 0"),
+            (one, "A[i * 3] = 0"),
+            (two, "B[j, i] = 0"),
+            (two, "A[i * 8 + j] = 0"),
+            (two, "A[(j + 1) * 8 - i] = 0"),
+            (one, "for k in serial(0, 8) {\nB[i, k] = 0\n}"),
+        ] {
+            assert_eq!(followed(axes, body), 0, "{axes}: {body}");
+        }
+        for (axes, body) in [
+            (one, "A[0] = i"),
+            (one, "A[i // 2] = i"),
+            (one, "A[i % 8] = i"),
+            (one, "A[A[i]] = i"),
+            (one, "A[i] = A[i + 1]"),
+            (one, "A[i - i] = 0"),
+            (two, "A[i * 7 + j] = 0"),
+            (two, "A[i] = j"),
+            (one, "for k in serial(0, 8) {\nA[i + k] = 0\n}"),
+        ] {
+            assert_eq!(followed(axes, body), 1, "{axes}: {body}");
+        }
+    }
+}

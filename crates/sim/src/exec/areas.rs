@@ -62,7 +62,7 @@ struct Row {
 }
 
 /// What a tile is made of while it is computed with.
-pub(super) trait Element: Copy {
+pub(crate) trait Element: Copy {
     fn from_raw(scalar: Scalar, raw: u64) -> Self;
     fn to_raw(self, scalar: Scalar) -> u64;
     fn from_slot(scalar: Scalar, slot: u64) -> Self;

@@ -117,7 +117,7 @@ impl Exec<'_, '_> {
 }
 
 /// `row += left · right`, four rows of `right` at a time, in ascending order of `k`.
-fn multiply_row<T: Term>(row: &mut [T], left: &[T], right: &[T]) {
+pub(crate) fn multiply_row<T: Term>(row: &mut [T], left: &[T], right: &[T]) {
     let n = row.len();
     let mut factors = left.chunks_exact(4);
     let mut blocks = right.chunks_exact(4 * n);
@@ -152,7 +152,7 @@ pub(super) fn transposed<T: Copy>(values: &[T], rows: usize, columns: usize) -> 
 }
 
 /// What is multiplied and added.
-trait Term: Element {
+pub(crate) trait Term: Element {
     const ZERO: Self;
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;

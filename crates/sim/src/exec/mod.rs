@@ -23,10 +23,12 @@ use crate::error::{Eval, Fault, Stop, codes};
 use crate::eval::{self, Env};
 use crate::program::{Int, Num, Op, Parallel, Pc, Place, Program, Space, Uniform};
 use crate::value::Trap;
-pub(crate) use access::{combine, decode, encode};
+pub(crate) use access::{combine, decode, encode, tuple};
+pub(crate) use gemm::{Term, multiply_row};
 use mask::Mask;
 use races::Tracker;
 use state::{BlockMem, Globals, Strand, Wait};
+pub(crate) use tiles::{cast_slot, fold, identity};
 
 /// What the evaluator looks out for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -393,7 +393,7 @@ fn split(extent: &[usize], dim: usize) -> (usize, usize, usize) {
 }
 
 /// A slot of one type converted to another.
-pub(super) fn cast_slot(from: Scalar, to: Scalar, slot: u64) -> u64 {
+pub(crate) fn cast_slot(from: Scalar, to: Scalar, slot: u64) -> u64 {
     match (from.is_float(), to.is_float()) {
         _ if from == to => slot,
         (true, true) => value::round(to, f64::from_bits(slot)).to_bits(),
@@ -404,7 +404,7 @@ pub(super) fn cast_slot(from: Scalar, to: Scalar, slot: u64) -> u64 {
 }
 
 /// What a fold starts with.
-pub(super) fn identity(kind: ReduceKind, scalar: Scalar) -> u64 {
+pub(crate) fn identity(kind: ReduceKind, scalar: Scalar) -> u64 {
     let lowest = match scalar.int_range() {
         Some((low, _)) => low as i64 as u64,
         None => small_float::round_to(scalar, f64::NEG_INFINITY).to_bits(),
@@ -426,7 +426,7 @@ pub(super) fn identity(kind: ReduceKind, scalar: Scalar) -> u64 {
 }
 
 /// One step of a fold on slots of the type. NaN loses against numbers, or wins.
-pub(super) fn fold(kind: ReduceKind, scalar: Scalar, acc: u64, x: u64, nan_wins: bool) -> u64 {
+pub(crate) fn fold(kind: ReduceKind, scalar: Scalar, acc: u64, x: u64, nan_wins: bool) -> u64 {
     if scalar.is_float() {
         let (acc, x) = (f64::from_bits(acc), f64::from_bits(x));
         let number = match kind {

@@ -6,4 +6,5 @@ mod errors;
 mod fuzz;
 mod gemm;
 mod groups;
+mod lockstep;
 mod threads;

@@ -88,8 +88,8 @@ pub(super) struct Parser<'t> {
     tokens: Vec<Token>,
     at: usize,
     func: Func,
-    /// What each name means here, innermost last.
-    visible: HashMap<&'t str, Vec<Entity>>,
+    /// What each name means here, innermost last, with the scope that says so.
+    visible: HashMap<&'t str, Vec<(usize, Entity)>>,
     /// The last meaning of each name in the function, visible or not.
     ever: HashMap<&'t str, Entity>,
     /// The names declared in each open scope.
@@ -398,7 +398,9 @@ impl<'t> Parser<'t> {
 
     /// Makes the name mean the entity until the scope closes.
     fn declare(&mut self, name: &'t str, entity: Entity, span: Span) -> Result1<()> {
-        if self.scopes.last().is_some_and(|s| s.contains(&name)) {
+        let depth = self.scopes.len();
+        let meanings = self.visible.entry(name).or_default();
+        if meanings.last().is_some_and(|(at, _)| *at == depth) {
             return Err(Box::new(
                 Diagnostic::error(
                     Code("text-duplicate"),
@@ -408,10 +410,10 @@ impl<'t> Parser<'t> {
                 .help(format!("add a number: `{}.1`", without_number(name))),
             ));
         }
+        meanings.push((depth, entity));
         if let Some(scope) = self.scopes.last_mut() {
             scope.push(name);
         }
-        self.visible.entry(name).or_default().push(entity);
         self.ever.insert(name, entity);
         Ok(())
     }
@@ -447,6 +449,7 @@ impl<'t> Parser<'t> {
 
     fn lookup(&self, name: &str) -> Option<Entity> {
         let visible = self.visible.get(name).and_then(|m| m.last());
+        let visible = visible.map(|(_, entity)| entity);
         visible.or_else(|| self.ever.get(name)).copied()
     }
 

@@ -27,6 +27,8 @@ mod misc;
 mod points;
 mod reduce;
 
+pub use reduce::identity;
+
 use rustc_hash::FxHashMap;
 use tilewright_arith::Analyzer;
 use tilewright_ir::{

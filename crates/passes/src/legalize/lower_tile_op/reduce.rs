@@ -342,7 +342,7 @@ fn result_slots(from: &Fragment, to: &Fragment, dim: usize) -> Option<Form> {
 }
 
 /// The value that a fold starts with.
-pub(super) fn identity(kind: ReduceKind, dtype: DType) -> Expr {
+pub fn identity(kind: ReduceKind, dtype: DType) -> Expr {
     let limits = dtype.scalar.int_range();
     match kind {
         ReduceKind::Sum

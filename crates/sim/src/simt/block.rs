@@ -1,0 +1,427 @@
+//! One block: warps take turns in a seeded order, and meet at barriers.
+
+use tilewright_ir::VoteKind;
+
+use super::env::Env;
+use super::program::{AllReduceCode, DeviceCode, Op, Program, ThreadCode};
+use super::report::{Collector, Finding, FindingKind};
+use super::shared::{GlobalShadow, Shared};
+use super::step::Pause;
+use super::sync::{Barriers, Named};
+use super::warp::{Lanes, State, Warp, join};
+use super::{Interleaving, SimtOptions};
+use crate::compile::is_block_vote;
+use crate::rng::Rng;
+use crate::simt::memory::Memory;
+use tilewright_ir::Target;
+
+/// A block that has been started.
+pub(super) struct BlockRun<'a> {
+    pub env: Env<'a>,
+    warps: Vec<Warp>,
+    rng: Rng,
+    interleaving: Interleaving,
+    step_limit: u64,
+    failed: bool,
+}
+
+/// What came of a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    Done,
+    /// All warps wait for the other blocks.
+    Grid,
+    /// Its share of steps is used up.
+    Fuel,
+}
+
+/// Instructions a warp does before another one has its turn, for warps that wait for each other
+/// in loops.
+const FUEL: u64 = 10_000;
+
+impl<'a> BlockRun<'a> {
+    pub fn new(
+        program: &'a Program,
+        target: Target,
+        opts: &SimtOptions,
+        linear: u64,
+        index: &[u64],
+        globals: Memory<'a>,
+    ) -> BlockRun<'a> {
+        let width = target.facts().warp_size;
+        let count = program.num_threads().div_ceil(width as usize);
+        let mut warps: Vec<Warp> = (0..count as u32)
+            .map(|w| Warp::new(program, w, width, count, index))
+            .collect();
+        let mut env = Env {
+            program,
+            target,
+            landing: opts.landing,
+            globals,
+            shared: Shared::new(program.shared_bytes, count),
+            global_shadow: GlobalShadow::new(count),
+            barriers: Barriers::new(&program.barriers, count),
+            findings: Collector::new(opts.max_reports),
+            counts: vec![Default::default(); program.stmts.len()],
+            prints: Vec::new(),
+            block: index.to_vec(),
+            next_token: 0,
+        };
+        for warp in &mut warps {
+            for op in &program.prelude {
+                // The compiler puts nothing there that may have no result.
+                if warp.regs.run(op, warp.all).is_err() {
+                    env.report(warp, FindingKind::Undefined, None, || {
+                        "an index without a value".to_string()
+                    });
+                }
+            }
+        }
+        BlockRun {
+            env,
+            warps,
+            rng: Rng::new(opts.seed ^ linear.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            interleaving: opts.interleaving,
+            step_limit: opts.step_limit,
+            failed: false,
+        }
+    }
+
+    /// Runs the block until it is done, waits for other blocks, or `turns` warps had their turn.
+    pub fn run(&mut self, turns: u64) -> Turn {
+        for _ in 0..turns {
+            if self.failed {
+                return Turn::Done;
+            }
+            let ready: Vec<usize> = (0..self.warps.len())
+                .filter(|&w| self.warps[w].state == State::Ready)
+                .collect();
+            if ready.is_empty() {
+                if self.warps.iter().all(|w| w.state == State::Done) {
+                    return Turn::Done;
+                }
+                let at_grid = |w: &Warp| matches!(w.state, State::Grid | State::Done);
+                if self.warps.iter().all(at_grid) {
+                    return Turn::Grid;
+                }
+                self.deadlock();
+                return Turn::Done;
+            }
+            let chosen = ready[self.rng.int_in(0, ready.len() as i128 - 1) as usize];
+            self.turn(chosen);
+        }
+        Turn::Fuel
+    }
+
+    /// Lets all warps go on behind a grid barrier.
+    pub fn leave_grid_barrier(&mut self) {
+        for warp in &mut self.warps {
+            if warp.state == State::Grid {
+                warp.state = State::Ready;
+                warp.pc += 1;
+            }
+        }
+        self.env.all_ordered();
+    }
+
+    /// Reports that the other blocks never come to a grid barrier.
+    pub fn stuck_at_grid(&mut self) {
+        self.deadlock();
+    }
+
+    fn turn(&mut self, w: usize) {
+        let one_statement = self.interleaving == Interleaving::EveryStatement;
+        let pause = self.env.run(&mut self.warps[w], FUEL, one_statement);
+        match pause {
+            Pause::Turn => {
+                if self.warps[w].steps > self.step_limit {
+                    let limit = self.step_limit;
+                    self.env
+                        .report(&self.warps[w], FindingKind::StepLimit, None, || {
+                            format!("a warp did more than {limit} steps")
+                        });
+                    self.failed = true;
+                }
+            }
+            Pause::Block => {
+                self.check_converged(w);
+                self.warps[w].state = State::Block;
+                self.try_release();
+            }
+            Pause::Named { id, count } => {
+                self.check_converged(w);
+                self.arrive_named(w, id, count);
+            }
+            Pause::Mbarrier => self.warps[w].state = State::Mbarrier,
+            Pause::Grid => {
+                self.check_converged(w);
+                self.warps[w].state = State::Grid;
+            }
+            Pause::Done => {
+                self.warps[w].state = State::Done;
+                self.try_release();
+            }
+            Pause::Failed => self.failed = true,
+        }
+        if std::mem::take(&mut self.env.barriers.woken) {
+            for warp in &mut self.warps {
+                if warp.state == State::Mbarrier {
+                    warp.state = State::Ready;
+                }
+            }
+        }
+    }
+
+    fn check_converged(&mut self, w: usize) {
+        let warp = &self.warps[w];
+        if !warp.converged() {
+            let (here, all) = (warp.mask.count_ones(), warp.all.count_ones());
+            self.env
+                .report(warp, FindingKind::DivergentBarrier, None, || {
+                    format!("only {here} of the warp's {all} threads come to this barrier")
+                });
+        }
+    }
+
+    /// Opens the barrier of the block when every warp that has not ended waits there.
+    fn try_release(&mut self) {
+        let waits = |w: &Warp| w.state == State::Block;
+        let ended = |w: &Warp| w.state == State::Done;
+        if !self.warps.iter().any(waits) || !self.warps.iter().all(|w| waits(w) || ended(w)) {
+            return;
+        }
+        let first = self.warps.iter().position(waits).unwrap_or(0);
+        if self.warps.iter().any(ended) {
+            let missing = self.warps.iter().filter(|w| ended(w)).count();
+            self.report_waiting(first, FindingKind::BarrierNotReached, |_| {
+                format!("{missing} warps end without coming to this barrier")
+            });
+        }
+        self.check_same_place(first);
+        self.collective(first);
+        let mut clock = vec![0; self.warps.len()];
+        for warp in &self.warps {
+            join(&mut clock, &warp.clock);
+        }
+        for warp in &mut self.warps {
+            warp.clock.copy_from_slice(&clock);
+            warp.tick();
+            if warp.state == State::Block {
+                warp.state = State::Ready;
+                warp.pc += 1;
+            }
+        }
+        self.env.all_ordered();
+    }
+
+    /// A barrier of all threads must be one statement for all; bare ones need not be.
+    fn check_same_place(&mut self, first: usize) {
+        let bare = |w: &Warp| {
+            matches!(
+                self.env.program.ops[w.pc as usize],
+                Op::Device(DeviceCode::Bare | DeviceCode::Cond(_))
+            )
+        };
+        let waiting = || self.warps.iter().filter(|w| w.state == State::Block);
+        let pc = self.warps[first].pc;
+        if waiting().all(|w| w.pc == pc) || waiting().any(bare) {
+            return;
+        }
+        self.report_waiting(first, FindingKind::DivergentBarrier, |_| {
+            "warps meet at different barriers".to_string()
+        });
+    }
+
+    /// Reports something about all warps that wait.
+    fn report_waiting(
+        &mut self,
+        first: usize,
+        kind: FindingKind,
+        message: impl FnOnce(&Self) -> String,
+    ) {
+        let env = &mut self.env;
+        let stmt = env.stmt(&self.warps[first]);
+        let waiting = |w: &&Warp| !matches!(w.state, State::Ready | State::Done);
+        let others = self.warps.iter().filter(waiting);
+        let other = others
+            .clone()
+            .map(|w| env.stmt(w))
+            .find(|&s| s != stmt)
+            .unwrap_or(stmt);
+        if env.findings.known(kind, stmt, other) {
+            return;
+        }
+        let others = others.filter(|w| w.index as usize != first);
+        let others: Vec<_> = others.map(|w| env.place(w, None)).collect();
+        let place = env.place(&self.warps[first], None);
+        let finding = Finding {
+            kind,
+            message: message(self),
+            place,
+            others,
+            count: 1,
+        };
+        self.env.findings.add(stmt, other, finding);
+    }
+
+    fn deadlock(&mut self) {
+        let first = self
+            .warps
+            .iter()
+            .position(|w| !matches!(w.state, State::Ready | State::Done));
+        let Some(first) = first else { return };
+        self.report_waiting(first, FindingKind::Deadlock, |run| {
+            let mut parts = Vec::new();
+            for warp in &run.warps {
+                let what = match warp.state {
+                    State::Ready | State::Done => continue,
+                    State::Block => "the other warps at a barrier".to_string(),
+                    State::Named(id) => {
+                        let named = run.env.barriers.named.get(&id);
+                        let (arrived, needed) = named.map_or((0, 0), |n| (n.arrived, n.needed));
+                        format!("barrier {id}, where {arrived} of {needed} threads are")
+                    }
+                    State::Mbarrier => "a phase of an arrival barrier".to_string(),
+                    State::Grid => "the other blocks".to_string(),
+                };
+                parts.push(format!("warp {} waits for {what}", warp.index));
+            }
+            format!("nothing can go on: {}", parts.join(", "))
+        });
+        self.failed = true;
+    }
+
+    fn arrive_named(&mut self, w: usize, id: u32, count: u32) {
+        let warp = &mut self.warps[w];
+        let threads = warp.all.count_ones();
+        let named = self.env.barriers.named.entry(id).or_default();
+        if named.warps.is_empty() {
+            named.needed = count;
+        }
+        let differs = named.needed != count;
+        named.arrived += threads;
+        named.warps.push(w as u32);
+        warp.state = State::Named(id);
+        let full = named.arrived >= named.needed;
+        let over = named.arrived > named.needed;
+        let needed = named.needed;
+        if differs || over {
+            self.env
+                .report(&self.warps[w], FindingKind::BarrierMisuse, None, || {
+                    if differs {
+                        format!(
+                            "barrier {id} is used for {count} threads here and {needed} elsewhere"
+                        )
+                    } else {
+                        format!("more than {needed} threads come to barrier {id}")
+                    }
+                });
+        }
+        if !full {
+            return;
+        }
+        let Named { warps: members, .. } = self.env.barriers.named.remove(&id).unwrap_or_default();
+        let mut clock = vec![0; self.warps.len()];
+        for &m in &members {
+            join(&mut clock, &self.warps[m as usize].clock);
+        }
+        for &m in &members {
+            let warp = &mut self.warps[m as usize];
+            warp.hear(&clock);
+            warp.tick();
+            warp.state = State::Ready;
+            warp.pc += 1;
+        }
+        if members.len() == self.warps.len() {
+            self.env.all_ordered();
+        }
+    }
+
+    /// What all threads of the block compute together at the barrier they stand at.
+    fn collective(&mut self, first: usize) {
+        let program = self.env.program;
+        let pc = self.warps[first].pc;
+        let Op::Thread(code) = &program.ops[pc as usize] else {
+            return;
+        };
+        match &**code {
+            ThreadCode::Vote {
+                kind,
+                value,
+                result,
+            } if is_block_vote(*kind) => {
+                let (mut yes, mut all) = (0u32, 0u32);
+                for warp in &self.warps {
+                    if warp.state == State::Block && warp.pc == pc {
+                        yes += warp.regs.truth(*value, warp.mask).count_ones();
+                        all += warp.mask.count_ones();
+                    }
+                }
+                let verdict = match kind {
+                    VoteKind::BlockOr => u64::from(yes > 0),
+                    VoteKind::BlockAnd => u64::from(yes == all),
+                    _ => u64::from(yes),
+                };
+                for warp in &mut self.warps {
+                    if warp.state == State::Block && warp.pc == pc {
+                        for lane in Lanes(warp.mask) {
+                            warp.regs.set_lane(*result, lane as usize, verdict);
+                        }
+                    }
+                }
+            }
+            ThreadCode::AllReduce(code) => self.all_reduce(code, pc),
+            _ => {}
+        }
+    }
+
+    fn all_reduce(&mut self, code: &AllReduceCode, pc: u32) {
+        let program = self.env.program;
+        let [x, y, _] = program.threads;
+        // Threads that differ only in the folded axes share the number of the rest.
+        let group = |thread: u32| {
+            let at = [thread % x, thread / x % y, thread / x / y];
+            let kept = |axis: usize| if code.axes[axis] { 0 } else { at[axis] };
+            (kept(0) + x * (kept(1) + y * kept(2))) as usize
+        };
+        let here: Vec<usize> = (0..self.warps.len())
+            .filter(|&w| self.warps[w].state == State::Block && self.warps[w].pc == pc)
+            .collect();
+        let mut totals: Vec<Option<u64>> = vec![None; program.num_threads()];
+        for &w in &here {
+            for lane in Lanes(self.warps[w].mask) {
+                let warp = &mut self.warps[w];
+                let l = lane as usize;
+                let identity = warp.regs.lane(code.identity, l);
+                let taken = warp.regs.lane(code.cond, l) != 0;
+                let value = if taken {
+                    warp.regs.lane(code.value, l)
+                } else {
+                    identity
+                };
+                let total = &mut totals[group(warp.thread(lane))];
+                warp.regs.set_lane(code.lhs, l, total.unwrap_or(identity));
+                warp.regs.set_lane(code.rhs, l, value);
+                for op in &code.body {
+                    // A fold that traps leaves what it had; it is the program's arithmetic.
+                    if warp.regs.run(op, 1 << lane).is_err() {
+                        break;
+                    }
+                }
+                *total = Some(warp.regs.lane(code.result, l));
+            }
+        }
+        let access = &program.accesses[code.dst as usize];
+        let scalar = program.buffers[access.buffer as usize].scalar;
+        for &w in &here {
+            let warp = &mut self.warps[w];
+            let mut addresses = self.env.addresses(warp, access, warp.mask);
+            addresses.uniform = false;
+            let first = warp.index * warp.width;
+            self.env.store_raw(warp, access, &addresses, |_, _, lane| {
+                let total = totals[group(first + lane)].unwrap_or(0);
+                crate::exec::encode(scalar, total)
+            });
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Matrix instructions on real registers.
+//!
+//! The operands of a wave are gathered from the lanes' registers by the instruction's lane
+//! maps, multiplied as small dense matrices, and spread again. As in the reference evaluator,
+//! products of narrow floats are added in float32 in ascending order of `k`, starting at the
+//! accumulator, and the sum is rounded to the accumulator's type once an instruction.
+
+use tilewright_ir::{MmaInst, Scalar, small_float};
+use tilewright_layout::lanes::{Operand, lane_map};
+
+use super::access::byte_of;
+use super::counts::InstKind;
+use super::env::Env;
+use super::program::{BufferInfo, MicroCode};
+use super::warp::{Lanes, Local, WRITTEN, Warp};
+use crate::exec::{Term, multiply_row};
+use crate::memory::{read_bits, write_bits};
+use crate::value;
+
+/// The lane maps of an instruction, as lists.
+#[derive(Debug)]
+pub(super) struct MmaTable {
+    pub inst: MmaInst,
+    pub a: Map,
+    pub b: Map,
+    pub c: Map,
+}
+
+/// For each element of each lane, where it is in the row-major matrix.
+#[derive(Debug)]
+pub(super) struct Map {
+    /// Elements that a lane holds.
+    pub per_lane: u32,
+    at: Vec<u32>,
+}
+
+impl MmaTable {
+    /// `None` when the instruction does not take both operands from registers.
+    pub fn new(inst: &MmaInst) -> Option<MmaTable> {
+        Some(MmaTable {
+            inst: *inst,
+            a: Map::new(inst, Operand::A)?,
+            b: Map::new(inst, Operand::B)?,
+            c: Map::new(inst, Operand::C)?,
+        })
+    }
+}
+
+impl Map {
+    fn new(inst: &MmaInst, operand: Operand) -> Option<Map> {
+        let fragment = lane_map(inst, operand)?;
+        let [rows, columns] = operand.shape(inst);
+        let (lanes, per_lane) = (fragment.threads(), fragment.slots());
+        let mut at = vec![u32::MAX; (lanes * per_lane) as usize];
+        if at.len() as i64 != rows * columns {
+            return None;
+        }
+        for row in 0..rows {
+            for column in 0..columns {
+                for holder in fragment.holders(&[row, column]) {
+                    let place = holder.thread * per_lane + holder.slot;
+                    at[place as usize] = (row * columns + column) as u32;
+                }
+            }
+        }
+        // Every place holds an element, or the map is none of a register operand.
+        let whole = at.iter().all(|&place| i64::from(place) < rows * columns);
+        whole.then_some(Map {
+            per_lane: per_lane as u32,
+            at,
+        })
+    }
+
+    /// The matrix that the lanes hold in private memory, from a byte of each lane on.
+    fn gather<T: Copy>(
+        &self,
+        local: &Local,
+        starts: &[usize],
+        bits: u32,
+        zero: T,
+        read: impl Fn(u64) -> T,
+    ) -> Vec<T> {
+        let mut matrix = vec![zero; self.at.len()];
+        let per_lane = self.per_lane as usize;
+        let len = (per_lane * bits as usize).div_ceil(8);
+        let lanes = self.at.chunks_exact(per_lane).zip(starts).enumerate();
+        for (lane, (places, &start)) in lanes {
+            let bytes = local.load(lane as u32, start, len);
+            for (i, &at) in places.iter().enumerate() {
+                matrix[at as usize] = read(read_bits(bytes, bits, i));
+            }
+        }
+        matrix
+    }
+}
+
+impl Env<'_> {
+    /// One matrix instruction of a warp.
+    pub(super) fn mma(&mut self, warp: &mut Warp, code: &MicroCode, taken: u64, table: &MmaTable) {
+        self.count(warp, InstKind::Mma);
+        if !self.whole_warp(warp, taken, &code.inst) {
+            return;
+        }
+        let program = self.program;
+        let operand = |env: &mut Self, warp: &Warp, access: u32| {
+            let access = &program.accesses[access as usize];
+            let info = &program.buffers[access.buffer as usize];
+            let addresses = env.addresses(warp, access, warp.mask);
+            env.check_read(warp, access, &addresses);
+            (info, addresses)
+        };
+        let (a_info, a_at) = operand(self, warp, code.sources[0]);
+        let (b_info, b_at) = operand(self, warp, code.sources[1]);
+        let (c_info, c_at) = operand(self, warp, code.dest);
+        if [a_at.mask, b_at.mask, c_at.mask] != [warp.mask; 3] {
+            return;
+        }
+        let (ab, acc) = (table.inst.ab, table.inst.acc);
+        let starts = |info: &BufferInfo, at: &[usize]| -> Vec<usize> {
+            at.iter().map(|&at| byte_of(info, at)).collect()
+        };
+        let places = Places {
+            a: starts(a_info, &a_at.at),
+            b: starts(b_info, &b_at.at),
+            c: starts(c_info, &c_at.at),
+        };
+        let wide = matches!(ab, Scalar::F32 | Scalar::F64) || acc == Scalar::F64;
+        let float = small_float::float_from_bits;
+        if !acc.is_float() {
+            let codec = Codec {
+                operand: |bits| value::int_from_bits(ab, bits),
+                read: |bits| value::int_from_bits(acc, bits),
+                write: |v| value::int_to_bits(acc, value::wrap(acc, v)),
+            };
+            product(warp, table, &places, codec);
+        } else if wide {
+            let codec = Codec {
+                operand: |bits| float(ab, bits),
+                read: |bits| float(acc, bits),
+                write: |v| small_float::float_to_bits(acc, v),
+            };
+            product(warp, table, &places, codec);
+        } else {
+            /// The conversions of narrow operands, spelled out so that each is a tight loop.
+            macro_rules! narrow {
+                ($operand:expr) => {{
+                    let codec = Codec {
+                        operand: $operand,
+                        read: |bits| float(acc, bits) as f32,
+                        write: |v: f32| small_float::float_to_bits(acc, f64::from(v)),
+                    };
+                    product(warp, table, &places, codec);
+                }};
+            }
+            match ab {
+                Scalar::BF16 => narrow!(|bits| float(Scalar::BF16, bits) as f32),
+                Scalar::F16 => narrow!(|bits| float(Scalar::F16, bits) as f32),
+                Scalar::TF32 => narrow!(|bits| value::round(ab, float(ab, bits)) as f32),
+                _ => narrow!(|bits| float(ab, bits) as f32),
+            }
+        }
+        for lane in Lanes(warp.mask) {
+            let len = table.c.per_lane * acc.bits() / 8;
+            let start = places.c[lane as usize];
+            warp.local.set_flags(lane, start, len as usize, WRITTEN);
+        }
+    }
+}
+
+/// The first private byte of each lane's operands.
+struct Places {
+    a: Vec<usize>,
+    b: Vec<usize>,
+    c: Vec<usize>,
+}
+
+/// How stored bits become numbers and back.
+struct Codec<A, R, W> {
+    operand: A,
+    /// For the accumulator.
+    read: R,
+    write: W,
+}
+
+fn product<T: Term>(
+    warp: &mut Warp,
+    table: &MmaTable,
+    places: &Places,
+    codec: Codec<impl Fn(u64) -> T, impl Fn(u64) -> T, impl Fn(T) -> u64>,
+) {
+    let (n, k) = (usize::from(table.inst.n), usize::from(table.inst.k));
+    let (ab, c) = (table.inst.ab.bits(), table.inst.acc.bits());
+    let local = &warp.local;
+    let left = table
+        .a
+        .gather(local, &places.a, ab, T::ZERO, &codec.operand);
+    let right = table
+        .b
+        .gather(local, &places.b, ab, T::ZERO, &codec.operand);
+    let mut sum = table.c.gather(local, &places.c, c, T::ZERO, &codec.read);
+    for (row, left) in sum.chunks_exact_mut(n).zip(left.chunks_exact(k)) {
+        multiply_row(row, left, &right);
+    }
+    let per_lane = table.c.per_lane as usize;
+    let len = (per_lane * c as usize).div_ceil(8);
+    let lanes = table.c.at.chunks_exact(per_lane).zip(&places.c).enumerate();
+    for (lane, (at, &start)) in lanes {
+        let range = warp.local.range(lane as u32, start, len);
+        let bytes = &mut warp.local.bytes[range];
+        for (i, &at) in at.iter().enumerate() {
+            write_bits(bytes, c, i, (codec.write)(sum[at as usize]));
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! The SIMT simulator: runs loop and device IR as a GPU does, and says what is wrong with it.
+//!
+//! Every thread of a block is run, in warps of the target's width with a mask of active lanes.
+//! Registers and private arrays are real, matrix instructions work on them by their lane maps,
+//! shared memory has the physical layout of its buffers. A warp runs until it has to wait; which
+//! warp is next is drawn from a seed. So what one order of warps hides, another one shows; and
+//! what no order shows, the shadow of shared memory does: it knows which accesses are ordered
+//! by barriers and which only happened to come one after the other.
+//!
+//! ```text
+//! Func ──bind arguments──> storages ──compile──> Program ──blocks × warps──> outputs, findings, counts
+//! ```
+//!
+//! Found and reported ([`FindingKind`]), with the statements, threads and iterations: races,
+//! conflicting stores of one instruction, accesses to memory of asynchronous operations not
+//! waited for, reads of uninitialised memory (shared, private, global), accesses outside
+//! buffers, misaligned vectors, barriers and collectives in divergent control flow, barriers
+//! that some warps never reach, deadlocks, and what the arithmetic leaves undefined. The run
+//! goes on after a finding as the hardware might, until nothing can.
+//!
+//! Counted ([`Counts`]), for each statement: instructions by kind, transactions of shared memory
+//! and bank conflicts.
+//!
+//! Not modelled: time; races between blocks; the order of lanes inside a warp other than by the
+//! program (lanes of one warp are in step).
+//!
+//! | module | holds |
+//! |---|---|
+//! | `compile`, `program` | a kernel as instructions on registers of all lanes |
+//! | `alu` | arithmetic on lanes |
+//! | `warp`, `step` | a warp's state and control flow; its instructions |
+//! | `env`, `block` | what warps of a block share; their turns and barriers |
+//! | `access`, `memory`, `shared` | addresses; global memory; shared memory and shadows |
+//! | `micro`, `spread`, `mma`, `queue` | micro-ops; exchanges between lanes; matrix instructions; asynchronous operations |
+//! | `thread`, `sync` | thread operations; barriers with the order they make |
+//! | `banks`, `counts`, `report` | bank conflicts; counts; findings |
+
+mod access;
+mod alu;
+mod banks;
+mod block;
+mod compile;
+mod counts;
+mod env;
+mod memory;
+mod micro;
+mod mma;
+mod program;
+mod queue;
+mod report;
+mod shared;
+mod spread;
+mod step;
+mod sync;
+mod thread;
+mod warp;
+
+use rayon::prelude::*;
+use tilewright_ir::{Diagnostics, Func, Kernel, Level, Span, Target};
+
+use crate::args::{self, Args};
+use crate::error::{RunError, codes as run_codes};
+use crate::exec::Checks;
+use crate::grid::{self, Applier, CHUNK, Schedule, Sites};
+use crate::memory::{Storage, WriteLog};
+use block::{BlockRun, Turn};
+pub use counts::{Counts, InstKind, StmtCounts};
+use memory::Memory;
+use program::{Program, Space};
+pub use queue::When;
+use report::Collector;
+pub use report::{Finding, FindingKind, Place};
+
+/// How a function is simulated.
+#[derive(Clone, Debug)]
+pub struct SimtOptions {
+    /// Decides the order of warps.
+    pub seed: u64,
+    pub interleaving: Interleaving,
+    pub landing: Landing,
+    /// Findings kept; the others are only counted.
+    pub max_reports: usize,
+    /// Worker threads; zero takes as many as the machine has cores. Results do not depend on it.
+    pub threads: usize,
+    /// The most instructions a warp may do, against loops that never end.
+    pub step_limit: u64,
+}
+
+impl Default for SimtOptions {
+    fn default() -> SimtOptions {
+        SimtOptions {
+            seed: 0,
+            interleaving: Interleaving::UntilBlocked,
+            landing: Landing::default(),
+            max_reports: 32,
+            threads: 0,
+            step_limit: 1 << 36,
+        }
+    }
+}
+
+/// When another warp has its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Interleaving {
+    /// When a warp has to wait.
+    #[default]
+    UntilBlocked,
+    /// After every statement.
+    EveryStatement,
+}
+
+/// When the data of asynchronous operations moves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Landing {
+    /// Copies from global memory.
+    pub dma: When,
+    /// Reads and writes of shared memory that have a counter.
+    pub lds: When,
+}
+
+impl Landing {
+    /// All combinations.
+    pub const ALL: [Landing; 4] = [
+        Landing {
+            dma: When::Early,
+            lds: When::Early,
+        },
+        Landing {
+            dma: When::Early,
+            lds: When::Late,
+        },
+        Landing {
+            dma: When::Late,
+            lds: When::Early,
+        },
+        Landing {
+            dma: When::Late,
+            lds: When::Late,
+        },
+    ];
+}
+
+/// What a simulation found and counted.
+#[derive(Clone, Debug, Default)]
+pub struct SimtReport {
+    pub findings: Vec<Finding>,
+    /// Findings at further statements, beyond the most that are kept.
+    pub dropped: u64,
+    /// Over all statements.
+    pub counts: Counts,
+    /// By statement, those that count anything, in program order.
+    pub statements: Vec<StmtCounts>,
+    /// What kernels printed, in block order.
+    pub prints: Vec<String>,
+    /// What concerns several blocks.
+    pub warnings: Diagnostics,
+}
+
+impl SimtReport {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// The findings as diagnostics.
+    pub fn diagnostics(&self) -> Diagnostics {
+        let mut all = Diagnostics::new();
+        all.extend(self.findings.iter().map(Finding::to_diagnostic));
+        all
+    }
+}
+
+/// The stable names of what the simulator refuses.
+pub mod codes {
+    use tilewright_ir::Code;
+
+    pub const NOT_LOWERED: Code = Code("not-lowered");
+    pub const SHARED_SIZE: Code = Code("shared-memory-size");
+    pub const LAYOUT: Code = Code("buffer-layout");
+}
+
+/// Simulates every kernel of a lowered function, one after another.
+///
+/// Outputs missing from `args` are added. Findings are part of the report; an error is what
+/// could not be run at all.
+pub fn run(
+    func: &Func,
+    target: Target,
+    args: &mut Args,
+    opts: &SimtOptions,
+) -> Result<SimtReport, RunError> {
+    if func.level == Level::Tile {
+        return Err(RunError::new(
+            codes::NOT_LOWERED,
+            func.span,
+            format!(
+                "the simulator runs loop and device IR; `{}` is {} IR",
+                func.name,
+                func.level.name()
+            ),
+        ));
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(opts.threads)
+        .stack_size(crate::STACK)
+        .build()
+        .map_err(|e| {
+            RunError::new(
+                run_codes::UNSUPPORTED,
+                func.span,
+                format!("no worker threads could be started: {e}"),
+            )
+        })?;
+    pool.install(|| {
+        let mut call = args::bind(func, args)?;
+        let mut report = SimtReport::default();
+        let mut findings = Collector::new(opts.max_reports);
+        let mut result = Ok(());
+        for kernel in &func.kernels {
+            let compiled = compile::compile(func, kernel, &call.bound, target);
+            let launched = compiled.and_then(|program| {
+                let launch = Launch {
+                    program: &program,
+                    kernel,
+                    target,
+                    opts,
+                };
+                launch.run(&mut call.storages, &mut findings, &mut report)
+            });
+            if launched.is_err() {
+                result = launched;
+                break;
+            }
+            // Statements of different kernels are different.
+            let (list, dropped) = std::mem::replace(&mut findings, Collector::new(0)).finish();
+            let room = opts
+                .max_reports
+                .saturating_sub(report.findings.len() + list.len());
+            report.findings.extend(list);
+            report.dropped += dropped;
+            findings = Collector::new(room);
+        }
+        call.give_back(args);
+        result.map(|()| report)
+    })
+}
+
+/// One kernel with its arguments.
+#[derive(Clone, Copy)]
+struct Launch<'a> {
+    program: &'a Program,
+    kernel: &'a Kernel,
+    target: Target,
+    opts: &'a SimtOptions,
+}
+
+/// What a block leaves behind.
+struct BlockResult {
+    findings: Collector,
+    counts: Vec<Counts>,
+    prints: Vec<String>,
+    log: WriteLog,
+}
+
+impl Launch<'_> {
+    fn run(
+        self,
+        mem: &mut Vec<Storage>,
+        findings: &mut Collector,
+        report: &mut SimtReport,
+    ) -> Result<(), RunError> {
+        let total = self.program.num_blocks();
+        let mut counts = vec![Counts::default(); self.program.stmts.len()];
+        let mut take = |result: &mut BlockResult, report: &mut SimtReport| {
+            let own = std::mem::replace(&mut result.findings, Collector::new(0));
+            findings.absorb(own);
+            for (all, block) in counts.iter_mut().zip(&result.counts) {
+                *all += *block;
+            }
+            report.prints.append(&mut result.prints);
+        };
+        match grid::schedule(&self.program.traffic) {
+            Schedule::Parallel => {
+                let checks = Checks {
+                    uninitialised: true,
+                    races: true,
+                };
+                let mut applier = Applier::new(self.program, checks, mem.len());
+                let mut warnings = Vec::new();
+                let chunk = CHUNK * rayon::current_num_threads() as u64;
+                let mut first = 0;
+                while first < total {
+                    let end = total.min(first + chunk);
+                    let shared: &[Storage] = mem;
+                    let results: Vec<BlockResult> = (first..end)
+                        .into_par_iter()
+                        .map(|linear| self.logged(linear, shared))
+                        .collect();
+                    for mut result in results {
+                        take(&mut result, report);
+                        applier
+                            .apply(&result.log, mem, &mut warnings)
+                            .map_err(|d| RunError::from(*d))?;
+                    }
+                    first = end;
+                }
+                report.warnings.extend(warnings);
+            }
+            Schedule::Sequential => {
+                for linear in 0..total {
+                    let globals = Memory::Direct(std::mem::take(mem));
+                    let mut block = self.block(linear, globals);
+                    while block.run(u64::MAX) != Turn::Done {}
+                    let (mut result, back) = finish(block);
+                    *mem = back;
+                    take(&mut result, report);
+                }
+            }
+            Schedule::Interleaved => {
+                for mut result in self.interleaved(mem) {
+                    take(&mut result, report);
+                }
+            }
+        }
+        for (info, counts) in self.program.stmts.iter().zip(&counts) {
+            report.counts += *counts;
+            if *counts != Counts::default() {
+                report.statements.push(StmtCounts {
+                    span: info.span,
+                    what: info.what.clone(),
+                    counts: *counts,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn block<'g>(self, linear: u64, globals: Memory<'g>) -> BlockRun<'g>
+    where
+        Self: 'g,
+    {
+        let index = grid::block_index(&self.program.grid, self.kernel.attrs.swizzle, linear);
+        let index = &index[..self.program.grid.len().min(3)];
+        BlockRun::new(self.program, self.target, self.opts, linear, index, globals)
+    }
+
+    fn logged(self, linear: u64, mem: &[Storage]) -> BlockResult {
+        let log = WriteLog::default();
+        let mut block = self.block(linear, Memory::Logged { mem, log });
+        while block.run(u64::MAX) != Turn::Done {}
+        finish(block).0
+    }
+
+    /// Blocks that wait for each other take turns.
+    fn interleaved(self, mem: &mut Vec<Storage>) -> Vec<BlockResult> {
+        let total = self.program.num_blocks() as usize;
+        let mut blocks: Vec<BlockRun<'_>> = (0..total as u64)
+            .map(|linear| self.block(linear, Memory::Direct(Vec::new())))
+            .collect();
+        let mut turns = vec![Turn::Fuel; total];
+        loop {
+            for (block, turn) in blocks.iter_mut().zip(&mut turns) {
+                if *turn == Turn::Fuel {
+                    block.env.globals = Memory::Direct(std::mem::take(mem));
+                    *turn = block.run(4);
+                    if let Memory::Direct(back) = &mut block.env.globals {
+                        *mem = std::mem::take(back);
+                    }
+                }
+            }
+            if turns.iter().all(|t| *t == Turn::Done) {
+                break;
+            }
+            if turns.iter().all(|t| *t == Turn::Grid) {
+                for (block, turn) in blocks.iter_mut().zip(&mut turns) {
+                    block.leave_grid_barrier();
+                    *turn = Turn::Fuel;
+                }
+            } else if turns.iter().all(|t| *t != Turn::Fuel) {
+                // Some blocks ended, so the others wait for ever.
+                for (block, turn) in blocks.iter_mut().zip(&mut turns) {
+                    if *turn == Turn::Grid {
+                        block.stuck_at_grid();
+                        *turn = Turn::Done;
+                    }
+                }
+                break;
+            }
+        }
+        blocks.into_iter().map(|block| finish(block).0).collect()
+    }
+}
+
+/// What a block that is done leaves, and the memory it had to itself.
+fn finish(block: BlockRun<'_>) -> (BlockResult, Vec<Storage>) {
+    let env = block.env;
+    let (log, mem) = match env.globals {
+        Memory::Logged { log, .. } => (log, Vec::new()),
+        Memory::Direct(mem) => (WriteLog::default(), mem),
+    };
+    let result = BlockResult {
+        findings: env.findings,
+        counts: env.counts,
+        prints: env.prints,
+        log,
+    };
+    (result, mem)
+}
+
+impl Sites for Program {
+    fn span(&self, site: u32) -> Span {
+        self.stmts[site as usize].span
+    }
+
+    fn name(&self, storage: u32) -> &str {
+        let found = self
+            .buffers
+            .iter()
+            .find(|b| b.space == Space::Global(storage));
+        found.map_or("?", |b| b.name.as_str())
+    }
+}

@@ -1,0 +1,416 @@
+//! The compiled form of a kernel: what a warp runs.
+//!
+//! The body of a thread becomes one list of instructions ([`Op`]) for a whole warp. Values are
+//! registers: one word for all lanes where the compiler can tell that they agree ([`Slot::One`]),
+//! else one word a lane. Integers, bools and addresses are the bits of an `i64`, floats those of
+//! an `f64`, as in the reference evaluator. Divergent control flow works on the mask of active
+//! lanes; a register keeps whatever it had in lanes that are not active.
+
+use std::sync::Arc;
+
+use tilewright_ir::{
+    AtomicOp, BinOp, Counter, Inst, MathFn, MemoryOrder, ReduceKind, Scalar, ShuffleKind, Span,
+    VoteKind,
+};
+
+use crate::program::Traffic;
+
+/// An instruction's number.
+pub(super) type Pc = u32;
+
+/// Where a value of a warp lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Slot {
+    /// One word that all lanes share.
+    One(u32),
+    /// One word a lane, computed once when the warp starts.
+    Fixed(u32),
+    /// One word a lane.
+    Lanes(u32),
+}
+
+impl Slot {
+    pub fn is_one(self) -> bool {
+        matches!(self, Slot::One(_))
+    }
+}
+
+/// A compiled kernel.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    /// Run once by every warp, all lanes active: no memory, no control flow.
+    pub prelude: Vec<Op>,
+    pub ops: Vec<Op>,
+    /// The statement of each instruction of `ops`.
+    pub stmt_of: Vec<u32>,
+    pub stmts: Vec<StmtInfo>,
+    pub accesses: Vec<Access>,
+    pub buffers: Vec<BufferInfo>,
+    /// Values of the shared words when a warp starts.
+    pub ones: Vec<u64>,
+    pub fixed: u32,
+    pub lanes: u32,
+    pub shared_bytes: usize,
+    /// Bytes of one thread's private arrays.
+    pub local_bytes: usize,
+    /// Arrivals that complete a phase, of each barrier; zero before it is initialised.
+    pub barriers: Vec<u32>,
+    /// Where the block indices go.
+    pub block_slots: Vec<u32>,
+    /// Where the thread indices go; the words of lanes.
+    pub thread_slots: [u32; 3],
+    pub threads: [u32; 3],
+    pub grid: Vec<u64>,
+    pub traffic: Traffic,
+}
+
+impl Program {
+    pub fn num_threads(&self) -> usize {
+        self.threads.iter().map(|&n| n as usize).product()
+    }
+
+    pub fn num_blocks(&self) -> u64 {
+        self.grid.iter().product()
+    }
+}
+
+/// What reports say about a statement.
+#[derive(Clone, Debug)]
+pub(super) struct StmtInfo {
+    pub span: Span,
+    /// What it is, in a word or two: `store`, `ldmatrix.x4`.
+    pub what: String,
+    /// The indices of the loops around it, outermost first.
+    pub loops: Arc<[(String, Slot)]>,
+}
+
+/// A buffer as a warp sees it.
+#[derive(Clone, Debug)]
+pub(super) struct BufferInfo {
+    pub name: String,
+    pub space: Space,
+    pub scalar: Scalar,
+    /// Scalars in an element: the lanes of a vector type.
+    pub lanes: u32,
+    pub shape: Vec<i64>,
+    pub strides: Vec<i64>,
+    /// The physical place of each element, in elements; `None` is row-major.
+    pub places: Option<Arc<[u32]>>,
+    /// Elements from one version to the next.
+    pub version_elements: i64,
+    pub versions: u32,
+}
+
+impl BufferInfo {
+    pub fn bits(&self) -> u32 {
+        self.scalar.bits()
+    }
+}
+
+/// Where a buffer's elements are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Space {
+    /// The number of a global storage.
+    Global(u32),
+    /// First byte in the block's shared memory.
+    Shared(u32),
+    /// First byte in each thread's private memory.
+    Local(u32),
+    /// Number of the first barrier.
+    Barrier(u32),
+}
+
+/// An element, or several in a row, of a buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub buffer: u32,
+    pub indices: Box<[Slot]>,
+    /// The version, where the buffer has several.
+    pub version: Option<Slot>,
+    /// Scalars in a row, from the first one of the element.
+    pub width: u32,
+}
+
+/// Functions of one value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Fn1 {
+    Copy,
+    Not,
+    BitNot(Scalar),
+    /// A cast of a float to an integer type.
+    FromFloat(Scalar),
+    /// A cast between integer types.
+    Wrap(Scalar),
+    /// The stored bits of a float of the type.
+    BitsOf(Scalar),
+    IntMath(MathFn, Scalar),
+    Predicate(MathFn),
+    /// A cast of an integer of the second type.
+    FromInt(Scalar, Scalar),
+    /// A cast between float types.
+    Round(Scalar),
+    /// The float of the type that has these bits.
+    FromBits(Scalar),
+    Math(MathFn, Scalar),
+}
+
+/// Functions of two values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Fn2 {
+    Int(BinOp, Scalar),
+    Compare(BinOp, Scalar),
+    Float(BinOp, Scalar),
+    CompareFloat(BinOp),
+    Math(MathFn, Scalar),
+    Ldexp(Scalar),
+}
+
+/// Functions of three values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Fn3 {
+    Select,
+    Fma(Scalar),
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(super) enum Op {
+    Alu1 {
+        f: Fn1,
+        dst: Slot,
+        a: Slot,
+    },
+    Alu2 {
+        f: Fn2,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Alu3 {
+        f: Fn3,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    },
+    /// Inside an expression: only lanes where the condition is `when` go on; without any, goes
+    /// to `skip`, which is the `MaskPop`.
+    MaskPush {
+        cond: Slot,
+        when: bool,
+        skip: Pc,
+    },
+    MaskPop,
+    /// Reads an access; one destination a scalar.
+    Load {
+        access: u32,
+        dst: Box<[Slot]>,
+    },
+    Store {
+        access: u32,
+        values: Box<[Slot]>,
+    },
+    /// A private buffer's contents become undefined, or the initial value.
+    Alloc {
+        buffer: u32,
+        init: Option<Slot>,
+    },
+    Assert {
+        cond: Slot,
+        message: String,
+        assumed: bool,
+    },
+
+    If {
+        cond: Slot,
+        otherwise: Pc,
+    },
+    /// As `If`, for the threads of the 128-thread groups in the bit set.
+    IfGroup {
+        groups: u64,
+        otherwise: Pc,
+    },
+    /// Goes on with the lanes that skipped the first branch; without any, goes to `end`.
+    Else {
+        end: Pc,
+    },
+    /// Joins the lanes of both branches; without any, goes to `none`.
+    EndIf {
+        none: Pc,
+    },
+    /// Opens a loop: the index starts.
+    For {
+        var: Slot,
+        start: Slot,
+        step: Slot,
+    },
+    /// Lanes that reached the end wait; without any left, the loop is over: goes to `end`.
+    ForHead {
+        var: Slot,
+        stop: Slot,
+        step: Slot,
+        end: Pc,
+    },
+    ForNext {
+        var: Slot,
+        step: Slot,
+        head: Pc,
+    },
+    While,
+    WhileHead {
+        cond: Slot,
+        end: Pc,
+    },
+    WhileNext {
+        head: Pc,
+    },
+    /// The active lanes leave the loop; goes on where others may be.
+    Break {
+        to: Pc,
+    },
+    Continue {
+        to: Pc,
+    },
+
+    /// The instruction indices of a micro-op start at zero.
+    MicroStart {
+        axes: Box<[u32]>,
+    },
+    Micro(Box<MicroCode>),
+    /// The next point of a micro-op's instruction indices, last one fastest.
+    MicroNext {
+        axes: Box<[(u32, u32)]>,
+        body: Pc,
+    },
+    Thread(Box<ThreadCode>),
+    Device(DeviceCode),
+    Halt,
+}
+
+/// One machine instruction of a micro-op.
+#[derive(Clone, Debug)]
+pub(super) struct MicroCode {
+    pub inst: Inst,
+    pub dest: u32,
+    pub sources: Box<[u32]>,
+    pub pred: Option<Slot>,
+    /// What a load writes where the predicate is false; one word a scalar, all the same.
+    pub otherwise: Option<Slot>,
+    pub counter: Option<Counter>,
+    /// The lane maps of a matrix instruction.
+    pub mma: Option<Arc<super::mma::MmaTable>>,
+    /// Where the bytes go of a load or store that exchanges them between lanes.
+    pub spread: Option<Arc<super::spread::Spread>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ThreadCode {
+    AtomicRmw {
+        op: AtomicOp,
+        access: u32,
+        value: Slot,
+        order: MemoryOrder,
+        result: Option<Slot>,
+    },
+    AtomicVecAdd {
+        dst: u32,
+        src: u32,
+    },
+    AtomicLoad {
+        access: u32,
+        order: MemoryOrder,
+        result: Slot,
+    },
+    AtomicStore {
+        access: u32,
+        value: Slot,
+        order: MemoryOrder,
+    },
+    Shuffle {
+        kind: ShuffleKind,
+        value: Slot,
+        lane: Slot,
+        width: u32,
+        result: Slot,
+    },
+    Vote {
+        kind: VoteKind,
+        value: Slot,
+        result: Slot,
+    },
+    WarpReduce {
+        kind: ReduceKind,
+        scalar: Scalar,
+        value: Slot,
+        result: Slot,
+    },
+    AllReduce(AllReduceCode),
+    SyncWarp,
+    SyncGrid,
+    Arrive {
+        barrier: u32,
+        index: Slot,
+    },
+    Wait {
+        barrier: u32,
+        index: Slot,
+        parity: Slot,
+    },
+    Expect {
+        barrier: u32,
+        index: Slot,
+        bytes: Slot,
+        arrive: bool,
+    },
+    Print {
+        message: String,
+        args: Box<[(Slot, Scalar)]>,
+    },
+    Dp4a {
+        a: u32,
+        b: u32,
+        c: u32,
+    },
+}
+
+/// A fold over the threads of a block.
+#[derive(Clone, Debug)]
+pub(super) struct AllReduceCode {
+    pub value: Slot,
+    pub cond: Slot,
+    pub dst: u32,
+    /// The thread axes that are folded.
+    pub axes: [bool; 3],
+    /// The fold: a lanes register for each side, the code and where its result is.
+    pub lhs: Slot,
+    pub rhs: Slot,
+    pub body: Box<[Op]>,
+    pub result: Slot,
+    pub identity: Slot,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum DeviceCode {
+    Wait {
+        counter: Counter,
+        at_most: u32,
+    },
+    Commit(Counter),
+    /// All threads of the block, with its memory ordering.
+    Block,
+    /// All waves of the block.
+    Bare,
+    Named {
+        id: u32,
+        count: u32,
+    },
+    /// The waves for which the condition holds.
+    Cond(Slot),
+    BarrierInit {
+        barrier: u32,
+        index: Slot,
+        count: u32,
+    },
+    /// What orders or hints and changes no value.
+    Nothing,
+}

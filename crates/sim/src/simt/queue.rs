@@ -1,0 +1,232 @@
+//! Asynchronous operations of a warp: in order, by counter.
+//!
+//! An operation with a counter is *under way* from its issue until the warp waits for it. When
+//! its data really moves in between is not defined, so the simulator tries both ends
+//! ([`When`]): at once, or not before the wait. The queue keeps the operations of each counter
+//! in order and says which ones a wait completes; carrying them out is the executor's work.
+
+use std::collections::VecDeque;
+
+use tilewright_ir::Counter;
+
+use super::Landing;
+
+/// The operations of a warp that are under way, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pending: VecDeque<Pending>,
+    /// By counter of groups: how many groups were closed.
+    closed: [u64; Counter::ALL.len()],
+}
+
+/// An operation under way.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub counter: Counter,
+    /// Which group it belongs to, once that is closed.
+    group: Option<u64>,
+    /// What holds shared memory for it.
+    pub token: Option<u64>,
+    /// Private bytes that it writes: lane, offset, length.
+    pub registers: Vec<(u32, u32, u32)>,
+    /// Data that moves when it lands; empty where it moved at once.
+    pub moves: Vec<Move>,
+}
+
+impl Pending {
+    pub fn new(counter: Counter) -> Pending {
+        Pending {
+            counter,
+            group: None,
+            token: None,
+            registers: Vec::new(),
+            moves: Vec::new(),
+        }
+    }
+}
+
+/// A few bytes from one place to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    /// The lane that is charged with it.
+    pub lane: u32,
+    pub source: Source,
+    pub dest: Dest,
+    pub len: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// A global storage, and the first byte.
+    Global(u32, usize),
+    Shared(usize),
+    /// The private bytes of a lane.
+    Local(u32, u32),
+    /// A value of so many bytes, again and again.
+    Fill(u64, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Dest {
+    Global(u32, usize),
+    Shared(usize),
+    Local(u32, u32),
+}
+
+/// When the data of asynchronous operations moves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum When {
+    /// When the operation is issued: as early as the rules allow.
+    #[default]
+    Early,
+    /// When it is waited for: as late as the rules allow.
+    Late,
+}
+
+impl Landing {
+    /// When operations of this counter move their data.
+    pub(super) fn of(self, counter: Counter) -> When {
+        match counter {
+            Counter::Lgkmcnt => self.lds,
+            Counter::Vmcnt
+            | Counter::CpAsync
+            | Counter::TmaStore
+            | Counter::Wgmma
+            | Counter::Mbarrier => self.dma,
+        }
+    }
+}
+
+impl Queue {
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Adds an operation. Returns one that must land first, because the hardware counts no
+    /// further.
+    pub fn push(&mut self, op: Pending) -> Option<Pending> {
+        let counter = op.counter;
+        self.pending.push_back(op);
+        let most = most_in_flight(counter)?;
+        let count = self.pending.iter().filter(|p| p.counter == counter).count();
+        if count > most {
+            self.oldest(counter)
+        } else {
+            None
+        }
+    }
+
+    /// Closes a group.
+    pub fn commit(&mut self, counter: Counter) {
+        let number = self.closed[counter as usize];
+        self.closed[counter as usize] += 1;
+        for op in &mut self.pending {
+            if op.counter == counter && op.group.is_none() {
+                op.group = Some(number);
+            }
+        }
+    }
+
+    /// The operations that a wait completes, oldest first.
+    pub fn wait(&mut self, counter: Counter, at_most: u32) -> Vec<Pending> {
+        let at_most = at_most as usize;
+        if !counts_groups(counter) {
+            let count = self.pending.iter().filter(|p| p.counter == counter).count();
+            let done = count.saturating_sub(at_most);
+            return (0..done).filter_map(|_| self.oldest(counter)).collect();
+        }
+        let open = self.closed[counter as usize].saturating_sub(at_most as u64);
+        let mut done = Vec::new();
+        let mut kept = VecDeque::new();
+        for op in self.pending.drain(..) {
+            if op.counter == counter && op.group.is_some_and(|g| g < open) {
+                done.push(op);
+            } else {
+                kept.push_back(op);
+            }
+        }
+        self.pending = kept;
+        done
+    }
+
+    /// All operations, oldest first.
+    pub fn drain(&mut self) -> Vec<Pending> {
+        self.pending.drain(..).collect()
+    }
+
+    fn oldest(&mut self, counter: Counter) -> Option<Pending> {
+        let at = self.pending.iter().position(|p| p.counter == counter)?;
+        self.pending.remove(at)
+    }
+}
+
+/// Whether a counter counts groups rather than single operations.
+const fn counts_groups(counter: Counter) -> bool {
+    match counter {
+        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma => true,
+        Counter::Vmcnt | Counter::Lgkmcnt | Counter::Mbarrier => false,
+    }
+}
+
+/// How many operations a counter can hold; the next one waits for the oldest.
+const fn most_in_flight(counter: Counter) -> Option<usize> {
+    match counter {
+        Counter::Vmcnt => Some(63),
+        Counter::Lgkmcnt => Some(15),
+        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma | Counter::Mbarrier => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(counter: Counter, token: u64) -> Pending {
+        Pending {
+            token: Some(token),
+            ..Pending::new(counter)
+        }
+    }
+
+    fn tokens(list: Vec<Pending>) -> Vec<u64> {
+        list.into_iter().filter_map(|p| p.token).collect()
+    }
+
+    #[test]
+    fn instruction_counters_complete_in_order() {
+        let mut q = Queue::default();
+        for i in 0..5 {
+            assert!(q.push(op(Counter::Vmcnt, i)).is_none());
+        }
+        q.push(op(Counter::Lgkmcnt, 9));
+        assert_eq!(tokens(q.wait(Counter::Vmcnt, 2)), [0, 1, 2]);
+        assert_eq!(tokens(q.wait(Counter::Vmcnt, 2)), []);
+        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 0)), [9]);
+        assert_eq!(tokens(q.drain()), [3, 4]);
+    }
+
+    #[test]
+    fn group_counters_complete_closed_groups() {
+        let mut q = Queue::default();
+        q.push(op(Counter::CpAsync, 0));
+        q.push(op(Counter::CpAsync, 1));
+        q.commit(Counter::CpAsync);
+        q.commit(Counter::CpAsync);
+        q.push(op(Counter::CpAsync, 2));
+        q.commit(Counter::CpAsync);
+        q.push(op(Counter::CpAsync, 3));
+        assert_eq!(tokens(q.wait(Counter::CpAsync, 2)), [0, 1]);
+        assert_eq!(tokens(q.wait(Counter::CpAsync, 0)), [2]);
+        // The last one belongs to no group yet, so no wait reaches it.
+        assert_eq!(tokens(q.wait(Counter::CpAsync, 0)), []);
+    }
+
+    #[test]
+    fn a_full_counter_lets_the_oldest_land() {
+        let mut q = Queue::default();
+        let landed: Vec<u64> = (0..17)
+            .filter_map(|i| q.push(op(Counter::Lgkmcnt, i))?.token)
+            .collect();
+        assert_eq!(landed, [0, 1]);
+    }
+}

@@ -1,0 +1,634 @@
+//! Memory of a block with a shadow that says who touched each byte last: shared memory, and the
+//! parts of global memory that the block writes.
+//!
+//! Two accesses race when they come from different warps, at least one writes, and no chain of
+//! barriers orders them. Order is kept by vector clocks over warps: warp `w` starts at 1 on its
+//! own clock, and goes one on each time it signals others; an access `(w, c)` happened before
+//! what warp `v` does now when `v` has heard of `w`'s clock `c`. A barrier of the whole block
+//! orders everything before it, so accesses older than the last one need no look-up.
+//!
+//! Choices:
+//! - Lanes of one warp are ordered by the program. Lanes of *one instruction* conflict when
+//!   they write different values to one byte.
+//! - Threads that write equal values to one byte without order do not race, and each may read
+//!   it back: replicated values are stored by all their holders.
+//! - Bytes of an asynchronous operation under way are *held*: any conflicting access until it
+//!   is waited for is reported, whenever the data really moves.
+
+use rustc_hash::FxHashMap;
+
+/// Bytes of a block's memory and what happened to them.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub bytes: Vec<u8>,
+    flags: Vec<u8>,
+    /// The last write of each byte, as a stamp; zero for none.
+    write: Vec<u32>,
+    /// Warps that wrote the byte's value without order among each other.
+    writers: Vec<u32>,
+    /// Warps that read the byte since it was written.
+    readers: Vec<u32>,
+    /// By warp, the last read of each byte; made when the warp first reads.
+    reads: Vec<Vec<u32>>,
+    /// Warps that updated the byte atomically since it was written: they are not ordered among
+    /// each other, so all of them count.
+    updaters: Vec<u32>,
+    /// By warp, the last atomic update of each byte; made when the warp first does one.
+    updates: Vec<Vec<u32>>,
+    held_reads: Vec<u8>,
+    held: Vec<Held>,
+    /// Accesses since the last barrier of the whole block.
+    instances: Vec<Instance>,
+    /// Loop indices of the instances.
+    iterations: Vec<i64>,
+    /// The number of `instances[0]`.
+    first: u32,
+}
+
+const WRITTEN: u8 = 1;
+const HELD: u8 = 2;
+
+/// Lanes of a stamp: its low bits.
+const LANE_BITS: u32 = 6;
+
+/// The number of an instance must fit a stamp.
+const MAX_INSTANCE: u32 = 1 << (32 - LANE_BITS);
+
+/// One instruction that one warp executed on shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Instance {
+    pub stmt: u32,
+    pub warp: u32,
+    pub clock: u32,
+    pub atomic: bool,
+    pub writes: bool,
+    /// Where its loop indices are.
+    iteration: u32,
+}
+
+/// An asynchronous operation under way.
+#[derive(Clone, Debug)]
+struct Held {
+    token: u64,
+    writes: bool,
+    instance: Instance,
+    iteration: Vec<i64>,
+    ranges: Vec<Range>,
+}
+
+/// Bytes that a lane touches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    pub lane: u32,
+    pub start: usize,
+    pub len: usize,
+}
+
+/// Who accesses: an instance, the lane, and what its warp knows of the others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Who<'c> {
+    pub id: u32,
+    pub lane: u32,
+    pub warp: u32,
+    pub clock: &'c [u32],
+    pub atomic: bool,
+}
+
+/// What an access ran into. Mostly nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Trouble {
+    /// The stamp of an access that it races with, and the byte.
+    pub race: Option<(u32, usize)>,
+    /// The stamp of another lane of the same instruction that wrote something else.
+    pub conflict: Option<(u32, usize)>,
+    /// A byte that an asynchronous operation holds.
+    pub held: Option<usize>,
+    /// A byte that nothing wrote.
+    pub unwritten: Option<usize>,
+}
+
+impl Trouble {
+    pub fn is_none(&self) -> bool {
+        *self == Trouble::default()
+    }
+}
+
+/// An access as reports need it.
+#[derive(Clone, Debug)]
+pub(super) struct Past {
+    pub instance: Instance,
+    pub lane: u32,
+    pub iteration: Vec<i64>,
+}
+
+impl Shared {
+    /// Makes room for more bytes.
+    fn grow(&mut self, len: usize) {
+        self.bytes.resize(len, crate::tensor::UNWRITTEN);
+        self.flags.resize(len, 0);
+        self.write.resize(len, 0);
+        self.writers.resize(len, 0);
+        self.readers.resize(len, 0);
+        self.held_reads.resize(len, 0);
+        self.updaters.resize(len, 0);
+        let lists = self.reads.iter_mut().chain(&mut self.updates);
+        lists
+            .filter(|l| !l.is_empty())
+            .for_each(|l| l.resize(len, 0));
+    }
+
+    pub fn new(len: usize, warps: usize) -> Shared {
+        Shared {
+            bytes: vec![crate::tensor::UNWRITTEN; len],
+            flags: vec![0; len],
+            write: vec![0; len],
+            writers: vec![0; len],
+            readers: vec![0; len],
+            reads: vec![Vec::new(); warps],
+            updaters: vec![0; len],
+            updates: vec![Vec::new(); warps],
+            held_reads: vec![0; len],
+            held: Vec::new(),
+            instances: Vec::new(),
+            iterations: Vec::new(),
+            first: 1,
+        }
+    }
+
+    /// Numbers an access. `iteration` appends the values of the loops around it.
+    pub fn instance(
+        &mut self,
+        (stmt, warp, clock): (u32, u32, u32),
+        atomic: bool,
+        writes: bool,
+        iteration: impl FnOnce(&mut Vec<i64>),
+    ) -> u32 {
+        if self.first + self.instances.len() as u32 >= MAX_INSTANCE {
+            self.restart();
+        }
+        let at = self.iterations.len() as u32;
+        iteration(&mut self.iterations);
+        self.instances.push(Instance {
+            stmt,
+            warp,
+            clock,
+            atomic,
+            writes,
+            iteration: at,
+        });
+        self.first + self.instances.len() as u32 - 1
+    }
+
+    /// A barrier of the whole block: all that happened so far is ordered before what comes.
+    pub fn all_ordered(&mut self) {
+        self.first += self.instances.len() as u32;
+        self.instances.clear();
+        self.iterations.clear();
+        if self.first > MAX_INSTANCE / 2 {
+            self.restart();
+        }
+    }
+
+    /// Forgets all accesses, because the numbers of instances ran out.
+    fn restart(&mut self) {
+        self.first = 1;
+        self.instances.clear();
+        self.iterations.clear();
+        self.write.fill(0);
+        self.writers.fill(0);
+        self.readers.fill(0);
+        self.updaters.fill(0);
+        let lists = self.reads.iter_mut().chain(&mut self.updates);
+        lists.for_each(Vec::clear);
+    }
+
+    /// Notes a read and says what is wrong with it.
+    pub fn read(&mut self, who: Who<'_>, start: usize, len: usize) -> Trouble {
+        let mut trouble = Trouble::default();
+        let (stamp, me) = (who.id << LANE_BITS | who.lane, 1u32 << who.warp);
+        let total = self.bytes.len();
+        if self.reads[who.warp as usize].is_empty() {
+            self.reads[who.warp as usize] = vec![0; total];
+        }
+        let mut fine = 0;
+        for at in start..start + len {
+            let flags = self.flags[at];
+            if flags != WRITTEN {
+                if flags & HELD != 0 {
+                    trouble.held.get_or_insert(at);
+                } else {
+                    trouble.unwritten.get_or_insert(at);
+                }
+            }
+            let id = self.write[at] >> LANE_BITS;
+            if flags & HELD == 0 && id >= self.first && id != fine && self.writers[at] & me == 0 {
+                if self.at_peace(id, who) {
+                    fine = id;
+                } else {
+                    trouble.race.get_or_insert((self.write[at], at));
+                }
+            }
+            if flags & HELD == 0
+                && self.updaters[at] != 0
+                && let Some(stamp) = self.unordered(&self.updates, self.updaters[at], at, who)
+            {
+                trouble.race.get_or_insert((stamp, at));
+            }
+            self.readers[at] |= me;
+        }
+        self.reads[who.warp as usize][start..start + len].fill(stamp);
+        trouble
+    }
+
+    /// One of the warps' last accesses to a byte that nothing orders before this one.
+    fn unordered(&self, list: &[Vec<u32>], warps: u32, at: usize, who: Who<'_>) -> Option<u32> {
+        let mut warps = warps & !(1 << who.warp);
+        while warps != 0 {
+            let warp = warps.trailing_zeros();
+            warps &= warps - 1;
+            let stamp = list[warp as usize][at];
+            let id = stamp >> LANE_BITS;
+            if id >= self.first && !self.at_peace(id, who) {
+                return Some(stamp);
+            }
+        }
+        None
+    }
+
+    /// Stores bytes, and says what is wrong with that.
+    pub fn store(&mut self, who: Who<'_>, start: usize, new: &[u8]) -> Trouble {
+        let trouble = self.note_write(who, start, new.len(), Some(new));
+        self.bytes[start..start + new.len()].copy_from_slice(new);
+        self.flags[start..start + new.len()]
+            .iter_mut()
+            .for_each(|f| *f |= WRITTEN);
+        trouble
+    }
+
+    /// Notes a write whose data comes later, and says what is wrong with it.
+    pub fn announce_write(&mut self, who: Who<'_>, start: usize, len: usize) -> Trouble {
+        self.note_write(who, start, len, None)
+    }
+
+    /// Stores part of a byte: the bits of an element narrower than that. Another thread's
+    /// write of the other bits is a race, for memory is written by whole bytes.
+    /// The place is a first byte, a width in bits and the number of elements after that byte.
+    pub fn store_packed(
+        &mut self,
+        who: Who<'_>,
+        (base, bits, index): (usize, u32, usize),
+        value: u64,
+    ) -> Trouble {
+        let first = index * bits as usize / 8;
+        let len = (index * bits as usize + bits as usize).div_ceil(8) - first;
+        let start = base + first;
+        let mut whole = self.bytes[start..start + len].to_vec();
+        let shift = index * bits as usize % 8;
+        let mask = ((1u64 << bits) - 1) << shift;
+        let value = value << shift & mask;
+        for (i, byte) in whole.iter_mut().enumerate() {
+            let part = (mask >> (8 * i)) as u8;
+            *byte = *byte & !part | (value >> (8 * i)) as u8;
+        }
+        self.store(who, start, &whole)
+    }
+
+    fn note_write(
+        &mut self,
+        who: Who<'_>,
+        start: usize,
+        len: usize,
+        new: Option<&[u8]>,
+    ) -> Trouble {
+        let mut trouble = Trouble::default();
+        let (stamp, me) = (who.id << LANE_BITS | who.lane, 1u32 << who.warp);
+        let total = self.bytes.len();
+        if who.atomic && self.updates[who.warp as usize].is_empty() {
+            self.updates[who.warp as usize] = vec![0; total];
+        }
+        let mut fine = 0;
+        for at in start..start + len {
+            let held = self.flags[at] & HELD != 0 || self.held_reads[at] > 0;
+            if held {
+                trouble.held.get_or_insert(at);
+            }
+            let last = self.write[at];
+            let id = last >> LANE_BITS;
+            let equal = new.is_some_and(|new| new[at - start] == self.bytes[at]);
+            // Whether an equal value was written without order to this write, or by it.
+            let mut together = false;
+            if id == who.id {
+                // Another lane of this instruction was here.
+                together = equal;
+                if last != stamp && !equal {
+                    trouble.conflict.get_or_insert((last, at));
+                }
+            } else if id >= self.first && id != fine {
+                if self.at_peace(id, who) {
+                    fine = id;
+                } else {
+                    together = equal && !held;
+                    if !equal && !held {
+                        trouble.race.get_or_insert((last, at));
+                    }
+                }
+            }
+            let mut readers = self.readers[at];
+            if together {
+                readers &= !self.writers[at];
+            }
+            if !held {
+                let read = self.unordered(&self.reads, readers, at, who);
+                let update = self.unordered(&self.updates, self.updaters[at], at, who);
+                if let Some(stamp) = read.or(update) {
+                    trouble.race.get_or_insert((stamp, at));
+                }
+            }
+            if who.atomic {
+                self.updaters[at] |= me;
+                self.updates[who.warp as usize][at] = stamp;
+                continue;
+            }
+            self.updaters[at] = 0;
+            self.write[at] = stamp;
+            if together {
+                self.writers[at] |= me;
+            } else {
+                self.writers[at] = me;
+                self.readers[at] = 0;
+            }
+        }
+        trouble
+    }
+
+    /// Marks the bytes of an asynchronous operation as held until [`Shared::release`].
+    pub fn hold(&mut self, token: u64, id: u32, writes: bool, ranges: Vec<Range>) {
+        for range in &ranges {
+            for at in range.start..range.start + range.len {
+                if writes {
+                    self.flags[at] |= HELD;
+                } else {
+                    self.held_reads[at] = self.held_reads[at].saturating_add(1);
+                }
+            }
+        }
+        let past = self.past(id << LANE_BITS);
+        let Some(past) = past else { return };
+        self.held.push(Held {
+            token,
+            writes,
+            instance: past.instance,
+            iteration: past.iteration,
+            ranges,
+        });
+    }
+
+    /// The operation is complete: from here on it is an access of the warp that waited for it,
+    /// at the clock that the warp has now. Returns what it touched.
+    pub fn release(&mut self, token: u64, clock: u32) -> Vec<Range> {
+        let Some(at) = self.held.iter().position(|h| h.token == token) else {
+            return Vec::new();
+        };
+        let held = self.held.remove(at);
+        let Instance { stmt, warp, .. } = held.instance;
+        let id = self.instance((stmt, warp, clock), false, held.writes, |out| {
+            out.extend(&held.iteration);
+        });
+        let total = self.bytes.len();
+        if !held.writes && self.reads[warp as usize].is_empty() {
+            self.reads[warp as usize] = vec![0; total];
+        }
+        for range in &held.ranges {
+            let stamp = id << LANE_BITS | range.lane;
+            for at in range.start..range.start + range.len {
+                if held.writes {
+                    self.flags[at] = WRITTEN;
+                    self.write[at] = stamp;
+                    self.writers[at] = 1 << warp;
+                    self.readers[at] = 0;
+                } else {
+                    self.held_reads[at] = self.held_reads[at].saturating_sub(1);
+                    self.readers[at] |= 1 << warp;
+                    self.reads[warp as usize][at] = stamp;
+                }
+            }
+        }
+        held.ranges
+    }
+
+    /// The access of a stamp, where it is not long past.
+    pub fn past(&self, stamp: u32) -> Option<Past> {
+        let at = (stamp >> LANE_BITS).checked_sub(self.first)? as usize;
+        let instance = *self.instances.get(at)?;
+        let end = match self.instances.get(at + 1) {
+            Some(next) => next.iteration as usize,
+            None => self.iterations.len(),
+        };
+        Some(Past {
+            instance,
+            lane: stamp & ((1 << LANE_BITS) - 1),
+            iteration: self.iterations[instance.iteration as usize..end].to_vec(),
+        })
+    }
+
+    /// The asynchronous operation that holds a byte.
+    pub fn holder(&self, at: usize) -> Option<Past> {
+        self.held.iter().find_map(|held| {
+            let range = |r: &&Range| (r.start..r.start + r.len).contains(&at);
+            let range = held.ranges.iter().find(range)?;
+            Some(Past {
+                instance: held.instance,
+                lane: range.lane,
+                iteration: held.iteration.clone(),
+            })
+        })
+    }
+
+    fn instance_of(&self, id: u32) -> &Instance {
+        &self.instances[(id - self.first) as usize]
+    }
+
+    /// Whether the access `id`, not older than the last block barrier, happened before what
+    /// `who` does now, or both are atomic.
+    fn at_peace(&self, id: u32, who: Who<'_>) -> bool {
+        let past = self.instance_of(id);
+        let ordered = past.warp == who.warp || who.clock[past.warp as usize] >= past.clock;
+        ordered || (who.atomic && past.atomic)
+    }
+}
+
+/// The shadow of what a block does to global memory, page by page as it is touched. Blocks are
+/// not ordered among each other, so each has its own.
+#[derive(Debug)]
+pub(super) struct GlobalShadow {
+    pub shadow: Shared,
+    pages: FxHashMap<(u32, usize), usize>,
+}
+
+/// Bytes of global memory that get a shadow together.
+const PAGE: usize = 1024;
+
+impl GlobalShadow {
+    pub fn new(warps: usize) -> GlobalShadow {
+        GlobalShadow {
+            shadow: Shared::new(0, warps),
+            pages: FxHashMap::default(),
+        }
+    }
+
+    pub fn read(&mut self, who: Who<'_>, storage: u32, start: usize, len: usize) -> Trouble {
+        let mut trouble = Trouble::default();
+        for (at, part) in self.parts(storage, start, len) {
+            let part = self.shadow.read(who, at, part.len());
+            trouble.race = trouble.race.or(part.race);
+        }
+        trouble
+    }
+
+    pub fn store(&mut self, who: Who<'_>, storage: u32, start: usize, new: &[u8]) -> Trouble {
+        let mut trouble = Trouble::default();
+        for (at, part) in self.parts(storage, start, new.len()) {
+            let part = self.shadow.store(who, at, &new[part]);
+            trouble.race = trouble.race.or(part.race);
+            trouble.conflict = trouble.conflict.or(part.conflict);
+        }
+        trouble
+    }
+
+    /// Where the shadow of a range is, and which part of the range each piece is of.
+    fn parts(
+        &mut self,
+        storage: u32,
+        start: usize,
+        len: usize,
+    ) -> Vec<(usize, std::ops::Range<usize>)> {
+        let mut parts = Vec::with_capacity(2);
+        let mut done = 0;
+        while done < len {
+            let (page, offset) = ((start + done) / PAGE, (start + done) % PAGE);
+            let size = (PAGE - offset).min(len - done);
+            let next = self.pages.len() * PAGE;
+            let base = *self.pages.entry((storage, page)).or_insert(next);
+            if base == next {
+                self.shadow.grow(next + PAGE);
+            }
+            parts.push((base + offset, done..done + size));
+            done += size;
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(s: &mut Shared, warp: u32, clock: &[u32], writes: bool) -> u32 {
+        s.instance((0, warp, clock[warp as usize]), false, writes, |_| {})
+    }
+
+    fn who<'c>(id: u32, lane: u32, warp: u32, clock: &'c [u32]) -> Who<'c> {
+        Who {
+            id,
+            lane,
+            warp,
+            clock,
+            atomic: false,
+        }
+    }
+
+    #[test]
+    fn a_barrier_orders_and_its_absence_does_not() {
+        let mut s = Shared::new(16, 2);
+        let (a, b) = ([1, 0], [0, 1]);
+        let id = access(&mut s, 0, &a, true);
+        assert!(s.store(who(id, 3, 0, &a), 4, &[1, 2]).is_none());
+        let id = access(&mut s, 1, &b, false);
+        let race = s.read(who(id, 0, 1, &b), 5, 1).race;
+        assert_eq!(race.map(|(stamp, at)| (stamp & 63, at)), Some((3, 5)));
+        // The second warp hears of the first one's clock.
+        let b = [1, 1];
+        let id = access(&mut s, 1, &b, false);
+        assert!(s.read(who(id, 0, 1, &b), 5, 1).is_none());
+        s.all_ordered();
+        let b = [0, 1];
+        let id = access(&mut s, 1, &b, true);
+        assert!(s.store(who(id, 0, 1, &b), 4, &[9]).is_none());
+    }
+
+    #[test]
+    fn equal_values_do_not_race_and_may_be_read_back() {
+        let mut s = Shared::new(4, 2);
+        let (a, b) = ([1, 0], [0, 1]);
+        for (warp, clock) in [(0, &a), (1, &b)] {
+            let id = access(&mut s, warp, clock, true);
+            assert!(s.store(who(id, 0, warp, clock), 0, &[7]).is_none());
+            let id = access(&mut s, warp, clock, false);
+            assert!(s.read(who(id, 0, warp, clock), 0, 1).is_none());
+        }
+        let id = access(&mut s, 0, &a, false);
+        assert!(s.read(who(id, 0, 0, &a), 0, 1).is_none());
+        let id = access(&mut s, 0, &a, true);
+        assert!(s.store(who(id, 0, 0, &a), 0, &[8]).race.is_some());
+    }
+
+    #[test]
+    fn a_rewrite_of_the_same_value_still_races_with_readers() {
+        let mut s = Shared::new(4, 2);
+        let (a, b) = ([1, 0], [0, 1]);
+        let id = access(&mut s, 0, &a, true);
+        s.store(who(id, 0, 0, &a), 0, &[7]);
+        s.all_ordered();
+        let id = access(&mut s, 1, &b, false);
+        assert!(s.read(who(id, 0, 1, &b), 0, 1).is_none());
+        let id = access(&mut s, 0, &a, true);
+        assert!(s.store(who(id, 0, 0, &a), 0, &[7]).race.is_some());
+    }
+
+    #[test]
+    fn held_bytes_are_reported_until_released() {
+        let mut s = Shared::new(8, 2);
+        let (a, b) = ([1, 0], [0, 1]);
+        let id = access(&mut s, 0, &a, true);
+        assert!(s.announce_write(who(id, 2, 0, &a), 0, 4).is_none());
+        let range = Range {
+            lane: 2,
+            start: 0,
+            len: 4,
+        };
+        s.hold(1, id, true, vec![range]);
+        s.all_ordered();
+        let read = access(&mut s, 1, &b, false);
+        assert_eq!(s.read(who(read, 0, 1, &b), 3, 1).held, Some(3));
+        assert_eq!(s.holder(3).map(|p| p.lane), Some(2));
+        s.release(1, 2);
+        let read = access(&mut s, 1, &b, false);
+        assert!(s.read(who(read, 0, 1, &b), 3, 1).race.is_some());
+        let b = [2, 1];
+        let read = access(&mut s, 1, &b, false);
+        assert!(s.read(who(read, 0, 1, &b), 3, 1).is_none());
+    }
+
+    #[test]
+    fn lanes_of_one_instruction_conflict_on_different_values() {
+        let mut s = Shared::new(8, 1);
+        let a = [1];
+        let id = access(&mut s, 0, &a, true);
+        assert!(s.store(who(id, 0, 0, &a), 0, &[1]).is_none());
+        assert!(s.store(who(id, 1, 0, &a), 0, &[1]).is_none());
+        assert!(s.store(who(id, 2, 0, &a), 0, &[2]).conflict.is_some());
+    }
+
+    #[test]
+    fn packed_elements_share_their_byte() {
+        let mut s = Shared::new(3, 2);
+        let a = [1, 0];
+        for (i, v) in [5u64, 9, 12, 3].into_iter().enumerate() {
+            let id = access(&mut s, 0, &a, true);
+            assert!(s.store_packed(who(id, 0, 0, &a), (0, 6, i), v).is_none());
+        }
+        for (i, v) in [5u64, 9, 12, 3].into_iter().enumerate() {
+            assert_eq!(crate::memory::read_bits(&s.bytes, 6, i), v);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A warp at work: one instruction after another, until it has to wait.
+
+use super::counts::InstKind;
+use super::env::Env;
+use super::program::{DeviceCode, Op};
+use super::report::FindingKind;
+use super::thread::Done;
+use super::warp::{Stuck, Warp};
+use crate::value::Trap;
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pause {
+    /// Its share of steps is used up, or a statement is over.
+    Turn,
+    /// It waits for all threads of the block.
+    Block,
+    /// It waits for some threads of the block.
+    Named {
+        id: u32,
+        count: u32,
+    },
+    /// It waits for a phase of an arrival barrier.
+    Mbarrier,
+    /// It waits for all blocks.
+    Grid,
+    Done,
+    /// It cannot go on; what happened is reported.
+    Failed,
+}
+
+impl Env<'_> {
+    /// Runs a warp for at most `fuel` instructions, or to the end of its statement.
+    pub fn run(&mut self, warp: &mut Warp, fuel: u64, one_statement: bool) -> Pause {
+        let program = self.program;
+        let start = program.stmt_of[warp.pc as usize];
+        for _ in 0..fuel {
+            warp.steps += 1;
+            let op = &program.ops[warp.pc as usize];
+            if let Some(next) = warp.control(op) {
+                match next {
+                    Ok(pc) => warp.pc = pc,
+                    Err(stuck) => return self.stuck(warp, stuck),
+                }
+            } else {
+                match self.instruction(warp, op) {
+                    Pause::Turn => warp.pc += 1,
+                    pause => return pause,
+                }
+            }
+            if one_statement && program.stmt_of[warp.pc as usize] != start {
+                break;
+            }
+        }
+        Pause::Turn
+    }
+
+    /// Does an instruction that is not control flow; `Turn` goes on with the next.
+    fn instruction(&mut self, warp: &mut Warp, op: &Op) -> Pause {
+        match op {
+            Op::Alu1 { .. } | Op::Alu2 { .. } | Op::Alu3 { .. } => {
+                if let Err(bad) = warp.regs.run(op, warp.mask)
+                    && warp.mask != 0
+                {
+                    self.report(warp, FindingKind::Undefined, Some(bad.lane), || {
+                        match bad.trap {
+                            Trap::Division => "division by zero".to_string(),
+                            Trap::Shift(by) => {
+                                format!("a shift by {by}, outside of the operand's width")
+                            }
+                            Trap::Undefined => {
+                                "an operation that does not exist on this type".to_string()
+                            }
+                        }
+                    });
+                }
+            }
+            Op::Load { access, dst } => {
+                let access = &self.program.accesses[*access as usize];
+                self.load(warp, access, dst);
+            }
+            Op::Store { access, values } => {
+                let access = &self.program.accesses[*access as usize];
+                self.store(warp, access, values);
+            }
+            Op::Alloc { buffer, init } => self.alloc(warp, *buffer, *init),
+            Op::Assert {
+                cond,
+                message,
+                assumed,
+            } => {
+                let bad = warp.mask & !warp.regs.truth(*cond, warp.mask);
+                if bad != 0 {
+                    let lane = Some(bad.trailing_zeros());
+                    let (kind, default) = if *assumed {
+                        (FindingKind::Assumption, "an assumption does not hold")
+                    } else {
+                        (FindingKind::Assertion, "an assertion does not hold")
+                    };
+                    self.report(warp, kind, lane, || {
+                        if message.is_empty() {
+                            default.to_string()
+                        } else {
+                            message.clone()
+                        }
+                    });
+                }
+            }
+            Op::Micro(code) => self.micro(warp, code),
+            Op::Thread(code) => {
+                return match self.thread(warp, code) {
+                    Done::Next => Pause::Turn,
+                    Done::Block => Pause::Block,
+                    Done::Mbarrier => Pause::Mbarrier,
+                    Done::Grid => Pause::Grid,
+                };
+            }
+            Op::Device(code) => return self.device(warp, code),
+            Op::Halt => {
+                self.drain(warp);
+                return Pause::Done;
+            }
+            // Control flow is done by the warp itself.
+            _ => {}
+        }
+        Pause::Turn
+    }
+
+    fn device(&mut self, warp: &mut Warp, code: &DeviceCode) -> Pause {
+        match code {
+            DeviceCode::Wait { counter, at_most } => {
+                self.count(warp, InstKind::Wait);
+                self.wait(warp, *counter, *at_most);
+                Pause::Turn
+            }
+            DeviceCode::Commit(counter) => {
+                warp.queue.commit(*counter);
+                Pause::Turn
+            }
+            DeviceCode::Block => {
+                self.count(warp, InstKind::Barrier);
+                // On AMD the barrier of the block waits for the wave's memory operations too.
+                if self.target.is_amd() {
+                    self.drain(warp);
+                }
+                Pause::Block
+            }
+            DeviceCode::Bare => {
+                self.count(warp, InstKind::Barrier);
+                Pause::Block
+            }
+            DeviceCode::Cond(cond) => {
+                let truth = warp.regs.truth(*cond, warp.mask);
+                if truth != 0 && truth != warp.mask {
+                    self.report(warp, FindingKind::DivergentBarrier, None, || {
+                        "lanes of a warp disagree about the condition of a barrier".to_string()
+                    });
+                }
+                if truth == 0 {
+                    return Pause::Turn;
+                }
+                self.count(warp, InstKind::Barrier);
+                Pause::Block
+            }
+            DeviceCode::Named { id, count } => {
+                self.count(warp, InstKind::Barrier);
+                Pause::Named {
+                    id: *id,
+                    count: *count,
+                }
+            }
+            DeviceCode::BarrierInit {
+                barrier,
+                index,
+                count,
+            } => {
+                for lane in super::warp::Lanes(warp.mask) {
+                    if let Some(number) = self.barrier(warp, *barrier, *index, lane) {
+                        self.barriers.phases[number].state = crate::barrier::Mbarrier::new(*count);
+                    }
+                }
+                Pause::Turn
+            }
+            DeviceCode::Nothing => Pause::Turn,
+        }
+    }
+
+    /// Private memory becomes undefined, or the initial value.
+    fn alloc(&mut self, warp: &mut Warp, buffer: u32, init: Option<super::program::Slot>) {
+        use super::program::Space;
+        use super::warp::{Lanes, UNWRITTEN, WRITTEN};
+        let info = &self.program.buffers[buffer as usize];
+        let Space::Local(base) = info.space else {
+            return;
+        };
+        let count = (info.shape.iter().product::<i64>() as usize) * info.lanes as usize;
+        let len = (count * info.bits() as usize).div_ceil(8);
+        for lane in Lanes(warp.mask) {
+            let Some(init) = init else {
+                warp.local.set_flags(lane, base as usize, len, UNWRITTEN);
+                continue;
+            };
+            let value = crate::exec::encode(info.scalar, warp.regs.lane(init, lane as usize));
+            let range = warp.local.range(lane, base as usize, len);
+            for i in 0..count {
+                crate::memory::write_bits(
+                    &mut warp.local.bytes[range.clone()],
+                    info.bits(),
+                    i,
+                    value,
+                );
+            }
+            warp.local.set_flags(lane, base as usize, len, WRITTEN);
+        }
+    }
+
+    #[cold]
+    fn stuck(&mut self, warp: &Warp, stuck: Stuck) -> Pause {
+        match stuck {
+            Stuck::Step(lane) => self.report(warp, FindingKind::Undefined, Some(lane), || {
+                "a loop with the step zero".to_string()
+            }),
+            Stuck::Structure => self.report(warp, FindingKind::Undefined, None, || {
+                "control flow that does not nest".to_string()
+            }),
+        }
+        Pause::Failed
+    }
+}

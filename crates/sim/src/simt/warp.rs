@@ -1,0 +1,424 @@
+//! A warp: its registers, private memory, mask, clock and what it waits for.
+
+use super::alu::Registers;
+use super::program::{Op, Pc, Program, Slot};
+use super::queue::Queue;
+
+/// The largest warp of any target.
+pub(super) const MAX_LANES: usize = 64;
+
+/// A warp of a block.
+#[derive(Debug)]
+pub(super) struct Warp {
+    pub index: u32,
+    /// Lanes of the target's warps.
+    pub width: u32,
+    /// The lanes that have a thread; the last warp may lack some.
+    pub all: u64,
+    pub mask: u64,
+    pub pc: Pc,
+    pub frames: Vec<Frame>,
+    /// Masks put aside inside expressions.
+    pub saved: Vec<u64>,
+    pub regs: Registers,
+    pub local: Local,
+    /// What the warp has heard of each warp's clock; its own entry is its clock.
+    pub clock: Vec<u32>,
+    pub queue: Queue,
+    pub state: State,
+    pub steps: u64,
+}
+
+/// An open construct of control flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Frame {
+    If {
+        /// Lanes for the second branch.
+        otherwise: u64,
+        /// Lanes that came to the end of the first branch.
+        done: u64,
+    },
+    Loop {
+        /// Lanes that entered, and go on after the loop.
+        entered: u64,
+        /// Lanes that have not left.
+        live: u64,
+    },
+}
+
+/// Whether a warp can go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    Ready,
+    /// At a barrier of the whole block, or a collective with one.
+    Block,
+    Named(u32),
+    Mbarrier,
+    Grid,
+    Done,
+}
+
+impl Warp {
+    pub fn new(program: &Program, index: u32, width: u32, warps: usize, block: &[u64]) -> Warp {
+        let threads = program.num_threads() as u32;
+        let lanes = (threads - index * width).min(width);
+        let mut regs = Registers::new(&program.ones, program.fixed, program.lanes, width as usize);
+        for (&slot, &index) in program.block_slots.iter().zip(block) {
+            regs.ones[slot as usize] = index;
+        }
+        let [x, y, _] = program.threads;
+        for lane in 0..width {
+            // Lanes without a thread get an index all the same; nothing they do counts.
+            let thread = index * width + lane;
+            let at = [thread % x, thread / x % y, thread / x / y];
+            for (axis, &slot) in program.thread_slots.iter().enumerate() {
+                regs.lanes_mut(Slot::Fixed(slot))[lane as usize] = u64::from(at[axis]);
+            }
+        }
+        let mut clock = vec![0; warps];
+        clock[index as usize] = 1;
+        Warp {
+            index,
+            width,
+            all: u64::MAX >> (64 - lanes),
+            mask: u64::MAX >> (64 - lanes),
+            pc: 0,
+            frames: Vec::new(),
+            saved: Vec::new(),
+            regs,
+            local: Local::new(program.local_bytes, width as usize),
+            clock,
+            queue: Queue::default(),
+            state: State::Ready,
+            steps: 0,
+        }
+    }
+
+    /// The number in the block of a lane's thread.
+    pub fn thread(&self, lane: u32) -> u32 {
+        self.index * self.width + lane
+    }
+
+    /// The lowest active lane.
+    pub fn first(&self) -> u32 {
+        self.mask.trailing_zeros().min(self.width - 1)
+    }
+
+    /// Whether every thread of the warp is active.
+    pub fn converged(&self) -> bool {
+        self.mask == self.all
+    }
+
+    /// Whether every lane of the target's warp has a thread, and all are active.
+    pub fn whole(&self) -> bool {
+        self.converged() && self.all == u64::MAX >> (64 - self.width)
+    }
+
+    pub fn own_clock(&self) -> u32 {
+        self.clock[self.index as usize]
+    }
+
+    /// Learns what another clock knows.
+    pub fn hear(&mut self, other: &[u32]) {
+        join(&mut self.clock, other);
+    }
+
+    /// Starts a new period of its own: what it does from here on is not covered by what others
+    /// have heard so far.
+    pub fn tick(&mut self) {
+        self.clock[self.index as usize] += 1;
+    }
+
+    /// Does an instruction of control flow and says where to go on; `None` for any other.
+    pub fn control(&mut self, op: &Op) -> Option<Result<Pc, Stuck>> {
+        let next = self.pc + 1;
+        Some(Ok(match op {
+            Op::MaskPush { cond, when, skip } => {
+                self.saved.push(self.mask);
+                let truth = self.regs.truth(*cond, self.mask);
+                self.mask = if *when { truth } else { self.mask & !truth };
+                if self.mask == 0 { *skip } else { next }
+            }
+            Op::MaskPop => {
+                self.mask = self.saved.pop().unwrap_or(self.mask);
+                next
+            }
+            Op::If { cond, otherwise } => {
+                let truth = self.regs.truth(*cond, self.mask);
+                self.split(truth, *otherwise)
+            }
+            Op::IfGroup { groups, otherwise } => {
+                let mut inside = 0;
+                for lane in Lanes(self.mask) {
+                    let group = self.thread(lane) / crate::compile::GROUP;
+                    inside |= (groups >> group.min(63) & 1) << lane;
+                }
+                self.split(inside, *otherwise)
+            }
+            Op::Else { end } => {
+                let mask = self.mask;
+                let Some(Frame::If { otherwise, done }) = self.frames.last_mut() else {
+                    return Some(Err(Stuck::Structure));
+                };
+                *done = mask;
+                self.mask = *otherwise;
+                if self.mask == 0 { *end } else { next }
+            }
+            Op::EndIf { none } => {
+                let Some(Frame::If { done, .. }) = self.frames.pop() else {
+                    return Some(Err(Stuck::Structure));
+                };
+                self.mask |= done;
+                if self.mask == 0 { *none } else { next }
+            }
+            Op::For { var, start, step } => {
+                if let Some(lane) =
+                    Lanes(self.mask).find(|&lane| self.regs.lane(*step, lane as usize) == 0)
+                {
+                    return Some(Err(Stuck::Step(lane)));
+                }
+                self.frames.push(Frame::Loop {
+                    entered: self.mask,
+                    live: self.mask,
+                });
+                for lane in self.lanes_of(*var) {
+                    let value = self.regs.lane(*start, lane as usize);
+                    self.regs.set_lane(*var, lane as usize, value);
+                }
+                next
+            }
+            Op::ForHead {
+                var,
+                stop,
+                step,
+                end,
+            } => {
+                let mut go = 0;
+                if var.is_one() {
+                    if self.goes_on(*var, *stop, *step, 0) {
+                        go = self.mask;
+                    }
+                } else {
+                    for lane in Lanes(self.mask) {
+                        let on = self.goes_on(*var, *stop, *step, lane as usize);
+                        go |= u64::from(on) << lane;
+                    }
+                }
+                return Some(self.head(go, *end));
+            }
+            Op::ForNext { var, step, head } => {
+                let live = match self.live() {
+                    Ok(live) => live,
+                    Err(stuck) => return Some(Err(stuck)),
+                };
+                self.mask = live;
+                for lane in self.lanes_of(*var) {
+                    let lane = lane as usize;
+                    let sum = self.regs.lane(*var, lane) as i64;
+                    let sum = sum.saturating_add(self.regs.lane(*step, lane) as i64);
+                    self.regs.set_lane(*var, lane, sum as u64);
+                }
+                *head
+            }
+            Op::While => {
+                self.frames.push(Frame::Loop {
+                    entered: self.mask,
+                    live: self.mask,
+                });
+                next
+            }
+            Op::WhileHead { cond, end } => {
+                let go = self.regs.truth(*cond, self.mask);
+                return Some(self.head(go, *end));
+            }
+            Op::WhileNext { head } => {
+                self.mask = match self.live() {
+                    Ok(live) => live,
+                    Err(stuck) => return Some(Err(stuck)),
+                };
+                // Without any lane left the condition must not be evaluated, but the head has
+                // to close the loop, so it looks at the mask first.
+                *head
+            }
+            Op::Break { to } => {
+                let mask = self.mask;
+                let innermost = self.frames.iter_mut().rev().find_map(|f| match f {
+                    Frame::Loop { live, .. } => Some(live),
+                    Frame::If { .. } => None,
+                });
+                let Some(live) = innermost else {
+                    return Some(Err(Stuck::Structure));
+                };
+                *live &= !mask;
+                self.mask = 0;
+                *to
+            }
+            Op::Continue { to } => {
+                self.mask = 0;
+                *to
+            }
+            Op::MicroStart { axes } => {
+                for &slot in axes {
+                    self.regs.ones[slot as usize] = 0;
+                }
+                next
+            }
+            Op::MicroNext { axes, body } => {
+                for &(slot, extent) in axes.iter().rev() {
+                    let value = &mut self.regs.ones[slot as usize];
+                    *value += 1;
+                    if *value < u64::from(extent) {
+                        return Some(Ok(*body));
+                    }
+                    *value = 0;
+                }
+                next
+            }
+            _ => return None,
+        }))
+    }
+
+    /// The lanes to set of a loop's index.
+    fn lanes_of(&self, var: Slot) -> Lanes {
+        if var.is_one() {
+            Lanes(1 << self.first())
+        } else {
+            Lanes(self.mask)
+        }
+    }
+
+    fn split(&mut self, truth: u64, otherwise: Pc) -> Pc {
+        self.frames.push(Frame::If {
+            otherwise: self.mask & !truth,
+            done: 0,
+        });
+        self.mask = truth;
+        if truth == 0 { otherwise } else { self.pc + 1 }
+    }
+
+    fn goes_on(&self, var: Slot, stop: Slot, step: Slot, lane: usize) -> bool {
+        let [var, stop, step] = [var, stop, step].map(|s| self.regs.lane(s, lane) as i64);
+        if step > 0 { var < stop } else { var > stop }
+    }
+
+    fn live(&self) -> Result<u64, Stuck> {
+        match self.frames.last() {
+            Some(Frame::Loop { live, .. }) => Ok(*live),
+            _ => Err(Stuck::Structure),
+        }
+    }
+
+    /// Goes on with the lanes that iterate once more, or leaves the loop.
+    fn head(&mut self, go: u64, end: Pc) -> Result<Pc, Stuck> {
+        let Some(Frame::Loop { entered, live }) = self.frames.last_mut() else {
+            return Err(Stuck::Structure);
+        };
+        *live = go;
+        if go == 0 {
+            self.mask = *entered;
+            self.frames.pop();
+            return Ok(end);
+        }
+        self.mask = go;
+        Ok(self.pc + 1)
+    }
+}
+
+/// Why control flow cannot go on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stuck {
+    /// A loop of this lane has the step zero.
+    Step(u32),
+    /// The compiler made a mistake.
+    Structure,
+}
+
+/// Learns what another clock knows.
+pub(super) fn join(clock: &mut [u32], other: &[u32]) {
+    for (mine, &theirs) in clock.iter_mut().zip(other) {
+        *mine = (*mine).max(theirs);
+    }
+}
+
+/// The numbers of the set lanes, ascending.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lanes(pub u64);
+
+impl Iterator for Lanes {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lane = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        Some(lane)
+    }
+}
+
+/// The private arrays of a warp's threads, one thread after another.
+#[derive(Debug)]
+pub(super) struct Local {
+    stride: usize,
+    pub bytes: Vec<u8>,
+    /// For each byte whether it was written, or is on its way.
+    pub flags: Vec<u8>,
+}
+
+/// A byte of a register that nothing wrote.
+pub(super) const UNWRITTEN: u8 = 0;
+pub(super) const WRITTEN: u8 = 1;
+/// A byte that a load not waited for will write.
+pub(super) const HELD: u8 = 2;
+
+impl Local {
+    fn new(stride: usize, lanes: usize) -> Local {
+        Local {
+            stride,
+            bytes: vec![crate::tensor::UNWRITTEN; stride * lanes],
+            flags: vec![UNWRITTEN; stride * lanes],
+        }
+    }
+
+    /// Where a lane's bytes from `offset` on are.
+    #[inline]
+    pub fn range(&self, lane: u32, offset: usize, len: usize) -> std::ops::Range<usize> {
+        let start = lane as usize * self.stride + offset;
+        start..start + len
+    }
+
+    /// The worst flag of a lane's bytes: written, not written, or on its way.
+    #[inline]
+    pub fn flag(&self, lane: u32, offset: usize, len: usize) -> u8 {
+        let flags = &self.flags[self.range(lane, offset, len)];
+        // Without an early exit the loop becomes a few wide instructions.
+        if flags.iter().fold(0, |all, f| all | (f ^ WRITTEN)) == 0 {
+            return WRITTEN;
+        }
+        flags
+            .iter()
+            .copied()
+            .find(|&f| f != WRITTEN)
+            .unwrap_or(WRITTEN)
+    }
+
+    /// Overwrites a lane's bytes.
+    #[inline]
+    pub fn store(&mut self, lane: u32, offset: usize, bytes: &[u8]) {
+        let range = self.range(lane, offset, bytes.len());
+        self.bytes[range.clone()].copy_from_slice(bytes);
+        self.flags[range].fill(WRITTEN);
+    }
+
+    #[inline]
+    pub fn load(&self, lane: u32, offset: usize, len: usize) -> &[u8] {
+        &self.bytes[self.range(lane, offset, len)]
+    }
+
+    pub fn set_flags(&mut self, lane: u32, offset: usize, len: usize, flag: u8) {
+        let range = self.range(lane, offset, len);
+        self.flags[range].fill(flag);
+    }
+}
