@@ -18,6 +18,9 @@ pub struct Analyzer {
     pub(crate) arena: Arena,
     /// Never empty; the last one is the innermost scope.
     pub(crate) frames: Vec<Frame>,
+    /// The innermost scope with facts of its own. What is worked out in the scopes within it
+    /// holds in it too, so its cache serves them all.
+    pub(crate) cache_at: usize,
     pub(crate) counts: RuleCounts,
     /// How many conditions of the expression being simplified are assumed right now.
     pub(crate) assumed_conditions: u32,
@@ -62,6 +65,7 @@ impl Analyzer {
         Analyzer {
             arena: Arena::default(),
             frames: vec![Frame::default()],
+            cache_at: 0,
             counts: RuleCounts::default(),
             assumed_conditions: 0,
             conditions_left: 0,
@@ -106,11 +110,13 @@ impl Analyzer {
         self.arena.constant(t)
     }
 
+    /// What has been worked out under the facts that hold here.
+    pub(crate) fn cache(&mut self) -> &mut Cache {
+        &mut self.frames[self.cache_at].cache
+    }
+
     /// The innermost scope.
     pub(crate) fn frame(&mut self) -> &mut Frame {
-        if self.frames.is_empty() {
-            self.frames.push(Frame::default());
-        }
         let last = self.frames.len() - 1;
         &mut self.frames[last]
     }

@@ -25,7 +25,7 @@ impl Analyzer {
         if let Node::Int(value) = *self.node(t) {
             return Domain::point(value);
         }
-        if let Some(&(domain, _)) = self.frame().cache.info.get(&t) {
+        if let Some(&(domain, _)) = self.cache().info.get(&t) {
             return domain;
         }
         self.work_out(t).0
@@ -42,11 +42,11 @@ impl Analyzer {
             Node::Sum(..) | Node::Cast(_) | Node::Broadcast(_) => {}
             _ => return Lin::atom(t),
         }
-        let cached = self.frame().cache.info.get(&t).copied();
+        let cached = self.cache().info.get(&t).copied();
         let (_, form) = cached.unwrap_or_else(|| self.work_out(t));
         match form {
             Form::Atom => Lin::atom(t),
-            Form::Linear(index) => self.frame().cache.forms[index as usize].clone(),
+            Form::Linear(index) => self.cache().forms[index as usize].clone(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Analyzer {
                 domain = domain.meet(fact).unwrap_or(domain);
             }
         }
-        let cache = &mut self.frame().cache;
+        let cache = self.cache();
         let form = match form {
             Some(form) => {
                 cache.forms.push(form);

@@ -26,6 +26,8 @@ use crate::term::{Node, Term};
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
     pub cache: Cache,
+    /// Whether the scope has facts of its own, and so a cache of its own.
+    pub learned: bool,
     /// Sharper domains of atoms.
     pub refined: FxHashMap<Term, Domain>,
     /// Integer forms over two atoms or more that are never positive.
@@ -52,6 +54,10 @@ impl Analyzer {
     pub fn pop(&mut self) {
         if self.frames.len() > 1 {
             self.frames.pop();
+        }
+        if self.cache_at >= self.frames.len() {
+            let learned = self.frames.iter().rposition(|f| f.learned);
+            self.cache_at = learned.unwrap_or(0);
         }
     }
 
@@ -406,19 +412,20 @@ impl Analyzer {
         self.forget();
     }
 
-    /// What was worked out in this scope may now be known better.
+    /// The scope has learned a fact: what was worked out in it may now be known better.
     fn forget(&mut self) {
-        let cache = &mut self.frame().cache;
-        if !cache.info.is_empty() {
-            cache.info.clear();
-            cache.forms.clear();
+        let last = self.frames.len() - 1;
+        self.frames[last].learned = true;
+        if self.cache_at != last {
+            // From here on it has a cache of its own, which is empty.
+            self.cache_at = last;
+            return;
         }
-        if !cache.terms.is_empty() {
-            cache.terms.clear();
-        }
-        if !cache.binary.is_empty() {
-            cache.binary.clear();
-        }
+        let cache = self.cache();
+        cache.info.clear();
+        cache.forms.clear();
+        cache.terms.clear();
+        cache.binary.clear();
     }
 
     /// The constant that a condition is known to be in this scope, or the condition.

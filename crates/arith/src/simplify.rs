@@ -54,7 +54,7 @@ impl Analyzer {
             ExprKind::Var(var) => return self.var(var, dtype),
             _ => {}
         }
-        if let Some(&(_, t)) = self.frame().cache.terms.get(&address(e)) {
+        if let Some(&(_, t)) = self.cache().terms.get(&address(e)) {
             return t;
         }
         if depth >= MAX_DEPTH {
@@ -66,7 +66,7 @@ impl Analyzer {
             t = self.arena.opaque(e);
         }
         self.arena.note_span(t, e.span());
-        self.frame().cache.terms.insert(address(e), (e.clone(), t));
+        self.cache().terms.insert(address(e), (e.clone(), t));
         t
     }
 
@@ -201,13 +201,13 @@ impl Analyzer {
         if operands != self.dtype(b) || op.result(operands) != dtype {
             return self.arena.intern(Node::Binary(op, a, b), dtype);
         }
-        if let Some(&t) = self.frame().cache.binary.get(&(op, a, b)) {
+        if let Some(&t) = self.cache().binary.get(&(op, a, b)) {
             return t;
         }
         let t = self.well_typed_binary(op, a, b, dtype);
         // In the middle of a proof less is tried, and the result may be worth less.
         if self.fuel == 0 {
-            self.frame().cache.binary.insert((op, a, b), t);
+            self.cache().binary.insert((op, a, b), t);
         }
         t
     }

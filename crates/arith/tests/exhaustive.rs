@@ -178,7 +178,7 @@ fn fixed_cases() {
     // More of them, or others, are a matter of the environment.
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse().ok());
     let mut rng = Rng(number("TILEWRIGHT_SEED").unwrap_or(0x7a11e));
-    let n = number("TILEWRIGHT_CASES").unwrap_or(4000);
+    let n = number("TILEWRIGHT_CASES").unwrap_or(30_000);
     for i in 0..n {
         let p = profile(&mut rng);
         let case = case(&mut rng, p, None);

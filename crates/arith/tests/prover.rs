@@ -240,6 +240,35 @@ fn polynomials() {
     );
 }
 
+#[test]
+fn quotients_and_remainders_bound_each_other() {
+    let mut a = Analyzer::new();
+    let (x, y) = (range(&mut a, 0, 0, 1000), range(&mut a, 1, 0, 1000));
+    let q = x.clone().floor_div(8);
+    assert_eq!(a.prove_le(&(q.clone() * 8), &x), Proof::Yes);
+    assert_eq!(a.prove_lt(&x, &(q.clone() * 8 + 8)), Proof::Yes);
+    assert_eq!(a.prove_lt(&x, &(q * 8 + 7)), Proof::Unknown);
+    assert_eq!(a.prove_le(&(x.clone() % 8), &x), Proof::Yes);
+    assert_eq!(a.prove_le(&x.clone().min(y.clone()), &x), Proof::Yes);
+    assert_eq!(a.prove_ge(&x.clone().max(y.clone()), &(y - 1)), Proof::Yes);
+}
+
+/// `4 x + 4 u < 16` over two types: the common factor divides out of the fact.
+#[test]
+fn facts_lose_their_common_factor() {
+    let mut a = Analyzer::new();
+    let x = range(&mut a, 0, 0, 100);
+    let u = Expr::var(Var::from_u32(1), DType::U8);
+    let wide = |e: &Expr| e.clone().cast_to(DType::I64);
+    a.assume(&(wide(&x) * 4 + wide(&u) * 4).lt(16));
+    assert_eq!(a.const_bounds(&x), Interval::new(0, 3));
+    assert_eq!(a.const_bounds(&u), Interval::new(0, 3));
+    assert_eq!(
+        a.prove_le(&(wide(&x) + wide(&u)), &Expr::i32(3)),
+        Proof::Yes
+    );
+}
+
 /// 32768 · 65535 is a value of int32, 32769 · 65535 is not.
 #[test]
 fn products_that_wrap_are_not_multiplied_out() {

@@ -288,6 +288,9 @@ fn what_may_wrap_stays() {
         bin(BinOp::FloorDiv, x.clone(), c(0)),
         cast(x.clone() + y.clone(), DType::I64),
         cast(s.clone() * 2, DType::I32),
+        // Narrowed on the way: not 2 x.
+        cast(cast(x.clone(), I16) * 2, DType::I32),
+        bin(BinOp::TruncDiv, x.clone(), c(4)),
         cast(u, DType::I64),
         (n.clone() * x.clone()).floor_div(n.clone()),
         bin(BinOp::Shl, x.clone(), c(40)),

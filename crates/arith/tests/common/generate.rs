@@ -256,7 +256,7 @@ impl<C: Choices> Generator<'_, C> {
             };
         }
         let d = depth - 1;
-        match self.choices.below(22) {
+        match self.choices.below(23) {
             0 => self.integer(dtype, 0),
             1..=3 => {
                 let c = self.divisor(dtype);
@@ -287,7 +287,7 @@ impl<C: Choices> Generator<'_, C> {
                     ),
                 }
             }
-            8 => {
+            8 | 21 => {
                 let ops = [
                     BinOp::FloorDiv,
                     BinOp::FloorMod,
