@@ -44,7 +44,7 @@ impl<'a> Verifier<'a> {
             );
         }
         if let Some(layout) = &data.layout {
-let is_map = matches!(layout, LayoutAttr::Fragment(_));
+            let is_map = matches!(layout, LayoutAttr::Fragment(_));
             // Below tile level a fragment is an array of registers that remembers its layout.
             let registers = !self.tile_level() && data.scope == Scope::Local;
             if is_map != (data.scope == Scope::Fragment) && !(is_map && registers) {
