@@ -1,6 +1,6 @@
 //! The text form, extension `.tw`: one syntax for all three levels.
 //!
-//! [`print`] and [`parse`] are inverse: `parse(print(x)) == x` for every function whose names
+//! [`print()`] and [`parse`] are inverse: `parse(print(x)) == x` for every function whose names
 //! are bound before they are used. Spans are not printed; a parsed node has the span of its
 //! text.
 //!

@@ -46,7 +46,8 @@
 //! - `view-bits`, `view-scope`: a view has its base's scope and number of bits, and its base
 //!   is memory that holds data; views do not go in circles.
 //! - `layout-rank`, `layout-scope`: a layout maps as many indices as the buffer has
-//!   dimensions; fragment maps belong to fragments, all others do not.
+//!   dimensions; fragment maps belong to fragments, and below tile level to the register
+//!   arrays that fragments become; all others do not.
 //! - `safe-value`: belongs to global memory and has the buffer's type.
 //! - `index-count`, `index-type`, `index-bounds`: one integer index a dimension, the last
 //!   possibly a vector; constant ones within the dimension.
