@@ -328,6 +328,9 @@ impl State<'_> {
             if fragment.threads() != threads || !map.is_injective() {
                 continue;
             }
+            if is_identity(map) {
+                return Some(fragment.clone());
+            }
             let copies = Layout::identity(&[fragment.replicas()]).ok()?;
             let full = Layout::concat(map, &copies).ok()?;
             if let Ok(placed) = full.then(fragment.layout())

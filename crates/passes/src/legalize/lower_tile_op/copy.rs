@@ -385,6 +385,14 @@ impl Lower<'_> {
             }
             let fragment = self.fragment(region.buffer)?;
             let extents = self.func.buffers[region.buffer].shape.clone();
+            let whole = region
+                .dims
+                .iter()
+                .zip(&extents)
+                .all(|(d, e)| d.start.is_int(0) && d.extent == *e);
+            if whole && fragment.shape() == shape {
+                return Some(fragment);
+            }
             let map = region_map(region, shape, &extents)?;
             let copies = tilewright_layout::Layout::identity(&[fragment.replicas()]).ok()?;
             let full = tilewright_layout::Layout::concat(&map, &copies).ok()?;

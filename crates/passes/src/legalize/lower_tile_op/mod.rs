@@ -33,8 +33,8 @@ use rustc_hash::FxHashMap;
 use tilewright_arith::Analyzer;
 use tilewright_ir::{
     Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
-    Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, TileOp, Var,
-    VarKind,
+    FragmentMap, Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target,
+    TileOp, Var, VarKind,
 };
 use tilewright_layout::{Fragment, Layout, from_attr};
 
@@ -211,9 +211,27 @@ impl Lower<'_> {
         else {
             return None;
         };
-        let fragment = from_attr::fragment_map(map, &shape, self.threads).ok()?;
+        let fragment = self.placed(map, &shape)?;
         self.fragments.insert(buffer, fragment.clone());
         Some(fragment)
+    }
+
+    /// The fragment that the IR writes as a map. Runs dealt out in turn over a shape that the
+    /// threads do not divide have no closed form; they are known by how they are written.
+    fn placed(&self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
+        let read = from_attr::fragment_map(map, shape, self.threads).ok();
+        if let Some(fragment) = &read
+            && fragment.inverse().is_some()
+        {
+            return read;
+        }
+        let index: Vec<Expr> = map.inputs.iter().map(|&v| self.func.var_expr(v)).collect();
+        let dealt = [1, 2, 4, 8, 16].into_iter().find_map(|run| {
+            let fragment = Fragment::partition(shape, self.threads, run).ok()?;
+            let [thread, slot] = fragment.to_exprs(&index, None)?;
+            (thread == map.thread && [slot] == map.slots[..]).then_some(fragment)
+        });
+        dealt.or(read)
     }
 
     /// The physical layout of a shared buffer.

@@ -129,7 +129,7 @@ impl Lower<'_> {
         };
         let layout = match (layout, &shape) {
             (Some(tilewright_ir::LayoutAttr::Fragment(map)), Some(shape)) => {
-                from_attr::fragment_map(map, shape, self.threads).ok()
+                self.placed(map, shape)
             }
             (_, Some(shape)) if shape.iter().all(|&e| e > 0) => {
                 Fragment::partition(shape, self.threads, narrowed(shape, self.threads, 1)).ok()

@@ -188,6 +188,14 @@ impl Lower<'_> {
             thread = thread + value * digit.div;
             place *= digit.extent;
         }
+        // Threads past the last whole line hold nothing; what they fold does not matter, as long
+        // as it is there.
+        let reach: i64 = digits.iter().map(|d| d.div * d.extent).max().unwrap_or(1);
+        let thread = if self.threads % reach == 0 {
+            thread
+        } else {
+            thread.min(self.threads - 1)
+        };
         let thread = self.simplify(&thread);
         let sum = fold(
             kind,
