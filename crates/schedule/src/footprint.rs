@@ -31,46 +31,66 @@ impl std::fmt::Debug for Between<'_> {
     }
 }
 
+/// How far apart the threads are that meet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Meeting {
+    /// No two threads touch one place.
+    Nowhere,
+    /// Only threads of one warp do.
+    InWarp,
+    /// Threads of different warps do, or may.
+    AcrossWarps,
+}
+
 /// Whether the accesses certainly conflict in one run of the statements around them: places and
 /// conditions are all known, and two threads meet.
 pub fn certain_conflict(func: &Func, kernel: &Kernel, first: &Access, second: &Access) -> bool {
     let known = |a: &Access| a.points.as_ref().is_some_and(|p| p.guards_known);
     known(first)
         && known(second)
-        && conflict(func, kernel, first, second, Between::Nothing)
+        && conflict(func, kernel, 1, first, second, Between::Nothing) != Meeting::Nowhere
         && first.points.as_ref().map(|p| &p.uniform) == second.points.as_ref().map(|p| &p.uniform)
 }
 
-/// Whether the accesses conflict: one writes, and different threads may touch one place.
+/// How the accesses conflict: one writes, and different threads may touch one place. `warp` is
+/// the number of threads that run together.
 pub fn conflict(
     func: &Func,
     kernel: &Kernel,
+    warp: u32,
     first: &Access,
     second: &Access,
     between: Between<'_>,
-) -> bool {
+) -> Meeting {
     if first.root != second.root
         || !(first.write || second.write)
         || (first.atomic && second.atomic)
     {
-        return false;
+        return Meeting::Nowhere;
     }
     let (Some(a), Some(b)) = (&first.points, &second.points) else {
-        return true;
+        return Meeting::AcrossWarps;
     };
     if let Between::LaterIteration(changes) = between
         && a.uniform.keys().chain(b.uniform.keys()).any(changes)
     {
-        return true;
+        return Meeting::AcrossWarps;
     }
     if a.uniform != b.uniform {
-        return true;
+        return Meeting::AcrossWarps;
     }
-    meet(func, kernel, first, a, b).unwrap_or(true)
+    meet(func, kernel, warp, first, a, b).unwrap_or(Meeting::AcrossWarps)
 }
 
 /// Whether different threads meet; `None` when that cannot be counted out.
-fn meet(func: &Func, kernel: &Kernel, access: &Access, a: &Points, b: &Points) -> Option<bool> {
+fn meet(
+    func: &Func,
+    kernel: &Kernel,
+    warp: u32,
+    access: &Access,
+    a: &Points,
+    b: &Points,
+) -> Option<Meeting> {
     let data = &func.buffers[access.root];
     let mut total = data.dtype.bits() as i64;
     for extent in &data.shape {
@@ -81,15 +101,15 @@ fn meet(func: &Func, kernel: &Kernel, access: &Access, a: &Points, b: &Points) -
     if unit == 0 {
         return None;
     }
-    let mut owners = Owners::new(total, unit)?;
+    let mut owners = Owners::new(total, unit, warp)?;
     for_each_place(kernel, a, &mut |thread, place| {
         owners.add(thread, place, a.bits);
         true
     })?;
-    let mut met = false;
+    let mut met = Meeting::Nowhere;
     for_each_place(kernel, b, &mut |thread, place| {
-        met |= owners.held_by_other(thread, place, b.bits);
-        !met
+        met = met.max(owners.meeting(thread, place, b.bits));
+        met != Meeting::AcrossWarps
     })?;
     Some(met)
 }
@@ -99,19 +119,23 @@ fn meet(func: &Func, kernel: &Kernel, access: &Access, a: &Points, b: &Points) -
 struct Owners {
     unit: i64,
     limit: i64,
+    warp: u32,
     first: FxHashMap<i64, u32>,
     dense: Vec<u32>,
 }
 
 const NOBODY: u32 = u32::MAX;
 const MANY: u32 = u32::MAX - 1;
+/// Set on a warp's number where several of its threads, and no others, touched a place.
+const WARP: u32 = 1 << 30;
 
 impl Owners {
-    fn new(total: i64, unit: i64) -> Option<Owners> {
+    fn new(total: i64, unit: i64, warp: u32) -> Option<Owners> {
         let limit = total / unit;
         (limit <= 1 << 22).then(|| Owners {
             unit,
             limit,
+            warp,
             first: FxHashMap::default(),
             dense: vec![NOBODY; limit.max(0) as usize],
         })
@@ -129,23 +153,38 @@ impl Owners {
             } else {
                 self.first.entry(slot).or_insert(NOBODY)
             };
+            let warp = thread / self.warp;
             *owner = match *owner {
                 NOBODY => thread,
                 same if same == thread => thread,
+                MANY => MANY,
+                held if held & WARP != 0 && held & !WARP == warp => held,
+                one if one & WARP == 0 && one / self.warp == warp => WARP | warp,
                 _ => MANY,
             };
         }
     }
 
-    fn held_by_other(&self, thread: u32, place: i64, bits: i64) -> bool {
-        self.slots(place, bits).any(|slot| {
+    /// How the thread meets those that touched the place.
+    fn meeting(&self, thread: u32, place: i64, bits: i64) -> Meeting {
+        let warp = thread / self.warp;
+        let mut met = Meeting::Nowhere;
+        for slot in self.slots(place, bits) {
             let owner = if (0..self.limit).contains(&slot) {
                 self.dense[slot as usize]
             } else {
                 self.first.get(&slot).copied().unwrap_or(NOBODY)
             };
-            owner != NOBODY && owner != thread
-        })
+            met = met.max(match owner {
+                NOBODY => Meeting::Nowhere,
+                same if same == thread => Meeting::Nowhere,
+                MANY => Meeting::AcrossWarps,
+                held if held & WARP != 0 && held & !WARP == warp => Meeting::InWarp,
+                one if one & WARP == 0 && one / self.warp == warp => Meeting::InWarp,
+                _ => Meeting::AcrossWarps,
+            });
+        }
+        met
     }
 }
 

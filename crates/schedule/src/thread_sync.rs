@@ -4,7 +4,8 @@
 //! conflicts with one of them gets a barrier before it, which closes them all. A loop is
 //! walked a second time, starting from what its first iteration leaves open, so hazards
 //! between iterations are seen. A barrier stands only where all threads of the block go
-//! together: before a thread-dependent `if`, never in it.
+//! together: before a thread-dependent `if`, never in it. Where only threads of one warp meet,
+//! a warp barrier does.
 //!
 //! Before:
 //! ```text
@@ -24,48 +25,133 @@
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::visit::{child_blocks, walk_stmts};
+use tilewright_ir::visit::{child_blocks, child_blocks_mut, walk_stmts};
 use tilewright_ir::{
     BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel, Level, Span,
     Stmt, StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::access::{Access, Collector, bind_let};
-use crate::footprint::{Between, certain_conflict, conflict};
+use crate::footprint::{Between, Meeting, certain_conflict, conflict};
 use crate::uniform::Uniformity;
 
 const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
 
 /// Inserts the block barriers that a function's kernels need. Returns how many.
-pub fn thread_sync(func: &mut Func, diags: &mut Diagnostics) -> usize {
+///
+/// `warp` is the number of threads that run together: where only threads of one warp meet, they
+/// synchronise among themselves.
+pub fn thread_sync(func: &mut Func, warp: u32, diags: &mut Diagnostics) -> usize {
     debug_assert_ne!(func.level, Level::Tile);
     let mut inserted = 0;
     for at in 0..func.kernels.len() {
-        let body = {
-            let kernel = &func.kernels[at];
-            let uniformity = Uniformity::of(func, kernel);
-            let mut walk = Walk {
-                func,
-                kernel,
-                collector: Collector {
-                    func,
-                    kernel,
-                    uniformity: &uniformity,
-                },
-                uniformity: &uniformity,
-                diags,
-                inserted: 0,
-                scope: Scope::Block,
-            };
-            let mut open = Open::default();
-            let mut lets = FxHashMap::default();
-            let body = walk.block(kernel.body.clone(), &mut open, &mut lets);
-            inserted += walk.inserted;
-            body
-        };
+        let body = func.kernels[at].body.clone();
+        let own = count_barriers(&body);
+        let (mut body, _) = walk(func, at, warp, body, Mode::Insert, diags);
+        if own == 0 {
+            remove_redundant(func, at, warp, &mut body);
+        }
+        inserted += count_barriers(&body) - own;
         func.kernels[at].body = body;
     }
     inserted
+}
+
+/// Walks a body of a kernel and returns it with barriers inserted, or in check mode as it is, and
+/// the number of hazards found.
+fn walk(
+    func: &Func,
+    at: usize,
+    warp: u32,
+    body: Block,
+    mode: Mode,
+    diags: &mut Diagnostics,
+) -> (Block, usize) {
+    let kernel = &func.kernels[at];
+    let uniformity = Uniformity::of(func, kernel);
+    let mut walk = Walk {
+        func,
+        kernel,
+        warp,
+        collector: Collector {
+            func,
+            kernel,
+            uniformity: &uniformity,
+        },
+        uniformity: &uniformity,
+        diags,
+        hazards: 0,
+        mode,
+        scope: Scope::Block,
+    };
+    let mut open = Open::default();
+    let body = walk.block(body, &mut open, &mut FxHashMap::default());
+    (body, walk.hazards)
+}
+
+/// A barrier put in for the first iteration may be covered by one that a later iteration needed;
+/// each barrier without which the walk finds no hazard goes.
+fn remove_redundant(func: &Func, at: usize, warp: u32, body: &mut Block) {
+    let mut nth = 0;
+    while nth < count_barriers(body) {
+        let mut fewer = body.clone();
+        remove_barrier(&mut fewer, &mut nth.clone());
+        let mut unheard = Diagnostics::new();
+        let (fewer, hazards) = walk(func, at, warp, fewer, Mode::Check, &mut unheard);
+        if hazards == 0 {
+            *body = fewer;
+        } else {
+            nth += 1;
+        }
+    }
+}
+
+fn is_block_barrier(stmt: &Stmt) -> bool {
+    matches!(
+        stmt.kind,
+        StmtKind::Device(DeviceOp::Barrier(
+            BarrierKind::Block | BarrierKind::Named { .. }
+        ))
+    )
+}
+
+fn count_barriers(block: &Block) -> usize {
+    let mut count = 0;
+    walk_stmts(block, &mut |stmt| count += is_block_barrier(stmt) as usize);
+    count
+}
+
+/// Removes the barrier that has `left` others before it.
+fn remove_barrier(block: &mut Block, left: &mut usize) -> bool {
+    for at in 0..block.len() {
+        if is_block_barrier(&block[at]) {
+            if *left == 0 {
+                block.remove(at);
+                return true;
+            }
+            *left -= 1;
+        }
+        for child in child_blocks_mut(&mut block[at]) {
+            if remove_barrier(child, left) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// What is known of how often a loop runs.
+#[derive(Clone, Copy)]
+struct Trips {
+    runs_again: bool,
+    may_skip: bool,
+}
+
+/// What the walk does where threads meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Insert,
+    Check,
 }
 
 /// Who waits at an inserted barrier.
@@ -91,6 +177,8 @@ struct Pending {
     /// The variables that have other values by now: those of the loops that have gone on to a
     /// later iteration since.
     changed: Rc<FxHashSet<Var>>,
+    /// Whether each warp has synchronised since.
+    in_warp: bool,
 }
 
 impl Open {
@@ -100,6 +188,7 @@ impl Open {
             self.list.push(Pending {
                 access: Rc::new(access),
                 changed: changed.clone(),
+                in_warp: false,
             });
         }
     }
@@ -120,10 +209,12 @@ impl Open {
 struct Walk<'f, 'd> {
     func: &'f Func,
     kernel: &'f Kernel,
+    warp: u32,
     collector: Collector<'f>,
     uniformity: &'f Uniformity<'f>,
     diags: &'d mut Diagnostics,
-    inserted: usize,
+    hazards: usize,
+    mode: Mode,
     scope: Scope,
 }
 
@@ -145,6 +236,13 @@ impl Walk<'_, '_> {
     ) {
         if closes_all(&stmt, self.kernel) {
             open.list.clear();
+            out.push(stmt);
+            return;
+        }
+        if matches!(stmt.kind, StmtKind::Thread(ThreadOp::SyncWarp)) {
+            for pending in &mut open.list {
+                pending.in_warp = true;
+            }
             out.push(stmt);
             return;
         }
@@ -175,11 +273,23 @@ impl Walk<'_, '_> {
                     .axes
                     .iter()
                     .all(|a| a.const_trip_count().is_none_or(|n| n > 1));
-                l.body = self.repeated(body, changed, runs_again, open, lets);
+                let may_skip = l
+                    .axes
+                    .iter()
+                    .any(|a| a.const_trip_count().is_none_or(|n| n == 0));
+                let trips = Trips {
+                    runs_again,
+                    may_skip,
+                };
+                l.body = self.repeated(body, changed, trips, open, lets);
             }
             StmtKind::While { body, .. } => {
                 let taken = std::mem::take(body);
-                *body = self.repeated(taken, FxHashSet::default(), true, open, lets);
+                let trips = Trips {
+                    runs_again: true,
+                    may_skip: true,
+                };
+                *body = self.repeated(taken, FxHashSet::default(), trips, open, lets);
             }
             StmtKind::If {
                 then, otherwise, ..
@@ -211,14 +321,14 @@ impl Walk<'_, '_> {
         &mut self,
         body: Block,
         mut changed: FxHashSet<Var>,
-        runs_again: bool,
+        trips: Trips,
         open: &mut Open,
         lets: &mut FxHashMap<Var, Expr>,
     ) -> Block {
         walk_stmts(&body, &mut |stmt| bound_vars(stmt, &mut changed));
         let before = open.clone();
         let mut body = self.block(body, open, &mut lets.clone());
-        if runs_again {
+        if trips.runs_again {
             let mut carried = Open::default();
             for pending in &open.list {
                 let mut all: FxHashSet<Var> = (*pending.changed).clone();
@@ -226,13 +336,15 @@ impl Walk<'_, '_> {
                 carried.list.push(Pending {
                     access: pending.access.clone(),
                     changed: Rc::new(all),
+                    in_warp: pending.in_warp,
                 });
             }
             body = self.block(body, &mut carried, &mut lets.clone());
             open.merge(carried);
         }
-        // The loop may run no iteration at all.
-        open.merge(before);
+        if trips.may_skip {
+            open.merge(before);
+        }
         body
     }
 
@@ -280,7 +392,8 @@ impl Walk<'_, '_> {
         }
         for (at, a) in accesses.iter().enumerate() {
             for b in &accesses[at..] {
-                if conflict(self.func, self.kernel, a, b, Between::Nothing) {
+                let met = conflict(self.func, self.kernel, self.warp, a, b, Between::Nothing);
+                if met != Meeting::Nowhere {
                     return true;
                 }
             }
@@ -306,8 +419,9 @@ impl Walk<'_, '_> {
         open: &mut Open,
         out: &mut Block,
     ) {
-        let needed = open.list.iter().any(|pending| {
-            accesses.iter().any(|access| {
+        let mut needed = Meeting::Nowhere;
+        for pending in &open.list {
+            for access in accesses {
                 let changes = |e: &Expr| {
                     let mut found = false;
                     e.walk(&mut |node| {
@@ -318,12 +432,39 @@ impl Walk<'_, '_> {
                     });
                     found
                 };
-                let between = Between::LaterIteration(&changes);
-                conflict(self.func, self.kernel, &pending.access, access, between)
-            })
-        });
-        if !needed {
-            return;
+                let met = conflict(
+                    self.func,
+                    self.kernel,
+                    self.warp,
+                    &pending.access,
+                    access,
+                    Between::LaterIteration(&changes),
+                );
+                if !(met == Meeting::InWarp && pending.in_warp) {
+                    needed = needed.max(met);
+                }
+            }
+            if needed == Meeting::AcrossWarps {
+                break;
+            }
+        }
+        if needed != Meeting::Nowhere {
+            self.hazards += 1;
+            if self.mode == Mode::Check {
+                return;
+            }
+        }
+        match needed {
+            Meeting::Nowhere => return,
+            Meeting::InWarp => {
+                let sync = StmtKind::Thread(ThreadOp::SyncWarp);
+                out.push(Stmt::new(sync, span));
+                for pending in &mut open.list {
+                    pending.in_warp = true;
+                }
+                return;
+            }
+            Meeting::AcrossWarps => {}
         }
         let kind = match self.scope {
             Scope::Block => BarrierKind::Block,
@@ -333,7 +474,6 @@ impl Walk<'_, '_> {
             },
         };
         out.push(Stmt::new(StmtKind::Device(DeviceOp::Barrier(kind)), span));
-        self.inserted += 1;
         open.list.clear();
     }
 }

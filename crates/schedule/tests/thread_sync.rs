@@ -14,7 +14,7 @@ fn sync(body: &str) -> (Vec<String>, Diagnostics) {
         Err(diags) => panic!("{:#?}\n{source}", diags),
     };
     let mut diags = Diagnostics::new();
-    thread_sync(&mut func, &mut diags);
+    thread_sync(&mut func, 32, &mut diags);
     let printed = text::print(&func);
     let start = printed.find("kernel").unwrap_or(0);
     let lines = printed[start..].lines().skip(1);
@@ -56,6 +56,20 @@ fn a_thread_needs_no_barrier_for_its_own_data() {
 }
 
 #[test]
+fn threads_of_one_warp_need_no_block_barrier() {
+    let body =
+        "alloc S: shared float32[128]\nS[tx] = A[tx]\nB[tx] = S[tx // 32 * 32 + 31 - tx % 32]";
+    check(body, &[]);
+    let (lines, _) = sync(body);
+    assert!(lines.contains(&"sync_warp".to_string()), "{lines:?}");
+    // Between warps it is not enough.
+    check(
+        "alloc S: shared float32[128]\nS[tx] = A[tx]\nB[tx] = S[tx // 64 * 64 + 63 - tx % 64]",
+        &["B[tx] = S[tx // 64 * 64 + 63 - tx % 64]"],
+    );
+}
+
+#[test]
 fn disjoint_halves_need_no_barrier() {
     check(
         "alloc S: shared float32[256]\nS[tx] = A[tx]\nB[tx] = S[tx + 128]",
@@ -76,6 +90,17 @@ fn the_next_iteration_waits_for_this_one() {
     check(
         "alloc S: shared float32[128]\nfor k in serial(0, n) {\nS[tx] = A[k]\nB[tx] = S[127 - tx]\n}",
         &["S[tx] = A[k]", "B[tx] = S[127 - tx]"],
+    );
+}
+
+#[test]
+fn a_barrier_that_another_covers_goes() {
+    // The next iteration's write of T needs a barrier, which then covers S as well.
+    check(
+        "alloc S: shared float32[128]\nalloc T: shared float32[128]\nfor k in serial(0, n) {\n\
+         S[tx] = A[k]\nT[tx] = A[k + 1]\nlet x: float32 = S[127 - tx]\nsync_threads\n\
+         B[tx] = x + T[127 - tx]\n}",
+        &["T[tx] = A[k + 1]"],
     );
 }
 

@@ -5,7 +5,7 @@
 
 mod oracle;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Inputs, Output};
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{
-    Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, Target, small_float, verify,
+    BarrierKind, Block, DeviceOp, Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, Span,
+    StmtKind, Target, small_float, verify, visit,
 };
 use tilewright::passes;
 use tilewright::sim::simt::{self, SimtOptions};
@@ -37,7 +38,79 @@ fn main() {
             trials.push(Trial::test(title, move || simulated(&case, target)));
         }
     }
+    for target in [Target::Sm80, Target::Gfx942, Target::Gfx950] {
+        let mut kernels: BTreeMap<(&str, &str), Vec<Case>> = BTreeMap::new();
+        for case in oracle::all_cases() {
+            let cases = kernels.entry((case.file, case.kernel)).or_default();
+            cases.push(case);
+        }
+        for ((file, kernel), cases) in kernels {
+            let title = format!("barriers {target} {file}:{kernel}");
+            let check = move || barriers_are_needed(&cases, target);
+            trials.push(Trial::test(title, check));
+        }
+    }
     libtest_mimic::run(&args, trials).exit();
+}
+
+/// Every barrier that was inserted is needed: without it the simulator finds something wrong, in
+/// one of the kernel's cases at least (a loop that runs once in a small case carries nothing).
+fn barriers_are_needed(cases: &[Case], target: Target) -> Result<(), Failed> {
+    let mut needed = BTreeSet::new();
+    let mut idle = BTreeMap::new();
+    for case in cases {
+        let mut sources = SourceMap::new();
+        let func = lower(stage(case, &mut sources)?, target, &sources)?;
+        let mut nth = 0;
+        while let Some((mutant, span)) = without_barrier(&func, nth) {
+            nth += 1;
+            let (mut args, _) = arguments(&func, case)?;
+            let report = simt::run(&mutant, target, &mut args, &SimtOptions::default())
+                .map_err(|e| render(e.diagnostics.iter(), &sources))?;
+            let place = sources.locate(span);
+            if report.is_clean() {
+                idle.insert(
+                    place,
+                    format!("barrier {nth} of {} in\n{func}", case.title()),
+                );
+            } else {
+                needed.insert(place);
+            }
+        }
+    }
+    idle.retain(|place, _| !needed.contains(place));
+    match idle.pop_first() {
+        None => Ok(()),
+        Some((place, what)) => Err(format!("not needed, before {place}: {what}").into()),
+    }
+}
+
+/// The function without its nth block barrier, and what stood after it.
+fn without_barrier(func: &Func, nth: usize) -> Option<(Func, Span)> {
+    fn remove(block: &mut Block, left: &mut usize) -> Option<Span> {
+        for at in 0..block.len() {
+            if let StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) = block[at].kind {
+                if *left == 0 {
+                    return Some(block.remove(at).span);
+                }
+                *left -= 1;
+            }
+            for child in visit::child_blocks_mut(&mut block[at]) {
+                if let Some(span) = remove(child, left) {
+                    return Some(span);
+                }
+            }
+        }
+        None
+    }
+    let mut mutant = func.clone();
+    let mut left = nth;
+    for kernel in &mut mutant.kernels {
+        if let Some(span) = remove(&mut kernel.body, &mut left) {
+            return Some((mutant, span));
+        }
+    }
+    None
 }
 
 /// The kernel on the reference evaluator gives what the formula gives.
@@ -54,16 +127,7 @@ fn reference(case: &Case) -> Result<(), Failed> {
 /// its warps, and nothing is wrong with it.
 fn simulated(case: &Case, target: Target) -> Result<(), Failed> {
     let mut sources = SourceMap::new();
-    let mut func = stage(case, &mut sources)?;
-    let mut diags = Diagnostics::new();
-    for pass in passes::pipeline(target) {
-        (pass.run)(&mut func, target, &mut diags);
-        if diags.has_errors() {
-            return Err(render(diags.iter(), &sources).into());
-        }
-        verify::verify(&func)
-            .map_err(|d| format!("after {}:\n{}", pass.name, render(d.iter(), &sources)))?;
-    }
+    let func = lower(stage(case, &mut sources)?, target, &sources)?;
     for seed in 0..SEEDS {
         let (mut args, inputs) = arguments(&func, case)?;
         let options = SimtOptions {
@@ -96,6 +160,20 @@ fn as_multiplied(case: &Case, target: Target, mut inputs: Inputs) -> Inputs {
         }
     }
     inputs
+}
+
+/// Runs all passes of the target, each checked by the verifier.
+fn lower(mut func: Func, target: Target, sources: &SourceMap) -> Result<Func, Failed> {
+    let mut diags = Diagnostics::new();
+    for pass in passes::pipeline(target) {
+        (pass.run)(&mut func, target, &mut diags);
+        if diags.has_errors() {
+            return Err(render(diags.iter(), sources).into());
+        }
+        verify::verify(&func)
+            .map_err(|d| format!("after {}:\n{}", pass.name, render(d.iter(), sources)))?;
+    }
+    Ok(func)
 }
 
 fn compare(case: &Case, args: &Args, inputs: &Inputs) -> Result<(), Failed> {
