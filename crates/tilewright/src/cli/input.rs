@@ -26,7 +26,7 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
     let (path, entry) = split_entry(&args.kernel);
     let settings = parse_settings(&args.set)?;
     let mut sources = SourceMap::new();
-    let text = read(path).map_err(|d| output::fail(&[d], &sources, as_json))?;
+    let text = read(path).map_err(|d| output::fail(&[*d], &sources, as_json))?;
 
     let file = sources.add(path, text.as_str());
     let (func, sizes) = if path.ends_with(".tw") {
@@ -48,12 +48,15 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
 }
 
 /// Reads a file as text, or says why it cannot.
-pub fn read(path: &str) -> Result<String, Diagnostic> {
+pub fn read(path: &str) -> Result<String, Box<Diagnostic>> {
     let bytes = fs::read(path).map_err(|e| {
-        Diagnostic::error(UNREADABLE, Span::NONE, format!("cannot read {path}: {e}"))
-            .help("give the path of a kernel file, such as examples/gemm.py")
+        let message = format!("cannot read {path}: {e}");
+        Box::new(
+            Diagnostic::error(UNREADABLE, Span::NONE, message)
+                .help("give the path of a kernel file, such as examples/gemm.py"),
+        )
     })?;
-    frontend::decode(bytes).map_err(|d| *d)
+    frontend::decode(bytes)
 }
 
 /// `file.py:entry` as two parts. A colon that belongs to the path (`C:\…`) stays there.

@@ -32,7 +32,7 @@ pub fn opt(args: &OptArgs) -> Outcome {
         .map(|name| find_pass(name))
         .collect::<Result<Vec<_>, _>>()?;
     let mut sources = SourceMap::new();
-    let source = input::read(&args.file).map_err(|d| output::fail(&[d], &sources, args.json))?;
+    let source = input::read(&args.file).map_err(|d| output::fail(&[*d], &sources, args.json))?;
     let file = sources.add(&args.file, source.as_str());
     let mut func = text::parse(&source, file).map_err(|d| output::fail(&d, &sources, args.json))?;
     verify::verify(&func).map_err(|d| output::fail(&d, &sources, args.json))?;
