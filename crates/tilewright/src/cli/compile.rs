@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tilewright::ir::{Code, Diagnostic, Span, text};
+use tilewright::ir::{Code, Diagnostic, Level, Span, text};
 
 use super::output::{self, Outcome};
-use super::{KernelArgs, input};
+use super::{KernelArgs, input, lower::lower, passes::parse_target};
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
@@ -17,6 +17,9 @@ pub struct CompileArgs {
     /// What to print.
     #[arg(long, value_enum, default_value_t = Emit::Tile)]
     emit: Emit,
+    /// The target that the kernel is lowered for.
+    #[arg(long, default_value = "gfx950")]
+    target: String,
     /// Write to this file instead of stdout.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -29,13 +32,31 @@ pub struct CompileArgs {
 enum Emit {
     /// Tile IR: what the user said.
     Tile,
+    /// Loop IR: what one thread does.
+    Loop,
+    /// Device IR: the same with every barrier written down.
+    Device,
+}
+
+impl Emit {
+    const fn level(self) -> Level {
+        match self {
+            Emit::Tile => Level::Tile,
+            Emit::Loop => Level::Loop,
+            Emit::Device => Level::Device,
+        }
+    }
 }
 
 pub fn compile(args: &CompileArgs) -> Outcome {
+    let target = parse_target(&args.target)?;
     let loaded = input::load(&args.kernel, args.json)?;
-    let result = match args.emit {
-        Emit::Tile => text::print(&loaded.func),
+    let level = args.emit.level();
+    let func = match args.emit {
+        Emit::Tile => loaded.func,
+        Emit::Loop | Emit::Device => lower(loaded.func, target, level, &loaded.sources, args.json)?,
     };
+    let result = text::print(&func);
     if let Some(path) = &args.output {
         fs::write(path, &result).map_err(|e| {
             let message = format!("cannot write {}: {e}", path.display());
@@ -44,7 +65,7 @@ pub fn compile(args: &CompileArgs) -> Outcome {
         })?;
     }
     if args.json {
-        output::print_json(&json!({ "ok": true, "emit": "tile", "text": result }));
+        output::print_json(&json!({ "ok": true, "emit": level.name(), "text": result }));
     } else if args.output.is_none() {
         output::print(&result);
     }

@@ -6,10 +6,12 @@
 mod compile;
 mod doctor;
 mod input;
+mod lower;
 mod opt;
 mod output;
 mod passes;
 mod run;
+mod verify;
 
 use std::io::Write as _;
 use std::panic;
@@ -33,6 +35,9 @@ enum Command {
     Run(run::RunArgs),
     /// Stage a kernel and print it at one level of the compiler.
     Compile(compile::CompileArgs),
+    /// Lower a kernel and run it in the simulator in many orders of its warps, looking for races,
+    /// missing barriers and other hazards.
+    Verify(verify::VerifyArgs),
     /// Run passes on IR in text form.
     Opt(opt::OptArgs),
     /// List the passes of a target in order.
@@ -65,6 +70,7 @@ pub fn main() -> ExitCode {
     let result = panic::catch_unwind(|| match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Compile(args) => compile::compile(&args),
+        Command::Verify(args) => verify::verify(&args),
         Command::Opt(args) => opt::opt(&args),
         Command::Passes(args) => passes::passes(&args),
         Command::Doctor(args) => doctor::doctor(&args),

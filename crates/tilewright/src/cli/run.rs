@@ -6,11 +6,13 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use tilewright::ir::{Func, Param};
+use tilewright::ir::{Func, Level, Param};
+use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, InputSpec, Number, Progress, RunOptions, Summary};
 
+use super::input::Loaded;
 use super::output::{self, Outcome};
-use super::{KernelArgs, input};
+use super::{KernelArgs, input, lower::lower, passes::parse_target};
 
 /// What a run-time size is when nobody says: no multiple of any tile.
 const DEFAULT_SIZE: i64 = 300;
@@ -22,6 +24,9 @@ pub struct RunArgs {
     /// What runs the kernel.
     #[arg(long, value_enum, default_value_t = Executor::Reference)]
     on: Executor,
+    /// The target that the kernel is lowered for, when the simulator runs it.
+    #[arg(long, default_value = "gfx950")]
+    target: String,
     /// Where the random inputs come from.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -37,28 +42,18 @@ pub struct RunArgs {
 enum Executor {
     /// The reference evaluator: tile IR, tile by tile, exact rounding.
     Reference,
+    /// The simulator: the lowered kernel, every thread, compared with the reference.
+    Sim,
 }
 
 pub fn run(args: &RunArgs) -> Outcome {
+    let target = parse_target(&args.target)?;
     let loaded = input::load(&args.kernel, args.json)?;
-    let func = &loaded.func;
-    let mut spec = InputSpec {
-        seed: args.seed,
-        ..InputSpec::default()
-    };
-    let mut notes = Vec::new();
-    for &symbol in &func.symbols {
-        let name = &func.vars[symbol].name;
-        let value = loaded.sizes.get(name).copied().unwrap_or_else(|| {
-            notes.push(format!(
-                "{name} = {DEFAULT_SIZE} (choose with --set {name}=…)"
-            ));
-            DEFAULT_SIZE
-        });
-        spec.values.insert(name.clone(), Number::Int(value.into()));
-    }
-    let mut tensors = sim::make_inputs(func, &spec)
-        .map_err(|e| output::fail(&e.diagnostics.into_vec(), &loaded.sources, args.json))?;
+    let (func, sources) = (&loaded.func, &loaded.sources);
+    let (spec, notes) = inputs(&loaded, args.seed);
+    let fail = |e: sim::RunError| output::fail(&e.diagnostics.into_vec(), sources, args.json);
+    let mut tensors = sim::make_inputs(func, &spec).map_err(fail)?;
+    let given = tensors.clone();
 
     let bar = progress_bar(args.json);
     let report = |p: Progress| {
@@ -71,35 +66,56 @@ pub fn run(args: &RunArgs) -> Outcome {
         ..RunOptions::default()
     };
     let start = Instant::now();
-    let result = match args.on {
-        Executor::Reference => sim::run(func, &mut tensors, &options),
-    };
-    let ms = start.elapsed().as_secs_f64() * 1e3;
+    let result = sim::run(func, &mut tensors, &options);
+    let mut ms = start.elapsed().as_secs_f64() * 1e3;
     bar.finish_and_clear();
-    let report =
-        result.map_err(|e| output::fail(&e.diagnostics.into_vec(), &loaded.sources, args.json))?;
-    output::warn(&report.warnings.into_vec(), &loaded.sources);
+    let report = result.map_err(fail)?;
+    output::warn(&report.warnings.into_vec(), sources);
+
+    let mut errors = None;
+    if args.on == Executor::Sim {
+        let lowered = lower(func.clone(), target, Level::Device, sources, args.json)?;
+        let mut simulated = given;
+        let options = SimtOptions {
+            seed: args.seed,
+            threads: args.jobs,
+            ..SimtOptions::default()
+        };
+        let start = Instant::now();
+        let report = simt::run(&lowered, target, &mut simulated, &options).map_err(fail)?;
+        ms = start.elapsed().as_secs_f64() * 1e3;
+        if !report.is_clean() {
+            return Err(output::fail(
+                &report.diagnostics().into_vec(),
+                sources,
+                args.json,
+            ));
+        }
+        errors = Some(worst_errors(func, &simulated, &tensors));
+        tensors = simulated;
+    }
 
     let summaries = summaries(func, &tensors);
     if args.json {
-        // The reference evaluator is what others are compared with, so it has no error.
+        // The reference evaluator is what others are compared with, so it has no error itself.
         output::print_json(&json!({
             "ok": true,
             "kernel": func.name,
-            "target": Value::Null,
-            "executor": "reference",
-            "max_abs_err": Value::Null,
-            "max_rel_err": Value::Null,
+            "target": errors.map(|_| target.name()),
+            "executor": if errors.is_some() { "sim" } else { "reference" },
+            "max_abs_err": errors.map(|e| e.0),
+            "max_rel_err": errors.map(|e| e.1),
             "ms": ms,
             "seed": args.seed,
             "tensors": summaries.iter().map(Line::to_json).collect::<Vec<_>>(),
         }));
         return Ok(());
     }
-    let mut text = format!(
-        "{} on the reference evaluator, seed {}\n",
-        func.name, args.seed
-    );
+    let place = match errors {
+        Some(_) => format!("in the simulator for {target}"),
+        None => "on the reference evaluator".to_string(),
+    };
+    let mut text = format!("{} {place}, seed {}\n", func.name, args.seed);
     for note in notes {
         text += &format!("  {note}\n");
     }
@@ -113,9 +129,54 @@ pub fn run(args: &RunArgs) -> Outcome {
     for line in &summaries {
         text += &line.to_text();
     }
+    if let Some((absolute, relative)) = errors {
+        text += &format!(
+            "  largest difference from the reference: {absolute:.3e} ({relative:.3e} relative)\n"
+        );
+    }
     text += &format!("  {ms:.1} ms\n");
     output::print(&text);
     Ok(())
+}
+
+/// What a kernel is run on: random tensors, and sizes that the user gave or a default, with a
+/// note for each default.
+pub fn inputs(loaded: &Loaded, seed: u64) -> (InputSpec, Vec<String>) {
+    let func = &loaded.func;
+    let mut spec = InputSpec {
+        seed,
+        ..InputSpec::default()
+    };
+    let mut notes = Vec::new();
+    for &symbol in &func.symbols {
+        let name = &func.vars[symbol].name;
+        let value = loaded.sizes.get(name).copied().unwrap_or_else(|| {
+            notes.push(format!(
+                "{name} = {DEFAULT_SIZE} (choose with --set {name}=…)"
+            ));
+            DEFAULT_SIZE
+        });
+        spec.values.insert(name.clone(), Number::Int(value.into()));
+    }
+    (spec, notes)
+}
+
+/// The largest absolute and relative difference of any tensor.
+fn worst_errors(func: &Func, found: &sim::Args, expected: &sim::Args) -> (f64, f64) {
+    let exact = sim::Tolerance {
+        absolute: 0.0,
+        relative: 0.0,
+    };
+    let mut worst = (0.0f64, 0.0f64);
+    for (buffer, _) in func.tensors() {
+        let name = &func.buffers[buffer].name;
+        if let (Some(a), Some(b)) = (found.tensor(name), expected.tensor(name))
+            && let Some(c) = sim::compare(a, b, exact)
+        {
+            worst = (worst.0.max(c.max_abs_err), worst.1.max(c.max_rel_err));
+        }
+    }
+    worst
 }
 
 /// One tensor of the signature.

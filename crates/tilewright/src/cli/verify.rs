@@ -1,0 +1,87 @@
+//! `tilewright verify`: a lowered kernel in the simulator, in many orders of its warps.
+
+use clap::Args;
+use serde_json::json;
+use tilewright::ir::Level;
+use tilewright::sim::simt::{self, Interleaving, Landing, SimtOptions};
+
+use super::output::{self, Failure, Outcome};
+use super::{KernelArgs, input, lower::lower, passes::parse_target, run::inputs};
+
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// The target that the kernel is lowered for.
+    #[arg(long, default_value = "gfx950")]
+    target: String,
+    /// Orders of warps to try, in each mode.
+    #[arg(long, default_value_t = 5)]
+    seeds: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn verify(args: &VerifyArgs) -> Outcome {
+    let target = parse_target(&args.target)?;
+    let loaded = input::load(&args.kernel, args.json)?;
+    let sources = &loaded.sources;
+    let spec = inputs(&loaded, 0).0;
+    let func = lower(
+        loaded.func.clone(),
+        target,
+        Level::Device,
+        sources,
+        args.json,
+    )?;
+    let mut modes = Vec::new();
+    let mut hazards = Vec::new();
+    for landing in Landing::ALL {
+        for interleaving in [Interleaving::UntilBlocked, Interleaving::EveryStatement] {
+            modes.push(format!("{landing:?} {interleaving:?}"));
+            for seed in 0..args.seeds {
+                let mut tensors = tilewright::sim::make_inputs(&func, &spec)
+                    .map_err(|e| output::fail(&e.diagnostics.into_vec(), sources, args.json))?;
+                let options = SimtOptions {
+                    seed,
+                    interleaving,
+                    landing,
+                    ..SimtOptions::default()
+                };
+                let report = simt::run(&func, target, &mut tensors, &options)
+                    .map_err(|e| output::fail(&e.diagnostics.into_vec(), sources, args.json))?;
+                for found in report.diagnostics().into_vec() {
+                    if !hazards.contains(&found) {
+                        hazards.push(found);
+                    }
+                }
+            }
+        }
+    }
+    output::warn(&hazards, sources);
+    if args.json {
+        let list: Vec<_> = hazards
+            .iter()
+            .map(|d| output::to_json(d, sources))
+            .collect();
+        output::print_json(&json!({
+            "ok": hazards.is_empty(),
+            "target": target.name(),
+            "hazards": list,
+            "modes": modes,
+        }));
+    } else if hazards.is_empty() {
+        output::print(&format!(
+            "{} for {target}: nothing wrong in {} modes, {} orders of warps each\n",
+            func.name,
+            modes.len(),
+            args.seeds
+        ));
+    }
+    if hazards.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::User)
+    }
+}
