@@ -30,6 +30,11 @@ pub struct PassInfo {
 /// Every pass, by name. The order here means nothing; [`pipeline`] has the order.
 pub const PASSES: &[PassInfo] = &[
     PassInfo {
+        name: "bind-target",
+        about: "refuses what the target cannot do: shared memory, instructions",
+        run: legalize::bind_target::bind_target,
+    },
+    PassInfo {
         name: "simplify",
         about: "rewrites index arithmetic and conditions by proved laws",
         run: simplify::simplify,
@@ -75,6 +80,7 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
 pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
     let names: &[&str] = match target {
         Target::Sm80 | Target::Sm90a | Target::Gfx942 | Target::Gfx950 => &[
+            "bind-target",
             "simplify",
             "add-wrapper-for-single-buf-store",
             "layout-reducer",

@@ -1,6 +1,7 @@
 //! From tile IR to one thread's view (LowerAndLegalize).
 
 pub mod add_wrapper_for_single_buf_store;
+pub mod bind_target;
 pub mod gemm_plan;
 pub mod layout_inference;
 pub mod layout_reducer;
