@@ -127,6 +127,15 @@ impl Region {
         }
     }
 
+    /// Whether this is all of the buffer, as far as constants tell.
+    pub fn is_whole(&self, data: &BufferData) -> bool {
+        let dims = self.dims.iter().zip(&data.shape);
+        dims.len() == data.shape.len()
+            && dims
+                .into_iter()
+                .all(|(d, extent)| d.start.is_int(0) && d.extent == *extent)
+    }
+
     /// The extents that are not the constant one.
     pub fn non_unit_extents(&self) -> Vec<&Expr> {
         let extents = self.dims.iter().map(|d| &d.extent);

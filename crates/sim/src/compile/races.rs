@@ -5,9 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
-use tilewright_ir::{
-    Axis, BinOp, Buffer, Expr, ExprKind, Func, Loop, Scope, StmtKind, ThreadOp, Var,
-};
+use tilewright_ir::{Axis, BinOp, Buffer, Expr, ExprKind, Func, Loop, Scope, StmtKind, Var};
 
 use crate::divergence::{is_private, root};
 
@@ -31,7 +29,7 @@ pub(crate) fn suspects(func: &Func, l: &Loop) -> FxHashSet<Buffer> {
                 scan.lets.insert(*var, value);
             }
             StmtKind::For(inner) => scan.inner.extend(inner.axes.iter().map(|a| a.var)),
-            StmtKind::Thread(op) => scan.inner.extend(result_of(op)),
+            StmtKind::Thread(op) => scan.inner.extend(op.result()),
             _ => {}
         }
         if let StmtKind::Store {
@@ -82,29 +80,6 @@ struct Scan<'f> {
 fn reach(axis: &Axis) -> Option<i128> {
     let trips = i128::from(axis.const_trip_count()?);
     Some((trips - 1).max(0) * axis.step.as_int()?.abs())
-}
-
-/// The variable that a thread operation binds.
-fn result_of(op: &ThreadOp) -> Option<Var> {
-    match op {
-        ThreadOp::AtomicRmw { result, .. } | ThreadOp::Extern { result, .. } => *result,
-        ThreadOp::AtomicLoad { result, .. }
-        | ThreadOp::Shuffle { result, .. }
-        | ThreadOp::Vote { result, .. }
-        | ThreadOp::WarpReduce { result, .. } => Some(*result),
-        ThreadOp::AtomicVecAdd { .. }
-        | ThreadOp::AtomicStore { .. }
-        | ThreadOp::AllReduce { .. }
-        | ThreadOp::SyncThreads { .. }
-        | ThreadOp::SyncWarp
-        | ThreadOp::SyncGrid
-        | ThreadOp::BarrierArrive { .. }
-        | ThreadOp::BarrierWait { .. }
-        | ThreadOp::BarrierExpect { .. }
-        | ThreadOp::Dp4a { .. }
-        | ThreadOp::Print { .. }
-        | ThreadOp::SetMaxRegs { .. } => None,
-    }
 }
 
 /// `Σ coefficient · axis`, plus something that is the same for all points.

@@ -55,12 +55,7 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
-        let data = &self.func.buffers[fragment.buffer];
-        let whole = fragment
-            .dims
-            .iter()
-            .zip(&data.shape)
-            .all(|(d, e)| d.start.is_int(0) && d.extent == *e);
+        let whole = fragment.is_whole(&self.func.buffers[fragment.buffer]);
         let placed = self.fragment(fragment.buffer);
         let Some(placed) = placed.filter(|_| whole) else {
             let (src, dst) = if to_registers {
@@ -287,21 +282,6 @@ impl Lower<'_> {
         let Some(points) = self.points_in(&layout, &slot, axis, count) else {
             return self.give_up(span, "the layout of this copy has no closed form");
         };
-        let at = |region: &Region| {
-            let mut next = points.index.iter();
-            let dims = region.dims.iter().map(|dim| {
-                if dim.extent.is_int(1) {
-                    return dim.start.clone();
-                }
-                let inner = next.next().cloned().unwrap_or_else(|| Expr::i32(0));
-                if dim.start.is_int(0) {
-                    inner.cast_to(dim.start.dtype())
-                } else {
-                    dim.start.clone() + inner.cast_to(dim.start.dtype())
-                }
-            });
-            dims.collect::<Vec<_>>()
-        };
         // Where a thread has nothing to copy it must not even fill in a safe value, so there the
         // instruction stands under a condition of its own.
         let guard = points.guard.clone();
@@ -315,12 +295,12 @@ impl Lower<'_> {
                 inst: Inst::Load,
                 axes,
                 dest: Access {
-                    at: at(&c.dst),
+                    at: element_at(&c.dst, &points.index),
                     region: c.dst.clone(),
                     slot: None,
                 },
                 sources: vec![Access {
-                    at: at(&c.src),
+                    at: element_at(&c.src, &points.index),
                     region: c.src.clone(),
                     slot: None,
                 }],
@@ -385,11 +365,7 @@ impl Lower<'_> {
             }
             let fragment = self.fragment(region.buffer)?;
             let extents = self.func.buffers[region.buffer].shape.clone();
-            let whole = region
-                .dims
-                .iter()
-                .zip(&extents)
-                .all(|(d, e)| d.start.is_int(0) && d.extent == *e);
+            let whole = region.is_whole(&self.func.buffers[region.buffer]);
             if whole && fragment.shape() == shape {
                 return Some(fragment);
             }

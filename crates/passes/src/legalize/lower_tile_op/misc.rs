@@ -12,12 +12,7 @@ use crate::legalize::layout_inference::copy_shape;
 impl Lower<'_> {
     pub(super) fn fill(&mut self, dst: Region, value: Expr, span: Span, out: &mut Block) {
         let dtype = self.dtype(dst.buffer);
-        let data = &self.func.buffers[dst.buffer];
-        let whole = dst
-            .dims
-            .iter()
-            .zip(&data.shape)
-            .all(|(d, e)| d.start.is_int(0) && d.extent == *e);
+        let whole = dst.is_whole(&self.func.buffers[dst.buffer]);
         match self.scope(dst.buffer) {
             Scope::Fragment if whole => {
                 let Some(fragment) = self.fragment(dst.buffer) else {
