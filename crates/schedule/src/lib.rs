@@ -10,9 +10,11 @@
 //! | [`access`] | what shared memory does a statement touch, and which thread touches what? |
 //! | [`footprint`] | can two accesses by different threads meet at one byte? |
 //! | [`thread_sync`] | where must the block wait for all its threads? |
+//! | [`hazard`] | does what the program waits for order all it does? (shares nothing with the others) |
 
 pub mod access;
 pub mod footprint;
+pub mod hazard;
 pub mod thread_sync;
 pub mod uniform;
 

@@ -1,0 +1,913 @@
+//! Which memory a statement touches, and which threads meet there.
+//!
+//! A *unit* is a statement without synchronisation inside: all its iterations by all threads
+//! may happen in any order, so one set of places for each of its accesses says everything. Sets
+//! are interned, so that the same access in another iteration is the same set where its places
+//! are the same, and a question about two sets is answered once.
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::visit::stmt_exprs;
+use tilewright_ir::{
+    BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroKind, MicroOp, Region, Scope, Stmt, StmtKind,
+    ThreadOp, Var,
+};
+
+use super::scan::{Key, Scan, key};
+use super::value::{Bound, Env, evaluate};
+
+/// One access of a unit to a shared buffer.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    pub stmt: Key,
+    pub root: Buffer,
+    /// The version; `None` may be any.
+    pub slot: Option<i64>,
+    pub write: bool,
+    pub atomic: bool,
+    /// The set of places, see [`Places`].
+    pub set: u32,
+}
+
+/// One access of a unit to a register array that asynchronous loads write.
+#[derive(Clone, Debug)]
+pub struct RegisterTouch {
+    pub stmt: Key,
+    pub root: Buffer,
+    pub slot: Option<i64>,
+    /// The elements, from and to; all of the array where the index is not known.
+    pub range: Option<(i64, i64)>,
+    pub write: bool,
+}
+
+impl RegisterTouch {
+    pub fn meets(&self, other: &RegisterTouch) -> bool {
+        let apart = |a: Option<(i64, i64)>, b: Option<(i64, i64)>| match (a, b) {
+            (Some(a), Some(b)) => a.1 <= b.0 || b.1 <= a.0,
+            _ => false,
+        };
+        let slots = match (self.slot, other.slot) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        };
+        self.root == other.root && slots && !apart(self.range, other.range)
+    }
+}
+
+/// All accesses of a unit.
+#[derive(Clone, Default, Debug)]
+pub struct Touches {
+    pub shared: Vec<Touch>,
+    pub registers: Vec<RegisterTouch>,
+}
+
+impl Touches {
+    pub fn is_empty(&self) -> bool {
+        self.shared.is_empty() && self.registers.is_empty()
+    }
+}
+
+/// Where threads of the block meet in two sets of places. Group pairs are bits `8 a + b`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Meeting {
+    /// Some thread of group a and some of b touch one place; they may be one thread.
+    pub overlap: u64,
+    /// Threads of different warps do.
+    pub across: u64,
+    /// By group: different threads of one warp do.
+    pub in_warp: u8,
+}
+
+impl Meeting {
+    const ANY: Meeting = Meeting {
+        overlap: u64::MAX,
+        across: u64::MAX,
+        in_warp: u8::MAX,
+    };
+}
+
+/// The interned sets of places, and what is known of pairs of them.
+#[derive(Debug)]
+pub struct Places<'f> {
+    scan: &'f Scan<'f>,
+    sets: Vec<Set>,
+    ids: FxHashMap<Rc<Shape>, u32>,
+    meetings: FxHashMap<(u32, u32), Meeting>,
+    selves: FxHashMap<u32, Meeting>,
+    units: FxHashMap<(Key, Vec<Option<Bound>>), Rc<Touches>>,
+    /// By unit, the variables from outside that its places depend on.
+    free: FxHashMap<Key, Rc<[Var]>>,
+    /// By group, the warps in it.
+    group_warps: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Set {
+    shape: Rc<Shape>,
+    /// Thread, point and first bit of every access; `None` where they cannot be counted out.
+    points: Option<Option<Rc<Points>>>,
+    tables: Vec<(i64, Rc<[Cell]>)>,
+}
+
+#[derive(Debug)]
+struct Points {
+    list: Vec<(u32, u32, i64)>,
+    grain: i64,
+}
+
+/// Who touches a place.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    warps: u32,
+    /// The only thread, or [`MANY`].
+    thread: u32,
+}
+
+const MANY: u32 = u32::MAX;
+const NOBODY: Cell = Cell {
+    warps: 0,
+    thread: MANY,
+};
+
+/// How many points are counted out; beyond, an access may be anywhere.
+const MAX_POINTS: usize = 1 << 19;
+
+/// The content of a set.
+#[derive(PartialEq, Eq, Hash, Debug)]
+enum Shape {
+    /// All of the buffer, by any thread.
+    Anywhere(Buffer),
+    Places {
+        root: Buffer,
+        constant: i64,
+        /// Terms over thread indices and axes with their weight in bits.
+        terms: Vec<(Expr, i64)>,
+        bits: i64,
+        axes: Vec<(Var, Vec<i64>)>,
+        guards: Vec<Expr>,
+        lanes: Lanes,
+    },
+}
+
+/// Whose accesses an instruction's places are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Lanes {
+    /// Each thread its own.
+    Own,
+    /// The warp's together; only the first so many lanes say where.
+    Warp(u32),
+}
+
+/// Loops and conditions of the unit on the way to an access.
+#[derive(Clone, Default, Debug)]
+struct Way {
+    axes: Vec<(Var, Vec<i64>)>,
+    guards: Vec<Expr>,
+}
+
+impl<'f> Places<'f> {
+    pub fn new(scan: &'f Scan<'f>) -> Places<'f> {
+        let mut group_warps = vec![0u32; scan.groups];
+        for (thread, &group) in scan.group_of.iter().enumerate() {
+            group_warps[usize::from(group)] |= 1u32 << (thread as u32 / scan.warp).min(31);
+        }
+        Places {
+            scan,
+            sets: Vec::new(),
+            ids: FxHashMap::default(),
+            meetings: FxHashMap::default(),
+            selves: FxHashMap::default(),
+            units: FxHashMap::default(),
+            free: FxHashMap::default(),
+            group_warps,
+        }
+    }
+
+    /// What a unit touches, with the variables as they are.
+    pub fn unit(&mut self, stmt: &'f Stmt, env: &Env) -> Rc<Touches> {
+        let free = match self.free.get(&key(stmt)) {
+            Some(free) => free.clone(),
+            None => {
+                let free: Rc<[Var]> = free_vars(self.scan, stmt).into();
+                self.free.insert(key(stmt), free.clone());
+                free
+            }
+        };
+        let values: Vec<Option<Bound>> = free.iter().map(|v| env.vars.get(v).cloned()).collect();
+        let id = (key(stmt), values);
+        if let Some(known) = self.units.get(&id) {
+            return known.clone();
+        }
+        let mut found = Touches::default();
+        self.stmt(stmt, &Way::default(), &mut env.clone(), &mut found);
+        let found = Rc::new(found);
+        self.units.insert(id, found.clone());
+        found
+    }
+
+    /// What the expressions of a statement itself read, without the blocks in it.
+    pub fn header(&mut self, stmt: &'f Stmt, env: &Env) -> Touches {
+        let mut found = Touches::default();
+        let way = Way::default();
+        stmt_exprs(stmt, &mut |e| self.loads(e, key(stmt), &way, env, &mut found));
+        found
+    }
+
+    /// What a micro-op touches.
+    pub fn micro(&mut self, stmt: &'f Stmt, env: &Env) -> Rc<Touches> {
+        self.unit(stmt, env)
+    }
+
+    fn block(&mut self, block: &'f Block, way: &Way, env: &mut Env, found: &mut Touches) {
+        for stmt in block {
+            self.stmt(stmt, way, env, found);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &'f Stmt, way: &Way, env: &mut Env, found: &mut Touches) {
+        let id = key(stmt);
+        stmt_exprs(stmt, &mut |e| self.loads(e, id, way, env, found));
+        match &stmt.kind {
+            StmtKind::Let { var, value } => {
+                if self.scan.relevant.contains(var) {
+                    let value = env.fold(value);
+                    env.vars.insert(*var, bound(value));
+                }
+            }
+            StmtKind::Store {
+                buffer, indices, ..
+            } => self.push(*buffer, indices, 1, (true, false), id, way, env, found),
+            StmtKind::For(l) => {
+                let mut way = way.clone();
+                for axis in &l.axes {
+                    env.vars.remove(&axis.var);
+                    if let Some(values) = axis_values(axis, env) {
+                        way.axes.push((axis.var, values));
+                    }
+                }
+                self.block(&l.body, &way, env, found);
+            }
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let cond = env.fold(cond);
+                for (holds, branch) in [(true, then), (false, otherwise)] {
+                    if cond.as_int().is_some_and(|c| (c != 0) != holds) {
+                        continue;
+                    }
+                    let mut inner = way.clone();
+                    inner.guards.push(if holds { cond.clone() } else { !cond.clone() });
+                    self.block(branch, &inner, env, found);
+                }
+            }
+            StmtKind::While { body, .. } | StmtKind::WarpGroup { body, .. } => {
+                self.block(body, way, env, found);
+            }
+            StmtKind::Micro(m) => self.micro_op(m, id, way, env, found),
+            StmtKind::Thread(op) => self.thread_op(op, id, way, env, found),
+            StmtKind::Alloc(_)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Assert { .. }
+            | StmtKind::Assume(_)
+            | StmtKind::Tile(_)
+            | StmtKind::Device(_) => {}
+        }
+    }
+
+    fn loads(&mut self, e: &Expr, id: Key, way: &Way, env: &Env, found: &mut Touches) {
+        e.walk_distinct(&mut |node| {
+            if let ExprKind::Load { buffer, indices } = node.kind() {
+                self.push(*buffer, indices, 1, (false, false), id, way, env, found);
+            }
+        });
+    }
+
+    fn micro_op(&mut self, m: &MicroOp, id: Key, way: &Way, env: &Env, found: &mut Touches) {
+        let mut way = way.clone();
+        for &(var, extent) in &m.axes {
+            way.axes.push((var, (0..i64::from(extent)).collect()));
+        }
+        if let Some(pred) = &m.pred
+            && m.otherwise.is_none()
+        {
+            way.guards.push(env.fold(pred));
+        }
+        let (width, lanes) = match m.inst {
+            Inst::LdMatrix { tiles, .. } | Inst::StMatrix { tiles, .. } => {
+                (8, Lanes::Warp(8 * u32::from(tiles)))
+            }
+            Inst::DsReadTr | Inst::BufferLoadLds => (i64::from(m.width), Lanes::Warp(64)),
+            Inst::Load | Inst::Store | Inst::CpAsync => (i64::from(m.width), Lanes::Own),
+            // Whole regions: the instruction's shape says what is read.
+            Inst::Mma(_) | Inst::Tma => (0, Lanes::Warp(64)),
+        };
+        let accesses = m.sources.iter().map(|a| (a, false));
+        for (access, write) in accesses.chain([(&m.dest, true)]) {
+            let buffer = access.region.buffer;
+            let slot = access.slot.as_ref().and_then(|s| env.value(s));
+            let root = self.scan.root(buffer);
+            if self.scan.loaded.contains(&root) {
+                let range = self.region_range(&access.region, env);
+                let update = m.kind == MicroKind::Mma;
+                found.registers.push(RegisterTouch {
+                    stmt: id,
+                    root,
+                    slot,
+                    range,
+                    write,
+                });
+                debug_assert!(write || update || !m.sources.is_empty());
+                continue;
+            }
+            if self.scan.func.buffers[root].scope != Scope::Shared {
+                continue;
+            }
+            let set = if width == 0 {
+                self.intern(Shape::Anywhere(root))
+            } else {
+                let shape = self.shape(buffer, &access.at, width, lanes, &way, env);
+                self.intern(shape)
+            };
+            found.shared.push(Touch {
+                stmt: id,
+                root,
+                slot,
+                write,
+                atomic: false,
+                set,
+            });
+        }
+    }
+
+    fn thread_op(&mut self, op: &ThreadOp, id: Key, way: &Way, env: &Env, found: &mut Touches) {
+        let mut push = |buffer: Buffer, at: &[Expr], width, how| {
+            self.push(buffer, at, width, how, id, way, env, found);
+        };
+        match op {
+            ThreadOp::AtomicRmw {
+                buffer, indices, ..
+            }
+            | ThreadOp::AtomicStore {
+                buffer, indices, ..
+            } => push(*buffer, indices, 1, (true, true)),
+            ThreadOp::AtomicLoad {
+                buffer, indices, ..
+            } => push(*buffer, indices, 1, (false, true)),
+            ThreadOp::AtomicVecAdd {
+                dst,
+                dst_indices,
+                src,
+                src_indices,
+                lanes,
+            } => {
+                push(*src, src_indices, i64::from(*lanes), (false, false));
+                push(*dst, dst_indices, i64::from(*lanes), (true, true));
+            }
+            ThreadOp::AllReduce {
+                dst, dst_indices, ..
+            } => push(*dst, dst_indices, 1, (true, false)),
+            ThreadOp::Dp4a {
+                a,
+                a_indices,
+                b,
+                b_indices,
+                c,
+                c_indices,
+            } => {
+                push(*a, a_indices, 4, (false, false));
+                push(*b, b_indices, 4, (false, false));
+                push(*c, c_indices, 1, (false, false));
+                push(*c, c_indices, 1, (true, false));
+            }
+            ThreadOp::Extern { args, .. } => {
+                // Foreign code may do anything with what it is given.
+                for arg in args {
+                    arg.walk(&mut |e| {
+                        if let ExprKind::AddressOf { buffer, .. } = e.kind() {
+                            push(*buffer, &[], 1, (true, false));
+                        }
+                    });
+                }
+            }
+            ThreadOp::Shuffle { .. }
+            | ThreadOp::Vote { .. }
+            | ThreadOp::WarpReduce { .. }
+            | ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncWarp
+            | ThreadOp::SyncGrid
+            | ThreadOp::BarrierArrive { .. }
+            | ThreadOp::BarrierWait { .. }
+            | ThreadOp::BarrierExpect { .. }
+            | ThreadOp::Print { .. }
+            | ThreadOp::SetMaxRegs { .. } => {}
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a different fact about one access, and a struct would be taken apart at once"
+    )]
+    fn push(
+        &mut self,
+        buffer: Buffer,
+        at: &[Expr],
+        width: i64,
+        (write, atomic): (bool, bool),
+        id: Key,
+        way: &Way,
+        env: &Env,
+        found: &mut Touches,
+    ) {
+        let root = self.scan.root(buffer);
+        if self.scan.loaded.contains(&root) {
+            let index = match at {
+                [one] if root == buffer => env.value(one),
+                _ => None,
+            };
+            found.registers.push(RegisterTouch {
+                stmt: id,
+                root,
+                slot: None,
+                range: index.map(|i| (i, i + width)),
+                write,
+            });
+            return;
+        }
+        if self.scan.func.buffers[root].scope != Scope::Shared {
+            return;
+        }
+        let lanes = at.last().map_or(1, |i| i64::from(i.dtype().lanes));
+        let shape = self.shape(buffer, at, width * lanes, Lanes::Own, way, env);
+        let set = self.intern(shape);
+        let versions = self.scan.func.buffers[root].versions;
+        found.shared.push(Touch {
+            stmt: id,
+            root,
+            // A plain access names no version: it is the first one's place.
+            slot: (versions > 1).then_some(0),
+            write,
+            atomic,
+            set,
+        });
+    }
+
+    /// The range of elements of a rectangle with known bounds.
+    fn region_range(&self, region: &Region, env: &Env) -> Option<(i64, i64)> {
+        let data = &self.scan.func.buffers[region.buffer];
+        if matches!(data.origin, tilewright_ir::BufferOrigin::View(_)) {
+            return None;
+        }
+        let (mut first, mut last, mut stride) = (0i64, 0i64, 1i64);
+        for (dim, extent) in region.dims.iter().zip(&data.shape).rev() {
+            let (start, length) = (env.value(&dim.start)?, env.value(&dim.extent)?);
+            first += start * stride;
+            last += (start + length - 1) * stride;
+            stride = stride.checked_mul(env.value(extent)?)?;
+        }
+        Some((first, last + 1))
+    }
+
+    fn shape(
+        &self,
+        buffer: Buffer,
+        at: &[Expr],
+        width: i64,
+        lanes: Lanes,
+        way: &Way,
+        env: &Env,
+    ) -> Shape {
+        let root = self.scan.root(buffer);
+        let anywhere = Shape::Anywhere(root);
+        let data = &self.scan.func.buffers[buffer];
+        if at.len() != data.shape.len() {
+            return anywhere;
+        }
+        let element = i64::from(data.dtype.bits());
+        let (mut stride, mut constant) = (element, 0i64);
+        let mut terms = Vec::new();
+        for (index, extent) in at.iter().zip(&data.shape).rev() {
+            let index = match index.kind() {
+                ExprKind::Ramp { base, stride } if stride.is_int(1) => base,
+                ExprKind::Ramp { .. } | ExprKind::Broadcast(_) => return anywhere,
+                _ => index,
+            };
+            let index = env.fold(index);
+            if !self.countable(&index, &way.axes) {
+                return anywhere;
+            }
+            linear(&index, stride, &mut constant, &mut terms);
+            let next = env.value(extent).and_then(|e| stride.checked_mul(e));
+            let Some(next) = next else { return anywhere };
+            stride = next;
+        }
+        let countable = way.guards.iter().filter(|g| self.countable(g, &way.axes));
+        let guards: Vec<Expr> = countable.cloned().collect();
+        let mut used = FxHashSet::default();
+        for e in terms.iter().map(|(e, _)| e).chain(&guards) {
+            e.walk(&mut |node| used.extend(node.as_var()));
+        }
+        let axes = way.axes.iter().filter(|(var, _)| used.contains(var));
+        Shape::Places {
+            root,
+            constant,
+            terms,
+            bits: element * width,
+            axes: axes.cloned().collect(),
+            guards,
+            lanes,
+        }
+    }
+
+    /// Whether the value is known from thread indices and axes.
+    fn countable(&self, e: &Expr, axes: &[(Var, Vec<i64>)]) -> bool {
+        let mut known = true;
+        e.walk(&mut |node| match node.kind() {
+            ExprKind::Var(var) => {
+                known &= self.scan.kernel.thread_vars.contains(var)
+                    || axes.iter().any(|(axis, _)| axis == var);
+            }
+            ExprKind::Load { .. } | ExprKind::AddressOf { .. } | ExprKind::Math(..) => {
+                known = false;
+            }
+            _ => {}
+        });
+        known
+    }
+
+    fn intern(&mut self, shape: Shape) -> u32 {
+        if let Some(&id) = self.ids.get(&shape) {
+            return id;
+        }
+        let (id, shape) = (self.sets.len() as u32, Rc::new(shape));
+        self.ids.insert(shape.clone(), id);
+        self.sets.push(Set {
+            shape,
+            points: None,
+            tables: Vec::new(),
+        });
+        id
+    }
+
+    /// How the threads of two sets meet.
+    pub fn meeting(&mut self, a: u32, b: u32) -> Meeting {
+        if let Some(&known) = self.meetings.get(&(a, b)) {
+            return known;
+        }
+        let met = self.count_meeting(a, b).unwrap_or(Meeting::ANY);
+        self.meetings.insert((a, b), met);
+        met
+    }
+
+    fn count_meeting(&mut self, a: u32, b: u32) -> Option<Meeting> {
+        let (first, second) = (self.points(a)?, self.points(b)?);
+        let (bits_a, bits_b) = (self.sets[a as usize].bits(), self.sets[b as usize].bits());
+        let unit = gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b));
+        if unit == 0 {
+            return None;
+        }
+        let (x, y) = (self.table(a, unit)?, self.table(b, unit)?);
+        let mut met = Meeting::default();
+        if self.group_warps.len() == 1 {
+            for (p, q) in x.iter().zip(y.iter()) {
+                if p.warps == 0 || q.warps == 0 {
+                    continue;
+                }
+                met.overlap = 1;
+                if p.warps & q.warps != 0 && (p.thread == MANY || p.thread != q.thread) {
+                    met.in_warp = 1;
+                }
+                if (p.warps | q.warps).count_ones() > 1 {
+                    met.across = 1;
+                    break;
+                }
+            }
+            return Some(met);
+        }
+        for (p, q) in x.iter().zip(y.iter()) {
+            if p.warps == 0 || q.warps == 0 {
+                continue;
+            }
+            for (i, &g) in self.group_warps.iter().enumerate() {
+                for (j, &h) in self.group_warps.iter().enumerate() {
+                    let (own, other) = (p.warps & g, q.warps & h);
+                    if own == 0 || other == 0 {
+                        continue;
+                    }
+                    let bit = 1u64 << (8 * i + j);
+                    met.overlap |= bit;
+                    if (own | other).count_ones() > 1 {
+                        met.across |= bit;
+                    }
+                    if own & other != 0 && (p.thread == MANY || p.thread != q.thread) {
+                        met.in_warp |= 1 << i;
+                    }
+                }
+            }
+        }
+        Some(met)
+    }
+
+    /// How different threads meet in one set at *different* points of its loops. Threads that
+    /// write one place at the same point hold copies of one value.
+    pub fn meeting_itself(&mut self, set: u32) -> Meeting {
+        if let Some(&known) = self.selves.get(&set) {
+            return known;
+        }
+        let met = self.count_itself(set).unwrap_or_default();
+        self.selves.insert(set, met);
+        met
+    }
+
+    fn count_itself(&mut self, set: u32) -> Option<Meeting> {
+        let Shape::Places { axes, .. } = &*self.sets[set as usize].shape else {
+            return None;
+        };
+        if axes.is_empty() {
+            return None;
+        }
+        let points = self.points(set)?;
+        let bits = self.sets[set as usize].bits();
+        let mut seen: FxHashMap<i64, (u32, u32)> = FxHashMap::default();
+        let unit = gcd(points.grain, bits).max(1);
+        let mut met = Meeting::default();
+        for &(thread, point, place) in &points.list {
+            for cell in 0..bits / unit {
+                let (other, at) = *seen.entry(place / unit + cell).or_insert((thread, point));
+                if other == thread || at == point {
+                    continue;
+                }
+                let (g, h) = (
+                    self.scan.group_of[other as usize],
+                    self.scan.group_of[thread as usize],
+                );
+                if other / self.scan.warp == thread / self.scan.warp {
+                    met.in_warp |= 1 << g;
+                } else {
+                    met.across |= 1 << (8 * u64::from(g) + u64::from(h));
+                }
+            }
+        }
+        Some(met)
+    }
+
+    fn table(&mut self, set: u32, unit: i64) -> Option<Rc<[Cell]>> {
+        let known = &self.sets[set as usize].tables;
+        if let Some((_, table)) = known.iter().find(|(u, _)| *u == unit) {
+            return Some(table.clone());
+        }
+        let points = self.points(set)?;
+        let (shape, scan) = (self.sets[set as usize].shape.clone(), self.scan);
+        let Shape::Places {
+            root, bits, lanes, ..
+        } = &*shape
+        else {
+            return None;
+        };
+        let data = &scan.func.buffers[*root];
+        let mut total = i64::from(data.dtype.bits());
+        for extent in &data.shape {
+            total = total.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
+        }
+        let size = usize::try_from(total / unit).ok().filter(|s| *s <= 1 << 22)?;
+        let mut cells = vec![NOBODY; size];
+        for &(thread, _, place) in &points.list {
+            let warp = 1u32 << (thread / scan.warp).min(31);
+            let first = place.div_euclid(unit);
+            for at in first..first + bits / unit {
+                // Places outside the buffer are another checker's finding.
+                let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) else {
+                    continue;
+                };
+                cell.thread = match lanes {
+                    Lanes::Own if cell.warps == 0 || cell.thread == thread => thread,
+                    _ => MANY,
+                };
+                cell.warps |= warp;
+            }
+        }
+        let table: Rc<[Cell]> = cells.into();
+        self.sets[set as usize].tables.push((unit, table.clone()));
+        Some(table)
+    }
+
+    fn points(&mut self, set: u32) -> Option<Rc<Points>> {
+        if let Some(known) = &self.sets[set as usize].points {
+            return known.clone();
+        }
+        let shape = self.sets[set as usize].shape.clone();
+        let points = count_points(self.scan, &shape).map(Rc::new);
+        self.sets[set as usize].points = Some(points.clone());
+        points
+    }
+}
+
+impl Set {
+    fn bits(&self) -> i64 {
+        match &*self.shape {
+            Shape::Anywhere(_) => 0,
+            Shape::Places { bits, .. } => *bits,
+        }
+    }
+}
+
+pub fn bound(value: Expr) -> Bound {
+    match value.as_int().and_then(|v| i64::try_from(v).ok()) {
+        Some(v) => Bound::Known(v),
+        None => Bound::Open(value),
+    }
+}
+
+/// Adds `factor · e` to a sum.
+fn linear(e: &Expr, factor: i64, constant: &mut i64, terms: &mut Vec<(Expr, i64)>) {
+    match e.kind() {
+        ExprKind::Int(value) => {
+            let value = i64::try_from(*value).unwrap_or(i64::MAX);
+            *constant = constant.wrapping_add(value.wrapping_mul(factor));
+        }
+        ExprKind::Binary(BinOp::Add, a, b) => {
+            linear(a, factor, constant, terms);
+            linear(b, factor, constant, terms);
+        }
+        ExprKind::Binary(BinOp::Sub, a, b) => {
+            linear(a, factor, constant, terms);
+            linear(b, factor.wrapping_neg(), constant, terms);
+        }
+        ExprKind::Binary(BinOp::Mul, a, b) => {
+            let small = |e: &Expr| i64::try_from(e.as_int()?).ok();
+            match (small(a), small(b)) {
+                (_, Some(c)) => linear(a, factor.wrapping_mul(c), constant, terms),
+                (Some(c), _) => linear(b, factor.wrapping_mul(c), constant, terms),
+                (None, None) => terms.push((e.clone(), factor)),
+            }
+        }
+        _ => terms.push((e.clone(), factor)),
+    }
+}
+
+/// All accesses of a set, thread by thread.
+fn count_points(scan: &Scan<'_>, shape: &Shape) -> Option<Points> {
+    let Shape::Places {
+        constant,
+        terms,
+        bits,
+        axes,
+        guards,
+        lanes,
+        ..
+    } = shape
+    else {
+        return None;
+    };
+    let threads = scan.kernel.num_threads();
+    let mut count = 1usize;
+    for (_, values) in axes {
+        count = count.checked_mul(values.len())?;
+    }
+    if count.checked_mul(threads as usize)? > MAX_POINTS {
+        return None;
+    }
+    let mentions = |e: &Expr, vars: &dyn Fn(Var) -> bool| {
+        let mut found = false;
+        e.walk(&mut |node| found |= node.as_var().is_some_and(vars));
+        found
+    };
+    let by_axis = |e: &Expr| mentions(e, &|v| axes.iter().any(|(axis, _)| *axis == v));
+    let by_thread = |e: &Expr| mentions(e, &|v| scan.kernel.thread_vars.contains(&v));
+    // Sums split into what the thread decides and what the point decides are cheap to count.
+    let (mut own, mut shared, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
+    for term in terms {
+        match (by_thread(&term.0), by_axis(&term.0)) {
+            (true, true) => mixed.push(term),
+            (true, false) => own.push(term),
+            (false, _) => shared.push(term),
+        }
+    }
+    let (point_guards, thread_guards): (Vec<&Expr>, Vec<&Expr>) =
+        guards.iter().partition(|g| by_axis(g));
+    let mut values: Vec<Vec<i64>> = Vec::with_capacity(count);
+    let mut offsets = Vec::with_capacity(count);
+    for point in 0..count {
+        let mut rest = point;
+        let mut at = vec![0; axes.len()];
+        for (i, (_, list)) in axes.iter().enumerate().rev() {
+            at[i] = list[rest % list.len()];
+            rest /= list.len();
+        }
+        let var = |v: Var| {
+            let axis = axes.iter().position(|(axis, _)| *axis == v)?;
+            Some(at[axis])
+        };
+        let mut offset = *constant;
+        for (term, factor) in &shared {
+            offset = offset.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
+        }
+        offsets.push(offset);
+        values.push(at);
+    }
+    let mut list = Vec::with_capacity(count * threads as usize);
+    let mut grain = 0;
+    for thread in 0..threads {
+        if let Lanes::Warp(givers) = lanes
+            && thread % scan.warp >= *givers
+        {
+            continue;
+        }
+        let index = scan.thread_env(thread);
+        let mut inside = true;
+        for guard in &thread_guards {
+            inside &= evaluate(guard, &index)? != 0;
+        }
+        if !inside {
+            continue;
+        }
+        let mut base = 0i64;
+        for (term, factor) in &own {
+            base = base.checked_add(evaluate(term, &index)?.checked_mul(*factor)?)?;
+        }
+        'points: for (point, offset) in offsets.iter().enumerate() {
+            let var = |v: Var| match axes.iter().position(|(axis, _)| *axis == v) {
+                Some(axis) => Some(values[point][axis]),
+                None => index(v),
+            };
+            for guard in &point_guards {
+                if evaluate(guard, &var)? == 0 {
+                    continue 'points;
+                }
+            }
+            let mut place = base.checked_add(*offset)?;
+            for (term, factor) in &mixed {
+                place = place.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
+            }
+            grain = gcd(grain, place);
+            list.push((thread, point as u32, place));
+        }
+    }
+    if list.is_empty() {
+        grain = *bits;
+    }
+    Some(Points {
+        list,
+        grain: if grain == 0 { *bits } else { grain },
+    })
+}
+
+/// The values of a constant range.
+fn axis_values(axis: &tilewright_ir::Axis, env: &Env) -> Option<Vec<i64>> {
+    let (start, stop) = (env.value(&axis.start)?, env.value(&axis.stop)?);
+    let step = env.value(&axis.step)?;
+    let count = trip_count(start, stop, step)?;
+    (count <= 1 << 16).then(|| (0..count).map(|n| start + n * step).collect())
+}
+
+/// How many iterations a range has; `None` for the step zero.
+pub fn trip_count(start: i64, stop: i64, step: i64) -> Option<i64> {
+    let distance = match step {
+        0 => return None,
+        s if s > 0 => stop.checked_sub(start)?,
+        _ => start.checked_sub(stop)?,
+    };
+    let step = step.checked_abs()?;
+    Some(distance.max(0).checked_add(step - 1)? / step)
+}
+
+/// The variables from outside that a unit's places depend on.
+fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Vec<Var> {
+    fn walk(scan: &Scan<'_>, stmt: &Stmt, bound: &mut FxHashSet<Var>, used: &mut FxHashSet<Var>) {
+        stmt_exprs(stmt, &mut |e| {
+            e.walk(&mut |node| used.extend(node.as_var().filter(|v| scan.relevant.contains(v))));
+        });
+        match &stmt.kind {
+            StmtKind::Let { var, .. } => {
+                bound.insert(*var);
+            }
+            StmtKind::For(l) => bound.extend(l.axes.iter().map(|a| a.var)),
+            StmtKind::Micro(m) => bound.extend(m.axes.iter().map(|(v, _)| *v)),
+            StmtKind::Thread(op) => bound.extend(op.result()),
+            _ => {}
+        }
+        for child in tilewright_ir::visit::child_blocks(stmt) {
+            for inner in child {
+                walk(scan, inner, bound, used);
+            }
+        }
+    }
+    let (mut bound, mut used) = (FxHashSet::default(), FxHashSet::default());
+    walk(scan, stmt, &mut bound, &mut used);
+    let threads = &scan.kernel.thread_vars;
+    let free = used.difference(&bound).filter(|v| !threads.contains(v));
+    let mut free: Vec<Var> = free.copied().collect();
+    free.sort();
+    free
+}
+
+pub fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        a.saturating_abs()
+    } else {
+        gcd(b, a % b)
+    }
+}

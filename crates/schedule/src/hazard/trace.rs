@@ -1,0 +1,750 @@
+//! One group's way through the kernel, as a list of events.
+//!
+//! Control flow is the same for all threads of a group, so its way is known once the unknown
+//! values it depends on are supposed: trip counts and conditions that are not constants. Where
+//! one is met the walk stops and says what it needs ([`Need`]); the caller supposes each value
+//! in turn and starts again.
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{
+    BarrierKind, BinOp, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Inst, Loop, LoopKind,
+    MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+};
+
+use super::report::Reason;
+use super::scan::{Key, Scan, is_block_vote, key};
+use super::touch::{Places, Touches, bound, gcd, trip_count};
+use super::value::{Bound, Env, evaluate};
+
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub kind: EventKind,
+    pub stmt: Key,
+    /// Where the loops stand: a number of [`Trace::moments`].
+    pub moment: u32,
+}
+
+#[derive(Clone, Debug)]
+pub enum EventKind {
+    /// Accesses that are done when the next event comes.
+    Touch(Rc<Touches>),
+    /// An asynchronous operation starts: so many instructions of a counter. One that is not
+    /// certain may not be there at all.
+    Issue {
+        touches: Rc<Touches>,
+        counter: Counter,
+        count: u32,
+        certain: bool,
+    },
+    Commit(Counter),
+    Wait(Counter, u32),
+    /// All waves of the block; `drains` waits for the wave's own operations first, `bare`
+    /// ones may meet at different statements.
+    Barrier {
+        bare: bool,
+        drains: bool,
+    },
+    Named {
+        id: u32,
+        count: u32,
+    },
+    SyncWarp,
+    /// So many threads of the group arrive; `whole` is all of them.
+    Arrive {
+        barrier: (Buffer, i64),
+        threads: u32,
+        whole: bool,
+    },
+    Await {
+        barrier: (Buffer, i64),
+        parity: i64,
+    },
+    /// The next iteration of a loop begins.
+    Iteration,
+    EnterLoop,
+    /// A loop ends. With a place and a period the state there must have been the one a period
+    /// before, so that iterations left out change nothing.
+    LeaveLoop(Option<(usize, usize)>),
+}
+
+/// A group's way.
+#[derive(Default, Debug)]
+pub struct Trace {
+    pub events: Vec<Event>,
+    /// Values of the loops around an event, outermost first.
+    pub moments: Vec<Rc<[(Var, i64)]>>,
+    /// Patterns of conditions that change from iteration to iteration.
+    pub turns: u32,
+}
+
+/// An unknown value that decides the way, and the values it must be tried with.
+#[derive(Debug)]
+pub struct Need {
+    pub expr: Expr,
+    pub values: Vec<i64>,
+}
+
+#[derive(Debug)]
+pub enum Stop {
+    Need(Need),
+    Undecided(Reason),
+}
+
+/// The most events of a group's way.
+const MAX_EVENTS: usize = 60_000;
+/// Loops up to this many iterations are run as they are.
+const FULL: i64 = 40;
+/// The longest period of a loop.
+const MAX_PERIOD: i64 = 32;
+
+/// All windows of four choices come up in this circle of sixteen.
+const CIRCLE: u16 = 0b1111_0101_1001_0000;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+pub struct Walk<'f, 'p> {
+    scan: &'f Scan<'f>,
+    places: &'p mut Places<'f>,
+    group: usize,
+    amd: bool,
+    env: Env,
+    loops: Vec<(Var, i64)>,
+    trace: Trace,
+    /// How often each condition without a supposed value was met.
+    met: FxHashMap<Key, u32>,
+    turn: u32,
+    /// Inside a branch that may not be taken.
+    maybe: bool,
+    moment_stale: bool,
+}
+
+impl<'f, 'p> Walk<'f, 'p> {
+    /// The way of a group. `turn` chooses among the patterns of conditions that change from
+    /// iteration to iteration.
+    pub fn of(
+        scan: &'f Scan<'f>,
+        places: &'p mut Places<'f>,
+        group: usize,
+        amd: bool,
+        supposed: &FxHashMap<Expr, i64>,
+        turn: u32,
+    ) -> Result<Trace, Stop> {
+        let mut env = Env {
+            supposed: supposed.clone(),
+            ..Env::default()
+        };
+        for (axis, &var) in scan.kernel.thread_vars.iter().enumerate() {
+            if scan.kernel.threads[axis] == 1 {
+                env.vars.insert(var, Bound::Known(0));
+            }
+        }
+        let mut walk = Walk {
+            scan,
+            places,
+            group,
+            amd,
+            env,
+            loops: Vec::new(),
+            trace: Trace::default(),
+            met: FxHashMap::default(),
+            turn,
+            maybe: false,
+            moment_stale: true,
+        };
+        walk.block(&scan.kernel.body)?;
+        Ok(walk.trace)
+    }
+
+    fn emit(&mut self, stmt: &Stmt, kind: EventKind) -> Result<(), Stop> {
+        if self.moment_stale {
+            self.trace.moments.push(self.loops.clone().into());
+            self.moment_stale = false;
+        }
+        if self.trace.events.len() >= MAX_EVENTS {
+            return Err(undecided(stmt.span, "the program runs too long to follow"));
+        }
+        self.trace.events.push(Event {
+            kind,
+            stmt: key(stmt),
+            moment: self.trace.moments.len() as u32 - 1,
+        });
+        Ok(())
+    }
+
+    fn block(&mut self, block: &'f Block) -> Result<Flow, Stop> {
+        for stmt in block {
+            let flow = self.stmt(stmt)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn stmt(&mut self, stmt: &'f Stmt) -> Result<Flow, Stop> {
+        if let StmtKind::Let { var, value } = &stmt.kind
+            && self.scan.relevant.contains(var)
+        {
+            let value = self.env.fold(value);
+            self.env.vars.insert(*var, bound(value));
+        }
+        if !self.scan.is_sync(stmt) {
+            let touches = self.places.unit(stmt, &self.env);
+            if !touches.is_empty() {
+                self.emit(stmt, EventKind::Touch(touches))?;
+            }
+            return Ok(Flow::Next);
+        }
+        let header = self.places.header(stmt, &self.env);
+        if !header.is_empty() && !matches!(stmt.kind, StmtKind::Micro(_)) {
+            self.emit(stmt, EventKind::Touch(Rc::new(header)))?;
+        }
+        match &stmt.kind {
+            StmtKind::For(l) => return self.counted(stmt, l),
+            StmtKind::While { body, .. } => return self.uncounted(stmt, body),
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => return self.branch(stmt, cond, then, otherwise),
+            StmtKind::WarpGroup { body, .. } => {
+                if self.scan.group_takes(stmt, self.group) == Some(true) {
+                    return self.block(body);
+                }
+            }
+            StmtKind::Break => return Ok(Flow::Break),
+            StmtKind::Continue => return Ok(Flow::Continue),
+            StmtKind::Micro(m) => {
+                let Some(counter) = m.counter else {
+                    return Ok(Flow::Next);
+                };
+                let modelled = matches!(
+                    counter,
+                    Counter::Vmcnt | Counter::Lgkmcnt | Counter::CpAsync
+                ) && !matches!(m.kind, MicroKind::TmaLoad | MicroKind::TmaStore);
+                if !modelled {
+                    let what = format!("`{}` operations are not modelled", counter.name());
+                    return Err(undecided(stmt.span, &what));
+                }
+                let touches = self.places.micro(stmt, &self.env);
+                // A wave whose lanes are all switched off issues no direct copy.
+                let skipped = m.inst == Inst::BufferLoadLds && m.pred.is_some();
+                let kind = EventKind::Issue {
+                    touches,
+                    counter,
+                    count: m.count(),
+                    certain: !self.maybe && !skipped,
+                };
+                self.emit(stmt, kind)?;
+            }
+            StmtKind::Device(op) => self.device(stmt, op)?,
+            StmtKind::Thread(op) => self.thread(stmt, op)?,
+            _ => {}
+        }
+        Ok(Flow::Next)
+    }
+
+    fn device(&mut self, stmt: &'f Stmt, op: &'f DeviceOp) -> Result<(), Stop> {
+        match op {
+            DeviceOp::Wait { counter, at_most } => {
+                self.emit(stmt, EventKind::Wait(*counter, *at_most))
+            }
+            // A commit that may not be there helps no wait.
+            DeviceOp::Commit(_) if self.maybe => Ok(()),
+            DeviceOp::Commit(counter) => self.emit(stmt, EventKind::Commit(*counter)),
+            DeviceOp::Barrier(kind) => match kind {
+                BarrierKind::Block => self.barrier(stmt, false),
+                BarrierKind::Bare => self.barrier(stmt, true),
+                BarrierKind::Named { id, count } => self.named(stmt, *id, *count),
+                BarrierKind::Cond(_) => {
+                    if self.scan.group_takes(stmt, self.group) == Some(true) {
+                        return self.barrier(stmt, true);
+                    }
+                    Ok(())
+                }
+            },
+            DeviceOp::BarrierInit { .. } => Err(undecided(
+                stmt.span,
+                "arrival barriers initialised in the program are not modelled",
+            )),
+            DeviceOp::Fence(_)
+            | DeviceOp::SetPrio(_)
+            | DeviceOp::SchedBarrier(_)
+            | DeviceOp::SchedGroupBarrier { .. } => Ok(()),
+        }
+    }
+
+    fn barrier(&mut self, stmt: &Stmt, bare: bool) -> Result<(), Stop> {
+        let drains = self.amd && !bare;
+        self.emit(stmt, EventKind::Barrier { bare, drains })
+    }
+
+    fn named(&mut self, stmt: &Stmt, id: u32, count: u32) -> Result<(), Stop> {
+        self.emit(stmt, EventKind::Named { id, count })
+    }
+
+    fn thread(&mut self, stmt: &'f Stmt, op: &'f ThreadOp) -> Result<(), Stop> {
+        match op {
+            ThreadOp::SyncThreads { named: None } | ThreadOp::SyncGrid => self.barrier(stmt, false),
+            ThreadOp::SyncThreads {
+                named: Some((id, count)),
+            } => self.named(stmt, *id, *count),
+            ThreadOp::Vote { kind, .. } if is_block_vote(*kind) => self.barrier(stmt, false),
+            ThreadOp::AllReduce { .. } => {
+                self.barrier(stmt, false)?;
+                let touches = self.places.unit(stmt, &self.env);
+                self.emit(stmt, EventKind::Touch(touches))
+            }
+            ThreadOp::SyncWarp => self.emit(stmt, EventKind::SyncWarp),
+            ThreadOp::BarrierArrive { barrier, index } => {
+                let barrier = self.mbarrier(stmt, *barrier, index)?;
+                let group = self.scan.group_of.iter();
+                let threads = group.filter(|g| usize::from(**g) == self.group).count() as u32;
+                let kind = EventKind::Arrive {
+                    barrier,
+                    threads,
+                    whole: true,
+                };
+                self.emit(stmt, kind)
+            }
+            ThreadOp::BarrierWait {
+                barrier,
+                index,
+                parity,
+            } => {
+                let barrier = self.mbarrier(stmt, *barrier, index)?;
+                let Some(parity) = self.env.value(parity) else {
+                    return Err(undecided(stmt.span, "the parity waited for is not known"));
+                };
+                self.emit(stmt, EventKind::Await { barrier, parity })
+            }
+            ThreadOp::BarrierExpect { .. } => Err(undecided(
+                stmt.span,
+                "bytes announced to an arrival barrier are not modelled",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn mbarrier(
+        &self,
+        stmt: &Stmt,
+        barrier: Buffer,
+        index: &Expr,
+    ) -> Result<(Buffer, i64), Stop> {
+        match self.env.value(index) {
+            Some(index) => Ok((self.scan.root(barrier), index)),
+            None => Err(undecided(
+                stmt.span,
+                "which arrival barrier is meant is not known",
+            )),
+        }
+    }
+
+    fn branch(
+        &mut self,
+        stmt: &'f Stmt,
+        cond: &'f Expr,
+        then: &'f Block,
+        otherwise: &'f Block,
+    ) -> Result<Flow, Stop> {
+        let taken = match self.scan.group_takes(stmt, self.group) {
+            Some(taken) => Some(taken),
+            None => self.env.value(cond).map(|c| c != 0),
+        };
+        if let Some(taken) = taken {
+            return self.block(if taken { then } else { otherwise });
+        }
+        if !self.scan.is_blocking(stmt) {
+            let before = std::mem::replace(&mut self.maybe, true);
+            self.block(then)?;
+            self.block(otherwise)?;
+            self.maybe = before;
+            return Ok(Flow::Next);
+        }
+        let folded = self.env.fold(cond);
+        if self.is_fixed(&folded) {
+            return Err(Stop::Need(Need {
+                expr: folded,
+                values: vec![1, 0],
+            }));
+        }
+        self.trace.turns = 16;
+        let met = self.met.entry(key(stmt)).or_insert(0);
+        let taken = CIRCLE >> ((*met + self.turn) % 16) & 1 == 1;
+        *met += 1;
+        self.block(if taken { then } else { otherwise })
+    }
+
+    /// Whether the value is the same whenever it is asked for.
+    fn is_fixed(&self, e: &Expr) -> bool {
+        let mut fixed = true;
+        e.walk(&mut |node| match node.kind() {
+            ExprKind::Load { .. } => fixed = false,
+            ExprKind::Var(var) => {
+                let kind = self.scan.func.vars[*var].kind;
+                fixed &= matches!(
+                    kind,
+                    VarKind::Symbol | VarKind::Param | VarKind::BlockIdx(_)
+                );
+            }
+            _ => {}
+        });
+        fixed
+    }
+
+    /// A `for`.
+    fn counted(&mut self, stmt: &'f Stmt, l: &'f Loop) -> Result<Flow, Stop> {
+        let [axis] = &l.axes[..] else {
+            return self.uncounted(stmt, &l.body);
+        };
+        if matches!(l.kind, LoopKind::Persistent { .. } | LoopKind::Parallel { .. }) {
+            return self.uncounted(stmt, &l.body);
+        }
+        let (start, stop) = (self.env.fold(&axis.start), self.env.fold(&axis.stop));
+        let Some(step) = self.env.value(&axis.step) else {
+            return Err(undecided(stmt.span, "the step of this loop is not known"));
+        };
+        if self.scan.varies(&start) || self.scan.varies(&stop) {
+            return Err(undecided(
+                stmt.span,
+                "threads may leave a loop with a barrier at different times",
+            ));
+        }
+        let rhythm = self.rhythm(l, axis.var);
+        let known = |e: &Expr| i64::try_from(e.as_int()?).ok();
+        let Some(first) = known(&start) else {
+            let values = (0..rhythm.period).map(|r| r * step).collect();
+            return Err(self.need(&start, values, stmt.span));
+        };
+        let Some(last) = known(&stop) else {
+            // The longest ones must show that more iterations change nothing.
+            let most = rhythm.head + 2 * rhythm.period + rhythm.tail + 2;
+            let counts = 0..most + rhythm.period;
+            let values = counts.map(|n| first + n * step).collect();
+            return Err(self.need(&stop, values, stmt.span));
+        };
+        let Some(count) = trip_count(first, last, step) else {
+            return Err(undecided(stmt.span, "a loop with the step zero"));
+        };
+        let supposed = !axis.stop.as_int().is_some_and(|_| true) && !self.env.supposed.is_empty();
+        let rhythm = self.measured(rhythm, l, axis.var, (first, step, count));
+        let mut steady = None;
+        let mut skipped = None;
+        let head = rhythm.head + 2 * rhythm.period + 2;
+        if count > FULL && head + rhythm.tail + rhythm.period < count {
+            // Left out: whole periods in the middle.
+            let room = count - head - rhythm.tail;
+            let jump = room / rhythm.period * rhythm.period;
+            skipped = Some((head, jump));
+            steady = Some((head as usize, rhythm.period as usize));
+        } else if supposed && count >= head + rhythm.tail {
+            let at = count - rhythm.tail;
+            steady = Some((at as usize, rhythm.period as usize));
+        }
+        self.emit(stmt, EventKind::EnterLoop)?;
+        let mut n = 0;
+        while n < count {
+            if let Some((at, jump)) = skipped
+                && n == at
+            {
+                n += jump;
+            }
+            if self.iteration(stmt, &l.body, axis.var, first + n * step)? == Flow::Break {
+                break;
+            }
+            n += 1;
+        }
+        self.moment_stale = true;
+        self.env.vars.remove(&axis.var);
+        self.emit(stmt, EventKind::LeaveLoop(steady))?;
+        Ok(Flow::Next)
+    }
+
+    fn iteration(
+        &mut self,
+        stmt: &Stmt,
+        body: &'f Block,
+        var: Var,
+        value: i64,
+    ) -> Result<Flow, Stop> {
+        self.loops.push((var, value));
+        self.moment_stale = true;
+        self.env.vars.insert(var, Bound::Known(value));
+        let flow = self
+            .emit(stmt, EventKind::Iteration)
+            .and_then(|()| self.block(body));
+        self.loops.pop();
+        self.moment_stale = true;
+        flow
+    }
+
+    /// A loop whose index and number of iterations are not known: none, one, and so many that
+    /// the state repeats.
+    fn uncounted(&mut self, stmt: &'f Stmt, body: &'f Block) -> Result<Flow, Stop> {
+        const MOST: i64 = 4;
+        let mut varies = false;
+        tilewright_ir::visit::stmt_exprs(stmt, &mut |e| varies |= self.scan.varies(e));
+        if varies {
+            return Err(undecided(
+                stmt.span,
+                "threads may leave a loop with a barrier at different times",
+            ));
+        }
+        // The statement's own address makes a name for the count.
+        let name = Expr::new(
+            ExprKind::Int((key(stmt) as i128) & i128::from(i64::MAX)),
+            tilewright_ir::DType::I64,
+            Span::NONE,
+        );
+        let Some(&count) = self.env.supposed.get(&name) else {
+            return Err(Stop::Need(Need {
+                expr: name,
+                values: (0..=MOST).collect(),
+            }));
+        };
+        let var = match &stmt.kind {
+            StmtKind::For(l) => l.axes.first().map(|a| a.var),
+            _ => None,
+        };
+        self.emit(stmt, EventKind::EnterLoop)?;
+        for n in 0..count {
+            self.moment_stale = true;
+            if let Some(var) = var {
+                self.loops.push((var, n));
+            }
+            self.emit(stmt, EventKind::Iteration)?;
+            let flow = self.block(body)?;
+            if var.is_some() {
+                self.loops.pop();
+            }
+            if flow == Flow::Break {
+                break;
+            }
+        }
+        self.moment_stale = true;
+        let steady = (count == MOST).then_some((MOST as usize - 1, 1));
+        self.emit(stmt, EventKind::LeaveLoop(steady))?;
+        Ok(Flow::Next)
+    }
+
+    /// An unknown bound: the part of it that is not plain arithmetic with constants, so that
+    /// guards over the same part follow; where a single variable is behind it, that variable.
+    fn need(&self, e: &Expr, wanted: Vec<i64>, span: Span) -> Stop {
+        let (core, offset) = core(e);
+        if core.as_int().is_some() {
+            return undecided(span, "the bounds of this loop are not known");
+        }
+        let mut wanted: Vec<i64> = wanted.iter().map(|w| w - offset).collect();
+        // What comes before or after a loop that was cut short depends on counts too small for
+        // the loop itself.
+        let least = wanted.iter().copied().min().unwrap_or(0);
+        wanted.extend(0..least.min(16));
+        wanted.sort_unstable();
+        let mut vars = FxHashSet::default();
+        core.walk(&mut |node| vars.extend(node.as_var()));
+        if let (1, Some(&var)) = (vars.len(), vars.iter().next())
+            && self.is_fixed(&core)
+        {
+            let values: Vec<i64> = wanted
+                .iter()
+                .filter_map(|&w| solve(&core, var, w))
+                .collect();
+            if values.len() * 2 > wanted.len() {
+                let dtype = self.scan.func.vars[var].dtype;
+                let expr = Expr::new(ExprKind::Var(var), dtype, Span::NONE);
+                return Stop::Need(Need { expr, values });
+            }
+        }
+        Stop::Need(Need {
+            expr: core,
+            values: wanted,
+        })
+    }
+
+    /// How the body depends on the loop's index.
+    fn rhythm(&self, l: &'f Loop, var: Var) -> Rhythm {
+        let mut period = 1;
+        let mut conditions = false;
+        walk_stmts(&l.body, &mut |inner| {
+            self.scan.relevant_exprs(inner, &mut |e| {
+                let e = self.scan.expand(e);
+                if mentions(&e, var) {
+                    period = lcm(period, period_of(&e, var));
+                    conditions |= matches!(inner.kind, StmtKind::If { .. } | StmtKind::For(_))
+                        && self.scan.is_sync(inner);
+                }
+            });
+        });
+        // Conditions over the index decide differently near the ends, by as much as their
+        // constants; how much is measured once the bounds are known.
+        let edge = if conditions { 6 } else { 0 };
+        Rhythm {
+            period: period.clamp(1, MAX_PERIOD),
+            head: edge,
+            tail: edge,
+        }
+    }
+
+    /// The ends of a loop with known bounds: beyond `head` and before `tail` the conditions
+    /// over its index repeat with its period.
+    fn measured(
+        &self,
+        rhythm: Rhythm,
+        l: &'f Loop,
+        var: Var,
+        (first, step, count): (i64, i64, i64),
+    ) -> Rhythm {
+        let mut found = Rhythm {
+            head: 0,
+            tail: 0,
+            ..rhythm
+        };
+        if count <= FULL {
+            return rhythm;
+        }
+        walk_stmts(&l.body, &mut |inner| {
+            if !self.scan.is_sync(inner) {
+                return;
+            }
+            let StmtKind::If { cond, .. } = &inner.kind else {
+                return;
+            };
+            let cond = self.env.fold(&self.scan.expand(cond));
+            if !mentions(&cond, var) {
+                return;
+            }
+            let at = |n: i64| {
+                let value = first + n * step;
+                evaluate(&cond, &|v| (v == var).then_some(value))
+            };
+            for n in 0..count - rhythm.period {
+                if at(n) != at(n + rhythm.period) {
+                    let (from_start, from_end) = (n + rhythm.period, count - n);
+                    if from_start <= from_end {
+                        found.head = found.head.max(from_start);
+                    } else {
+                        found.tail = found.tail.max(from_end);
+                    }
+                }
+            }
+        });
+        found
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rhythm {
+    period: i64,
+    /// Iterations at the start and at the end where conditions decide differently.
+    head: i64,
+    tail: i64,
+}
+
+fn undecided(span: Span, text: &str) -> Stop {
+    Stop::Undecided(Reason {
+        span,
+        text: text.to_string(),
+    })
+}
+
+fn mentions(e: &Expr, var: Var) -> bool {
+    let mut found = false;
+    e.walk(&mut |node| found |= node.as_var() == Some(var));
+    found
+}
+
+/// After how many steps of the variable the expression repeats, as far as it does: remainders
+/// by constants, of quotients by constants.
+fn period_of(e: &Expr, var: Var) -> i64 {
+    let mut period = 1;
+    e.walk(&mut |node| {
+        let ExprKind::Binary(op, a, b) = node.kind() else {
+            return;
+        };
+        let (Some(by), true) = (b.as_int(), mentions(a, var)) else {
+            return;
+        };
+        let by = i64::try_from(by).unwrap_or(1).saturating_abs().max(1);
+        match op {
+            BinOp::FloorMod | BinOp::TruncMod => {
+                let mut quotients = 1i64;
+                a.walk(&mut |inner| {
+                    if let ExprKind::Binary(BinOp::FloorDiv | BinOp::TruncDiv, x, y) = inner.kind()
+                        && mentions(x, var)
+                        && let Some(y) = y.as_int()
+                    {
+                        quotients = quotients.saturating_mul(i64::try_from(y).unwrap_or(1).max(1));
+                    }
+                });
+                period = lcm(period, by.saturating_mul(quotients));
+            }
+            BinOp::BitAnd if (by + 1).count_ones() == 1 => period = lcm(period, by + 1),
+            _ => {}
+        }
+    });
+    period
+}
+
+fn lcm(a: i64, b: i64) -> i64 {
+    (a / gcd(a, b).max(1)).saturating_mul(b)
+}
+
+/// `e` as a core plus a constant.
+fn core(e: &Expr) -> (Expr, i64) {
+    let small = |e: &Expr| i64::try_from(e.as_int()?).ok();
+    match e.kind() {
+        ExprKind::Binary(BinOp::Add, a, b) => match (small(a), small(b)) {
+            (_, Some(c)) => {
+                let (core, offset) = core(a);
+                (core, offset + c)
+            }
+            (Some(c), _) => {
+                let (core, offset) = core(b);
+                (core, offset + c)
+            }
+            _ => (e.clone(), 0),
+        },
+        ExprKind::Binary(BinOp::Sub, a, b) => match small(b) {
+            Some(c) => {
+                let (core, offset) = core(a);
+                (core, offset - c)
+            }
+            None => (e.clone(), 0),
+        },
+        ExprKind::Binary(BinOp::Max, a, b) => match (small(a), small(b)) {
+            (_, Some(_)) => core(a),
+            (Some(_), _) => core(b),
+            _ => (e.clone(), 0),
+        },
+        _ => (e.clone(), 0),
+    }
+}
+
+/// A value of the variable, not negative, at which the expression is `wanted`; it is taken to
+/// grow with the variable.
+fn solve(e: &Expr, var: Var, wanted: i64) -> Option<i64> {
+    let at = |value: i64| evaluate(e, &|v| (v == var).then_some(value));
+    let mut high = 1i64;
+    while at(high)? < wanted {
+        high = high.checked_mul(2).filter(|h| *h < 1 << 30)?;
+    }
+    let mut low = 0i64;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if at(middle)? >= wanted {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    (at(low)? == wanted).then_some(low)
+}
