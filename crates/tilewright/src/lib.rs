@@ -2,10 +2,11 @@
 //!
 //! This crate is what Rust users depend on. It re-exports the parts by their names and adds
 //! nothing of its own: see [`ir`] for the IR and the builder, [`frontend`] for kernels in
-//! Python syntax, [`sim`] for running them on this machine.
+//! Python syntax, [`sim`] for running them on this machine, [`schedule`] for the hazard checker.
 
 pub use tilewright_arith as arith;
 pub use tilewright_frontend as frontend;
 pub use tilewright_ir as ir;
 pub use tilewright_passes as passes;
+pub use tilewright_schedule as schedule;
 pub use tilewright_sim as sim;
