@@ -33,13 +33,13 @@ mod value;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Expr, Func, Kernel, Level, Stmt, Target, text};
+use tilewright_ir::{Func, Kernel, Level, Span, Stmt, Target, text};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use run::{Clash, Remedy, Run, Side};
 use scan::{Key, Scan, key};
 use touch::Places;
-use trace::{Stop, Trace, Walk};
+use trace::{Choice, Stop, Trace, Walk};
 
 /// The most runs of a kernel.
 const MAX_RUNS: usize = 600;
@@ -64,9 +64,6 @@ pub fn check(func: &Func, target: Target) -> HazardReport {
     report.proved &= report.reasons.is_empty();
     report
 }
-
-/// What a run supposes of values that are not known.
-type Supposed = FxHashMap<Expr, i64>;
 
 fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut HazardReport) {
     let scan = Scan::of(func, kernel, target.facts().warp_size);
@@ -95,93 +92,79 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
         note(report, hazard);
     }
     let amd = target.is_amd();
-    let mut pending: Vec<Supposed> = vec![Supposed::default()];
+    let mut pending: Vec<Choice> = vec![Choice::default()];
     let mut runs = 0;
-    while let Some(supposed) = pending.pop() {
-        let mut turn = 0;
-        loop {
-            runs += 1;
-            if runs > MAX_RUNS {
-                undecided(
-                    report,
-                    Reason {
-                        span: kernel.span,
-                        text: format!("more than {MAX_RUNS} ways through the kernel"),
-                    },
-                );
-                pending.clear();
-                break;
+    while let Some(choice) = pending.pop() {
+        runs += 1;
+        if runs > MAX_RUNS {
+            let text = format!("more than {MAX_RUNS} ways through the kernel");
+            undecided(report, kernel.span, &text);
+            break;
+        }
+        let traces = match traces(&scan, &mut places, amd, &choice) {
+            Ok(traces) => traces,
+            Err(Stop::Need(need)) => {
+                if choice.supposed.contains_key(&need.expr) {
+                    // Asking again would not end.
+                    let text = "a value that decides the way stays unknown";
+                    undecided(report, kernel.span, text);
+                    continue;
+                }
+                for value in need.values.iter().rev() {
+                    let mut more = choice.clone();
+                    more.supposed.insert(need.expr.clone(), *value);
+                    pending.push(more);
+                }
+                continue;
             }
-            match traces(&scan, &mut places, amd, &supposed, turn) {
-                Ok((traces, turns)) => {
-                    let outcome = Run::of(&scan, &mut places, amd, &traces);
-                    for clash in &outcome.clashes {
-                        note(report, namer.hazard(clash, &traces, scan.groups));
-                    }
-                    for stmt in outcome.unsteady {
-                        let span = namer.stmts.get(&stmt).map_or(kernel.span, |s| s.span);
-                        let text = "this loop does not come to a steady state in the iterations \
-                                    that were looked at";
-                        undecided(
-                            report,
-                            Reason {
-                                span,
-                                text: text.to_string(),
-                            },
-                        );
-                    }
-                    turn += 1;
-                    if turn >= turns {
-                        break;
-                    }
-                }
-                Err(Stop::Need(need)) => {
-                    for value in need.values.iter().rev() {
-                        let mut more = supposed.clone();
-                        if more.insert(need.expr.clone(), *value).is_some() {
-                            // It was supposed and asked for all the same: this would not end.
-                            undecided(
-                                report,
-                                Reason {
-                                    span: kernel.span,
-                                    text: "a value that decides the way stays unknown".to_string(),
-                                },
-                            );
-                            break;
-                        }
-                        pending.push(more);
-                    }
-                    break;
-                }
-                Err(Stop::Undecided(reason)) => {
-                    undecided(report, reason);
-                    break;
-                }
+            Err(Stop::Undecided(reason)) => {
+                undecided(report, reason.span, &reason.text);
+                continue;
             }
+        };
+        let outcome = Run::of(&scan, &mut places, amd, &traces);
+        let mut again = choice.clone();
+        again.whole.extend(&outcome.unsteady);
+        if again.whole.len() > choice.whole.len() {
+            // Without a steady state nothing may be left out.
+            pending.push(again);
+            continue;
+        }
+        for clash in &outcome.clashes {
+            note(report, namer.hazard(clash, &traces, scan.groups));
+        }
+        for stmt in outcome.unsteady {
+            let span = namer.stmts.get(&stmt).map_or(kernel.span, |s| s.span);
+            let text = "this loop comes to no steady state in the iterations looked at";
+            undecided(report, span, text);
+        }
+        let turns = traces.iter().map(|t| t.turns).max().unwrap_or(0);
+        if choice.turn + 1 < turns {
+            let mut next = choice;
+            next.turn += 1;
+            pending.push(next);
         }
     }
     report.runs += runs;
 }
 
-/// The ways of all groups, and how many patterns of changing conditions there are to try.
+/// The ways of all groups.
 fn traces<'f>(
     scan: &'f Scan<'f>,
     places: &mut Places<'f>,
     amd: bool,
-    supposed: &Supposed,
-    turn: u32,
-) -> Result<(Vec<Trace>, u32), Stop> {
-    let mut all = Vec::with_capacity(scan.groups);
-    let mut turns = 1;
-    for group in 0..scan.groups {
-        let trace = Walk::of(scan, places, group, amd, supposed, turn)?;
-        turns = turns.max(trace.turns);
-        all.push(trace);
-    }
-    Ok((all, turns))
+    choice: &Choice,
+) -> Result<Vec<Trace>, Stop> {
+    (0..scan.groups)
+        .map(|group| Walk::of(scan, places, group, amd, choice))
+        .collect()
 }
 
-fn undecided(report: &mut HazardReport, reason: Reason) {
+fn undecided(report: &mut HazardReport, span: Span, text: &str) {
+    let reason = Reason {
+        span,
+        text: text.to_string(),
+    };
     if !report.reasons.contains(&reason) {
         report.reasons.push(reason);
     }
@@ -191,7 +174,7 @@ fn undecided(report: &mut HazardReport, reason: Reason) {
 fn note(report: &mut HazardReport, hazard: Hazard) {
     let same = |h: &Hazard| {
         h.kind == hazard.kind
-            && h.buffer == hazard.buffer
+            && (&h.buffer, h.slot) == (&hazard.buffer, hazard.slot)
             && h.first.text == hazard.first.text
             && h.second.text == hazard.second.text
             && (h.first.span, h.second.span) == (hazard.first.span, hazard.second.span)
@@ -256,6 +239,11 @@ fn help(clash: &Clash) -> String {
         Remedy::WarpBarrier => "`sync_warp` between the two would order them".to_string(),
         Remedy::WaitBeforeBarrier(counter, left) => format!(
             "`wait {}({left})` before the last barrier between the two would order them",
+            counter.name()
+        ),
+        Remedy::WaitTwoBarriersBefore(counter, left) => format!(
+            "`wait {}({left})` before the last barrier but one between the two would order them: \
+             one group of waves runs a barrier behind",
             counter.name()
         ),
         Remedy::WaitAndBarrier(counter, left) => format!(

@@ -9,7 +9,7 @@
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use tilewright_ir::{Buffer, BufferOrigin, Counter};
 
 use super::report::HazardKind;
@@ -44,7 +44,9 @@ pub enum Remedy {
     WarpBarrier,
     /// A wait that leaves this many in flight, before the last barrier that lies between.
     WaitBeforeBarrier(Counter, u32),
-    /// The same, and a barrier after it.
+    /// The same, a barrier earlier.
+    WaitTwoBarriersBefore(Counter, u32),
+    /// A wait, and a barrier after it.
     WaitAndBarrier(Counter, u32),
     /// A wait before the use of a register.
     Wait(Counter, u32),
@@ -72,7 +74,9 @@ pub struct Run<'f, 'p> {
     next_op: u32,
     moment: u64,
     outcome: Outcome,
-    known: FxHashMap<(HazardKind, Key, Key), ()>,
+    known: FxHashSet<(HazardKind, Key, Key, Option<i64>)>,
+    /// Units looked at by themselves, by address and group: the traces keep them alive.
+    inside: FxHashSet<(usize, usize)>,
 }
 
 struct Group {
@@ -87,7 +91,7 @@ struct Group {
     /// When the warps last synchronised, each in itself.
     warp_sync: u64,
     /// By loop that the group is in, the states at the start of its iterations.
-    loops: Vec<Vec<u64>>,
+    loops: Vec<Option<Vec<u64>>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,9 +112,9 @@ struct Pending {
     certain: bool,
     /// The closed group it belongs to.
     group: Option<u32>,
-    /// What a wait had to leave in flight at the group's last barrier; `None` where there has
-    /// been no barrier since it was issued.
-    at_barrier: Option<u32>,
+    /// What a wait had to leave in flight at the group's last barriers since it was issued,
+    /// the latest first.
+    at_barrier: [Option<u32>; 2],
     registers: Vec<RegisterTouch>,
 }
 
@@ -165,7 +169,8 @@ impl<'f, 'p> Run<'f, 'p> {
             next_op: 0,
             moment: 0,
             outcome: Outcome::default(),
-            known: FxHashMap::default(),
+            known: FxHashSet::default(),
+            inside: FxHashSet::default(),
         };
         run.run();
         run.outcome
@@ -260,15 +265,19 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.groups[g].state = State::Await;
                 return;
             }
-            EventKind::EnterLoop => self.groups[g].loops.push(Vec::new()),
+            EventKind::EnterLoop(compared) => {
+                self.groups[g].loops.push(compared.then(Vec::new));
+            }
             EventKind::Iteration => {
-                let state = self.state(g);
-                if let Some(list) = self.groups[g].loops.last_mut() {
-                    list.push(state);
+                if let Some(Some(_)) = self.groups[g].loops.last() {
+                    let state = self.state(g);
+                    if let Some(Some(list)) = self.groups[g].loops.last_mut() {
+                        list.push(state);
+                    }
                 }
             }
             EventKind::LeaveLoop(steady) => {
-                let mut list = self.groups[g].loops.pop().unwrap_or_default();
+                let mut list = self.groups[g].loops.pop().flatten().unwrap_or_default();
                 if let Some((at, period)) = *steady {
                     if list.len() == at {
                         list.push(self.state(g));
@@ -288,9 +297,10 @@ impl<'f, 'p> Run<'f, 'p> {
         for r in &touches.registers {
             self.check_register(g, r, side);
         }
+        let unseen = self.inside.insert((Rc::as_ptr(touches) as usize, g));
         for (at, touch) in touches.shared.iter().enumerate() {
             self.check_shared(g, touch, side);
-            if op.is_none() {
+            if op.is_none() && unseen {
                 self.check_inside(g, &touches.shared[at..], side);
             }
         }
@@ -390,7 +400,10 @@ impl<'f, 'p> Run<'f, 'p> {
         let Some(at) = queue.iter().position(|p| p.op == op) else {
             return Remedy::Barrier;
         };
-        match queue[at].at_barrier {
+        // Where groups run a barrier apart, the lagging one has passed one barrier fewer.
+        let apart = self.groups.len() > 1;
+        match queue[at].at_barrier[usize::from(apart)] {
+            Some(left) if apart => Remedy::WaitTwoBarriersBefore(counter, left),
             Some(left) => Remedy::WaitBeforeBarrier(counter, left),
             None => Remedy::WaitAndBarrier(counter, self.younger(open.group, at)),
         }
@@ -486,7 +499,7 @@ impl<'f, 'p> Run<'f, 'p> {
             count,
             certain,
             group: None,
-            at_barrier: None,
+            at_barrier: [None; 2],
             registers: registers.collect(),
         });
         // A counter that is full holds the wave back.
@@ -530,7 +543,7 @@ impl<'f, 'p> Run<'f, 'p> {
         self.groups[g].queue.retain(|p| {
             let done = which(p.op);
             if done {
-                at_barrier.insert(p.op, p.at_barrier);
+                at_barrier.insert(p.op, p.at_barrier[0]);
             }
             !done
         });
@@ -552,7 +565,8 @@ impl<'f, 'p> Run<'f, 'p> {
     fn note_barrier(&mut self, g: usize) {
         for at in 0..self.groups[g].queue.len() {
             let left = self.younger(g, at);
-            self.groups[g].queue[at].at_barrier = Some(left);
+            let [latest, _] = self.groups[g].queue[at].at_barrier;
+            self.groups[g].queue[at].at_barrier = [Some(left), latest];
         }
     }
 
@@ -753,7 +767,7 @@ impl<'f, 'p> Run<'f, 'p> {
         slot: Option<i64>,
         remedy: Remedy,
     ) {
-        if self.known.insert((kind, first.stmt, second.stmt), ()).is_some() {
+        if !self.known.insert((kind, first.stmt, second.stmt, slot)) {
             return;
         }
         self.outcome.clashes.push(Clash {

@@ -64,7 +64,8 @@ pub enum EventKind {
     },
     /// The next iteration of a loop begins.
     Iteration,
-    EnterLoop,
+    /// A loop begins, whose states are compared or not.
+    EnterLoop(bool),
     /// A loop ends. With a place and a period the state there must have been the one a period
     /// before, so that iterations left out change nothing.
     LeaveLoop(Option<(usize, usize)>),
@@ -78,6 +79,17 @@ pub struct Trace {
     pub moments: Vec<Rc<[(Var, i64)]>>,
     /// Patterns of conditions that change from iteration to iteration.
     pub turns: u32,
+}
+
+/// What decides among the ways.
+#[derive(Clone, Default, Debug)]
+pub struct Choice {
+    /// Values that are not known.
+    pub supposed: FxHashMap<Expr, i64>,
+    /// Which pattern conditions follow that change from iteration to iteration.
+    pub turn: u32,
+    /// Loops of which nothing is left out.
+    pub whole: FxHashSet<Key>,
 }
 
 /// An unknown value that decides the way, and the values it must be tried with.
@@ -96,7 +108,9 @@ pub enum Stop {
 /// The most events of a group's way.
 const MAX_EVENTS: usize = 60_000;
 /// Loops up to this many iterations are run as they are.
-const FULL: i64 = 40;
+const FULL: i64 = 8;
+/// Iterations at which conditions are measured.
+const MAX_MEASURED: i64 = 1 << 14;
 /// The longest period of a loop.
 const MAX_PERIOD: i64 = 32;
 
@@ -121,24 +135,23 @@ pub struct Walk<'f, 'p> {
     /// How often each condition without a supposed value was met.
     met: FxHashMap<Key, u32>,
     turn: u32,
+    whole: &'p FxHashSet<Key>,
     /// Inside a branch that may not be taken.
     maybe: bool,
     moment_stale: bool,
 }
 
 impl<'f, 'p> Walk<'f, 'p> {
-    /// The way of a group. `turn` chooses among the patterns of conditions that change from
-    /// iteration to iteration.
+    /// The way of a group.
     pub fn of(
         scan: &'f Scan<'f>,
         places: &'p mut Places<'f>,
         group: usize,
         amd: bool,
-        supposed: &FxHashMap<Expr, i64>,
-        turn: u32,
+        choice: &'p Choice,
     ) -> Result<Trace, Stop> {
         let mut env = Env {
-            supposed: supposed.clone(),
+            supposed: choice.supposed.clone(),
             ..Env::default()
         };
         for (axis, &var) in scan.kernel.thread_vars.iter().enumerate() {
@@ -155,7 +168,8 @@ impl<'f, 'p> Walk<'f, 'p> {
             loops: Vec::new(),
             trace: Trace::default(),
             met: FxHashMap::default(),
-            turn,
+            turn: choice.turn,
+            whole: &choice.whole,
             maybe: false,
             moment_stale: true,
         };
@@ -371,17 +385,50 @@ impl<'f, 'p> Walk<'f, 'p> {
             return Ok(Flow::Next);
         }
         let folded = self.env.fold(cond);
-        if self.is_fixed(&folded) {
+        if let Some(need) = self.block_index(&folded) {
+            return Err(Stop::Need(need));
+        }
+        if self.is_fixed(&self.scan.expand(cond)) {
             return Err(Stop::Need(Need {
                 expr: folded,
                 values: vec![1, 0],
             }));
         }
         self.trace.turns = 16;
+        let first = self.met.is_empty();
+        if !first && !self.met.contains_key(&key(stmt)) {
+            // Each pattern of one is tried, but not each pattern of both.
+            return Err(undecided(
+                stmt.span,
+                "several conditions around barriers change from iteration to iteration",
+            ));
+        }
         let met = self.met.entry(key(stmt)).or_insert(0);
         let taken = CIRCLE >> ((*met + self.turn) % 16) & 1 == 1;
         *met += 1;
         self.block(if taken { then } else { otherwise })
+    }
+
+    /// The block index behind a value, where it alone is and has few values: then all are
+    /// tried.
+    fn block_index(&self, e: &Expr) -> Option<Need> {
+        const MOST: i128 = 32;
+        let mut vars = FxHashSet::default();
+        let mut loads = false;
+        e.walk(&mut |node| {
+            vars.extend(node.as_var());
+            loads |= matches!(node.kind(), ExprKind::Load { .. });
+        });
+        let (1, Some(var), false) = (vars.len(), vars.iter().next(), loads) else {
+            return None;
+        };
+        let (_, extent) = self.scan.kernel.grid.iter().find(|(v, _)| v == var)?;
+        let extent = extent.as_int().filter(|e| *e <= MOST)?;
+        let dtype = self.scan.func.vars[*var].dtype;
+        Some(Need {
+            expr: Expr::new(ExprKind::Var(*var), dtype, Span::NONE),
+            values: (0..extent as i64).collect(),
+        })
     }
 
     /// Whether the value is the same whenever it is asked for.
@@ -440,7 +487,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         let mut steady = None;
         let mut skipped = None;
         let head = rhythm.head + 2 * rhythm.period + 2;
-        if count > FULL && head + rhythm.tail + rhythm.period < count {
+        if count > FULL && !self.whole.contains(&key(stmt)) && head + rhythm.tail + rhythm.period < count {
             // Left out: whole periods in the middle.
             let room = count - head - rhythm.tail;
             let jump = room / rhythm.period * rhythm.period;
@@ -450,7 +497,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             let at = count - rhythm.tail;
             steady = Some((at as usize, rhythm.period as usize));
         }
-        self.emit(stmt, EventKind::EnterLoop)?;
+        self.emit(stmt, EventKind::EnterLoop(steady.is_some()))?;
         let mut n = 0;
         while n < count {
             if let Some((at, jump)) = skipped
@@ -515,7 +562,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             StmtKind::For(l) => l.axes.first().map(|a| a.var),
             _ => None,
         };
-        self.emit(stmt, EventKind::EnterLoop)?;
+        self.emit(stmt, EventKind::EnterLoop(count == MOST))?;
         for n in 0..count {
             self.moment_stale = true;
             if let Some(var) = var {
@@ -539,6 +586,9 @@ impl<'f, 'p> Walk<'f, 'p> {
     /// An unknown bound: the part of it that is not plain arithmetic with constants, so that
     /// guards over the same part follow; where a single variable is behind it, that variable.
     fn need(&self, e: &Expr, wanted: Vec<i64>, span: Span) -> Stop {
+        if let Some(need) = self.block_index(e) {
+            return Stop::Need(need);
+        }
         let (core, offset) = core(e);
         if core.as_int().is_some() {
             return undecided(span, "the bounds of this loop are not known");
@@ -608,9 +658,6 @@ impl<'f, 'p> Walk<'f, 'p> {
             tail: 0,
             ..rhythm
         };
-        if count <= FULL {
-            return rhythm;
-        }
         walk_stmts(&l.body, &mut |inner| {
             if !self.scan.is_sync(inner) {
                 return;
@@ -626,7 +673,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 let value = first + n * step;
                 evaluate(&cond, &|v| (v == var).then_some(value))
             };
-            for n in 0..count - rhythm.period {
+            for n in 0..(count - rhythm.period).min(MAX_MEASURED) {
                 if at(n) != at(n + rhythm.period) {
                     let (from_start, from_end) = (n + rhythm.period, count - n);
                     if from_start <= from_end {
