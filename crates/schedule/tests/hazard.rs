@@ -3,19 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-use tilewright_ir::{FileId, SourceMap, Target, text, verify};
+use tilewright_ir::{Diagnostic, FileId, SourceMap, Target, text, verify};
 use tilewright_schedule::hazard::{self, HazardKind, HazardReport};
 
 fn check_text(source: &str, target: Target) -> HazardReport {
     let mut sources = SourceMap::new();
     let file: FileId = sources.add("test.tw", source);
-    let func = text::parse(source, file).unwrap_or_else(|d| {
+    let fail = |d: Vec<Diagnostic>| -> ! {
         let parts: Vec<String> = d.iter().map(|d| d.render(&sources, false)).collect();
         panic!("{}\n{source}", parts.join("\n"))
-    });
-    if let Err(d) = verify::verify(&func) {
-        panic!("{}\n{source}", d.render(&sources, false));
-    }
+    };
+    let func = text::parse(source, file).unwrap_or_else(|d| fail(d));
+    verify::verify(&func).unwrap_or_else(|d| fail(d));
     hazard::check(&func, target)
 }
 

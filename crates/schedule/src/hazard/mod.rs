@@ -117,6 +117,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
                 }
                 continue;
             }
+            Err(Stop::Impossible) => continue,
             Err(Stop::Undecided(reason)) => {
                 undecided(report, reason.span, &reason.text);
                 continue;

@@ -123,6 +123,8 @@ struct Open {
     touch: Touch,
     group: usize,
     moment: u32,
+    /// Its place in the group's list of events.
+    at: usize,
     op: Option<(u32, Counter)>,
     /// The clock at which it was complete.
     done: Option<u32>,
@@ -255,6 +257,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.try_named(*id, *count);
                 return;
             }
+            EventKind::Nothing => {}
             EventKind::SyncWarp => self.groups[g].warp_sync = self.moment,
             EventKind::Arrive {
                 barrier,
@@ -304,24 +307,18 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.check_inside(g, &touches.shared[at..], side);
             }
         }
-        let (clock, time) = (self.groups[g].clock, self.moment);
+        let (clock, time, at) = (self.groups[g].clock, self.moment, self.groups[g].at);
         for touch in &touches.shared {
             let list = self.open.entry(touch.root).or_default();
-            // The newer one is ordered only after the older one is.
+            // What comes after the newer one comes after the older one too.
             if op.is_none() {
-                list.retain(|o| {
-                    !(o.op.is_none()
-                        && o.group == g
-                        && o.touch.stmt == touch.stmt
-                        && o.touch.set == touch.set
-                        && o.touch.write == touch.write
-                        && o.touch.slot == touch.slot)
-                });
+                list.retain(|o| !(o.done.is_some() && o.group == g && o.touch.repeats(touch)));
             }
             list.push(Open {
                 touch: touch.clone(),
                 group: g,
                 moment: side.moment,
+                at,
                 op,
                 done: op.is_none().then_some(clock),
                 time,
@@ -353,7 +350,7 @@ impl<'f, 'p> Run<'f, 'p> {
             let met = self.places.meeting(open.touch.set, touch.set);
             let pair = 1u64 << (8 * open.group + g);
             let remedy = match open.done {
-                None if met.overlap & pair != 0 => self.remedy(open),
+                None if met.overlap & pair != 0 => self.remedy(open, g),
                 None => continue,
                 Some(_) if met.across & pair != 0 => match (open.op, open.at_barrier) {
                     (Some((_, counter)), Some(left)) => Remedy::WaitBeforeBarrier(counter, left),
@@ -369,19 +366,26 @@ impl<'f, 'p> Run<'f, 'p> {
                 }
                 Some(_) => continue,
             };
-            let kind = match (open.touch.write, touch.write) {
-                (true, false) => HazardKind::ReadAfterWrite,
-                (false, _) => HazardKind::WriteAfterRead,
-                (true, true) => HazardKind::WriteAfterWrite,
-            };
-            let first = Side {
+            let mut first = Side {
                 stmt: open.touch.stmt,
                 group: open.group,
                 moment: open.moment,
             };
-            let second = Side {
+            let mut second = Side {
                 stmt: touch.stmt,
                 ..side
+            };
+            let (mut writes, mut remedy) = ((open.touch.write, touch.write), remedy);
+            if open.at > self.groups[g].at {
+                // The other group is ahead: in the program its access comes later.
+                (first, second) = (second, first);
+                writes = (writes.1, writes.0);
+                remedy = Remedy::Barrier;
+            }
+            let kind = match writes {
+                (true, false) => HazardKind::ReadAfterWrite,
+                (false, _) => HazardKind::WriteAfterRead,
+                (true, true) => HazardKind::WriteAfterWrite,
             };
             let slot = open.touch.slot.or(touch.slot);
             found.push((kind, first, second, slot, remedy));
@@ -392,7 +396,7 @@ impl<'f, 'p> Run<'f, 'p> {
     }
 
     /// What a wait for an operation that is under way would have to say.
-    fn remedy(&self, open: &Open) -> Remedy {
+    fn remedy(&self, open: &Open, g: usize) -> Remedy {
         let Some((op, counter)) = open.op else {
             return Remedy::Barrier;
         };
@@ -400,8 +404,9 @@ impl<'f, 'p> Run<'f, 'p> {
         let Some(at) = queue.iter().position(|p| p.op == op) else {
             return Remedy::Barrier;
         };
-        // Where groups run a barrier apart, the lagging one has passed one barrier fewer.
-        let apart = self.groups.len() > 1;
+        // Where groups run a barrier apart, what holds for this one must hold for the lagging one
+        // too, which has passed one barrier fewer.
+        let apart = self.groups.len() > 1 && open.group == g;
         match queue[at].at_barrier[usize::from(apart)] {
             Some(left) if apart => Remedy::WaitTwoBarriersBefore(counter, left),
             Some(left) => Remedy::WaitBeforeBarrier(counter, left),
@@ -550,14 +555,26 @@ impl<'f, 'p> Run<'f, 'p> {
         if at_barrier.is_empty() {
             return;
         }
-        for open in self.open.values_mut().flatten() {
-            if let Some((op, _)) = open.op
-                && let Some(left) = at_barrier.get(&op)
-            {
-                open.done = Some(clock);
-                open.time = time;
-                open.at_barrier = *left;
+        for list in self.open.values_mut() {
+            let mut newly: Vec<Touch> = Vec::new();
+            for open in list.iter_mut().rev() {
+                if let Some((op, _)) = open.op
+                    && let Some(left) = at_barrier.get(&op)
+                {
+                    open.done = Some(clock);
+                    open.time = time;
+                    open.at_barrier = *left;
+                    newly.push(open.touch.clone());
+                }
             }
+            if newly.is_empty() {
+                continue;
+            }
+            // Older ones of the same statement at the same places say nothing more.
+            list.retain(|o| {
+                let older = o.done.is_some() && o.time < time && o.group == g;
+                !(older && newly.iter().any(|t| t.repeats(&o.touch)))
+            });
         }
     }
 

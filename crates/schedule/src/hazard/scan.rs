@@ -307,7 +307,9 @@ impl<'f> Scan<'f> {
                     f(&axis.step);
                 }
             }
-            StmtKind::If { cond, .. } | StmtKind::While { cond, .. } => f(cond),
+            StmtKind::If { cond, .. } | StmtKind::While { cond, .. } | StmtKind::Assume(cond) => {
+                f(cond);
+            }
             StmtKind::Micro(m) => {
                 for access in m.sources.iter().chain([&m.dest]) {
                     if tracked(access.region.buffer) {

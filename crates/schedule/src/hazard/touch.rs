@@ -10,7 +10,7 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroKind, MicroOp, Region, Scope, Stmt, StmtKind,
+    BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt, StmtKind,
     ThreadOp, Var,
 };
 
@@ -28,6 +28,14 @@ pub struct Touch {
     pub atomic: bool,
     /// The set of places, see [`Places`].
     pub set: u32,
+}
+
+impl Touch {
+    /// Whether this is the same access to the same places.
+    pub fn repeats(&self, other: &Touch) -> bool {
+        (self.stmt, self.set, self.slot, self.write)
+            == (other.stmt, other.set, other.slot, other.write)
+    }
 }
 
 /// One access of a unit to a register array that asynchronous loads write.
@@ -312,7 +320,6 @@ impl<'f> Places<'f> {
             let root = self.scan.root(buffer);
             if self.scan.loaded.contains(&root) {
                 let range = self.region_range(&access.region, env);
-                let update = m.kind == MicroKind::Mma;
                 found.registers.push(RegisterTouch {
                     stmt: id,
                     root,
@@ -320,7 +327,6 @@ impl<'f> Places<'f> {
                     range,
                     write,
                 });
-                debug_assert!(write || update || !m.sources.is_empty());
                 continue;
             }
             if self.scan.func.buffers[root].scope != Scope::Shared {

@@ -52,6 +52,7 @@ pub enum EventKind {
         count: u32,
     },
     SyncWarp,
+    Nothing,
     /// So many threads of the group arrive; `whole` is all of them.
     Arrive {
         barrier: (Buffer, i64),
@@ -102,6 +103,8 @@ pub struct Need {
 #[derive(Debug)]
 pub enum Stop {
     Need(Need),
+    /// The program assumes that this does not happen.
+    Impossible,
     Undecided(Reason),
 }
 
@@ -210,6 +213,11 @@ impl<'f, 'p> Walk<'f, 'p> {
             let value = self.env.fold(value);
             self.env.vars.insert(*var, bound(value));
         }
+        if let StmtKind::Assume(cond) = &stmt.kind
+            && self.env.value(cond) == Some(0)
+        {
+            return Err(Stop::Impossible);
+        }
         if !self.scan.is_sync(stmt) {
             let touches = self.places.unit(stmt, &self.env);
             if !touches.is_empty() {
@@ -282,7 +290,8 @@ impl<'f, 'p> Walk<'f, 'p> {
                     if self.scan.group_takes(stmt, self.group) == Some(true) {
                         return self.barrier(stmt, true);
                     }
-                    Ok(())
+                    // Keeps the places of events the same in all groups.
+                    self.emit(stmt, EventKind::Nothing)
                 }
             },
             DeviceOp::BarrierInit { .. } => Err(undecided(
@@ -474,8 +483,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         };
         let Some(last) = known(&stop) else {
             // The longest ones must show that more iterations change nothing.
-            let most = rhythm.head + 2 * rhythm.period + rhythm.tail + 2;
-            let counts = 0..most + rhythm.period;
+            let counts = 0..rhythm.lead() + rhythm.rest() + rhythm.period;
             let values = counts.map(|n| first + n * step).collect();
             return Err(self.need(&stop, values, stmt.span));
         };
@@ -486,15 +494,15 @@ impl<'f, 'p> Walk<'f, 'p> {
         let rhythm = self.measured(rhythm, l, axis.var, (first, step, count));
         let mut steady = None;
         let mut skipped = None;
-        let head = rhythm.head + 2 * rhythm.period + 2;
-        if count > FULL && !self.whole.contains(&key(stmt)) && head + rhythm.tail + rhythm.period < count {
+        let (head, tail) = (rhythm.lead(), rhythm.rest());
+        if count > FULL && !self.whole.contains(&key(stmt)) && head + tail + rhythm.period < count {
             // Left out: whole periods in the middle.
-            let room = count - head - rhythm.tail;
+            let room = count - head - tail;
             let jump = room / rhythm.period * rhythm.period;
             skipped = Some((head, jump));
             steady = Some((head as usize, rhythm.period as usize));
-        } else if supposed && count >= head + rhythm.tail {
-            let at = count - rhythm.tail;
+        } else if supposed && count >= head + tail {
+            let at = count - tail;
             steady = Some((at as usize, rhythm.period as usize));
         }
         self.emit(stmt, EventKind::EnterLoop(steady.is_some()))?;
@@ -512,6 +520,8 @@ impl<'f, 'p> Walk<'f, 'p> {
         }
         self.moment_stale = true;
         self.env.vars.remove(&axis.var);
+        // Where conditions follow patterns no state repeats; the patterns are all there are.
+        let steady = steady.filter(|_| self.met.is_empty());
         self.emit(stmt, EventKind::LeaveLoop(steady))?;
         Ok(Flow::Next)
     }
@@ -578,7 +588,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             }
         }
         self.moment_stale = true;
-        let steady = (count == MOST).then_some((MOST as usize - 1, 1));
+        let steady = (count == MOST && self.met.is_empty()).then_some((MOST as usize - 1, 1));
         self.emit(stmt, EventKind::LeaveLoop(steady))?;
         Ok(Flow::Next)
     }
@@ -694,6 +704,19 @@ struct Rhythm {
     /// Iterations at the start and at the end where conditions decide differently.
     head: i64,
     tail: i64,
+}
+
+impl Rhythm {
+    /// Iterations until the state must repeat.
+    fn lead(&self) -> i64 {
+        self.head + 2 * self.period + 2
+    }
+
+    /// Iterations at the end that are always run: a group that lags must not see the others
+    /// leave the loop before its state is compared.
+    fn rest(&self) -> i64 {
+        self.tail + 2
+    }
 }
 
 fn undecided(span: Span, text: &str) -> Stop {
