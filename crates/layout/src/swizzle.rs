@@ -255,6 +255,70 @@ pub fn for_matrix(target: Target, shape: &[i64], inst: &MmaInst) -> Result<Layou
     }
 }
 
+/// The placement of a tile that the lanes of a warp read without bank conflicts: `lanes` says
+/// which row and column each lane's vector of `vector` elements starts at. `None` where the best
+/// permutation of chunks is no better than `than`.
+///
+/// [`for_matrix`] knows how operands with rows of K are read. This is for the others: operands
+/// whose rows run along M or N, and those that are converted on the way. As there, widest chunks
+/// come first, so that the copy into the tile stays wide.
+pub fn for_reads(
+    target: Target,
+    shape: &[i64],
+    bits: i64,
+    vector: i64,
+    lanes: &[Option<[i64; 2]>],
+    than: &Layout,
+) -> Result<Option<Layout>, LayoutError> {
+    let (rows, cols) = rows_and_cols(shape)?;
+    if 128 % bits != 0 || cols * bits % 8 != 0 || vector * bits % 8 != 0 {
+        return Ok(None);
+    }
+    let width = vector * bits / 8;
+    let lost = |offset: &dyn Fn(i64, i64) -> i64| {
+        let at = |[row, col]: [i64; 2]| u32::try_from(offset(row, col)).ok();
+        let lanes: Vec<Option<u32>> = lanes.iter().map(|l| l.and_then(at)).collect();
+        let cost = banks::cost(target, banks::Kind::Read, width as u32, &lanes)?;
+        Some(cost.conflicts())
+    };
+    let leading = vec![0; shape.len() - 2];
+    let placed = |row: i64, col: i64| than.offset(&[&leading[..], &[row, col]].concat()) * bits / 8;
+    let Some(mut least) = lost(&placed) else {
+        return Ok(None);
+    };
+    let mut best: Option<RowXor> = None;
+    let row_bytes = cols * bits / 8;
+    let row_bits = (rows as u64).next_power_of_two().trailing_zeros();
+    for chunk in [16, 8] {
+        let room = RowXor::room(row_bytes, chunk, target.facts().banks.into());
+        // A vector must stay in one piece.
+        let Some((first, chunk_bits)) = room.filter(|_| width <= chunk) else {
+            continue;
+        };
+        for start in first..row_bits.max(first + 1) {
+            for turn in 0..chunk_bits {
+                if least == 0 {
+                    break;
+                }
+                let pairs = (0..chunk_bits).map(|b| (start + b, (b + turn) % chunk_bits));
+                let candidate = RowXor {
+                    chunk,
+                    pairs: pairs.collect(),
+                };
+                let placed = |row, col| candidate.offset(row_bytes, row, col * bits / 8);
+                if let Some(lost) = lost(&placed)
+                    && lost < least
+                {
+                    least = lost;
+                    best = Some(candidate);
+                }
+            }
+        }
+    }
+    let layout = best.map(|best| row_xor(shape, best.chunk * 8 / bits, &best.pairs));
+    layout.transpose()
+}
+
 /// A permutation of the chunks of each row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct RowXor {
@@ -460,6 +524,29 @@ mod tests {
         // Rows that are no whole number of chunks stay as they are.
         let ragged = for_matrix(Target::Sm80, &[16, 20], &mma).unwrap();
         assert_eq!(ragged, Layout::linear(&[16, 20]).unwrap());
+    }
+
+    /// Rows of N instead of K: 16 columns of two bytes from each of four rows, eight apart.
+    #[test]
+    fn reads_across_rows_are_free() {
+        let mfma = inst("mfma.16x16x32.float16.float32");
+        let shape = [32, 128];
+        let rows_of_k = for_matrix(Target::Gfx950, &shape, &mfma).unwrap();
+        let lanes: Vec<_> = (0..64).map(|l| Some([l / 16 * 8, l % 16])).collect();
+        let lost = |layout: &Layout| {
+            let at = |l: &Option<[i64; 2]>| l.map(|i| 2 * layout.offset(&i) as u32);
+            let lanes: Vec<_> = lanes.iter().map(at).collect();
+            let cost = banks::cost(Target::Gfx950, banks::Kind::Read, 2, &lanes).unwrap();
+            cost.conflicts()
+        };
+        assert!(lost(&rows_of_k) > 0);
+        let found = for_reads(Target::Gfx950, &shape, 16, 1, &lanes, &rows_of_k).unwrap();
+        let found = found.expect("a better one");
+        assert_eq!(lost(&found), 0);
+        assert!(found.is_bijective() && found.vector_width(1) == 8);
+        // Nothing is better than free.
+        let none = for_reads(Target::Gfx950, &shape, 16, 1, &lanes, &found).unwrap();
+        assert_eq!(none, None);
     }
 
     #[test]
