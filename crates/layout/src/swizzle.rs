@@ -255,31 +255,47 @@ pub fn for_matrix(target: Target, shape: &[i64], inst: &MmaInst) -> Result<Layou
     }
 }
 
-/// The placement of a tile that the lanes of a warp read without bank conflicts: `lanes` says
-/// which row and column each lane's vector of `vector` elements starts at. `None` where the best
-/// permutation of chunks is no better than `than`.
+/// One access of a warp to a tile: the row and column where each lane's vector starts, `None` for
+/// lanes that take no part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WarpRead {
+    pub lanes: Vec<Option<[i64; 2]>>,
+    /// Elements of a lane's vector, along the row.
+    pub vector: i64,
+}
+
+impl WarpRead {
+    /// The cycles lost to bank conflicts, where `offset` is the first byte of an element.
+    fn lost(&self, target: Target, bits: i64, offset: impl Fn(i64, i64) -> i64) -> Option<u32> {
+        let at = |[row, col]: [i64; 2]| u32::try_from(offset(row, col)).ok();
+        let lanes: Vec<Option<u32>> = self.lanes.iter().map(|l| l.and_then(at)).collect();
+        let width = u32::try_from(self.vector * bits / 8).ok()?;
+        let cost = banks::cost(target, banks::Kind::Read, width, &lanes)?;
+        Some(cost.conflicts())
+    }
+}
+
+/// The placement of a tile that is read in these ways with the fewest bank conflicts. `None`
+/// where no permutation of chunks is better than `than`.
 ///
 /// [`for_matrix`] knows how operands with rows of K are read. This is for the others: operands
-/// whose rows run along M or N, and those that are converted on the way. As there, widest chunks
-/// come first, so that the copy into the tile stays wide.
+/// whose rows run along M or N, those that are converted on the way, and those that several
+/// products read. As there, widest chunks come first, so that the copy into the tile stays wide.
 pub fn for_reads(
     target: Target,
     shape: &[i64],
     bits: i64,
-    vector: i64,
-    lanes: &[Option<[i64; 2]>],
+    reads: &[WarpRead],
     than: &Layout,
 ) -> Result<Option<Layout>, LayoutError> {
     let (rows, cols) = rows_and_cols(shape)?;
-    if 128 % bits != 0 || cols * bits % 8 != 0 || vector * bits % 8 != 0 {
+    let widest = reads.iter().map(|r| r.vector * bits).max().unwrap_or(0) / 8;
+    let whole = reads.iter().all(|r| r.vector * bits % 8 == 0);
+    if 128 % bits != 0 || cols * bits % 8 != 0 || !whole {
         return Ok(None);
     }
-    let width = vector * bits / 8;
-    let lost = |offset: &dyn Fn(i64, i64) -> i64| {
-        let at = |[row, col]: [i64; 2]| u32::try_from(offset(row, col)).ok();
-        let lanes: Vec<Option<u32>> = lanes.iter().map(|l| l.and_then(at)).collect();
-        let cost = banks::cost(target, banks::Kind::Read, width as u32, &lanes)?;
-        Some(cost.conflicts())
+    let lost = |offset: &dyn Fn(i64, i64) -> i64| -> Option<u32> {
+        reads.iter().map(|r| r.lost(target, bits, offset)).sum()
     };
     let leading = vec![0; shape.len() - 2];
     let placed = |row: i64, col: i64| than.offset(&[&leading[..], &[row, col]].concat()) * bits / 8;
@@ -292,7 +308,7 @@ pub fn for_reads(
     for chunk in [16, 8] {
         let room = RowXor::room(row_bytes, chunk, target.facts().banks.into());
         // A vector must stay in one piece.
-        let Some((first, chunk_bits)) = room.filter(|_| width <= chunk) else {
+        let Some((first, chunk_bits)) = room.filter(|_| widest <= chunk) else {
             continue;
         };
         for start in first..row_bits.max(first + 1) {
@@ -540,12 +556,16 @@ mod tests {
             cost.conflicts()
         };
         assert!(lost(&rows_of_k) > 0);
-        let found = for_reads(Target::Gfx950, &shape, 16, 1, &lanes, &rows_of_k).unwrap();
+        let reads = [WarpRead {
+            lanes: lanes.clone(),
+            vector: 1,
+        }];
+        let found = for_reads(Target::Gfx950, &shape, 16, &reads, &rows_of_k).unwrap();
         let found = found.expect("a better one");
         assert_eq!(lost(&found), 0);
         assert!(found.is_bijective() && found.vector_width(1) == 8);
         // Nothing is better than free.
-        let none = for_reads(Target::Gfx950, &shape, 16, 1, &lanes, &found).unwrap();
+        let none = for_reads(Target::Gfx950, &shape, 16, &reads, &found).unwrap();
         assert_eq!(none, None);
     }
 

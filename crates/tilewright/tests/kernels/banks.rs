@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use libtest_mimic::{Failed, Trial};
 use tilewright::ir::micro_op::MicroKind;
-use tilewright::ir::{Func, SourceMap, Span, StmtKind, Target, visit};
+use tilewright::ir::{
+    Block, Buffer, Func, LayoutAttr, Scope, SourceMap, Span, Stmt, StmtKind, Target, TileOp, visit,
+};
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{InputSpec, make_inputs};
 
@@ -59,6 +61,12 @@ fn products() -> Vec<Case> {
         sized("gemm_streamk.py", "matmul_streamk").set("num_blocks", 2),
         sized("gemm_persistent.py", "matmul_persistent").set("num_blocks", 1),
         sized("dequant_gemm.py", "dequant_matmul"),
+        sized("blocksparse_gemm.py", "blocksparse_matmul"),
+        Case::new("attention_fwd.py", "flash_attention").sizes([("heads", 1), ("seq_len", 128)]),
+        Case::new("attention_gqa.py", "gqa_attention").sizes([("heads", 4), ("seq_q", 64)]),
+        Case::new("attention_decode.py", "attention_decode").sizes([("batch", 1)]),
+        Case::new("mamba_chunk_scan.py", "chunk_scan").sizes([("heads", 1)]),
+        Case::new("convolution.py", "convolution").sizes([("batch", 1), ("H", 8), ("W", 8)]),
         Case::new("warp_specialized_gemm.py", "matmul_warp_specialized").sizes([
             ("M", 128),
             ("N", 64),
@@ -90,12 +98,13 @@ fn conflicts_show() -> Result<(), Failed> {
     let mut sources = SourceMap::new();
     let mut func = stage(&case, &mut sources)?;
     for buffer in func.buffers.values_mut() {
-        if buffer.scope == tilewright::ir::Scope::Shared {
-            buffer.layout = Some(tilewright::ir::LayoutAttr::Linear);
+        if buffer.scope == Scope::Shared {
+            buffer.layout = Some(LayoutAttr::Linear);
         }
     }
+    let operands = operands(&func);
     let func = lower(func, Target::Sm80, &sources)?;
-    let reads = count(&func, Target::Sm80, &sources)?;
+    let reads = count(func, &operands, Target::Sm80, &sources)?;
     if reads.conflicts == 0 {
         return Err("rows of 128 bytes, read by column, count as free".into());
     }
@@ -110,47 +119,78 @@ struct Reads {
 
 fn operand_conflicts(case: &Case, target: Target) -> Result<Reads, Failed> {
     let mut sources = SourceMap::new();
-    let func = lower(stage(case, &mut sources)?, target, &sources)?;
-    count(&func, target, &sources)
+    let func = stage(case, &mut sources)?;
+    let operands = operands(&func);
+    let func = lower(func, target, &sources)?;
+    count(func, &operands, target, &sources)
 }
 
-fn count(func: &Func, target: Target, sources: &SourceMap) -> Result<Reads, Failed> {
-    let mut args = make_inputs(func, &InputSpec::default())
+/// The buffers that matrix products multiply.
+fn operands(func: &Func) -> BTreeSet<Buffer> {
+    let mut found = BTreeSet::new();
+    for kernel in &func.kernels {
+        visit::walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Tile(TileOp::Gemm(g)) = &stmt.kind {
+                found.extend([g.a.buffer, g.b.buffer]);
+            }
+        });
+    }
+    found
+}
+
+fn count(
+    mut func: Func,
+    operands: &BTreeSet<Buffer>,
+    target: Target,
+    sources: &SourceMap,
+) -> Result<Reads, Failed> {
+    let mut args = make_inputs(&func, &InputSpec::default())
         .map_err(|e| render(e.diagnostics.iter(), sources))?;
-    let report = simt::run(func, target, &mut args, &SimtOptions::default())
+    for kernel in &mut func.kernels {
+        mark(&mut kernel.body, operands);
+    }
+    let report = simt::run(&func, target, &mut args, &SimtOptions::default())
         .map_err(|e| render(e.diagnostics.iter(), sources))?;
-    let spans = operand_spans(func);
     let mut reads = Reads {
         transactions: 0,
         conflicts: 0,
     };
-    for statement in report
-        .statements
-        .iter()
-        .filter(|s| spans.contains(&key(s.span)))
-    {
+    let marked = report.statements.iter().filter(|s| s.span.start == MARK);
+    for statement in marked {
         reads.transactions += statement.counts.shared_transactions;
         reads.conflicts += statement.counts.bank_conflicts;
     }
     Ok(reads)
 }
 
-/// Where the products stand: a lowered product does nothing with shared memory but read its
-/// operands.
-fn operand_spans(func: &Func) -> BTreeSet<(u32, u32)> {
-    let mut spans = BTreeSet::new();
-    for kernel in &func.kernels {
-        visit::walk_stmts(&kernel.body, &mut |stmt| {
-            if let StmtKind::Micro(op) = &stmt.kind
-                && op.kind == MicroKind::Mma
-            {
-                spans.insert(key(stmt.span));
-            }
-        });
+/// Counts come by place, so operand reads are given a place that nothing else has.
+const MARK: u32 = u32::MAX - 1;
+
+fn mark(block: &mut Block, operands: &BTreeSet<Buffer>) {
+    let products: Vec<Span> = block.iter().filter_map(product).collect();
+    for stmt in block {
+        let within = products.contains(&stmt.span);
+        if let StmtKind::Micro(op) = &stmt.kind
+            && op.kind == MicroKind::S2r
+            && operands.contains(&op.sources[0].region.buffer)
+            && within
+        {
+            stmt.span = Span {
+                start: MARK,
+                end: MARK,
+                ..Span::NONE
+            };
+        }
+        for child in visit::child_blocks_mut(stmt) {
+            mark(child, operands);
+        }
     }
-    spans
 }
 
-fn key(span: Span) -> (u32, u32) {
-    (span.start, span.end)
+/// The place of a matrix instruction.
+fn product(stmt: &Stmt) -> Option<Span> {
+    match &stmt.kind {
+        StmtKind::Micro(op) if op.kind == MicroKind::Mma => Some(stmt.span),
+        _ => None,
+    }
 }
