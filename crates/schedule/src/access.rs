@@ -147,25 +147,13 @@ impl Collector<'_> {
         found
     }
 
-    fn block(
-        &self,
-        block: &Block,
-        way: &Way,
-        lets: &mut Lets,
-        found: &mut Vec<Access>,
-    ) {
+    fn block(&self, block: &Block, way: &Way, lets: &mut Lets, found: &mut Vec<Access>) {
         for stmt in block {
             self.stmt(stmt, way, lets, found);
         }
     }
 
-    fn stmt(
-        &self,
-        stmt: &Stmt,
-        way: &Way,
-        lets: &mut Lets,
-        found: &mut Vec<Access>,
-    ) {
+    fn stmt(&self, stmt: &Stmt, way: &Way, lets: &mut Lets, found: &mut Vec<Access>) {
         stmt_exprs(stmt, &mut |e| self.loads(e, stmt.span, way, lets, found));
         match &stmt.kind {
             StmtKind::Let { var, value } => lets.bind(*var, value),
@@ -214,14 +202,7 @@ impl Collector<'_> {
         }
     }
 
-    fn micro(
-        &self,
-        m: &MicroOp,
-        span: Span,
-        way: &Way,
-        lets: &Lets,
-        found: &mut Vec<Access>,
-    ) {
+    fn micro(&self, m: &MicroOp, span: Span, way: &Way, lets: &Lets, found: &mut Vec<Access>) {
         let mut way = way.clone();
         for &(var, extent) in &m.axes {
             let steps = Steps {
@@ -322,14 +303,7 @@ impl Collector<'_> {
         }
     }
 
-    fn loads(
-        &self,
-        e: &Expr,
-        span: Span,
-        way: &Way,
-        lets: &Lets,
-        found: &mut Vec<Access>,
-    ) {
+    fn loads(&self, e: &Expr, span: Span, way: &Way, lets: &Lets, found: &mut Vec<Access>) {
         e.walk(&mut |node| {
             if let ExprKind::Load { buffer, indices } = node.kind() {
                 self.push(*buffer, indices, 1, false, false, span, way, lets, found);

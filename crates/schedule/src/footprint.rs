@@ -55,9 +55,7 @@ impl Owner {
             self
         } else if self == Owner::NOBODY {
             other
-        } else if self == Owner::MANY
-            || other == Owner::MANY
-            || self.warp(warp) != other.warp(warp)
+        } else if self == Owner::MANY || other == Owner::MANY || self.warp(warp) != other.warp(warp)
         {
             Owner::MANY
         } else {
@@ -72,9 +70,7 @@ impl Owner {
             Meeting::Nowhere
         } else if self == other && self.0 & Owner::WARP == 0 {
             Meeting::Nowhere
-        } else if self == Owner::MANY
-            || other == Owner::MANY
-            || self.warp(warp) != other.warp(warp)
+        } else if self == Owner::MANY || other == Owner::MANY || self.warp(warp) != other.warp(warp)
         {
             Meeting::AcrossWarps
         } else {

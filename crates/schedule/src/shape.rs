@@ -93,7 +93,7 @@ impl Shapes {
                 None => terms.push((term, *factor)),
             }
         }
-        terms.retain(|(_, factor)| *factor != 0);
+        // Terms that cancel stay: their loops may be empty.
         terms.sort_unstable();
         let mut guards = Vec::with_capacity(points.guards.len());
         for guard in &points.guards {

@@ -123,9 +123,7 @@ impl Terms {
     /// anything else.
     pub fn term(&mut self, e: &Expr, axes: &mut Axes<'_>) -> Option<Term> {
         let op = match e.kind() {
-            ExprKind::Int(value) => {
-                Op::Int(i64::try_from(e.dtype().scalar.wrap(*value)).ok()?)
-            }
+            ExprKind::Int(value) => Op::Int(i64::try_from(e.dtype().scalar.wrap(*value)).ok()?),
             ExprKind::Var(var) => match axes.number(*var) {
                 Some((number, steps)) => Op::Axis(number, steps),
                 None => {
@@ -152,9 +150,7 @@ impl Terms {
                 self.term(then, axes)?,
                 self.term(otherwise, axes)?,
             ),
-            ExprKind::Binary(op, a, b) => {
-                Op::Binary(*op, self.term(a, axes)?, self.term(b, axes)?)
-            }
+            ExprKind::Binary(op, a, b) => Op::Binary(*op, self.term(a, axes)?, self.term(b, axes)?),
             _ => return None,
         };
         let node = Node {

@@ -36,7 +36,7 @@ use tilewright_ir::{
     FragmentMap, Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target,
     TileOp, Var, VarKind,
 };
-use tilewright_layout::{Fragment, Layout, from_attr};
+use tilewright_layout::{Fragment, from_attr};
 
 use crate::Changed;
 use crate::legalize::layout_inference::const_shape;
@@ -57,6 +57,7 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             tid,
             threads,
             fragments: FxHashMap::default(),
+            widths: FxHashMap::default(),
             allocs: Vec::new(),
         };
         let mut body = lower.block(body);
@@ -115,6 +116,8 @@ struct Lower<'a> {
     tid: Expr,
     threads: i64,
     fragments: FxHashMap<Buffer, Fragment>,
+    /// See [`Lower::shared_width`].
+    widths: FxHashMap<Buffer, i64>,
     /// Allocations of temporaries, put at the start of the kernel.
     allocs: Block,
 }
@@ -234,12 +237,22 @@ impl Lower<'_> {
         dealt.or(read)
     }
 
-    /// The physical layout of a shared buffer.
-    fn shared_layout(&self, buffer: Buffer) -> Option<Layout> {
+    /// How many elements along the last dimension lie side by side wherever a shared buffer's
+    /// layout puts them.
+    fn shared_width(&mut self, buffer: Buffer) -> i64 {
+        if let Some(known) = self.widths.get(&buffer) {
+            return *known;
+        }
         let data = &self.func.buffers[buffer];
-        let shape = const_shape(&data.shape)?;
-        let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-        from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()
+        let width = const_shape(&data.shape).and_then(|shape| {
+            let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
+            let layout =
+                from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()?;
+            Some(layout.vector_width(shape.len().checked_sub(1)?))
+        });
+        let width = width.unwrap_or(1);
+        self.widths.insert(buffer, width);
+        width
     }
 
     fn scope(&self, buffer: Buffer) -> Scope {
