@@ -66,15 +66,15 @@ impl Owner {
     /// How those that touched the place first meet those that touch it now.
     #[inline]
     pub fn meets(self, other: Owner, warp: u32) -> Meeting {
-        if self == Owner::NOBODY || other == Owner::NOBODY {
+        let one_thread = self == other && self.0 & Owner::WARP == 0;
+        if one_thread || self == Owner::NOBODY || other == Owner::NOBODY {
             Meeting::Nowhere
-        } else if self == other && self.0 & Owner::WARP == 0 {
-            Meeting::Nowhere
-        } else if self == Owner::MANY || other == Owner::MANY || self.warp(warp) != other.warp(warp)
-        {
+        } else if self == Owner::MANY || other == Owner::MANY {
             Meeting::AcrossWarps
-        } else {
+        } else if self.warp(warp) == other.warp(warp) {
             Meeting::InWarp
+        } else {
+            Meeting::AcrossWarps
         }
     }
 

@@ -305,24 +305,24 @@ pub fn combine<const N: usize>(
         let mut at = start;
         for _ in 0..inner.0 {
             values.push(f(std::array::from_fn(|n| columns[n].values[at[n]]))?);
-            for n in 0..N {
-                at[n] += inner.1[n];
+            for (at, stride) in at.iter_mut().zip(inner.1) {
+                *at += stride;
             }
         }
         // The next row: count up the slower dimensions, the fastest of them first.
         let mut more = false;
         for (counter, (extent, stride)) in counters.iter_mut().zip(&outer) {
             *counter += 1;
-            for n in 0..N {
-                start[n] += stride[n];
+            for (start, stride) in start.iter_mut().zip(stride) {
+                *start += stride;
             }
             if *counter < *extent {
                 more = true;
                 break;
             }
             *counter = 0;
-            for n in 0..N {
-                start[n] -= stride[n] * extent;
+            for (start, stride) in start.iter_mut().zip(stride) {
+                *start -= stride * extent;
             }
         }
         if !more {
