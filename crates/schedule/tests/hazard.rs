@@ -65,7 +65,10 @@ fn without_lgkmcnt8_the_leading_group_overwrites_what_the_other_reads() {
         .iter()
         .filter(|h| h.kind == HazardKind::WriteAfterRead);
     for hazard in overwrites {
-        assert_eq!((hazard.first.group, hazard.second.group), (Some(1), Some(0)));
+        assert_eq!(
+            (hazard.first.group, hazard.second.group),
+            (Some(1), Some(0))
+        );
         assert!(hazard.help.contains("lgkmcnt(8)"), "{hazard}");
     }
 }
@@ -87,7 +90,10 @@ fn the_published_fp8_order_overwrites_a0_and_reads_b0_too_early() {
     for hazard in &report.hazards {
         match hazard.kind {
             HazardKind::WriteAfterRead => {
-                assert_eq!((hazard.first.group, hazard.second.group), (Some(1), Some(0)));
+                assert_eq!(
+                    (hazard.first.group, hazard.second.group),
+                    (Some(1), Some(0))
+                );
             }
             // In the epilogue: no loop around it.
             _ => assert_eq!(hazard.second.iteration, []),
@@ -219,7 +225,8 @@ fn hazards_between_iterations() {
     let many = once.replace("serial(0, n)", "serial(0, 10000)");
     assert_eq!(found(&many, Target::Sm80), ["WAR S"]);
     // A loop that may not run leaves what was before it open.
-    let around = "S[tx] = A[0, tx]\nfor k in serial(0, n) {\n  barrier block\n}\nB[0, tx] = S[127 - tx]";
+    let around =
+        "S[tx] = A[0, tx]\nfor k in serial(0, n) {\n  barrier block\n}\nB[0, tx] = S[127 - tx]";
     assert_eq!(found(around, Target::Sm80), ["RAW S"]);
 }
 
@@ -251,7 +258,10 @@ fn a_pipeline_with_an_unknown_trip_count_is_proved() {
     assert_eq!(found(&right, Target::Sm80), [""; 0]);
     // One group too many in flight.
     let loose = pipeline("((k + 2) % 3)", 2, "k + 2 < n");
-    assert_eq!(found(&loose, Target::Sm80), ["RAW T 0", "RAW T 1", "RAW T 2"]);
+    assert_eq!(
+        found(&loose, Target::Sm80),
+        ["RAW T 0", "RAW T 1", "RAW T 2"]
+    );
     // The slot that is being read.
     let slot = pipeline("(k % 3)", 1, "k + 2 < n");
     let hazards = found(&slot, Target::Sm80);
@@ -261,7 +271,8 @@ fn a_pipeline_with_an_unknown_trip_count_is_proved() {
     assert!(!found(&short, Target::Sm80).is_empty());
     // Without the barrier.
     let bare = right.replace("  barrier block\n", "");
-    assert!(!found(&bare, Target::Sm80).is_empty());
+    let report = check_text(&program(&bare), Target::Sm80);
+    assert!(!report.hazards.is_empty());
 }
 
 #[test]
@@ -286,17 +297,33 @@ fn asynchronous_copies_need_wait_then_barrier() {
     let copy = ASYNC.replace("inst=\"load\"", "inst=\"buffer_load_lds\"") + " counter=vmcnt";
     let with = |rest: &str| found(&format!("{copy}\n{rest}"), Target::Gfx950);
     let read = "B[0, tx] = S[127 - tx]";
-    assert_eq!(with(&format!("wait vmcnt(0)\nbarrier bare\n{read}")), [""; 0]);
+    assert_eq!(
+        with(&format!("wait vmcnt(0)\nbarrier bare\n{read}")),
+        [""; 0]
+    );
     assert_eq!(with(&format!("barrier bare\n{read}")), ["RAW S"]);
-    assert_eq!(with(&format!("barrier bare\nwait vmcnt(0)\n{read}")), ["RAW S"]);
-    assert_eq!(with(&format!("wait vmcnt(1)\nbarrier bare\n{read}")), ["RAW S"]);
+    assert_eq!(
+        with(&format!("barrier bare\nwait vmcnt(0)\n{read}")),
+        ["RAW S"]
+    );
+    assert_eq!(
+        with(&format!("wait vmcnt(1)\nbarrier bare\n{read}")),
+        ["RAW S"]
+    );
     // The block's barrier waits for memory on AMD.
     assert_eq!(with(&format!("barrier block\n{read}")), [""; 0]);
     // Even the own element must be waited for.
     assert_eq!(with("B[0, tx] = S[tx]"), ["RAW S"]);
     assert_eq!(with("S[tx] = A[1, tx]"), ["WAW S"]);
-    let report = check_text(&program(&format!("{copy}\nbarrier bare\n{read}")), Target::Gfx950);
-    assert!(report.hazards[0].help.contains("`wait vmcnt(0)` before the last barrier"));
+    let report = check_text(
+        &program(&format!("{copy}\nbarrier bare\n{read}")),
+        Target::Gfx950,
+    );
+    assert!(
+        report.hazards[0]
+            .help
+            .contains("`wait vmcnt(0)` before the last barrier")
+    );
 }
 
 #[test]
@@ -312,13 +339,19 @@ fn registers_are_used_after_their_wait() {
     // Other elements are free.
     assert_eq!(with("B[0, tx] = r[4]\nr[5] = 0.0:float16"), [""; 0]);
     // Two instructions: leaving one in flight completes none of the whole.
-    assert_eq!(with("wait lgkmcnt(1)\nB[0, tx] = r[0]"), ["register use before wait r"]);
+    assert_eq!(
+        with("wait lgkmcnt(1)\nB[0, tx] = r[0]"),
+        ["register use before wait r"]
+    );
     // Reads must be complete before another thread overwrites what they read.
     assert_eq!(
         with("barrier bare\nwait lgkmcnt(0)\nS[127 - tx] = A[1, tx]"),
         ["WAR S"]
     );
-    assert_eq!(with("wait lgkmcnt(0)\nbarrier bare\nS[127 - tx] = A[1, tx]"), [""; 0]);
+    assert_eq!(
+        with("wait lgkmcnt(0)\nbarrier bare\nS[127 - tx] = A[1, tx]"),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -332,7 +365,10 @@ s2r for c < {n} do S[0 +: 128] at [tx] -> r[4 +: 1] at [4] inst=\"load\" width=1
 B[0, tx] = r[0]"
         )
     };
-    assert_eq!(found(&loads(14), Target::Gfx950), ["register use before wait r"]);
+    assert_eq!(
+        found(&loads(14), Target::Gfx950),
+        ["register use before wait r"]
+    );
     assert_eq!(found(&loads(15), Target::Gfx950), [""; 0]);
 }
 
@@ -376,7 +412,12 @@ barrier cond(tx // 64 == 0)"
     // Without the opposite barrier some waves end while others wait.
     let open = body("barrier bare\n").replace("barrier cond(tx // 64 == 0)", "");
     let report = check_text(&program(&open), Target::Gfx950);
-    assert!(report.hazards.iter().any(|h| h.kind == HazardKind::DivergentBarrier));
+    assert!(
+        report
+            .hazards
+            .iter()
+            .any(|h| h.kind == HazardKind::DivergentBarrier)
+    );
 }
 
 #[test]
@@ -389,7 +430,10 @@ fn arrival_barriers_order_producers_and_consumers() {
   B[0, tx] = S[tx - 64]
 }";
     assert_eq!(found(body, Target::Sm80), [""; 0]);
-    let early = body.replace("S[tx] = A[0, tx]\n  mbarrier_arrive full[0]", "mbarrier_arrive full[0]\n  S[tx] = A[0, tx]");
+    let early = body.replace(
+        "S[tx] = A[0, tx]\n  mbarrier_arrive full[0]",
+        "mbarrier_arrive full[0]\n  S[tx] = A[0, tx]",
+    );
     assert_eq!(found(&early, Target::Sm80), ["RAW S"]);
     let other = body.replace("mbarrier_wait full[0]", "mbarrier_wait full[1]");
     let report = check_text(&program(&other), Target::Sm80);
@@ -415,6 +459,77 @@ fn conditions_that_change_are_tried_in_every_pattern() {
 }
 
 #[test]
+fn scalars_decide_loops() {
+    let tree = "alloc width: var int32 = 128
+S[tx] = A[0, tx]
+barrier block
+while width[] > 1 {
+  let half: int32 = width[] // 2
+  if tx < half {
+    S[tx] = S[tx] + S[tx + half]
+  }
+  barrier block
+  width[] = half
+}";
+    assert_eq!(found(tree, Target::Sm80), [""; 0]);
+    let unordered = tree.replace("  barrier block\n", "  sync_warp\n");
+    assert_eq!(found(&unordered, Target::Sm80), ["RAW S"]);
+}
+
+/// What happens in an iteration that the first and the last ones do not show is not left out.
+#[test]
+fn loops_without_rhythm_are_run_as_a_whole() {
+    let body = |place: &str| {
+        format!(
+            "for k in serial(0, 100) {{
+  S[tx] = A[k, tx]
+  B[k, tx] = S[{place}]
+  barrier block
+}}"
+        )
+    };
+    assert_eq!(found(&body("tx"), Target::Sm80), [""; 0]);
+    let late = body("(tx + k // 50 % 2 * k // 60 * 64) % 128");
+    assert!(found(&late, Target::Sm80).contains(&"RAW S".to_string()));
+    let early = "for k in serial(0, 100) {
+  if k == 50 {
+    S[tx] = A[k, tx]
+  } else {
+    barrier block
+  }
+  B[k, tx] = S[127 - tx]
+}";
+    assert!(found(early, Target::Sm80).contains(&"RAW S".to_string()));
+    let dynamic = "for k in serial(0, n) {
+  S[(k * 32 + tx) % 128] = A[k, tx]
+  barrier block
+}
+for k in serial(0, n) {
+  S[k + tx] = A[k, tx]
+  barrier block
+}";
+    assert!(!check_text(&program(dynamic), Target::Sm80).proved);
+}
+
+/// Narrow elements share bytes.
+#[test]
+fn packed_elements_of_one_byte_meet() {
+    let body = "alloc P: shared uint4[256]
+P[tx * 2] = uint4(tx)
+P[tx * 2 + 1] = uint4(tx)";
+    assert_eq!(found(body, Target::Sm80), [""; 0]);
+    let split = "alloc P: shared uint4[128]
+if tx % 2 == 0 {
+  P[tx] = uint4(tx)
+}
+if tx % 2 == 1 {
+  P[tx] = uint4(tx)
+}";
+    assert_eq!(found(split, Target::Sm80), ["WAW P"]);
+    assert_eq!(found(split, Target::Gfx942), [""; 0]);
+}
+
+#[test]
 fn what_is_not_modelled_is_not_proved() {
     let tma = "tma_load A[0, 0 +: 128] at [0, 0] -> S[0 +: 128] at [0] inst=\"tma\" width=1 counter=mbarrier";
     let report = check_text(&program(tma), Target::Sm90a);
@@ -432,5 +547,8 @@ fn diagnostics_name_both_statements() {
     assert_eq!(diagnostics.len(), 1);
     assert_eq!(diagnostics[0].code.0, "hazard-raw");
     let text = format!("{:?}", diagnostics[0]);
-    assert!(text.contains("S[tx] = A[0, tx]") && text.contains("S[127 - tx]"), "{text}");
+    assert!(
+        text.contains("S[tx] = A[0, tx]") && text.contains("S[127 - tx]"),
+        "{text}"
+    );
 }

@@ -77,7 +77,9 @@ fn barriers_are_needed(cases: &[Case], target: Target) -> Result<(), Failed> {
             if !report.is_clean() && checked.hazards.is_empty() {
                 let found = render(report.diagnostics().iter(), &sources);
                 let title = case.title();
-                return Err(format!("the checker misses barrier {nth} of {title}:\n{found}").into());
+                return Err(
+                    format!("the checker misses barrier {nth} of {title}:\n{found}").into(),
+                );
             }
             if report.is_clean() {
                 idle.insert(

@@ -28,14 +28,22 @@ fn values(seed: u64, k: usize) -> Vec<f64> {
     let mut state = seed;
     (0..N * k)
         .map(|_| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             ((state >> 33) % 5) as f64 - 2.0
         })
         .collect()
 }
 
 /// Runs an order on `A · Bᵀ` of integers and says what was found and whether it is right.
-fn multiply(func: &Func, dtype: Scalar, k: usize, landing: Landing, seed: u64) -> (SimtReport, bool) {
+fn multiply(
+    func: &Func,
+    dtype: Scalar,
+    k: usize,
+    landing: Landing,
+    seed: u64,
+) -> (SimtReport, bool) {
     let (a, b) = (values(1, k), values(2, k));
     let mut args = Args::new();
     for (name, list) in [("A", &a), ("B", &b)] {

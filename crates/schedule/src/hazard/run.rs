@@ -92,6 +92,8 @@ struct Group {
     warp_sync: u64,
     /// By loop that the group is in, the states at the start of its iterations.
     loops: Vec<Option<Vec<u64>>>,
+    /// What the group has done since its last iteration began.
+    trail: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -158,6 +160,7 @@ impl<'f, 'p> Run<'f, 'p> {
             closed: [0; Counter::ALL.len()],
             warp_sync: 0,
             loops: Vec::new(),
+            trail: 0,
         };
         let mut run = Run {
             scan,
@@ -199,7 +202,14 @@ impl<'f, 'p> Run<'f, 'p> {
         if let Some(&g) = stuck.first() {
             let side = self.side(g);
             let other = self.side(*stuck.last().unwrap_or(&g));
-            self.clash(HazardKind::Deadlock, side, other, None, None, Remedy::Converge);
+            self.clash(
+                HazardKind::Deadlock,
+                side,
+                other,
+                None,
+                None,
+                Remedy::Converge,
+            );
         }
     }
 
@@ -221,6 +231,17 @@ impl<'f, 'p> Run<'f, 'p> {
         };
         self.moment += 1;
         let side = self.side(g);
+        if let EventKind::Touch(touches) | EventKind::Issue { touches, .. } = &event.kind {
+            let mut h = FxHasher::default();
+            (self.groups[g].trail, event.stmt).hash(&mut h);
+            for touch in &touches.shared {
+                (touch.set, touch.slot).hash(&mut h);
+            }
+            for touch in &touches.registers {
+                (touch.range, touch.slot).hash(&mut h);
+            }
+            self.groups[g].trail = h.finish();
+        }
         match &event.kind {
             EventKind::Touch(touches) => self.touch(g, touches, side, None),
             EventKind::Issue {
@@ -277,6 +298,7 @@ impl<'f, 'p> Run<'f, 'p> {
                     if let Some(Some(list)) = self.groups[g].loops.last_mut() {
                         list.push(state);
                     }
+                    self.groups[g].trail = 0;
                 }
             }
             EventKind::LeaveLoop(steady) => {
@@ -285,8 +307,13 @@ impl<'f, 'p> Run<'f, 'p> {
                     if list.len() == at {
                         list.push(self.state(g));
                     }
-                    let before = at.checked_sub(period).and_then(|b| list.get(b));
-                    if before.is_none() || before != list.get(at) {
+                    // Every iteration of the last period is like the one a period before.
+                    let repeats = |back: usize| {
+                        let now = at.checked_sub(back).and_then(|i| list.get(i));
+                        let then = at.checked_sub(back + period).and_then(|i| list.get(i));
+                        now.is_some() && now == then
+                    };
+                    if !(0..period).all(repeats) {
                         self.outcome.unsteady.push(event.stmt);
                     }
                 }
@@ -337,9 +364,8 @@ impl<'f, 'p> Run<'f, 'p> {
                 (Some(a), Some(b)) => a != b,
                 _ => false,
             };
-            let at_peace = !(open.touch.write || touch.write)
-                || (open.touch.atomic && touch.atomic)
-                || apart;
+            let at_peace =
+                !(open.touch.write || touch.write) || (open.touch.atomic && touch.atomic) || apart;
             if at_peace {
                 continue;
             }
@@ -423,7 +449,13 @@ impl<'f, 'p> Run<'f, 'p> {
         let strict = !self.amd;
         if a.write && !a.atomic {
             let met = self.places.meeting_itself(a.set);
-            self.inside(a, a, side, met.across & pair != 0, strict && met.in_warp >> g & 1 == 1);
+            self.inside(
+                a,
+                a,
+                side,
+                met.across & pair != 0,
+                strict && met.in_warp >> g & 1 == 1,
+            );
         }
         for b in others {
             let apart = matches!((a.slot, b.slot), (Some(x), Some(y)) if x != y);
@@ -431,7 +463,13 @@ impl<'f, 'p> Run<'f, 'p> {
                 continue;
             }
             let met = self.places.meeting(a.set, b.set);
-            self.inside(a, b, side, met.across & pair != 0, strict && met.in_warp >> g & 1 == 1);
+            self.inside(
+                a,
+                b,
+                side,
+                met.across & pair != 0,
+                strict && met.in_warp >> g & 1 == 1,
+            );
         }
     }
 
@@ -747,7 +785,15 @@ impl<'f, 'p> Run<'f, 'p> {
                 let distance = group.queue.len() - at;
                 let closed = group.closed[p.counter as usize];
                 let groups = p.group.map(|own| closed - own);
-                (p.stmt, p.count, p.certain, distance, groups, p.counter as u8).hash(&mut h);
+                (
+                    p.stmt,
+                    p.count,
+                    p.certain,
+                    distance,
+                    groups,
+                    p.counter as u8,
+                )
+                    .hash(&mut h);
                 for r in &p.registers {
                     (r.root, r.slot, r.range).hash(&mut h);
                 }
@@ -772,7 +818,7 @@ impl<'f, 'p> Run<'f, 'p> {
             (barrier, phase.arrived).hash(&mut h);
             sum = sum.wrapping_add(h.finish());
         }
-        sum.wrapping_add(g as u64)
+        sum.wrapping_add(self.groups[g].trail)
     }
 
     fn clash(

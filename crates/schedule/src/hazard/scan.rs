@@ -35,6 +35,8 @@ pub struct Scan<'f> {
     pub lets: FxHashMap<Var, &'f Expr>,
     /// Variables that reach a shared place, a slot or a condition around synchronisation.
     pub relevant: FxHashSet<Var>,
+    /// Scalars, the same in all threads, that reach such an expression.
+    scalars: FxHashSet<Buffer>,
     /// Register arrays that asynchronous loads write.
     pub loaded: FxHashSet<Buffer>,
     varying_vars: FxHashSet<Var>,
@@ -59,6 +61,7 @@ impl<'f> Scan<'f> {
             blocking: FxHashSet::default(),
             lets: FxHashMap::default(),
             relevant: FxHashSet::default(),
+            scalars: FxHashSet::default(),
             loaded: FxHashSet::default(),
             varying_vars: FxHashSet::default(),
             varying_buffers: FxHashSet::default(),
@@ -265,22 +268,57 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Starts from the expressions that matter and follows the `let`s.
+    /// Starts from the expressions that matter and follows `let`s and scalars.
     fn find_relevant(&mut self) {
-        let mut pending: Vec<Var> = Vec::new();
-        let mut add = |e: &Expr| {
-            e.walk(&mut |node| pending.extend(node.as_var()));
-        };
-        walk_stmts(&self.kernel.body, &mut |stmt| {
-            self.relevant_exprs(stmt, &mut add);
-        });
-        while let Some(var) = pending.pop() {
-            if self.relevant.insert(var)
-                && let Some(value) = self.lets.get(&var)
+        let kernel = self.kernel;
+        let mut pending: Vec<&'f Expr> = Vec::new();
+        let mut stores: FxHashMap<Buffer, Vec<&'f Expr>> = FxHashMap::default();
+        walk_stmts(&kernel.body, &mut |stmt| {
+            self.relevant_exprs(stmt, &mut |e| pending.push(e));
+            if let StmtKind::Store { buffer, value, .. } = &stmt.kind
+                && self.func.buffers[*buffer].scope == Scope::Var
             {
-                value.walk(&mut |node| pending.extend(node.as_var()));
+                stores.entry(*buffer).or_default().push(value);
             }
+        });
+        while let Some(e) = pending.pop() {
+            e.walk(&mut |node| match node.kind() {
+                ExprKind::Var(var) if self.relevant.insert(*var) => {
+                    pending.extend(self.lets.get(var));
+                }
+                ExprKind::Load { buffer, .. } => {
+                    let data = &self.func.buffers[*buffer];
+                    if data.scope == Scope::Var
+                        && !matches!(data.origin, BufferOrigin::View(_))
+                        && !self.varying_buffers.contains(buffer)
+                        && self.scalars.insert(*buffer)
+                    {
+                        pending.extend(stores.get(buffer).into_iter().flatten());
+                    }
+                }
+                _ => {}
+            });
         }
+    }
+
+    /// Whether this is a scalar whose value is followed.
+    pub fn is_scalar(&self, buffer: Buffer) -> bool {
+        self.scalars.contains(&buffer)
+    }
+
+    /// The followed scalars that the statement, or one in it, writes.
+    pub fn written_scalars(&self, stmt: &Stmt) -> Vec<Buffer> {
+        let mut found = Vec::new();
+        let mut note = |s: &Stmt| match &s.kind {
+            StmtKind::Store { buffer, .. } if self.is_scalar(*buffer) => found.push(*buffer),
+            StmtKind::Alloc(buffer) if self.is_scalar(*buffer) => found.push(*buffer),
+            _ => {}
+        };
+        note(stmt);
+        for child in child_blocks(stmt) {
+            walk_stmts(child, &mut note);
+        }
+        found
     }
 
     /// The expressions of a statement that say where shared memory is touched or how control

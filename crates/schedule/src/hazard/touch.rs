@@ -10,8 +10,8 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt, StmtKind,
-    ThreadOp, Var,
+    BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt, StmtKind, ThreadOp,
+    Var,
 };
 
 use super::scan::{Key, Scan, key};
@@ -104,8 +104,8 @@ pub struct Places<'f> {
     meetings: FxHashMap<(u32, u32), Meeting>,
     selves: FxHashMap<u32, Meeting>,
     units: FxHashMap<(Key, Vec<Option<Bound>>), Rc<Touches>>,
-    /// By unit, the variables from outside that its places depend on.
-    free: FxHashMap<Key, Rc<[Var]>>,
+    /// By unit, the variables and scalars from outside that its places depend on.
+    free: FxHashMap<Key, Rc<Free>>,
     /// By group, the warps in it.
     group_warps: Vec<u32>,
 }
@@ -197,12 +197,15 @@ impl<'f> Places<'f> {
         let free = match self.free.get(&key(stmt)) {
             Some(free) => free.clone(),
             None => {
-                let free: Rc<[Var]> = free_vars(self.scan, stmt).into();
+                let free = Rc::new(free_vars(self.scan, stmt));
                 self.free.insert(key(stmt), free.clone());
                 free
             }
         };
-        let values: Vec<Option<Bound>> = free.iter().map(|v| env.vars.get(v).cloned()).collect();
+        let vars = free.vars.iter().map(|v| env.vars.get(v).cloned());
+        let scalars = free.scalars.iter();
+        let scalars = scalars.map(|b| env.scalars.get(b).map(|v| Bound::Known(*v)));
+        let values: Vec<Option<Bound>> = vars.chain(scalars).collect();
         let id = (key(stmt), values);
         if let Some(known) = self.units.get(&id) {
             return known.clone();
@@ -218,7 +221,9 @@ impl<'f> Places<'f> {
     pub fn header(&mut self, stmt: &'f Stmt, env: &Env) -> Touches {
         let mut found = Touches::default();
         let way = Way::default();
-        stmt_exprs(stmt, &mut |e| self.loads(e, key(stmt), &way, env, &mut found));
+        stmt_exprs(stmt, &mut |e| {
+            self.loads(e, key(stmt), &way, env, &mut found)
+        });
         found
     }
 
@@ -267,7 +272,9 @@ impl<'f> Places<'f> {
                         continue;
                     }
                     let mut inner = way.clone();
-                    inner.guards.push(if holds { cond.clone() } else { !cond.clone() });
+                    inner
+                        .guards
+                        .push(if holds { cond.clone() } else { !cond.clone() });
                     self.block(branch, &inner, env, found);
                 }
             }
@@ -571,10 +578,8 @@ impl<'f> Places<'f> {
     fn count_meeting(&mut self, a: u32, b: u32) -> Option<Meeting> {
         let (first, second) = (self.points(a)?, self.points(b)?);
         let (bits_a, bits_b) = (self.sets[a as usize].bits(), self.sets[b as usize].bits());
-        let unit = gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b));
-        if unit == 0 {
-            return None;
-        }
+        // Memory is written by whole bytes, also where elements are narrower.
+        let unit = gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b)).max(8);
         let (x, y) = (self.table(a, unit)?, self.table(b, unit)?);
         let mut met = Meeting::default();
         if self.group_warps.len() == 1 {
@@ -638,11 +643,12 @@ impl<'f> Places<'f> {
         let points = self.points(set)?;
         let bits = self.sets[set as usize].bits();
         let mut seen: FxHashMap<i64, (u32, u32)> = FxHashMap::default();
-        let unit = gcd(points.grain, bits).max(1);
+        let unit = gcd(points.grain, bits).max(8);
         let mut met = Meeting::default();
         for &(thread, point, place) in &points.list {
-            for cell in 0..bits / unit {
-                let (other, at) = *seen.entry(place / unit + cell).or_insert((thread, point));
+            let (first, last) = (place.div_euclid(unit), (place + bits - 1).div_euclid(unit));
+            for cell in first..=last {
+                let (other, at) = *seen.entry(cell).or_insert((thread, point));
                 if other == thread || at == point {
                     continue;
                 }
@@ -678,12 +684,14 @@ impl<'f> Places<'f> {
         for extent in &data.shape {
             total = total.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
         }
-        let size = usize::try_from(total / unit).ok().filter(|s| *s <= 1 << 22)?;
+        let size = usize::try_from((total + unit - 1) / unit)
+            .ok()
+            .filter(|s| *s <= 1 << 22)?;
         let mut cells = vec![NOBODY; size];
         for &(thread, _, place) in &points.list {
             let warp = 1u32 << (thread / scan.warp).min(31);
-            let first = place.div_euclid(unit);
-            for at in first..first + bits / unit {
+            let (first, last) = (place.div_euclid(unit), (place + bits - 1).div_euclid(unit));
+            for at in first..=last {
                 // Places outside the buffer are another checker's finding.
                 let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) else {
                     continue;
@@ -880,11 +888,31 @@ pub fn trip_count(start: i64, stop: i64, step: i64) -> Option<i64> {
     Some(distance.max(0).checked_add(step - 1)? / step)
 }
 
-/// The variables from outside that a unit's places depend on.
-fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Vec<Var> {
-    fn walk(scan: &Scan<'_>, stmt: &Stmt, bound: &mut FxHashSet<Var>, used: &mut FxHashSet<Var>) {
+/// What a unit's places depend on from outside.
+#[derive(Debug)]
+struct Free {
+    vars: Vec<Var>,
+    scalars: Vec<Buffer>,
+}
+
+fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
+    fn walk(
+        scan: &Scan<'_>,
+        stmt: &Stmt,
+        bound: &mut FxHashSet<Var>,
+        used: &mut FxHashSet<Var>,
+        scalars: &mut FxHashSet<Buffer>,
+    ) {
         stmt_exprs(stmt, &mut |e| {
-            e.walk(&mut |node| used.extend(node.as_var().filter(|v| scan.relevant.contains(v))));
+            e.walk(&mut |node| match node.kind() {
+                ExprKind::Var(var) if scan.relevant.contains(var) => {
+                    used.insert(*var);
+                }
+                ExprKind::Load { buffer, .. } if scan.is_scalar(*buffer) => {
+                    scalars.insert(*buffer);
+                }
+                _ => {}
+            });
         });
         match &stmt.kind {
             StmtKind::Let { var, .. } => {
@@ -897,17 +925,20 @@ fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Vec<Var> {
         }
         for child in tilewright_ir::visit::child_blocks(stmt) {
             for inner in child {
-                walk(scan, inner, bound, used);
+                walk(scan, inner, bound, used, scalars);
             }
         }
     }
     let (mut bound, mut used) = (FxHashSet::default(), FxHashSet::default());
-    walk(scan, stmt, &mut bound, &mut used);
+    let mut scalars = FxHashSet::default();
+    walk(scan, stmt, &mut bound, &mut used, &mut scalars);
     let threads = &scan.kernel.thread_vars;
     let free = used.difference(&bound).filter(|v| !threads.contains(v));
-    let mut free: Vec<Var> = free.copied().collect();
-    free.sort();
-    free
+    let mut vars: Vec<Var> = free.copied().collect();
+    vars.sort();
+    let mut scalars: Vec<Buffer> = scalars.into_iter().collect();
+    scalars.sort();
+    Free { vars, scalars }
 }
 
 pub fn gcd(a: i64, b: i64) -> i64 {

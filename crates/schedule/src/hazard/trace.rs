@@ -10,8 +10,8 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BarrierKind, BinOp, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Inst, Loop, LoopKind,
-    MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+    BarrierKind, BinOp, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
+    LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
 };
 
 use super::report::Reason;
@@ -219,9 +219,20 @@ impl<'f, 'p> Walk<'f, 'p> {
             return Err(Stop::Impossible);
         }
         if !self.scan.is_sync(stmt) {
+            let written = self.scan.written_scalars(stmt);
+            let value = self.written_value(stmt);
+            if !matches!(stmt.kind, StmtKind::Store { .. }) {
+                self.env.scalars.retain(|b, _| !written.contains(b));
+            }
             let touches = self.places.unit(stmt, &self.env);
             if !touches.is_empty() {
                 self.emit(stmt, EventKind::Touch(touches))?;
+            }
+            for buffer in written {
+                match value {
+                    Some(value) => self.env.scalars.insert(buffer, value),
+                    None => self.env.scalars.remove(&buffer),
+                };
             }
             return Ok(Flow::Next);
         }
@@ -231,16 +242,16 @@ impl<'f, 'p> Walk<'f, 'p> {
         }
         match &stmt.kind {
             StmtKind::For(l) => return self.counted(stmt, l),
-            StmtKind::While { body, .. } => return self.uncounted(stmt, body),
+            StmtKind::While { cond, body } => return self.repeated(stmt, cond, body),
             StmtKind::If {
                 cond,
                 then,
                 otherwise,
             } => return self.branch(stmt, cond, then, otherwise),
-            StmtKind::WarpGroup { body, .. } => {
-                if self.scan.group_takes(stmt, self.group) == Some(true) {
-                    return self.block(body);
-                }
+            StmtKind::WarpGroup { body, .. }
+                if self.scan.group_takes(stmt, self.group) == Some(true) =>
+            {
+                return self.block(body);
             }
             StmtKind::Break => return Ok(Flow::Break),
             StmtKind::Continue => return Ok(Flow::Continue),
@@ -272,6 +283,21 @@ impl<'f, 'p> Walk<'f, 'p> {
             _ => {}
         }
         Ok(Flow::Next)
+    }
+
+    /// What a statement that writes one followed scalar certainly writes.
+    fn written_value(&self, stmt: &Stmt) -> Option<i64> {
+        if self.maybe {
+            return None;
+        }
+        match &stmt.kind {
+            StmtKind::Store { value, .. } => self.env.value(value),
+            StmtKind::Alloc(buffer) => match &self.scan.func.buffers[*buffer].origin {
+                BufferOrigin::AllocInit(init) => self.env.value(init),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn device(&mut self, stmt: &'f Stmt, op: &'f DeviceOp) -> Result<(), Stop> {
@@ -357,12 +383,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         }
     }
 
-    fn mbarrier(
-        &self,
-        stmt: &Stmt,
-        barrier: Buffer,
-        index: &Expr,
-    ) -> Result<(Buffer, i64), Stop> {
+    fn mbarrier(&self, stmt: &Stmt, barrier: Buffer, index: &Expr) -> Result<(Buffer, i64), Stop> {
         match self.env.value(index) {
             Some(index) => Ok((self.scan.root(barrier), index)),
             None => Err(undecided(
@@ -462,7 +483,10 @@ impl<'f, 'p> Walk<'f, 'p> {
         let [axis] = &l.axes[..] else {
             return self.uncounted(stmt, &l.body);
         };
-        if matches!(l.kind, LoopKind::Persistent { .. } | LoopKind::Parallel { .. }) {
+        if matches!(
+            l.kind,
+            LoopKind::Persistent { .. } | LoopKind::Parallel { .. }
+        ) {
             return self.uncounted(stmt, &l.body);
         }
         let (start, stop) = (self.env.fold(&axis.start), self.env.fold(&axis.stop));
@@ -495,7 +519,8 @@ impl<'f, 'p> Walk<'f, 'p> {
         let mut steady = None;
         let mut skipped = None;
         let (head, tail) = (rhythm.lead(), rhythm.rest());
-        if count > FULL && !self.whole.contains(&key(stmt)) && head + tail + rhythm.period < count {
+        let whole = !rhythm.regular || self.whole.contains(&key(stmt));
+        if count > FULL && !whole && head + tail + rhythm.period < count {
             // Left out: whole periods in the middle.
             let room = count - head - tail;
             let jump = room / rhythm.period * rhythm.period;
@@ -504,6 +529,10 @@ impl<'f, 'p> Walk<'f, 'p> {
         } else if supposed && count >= head + tail {
             let at = count - tail;
             steady = Some((at as usize, rhythm.period as usize));
+            if !rhythm.regular {
+                // More iterations touch other places.
+                steady = Some((0, 1));
+            }
         }
         self.emit(stmt, EventKind::EnterLoop(steady.is_some()))?;
         let mut n = 0;
@@ -544,6 +573,31 @@ impl<'f, 'p> Walk<'f, 'p> {
         flow
     }
 
+    /// A `while` as long as its condition is known.
+    fn repeated(&mut self, stmt: &'f Stmt, cond: &'f Expr, body: &'f Block) -> Result<Flow, Stop> {
+        const MOST: usize = 1 << 12;
+        if self.env.value(cond).is_none() {
+            return self.uncounted(stmt, body);
+        }
+        self.emit(stmt, EventKind::EnterLoop(false))?;
+        for _ in 0..MOST {
+            match self.env.value(cond) {
+                Some(0) => {
+                    self.emit(stmt, EventKind::LeaveLoop(None))?;
+                    return Ok(Flow::Next);
+                }
+                Some(_) => {}
+                None => return Err(undecided(stmt.span, "this condition is not always known")),
+            }
+            self.emit(stmt, EventKind::Iteration)?;
+            if self.block(body)? == Flow::Break {
+                self.emit(stmt, EventKind::LeaveLoop(None))?;
+                return Ok(Flow::Next);
+            }
+        }
+        Err(undecided(stmt.span, "this loop runs too long to follow"))
+    }
+
     /// A loop whose index and number of iterations are not known: none, one, and so many that
     /// the state repeats.
     fn uncounted(&mut self, stmt: &'f Stmt, body: &'f Block) -> Result<Flow, Stop> {
@@ -572,6 +626,9 @@ impl<'f, 'p> Walk<'f, 'p> {
             StmtKind::For(l) => l.axes.first().map(|a| a.var),
             _ => None,
         };
+        for buffer in self.scan.written_scalars(stmt) {
+            self.env.scalars.remove(&buffer);
+        }
         self.emit(stmt, EventKind::EnterLoop(count == MOST))?;
         for n in 0..count {
             self.moment_stale = true;
@@ -633,16 +690,22 @@ impl<'f, 'p> Walk<'f, 'p> {
     /// How the body depends on the loop's index.
     fn rhythm(&self, l: &'f Loop, var: Var) -> Rhythm {
         let mut period = 1;
-        let mut conditions = false;
+        let (mut conditions, mut regular) = (false, true);
         walk_stmts(&l.body, &mut |inner| {
+            let decides = matches!(inner.kind, StmtKind::If { .. }) && self.scan.is_sync(inner);
             self.scan.relevant_exprs(inner, &mut |e| {
                 let e = self.scan.expand(e);
                 if mentions(&e, var) {
                     period = lcm(period, period_of(&e, var));
-                    conditions |= matches!(inner.kind, StmtKind::If { .. } | StmtKind::For(_))
-                        && self.scan.is_sync(inner);
+                    conditions |= decides;
+                    regular &= decides || repeats(&e, var);
                 }
             });
+        });
+        regular &= period <= MAX_PERIOD;
+        // A scalar that the body writes may hold something else each time.
+        walk_stmts(&l.body, &mut |inner| {
+            regular &= writes_no_scalar(self.scan, inner);
         });
         // Conditions over the index decide differently near the ends, by as much as their
         // constants; how much is measured once the bounds are known.
@@ -651,6 +714,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             period: period.clamp(1, MAX_PERIOD),
             head: edge,
             tail: edge,
+            regular,
         }
     }
 
@@ -698,9 +762,16 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 }
 
+/// Whether the statement itself writes no followed scalar.
+fn writes_no_scalar(scan: &Scan<'_>, stmt: &Stmt) -> bool {
+    !matches!(&stmt.kind, StmtKind::Store { buffer, .. } if scan.is_scalar(*buffer))
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Rhythm {
     period: i64,
+    /// Whether places repeat at all: the index comes in by remainders only.
+    regular: bool,
     /// Iterations at the start and at the end where conditions decide differently.
     head: i64,
     tail: i64,
@@ -730,6 +801,41 @@ fn mentions(e: &Expr, var: Var) -> bool {
     let mut found = false;
     e.walk(&mut |node| found |= node.as_var() == Some(var));
     found
+}
+
+/// Whether the variable comes in by remainders by constants only.
+fn repeats(e: &Expr, var: Var) -> bool {
+    match e.kind() {
+        ExprKind::Var(v) => *v != var,
+        ExprKind::Binary(BinOp::FloorMod | BinOp::TruncMod, a, b) if b.as_int().is_some() => {
+            !mentions(b, var) && quotient(a, var)
+        }
+        ExprKind::Binary(BinOp::BitAnd, a, b)
+            if b.as_int()
+                .is_some_and(|c| c >= 0 && (c + 1).count_ones() == 1) =>
+        {
+            quotient(a, var)
+        }
+        kind => {
+            let mut all = true;
+            kind.each_operand(|operand| all &= repeats(operand, var));
+            all
+        }
+    }
+}
+
+/// Whether the variable comes in by sums, products with constants and quotients by constants,
+/// whose remainders repeat.
+fn quotient(e: &Expr, var: Var) -> bool {
+    match e.kind() {
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => quotient(a, var) && quotient(b, var),
+        ExprKind::Binary(BinOp::Mul | BinOp::FloorDiv | BinOp::TruncDiv, a, b) => {
+            b.as_int().is_some() && quotient(a, var)
+        }
+        ExprKind::Cast(a) => quotient(a, var),
+        ExprKind::Var(_) => true,
+        _ => repeats(e, var),
+    }
 }
 
 /// After how many steps of the variable the expression repeats, as far as it does: remainders

@@ -1,7 +1,7 @@
 //! Values of integer expressions: constants where they are known, what is left where not.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, UnOp, Var};
+use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, UnOp, Var};
 
 /// What a variable stands for at a point of the run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -15,6 +15,8 @@ pub enum Bound {
 #[derive(Clone, Default, Debug)]
 pub struct Env {
     pub vars: FxHashMap<Var, Bound>,
+    /// Values of scalars that are the same in all threads.
+    pub scalars: FxHashMap<Buffer, i64>,
     pub supposed: FxHashMap<Expr, i64>,
 }
 
@@ -34,6 +36,11 @@ impl Env {
                 Some(Bound::Open(e)) => return Some(e.clone()),
                 None => {}
             }
+        }
+        if let ExprKind::Load { buffer, .. } = node.kind()
+            && let Some(value) = self.scalars.get(buffer)
+        {
+            return Some(constant(*value, node.dtype()));
         }
         if !self.supposed.is_empty()
             && let Some(value) = self.supposed.get(node)
