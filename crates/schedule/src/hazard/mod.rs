@@ -6,7 +6,7 @@
 //! threads of a group of waves go one way, so a run is one list of events a group
 //! ([`mod@trace`]), with concrete loop indices and slots; groups are run together with the order
 //! that barriers make between them ([`mod@run`]). Which threads meet at which place is counted
-//! out, but only for pairs that nothing orders ([`mod@touch`]).
+//! out, but only for pairs that nothing orders ([`mod@touch`], [`mod@places`]).
 //!
 //! Values that the way depends on and that are not known, such as trip counts, are supposed one
 //! after another; a loop is run until its state repeats. Where that fails the report says
@@ -24,9 +24,12 @@
 //!
 //! Only shared memory and registers are looked at; global memory is not.
 
+mod places;
 mod report;
+mod rhythm;
 mod run;
 mod scan;
+mod state;
 mod touch;
 mod trace;
 mod value;
@@ -38,7 +41,7 @@ use tilewright_ir::{Func, Kernel, Level, Span, Stmt, Target, text};
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use run::{Clash, Remedy, Run, Side};
 use scan::{Key, Scan, key};
-use touch::Places;
+use touch::Units;
 use trace::{Choice, Stop, Trace, Walk};
 
 /// The most runs of a kernel.
@@ -67,7 +70,7 @@ pub fn check(func: &Func, target: Target) -> HazardReport {
 
 fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut HazardReport) {
     let scan = Scan::of(func, kernel, target.facts().warp_size);
-    let mut places = Places::new(&scan);
+    let mut units = Units::new(&scan);
     let mut stmts: FxHashMap<Key, &Stmt> = FxHashMap::default();
     walk_stmts(&kernel.body, &mut |stmt| {
         stmts.insert(key(stmt), stmt);
@@ -101,7 +104,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             undecided(report, kernel.span, &text);
             break;
         }
-        let traces = match traces(&scan, &mut places, amd, &choice) {
+        let traces = match traces(&scan, &mut units, amd, &choice) {
             Ok(traces) => traces,
             Err(Stop::Need(need)) => {
                 if choice.supposed.contains_key(&need.expr) {
@@ -123,7 +126,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
                 continue;
             }
         };
-        let outcome = Run::of(&scan, &mut places, amd, &traces);
+        let outcome = Run::of(&scan, &mut units.places, amd, &traces);
         let mut again = choice.clone();
         again.whole.extend(&outcome.unsteady);
         if again.whole.len() > choice.whole.len() {
@@ -152,12 +155,12 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
 /// The ways of all groups.
 fn traces<'f>(
     scan: &'f Scan<'f>,
-    places: &mut Places<'f>,
+    units: &mut Units<'f>,
     amd: bool,
     choice: &Choice,
 ) -> Result<Vec<Trace>, Stop> {
     (0..scan.groups)
-        .map(|group| Walk::of(scan, places, group, amd, choice))
+        .map(|group| Walk::of(scan, units, group, amd, choice))
         .collect()
 }
 

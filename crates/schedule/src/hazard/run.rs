@@ -12,9 +12,11 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use tilewright_ir::{Buffer, BufferOrigin, Counter};
 
+use super::places::Places;
 use super::report::HazardKind;
 use super::scan::{Key, MAX_GROUPS, Scan, counts_groups, most_in_flight};
-use super::touch::{Places, RegisterTouch, Touch, Touches};
+use super::state::{Group, Open, Pending, Phase, State, fingerprint};
+use super::touch::{RegisterTouch, Touch, Touches};
 use super::trace::{EventKind, Trace};
 
 /// Two operations in no order, found in a run.
@@ -79,71 +81,6 @@ pub struct Run<'f, 'p> {
     inside: FxHashSet<(usize, usize)>,
 }
 
-struct Group {
-    at: usize,
-    state: State,
-    clock: u32,
-    knows: [u32; MAX_GROUPS],
-    /// Operations under way, oldest first.
-    queue: Vec<Pending>,
-    /// Groups of operations closed so far, by counter.
-    closed: [u32; Counter::ALL.len()],
-    /// When the warps last synchronised, each in itself.
-    warp_sync: u64,
-    /// By loop that the group is in, the states at the start of its iterations.
-    loops: Vec<Option<Vec<u64>>>,
-    /// What the group has done since its last iteration began.
-    trail: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Ready,
-    Barrier,
-    Named(u32),
-    Await,
-    Done,
-}
-
-struct Pending {
-    op: u32,
-    stmt: Key,
-    moment: u32,
-    counter: Counter,
-    count: u32,
-    certain: bool,
-    /// The closed group it belongs to.
-    group: Option<u32>,
-    /// What a wait had to leave in flight at the group's last barriers since it was issued,
-    /// the latest first.
-    at_barrier: [Option<u32>; 2],
-    registers: Vec<RegisterTouch>,
-}
-
-/// An access that some group may not know of yet.
-struct Open {
-    touch: Touch,
-    group: usize,
-    moment: u32,
-    /// Its place in the group's list of events.
-    at: usize,
-    op: Option<(u32, Counter)>,
-    /// The clock at which it was complete.
-    done: Option<u32>,
-    /// When it was complete, in events of the run.
-    time: u64,
-    at_barrier: Option<u32>,
-}
-
-/// An arrival barrier.
-struct Phase {
-    needed: u32,
-    arrived: u32,
-    parity: i64,
-    gathering: [u32; MAX_GROUPS],
-    done: [u32; MAX_GROUPS],
-}
-
 impl<'f, 'p> Run<'f, 'p> {
     pub fn of(
         scan: &'f Scan<'f>,
@@ -151,23 +88,12 @@ impl<'f, 'p> Run<'f, 'p> {
         amd: bool,
         traces: &'p [Trace],
     ) -> Outcome {
-        let group = || Group {
-            at: 0,
-            state: State::Ready,
-            clock: 1,
-            knows: [0; MAX_GROUPS],
-            queue: Vec::new(),
-            closed: [0; Counter::ALL.len()],
-            warp_sync: 0,
-            loops: Vec::new(),
-            trail: 0,
-        };
         let mut run = Run {
             scan,
             places,
             amd,
             traces,
-            groups: traces.iter().map(|_| group()).collect(),
+            groups: traces.iter().map(|_| Group::new()).collect(),
             open: FxHashMap::default(),
             phases: FxHashMap::default(),
             named: FxHashMap::default(),
@@ -322,6 +248,11 @@ impl<'f, 'p> Run<'f, 'p> {
         self.groups[g].at += 1;
     }
 
+    /// The state, and what the group has done since its last iteration began.
+    fn state(&self, g: usize) -> u64 {
+        fingerprint(&self.groups, &self.open, &self.phases).wrapping_add(self.groups[g].trail)
+    }
+
     /// Looks for clashes of accesses with the open ones, then adds them.
     fn touch(&mut self, g: usize, touches: &Rc<Touches>, side: Side, op: Option<(u32, Counter)>) {
         for r in &touches.registers {
@@ -436,7 +367,7 @@ impl<'f, 'p> Run<'f, 'p> {
         match queue[at].at_barrier[usize::from(apart)] {
             Some(left) if apart => Remedy::WaitTwoBarriersBefore(counter, left),
             Some(left) => Remedy::WaitBeforeBarrier(counter, left),
-            None => Remedy::WaitAndBarrier(counter, self.younger(open.group, at)),
+            None => Remedy::WaitAndBarrier(counter, self.groups[open.group].younger(at)),
         }
     }
 
@@ -516,7 +447,7 @@ impl<'f, 'p> Run<'f, 'p> {
             stmt: touch.stmt,
             ..side
         };
-        let remedy = Remedy::Wait(pending.counter, self.younger(g, at));
+        let remedy = Remedy::Wait(pending.counter, self.groups[g].younger(at));
         let kind = HazardKind::RegisterBeforeWait;
         self.clash(kind, first, second, Some(touch.root), touch.slot, remedy);
     }
@@ -551,28 +482,12 @@ impl<'f, 'p> Run<'f, 'p> {
         }
     }
 
-    /// How many operations (or closed groups) of the same counter certainly came after the one
-    /// at this place of the queue: a wait that leaves so many completes it.
-    fn younger(&self, g: usize, at: usize) -> u32 {
-        let group = &self.groups[g];
-        let p = &group.queue[at];
-        if counts_groups(p.counter) {
-            let closed = group.closed[p.counter as usize];
-            return p.group.map_or(0, |own| closed - own - 1);
-        }
-        let later = group.queue[at + 1..].iter();
-        later
-            .filter(|q| q.counter == p.counter && q.certain)
-            .map(|q| q.count)
-            .sum()
-    }
-
     fn wait(&mut self, g: usize, counter: Counter, at_most: u32) {
         let queue = &self.groups[g].queue;
         let done: Vec<u32> = (0..queue.len())
             .filter(|&at| queue[at].counter == counter)
             .filter(|&at| !counts_groups(counter) || queue[at].group.is_some())
-            .filter(|&at| self.younger(g, at) >= at_most)
+            .filter(|&at| self.groups[g].younger(at) >= at_most)
             .map(|at| queue[at].op)
             .collect();
         if !done.is_empty() {
@@ -619,7 +534,7 @@ impl<'f, 'p> Run<'f, 'p> {
     /// Remembers what a wait before this barrier would have had to say.
     fn note_barrier(&mut self, g: usize) {
         for at in 0..self.groups[g].queue.len() {
-            let left = self.younger(g, at);
+            let left = self.groups[g].younger(at);
             let [latest, _] = self.groups[g].queue[at].at_barrier;
             self.groups[g].queue[at].at_barrier = [Some(left), latest];
         }
@@ -773,52 +688,6 @@ impl<'f, 'p> Run<'f, 'p> {
             self.forget();
         }
         moved
-    }
-
-    /// What decides all that comes, apart from the loop's index: operations under way, accesses
-    /// that are open and who knows of them. The order of the list does not matter.
-    fn state(&self, g: usize) -> u64 {
-        let mut sum = 0u64;
-        for group in &self.groups {
-            for (at, p) in group.queue.iter().enumerate() {
-                let mut h = FxHasher::default();
-                let distance = group.queue.len() - at;
-                let closed = group.closed[p.counter as usize];
-                let groups = p.group.map(|own| closed - own);
-                (
-                    p.stmt,
-                    p.count,
-                    p.certain,
-                    distance,
-                    groups,
-                    p.counter as u8,
-                )
-                    .hash(&mut h);
-                for r in &p.registers {
-                    (r.root, r.slot, r.range).hash(&mut h);
-                }
-                sum = sum.wrapping_add(h.finish());
-            }
-        }
-        for open in self.open.values().flatten() {
-            let mut h = FxHasher::default();
-            let touch = &open.touch;
-            (touch.stmt, touch.set, touch.slot, touch.write, open.group).hash(&mut h);
-            open.done.is_some().hash(&mut h);
-            if let Some(done) = open.done {
-                for group in &self.groups {
-                    (group.knows[open.group] >= done).hash(&mut h);
-                }
-                (self.groups[open.group].warp_sync < open.time).hash(&mut h);
-            }
-            sum = sum.wrapping_add(h.finish());
-        }
-        for (barrier, phase) in &self.phases {
-            let mut h = FxHasher::default();
-            (barrier, phase.arrived).hash(&mut h);
-            sum = sum.wrapping_add(h.finish());
-        }
-        sum.wrapping_add(self.groups[g].trail)
     }
 
     fn clash(

@@ -8,16 +8,16 @@
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BarrierKind, BinOp, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
+    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
     LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
 };
 
 use super::report::Reason;
+use super::rhythm::{Rhythm, core, solve};
 use super::scan::{Key, Scan, is_block_vote, key};
-use super::touch::{Places, Touches, bound, gcd, trip_count};
-use super::value::{Bound, Env, evaluate};
+use super::touch::{Touches, Units, bound, trip_count};
+use super::value::{Bound, Env};
 
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -112,10 +112,6 @@ pub enum Stop {
 const MAX_EVENTS: usize = 60_000;
 /// Loops up to this many iterations are run as they are.
 const FULL: i64 = 8;
-/// Iterations at which conditions are measured.
-const MAX_MEASURED: i64 = 1 << 14;
-/// The longest period of a loop.
-const MAX_PERIOD: i64 = 32;
 
 /// All windows of four choices come up in this circle of sixteen.
 const CIRCLE: u16 = 0b1111_0101_1001_0000;
@@ -129,7 +125,7 @@ enum Flow {
 
 pub struct Walk<'f, 'p> {
     scan: &'f Scan<'f>,
-    places: &'p mut Places<'f>,
+    units: &'p mut Units<'f>,
     group: usize,
     amd: bool,
     env: Env,
@@ -148,7 +144,7 @@ impl<'f, 'p> Walk<'f, 'p> {
     /// The way of a group.
     pub fn of(
         scan: &'f Scan<'f>,
-        places: &'p mut Places<'f>,
+        units: &'p mut Units<'f>,
         group: usize,
         amd: bool,
         choice: &'p Choice,
@@ -164,7 +160,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         }
         let mut walk = Walk {
             scan,
-            places,
+            units,
             group,
             amd,
             env,
@@ -224,7 +220,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             if !matches!(stmt.kind, StmtKind::Store { .. }) {
                 self.env.scalars.retain(|b, _| !written.contains(b));
             }
-            let touches = self.places.unit(stmt, &self.env);
+            let touches = self.units.unit(stmt, &self.env);
             if !touches.is_empty() {
                 self.emit(stmt, EventKind::Touch(touches))?;
             }
@@ -236,7 +232,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             }
             return Ok(Flow::Next);
         }
-        let header = self.places.header(stmt, &self.env);
+        let header = self.units.header(stmt, &self.env);
         if !header.is_empty() && !matches!(stmt.kind, StmtKind::Micro(_)) {
             self.emit(stmt, EventKind::Touch(Rc::new(header)))?;
         }
@@ -267,7 +263,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                     let what = format!("`{}` operations are not modelled", counter.name());
                     return Err(undecided(stmt.span, &what));
                 }
-                let touches = self.places.micro(stmt, &self.env);
+                let touches = self.units.micro(stmt, &self.env);
                 // A wave whose lanes are all switched off issues no direct copy.
                 let skipped = m.inst == Inst::BufferLoadLds && m.pred.is_some();
                 let kind = EventKind::Issue {
@@ -349,7 +345,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             ThreadOp::Vote { kind, .. } if is_block_vote(*kind) => self.barrier(stmt, false),
             ThreadOp::AllReduce { .. } => {
                 self.barrier(stmt, false)?;
-                let touches = self.places.unit(stmt, &self.env);
+                let touches = self.units.unit(stmt, &self.env);
                 self.emit(stmt, EventKind::Touch(touches))
             }
             ThreadOp::SyncWarp => self.emit(stmt, EventKind::SyncWarp),
@@ -499,7 +495,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 "threads may leave a loop with a barrier at different times",
             ));
         }
-        let rhythm = self.rhythm(l, axis.var);
+        let rhythm = Rhythm::of(self.scan, l, axis.var);
         let known = |e: &Expr| i64::try_from(e.as_int()?).ok();
         let Some(first) = known(&start) else {
             let values = (0..rhythm.period).map(|r| r * step).collect();
@@ -514,8 +510,13 @@ impl<'f, 'p> Walk<'f, 'p> {
         let Some(count) = trip_count(first, last, step) else {
             return Err(undecided(stmt.span, "a loop with the step zero"));
         };
-        let supposed = !axis.stop.as_int().is_some_and(|_| true) && !self.env.supposed.is_empty();
-        let rhythm = self.measured(rhythm, l, axis.var, (first, step, count));
+        let mut constant = true;
+        self.scan.expand(&axis.stop).walk(&mut |node| {
+            constant &= !matches!(node.kind(), ExprKind::Var(_) | ExprKind::Load { .. });
+        });
+        let supposed = !constant && !self.env.supposed.is_empty();
+        let longest = rhythm.lead() + rhythm.rest();
+        let rhythm = rhythm.measured(self.scan, &self.env, l, (axis.var, first, step, count));
         let mut steady = None;
         let mut skipped = None;
         let (head, tail) = (rhythm.lead(), rhythm.rest());
@@ -533,6 +534,12 @@ impl<'f, 'p> Walk<'f, 'p> {
                 // More iterations touch other places.
                 steady = Some((0, 1));
             }
+        }
+        if steady.is_none() && supposed && count >= longest {
+            return Err(undecided(
+                stmt.span,
+                "conditions over this loop's index decide differently far from its ends",
+            ));
         }
         self.emit(stmt, EventKind::EnterLoop(steady.is_some()))?;
         let mut n = 0;
@@ -686,108 +693,6 @@ impl<'f, 'p> Walk<'f, 'p> {
             values: wanted,
         })
     }
-
-    /// How the body depends on the loop's index.
-    fn rhythm(&self, l: &'f Loop, var: Var) -> Rhythm {
-        let mut period = 1;
-        let (mut conditions, mut regular) = (false, true);
-        walk_stmts(&l.body, &mut |inner| {
-            let decides = matches!(inner.kind, StmtKind::If { .. }) && self.scan.is_sync(inner);
-            self.scan.relevant_exprs(inner, &mut |e| {
-                let e = self.scan.expand(e);
-                if mentions(&e, var) {
-                    period = lcm(period, period_of(&e, var));
-                    conditions |= decides;
-                    regular &= decides || repeats(&e, var);
-                }
-            });
-        });
-        regular &= period <= MAX_PERIOD;
-        // A scalar that the body writes may hold something else each time.
-        walk_stmts(&l.body, &mut |inner| {
-            regular &= writes_no_scalar(self.scan, inner);
-        });
-        // Conditions over the index decide differently near the ends, by as much as their
-        // constants; how much is measured once the bounds are known.
-        let edge = if conditions { 6 } else { 0 };
-        Rhythm {
-            period: period.clamp(1, MAX_PERIOD),
-            head: edge,
-            tail: edge,
-            regular,
-        }
-    }
-
-    /// The ends of a loop with known bounds: beyond `head` and before `tail` the conditions
-    /// over its index repeat with its period.
-    fn measured(
-        &self,
-        rhythm: Rhythm,
-        l: &'f Loop,
-        var: Var,
-        (first, step, count): (i64, i64, i64),
-    ) -> Rhythm {
-        let mut found = Rhythm {
-            head: 0,
-            tail: 0,
-            ..rhythm
-        };
-        walk_stmts(&l.body, &mut |inner| {
-            if !self.scan.is_sync(inner) {
-                return;
-            }
-            let StmtKind::If { cond, .. } = &inner.kind else {
-                return;
-            };
-            let cond = self.env.fold(&self.scan.expand(cond));
-            if !mentions(&cond, var) {
-                return;
-            }
-            let at = |n: i64| {
-                let value = first + n * step;
-                evaluate(&cond, &|v| (v == var).then_some(value))
-            };
-            for n in 0..(count - rhythm.period).min(MAX_MEASURED) {
-                if at(n) != at(n + rhythm.period) {
-                    let (from_start, from_end) = (n + rhythm.period, count - n);
-                    if from_start <= from_end {
-                        found.head = found.head.max(from_start);
-                    } else {
-                        found.tail = found.tail.max(from_end);
-                    }
-                }
-            }
-        });
-        found
-    }
-}
-
-/// Whether the statement itself writes no followed scalar.
-fn writes_no_scalar(scan: &Scan<'_>, stmt: &Stmt) -> bool {
-    !matches!(&stmt.kind, StmtKind::Store { buffer, .. } if scan.is_scalar(*buffer))
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Rhythm {
-    period: i64,
-    /// Whether places repeat at all: the index comes in by remainders only.
-    regular: bool,
-    /// Iterations at the start and at the end where conditions decide differently.
-    head: i64,
-    tail: i64,
-}
-
-impl Rhythm {
-    /// Iterations until the state must repeat.
-    fn lead(&self) -> i64 {
-        self.head + 2 * self.period + 2
-    }
-
-    /// Iterations at the end that are always run: a group that lags must not see the others
-    /// leave the loop before its state is compared.
-    fn rest(&self) -> i64 {
-        self.tail + 2
-    }
 }
 
 fn undecided(span: Span, text: &str) -> Stop {
@@ -795,132 +700,4 @@ fn undecided(span: Span, text: &str) -> Stop {
         span,
         text: text.to_string(),
     })
-}
-
-fn mentions(e: &Expr, var: Var) -> bool {
-    let mut found = false;
-    e.walk(&mut |node| found |= node.as_var() == Some(var));
-    found
-}
-
-/// Whether the variable comes in by remainders by constants only.
-fn repeats(e: &Expr, var: Var) -> bool {
-    match e.kind() {
-        ExprKind::Var(v) => *v != var,
-        ExprKind::Binary(BinOp::FloorMod | BinOp::TruncMod, a, b) if b.as_int().is_some() => {
-            !mentions(b, var) && quotient(a, var)
-        }
-        ExprKind::Binary(BinOp::BitAnd, a, b)
-            if b.as_int()
-                .is_some_and(|c| c >= 0 && (c + 1).count_ones() == 1) =>
-        {
-            quotient(a, var)
-        }
-        kind => {
-            let mut all = true;
-            kind.each_operand(|operand| all &= repeats(operand, var));
-            all
-        }
-    }
-}
-
-/// Whether the variable comes in by sums, products with constants and quotients by constants,
-/// whose remainders repeat.
-fn quotient(e: &Expr, var: Var) -> bool {
-    match e.kind() {
-        ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => quotient(a, var) && quotient(b, var),
-        ExprKind::Binary(BinOp::Mul | BinOp::FloorDiv | BinOp::TruncDiv, a, b) => {
-            b.as_int().is_some() && quotient(a, var)
-        }
-        ExprKind::Cast(a) => quotient(a, var),
-        ExprKind::Var(_) => true,
-        _ => repeats(e, var),
-    }
-}
-
-/// After how many steps of the variable the expression repeats, as far as it does: remainders
-/// by constants, of quotients by constants.
-fn period_of(e: &Expr, var: Var) -> i64 {
-    let mut period = 1;
-    e.walk(&mut |node| {
-        let ExprKind::Binary(op, a, b) = node.kind() else {
-            return;
-        };
-        let (Some(by), true) = (b.as_int(), mentions(a, var)) else {
-            return;
-        };
-        let by = i64::try_from(by).unwrap_or(1).saturating_abs().max(1);
-        match op {
-            BinOp::FloorMod | BinOp::TruncMod => {
-                let mut quotients = 1i64;
-                a.walk(&mut |inner| {
-                    if let ExprKind::Binary(BinOp::FloorDiv | BinOp::TruncDiv, x, y) = inner.kind()
-                        && mentions(x, var)
-                        && let Some(y) = y.as_int()
-                    {
-                        quotients = quotients.saturating_mul(i64::try_from(y).unwrap_or(1).max(1));
-                    }
-                });
-                period = lcm(period, by.saturating_mul(quotients));
-            }
-            BinOp::BitAnd if (by + 1).count_ones() == 1 => period = lcm(period, by + 1),
-            _ => {}
-        }
-    });
-    period
-}
-
-fn lcm(a: i64, b: i64) -> i64 {
-    (a / gcd(a, b).max(1)).saturating_mul(b)
-}
-
-/// `e` as a core plus a constant.
-fn core(e: &Expr) -> (Expr, i64) {
-    let small = |e: &Expr| i64::try_from(e.as_int()?).ok();
-    match e.kind() {
-        ExprKind::Binary(BinOp::Add, a, b) => match (small(a), small(b)) {
-            (_, Some(c)) => {
-                let (core, offset) = core(a);
-                (core, offset + c)
-            }
-            (Some(c), _) => {
-                let (core, offset) = core(b);
-                (core, offset + c)
-            }
-            _ => (e.clone(), 0),
-        },
-        ExprKind::Binary(BinOp::Sub, a, b) => match small(b) {
-            Some(c) => {
-                let (core, offset) = core(a);
-                (core, offset - c)
-            }
-            None => (e.clone(), 0),
-        },
-        ExprKind::Binary(BinOp::Max, a, b) => match (small(a), small(b)) {
-            (_, Some(_)) => core(a),
-            (Some(_), _) => core(b),
-            _ => (e.clone(), 0),
-        },
-        _ => (e.clone(), 0),
-    }
-}
-
-/// A value of the variable, not negative, at which the expression is `wanted`; it is taken to
-/// grow with the variable.
-fn solve(e: &Expr, var: Var, wanted: i64) -> Option<i64> {
-    let at = |value: i64| evaluate(e, &|v| (v == var).then_some(value));
-    let mut high = 1i64;
-    while at(high)? < wanted {
-        high = high.checked_mul(2).filter(|h| *h < 1 << 30)?;
-    }
-    let mut low = 0i64;
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if at(middle)? >= wanted {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    (at(low)? == wanted).then_some(low)
 }
