@@ -5,7 +5,9 @@
 //! Python syntax, [`sim`] for running them on this machine.
 
 pub use tilewright_arith as arith;
+pub use tilewright_codegen as codegen;
 pub use tilewright_frontend as frontend;
 pub use tilewright_ir as ir;
 pub use tilewright_passes as passes;
+pub use tilewright_runtime as runtime;
 pub use tilewright_sim as sim;
