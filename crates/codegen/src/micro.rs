@@ -9,7 +9,7 @@ use crate::{Emit, unsupported};
 
 /// Registers that a copy to shared memory may hold back, so that its loads are all under way
 /// before the first store waits for one.
-const MAX_STAGED_WORDS: u32 = 32;
+const MAX_STAGED_WORDS: u32 = 16;
 
 impl Emitter<'_> {
     pub(crate) fn micro_op(&mut self, op: &MicroOp, span: Span) -> Emit<()> {

@@ -1,17 +1,18 @@
-//! `tilewright compile`: a kernel at one level of the compiler.
+//! `tilewright compile`: a kernel at one level of the compiler, or its layouts drawn.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tilewright::codegen;
-use tilewright::ir::{Code, Diagnostic, Level, Span, text};
+use tilewright::ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target, text};
 use tilewright::runtime::env::Env;
-use tilewright::runtime::toolchain::{CompileOptions, Cubin, KernelInfo, Toolchain};
+use tilewright::runtime::toolchain::{CompileOptions, KernelInfo, Toolchain};
 
+use super::lower::{lower, lower_through};
 use super::output::{self, Failure, Outcome};
-use super::{KernelArgs, input, lower::lower, passes::parse_target};
+use super::{KernelArgs, input, layouts, passes::parse_target};
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
@@ -23,7 +24,7 @@ pub struct CompileArgs {
     /// The target that the kernel is lowered for.
     #[arg(long, default_value = "gfx950")]
     target: String,
-    /// Write to this file instead of stdout.
+    /// Write to this file instead of stdout. `layouts-svg` needs it, and takes it for a folder.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Put `#line` directives into generated source.
@@ -45,111 +46,124 @@ enum Emit {
     Loop,
     /// Device IR: the same with every barrier written down.
     Device,
+    /// Drawings as text: the thread and register of every element of every fragment, the place
+    /// of every element of every shared buffer.
+    Layouts,
+    /// The same drawings as SVG, one file a buffer, in the folder that `--output` names.
+    LayoutsSvg,
     /// Source for the target's compiler.
     Source,
-    /// What that compiler makes of it, as portable assembly.
+    /// What that compiler makes of it, as portable assembly; the kernels' registers and spills
+    /// go to stderr.
     Ptx,
-    /// The compiled program.
+    /// The compiled program, for `--output`; the kernels' registers and spills are printed.
     Cubin,
-}
-
-impl Emit {
-    const fn level(self) -> Level {
-        match self {
-            Emit::Tile => Level::Tile,
-            Emit::Loop => Level::Loop,
-            Emit::Device | Emit::Source | Emit::Ptx | Emit::Cubin => Level::Device,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Emit::Tile => "tile",
-            Emit::Loop => "loop",
-            Emit::Device => "device",
-            Emit::Source => "source",
-            Emit::Ptx => "ptx",
-            Emit::Cubin => "cubin",
-        }
-    }
 }
 
 pub fn compile(args: &CompileArgs) -> Outcome {
     let target = parse_target(&args.target)?;
+    if args.emit == Emit::LayoutsSvg && args.output.is_none() {
+        return Err(Failure::Usage(
+            "`--emit layouts-svg` needs a folder to write to: `--output FOLDER`".to_owned(),
+        ));
+    }
     let loaded = input::load(&args.kernel, args.json)?;
     let sources = &loaded.sources;
+    let drawings = |func| {
+        lower_through(func, target, "layout-inference", sources, args.json)
+            .map(|func| layouts::all(&func, target))
+    };
+    match args.emit {
+        Emit::Tile => {
+            let result = text::print(&loaded.func);
+            let object = json!({ "emit": "tile", "text": result });
+            write(args, sources, result.as_bytes(), object)
+        }
+        Emit::Loop | Emit::Device => {
+            let level = if args.emit == Emit::Loop {
+                Level::Loop
+            } else {
+                Level::Device
+            };
+            let func = lower(loaded.func, target, level, sources, args.json)?;
+            let result = text::print(&func);
+            let object = json!({ "emit": level.name(), "text": result });
+            write(args, sources, result.as_bytes(), object)
+        }
+        Emit::Layouts => {
+            let drawn = drawings(loaded.func)?;
+            let texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
+            let list: Vec<Value> = drawn.iter().map(|d| d.to_json()).collect();
+            let result = texts.join("\n");
+            let object = json!({ "emit": "layouts", "text": result, "layouts": list });
+            write(args, sources, result.as_bytes(), object)
+        }
+        Emit::Source | Emit::Ptx | Emit::Cubin => {
+            let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
+            machine(args, &func, target, sources)
+        }
+        Emit::LayoutsSvg => {
+            let drawn = drawings(loaded.func)?;
+            let folder = args.output.as_deref().unwrap_or(Path::new("."));
+            let files = layouts::write_svgs(&drawn, folder)
+                .map_err(|d| output::fail(&[*d], sources, args.json))?;
+            if args.json {
+                output::print_json(&json!({ "ok": true, "emit": "layouts-svg", "files": files }));
+            } else {
+                output::print(&files.iter().map(|f| format!("{f}\n")).collect::<String>());
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What the code generator and the target's compiler make of a lowered function.
+fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap) -> Outcome {
     let fail = |diag: Diagnostic| output::fail(&[diag], sources, args.json);
-    let func = match args.emit {
-        Emit::Tile => loaded.func,
-        _ => lower(loaded.func, target, args.emit.level(), sources, args.json)?,
+    let options = codegen::Options {
+        sources: Some(sources),
+        line_directives: args.line_directives,
     };
-    let generate = || {
-        let options = codegen::Options {
-            sources: Some(sources),
-            line_directives: args.line_directives,
-        };
-        codegen::generate(&func, target, options).map_err(|d| fail(*d))
+    let source = codegen::generate(func, target, options).map_err(|d| fail(*d))?;
+    if args.emit == Emit::Source {
+        let object = json!({ "emit": "source", "text": source.text });
+        return write(args, sources, source.text.as_bytes(), object);
+    }
+    let ptx = args.emit == Emit::Ptx;
+    let options = CompileOptions {
+        ptx,
+        fast_math: args.fast_math,
+        name: format!("{}.cu", func.name),
+        ..CompileOptions::default()
     };
-    let build = || -> Result<Cubin, Failure> {
-        let source = generate()?;
-        let options = CompileOptions {
-            ptx: args.emit == Emit::Ptx,
-            fast_math: args.fast_math,
-            name: format!("{}.cu", func.name),
-            ..CompileOptions::default()
-        };
-        Toolchain::find(&Env::process())
-            .and_then(|toolchain| toolchain.compile(&source.text, target.name(), &options))
-            .map_err(|e| {
-                let code = Code("toolchain");
-                fail(Diagnostic::error(code, Span::NONE, e.to_string()))
-            })
-    };
-    let mut kernels = Vec::new();
-    let result: Vec<u8> = match args.emit {
-        Emit::Tile | Emit::Loop | Emit::Device => text::print(&func).into_bytes(),
-        Emit::Source => generate()?.text.into_bytes(),
-        Emit::Ptx => {
-            let cubin = build()?;
-            kernels = cubin.kernels().to_vec();
-            cubin.ptx().unwrap_or_default().as_bytes().to_vec()
+    let cubin = Toolchain::find(&Env::process())
+        .and_then(|toolchain| toolchain.compile(&source.text, target.name(), &options))
+        .map_err(|e| fail(Diagnostic::error(Code("toolchain"), Span::NONE, e.to_string())))?;
+    let figures: String = cubin.kernels().iter().map(|k| figures(k) + "\n").collect();
+    let kernels: Vec<Value> = cubin.kernels().iter().map(to_json).collect();
+    if ptx {
+        let text = cubin.ptx().unwrap_or_default();
+        let object = json!({ "emit": "ptx", "text": text, "kernels": kernels });
+        if !args.json {
+            output::note(&figures);
         }
-        Emit::Cubin => {
-            let cubin = build()?;
-            kernels = cubin.kernels().to_vec();
-            cubin.bytes().to_vec()
-        }
-    };
-    if let Some(path) = &args.output {
-        fs::write(path, &result).map_err(|e| {
-            let message = format!("cannot write {}: {e}", path.display());
-            fail(Diagnostic::error(Code("unwritable-file"), Span::NONE, message))
-        })?;
+        return write(args, sources, text.as_bytes(), object);
     }
-    let binary = args.emit == Emit::Cubin;
-    if args.json {
-        let text = (!binary).then(|| String::from_utf8_lossy(&result).into_owned());
-        let list: Vec<Value> = kernels.iter().map(to_json).collect();
-        output::print_json(&json!({
-            "ok": true, "emit": args.emit.name(), "text": text, "bytes": result.len(),
-            "kernels": list,
-        }));
-        return Ok(());
+    let object = json!({ "emit": "cubin", "bytes": cubin.bytes().len(), "kernels": kernels });
+    if args.output.is_some() {
+        write(args, sources, cubin.bytes(), object)?;
+    } else if args.json {
+        write(args, sources, &[], object)?;
     }
-    // Bytes do not belong on a terminal: without a file only the figures are printed.
-    if args.output.is_none() && !binary {
-        output::print(&String::from_utf8_lossy(&result));
-    }
-    let figures: Vec<String> = kernels.iter().map(|k| figures(k) + "\n").collect();
-    match binary {
-        true => output::print(&figures.concat()),
-        false => output::note(&figures.concat()),
+    if !args.json {
+        // Bytes do not belong on a terminal: the figures do.
+        output::print(&figures);
     }
     Ok(())
 }
 
-/// `matmul: 168 registers, 32768 bytes of shared memory, no spills`
-pub fn figures(kernel: &KernelInfo) -> String {
+/// `matmul: 168 registers, 0 bytes of stack, no spills`
+fn figures(kernel: &KernelInfo) -> String {
     let spills = match kernel.spills {
         None => String::new(),
         Some(s) if s.stores == 0 && s.loads == 0 => ", no spills".to_string(),
@@ -173,4 +187,22 @@ fn to_json(kernel: &KernelInfo) -> Value {
         "spill_stores": kernel.spills.map(|s| s.stores),
         "spill_loads": kernel.spills.map(|s| s.loads),
     })
+}
+
+/// The result to the file or stdout, and with `--json` the object with `ok` added.
+fn write(args: &CompileArgs, sources: &SourceMap, result: &[u8], mut object: Value) -> Outcome {
+    if let Some(path) = &args.output {
+        fs::write(path, result).map_err(|e| {
+            let message = format!("cannot write {}: {e}", path.display());
+            let diag = Diagnostic::error(Code("unwritable-file"), Span::NONE, message);
+            output::fail(&[diag], sources, args.json)
+        })?;
+    }
+    if args.json {
+        object["ok"] = json!(true);
+        output::print_json(&object);
+    } else if args.output.is_none() {
+        output::print(&String::from_utf8_lossy(result));
+    }
+    Ok(())
 }

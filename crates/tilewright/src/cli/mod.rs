@@ -7,6 +7,7 @@ mod compile;
 mod doctor;
 mod gpu;
 mod input;
+mod layouts;
 mod lower;
 mod opt;
 mod output;
