@@ -144,7 +144,9 @@ fn int_to_int(code: Code, from: Scalar, to: Scalar) -> Code {
     match to {
         Scalar::Bool if narrow => Code::new(format!("int({}) != 0", code.text), EQUALITY),
         Scalar::Bool => Code::new(format!("{} != 0", code.at_least(ADD)), EQUALITY),
-        Scalar::I4 | Scalar::U4 => Code::primary(format!("{}((int){})", ctype(to), code.at_least(UNARY))),
+        Scalar::I4 | Scalar::U4 => {
+            Code::primary(format!("{}((int){})", ctype(to), code.at_least(UNARY)))
+        }
         _ if narrow => Code::new(format!("({})int({})", ctype(to), code.text), UNARY),
         _ => Code::new(format!("({}){}", ctype(to), code.at_least(UNARY)), UNARY),
     }

@@ -34,7 +34,11 @@ impl Code {
 
     /// A name, a constant or a call.
     pub fn primary(text: String) -> Code {
-        let precedence = if text.starts_with('-') { UNARY } else { POSTFIX };
+        let precedence = if text.starts_with('-') {
+            UNARY
+        } else {
+            POSTFIX
+        };
         Code { text, precedence }
     }
 
@@ -84,9 +88,7 @@ impl Emitter<'_> {
                 Code::primary(float_constant(scalar, v.0))
             }
             ExprKind::Var(var) => match self.var_names.get(var) {
-                Some(name) if e.dtype().lanes > 1 => {
-                    Code::new(format!("{name}[{lane}]"), POSTFIX)
-                }
+                Some(name) if e.dtype().lanes > 1 => Code::new(format!("{name}[{lane}]"), POSTFIX),
                 Some(name) => Code::primary(name.clone()),
                 None => {
                     let name = &self.func.vars[*var].name;
@@ -179,7 +181,6 @@ impl Emitter<'_> {
                 precedence,
             )
         };
-        let call = |name: &str| Code::primary(format!("{name}({}, {})", x.text, y.text));
         let simple = match op {
             BinOp::LogicalAnd => infix("&&", AND, AND, EQUALITY),
             BinOp::LogicalOr => infix("||", OR, OR, EQUALITY),
@@ -196,7 +197,6 @@ impl Emitter<'_> {
             BinOp::Shr => infix(">>", AND, UNARY, UNARY),
             _ => return self.arithmetic(op, (a, x), (b, y), e),
         };
-        let _ = call;
         Ok(match op {
             BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor | BinOp::Shr => {
                 self.wrapped(simple, operand)
@@ -238,7 +238,7 @@ impl Emitter<'_> {
             };
             return Ok(self.rounded(code, scalar));
         }
-        if !matches!(op, BinOp::Div) && !(scalar.is_int() || scalar == Scalar::Bool) {
+        if !scalar.is_int() && scalar != Scalar::Bool {
             return ill_typed(e);
         }
         let signed_word = matches!(scalar, Scalar::I32 | Scalar::I64);
@@ -298,10 +298,9 @@ impl Emitter<'_> {
     /// A value of C's promoted type brought back to the range of its own.
     fn wrapped(&mut self, code: Code, scalar: Scalar) -> Code {
         match scalar {
-            Scalar::I8 | Scalar::I16 | Scalar::U8 | Scalar::U16 => Code::new(
-                format!("({})({})", ctype(scalar), code.text),
-                UNARY,
-            ),
+            Scalar::I8 | Scalar::I16 | Scalar::U8 | Scalar::U16 => {
+                Code::new(format!("({})({})", ctype(scalar), code.text), UNARY)
+            }
             Scalar::I4 | Scalar::U4 => {
                 self.need_type(scalar);
                 Code::primary(format!("{}({})", ctype(scalar), code.text))
@@ -437,7 +436,11 @@ impl Emitter<'_> {
         e.walk_distinct(&mut |node| match node.kind() {
             ExprKind::Load { .. } => data = true,
             ExprKind::Var(var) => {
-                let param = self.func.vars.get(*var).is_some_and(|v| v.kind == VarKind::Param);
+                let param = self
+                    .func
+                    .vars
+                    .get(*var)
+                    .is_some_and(|v| v.kind == VarKind::Param);
                 data |= param || self.data_vars.contains(var);
             }
             _ => {}

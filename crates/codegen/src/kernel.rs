@@ -6,8 +6,7 @@ use tilewright_ir::declare::declared;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::visit_ids::buffer_exprs;
 use tilewright_ir::{
-    Buffer, BufferOrigin, Expr, Func, Kernel, Param, RasterOrder, Scope, StmtKind, Target,
-    Var,
+    Buffer, BufferOrigin, Expr, Func, Kernel, Param, RasterOrder, Scope, StmtKind, Target, Var,
 };
 
 use crate::ctype::ctype;
@@ -119,7 +118,7 @@ impl Emitter<'_> {
 
         let args = self.args();
         let signature = self.signature(kernel, &name, &args)?;
-        self.out.from_span(kernel.span);
+        self.out.quote(kernel.span);
         self.out.line(signature);
         self.out.indent();
         self.indices(kernel);
@@ -143,7 +142,11 @@ impl Emitter<'_> {
         }
         Ok(KernelSource {
             name,
-            grid: kernel.grid.iter().map(|(_, extent)| extent.clone()).collect(),
+            grid: kernel
+                .grid
+                .iter()
+                .map(|(_, extent)| extent.clone())
+                .collect(),
             threads: kernel.threads,
             shared_bytes: self.shared,
             cluster: kernel.attrs.cluster,

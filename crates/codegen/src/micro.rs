@@ -41,8 +41,9 @@ impl Emitter<'_> {
             }
             let name = self.declare(var);
             self.out.directive("#pragma unroll");
-            self.out
-                .line(format!("for (int {name} = 0; {name} < {extent}; ++{name}) {{"));
+            self.out.line(format!(
+                "for (int {name} = 0; {name} < {extent}; ++{name}) {{"
+            ));
             self.out.indent();
             open += 1;
         }
@@ -95,10 +96,8 @@ impl Emitter<'_> {
         self.out.line("{");
         self.out.indent();
         self.names.open();
-        self.out.line(format!(
-            "tw::Vector<{bytes}>::type staged[{}];",
-            op.count()
-        ));
+        self.out
+            .line(format!("tw::Vector<{bytes}>::type staged[{}];", op.count()));
         self.over_axes(op, |e| {
             let slot = e.point(op);
             let source = e.access(from, span)?;
@@ -145,7 +144,11 @@ impl Emitter<'_> {
                 false => format!("{text} * {extent} + {name}"),
             };
         }
-        if text.is_empty() { "0".to_string() } else { text }
+        if text.is_empty() {
+            "0".to_string()
+        } else {
+            text
+        }
     }
 
     /// A machine vector that has a value in every element.
@@ -192,7 +195,10 @@ impl Emitter<'_> {
             Inst::Mma(inst) => {
                 let listed = self.target.facts().mma.iter().any(|f| f.inst == inst);
                 let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
-                    return unsupported(span, format!("`{inst}` takes two sources and no condition"));
+                    return unsupported(
+                        span,
+                        format!("`{inst}` takes two sources and no condition"),
+                    );
                 };
                 if !listed || inst.family != tilewright_ir::MmaFamily::MmaSync {
                     return unsupported(span, format!("{} has no `{inst}`", self.target));
@@ -218,7 +224,10 @@ impl Emitter<'_> {
 
     fn matrix_operands(&mut self, op: &MicroOp, span: Span) -> Emit<(Place, Place)> {
         let ([source], None) = (op.sources.as_slice(), &op.pred) else {
-            return unsupported(span, format!("`{}` takes one source and no condition", op.inst));
+            return unsupported(
+                span,
+                format!("`{}` takes one source and no condition", op.inst),
+            );
         };
         Ok((self.access(source, span)?, self.access(&op.dest, span)?))
     }
@@ -337,16 +346,19 @@ impl Emitter<'_> {
         self.needs.piece(Piece::Async);
         let (to, from) = (dest.address(), source.address());
         let Some(pred) = &op.pred else {
-            self.out.line(format!("tw::cp_async<{bytes}>({to}, {from});"));
+            self.out
+                .line(format!("tw::cp_async<{bytes}>({to}, {from});"));
             return Ok(());
         };
         let pred = self.scalar(pred)?;
-        let zero = op.otherwise.as_ref().is_some_and(|e| {
-            e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0)
-        });
+        let zero = op
+            .otherwise
+            .as_ref()
+            .is_some_and(|e| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0));
         if zero {
-            self.out
-                .line(format!("tw::cp_async_or_zero<{bytes}>({to}, {from}, {pred});"));
+            self.out.line(format!(
+                "tw::cp_async_or_zero<{bytes}>({to}, {from}, {pred});"
+            ));
             return Ok(());
         }
         self.out
@@ -354,7 +366,8 @@ impl Emitter<'_> {
         if let Some(value) = &op.otherwise {
             self.needs.piece(Piece::Memory);
             let fill = self.splat(value, dest.scalar, bytes)?;
-            self.out.line(format!("else tw::drop<{bytes}>({to}, {fill});"));
+            self.out
+                .line(format!("else tw::drop<{bytes}>({to}, {fill});"));
         }
         Ok(())
     }

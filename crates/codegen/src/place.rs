@@ -190,10 +190,7 @@ impl Emitter<'_> {
             }
         }
         if storage.lanes > 1 {
-            offset = Code::new(
-                format!("{} * {}", offset.at_least(MUL), storage.lanes),
-                MUL,
-            );
+            offset = Code::new(format!("{} * {}", offset.at_least(MUL), storage.lanes), MUL);
         }
         Ok(Place {
             kind: storage.kind,
@@ -392,7 +389,10 @@ impl Emitter<'_> {
         {
             return unsupported(
                 data.span,
-                format!("`{}` is a view of a buffer that is not row-major", data.name),
+                format!(
+                    "`{}` is a view of a buffer that is not row-major",
+                    data.name
+                ),
             );
         }
         Ok((None, count))

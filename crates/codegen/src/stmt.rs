@@ -45,7 +45,7 @@ impl Emitter<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Emit<()> {
         if !matches!(stmt.kind, StmtKind::Alloc(_)) {
-            self.out.from_span(stmt.span);
+            self.out.quote(stmt.span);
         }
         match &stmt.kind {
             StmtKind::Let { var, value } => self.bind(*var, value, stmt.span),
@@ -88,8 +88,9 @@ impl Emitter<'_> {
             StmtKind::Assert { cond, message } => {
                 let cond = self.scalar(cond)?;
                 let text = c_string(&format!("assertion failed: {message}\n"));
-                self.out
-                    .line(format!("if (!({cond})) {{ printf(\"%s\", {text}); __trap(); }}"));
+                self.out.line(format!(
+                    "if (!({cond})) {{ printf(\"%s\", {text}); __trap(); }}"
+                ));
                 Ok(())
             }
             StmtKind::Assume(cond) => {
@@ -206,7 +207,10 @@ impl Emitter<'_> {
         let value = self.settled(value);
         let value_lanes = u32::from(value.dtype().lanes);
         if value_lanes != total && value_lanes != 1 {
-            return unsupported(span, format!("{value_lanes} values stored to {total} elements"));
+            return unsupported(
+                span,
+                format!("{value_lanes} values stored to {total} elements"),
+            );
         }
         if total == 1 {
             let code = self.expr(&value, 0)?;
@@ -224,7 +228,11 @@ impl Emitter<'_> {
             self.names.open();
             let name = self.vector(scalar, total, &value, span)?;
             let source = crate::place::Place {
-                kind: if is_packed(scalar) { Kind::Regs } else { Kind::Array },
+                kind: if is_packed(scalar) {
+                    Kind::Regs
+                } else {
+                    Kind::Array
+                },
                 name,
                 scalar,
                 offset: crate::expr::Code::primary("0".to_string()),
@@ -271,8 +279,9 @@ impl Emitter<'_> {
                 let written = self.uses.buffers.get(&buffer) == Some(&true);
                 let constant = if written { "" } else { "const " };
                 let element = self.element_type(buffer);
-                self.out
-                    .line(format!("{constant}{element}* {name} = ({constant}{element}*){address};"));
+                self.out.line(format!(
+                    "{constant}{element}* {name} = ({constant}{element}*){address};"
+                ));
                 let storage = self.describe(buffer, name)?;
                 self.storage.insert(buffer, storage);
                 return Ok(());

@@ -175,7 +175,8 @@ impl Emitter<'_> {
                 let bar = self.barrier(*barrier, index, span)?;
                 let bytes = self.scalar(bytes)?;
                 let name = if *arrive { "arrive_expect" } else { "expect" };
-                self.out.line(format!("tw::mbarrier_{name}({bar}, {bytes});"));
+                self.out
+                    .line(format!("tw::mbarrier_{name}({bar}, {bytes});"));
                 Ok(())
             }
             ThreadOp::Dp4a {
@@ -296,7 +297,9 @@ impl Emitter<'_> {
         }
         self.needs.piece(Piece::Warp);
         let stays = kind != ShuffleKind::Xor
-            || lane.as_int().is_some_and(|l| (0..i128::from(width)).contains(&l));
+            || lane
+                .as_int()
+                .is_some_and(|l| (0..i128::from(width)).contains(&l));
         if !stays {
             return unsupported(span, "a shuffle across segments of the warp");
         }
@@ -361,7 +364,10 @@ impl Emitter<'_> {
         };
         let fold = match kind {
             ReduceKind::Sum | ReduceKind::AbsSum => match (float, scalar) {
-                (true, _) => self.rounded(Code::primary("x + y".to_string()), scalar).text,
+                (true, _) => {
+                    self.rounded(Code::primary("x + y".to_string()), scalar)
+                        .text
+                }
                 (false, Scalar::I32 | Scalar::I64) => "tw::wrap_add(x, y)".to_string(),
                 (false, _) => wrap("x + y".to_string()),
             },
@@ -429,8 +435,10 @@ impl Emitter<'_> {
         let lhs = self.declare(combiner.lhs);
         let rhs = self.declare(combiner.rhs);
         self.out.line(format!("const {element} {lhs} = {total};"));
-        self.out
-            .line(format!("const {element} {rhs} = {line}[{}];", index.join(" + ")));
+        self.out.line(format!(
+            "const {element} {rhs} = {line}[{}];",
+            index.join(" + ")
+        ));
         let folded = self.converted(&combiner.body, scalar)?;
         self.out.line(format!("{total} = {folded};"));
         for _ in 0..loops {
@@ -479,8 +487,11 @@ impl Emitter<'_> {
             list.push(format!("{cast}({value})"));
         }
         format.push('\n');
-        self.out
-            .line(format!("printf({}, {});", c_string(&format), list.join(", ")));
+        self.out.line(format!(
+            "printf({}, {});",
+            c_string(&format),
+            list.join(", ")
+        ));
         Ok(())
     }
 
@@ -530,8 +541,9 @@ impl Emitter<'_> {
                 return unsupported(span, format!("{} has no wgmma here", self.target));
             }
             // Hints of another machine's scheduler.
-            DeviceOp::SetPrio(_) | DeviceOp::SchedBarrier(_) | DeviceOp::SchedGroupBarrier { .. } => {
-            }
+            DeviceOp::SetPrio(_)
+            | DeviceOp::SchedBarrier(_)
+            | DeviceOp::SchedGroupBarrier { .. } => {}
             DeviceOp::BarrierInit {
                 barrier,
                 index,

@@ -58,7 +58,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What follows comes from this place: quotes its line, unless the last comment did.
-    pub fn from_span(&mut self, span: Span) {
+    pub fn quote(&mut self, span: Span) {
         let Some(sources) = self.sources.filter(|_| !span.is_none()) else {
             return;
         };

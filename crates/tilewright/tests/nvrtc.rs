@@ -47,8 +47,8 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
         text.join("\n").into()
     };
     let staged = frontend::stage(&sources, file, None, &[]).map_err(|d| render(&d, &sources))?;
-    let (func, _) = jit::lower(&staged.func, target)
-        .map_err(|e| render(&e.into_diagnostics(), &sources))?;
+    let (func, _) =
+        jit::lower(&staged.func, target).map_err(|e| render(&e.into_diagnostics(), &sources))?;
     let options = codegen::Options {
         sources: Some(&sources),
         line_directives: false,

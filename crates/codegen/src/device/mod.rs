@@ -119,7 +119,10 @@ fn mma_wrapper(inst: &MmaInst) -> String {
     let words = |rows: u16, columns: u16, scalar: Scalar| {
         u32::from(rows) * u32::from(columns) * scalar.bits() / 32 / 32
     };
-    let (a, b) = (words(inst.m, inst.k, inst.ab), words(inst.k, inst.n, inst.ab));
+    let (a, b) = (
+        words(inst.m, inst.k, inst.ab),
+        words(inst.k, inst.n, inst.ab),
+    );
     let c = words(inst.m, inst.n, inst.acc);
     let tf32 = inst.ab == Scalar::TF32;
     let (element, class) = match inst.acc {

@@ -138,7 +138,13 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
     };
     let cubin = Toolchain::find(&Env::process())
         .and_then(|toolchain| toolchain.compile(&source.text, target.name(), &options))
-        .map_err(|e| fail(Diagnostic::error(Code("toolchain"), Span::NONE, e.to_string())))?;
+        .map_err(|e| {
+            fail(Diagnostic::error(
+                Code("toolchain"),
+                Span::NONE,
+                e.to_string(),
+            ))
+        })?;
     let figures: String = cubin.kernels().iter().map(|k| figures(k) + "\n").collect();
     let kernels: Vec<Value> = cubin.kernels().iter().map(to_json).collect();
     if ptx {

@@ -84,7 +84,11 @@ fn place(func: &Func, arg: KernelArg) -> String {
         },
         KernelArg::Scalar(var) => match param(Param::Scalar(var)) {
             Some(i) => Some(('p', i)),
-            None => func.symbols.iter().position(|&s| s == var).map(|i| ('s', i)),
+            None => func
+                .symbols
+                .iter()
+                .position(|&s| s == var)
+                .map(|i| ('s', i)),
         },
     };
     let (kind, index) = found.unwrap_or(('?', 0));

@@ -38,7 +38,10 @@ impl Error {
 
     pub(super) fn not_tile(func: &Func) -> Error {
         let level = func.level.name();
-        let text = format!("kernels are built from tile IR; `{}` is {level} IR", func.name);
+        let text = format!(
+            "kernels are built from tile IR; `{}` is {level} IR",
+            func.name
+        );
         Error::plain("jit-not-tile-ir", func.span, text)
     }
 }

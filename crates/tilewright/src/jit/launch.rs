@@ -209,7 +209,10 @@ impl Loaded {
 }
 
 fn unknown_argument(func: &Func) -> Error {
-    let text = format!("a kernel of `{}` takes an argument that it does not have", func.name);
+    let text = format!(
+        "a kernel of `{}` takes an argument that it does not have",
+        func.name
+    );
     Error::plain("jit-bad-entry", func.span, text)
 }
 

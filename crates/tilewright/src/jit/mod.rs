@@ -103,7 +103,14 @@ pub fn build(
     env: &Env,
 ) -> Result<Program, Error> {
     let toolchain = Toolchain::find(env).map_err(Error::Toolchain)?;
-    build_with(func, target, options, sources, &toolchain, &Cache::open(env))
+    build_with(
+        func,
+        target,
+        options,
+        sources,
+        &toolchain,
+        &Cache::open(env),
+    )
 }
 
 /// Compiles a tile-level function.
