@@ -6,4 +6,7 @@ pub mod gemm_plan;
 pub mod layout_inference;
 pub mod layout_reducer;
 pub mod legalize_safe_memory_access;
+pub mod legalize_vectorized_loop;
+pub mod loop_vectorize_dynamic;
 pub mod lower_tile_op;
+pub mod vectorize;

@@ -378,14 +378,14 @@ impl State<'_> {
                 continue;
             }
             let group = self.group(at, uses);
-            let mut best: Option<(i64, State<'_>)> = None;
+            let mut best: Option<([i64; 3], State<'_>)> = None;
             for &root in &group {
                 let mut attempt = self.clone();
                 attempt.start_from(root, uses);
                 attempt.propagate(uses);
-                let cost = attempt.registers();
-                let finished = group.iter().filter(|&&g| attempt.is_open(g, uses)).count() as i64;
-                let cost = cost + finished * (1 << 32);
+                let open = group.iter().filter(|&&g| attempt.is_open(g, uses)).count() as i64;
+                let accesses = group.iter().map(|&g| attempt.accesses(g, uses)).sum();
+                let cost = [open, attempt.registers(), accesses];
                 if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                     best = Some((cost, attempt));
                 }
@@ -465,6 +465,21 @@ impl State<'_> {
             .iter()
             .map(|(b, f)| f.slots() * bits(b))
             .sum()
+    }
+
+    /// Accesses of memory that a thread makes for a use, with vectors as wide as its layout has
+    /// them.
+    fn accesses(&self, at: usize, uses: &[Use]) -> i64 {
+        let (UseKind::Points { vector, shape, .. }, Some(layout)) =
+            (&uses[at].kind, &self.loops[at])
+        else {
+            return 0;
+        };
+        if *vector == 1 {
+            return 0;
+        }
+        let run = layout.vector_width(shape.len().saturating_sub(1));
+        layout.slots() / run.min(*vector)
     }
 
     /// Every use must be able to run with what was decided.

@@ -57,6 +57,7 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             tid,
             threads,
             fragments: FxHashMap::default(),
+            ranges: Vec::new(),
             allocs: Vec::new(),
         };
         let mut body = lower.block(body);
@@ -115,6 +116,8 @@ struct Lower<'a> {
     tid: Expr,
     threads: i64,
     fragments: FxHashMap<Buffer, Fragment>,
+    /// Extents of the loops over slots that are being written.
+    ranges: Vec<(Var, i64)>,
     /// Allocations of temporaries, put at the start of the kernel.
     allocs: Block,
 }

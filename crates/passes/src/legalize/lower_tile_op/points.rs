@@ -107,7 +107,11 @@ impl Lower<'_> {
         let (tid, threads) = (self.tid.as_var(), self.threads);
         let slots = layout.slots();
         let slot = slot.as_var();
+        let ranges = &self.ranges;
         self.analyzer.scoped(|a| {
+            for &(var, extent) in ranges {
+                a.bind_range(var, &zero, &Expr::int(extent.into(), DType::I32));
+            }
             if let Some(tid) = tid {
                 a.bind_range(tid, &zero, &Expr::int(threads.into(), DType::I32));
             }
@@ -147,7 +151,8 @@ impl Lower<'_> {
         }
     }
 
-    /// `for s in unroll(slots)` over the thread's points.
+    /// `for s in unroll(slots)` over the thread's points. Where the body touches memory and
+    /// slots in a row are points in a row, these make a loop for vectors of their own.
     pub(super) fn point_loop(
         &mut self,
         layout: &Fragment,
@@ -156,10 +161,42 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
-        let (slot_var, slot) = self.var("s", VarKind::Loop);
-        let Some(points) = self.points(layout, &slot) else {
+        let lanes = self.run_length(layout, &body);
+        let rounds = layout.slots() / lanes;
+        let (round_var, round) = self.var(if lanes == 1 { "s" } else { "c" }, VarKind::Loop);
+        let known_ranges = self.ranges.len();
+        self.ranges.push((round_var, rounds));
+        let mut lane_var = None;
+        let slot = if lanes == 1 {
+            round
+        } else {
+            let (var, lane) = self.var("v", VarKind::Loop);
+            self.ranges.push((var, lanes));
+            lane_var = Some(var);
+            round * lanes + lane
+        };
+        let inner = self.one_point(layout, vars, body, &slot, span);
+        self.ranges.truncate(known_ranges);
+        let Some(mut inner) = inner else {
             return self.give_up(span, "the layout of this loop has no closed form");
         };
+        if let Some(var) = lane_var {
+            // The compiler's own wish: it has no place in the source.
+            inner = vec![counted(var, lanes, LoopKind::Vectorized, inner, Span::NONE)];
+        }
+        out.push(counted(round_var, rounds, unroll(), inner, span));
+    }
+
+    /// What is done at the point in a slot.
+    fn one_point(
+        &mut self,
+        layout: &Fragment,
+        vars: &[Var],
+        mut body: Block,
+        slot: &Expr,
+        span: Span,
+    ) -> Option<Block> {
+        let points = self.points(layout, slot)?;
         let mut inner = Vec::new();
         for (&var, value) in vars.iter().zip(&points.index) {
             self.func.vars[var].kind = VarKind::Let;
@@ -172,19 +209,38 @@ impl Lower<'_> {
                 span,
             ));
         }
-        let mut body = body;
         let mut slots = FxHashMap::default();
-        self.rewrite_points(&mut body, vars, &points, &slot, &mut slots);
+        self.rewrite_points(&mut body, vars, &points, slot, &mut slots);
         inner.extend(self.block(body));
         let mut guarded_body = Vec::new();
-        guarded(points.guard.clone(), inner, span, &mut guarded_body);
-        out.push(counted(
-            slot_var,
-            layout.slots(),
-            unroll(),
-            guarded_body,
-            span,
-        ));
+        guarded(points.guard, inner, span, &mut guarded_body);
+        Some(guarded_body)
+    }
+
+    /// How many slots in a row may become one access of memory.
+    fn run_length(&self, layout: &Fragment, body: &Block) -> i64 {
+        let lanes = self.memory_lanes(body);
+        let Some(last) = layout.shape().len().checked_sub(1).filter(|_| lanes > 1) else {
+            return 1;
+        };
+        let run = lanes.min(layout.vector_width(last));
+        if layout.slots() % run == 0 { run } else { 1 }
+    }
+
+    /// Elements of the narrowest type that the statements touch in memory, in 16 bytes; one
+    /// where they touch none.
+    fn memory_lanes(&self, body: &Block) -> i64 {
+        let mut bits: Option<u32> = None;
+        tilewright_ir::visit::walk_stmts(body, &mut |stmt| {
+            tilewright_ir::visit_ids::stmt_buffers(stmt, &mut |b| {
+                let data = &self.func.buffers[b];
+                if matches!(data.scope, Scope::Global | Scope::Shared) {
+                    let own = data.dtype.bits().max(8);
+                    bits = Some(bits.map_or(own, |known| known.min(own)));
+                }
+            });
+        });
+        bits.map_or(1, |b| i64::from(128 / b).max(1))
     }
 
     /// Turns accesses of fragments into accesses of registers, and lets one copy of a point
@@ -310,16 +366,32 @@ impl Lower<'_> {
             total = total * &count;
             counts.push(count);
         }
+        // Threads take runs of points along the last axis. A run stays in its row where rows are
+        // multiples of it; a single axis has one row, whose end is the loop's.
+        let mut run = self.memory_lanes(&l.body);
+        if let [_, .., last] = &counts[..] {
+            while run > 1 && last.as_int().is_none_or(|e| e % run as i128 != 0) {
+                run /= 2;
+            }
+        }
         let (round, r) = self.var("r", VarKind::Loop);
-        let (flat, f) = self.var("f", VarKind::Let);
-        let value = r * self.threads + self.tid.clone();
+        let mut flat = r * self.threads + self.tid.clone();
+        let mut lane_var = None;
+        if run > 1 {
+            let (var, lane) = self.var("v", VarKind::Loop);
+            lane_var = Some(var);
+            flat = flat * run + lane;
+        }
         let mut inner = Vec::new();
-        let mut rest = f.clone();
-        for (axis, count) in l.axes.iter().zip(&counts).rev() {
+        let mut rest = flat.clone();
+        for (at, (axis, count)) in l.axes.iter().zip(&counts).enumerate().rev() {
             self.func.vars[axis.var].kind = VarKind::Let;
             let dtype = self.func.vars[axis.var].dtype;
-            let at = rest.clone().floor_mod(count).cast_to(dtype);
-            let value = axis.start.clone() + at * &axis.step;
+            let index = match at {
+                0 => rest.clone(),
+                _ => rest.clone().floor_mod(count),
+            };
+            let value = axis.start.clone() + index.cast_to(dtype) * &axis.step;
             inner.push(Stmt::new(
                 StmtKind::Let {
                     var: axis.var,
@@ -330,18 +402,18 @@ impl Lower<'_> {
             rest = rest.floor_div(count);
         }
         inner.extend(self.block(l.body));
-        let body = vec![
-            Stmt::new(StmtKind::Let { var: flat, value }, span),
-            Stmt::new(
-                StmtKind::If {
-                    cond: f.lt(&total),
-                    then: inner,
-                    otherwise: Vec::new(),
-                },
-                span,
-            ),
-        ];
-        let rounds = total.ceil_div(self.threads);
+        let mut body = vec![Stmt::new(
+            StmtKind::If {
+                cond: flat.lt(&total),
+                then: inner,
+                otherwise: Vec::new(),
+            },
+            span,
+        )];
+        if let Some(var) = lane_var {
+            body = vec![counted(var, run, LoopKind::Vectorized, body, Span::NONE)];
+        }
+        let rounds = total.ceil_div(self.threads * run);
         let rounds = self.simplify(&rounds);
         out.push(Stmt::new(
             StmtKind::For(Loop {
