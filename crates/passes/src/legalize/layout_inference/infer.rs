@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, Target,
+    Buffer, BufferData, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, StmtKind,
+    Target, visit,
 };
 use tilewright_layout::{Fragment, Layout, LayoutError, from_attr};
 
@@ -37,6 +38,7 @@ pub enum Problem {
 
 /// Decides the layouts of one kernel.
 pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Problem> {
+    shared_annotations(func, kernel, target)?;
     let uses = collect(func, &func.kernels[kernel]);
     for u in &uses {
         if let UseKind::Single(buffer) = u.kind {
@@ -71,6 +73,41 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         fragments,
         shared,
     })
+}
+
+/// The annotations of shared buffers must be places for all of their elements.
+fn shared_annotations(func: &Func, kernel: usize, target: Target) -> Result<(), Problem> {
+    let mut problem = None;
+    visit::walk_stmts(&func.kernels[kernel].body, &mut |stmt| {
+        let StmtKind::Alloc(buffer) = stmt.kind else {
+            return;
+        };
+        let data = &func.buffers[buffer];
+        let (Scope::Shared, Some(attr), Some(shape)) =
+            (data.scope, &data.layout, const_shape(&data.shape))
+        else {
+            return;
+        };
+        if let Err(e) = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar) {
+            let elements: i64 = shape.iter().product();
+            let mut why = bad_annotation(data, &e);
+            if let LayoutAttr::Map(map) = attr {
+                why = why.note(format!(
+                    "the buffer has {} dimensions and {elements} elements, the layout takes {} indices",
+                    shape.len(),
+                    map.inputs.len()
+                ));
+            }
+            let why = why.help("a layout of shared memory gives each element a place of its own");
+            problem.get_or_insert(Problem::Error(Box::new(why)));
+        }
+    });
+    problem.map_or(Ok(()), Err)
+}
+
+fn bad_annotation(data: &BufferData, e: &LayoutError) -> Diagnostic {
+    let message = format!("the layout annotated for `{}` cannot be used: {e}", data.name);
+    Diagnostic::error(BAD_LAYOUT, data.span, message)
 }
 
 /// What a gemm asks of the target.
@@ -213,17 +250,14 @@ impl State<'_> {
             return Ok(());
         };
         let fragment = from_attr::fragment_map(map, &shape, u.threads).map_err(|e| {
-            Problem::Error(Box::new(
-                Diagnostic::error(
-                    BAD_LAYOUT,
-                    data.span,
-                    format!(
-                        "the layout annotated for `{}` cannot be used: {e}",
-                        data.name
-                    ),
-                )
-                .help("a fragment layout maps each element to one thread and one register slot"),
-            ))
+            let elements: i64 = shape.iter().product();
+            let why = bad_annotation(data, &e)
+                .note(format!(
+                    "the buffer has {elements} elements, the block {} threads",
+                    u.threads
+                ))
+                .help("a fragment layout maps each element to one thread and one register slot");
+            Problem::Error(Box::new(why))
         })?;
         self.fragments.insert(buffer, fragment);
         Ok(())

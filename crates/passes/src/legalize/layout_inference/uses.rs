@@ -272,32 +272,44 @@ pub fn const_shape(shape: &[Expr]) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// The sizes of the elements that points touch in memory.
-#[derive(Default)]
-struct Touched {
+/// The elements that points touch in memory, as far as it matters for vectors.
+#[derive(Debug, Default)]
+pub struct Touched {
     /// Bits of the narrowest element of global memory.
     global: Option<i64>,
     /// Bits of the widest element of shared memory.
     shared: Option<i64>,
+    /// The largest power of two that divides all rows of global memory.
+    rows: Option<i64>,
 }
 
 impl Touched {
-    fn add(&mut self, data: &BufferData) {
+    pub fn add(&mut self, data: &BufferData) {
         let bits = (data.dtype.bits() as i64).max(8);
         match data.scope {
-            Scope::Global => self.global = Some(self.global.map_or(bits, |b| b.min(bits))),
+            Scope::Global => {
+                self.global = Some(self.global.map_or(bits, |b| b.min(bits)));
+                if let [_, .., row] = &data.shape[..]
+                    && let Some(row) = row.as_int().and_then(|e| i64::try_from(e).ok())
+                {
+                    let power = row & row.wrapping_neg();
+                    self.rows = Some(self.rows.map_or(power, |r| r.min(power)));
+                }
+            }
             Scope::Shared => self.shared = Some(self.shared.map_or(bits, |b| b.max(bits))),
             _ => {}
         }
     }
 
-    /// How many elements in a row make 16 bytes, as far as the last extent allows. Global memory
-    /// is what a loop waits for, so its narrowest element decides and wider ones take several
-    /// accesses; in shared memory those would meet in the same banks, so there the widest does.
-    fn vector(&self, shape: &[i64]) -> i64 {
+    /// How many elements in a row make 16 bytes, as far as the last extent and the rows in
+    /// memory allow. Global memory is what a loop waits for, so its narrowest element decides
+    /// and wider ones take several accesses; in shared memory those would meet in the same
+    /// banks, so there the widest does.
+    pub fn vector(&self, shape: &[i64]) -> i64 {
         let last = shape.last().copied().unwrap_or(1);
         let bits = self.global.or(self.shared);
         let mut vector = bits.map_or(1, |b| (128 / b).max(1));
+        vector = vector.min(self.rows.unwrap_or(vector)).max(1);
         while last % vector != 0 {
             vector /= 2;
         }

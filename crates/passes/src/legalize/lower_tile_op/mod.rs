@@ -26,11 +26,13 @@ mod gemm;
 mod misc;
 mod points;
 mod reduce;
+mod scan;
 
 pub use reduce::identity;
 
 use rustc_hash::FxHashMap;
 use tilewright_arith::Analyzer;
+use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
     FragmentMap, Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target,
@@ -45,6 +47,7 @@ const NOT_LOWERED: Code = Code("not-lowered");
 
 /// Lowers all kernels; the function is at loop level afterwards.
 pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
+    let mut slots = FxHashMap::default();
     for at in 0..func.kernels.len() {
         let threads = func.kernels[at].num_threads() as i64;
         let tid = linear_thread(func, at);
@@ -61,11 +64,17 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             allocs: Vec::new(),
         };
         let mut body = lower.block(body);
+        lower.find_slots(&body, &mut slots);
         let mut allocs = std::mem::take(&mut lower.allocs);
         allocs.append(&mut body);
         func.kernels[at].body = allocs;
     }
-    registers(func);
+    // Fragments become arrays of registers; their layouts stay for reports and checks.
+    for (buffer, slots) in slots {
+        let data = &mut func.buffers[buffer];
+        data.scope = Scope::Local;
+        data.shape = vec![Expr::int(slots.into(), DType::I32)];
+    }
     func.level = Level::Loop;
     Changed::Yes
 }
@@ -87,24 +96,6 @@ fn linear_thread(func: &Func, kernel: usize) -> Expr {
         stride *= extent as i64;
     }
     tid.unwrap_or_else(|| func.var_expr(kernel.thread_vars[0]).cast_to(DType::I32))
-}
-
-/// Fragments become arrays of registers; their layouts stay for reports and checks.
-fn registers(func: &mut Func) {
-    for data in func.buffers.values_mut() {
-        if data.scope == Scope::Fragment {
-            let slots = match (&data.layout, const_shape(&data.shape)) {
-                (Some(LayoutAttr::Fragment(map)), Some(shape)) => {
-                    from_attr::fragment_map(map, &shape, i64::from(u32::MAX))
-                        .map_or(1, |f| f.slots())
-                }
-                (_, Some(shape)) => shape.iter().product(),
-                _ => 1,
-            };
-            data.scope = Scope::Local;
-            data.shape = vec![Expr::int(slots.into(), DType::I32)];
-        }
-    }
 }
 
 struct Lower<'a> {
@@ -201,6 +192,26 @@ impl Lower<'_> {
     fn give_up(&mut self, span: Span, why: &str) {
         self.diags
             .push(Diagnostic::error(NOT_LOWERED, span, why.to_string()));
+    }
+
+    /// How many registers a thread has for each fragment.
+    fn find_slots(&mut self, body: &Block, slots: &mut FxHashMap<Buffer, i64>) {
+        let mut fragments = Vec::new();
+        walk_stmts(body, &mut |stmt| {
+            if let StmtKind::Alloc(buffer) = stmt.kind
+                && self.scope(buffer) == Scope::Fragment
+            {
+                fragments.push((buffer, stmt.span));
+            }
+        });
+        for (buffer, span) in fragments {
+            // What nothing touches has no layout, and needs no register.
+            let placed = self.fragment(buffer);
+            if placed.is_none() && self.func.buffers[buffer].layout.is_some() {
+                self.give_up(span, "the layout of this fragment has no closed form");
+            }
+            slots.insert(buffer, placed.map_or(1, |f| f.slots()));
+        }
     }
 
     /// The layout of a fragment buffer.

@@ -10,6 +10,7 @@ use tilewright_layout::{Form, Fragment, Sum, from_attr};
 
 use super::{Lower, counted, guarded, unroll};
 use crate::legalize::layout_inference::{const_shape, narrowed};
+use crate::legalize::vectorize::fresh_copy;
 
 /// A thread's points: one slot of the layout after the other.
 pub(super) struct Points {
@@ -351,7 +352,9 @@ impl Lower<'_> {
         Some(at)
     }
 
-    /// A parallel loop whose extents are known at run time: threads take points in turn.
+    /// A parallel loop whose extents are known at run time: threads take points in turn, in
+    /// runs along the last axis where memory is touched. What a single axis has beyond whole
+    /// runs is done point by point afterwards.
     fn dynamic_loop(&mut self, l: Loop, span: Span, out: &mut Block) {
         let mut total = Expr::i32(1);
         let mut counts = Vec::new();
@@ -362,67 +365,107 @@ impl Lower<'_> {
             } else {
                 distance.ceil_div(&axis.step)
             };
-            let count = count.max(0).cast_to(DType::I32);
+            let count = self.simplify(&count.max(0).cast_to(DType::I32));
             total = total * &count;
             counts.push(count);
         }
-        // Threads take runs of points along the last axis. A run stays in its row where rows are
-        // multiples of it; a single axis has one row, whose end is the loop's.
+        let total = self.simplify(&total);
         let mut run = self.memory_lanes(&l.body);
         if let [_, .., last] = &counts[..] {
-            while run > 1 && last.as_int().is_none_or(|e| e % run as i128 != 0) {
+            while run > 1 && last.as_int().is_none_or(|e| e % i128::from(run) != 0) {
                 run /= 2;
             }
         }
-        let (round, r) = self.var("r", VarKind::Loop);
-        let mut flat = r * self.threads + self.tid.clone();
-        let mut lane_var = None;
-        if run > 1 {
-            let (var, lane) = self.var("v", VarKind::Loop);
-            lane_var = Some(var);
-            flat = flat * run + lane;
+        if run > self.threads || l.axes.iter().any(|a| !a.step.is_int(1)) {
+            run = 1;
         }
-        let mut inner = Vec::new();
-        let mut rest = flat.clone();
-        for (at, (axis, count)) in l.axes.iter().zip(&counts).enumerate().rev() {
-            self.func.vars[axis.var].kind = VarKind::Let;
-            let dtype = self.func.vars[axis.var].dtype;
-            let index = match at {
-                0 => rest.clone(),
-                _ => rest.clone().floor_mod(count),
-            };
-            let value = axis.start.clone() + index.cast_to(dtype) * &axis.step;
-            inner.push(Stmt::new(
-                StmtKind::Let {
-                    var: axis.var,
-                    value,
-                },
-                span,
-            ));
-            rest = rest.floor_div(count);
-        }
-        inner.extend(self.block(l.body));
-        let mut body = vec![Stmt::new(
-            StmtKind::If {
-                cond: flat.lt(&total),
-                then: inner,
-                otherwise: Vec::new(),
+        let rest = match (&l.axes[..], run) {
+            (_, 1) | ([_, _, ..], _) => None,
+            _ => match fresh_copy(self.func, &Stmt::new(StmtKind::For(l.clone()), span)) {
+                Some(Stmt {
+                    kind: StmtKind::For(copy),
+                    ..
+                }) => Some(copy),
+                _ => {
+                    run = 1;
+                    None
+                }
             },
-            span,
-        )];
-        if let Some(var) = lane_var {
+        };
+        self.runs(&l, &counts, &total, run, span, out);
+        if let Some(rest) = rest {
+            // Fewer points than a run, each to one of the first threads.
+            let left = total.clone().floor_mod(run);
+            let first = total - left.clone();
+            let at = vec![first + self.tid.clone()];
+            let mut body = self.bind_axes(&rest, &at, span);
+            body.extend(self.block(rest.body));
+            guarded(Some(self.tid.clone().lt(&left)), body, span, out);
+        }
+    }
+
+    /// Whole runs of points, in turn.
+    fn runs(
+        &mut self,
+        l: &Loop,
+        counts: &[Expr],
+        total: &Expr,
+        run: i64,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let (round, r) = self.var("r", VarKind::Loop);
+        let taken = r * self.threads + self.tid.clone();
+        let lane = (run > 1).then(|| self.var("v", VarKind::Loop));
+        // The last axis counts runs, the others points.
+        let mut at = Vec::new();
+        let mut rest = taken.clone();
+        for (dim, count) in counts.iter().enumerate().rev() {
+            let whole = match dim + 1 == counts.len() {
+                true => count.clone().floor_div(run),
+                false => count.clone(),
+            };
+            let mut index = match dim {
+                0 => rest.clone(),
+                _ => rest.clone().floor_mod(&whole),
+            };
+            if let Some((_, lane)) = lane.as_ref().filter(|_| dim + 1 == counts.len()) {
+                index = index * run + lane;
+            }
+            at.push(index);
+            rest = rest.floor_div(&whole);
+        }
+        at.reverse();
+        let mut body = self.bind_axes(l, &at, span);
+        body.extend(self.block(l.body.clone()));
+        if let Some((var, _)) = lane {
             body = vec![counted(var, run, LoopKind::Vectorized, body, Span::NONE)];
         }
-        let rounds = total.ceil_div(self.threads * run);
-        let rounds = self.simplify(&rounds);
+        let whole = self.simplify(&total.clone().floor_div(run));
+        let mut inner = Vec::new();
+        guarded(Some(taken.lt(&whole)), body, span, &mut inner);
+        let rounds = self.simplify(&whole.ceil_div(self.threads));
         out.push(Stmt::new(
             StmtKind::For(Loop {
                 kind: LoopKind::Serial,
                 axes: vec![tilewright_ir::Axis::upto(round, rounds)],
-                body,
+                body: inner,
             }),
             span,
         ));
+    }
+
+    /// `let`s that give the indices of a loop their values.
+    fn bind_axes(&mut self, l: &Loop, at: &[Expr], span: Span) -> Block {
+        let lets = l.axes.iter().zip(at).map(|(axis, at)| {
+            self.func.vars[axis.var].kind = VarKind::Let;
+            let dtype = self.func.vars[axis.var].dtype;
+            let value = axis.start.clone() + at.clone().cast_to(dtype) * &axis.step;
+            let value = self.analyzer.simplify(&value);
+            let var = axis.var;
+            Stmt::new(StmtKind::Let { var, value }, span)
+        });
+        lets.collect()
     }
 }
 
