@@ -344,14 +344,11 @@ impl<'a> Vectorizer<'a> {
                     unknown.push(e.clone());
                 }
             }
-            // The vector must be inside or outside of the row as a whole.
+            // A vector must be inside or outside of the row as a whole.
             if let Some(end) = &end
                 && !unknown.contains(end)
                 && !self.analyzer.divides(width as i128, end).is_yes()
-                && !self
-                    .analyzer
-                    .prove_le(&(start.clone() + width), end)
-                    .is_yes()
+                && !self.is_inside(start, lanes, end)
             {
                 unknown.push(end.clone());
             }
@@ -376,6 +373,17 @@ impl<'a> Vectorizer<'a> {
         } else {
             Err("is touched once")
         }
+    }
+
+    /// Whether all elements from `start` on that the loop touches are before `end`.
+    fn is_inside(&mut self, start: &Expr, lanes: i64, end: &Expr) -> bool {
+        let a = &mut self.analyzer;
+        if a.prove_le(&(start.clone() + lanes), end).is_yes() {
+            return true;
+        }
+        // Loops over whole runs say it in runs.
+        let runs = |e: &Expr| e.clone().floor_div(lanes);
+        a.divides(lanes.into(), start).is_yes() && a.prove_lt(&runs(start), &runs(end)).is_yes()
     }
 
     fn shared_width(&mut self, buffer: Buffer) -> i64 {
