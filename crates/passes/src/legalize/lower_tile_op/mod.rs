@@ -52,11 +52,13 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
         let threads = func.kernels[at].num_threads() as i64;
         let tid = linear_thread(func, at);
         let body = std::mem::take(&mut func.kernels[at].body);
+        let mut analyzer = Analyzer::for_func(func);
+        analyzer.enter_kernel(func, &func.kernels[at]);
         let mut lower = Lower {
             func,
             target,
             diags,
-            analyzer: Analyzer::new(),
+            analyzer,
             tid,
             threads,
             fragments: FxHashMap::default(),
@@ -102,6 +104,7 @@ struct Lower<'a> {
     func: &'a mut Func,
     target: Target,
     diags: &'a mut Diagnostics,
+    /// Knows what holds at the statement that is being lowered.
     analyzer: Analyzer,
     /// The thread's number among those that take part.
     tid: Expr,
@@ -115,11 +118,29 @@ struct Lower<'a> {
 
 impl Lower<'_> {
     fn block(&mut self, block: Block) -> Block {
+        self.analyzer.push();
         let mut out = Vec::with_capacity(block.len());
         for stmt in block {
+            let first = out.len();
             self.stmt(stmt, &mut out);
+            for stmt in &out[first..] {
+                self.analyzer.after(stmt);
+            }
         }
+        self.analyzer.pop();
         out
+    }
+
+    /// The block where a condition holds, or does not.
+    fn block_under(&mut self, cond: &Expr, holds: bool, block: Block) -> Block {
+        self.analyzer.push();
+        match holds {
+            true => self.analyzer.assume(cond),
+            false => self.analyzer.refute(cond),
+        }
+        let block = self.block(block);
+        self.analyzer.pop();
+        block
     }
 
     fn stmt(&mut self, stmt: Stmt, out: &mut Block) {
@@ -129,10 +150,12 @@ impl Lower<'_> {
             StmtKind::For(l) => match l.kind {
                 LoopKind::Parallel { .. } => return self.parallel(l, span, out),
                 LoopKind::Persistent { .. } => return self.persistent(l, span, out),
-                _ => StmtKind::For(Loop {
-                    body: self.block(l.body),
-                    ..l
-                }),
+                _ => {
+                    self.analyzer.enter_loop(self.func, &l);
+                    let body = self.block(l.body);
+                    self.analyzer.pop();
+                    StmtKind::For(Loop { body, ..l })
+                }
             },
             StmtKind::While { cond, body } => StmtKind::While {
                 cond,
@@ -143,9 +166,9 @@ impl Lower<'_> {
                 then,
                 otherwise,
             } => StmtKind::If {
+                then: self.block_under(&cond, true, then),
+                otherwise: self.block_under(&cond, false, otherwise),
                 cond,
-                then: self.block(then),
-                otherwise: self.block(otherwise),
             },
             StmtKind::WarpGroup { groups, body } => {
                 let first = groups.first().copied().unwrap_or(0);
