@@ -175,6 +175,37 @@ fn vectors_end_where_rows_do() {
 }
 
 #[test]
+fn a_tensor_of_any_length_has_vectors_before_its_end() {
+    for n in ["n", "1000", "1001", "513"] {
+        let func = parse(&format!(
+            "func @f level=tile {{
+               symbol n: int32
+               param X: float16[n]
+               param Z: float16[{n}]
+               output Y: float16[{n}]
+               kernel grid(bx: (n + 511) // 512) threads(tx: 64, ty: 1, tz: 1) {{
+                 for j in parallel(512) {{
+                   Y[bx * 512 + j] = Z[bx * 512 + j] * 2.0:float16 + 1.0:float16
+                 }}
+               }}
+             }}"
+        ));
+        for target in TARGETS {
+            assert_eq!(widest(&lower(&func, target)), 16, "{target} {n}");
+        }
+        let dtype = func.buffers.values().next().expect("a buffer").dtype;
+        let lengths: Vec<usize> = match n.parse() {
+            Ok(n) => vec![n],
+            Err(_) => vec![1, 8, 509, 512, 1023, 1024],
+        };
+        for n in lengths {
+            let z = ramp(dtype, &[n]);
+            check(&func, &ramp(dtype, &[n]), &[("Z", z)], "Y");
+        }
+    }
+}
+
+#[test]
 fn an_update_in_place_and_a_shifted_read_stay_right() {
     let func = parse(
         "func @f level=tile {
@@ -199,7 +230,15 @@ fn an_update_in_place_and_a_shifted_read_stay_right() {
 
 #[test]
 fn scans_of_any_length_and_direction() {
-    for (lines, length) in [(1, 1), (1, 1000), (3, 60), (4, 64), (7, 33), (200, 5), (2, 2)] {
+    for (lines, length) in [
+        (1, 1),
+        (1, 1000),
+        (3, 60),
+        (4, 64),
+        (7, 33),
+        (200, 5),
+        (2, 2),
+    ] {
         for reverse in ["", " reverse"] {
             for kind in ["sum", "max"] {
                 let func = parse(&format!(

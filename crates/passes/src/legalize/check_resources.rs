@@ -85,8 +85,10 @@ fn shared_bytes(func: &Func, buffer: Buffer, target: Target) -> i64 {
         return 0;
     };
     let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-    let places = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar)
-        .map_or_else(|_| shape.iter().product(), |l| l.codomain().iter().product::<i64>());
+    let places = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar).map_or_else(
+        |_| shape.iter().product(),
+        |l| l.codomain().iter().product::<i64>(),
+    );
     let bits = places * data.dtype.bits() as i64 * i64::from(data.versions.max(1));
     (bits + 7) / 8
 }

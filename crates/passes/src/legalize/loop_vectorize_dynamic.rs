@@ -2,7 +2,8 @@
 //!
 //! A row of a tensor with a dynamic extent starts at a multiple of 16 bytes only if the extent
 //! is a multiple of the vector. The loop is written twice: with vectors under a check of the
-//! sizes, which is the same for the whole launch, and without them otherwise.
+//! sizes, which is the same for the whole launch, and without them otherwise. Where only the end
+//! of a tensor is in the way, each vector is checked to lie before it.
 //!
 //! Before:
 //! ```text
@@ -21,7 +22,8 @@
 //! ```
 //!
 //! Needs LegalizeVectorizedLoop, which leaves it these loops. Afterwards no loop for vectors is
-//! left. It checks nothing but sizes and parameters: never data, never a thread's own index.
+//! left. It checks sizes and places, never data, and parts threads only around code that does
+//! not touch shared memory.
 
 use tilewright_ir::{Diagnostics, Func, Target};
 

@@ -18,10 +18,10 @@
 //! Of two ratios for one tensor the later holds. A target without windows on its cache drops
 //! the annotation with a warning: results are the same. It never changes the body.
 
+use tilewright_arith::Analyzer;
 use tilewright_ir::{
     Buffer, BufferOrigin, Code, Diagnostic, Diagnostics, Expr, Func, Scope, Span, Target,
 };
-use tilewright_arith::Analyzer;
 
 use crate::Changed;
 
@@ -42,7 +42,9 @@ pub fn lower_l2_persistent(func: &mut Func, target: Target, diags: &mut Diagnost
                 Diagnostic::warning(
                     L2_HIT_RATIO,
                     span,
-                    format!("{target} has no way to keep a tensor in L2, the hit ratio has no effect"),
+                    format!(
+                        "{target} has no way to keep a tensor in L2, the hit ratio has no effect"
+                    ),
                 )
                 .help("remove T.annotate_l2_hit_ratio for this target"),
             );

@@ -106,7 +106,10 @@ fn shared_annotations(func: &Func, kernel: usize, target: Target) -> Result<(), 
 }
 
 fn bad_annotation(data: &BufferData, e: &LayoutError) -> Diagnostic {
-    let message = format!("the layout annotated for `{}` cannot be used: {e}", data.name);
+    let message = format!(
+        "the layout annotated for `{}` cannot be used: {e}",
+        data.name
+    );
     Diagnostic::error(BAD_LAYOUT, data.span, message)
 }
 

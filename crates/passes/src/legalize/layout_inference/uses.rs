@@ -2,8 +2,8 @@
 
 use tilewright_ir::visit::{child_blocks, child_blocks_mut};
 use tilewright_ir::{
-    AtomicSource, Block, Buffer, BufferData, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind, ReduceOp,
-    Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
+    AtomicSource, Block, Buffer, BufferData, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind,
+    ReduceOp, Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
 };
 use tilewright_layout::{Form, Layout, from_attr};
 

@@ -1,8 +1,8 @@
 //! Copies: micro-ops where vectors line up, loops over points where values are converted.
 
 use tilewright_ir::{
-    Access, Block, Buffer, CopyOp, DType, Expr, ExprKind, Inst, MicroKind, MicroOp, Region, RegionDim, Scope,
-    Span, Stmt, StmtKind, VarKind,
+    Access, Block, Buffer, CopyOp, DType, Expr, ExprKind, Inst, MicroKind, MicroOp, Region,
+    RegionDim, Scope, Span, Stmt, StmtKind, VarKind,
 };
 use tilewright_layout::Fragment;
 
@@ -116,7 +116,10 @@ impl Lower<'_> {
             ExprKind::Load { .. } => is_size = false,
             _ => {}
         });
-        let run = c.fragment.vector_width(dim).min(128 / data.dtype.bits().max(8) as i64);
+        let run = c
+            .fragment
+            .vector_width(dim)
+            .min(128 / data.dtype.bits().max(8) as i64);
         if !is_size || run < 2 {
             return None;
         }
@@ -378,9 +381,7 @@ impl Lower<'_> {
             touched.add(&self.func.buffers[region.buffer]);
         }
         let shape = regions.iter().find_map(|r| copy_shape(r));
-        shape.map_or(1, |s| {
-            narrowed(&s, self.threads, touched.vector(&s))
-        })
+        shape.map_or(1, |s| narrowed(&s, self.threads, touched.vector(&s)))
     }
 
     /// A loop over paired regions; `body` gets the elements of both at a point. Without a

@@ -67,9 +67,7 @@ impl Lower<'_> {
 
         for step in combine {
             match step {
-                Step::Xor(mask) => {
-                    self.combine_lanes(how, part, to.slots(), mask, span, &mut out)
-                }
+                Step::Xor(mask) => self.combine_lanes(how, part, to.slots(), mask, span, &mut out),
                 Step::Shared(digits) => {
                     self.combine_shared(how, part, to.slots(), &digits, span, &mut out);
                 }

@@ -167,13 +167,7 @@ impl Lower<'_> {
                 last = last.min(length - 1);
             }
             let total = self.load(scan.work, scan.at(line, last));
-            let leave = vec![store(
-                totals,
-                index.to_vec(),
-                total,
-                scan.dtype,
-                scan.span,
-            )];
+            let leave = vec![store(totals, index.to_vec(), total, scan.dtype, scan.span)];
             guarded(inside, leave, scan.span, &mut out);
         }
         out
@@ -194,11 +188,7 @@ impl Lower<'_> {
         };
         let start = total_of(self, Expr::i32(0));
         let (q_var, q) = self.var("q", VarKind::Loop);
-        let sum = Expr::bin(
-            scan.op,
-            self.load(acc, zero.clone()),
-            total_of(self, q),
-        );
+        let sum = Expr::bin(scan.op, self.load(acc, zero.clone()), total_of(self, q));
         let fold = Stmt::new(
             StmtKind::For(Loop {
                 kind: LoopKind::Serial,

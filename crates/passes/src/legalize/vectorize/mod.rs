@@ -39,8 +39,8 @@ use tilewright_layout::from_attr;
 use crate::legalize::layout_inference::const_shape;
 pub use apply::fresh_copy;
 pub use sites::has_vectorized;
-pub use walk::{Unproved, vectorize};
 use sites::{Site, Sites, substitute};
+pub use walk::{Unproved, vectorize};
 
 /// The widest access of memory by one thread.
 const VECTOR_BITS: i64 = 128;
@@ -63,8 +63,25 @@ pub struct Plan {
     vectors: Vec<Vector>,
     /// Why something the loop touches stays as it is.
     pub refused: Vec<(Span, String)>,
-    /// What would have to hold at run time for wider vectors: conditions over sizes alone.
-    pub missing: Vec<Expr>,
+    /// What would have to hold at run time for wider vectors.
+    pub missing: Missing,
+    /// Whether shared memory is touched.
+    pub shared: bool,
+}
+
+/// Conditions that nothing proves.
+#[derive(Debug, Default)]
+pub struct Missing {
+    /// Over sizes of the call alone.
+    pub sizes: Vec<Expr>,
+    /// Over the place too: this vector ends before the tensor does.
+    pub here: Vec<Expr>,
+}
+
+impl Missing {
+    pub fn is_empty(&self) -> bool {
+        self.sizes.is_empty() && self.here.is_empty()
+    }
 }
 
 /// Consecutive elements that the iterations touch together.
@@ -111,6 +128,8 @@ impl<'a> Vectorizer<'a> {
             plan.refused.push((span, why.to_string()));
             return plan;
         }
+        let scope = |s: &Site| self.func.buffers[s.root].scope;
+        plan.shared = sites.sites.iter().any(|s| scope(s) == Scope::Shared);
         let index = l.axes[0].var;
         self.analyzer.enter_loop(self.func, l);
         let mut done: Vec<(Buffer, Vec<Expr>, bool)> = Vec::new();
@@ -138,7 +157,7 @@ impl<'a> Vectorizer<'a> {
         sites: &Sites,
         index: Var,
         lanes: i64,
-        missing: &mut Vec<Expr>,
+        missing: &mut Missing,
     ) -> Result<Vector, &'static str> {
         self.order_is_free(site, sites)?;
         let pred = self.condition(site, sites, index, lanes, missing)?;
@@ -187,9 +206,8 @@ impl<'a> Vectorizer<'a> {
     fn order_is_free(&self, site: &Site, sites: &Sites) -> Result<(), &'static str> {
         let global = |b: Buffer| self.func.buffers[b].scope == Scope::Global;
         let aliased = sites.sites.iter().any(|s| self.may_alias.contains(&s.root));
-        let same = |other: Buffer| {
-            other == site.root || (aliased && global(other) && global(site.root))
-        };
+        let same =
+            |other: Buffer| other == site.root || (aliased && global(other) && global(site.root));
         if sites.other_writes.iter().any(|b| same(*b)) {
             return Err("is also changed by what stays as it is");
         }
@@ -220,7 +238,7 @@ impl<'a> Vectorizer<'a> {
         sites: &Sites,
         index: Var,
         lanes: i64,
-        missing: &mut Vec<Expr>,
+        missing: &mut Missing,
     ) -> Result<Option<Expr>, &'static str> {
         let same_place = |s: &&Site| {
             s.buffer == site.buffer && s.indices == site.indices && s.write == site.write
@@ -254,7 +272,7 @@ impl<'a> Vectorizer<'a> {
         cond: &Expr,
         index: Var,
         lanes: i64,
-        missing: &mut Vec<Expr>,
+        missing: &mut Missing,
     ) -> Option<Expr> {
         if let Some(known) = self.agreed(cond, index) {
             return Some(known);
@@ -273,8 +291,8 @@ impl<'a> Vectorizer<'a> {
             self.analyzer.assume(&multiple);
             let helps = self.agreed(cond, index).is_some();
             self.analyzer.pop();
-            if helps && !missing.contains(&multiple) {
-                missing.push(multiple);
+            if helps && !missing.sizes.contains(&multiple) {
+                missing.sizes.push(multiple);
             }
         }
         None
@@ -302,7 +320,7 @@ impl<'a> Vectorizer<'a> {
         buffer: Buffer,
         start: &Expr,
         lanes: i64,
-        missing: &mut Vec<Expr>,
+        missing: &mut Missing,
     ) -> Result<i64, &'static str> {
         let data = &self.func.buffers[buffer];
         let bits = data.dtype.bits() as i64;
@@ -334,16 +352,16 @@ impl<'a> Vectorizer<'a> {
         if data.scope == Scope::Shared {
             widest = widest.min(self.shared_width(buffer));
         }
-        let mut wanted: Option<Vec<Expr>> = None;
+        let mut wanted = None;
         let mut width = widest;
         while width > 1 {
             let mut unknown: Vec<Expr> = Vec::new();
-            let starts = rows.iter().chain([start]);
-            for e in starts {
+            for e in rows.iter().chain([start]) {
                 if !self.analyzer.divides(width as i128, e).is_yes() {
                     unknown.push(e.clone());
                 }
             }
+            let aligned = unknown.is_empty();
             // A vector must be inside or outside of the row as a whole.
             if let Some(end) = &end
                 && !unknown.contains(end)
@@ -355,15 +373,20 @@ impl<'a> Vectorizer<'a> {
             if unknown.is_empty() {
                 break;
             }
-            if wanted.is_none() && unknown.iter().all(|e| self.is_size(e)) {
-                let conds = unknown.iter().map(|e| is_multiple(e, width));
-                wanted = Some(conds.collect());
+            if wanted.is_none() {
+                wanted = self.wanted(&unknown, aligned.then_some((start, lanes)), width);
             }
             width /= 2;
         }
-        for cond in wanted.into_iter().flatten() {
-            if !missing.contains(&cond) {
-                missing.push(cond);
+        let wanted = wanted.unwrap_or_default();
+        for (list, more) in [
+            (&mut missing.sizes, wanted.sizes),
+            (&mut missing.here, wanted.here),
+        ] {
+            for cond in more {
+                if !list.contains(&cond) {
+                    list.push(cond);
+                }
             }
         }
         if width > 1 {
@@ -373,6 +396,25 @@ impl<'a> Vectorizer<'a> {
         } else {
             Err("is touched once")
         }
+    }
+
+    /// What to check for a vector of this width, where that is no more than sizes, or whether it
+    /// ends before the row does.
+    fn wanted(
+        &mut self,
+        unknown: &[Expr],
+        aligned: Option<(&Expr, i64)>,
+        width: i64,
+    ) -> Option<Missing> {
+        let mut missing = Missing::default();
+        if let (Some((start, lanes)), [end]) = (aligned, unknown) {
+            let inside = (start.clone() + lanes).le(end);
+            missing.here.push(self.analyzer.simplify(&inside));
+            return Some(missing);
+        }
+        let sizes = unknown.iter().map(|e| is_multiple(e, width));
+        missing.sizes.extend(sizes);
+        unknown.iter().all(|e| self.is_size(e)).then_some(missing)
     }
 
     /// Whether all elements from `start` on that the loop touches are before `end`.
@@ -391,12 +433,8 @@ impl<'a> Vectorizer<'a> {
             return *known;
         }
         let data = &self.func.buffers[buffer];
-        let linear = |b: Buffer| {
-            matches!(
-                self.func.buffers[b].layout,
-                None | Some(LayoutAttr::Linear)
-            )
-        };
+        let linear =
+            |b: Buffer| matches!(self.func.buffers[b].layout, None | Some(LayoutAttr::Linear));
         let width = match (&data.origin, const_shape(&data.shape)) {
             (BufferOrigin::View(_), _) if !linear(sites::root(self.func, buffer)) => 1,
             (_, Some(shape)) => {
@@ -416,10 +454,7 @@ impl<'a> Vectorizer<'a> {
         e.walk(&mut |node| match node.kind() {
             ExprKind::Load { .. } | ExprKind::AddressOf { .. } => only = false,
             ExprKind::Var(var) => {
-                only &= matches!(
-                    self.func.vars[*var].kind,
-                    VarKind::Symbol | VarKind::Param
-                );
+                only &= matches!(self.func.vars[*var].kind, VarKind::Symbol | VarKind::Param);
             }
             _ => {}
         });

@@ -5,7 +5,7 @@ use tilewright_ir::{
     Block, Code, Diagnostic, Diagnostics, Expr, Func, Loop, LoopKind, Span, Stmt, StmtKind, Target,
 };
 
-use super::{Plan, Vectorizer, fresh_copy, has_vectorized};
+use super::{Missing, Plan, Vectorizer, fresh_copy, has_vectorized};
 
 const NOT_VECTORIZED: Code = Code("not-vectorized");
 
@@ -126,6 +126,11 @@ impl Walk<'_, '_> {
         let Some(cond) = missing.into_iter().reduce(Expr::and) else {
             return Err(stmt);
         };
+        self.twice(stmt, cond)
+    }
+
+    /// The statement with a condition as a fact, and without vectors that need it.
+    fn twice(&mut self, stmt: Stmt, cond: Expr) -> Result<Stmt, Stmt> {
         let Some(copy) = fresh_copy(self.vectorizer.func, &stmt) else {
             return Err(stmt);
         };
@@ -154,7 +159,7 @@ impl Walk<'_, '_> {
                     // It is split first, and looked at again then.
                     _ => Plan::default(),
                 };
-                for cond in plan.missing {
+                for cond in plan.missing.sizes {
                     if !found.contains(&cond) {
                         found.push(cond);
                     }
@@ -240,6 +245,21 @@ impl Walk<'_, '_> {
         if plan.missing.is_empty() {
             self.warn(span, &plan.refused);
         }
+        // Threads that part here must not meet: barriers stand outside of such branches.
+        let here = plan.missing.here.iter().cloned().reduce(Expr::and);
+        if let Some(cond) = here
+            && self.unproved == Unproved::Check
+            && !plan.shared
+        {
+            return match self.twice(Stmt::new(StmtKind::For(l), span), cond) {
+                Ok(both) => out.push(both),
+                Err(unchanged) => {
+                    self.unproved = Unproved::Narrow;
+                    self.stmt(unchanged, out);
+                    self.unproved = Unproved::Check;
+                }
+            };
+        }
         self.vectorizer.apply(l, lanes, plan, span, out);
     }
 
@@ -258,7 +278,7 @@ impl Walk<'_, '_> {
         }
         let vectorizer = &mut self.vectorizer;
         vectorizer.analyzer.enter_loop(vectorizer.func, l);
-        let known = vectorizer.uniform(cond, index, count, &mut Vec::new());
+        let known = vectorizer.uniform(cond, index, count, &mut Missing::default());
         vectorizer.analyzer.pop();
         known
     }
