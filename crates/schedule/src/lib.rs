@@ -9,10 +9,12 @@
 //! | [`uniform`] | do all threads of the block take this way together? |
 //! | [`access`] | what shared memory does a statement touch, and which thread touches what? |
 //! | [`footprint`] | can two accesses by different threads meet at one byte? |
+//! | [`order`] | what follows from the order in which a pipelined loop runs its ops? |
 //! | [`thread_sync`] | where must the block wait for all its threads? |
 
 pub mod access;
 pub mod footprint;
+pub mod order;
 pub mod thread_sync;
 pub mod uniform;
 

@@ -5,7 +5,8 @@ use tilewright_ir::{
     Buffer, BufferData, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, StmtKind,
     Target, visit,
 };
-use tilewright_layout::{Fragment, Layout, LayoutError, from_attr};
+use tilewright_layout::swizzle::{self, WarpRead};
+use tilewright_layout::{Fragment, Holder, Layout, LayoutError, from_attr};
 
 use super::uses::{Access, Use, UseKind, collect, const_shape};
 use crate::legalize::gemm_plan::{self, GemmPlan, GemmShape, NoPlan};
@@ -19,7 +20,8 @@ const BAD_LAYOUT: Code = Code("bad-layout");
 #[derive(Debug)]
 pub struct Inferred {
     pub fragments: Vec<(Buffer, Fragment)>,
-    pub shared: Vec<(Buffer, LayoutAttr)>,
+    /// Operands of matrix products; `None` is the target's own swizzle.
+    pub shared: Vec<(Buffer, Option<Layout>)>,
     /// One entry for each parallel loop, in program order.
     pub loops: Vec<Option<Fragment>>,
 }
@@ -210,21 +212,22 @@ impl State<'_> {
         &mut self,
         uses: &[Use],
         target: Target,
-    ) -> Result<Vec<(Buffer, LayoutAttr)>, Problem> {
+    ) -> Result<Vec<(Buffer, Option<Layout>)>, Problem> {
         for u in uses {
             for buffer in buffers_of(self.func, u) {
                 self.annotation(buffer, u)?;
             }
         }
-        let mut shared: Vec<(Buffer, LayoutAttr)> = Vec::new();
+        let mut shared: Vec<(Buffer, Vec<WarpRead>)> = Vec::new();
         for u in uses {
             let UseKind::Gemm(g) = &u.kind else { continue };
             let plan =
                 plan_gemm(self.func, g, u.threads, target, u.span).map_err(Problem::Error)?;
             self.demand(g.c.buffer, &plan.c, u.span)?;
-            for (region, fragment, trans) in
-                [(&g.a, &plan.a, g.trans_a), (&g.b, &plan.b, g.trans_b)]
-            {
+            for (region, fragment, step, trans) in [
+                (&g.a, &plan.a, &plan.a_step, g.trans_a),
+                (&g.b, &plan.b, &plan.b_step, g.trans_b),
+            ] {
                 match self.func.buffers[region.buffer].scope {
                     Scope::Fragment => {
                         let placed = if trans {
@@ -235,14 +238,63 @@ impl State<'_> {
                         let placed = placed.map_err(|e| no_layout(&e, u.span))?;
                         self.demand(region.buffer, &placed, u.span)?;
                     }
-                    Scope::Shared if !shared.iter().any(|(b, _)| *b == region.buffer) => {
-                        shared.push((region.buffer, LayoutAttr::Swizzled));
+                    Scope::Shared => {
+                        let read = self.operand_read(region.buffer, step, trans, target);
+                        match shared.iter_mut().find(|(b, _)| *b == region.buffer) {
+                            Some((_, reads)) => reads.extend(read),
+                            None => shared.push((region.buffer, read.into_iter().collect())),
+                        }
                     }
                     _ => {}
                 }
             }
         }
-        Ok(shared)
+        let place = |(buffer, reads): (Buffer, Vec<WarpRead>)| {
+            (buffer, self.operand_layout(buffer, &reads, target))
+        };
+        Ok(shared.into_iter().map(place).collect())
+    }
+
+    /// Where an operand in shared memory lies, if its reads want another place than the target's
+    /// own swizzle, which is made for rows of K and for types that the instruction takes.
+    fn operand_layout(&self, buffer: Buffer, reads: &[WarpRead], target: Target) -> Option<Layout> {
+        let data = &self.func.buffers[buffer];
+        let shape = const_shape(&data.shape).filter(|s| s.len() >= 2)?;
+        let swizzled =
+            from_attr::buffer_layout(&LayoutAttr::Swizzled, &shape, target, data.dtype.scalar);
+        let bits = i64::from(data.dtype.bits());
+        swizzle::for_reads(target, &shape, bits, reads, &swizzled.ok()?).ok()?
+    }
+
+    /// How the first warp reads its first vectors of an operand. Other vectors and warps lie a
+    /// constant apart, which moves all lanes' banks alike. `None` for `ldmatrix`, which reads
+    /// whole chunks in both directions.
+    fn operand_read(
+        &self,
+        buffer: Buffer,
+        step: &Fragment,
+        trans: bool,
+        target: Target,
+    ) -> Option<WarpRead> {
+        let bits = i64::from(self.func.buffers[buffer].dtype.bits());
+        let facts = target.facts();
+        if facts.ldmatrix && bits == 16 {
+            return None;
+        }
+        let step = if trans {
+            step.permute(&[1, 0]).ok()?
+        } else {
+            step.clone()
+        };
+        let inverse = step.inverse()?;
+        let first = |thread| {
+            let element = inverse.element(Holder { thread, slot: 0 })?;
+            Some([*element.first()?, *element.get(1)?])
+        };
+        Some(WarpRead {
+            lanes: (0..i64::from(facts.warp_size)).map(first).collect(),
+            vector: step.vector_width(1).min(128 / bits).max(1),
+        })
     }
 
     fn annotation(&mut self, buffer: Buffer, u: &Use) -> Result<(), Problem> {

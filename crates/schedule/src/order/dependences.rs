@@ -1,0 +1,165 @@
+//! Which ops depend on which, how far apart in iterations, and how many versions that takes.
+//!
+//! The loop means its body in program order, iteration after iteration. An order runs op `c` of
+//! iteration `i` at time `(i - distance(c), position(c))`. A dependence from `a` in iteration `i`
+//! to `b` in iteration `i + gap` holds when `a`'s time is the smaller one.
+//!
+//! A private resource (written before it is read in each iteration) may have versions: iterations
+//! `i` and `i + V` share one. With `w` at `distance 2, position 0` and `r` at `distance 0,
+//! position 1`, what iteration 0 wrote is read at time (0, 1); iteration 2 is written at (0, 0),
+//! before that read, iteration 3 at (1, 0), after it: V = 3.
+
+use tilewright_ir::Counter;
+
+use super::{Completion, Meets, Order, OrderError, Space};
+use crate::footprint::Meeting;
+
+/// `later` in iteration `i + gap` needs `earlier` of iteration `i` to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Need {
+    pub earlier: usize,
+    pub later: usize,
+    pub gap: u32,
+    /// The counter by which `earlier` completes.
+    pub wait: Option<Counter>,
+    pub between: Between,
+}
+
+/// Who must have met between the two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Between {
+    /// Each thread depends on itself alone.
+    Thread,
+    Warp,
+    Block,
+}
+
+impl Need {
+    /// The time of `later` less the time at which the steady iteration of `earlier` started, in
+    /// ops.
+    pub fn end(&self, order: &Order) -> usize {
+        let (a, b) = (&order.ops[self.earlier], &order.ops[self.later]);
+        let iterations = (self.gap + a.distance) as usize - b.distance as usize;
+        iterations * order.ops.len() + self.later
+    }
+}
+
+/// How many versions each resource needs; checks that the order keeps what the loop means.
+pub(super) fn versions(order: &Order) -> Result<Vec<u32>, OrderError> {
+    let mut versions = vec![1; order.resources.len()];
+    for (resource, data) in order.resources.iter().enumerate() {
+        let touches = touches(order, resource);
+        if data.private {
+            for &(w, _, writes) in &touches {
+                if !writes {
+                    continue;
+                }
+                for &(r, ..) in &touches {
+                    let needed = distance(order, w) - distance(order, r) + i64::from(w <= r);
+                    versions[resource] = versions[resource].max(needed.max(1) as u32);
+                }
+            }
+            if data.space != Space::Shared && versions[resource] > 1 {
+                return Err(OrderError::RegisterVersions {
+                    resource,
+                    versions: versions[resource],
+                });
+            }
+        }
+        for &(a, _, a_writes) in &touches {
+            for &(b, _, b_writes) in &touches {
+                if !(a_writes || b_writes) {
+                    continue;
+                }
+                let gap = gap(order, a, b, versions[resource]);
+                if !runs_before(order, a, b, gap) {
+                    return Err(OrderError::Breaks {
+                        earlier: a,
+                        later: b,
+                        resource,
+                        iterations: gap,
+                    });
+                }
+            }
+        }
+    }
+    Ok(versions)
+}
+
+/// Everything that must be waited for or met at, each pair of ops and distance once, by its
+/// strongest reason.
+pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Need> {
+    let mut needs: Vec<Need> = Vec::new();
+    for (resource, data) in order.resources.iter().enumerate() {
+        let touches = touches(order, resource);
+        for &(a, a_touch, a_writes) in &touches {
+            for &(b, b_touch, b_writes) in &touches {
+                if !(a_writes || b_writes) {
+                    continue;
+                }
+                let gap = gap(order, a, b, versions[resource]);
+                let between = match data.space {
+                    Space::Register | Space::Global => Between::Thread,
+                    Space::Shared => match meets(a, a_touch, b, b_touch) {
+                        Meeting::Nowhere => Between::Thread,
+                        Meeting::InWarp => Between::Warp,
+                        Meeting::AcrossWarps => Between::Block,
+                    },
+                };
+                let wait = match order.ops[a].completion {
+                    Completion::Sync => None,
+                    Completion::Counted { counter, .. } => Some(counter),
+                };
+                if wait.is_none() && between == Between::Thread {
+                    continue;
+                }
+                let need = Need {
+                    earlier: a,
+                    later: b,
+                    gap,
+                    wait,
+                    between,
+                };
+                match needs
+                    .iter_mut()
+                    .find(|n| (n.earlier, n.later, n.gap) == (a, b, gap))
+                {
+                    Some(known) => known.between = known.between.max(between),
+                    None => needs.push(need),
+                }
+            }
+        }
+    }
+    needs
+}
+
+/// The ops that touch the resource, with the touch's index; a write counts for both.
+fn touches(order: &Order, resource: usize) -> Vec<(usize, usize, bool)> {
+    let mut found = Vec::new();
+    for (op, data) in order.ops.iter().enumerate() {
+        for (at, touch) in data.touches.iter().enumerate() {
+            if touch.resource == resource {
+                found.push((op, at, touch.write));
+            }
+        }
+    }
+    found
+}
+
+/// How many iterations later `b` next touches the version that `a` touched.
+fn gap(order: &Order, a: usize, b: usize, versions: u32) -> u32 {
+    if order.ops[a].program < order.ops[b].program {
+        0
+    } else {
+        versions
+    }
+}
+
+fn runs_before(order: &Order, a: usize, b: usize, gap: u32) -> bool {
+    let iterations = i64::from(gap) + distance(order, a) - distance(order, b);
+    iterations > 0 || (iterations == 0 && a < b)
+}
+
+fn distance(order: &Order, op: usize) -> i64 {
+    i64::from(order.ops[op].distance)
+}

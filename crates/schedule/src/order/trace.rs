@@ -1,0 +1,266 @@
+//! The pieces of a pipelined loop, laid out in time for loops of some lengths.
+//!
+//! Prologue, steady iteration and epilogue hold the same ops at the same places, less those whose
+//! loop iteration does not exist. What a piece must wait for is counted on traces: the whole loop
+//! written out for each trip count that makes a difference, that is every short one and one long
+//! enough to show the steady state with all its neighbours.
+
+use tilewright_ir::Counter;
+
+use super::barriers::{Meetings, required};
+use super::dependences::{Between, Need};
+use super::{Completion, Order, Piece, Schedule, Step, Tail, counts_groups};
+
+/// What is known of the pieces so far.
+pub(super) struct Plan<'a> {
+    pub order: &'a Order,
+    pub needs: &'a [Need],
+    pub depth: usize,
+    /// What threads meet at, by piece: prologue, steady, epilogue.
+    pub meetings: Vec<Meetings>,
+    /// Waits by piece and place.
+    pub waits: Vec<Vec<Vec<(Counter, u32)>>>,
+    /// Whether an op's group goes on with the next op.
+    pub joined: Vec<bool>,
+    pub traces: Vec<Trace>,
+}
+
+/// The loop at one trip count. Time counts ops from the first one of the prologue; the place
+/// before the op at time `t` is place `t`.
+pub(super) struct Trace {
+    trip: i64,
+    /// The piece of each iteration, from `-depth` on.
+    pub pieces: Vec<usize>,
+}
+
+/// One need at one iteration: the times of its two ops.
+#[derive(Clone, Copy)]
+pub(super) struct Instance {
+    pub need: usize,
+    pub from: usize,
+    pub to: usize,
+}
+
+impl<'a> Plan<'a> {
+    pub fn new(order: &'a Order, needs: &'a [Need], steady: Meetings, longest: u32) -> Plan<'a> {
+        let depth = order.ops.iter().map(|o| o.distance).max().unwrap_or(0) as usize;
+        let pieces = match order.tail {
+            Tail::Guard => depth + 1,
+            Tail::Peel => 2 * depth + 1,
+        };
+        let enough = 2 * depth as u64 + u64::from(longest) + 2;
+        let trips: Vec<u64> = match order.trip {
+            Some(trip) => vec![trip.min(enough)],
+            None => (0..=depth as u64 + 1).chain([enough]).collect(),
+        };
+        let traces = trips
+            .into_iter()
+            .map(|trip| Trace::new(order, depth as i64, trip as i64))
+            .collect();
+        Plan {
+            order,
+            needs,
+            depth,
+            meetings: vec![steady; pieces],
+            waits: vec![vec![Vec::new(); order.ops.len()]; pieces],
+            joined: vec![false; order.ops.len()],
+            traces,
+        }
+    }
+
+    /// Takes the barriers out of prologue and epilogue that nothing there needs.
+    pub fn prune_barriers(&mut self) {
+        for piece in (0..self.meetings.len()).filter(|p| *p != self.depth) {
+            for place in (0..self.order.ops.len()).rev() {
+                while self.meetings[piece].barriers[place] > 0 {
+                    self.meetings[piece].barriers[place] -= 1;
+                    if !self.all_met() {
+                        self.meetings[piece].barriers[place] += 1;
+                        break;
+                    }
+                }
+                if self.meetings[piece].warp_syncs[place] {
+                    self.meetings[piece].warp_syncs[place] = false;
+                    if !self.all_met() {
+                        self.meetings[piece].warp_syncs[place] = true;
+                    }
+                }
+            }
+        }
+    }
+
+    fn all_met(&self) -> bool {
+        self.traces.iter().all(|trace| {
+            self.instances(trace)
+                .all(|i| self.meeting_time(trace, i).is_some())
+        })
+    }
+
+    /// The needs of a trace, at every iteration at which both ops exist.
+    pub fn instances<'t>(&'t self, trace: &'t Trace) -> impl Iterator<Item = Instance> + 't {
+        let (len, depth) = (self.order.ops.len(), self.depth as i64);
+        self.needs.iter().enumerate().flat_map(move |(at, need)| {
+            let (a, b) = (&self.order.ops[need.earlier], &self.order.ops[need.later]);
+            let last = trace.trip - i64::from(need.gap);
+            (0..last).map(move |iteration| {
+                let from = (iteration - i64::from(a.distance) + depth) as usize;
+                let to = iteration + i64::from(need.gap) - i64::from(b.distance) + depth;
+                Instance {
+                    need: at,
+                    from: from * len + need.earlier,
+                    to: to as usize * len + need.later,
+                }
+            })
+        })
+    }
+
+    /// The last place before which `from` must be complete, so that enough barriers follow it
+    /// before `to`; `None` where there are too few.
+    pub fn meeting_time(&self, trace: &Trace, at: Instance) -> Option<usize> {
+        let mut left = match self.needs[at.need].between {
+            Between::Thread => return Some(at.to),
+            Between::Warp => 1,
+            Between::Block => required(self.order),
+        };
+        for time in (at.from + 1..=at.to).rev() {
+            let (piece, place) = self.place(trace, time);
+            let meetings = &self.meetings[piece];
+            let mut here = meetings.barriers[place];
+            if self.needs[at.need].between == Between::Warp {
+                here += u32::from(meetings.warp_syncs[place]);
+            }
+            if here >= left {
+                return Some(time);
+            }
+            left -= here;
+        }
+        None
+    }
+
+    /// The piece and the place in it.
+    pub fn place(&self, trace: &Trace, time: usize) -> (usize, usize) {
+        let len = self.order.ops.len();
+        (trace.pieces[time / len], time % len)
+    }
+
+    /// Whether the op at this time exists in the loop.
+    fn exists(&self, trace: &Trace, time: usize) -> bool {
+        let iteration = self.iteration(time);
+        (0..trace.trip).contains(&iteration)
+    }
+
+    fn iteration(&self, time: usize) -> i64 {
+        let len = self.order.ops.len();
+        let distance = i64::from(self.order.ops[time % len].distance);
+        (time / len) as i64 - self.depth as i64 + distance
+    }
+
+    /// How many operations of the counter the op at this time certainly adds.
+    pub fn issues(&self, trace: &Trace, time: usize, counter: Counter) -> u32 {
+        let op = time % self.order.ops.len();
+        match self.order.ops[op].completion {
+            Completion::Counted {
+                counter: own,
+                instructions,
+            } if own == counter => {
+                if counts_groups(counter) {
+                    let empty = self.order.tail == Tail::Guard && self.iteration(time) >= 0;
+                    u32::from(!self.joined[op] && (empty || self.exists(trace, time)))
+                } else if self.exists(trace, time) {
+                    instructions
+                } else {
+                    0
+                }
+            }
+            _ => 0,
+        }
+    }
+
+    /// The time at which the op's group is closed; for other counters, its own.
+    pub fn closed(&self, time: usize) -> usize {
+        let len = self.order.ops.len();
+        let mut end = time;
+        while self.joined[end % len] {
+            end += 1;
+        }
+        end
+    }
+
+    /// Ops that exist and complete by a counter.
+    pub fn counted<'t>(&'t self, trace: &'t Trace) -> impl Iterator<Item = (usize, Counter)> + 't {
+        let len = self.order.ops.len();
+        (0..trace.pieces.len() * len).filter_map(move |time| {
+            match self.order.ops[time % len].completion {
+                Completion::Counted { counter, .. } if self.exists(trace, time) => {
+                    Some((time, counter))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// The result, with everything in its place.
+    pub fn schedule(self, versions: Vec<u32>) -> Schedule {
+        let drain = super::waits::drain(&self);
+        let depth = self.depth;
+        let mut pieces = Vec::new();
+        for (at, meetings) in self.meetings.iter().enumerate() {
+            let mut steps = Vec::new();
+            for (op, data) in self.order.ops.iter().enumerate() {
+                for &(counter, at_most) in &self.waits[at][op] {
+                    steps.push(Step::Wait { counter, at_most });
+                }
+                let barriers = meetings.barriers[op] as usize;
+                if meetings.warp_syncs[op] && barriers == 0 {
+                    steps.push(Step::WarpSync);
+                }
+                steps.extend(std::iter::repeat_n(Step::Barrier, barriers));
+                let distance = data.distance as usize;
+                let present = if at < depth {
+                    at + distance >= depth
+                } else {
+                    // Epilogue piece `e` is iteration `n - depth + e`.
+                    at == depth || distance + (at - depth - 1) < depth
+                };
+                if !present {
+                    continue;
+                }
+                steps.push(Step::Run(op));
+                if let Completion::Counted { counter, .. } = data.completion
+                    && counts_groups(counter)
+                    && !self.joined[op]
+                {
+                    steps.push(Step::Commit(counter));
+                }
+            }
+            pieces.push(Piece { steps });
+        }
+        let epilogue = pieces.split_off(depth + 1);
+        let steady = pieces.pop().unwrap_or_default();
+        Schedule {
+            versions,
+            depth: depth as u32,
+            prologue: pieces,
+            steady,
+            epilogue,
+            drain,
+        }
+    }
+}
+
+impl Trace {
+    fn new(order: &Order, depth: i64, trip: i64) -> Trace {
+        let pieces = (-depth..trip)
+            .map(|it| {
+                let piece = match order.tail {
+                    _ if it < 0 => it + depth,
+                    Tail::Guard => depth,
+                    Tail::Peel if it < trip - depth => depth,
+                    Tail::Peel => depth + 1 + it - (trip - depth),
+                };
+                piece as usize
+            })
+            .collect();
+        Trace { trip, pieces }
+    }
+}
