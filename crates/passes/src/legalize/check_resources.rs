@@ -52,12 +52,19 @@ fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagn
     });
     let total: i64 = parts.iter().map(|(bytes, _)| bytes).sum();
     parts.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-    let Some(&(bytes, largest)) = parts.first().filter(|_| total > limit) else {
+    if total <= limit {
+        return;
+    }
+    // Temporaries of the lowering have no place in the source.
+    let located = |(_, b): &&(i64, Buffer)| !func.buffers[*b].span.is_none();
+    let Some(&(bytes, largest)) = parts.iter().find(located).or(parts.first()) else {
         return;
     };
     let data = &func.buffers[largest];
-    let span = match parts.iter().map(|(_, b)| func.buffers[*b].span) {
-        mut spans => spans.find(|s| !s.is_none()).unwrap_or(kernel.span),
+    let span = if data.span.is_none() {
+        kernel.span
+    } else {
+        data.span
     };
     let list: Vec<String> = parts
         .iter()

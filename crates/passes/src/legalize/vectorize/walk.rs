@@ -69,7 +69,7 @@ impl Walk<'_, '_> {
         block
     }
 
-    fn stmt(&mut self, mut stmt: Stmt, out: &mut Block) {
+    fn stmt(&mut self, stmt: Stmt, out: &mut Block) {
         let span = stmt.span;
         if self.unproved == Unproved::Check
             && let StmtKind::For(Loop {
@@ -77,11 +77,9 @@ impl Walk<'_, '_> {
                 ..
             }) = stmt.kind
             && has_vectorized(&stmt)
+            && let Some(both) = self.checked(&stmt)
         {
-            match self.checked(stmt) {
-                Ok(both) => return out.push(both),
-                Err(unchanged) => stmt = unchanged,
-            }
+            return out.push(both);
         }
         let kind = match stmt.kind {
             StmtKind::For(l) if l.kind == LoopKind::Vectorized => {
@@ -120,31 +118,27 @@ impl Walk<'_, '_> {
     }
 
     /// The statement under a check of sizes, and as it is otherwise.
-    fn checked(&mut self, stmt: Stmt) -> Result<Stmt, Stmt> {
+    fn checked(&mut self, stmt: &Stmt) -> Option<Stmt> {
         let mut missing = Vec::new();
-        self.missing(&stmt, &mut missing);
-        let Some(cond) = missing.into_iter().reduce(Expr::and) else {
-            return Err(stmt);
-        };
+        self.missing(stmt, &mut missing);
+        let cond = missing.into_iter().reduce(Expr::and)?;
         self.twice(stmt, cond)
     }
 
     /// The statement with a condition as a fact, and without vectors that need it.
-    fn twice(&mut self, stmt: Stmt, cond: Expr) -> Result<Stmt, Stmt> {
-        let Some(copy) = fresh_copy(self.vectorizer.func, &stmt) else {
-            return Err(stmt);
-        };
+    fn twice(&mut self, stmt: &Stmt, cond: Expr) -> Option<Stmt> {
+        let copy = fresh_copy(self.vectorizer.func, stmt)?;
         let span = stmt.span;
         let then = self.under(&cond, true, vec![copy]);
         self.unproved = Unproved::Narrow;
-        let otherwise = self.under(&cond, false, vec![stmt]);
+        let otherwise = self.under(&cond, false, vec![stmt.clone()]);
         self.unproved = Unproved::Check;
         let both = StmtKind::If {
             cond,
             then,
             otherwise,
         };
-        Ok(Stmt::new(both, span))
+        Some(Stmt::new(both, span))
     }
 
     /// Conditions on sizes that would make vectors of the loops in a statement wider.
@@ -251,14 +245,14 @@ impl Walk<'_, '_> {
             && self.unproved == Unproved::Check
             && !plan.shared
         {
-            return match self.twice(Stmt::new(StmtKind::For(l), span), cond) {
-                Ok(both) => out.push(both),
-                Err(unchanged) => {
-                    self.unproved = Unproved::Narrow;
-                    self.stmt(unchanged, out);
-                    self.unproved = Unproved::Check;
-                }
-            };
+            let whole = Stmt::new(StmtKind::For(l), span);
+            if let Some(both) = self.twice(&whole, cond) {
+                return out.push(both);
+            }
+            self.unproved = Unproved::Narrow;
+            self.stmt(whole, out);
+            self.unproved = Unproved::Check;
+            return;
         }
         self.vectorizer.apply(l, lanes, plan, span, out);
     }
