@@ -604,7 +604,7 @@ mod tests {
         let layout = row_xor(&[32, 64], 8, &[(1, 0), (2, 1), (3, 2), (4, 1)]).unwrap();
         assert!(layout.is_bijective() && layout.vector_width(1) == 8);
         for i in indices(&[32, 64]) {
-            let chunk = i[1] / 8 ^ i[0] / 2 % 8 ^ i[0] / 16 % 2 * 2;
+            let chunk = (i[1] / 8) ^ (i[0] / 2 % 8) ^ (i[0] / 16 % 2 * 2);
             assert_eq!(layout.offset(&i), i[0] * 64 + chunk * 8 + i[1] % 8);
         }
     }

@@ -177,14 +177,18 @@ pub fn plan_gemm(
                 format!("the policy cannot place {warps} warps on {tiles} instruction tiles"),
             )
             .help("use T.GemmWarpPolicy.Square, a larger tile, or fewer threads"),
-            NoPlan::Layout(e) => Diagnostic::error(
-                NO_MATRIX_PATH,
-                span,
-                format!("no placement for this gemm: {e}"),
-            ),
         };
         Box::new(diag)
     })
+}
+
+/// Why an operand of a gemm has no place in registers.
+pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        NO_MATRIX_PATH,
+        span,
+        format!("no placement for this gemm: {e}"),
+    )
 }
 
 fn known_types(target: Target) -> String {
@@ -223,22 +227,21 @@ impl State<'_> {
             let UseKind::Gemm(g) = &u.kind else { continue };
             let plan =
                 plan_gemm(self.func, g, u.threads, target, u.span).map_err(Problem::Error)?;
-            self.demand(g.c.buffer, &plan.c, u.span)?;
-            for (region, fragment, step, trans) in [
-                (&g.a, &plan.a, &plan.a_step, g.trans_a),
-                (&g.b, &plan.b, &plan.b_step, g.trans_b),
-            ] {
+            let no_place = |e: LayoutError| Problem::Error(Box::new(no_placement(&e, u.span)));
+            self.demand(g.c.buffer, &plan.c().map_err(no_place)?, u.span)?;
+            for (region, is_a, trans) in [(&g.a, true, g.trans_a), (&g.b, false, g.trans_b)] {
                 match self.func.buffers[region.buffer].scope {
                     Scope::Fragment => {
-                        let placed = if trans {
-                            fragment.permute(&[1, 0])
-                        } else {
-                            Ok(fragment.clone())
-                        };
-                        let placed = placed.map_err(|e| no_layout(&e, u.span))?;
+                        let placed = if is_a { plan.a() } else { plan.b() };
+                        let mut placed = placed.map_err(no_place)?;
+                        if trans {
+                            placed = placed.permute(&[1, 0]).map_err(|e| no_layout(&e, u.span))?;
+                        }
                         self.demand(region.buffer, &placed, u.span)?;
                     }
                     Scope::Shared => {
+                        // Without a placement there is no read; lowering says why.
+                        let step = || if is_a { plan.a_step() } else { plan.b_step() }.ok();
                         let read = self.operand_read(region.buffer, step, trans, target);
                         match shared.iter_mut().find(|(b, _)| *b == region.buffer) {
                             Some((_, reads)) => reads.extend(read),
@@ -272,7 +275,7 @@ impl State<'_> {
     fn operand_read(
         &self,
         buffer: Buffer,
-        step: &Fragment,
+        step: impl FnOnce() -> Option<Fragment>,
         trans: bool,
         target: Target,
     ) -> Option<WarpRead> {
@@ -281,11 +284,10 @@ impl State<'_> {
         if facts.ldmatrix && bits == 16 {
             return None;
         }
-        let step = if trans {
-            step.permute(&[1, 0]).ok()?
-        } else {
-            step.clone()
-        };
+        let mut step = step()?;
+        if trans {
+            step = step.permute(&[1, 0]).ok()?;
+        }
         let inverse = step.inverse()?;
         let first = |thread| {
             let element = inverse.element(Holder { thread, slot: 0 })?;

@@ -36,7 +36,7 @@ use tilewright_ir::{
 use tilewright_layout::Fragment;
 
 use crate::Changed;
-pub use infer::{matrix, narrowed, plan_gemm};
+pub use infer::{matrix, narrowed, no_placement, plan_gemm};
 pub use uses::{Touched, const_shape, copy_shape, region_map};
 
 use infer::{Inferred, Problem};
