@@ -11,7 +11,7 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::{
-    TARGETS, arguments, banks, issues, lower, reference, render, shapes, simulated, stage,
+    TARGETS, arguments, banks, gpu, issues, lower, reference, render, shapes, simulated, stage,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Output};
@@ -54,6 +54,7 @@ fn main() {
     }
     trials.extend(banks::trials());
     trials.extend(issues::trials());
+    trials.extend(gpu::trials());
     libtest_mimic::run(&args, trials).exit();
 }
 

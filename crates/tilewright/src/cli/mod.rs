@@ -5,6 +5,7 @@
 
 mod compile;
 mod doctor;
+mod gpu;
 mod input;
 mod layouts;
 mod lower;

@@ -1,6 +1,7 @@
 //! How a case is run: staged, lowered, given its inputs, and compared with its oracle.
 
 pub mod banks;
+pub mod gpu;
 pub mod issues;
 pub mod shapes;
 
@@ -181,6 +182,10 @@ pub fn render<'a>(diags: impl Iterator<Item = &'a Diagnostic>, sources: &SourceM
     parts.join("\n\n")
 }
 
+/// The checkout; a test binary that was carried to another machine is told where it is.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    match std::env::var_os("TILEWRIGHT_ROOT") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."),
+    }
 }
