@@ -36,7 +36,7 @@ mod value;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Func, Kernel, Level, Span, Stmt, Target, text};
+use tilewright_ir::{Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use run::{Clash, Remedy, Run, Side};
@@ -200,13 +200,7 @@ impl Namer<'_> {
             self.party(clash.first, traces, groups),
             self.party(clash.second, traces, groups),
         );
-        let common = first
-            .iteration
-            .iter()
-            .zip(&second.iteration)
-            .take_while(|(a, b)| a.0 == b.0)
-            .last();
-        let distance = common.map(|(a, b)| b.1 - a.1);
+        let distance = self.distance(moment(clash.first, traces), moment(clash.second, traces));
         let buffer = clash.root.map(|b| self.func.buffers[b].name.clone());
         Hazard {
             kind: clash.kind,
@@ -219,22 +213,41 @@ impl Namer<'_> {
         }
     }
 
+    /// How many iterations of the innermost common loop lie between two moments.
+    fn distance(&self, first: &[(Var, i64)], second: &[(Var, i64)]) -> Option<i64> {
+        let pairs = first.iter().zip(second);
+        let (a, b) = pairs.take_while(|(a, b)| a.0 == b.0).last()?;
+        let step = self.stmts.values().find_map(|stmt| match &stmt.kind {
+            StmtKind::For(l) => {
+                let axis = l.axes.iter().find(|axis| axis.var == a.0)?;
+                i64::try_from(axis.step.as_int()?).ok()
+            }
+            _ => None,
+        });
+        Some((b.1 - a.1) / step.filter(|s| *s != 0).unwrap_or(1))
+    }
+
     fn party(&self, side: Side, traces: &[Trace], groups: usize) -> Party {
         let stmt = self.stmts.get(&side.stmt);
         let text = stmt.map(|s| text::print_stmt(self.func, s));
         let line = text.as_deref().and_then(|t| t.lines().next());
-        let moments = traces.get(side.group).map(|t| &t.moments);
-        let moment = moments.and_then(|m| m.get(side.moment as usize));
-        let iteration = moment.iter().flat_map(|list| list.iter());
         Party {
             span: stmt.map_or(self.func.span, |s| s.span),
             text: line.unwrap_or("the end of the kernel").trim().to_string(),
             group: (groups > 1).then_some(side.group as u32),
-            iteration: iteration
+            iteration: moment(side, traces)
+                .iter()
                 .map(|(var, value)| (self.func.vars[*var].name.clone(), *value))
                 .collect(),
         }
     }
+}
+
+/// The loops around a side of a clash.
+fn moment(side: Side, traces: &[Trace]) -> &[(Var, i64)] {
+    let trace = traces.get(side.group);
+    let moment = trace.and_then(|t| t.moments.get(side.moment as usize));
+    moment.map_or(&[], |m| m)
 }
 
 fn help(clash: &Clash) -> String {
