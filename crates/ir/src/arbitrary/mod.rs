@@ -456,7 +456,10 @@ impl Gen<'_> {
                 if self.chance(4) {
                     self.func.buffers[buffer].versions = self.small();
                 }
-                self.loads.push(buffer);
+                // Plain accesses of a buffer with versions have an index more.
+                if self.func.buffers[buffer].versions == 1 {
+                    self.loads.push(buffer);
+                }
                 if self.chance(3) {
                     let bytes = DType::U8;
                     let bits = dtype.bits() as i64 * 8 * 16;
@@ -565,6 +568,7 @@ impl Gen<'_> {
                 stage: vec![0, 1],
                 sync: self.list(2, |g| g.list(2, |g| g.pick(3) as i32 - 1)),
                 group: self.list(2, |g| g.list(2, |g| g.pick(3) as i32)),
+                versioned: Vec::new(),
             }),
             _ => LoopKind::Persistent {
                 wave_size: self.int_literal_between(DType::I32, 1, 200),

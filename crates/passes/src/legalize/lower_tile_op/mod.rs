@@ -135,6 +135,15 @@ impl Lower<'_> {
             StmtKind::For(l) => match l.kind {
                 LoopKind::Parallel { .. } => return self.parallel(l, span, out),
                 LoopKind::Persistent { .. } => return self.persistent(l, span, out),
+                LoopKind::Pipelined(spec) => {
+                    let mut body = Vec::new();
+                    let spec = spec.spread_over(l.body, &mut body, |stmt, out| self.stmt(stmt, out));
+                    StmtKind::For(Loop {
+                        kind: LoopKind::Pipelined(spec),
+                        axes: l.axes,
+                        body,
+                    })
+                }
                 _ => StmtKind::For(Loop {
                     body: self.block(l.body),
                     ..l
