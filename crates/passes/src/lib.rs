@@ -101,6 +101,7 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
             "legalize-safe-memory-access",
             "simplify",
             "inject-software-pipeline",
+            "simplify",
             "thread-sync",
         ],
     };

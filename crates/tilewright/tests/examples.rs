@@ -13,11 +13,11 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Inputs, Output};
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{
-    BarrierKind, Block, DeviceOp, Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, Span,
+    BarrierKind, Block, Counter, DeviceOp, Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, Span,
     StmtKind, Target, small_float, verify, visit,
 };
 use tilewright::passes;
-use tilewright::sim::simt::{self, SimtOptions};
+use tilewright::sim::simt::{self, Landing, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
 /// Orders of warps that each lowered kernel is run in.
@@ -128,20 +128,44 @@ fn reference(case: &Case) -> Result<(), Failed> {
 fn simulated(case: &Case, target: Target) -> Result<(), Failed> {
     let mut sources = SourceMap::new();
     let func = lower(stage(case, &mut sources)?, target, &sources)?;
-    for seed in 0..SEEDS {
-        let (mut args, inputs) = arguments(&func, case)?;
-        let options = SimtOptions {
-            seed,
-            ..SimtOptions::default()
-        };
-        let report = simt::run(&func, target, &mut args, &options)
-            .map_err(|e| render(e.diagnostics.iter(), &sources))?;
-        if !report.is_clean() {
-            return Err(render(report.diagnostics().iter(), &sources).into());
+    for landing in landings(&func) {
+        for seed in 0..SEEDS {
+            let (mut args, inputs) = arguments(&func, case)?;
+            let options = SimtOptions {
+                seed,
+                landing,
+                ..SimtOptions::default()
+            };
+            let report = simt::run(&func, target, &mut args, &options)
+                .map_err(|e| render(e.diagnostics.iter(), &sources))?;
+            let at = format!("seed {seed}, {landing:?}:\n");
+            if !report.is_clean() {
+                return Err((at + &render(report.diagnostics().iter(), &sources)).into());
+            }
+            compare(case, &args, &as_multiplied(case, target, inputs))
+                .map_err(|e| at + e.message().unwrap_or_default())?;
         }
-        compare(case, &args, &as_multiplied(case, target, inputs))?;
     }
     Ok(())
+}
+
+/// The modes of asynchrony that make a difference to a function.
+fn landings(func: &Func) -> Vec<Landing> {
+    let mut counters = BTreeSet::new();
+    for kernel in &func.kernels {
+        visit::walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Micro(m) = &stmt.kind {
+                counters.extend(m.counter.map(|c| c == Counter::Lgkmcnt));
+            }
+        });
+    }
+    let mut modes = Landing::ALL.to_vec();
+    let default = Landing::default();
+    modes.retain(|m| {
+        (counters.contains(&true) || m.lds == default.lds)
+            && (counters.contains(&false) || m.dma == default.dma)
+    });
+    modes
 }
 
 /// float32 operands are multiplied as tf32 where the target has no float32 instruction; then
