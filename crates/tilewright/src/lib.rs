@@ -7,5 +7,6 @@
 pub use tilewright_arith as arith;
 pub use tilewright_frontend as frontend;
 pub use tilewright_ir as ir;
+pub use tilewright_layout as layout;
 pub use tilewright_passes as passes;
 pub use tilewright_sim as sim;

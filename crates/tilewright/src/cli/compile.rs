@@ -1,14 +1,15 @@
-//! `tilewright compile`: a kernel at one level of the compiler.
+//! `tilewright compile`: a kernel at one level of the compiler, or its layouts drawn.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
-use tilewright::ir::{Code, Diagnostic, Level, Span, text};
+use serde_json::{Value, json};
+use tilewright::ir::{Code, Diagnostic, Level, SourceMap, Span, text};
 
-use super::output::{self, Outcome};
-use super::{KernelArgs, input, lower::lower, passes::parse_target};
+use super::lower::{lower, lower_through};
+use super::output::{self, Failure, Outcome};
+use super::{KernelArgs, input, layouts, passes::parse_target};
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
@@ -20,7 +21,7 @@ pub struct CompileArgs {
     /// The target that the kernel is lowered for.
     #[arg(long, default_value = "gfx950")]
     target: String,
-    /// Write to this file instead of stdout.
+    /// Write to this file instead of stdout. `layouts-svg` needs it, and takes it for a folder.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print one JSON object that holds the text.
@@ -36,38 +37,84 @@ enum Emit {
     Loop,
     /// Device IR: the same with every barrier written down.
     Device,
-}
-
-impl Emit {
-    const fn level(self) -> Level {
-        match self {
-            Emit::Tile => Level::Tile,
-            Emit::Loop => Level::Loop,
-            Emit::Device => Level::Device,
-        }
-    }
+    /// Drawings as text: the thread and register of every element of every fragment, the place
+    /// of every element of every shared buffer.
+    Layouts,
+    /// The same drawings as SVG, one file a buffer, in the folder that `--output` names.
+    LayoutsSvg,
 }
 
 pub fn compile(args: &CompileArgs) -> Outcome {
     let target = parse_target(&args.target)?;
+    if args.emit == Emit::LayoutsSvg && args.output.is_none() {
+        return Err(Failure::Usage(
+            "`--emit layouts-svg` needs a folder to write to: `--output FOLDER`".to_owned(),
+        ));
+    }
     let loaded = input::load(&args.kernel, args.json)?;
-    let level = args.emit.level();
-    let func = match args.emit {
-        Emit::Tile => loaded.func,
-        Emit::Loop | Emit::Device => lower(loaded.func, target, level, &loaded.sources, args.json)?,
+    let sources = &loaded.sources;
+    let drawings = |func| {
+        lower_through(func, target, "layout-inference", sources, args.json)
+            .map(|func| layouts::all(&func, target))
     };
-    let result = text::print(&func);
+    match args.emit {
+        Emit::Tile => {
+            let result = text::print(&loaded.func);
+            write(
+                args,
+                sources,
+                &result,
+                json!({ "emit": "tile", "text": result }),
+            )
+        }
+        Emit::Loop | Emit::Device => {
+            let level = if args.emit == Emit::Loop {
+                Level::Loop
+            } else {
+                Level::Device
+            };
+            let func = lower(loaded.func, target, level, sources, args.json)?;
+            let result = text::print(&func);
+            let object = json!({ "emit": level.name(), "text": result });
+            write(args, sources, &result, object)
+        }
+        Emit::Layouts => {
+            let drawn = drawings(loaded.func)?;
+            let texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
+            let list: Vec<Value> = drawn.iter().map(|d| d.to_json()).collect();
+            let result = texts.join("\n");
+            let object = json!({ "emit": "layouts", "text": result, "layouts": list });
+            write(args, sources, &result, object)
+        }
+        Emit::LayoutsSvg => {
+            let drawn = drawings(loaded.func)?;
+            let folder = args.output.as_deref().unwrap_or(Path::new("."));
+            let files = layouts::write_svgs(&drawn, folder)
+                .map_err(|d| output::fail(&[*d], sources, args.json))?;
+            if args.json {
+                output::print_json(&json!({ "ok": true, "emit": "layouts-svg", "files": files }));
+            } else {
+                output::print(&files.iter().map(|f| format!("{f}\n")).collect::<String>());
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The result to the file or stdout, and with `--json` the object with `ok` added.
+fn write(args: &CompileArgs, sources: &SourceMap, result: &str, mut object: Value) -> Outcome {
     if let Some(path) = &args.output {
-        fs::write(path, &result).map_err(|e| {
+        fs::write(path, result).map_err(|e| {
             let message = format!("cannot write {}: {e}", path.display());
             let diag = Diagnostic::error(Code("unwritable-file"), Span::NONE, message);
-            output::fail(&[diag], &loaded.sources, args.json)
+            output::fail(&[diag], sources, args.json)
         })?;
     }
     if args.json {
-        output::print_json(&json!({ "ok": true, "emit": level.name(), "text": result }));
+        object["ok"] = json!(true);
+        output::print_json(&object);
     } else if args.output.is_none() {
-        output::print(&result);
+        output::print(result);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 mod compile;
 mod doctor;
 mod input;
+mod layouts;
 mod lower;
 mod opt;
 mod output;

@@ -248,9 +248,7 @@ impl Lower<'_> {
         let mut width = (128 / bits).max(1);
         let (start, row, extent) = (last.start.clone(), extent.clone(), last.extent.clone());
         if data.scope == Scope::Shared {
-            let placed = self.shared_layout(region.buffer);
-            let rank = self.func.buffers[region.buffer].shape.len();
-            width = width.min(placed.map_or(1, |l| l.vector_width(rank - 1)));
+            width = width.min(self.shared_width(region.buffer));
         }
         while width > 1 {
             let w = width as i128;

@@ -36,7 +36,7 @@ use tilewright_ir::{
     FragmentMap, Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target,
     TileOp, Var, VarKind,
 };
-use tilewright_layout::{Fragment, Layout, from_attr};
+use tilewright_layout::{Fragment, from_attr};
 
 use crate::Changed;
 use crate::legalize::layout_inference::const_shape;
@@ -45,6 +45,7 @@ const NOT_LOWERED: Code = Code("not-lowered");
 
 /// Lowers all kernels; the function is at loop level afterwards.
 pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
+    let mut slots = FxHashMap::default();
     for at in 0..func.kernels.len() {
         let threads = func.kernels[at].num_threads() as i64;
         let tid = linear_thread(func, at);
@@ -57,14 +58,17 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             tid,
             threads,
             fragments: FxHashMap::default(),
+            maps: FxHashMap::default(),
+            widths: FxHashMap::default(),
             allocs: Vec::new(),
         };
         let mut body = lower.block(body);
+        slots.extend(lower.fragments.iter().map(|(b, f)| (*b, f.slots())));
         let mut allocs = std::mem::take(&mut lower.allocs);
         allocs.append(&mut body);
         func.kernels[at].body = allocs;
     }
-    registers(func);
+    registers(func, &slots);
     func.level = Level::Loop;
     Changed::Yes
 }
@@ -88,11 +92,13 @@ fn linear_thread(func: &Func, kernel: usize) -> Expr {
     tid.unwrap_or_else(|| func.var_expr(kernel.thread_vars[0]).cast_to(DType::I32))
 }
 
-/// Fragments become arrays of registers; their layouts stay for reports and checks.
-fn registers(func: &mut Func) {
-    for data in func.buffers.values_mut() {
+/// Fragments become arrays of registers; their layouts stay for reports and checks. `known` has
+/// the slots of those whose layouts were read on the way.
+fn registers(func: &mut Func, known: &FxHashMap<Buffer, i64>) {
+    for (buffer, data) in func.buffers.iter_mut() {
         if data.scope == Scope::Fragment {
             let slots = match (&data.layout, const_shape(&data.shape)) {
+                _ if known.contains_key(&buffer) => known[&buffer],
                 (Some(LayoutAttr::Fragment(map)), Some(shape)) => {
                     from_attr::fragment_map(map, &shape, i64::from(u32::MAX))
                         .map_or(1, |f| f.slots())
@@ -115,8 +121,48 @@ struct Lower<'a> {
     tid: Expr,
     threads: i64,
     fragments: FxHashMap<Buffer, Fragment>,
+    /// See [`Lower::placed`].
+    maps: FxHashMap<MapKey, Option<Fragment>>,
+    /// See [`Lower::shared_width`].
+    widths: FxHashMap<Buffer, i64>,
     /// Allocations of temporaries, put at the start of the kernel.
     allocs: Block,
+}
+
+/// What a fragment map says, whatever its variables are called.
+#[derive(PartialEq, Eq, Hash)]
+struct MapKey {
+    shape: Vec<i64>,
+    threads: i64,
+    inputs: usize,
+    replicas: Option<u32>,
+    /// Thread and slots, with the inputs as numbered variables.
+    outputs: Vec<Expr>,
+}
+
+impl MapKey {
+    fn of(map: &FragmentMap, shape: &[i64], threads: i64) -> MapKey {
+        let inputs: Vec<Var> = map.inputs.iter().copied().chain(map.replica).collect();
+        let numbered = |e: &Expr| {
+            e.rewrite(&mut |node| {
+                let var = node.as_var()?;
+                let at = inputs.iter().position(|v| *v == var)?;
+                // From the far end, where no function has variables of its own.
+                let number = Var::from_u32(u32::MAX - 1 - at as u32);
+                Some(Expr::var(number, node.dtype()))
+            })
+        };
+        MapKey {
+            shape: shape.to_vec(),
+            threads,
+            inputs: map.inputs.len(),
+            replicas: map.replica.map(|_| map.replicas),
+            outputs: std::iter::once(&map.thread)
+                .chain(&map.slots)
+                .map(numbered)
+                .collect(),
+        }
+    }
 }
 
 impl Lower<'_> {
@@ -220,14 +266,26 @@ impl Lower<'_> {
         else {
             return None;
         };
-        let fragment = self.placed(map, &shape)?;
+        let fragment = self.placed(&map.clone(), &shape)?;
         self.fragments.insert(buffer, fragment.clone());
         Some(fragment)
     }
 
-    /// The fragment that the IR writes as a map. Runs dealt out in turn over a shape that the
-    /// threads do not divide have no closed form; they are known by how they are written.
-    fn placed(&self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
+    /// The fragment that the IR writes as a map, read once for all maps that are the same but for
+    /// the names of their variables.
+    fn placed(&mut self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
+        let key = MapKey::of(map, shape, self.threads);
+        if let Some(known) = self.maps.get(&key) {
+            return known.clone();
+        }
+        let placed = self.read_map(map, shape);
+        self.maps.insert(key, placed.clone());
+        placed
+    }
+
+    /// Runs dealt out in turn over a shape that the threads do not divide have no closed form;
+    /// they are known by how they are written.
+    fn read_map(&self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
         let read = from_attr::fragment_map(map, shape, self.threads).ok();
         if let Some(fragment) = &read
             && fragment.inverse().is_some()
@@ -243,12 +301,22 @@ impl Lower<'_> {
         dealt.or(read)
     }
 
-    /// The physical layout of a shared buffer.
-    fn shared_layout(&self, buffer: Buffer) -> Option<Layout> {
+    /// How many elements along the last dimension lie side by side wherever a shared buffer's
+    /// layout puts them.
+    fn shared_width(&mut self, buffer: Buffer) -> i64 {
+        if let Some(known) = self.widths.get(&buffer) {
+            return *known;
+        }
         let data = &self.func.buffers[buffer];
-        let shape = const_shape(&data.shape)?;
-        let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-        from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()
+        let width = const_shape(&data.shape).and_then(|shape| {
+            let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
+            let layout =
+                from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()?;
+            Some(layout.vector_width(shape.len().checked_sub(1)?))
+        });
+        let width = width.unwrap_or(1);
+        self.widths.insert(buffer, width);
+        width
     }
 
     fn scope(&self, buffer: Buffer) -> Scope {
