@@ -7,13 +7,14 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Func, Kernel, Stmt, StmtKind,
-    ThreadOp, Var, VoteKind,
+    BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Func, Kernel, Loop, Stmt,
+    StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
 use crate::footprint::Meeting;
+use crate::slots::Slot;
 use crate::uniform::Uniformity;
 
 const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
@@ -39,6 +40,8 @@ pub enum ItemKind {
         trips: Trips,
         /// The variables that have other values in the next iteration.
         changed: FxHashSet<Var>,
+        /// The index, if it goes up by ones.
+        index: Option<Index>,
     },
     Branch {
         then: Vec<Item>,
@@ -51,6 +54,14 @@ pub enum ItemKind {
         /// How many threads they have.
         count: u32,
     },
+}
+
+/// An index that goes from one value up to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Index {
+    pub var: Var,
+    pub first: Slot,
+    pub last: Slot,
 }
 
 /// What is known of how often a loop runs.
@@ -142,6 +153,7 @@ impl Outliner<'_, '_, '_, '_> {
                     body: self.block(&l.body, lets),
                     trips,
                     changed,
+                    index: self.index(l, lets),
                 }
             }
             StmtKind::While { body, .. } => {
@@ -154,6 +166,7 @@ impl Outliner<'_, '_, '_, '_> {
                         may_skip: true,
                     },
                     changed,
+                    index: None,
                 }
             }
             StmtKind::If {
@@ -170,6 +183,25 @@ impl Outliner<'_, '_, '_, '_> {
             // Nothing else has blocks.
             _ => ItemKind::Unit,
         }
+    }
+
+    fn index(&mut self, l: &Loop, lets: &Lets) -> Option<Index> {
+        let [axis] = &l.axes[..] else {
+            return None;
+        };
+        if !axis.step.is_int(1) {
+            return None;
+        }
+        let slots = &mut self.conflicts.slots;
+        let first = slots.of(&lets.substitute(&axis.start))?;
+        let stop = slots.of(&lets.substitute(&axis.stop))?;
+        // Values of variables are forms, not remainders.
+        slots.less(first, 0)?;
+        Some(Index {
+            var: axis.var,
+            first,
+            last: slots.less(stop, 1)?,
+        })
     }
 
     /// What the statement touches, unless barriers may be needed inside it and can stand there.
@@ -251,7 +283,8 @@ fn closes_all(stmt: &Stmt, kernel: &Kernel) -> bool {
             kind,
             VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount
         ),
-        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => true,
+        // A bare barrier waits for no memory; where it stands, the waits stand too.
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => true,
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { count, .. })) => {
             *count == kernel.num_threads()
         }

@@ -7,6 +7,7 @@ use tilewright_ir::{
     StmtKind, Target, Var,
 };
 use tilewright_layout::from_attr;
+use tilewright_schedule::access::Lets;
 use tilewright_schedule::uniform::Uniformity;
 
 use super::Planned;
@@ -64,7 +65,7 @@ fn capped_versions(
     let uniformity = Uniformity::of(func, kernel);
     let mut versions: FxHashMap<Buffer, u32> = FxHashMap::default();
     let mut each = |l: &Loop, units: &Units| {
-        let lets = FxHashMap::default();
+        let lets = Lets::default();
         let place = Place {
             func,
             kernel,

@@ -43,7 +43,7 @@ use tilewright_ir::{
     Block, Code, Diagnostic, Diagnostics, Expr, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope,
     Span, Stmt, StmtKind, Target, Var,
 };
-use tilewright_schedule::access::bind_let;
+use tilewright_schedule::access::Lets;
 use tilewright_schedule::order::OrderError;
 use tilewright_schedule::uniform::Uniformity;
 
@@ -126,7 +126,7 @@ fn schedule_all(
         diags,
         found: FxHashMap::default(),
     };
-    walk.block(&kernel.body, &mut FxHashMap::default(), false);
+    walk.block(&kernel.body, &mut Lets::default(), false);
     walk.found
 }
 
@@ -142,10 +142,11 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, block: &Block, lets: &mut FxHashMap<Var, Expr>, divergent: bool) {
+    fn block(&mut self, block: &Block, lets: &mut Lets, divergent: bool) {
+        let mark = lets.mark();
         for stmt in block {
             if let StmtKind::Let { var, value } = &stmt.kind {
-                bind_let(*var, value, lets);
+                lets.bind(*var, value);
             }
             let mut varies = divergent;
             stmt_exprs(stmt, &mut |e| varies |= self.uniformity.varies(e));
@@ -156,16 +157,17 @@ impl Walk<'_> {
                 continue;
             }
             for child in tilewright_ir::visit::child_blocks(stmt) {
-                self.block(child, &mut lets.clone(), varies);
+                self.block(child, lets, varies);
             }
         }
+        lets.forget(mark);
     }
 
     fn planned(
         &mut self,
         l: &Loop,
         units: &Units,
-        lets: &FxHashMap<Var, Expr>,
+        lets: &Lets,
         divergent: bool,
         span: Span,
     ) {

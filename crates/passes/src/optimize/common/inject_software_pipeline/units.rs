@@ -2,14 +2,15 @@
 
 use std::cell::RefCell;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Block, Buffer, Expr, ExprKind, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope,
+    Block, Buffer, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope,
     Stmt, StmtKind, Target, Var,
 };
-use tilewright_schedule::access::{Access, Collector, bind_let};
-use tilewright_schedule::footprint::{Between, Meeting, conflict};
+use tilewright_schedule::access::{Collector, Lets};
+use tilewright_schedule::conflicts::{Class, Conflicts, Relation};
+use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::{
     Completion, Op, Order, OrderError, Resource, Schedule, Space, Tail, Touch, derive,
 };
@@ -210,7 +211,7 @@ pub(super) struct Place<'a> {
     pub uniformity: &'a Uniformity<'a>,
     pub target: Target,
     /// The names around the loop.
-    pub lets: &'a FxHashMap<Var, Expr>,
+    pub lets: &'a Lets,
 }
 
 /// Derives the schedule of the units; the error names two units and the buffer between them.
@@ -306,14 +307,13 @@ fn with_names(func: &Func, stmt: &Stmt, lets: &Block) -> Effects {
 
 /// How the threads of two units meet in a buffer.
 struct Meetings<'a> {
-    place: &'a Place<'a>,
-    accesses: Vec<Vec<Access>>,
+    conflicts: RefCell<Conflicts<'a>>,
+    classes: Vec<Vec<Class>>,
     changing: FxHashSet<Var>,
-    known: RefCell<FxHashMap<(usize, usize, Buffer), Meeting>>,
 }
 
 impl<'a> Meetings<'a> {
-    fn new(place: &'a Place<'a>, index: Var, units: &Units) -> Meetings<'a> {
+    fn new(place: &Place<'a>, index: Var, units: &Units) -> Meetings<'a> {
         let collector = Collector {
             func: place.func,
             kernel: place.kernel,
@@ -322,54 +322,39 @@ impl<'a> Meetings<'a> {
         let mut lets = place.lets.clone();
         for stmt in &units.lets {
             if let StmtKind::Let { var, value } = &stmt.kind {
-                bind_let(*var, value, &mut lets);
+                lets.bind(*var, value);
             }
         }
-        let accesses = units
-            .units
-            .iter()
-            .map(|u| collector.unit(&u.stmt, &lets))
-            .collect();
+        let mut conflicts = Conflicts::new(place.kernel, place.target.facts().warp_size);
+        let classes = units.units.iter().map(|u| {
+            let accesses = collector.unit(&u.stmt, &mut lets);
+            conflicts.classes(accesses)
+        });
         Meetings {
-            place,
-            accesses,
+            classes: classes.collect(),
+            conflicts: RefCell::new(conflicts),
             changing: units.changing(index),
-            known: RefCell::default(),
         }
     }
 
+    /// Whether threads meet when one unit runs for some iteration and the other for any.
     fn between(&self, a: usize, b: usize, buffer: Buffer) -> Meeting {
-        let key = (a.min(b), a.max(b), buffer);
-        if let Some(known) = self.known.borrow().get(&key) {
-            return *known;
-        }
-        let changes = |e: &Expr| {
-            let mut found = false;
-            e.walk(&mut |node| {
-                found |= node.as_var().is_some_and(|v| self.changing.contains(&v));
-                found |= matches!(node.kind(), ExprKind::Load { .. });
-            });
-            found
-        };
-        let place = self.place;
-        let warp = place.target.facts().warp_size;
+        let mut conflicts = self.conflicts.borrow_mut();
         let mut met = Meeting::Nowhere;
-        for first in self.accesses[a].iter().filter(|x| x.root == buffer) {
-            for second in self.accesses[b].iter().filter(|x| x.root == buffer) {
-                if met != Meeting::AcrossWarps {
-                    let between = Between::LaterIteration(&changes);
-                    met = met.max(conflict(
-                        place.func,
-                        place.kernel,
-                        warp,
-                        first,
-                        second,
-                        between,
-                    ));
+        for &first in &self.classes[a] {
+            for &second in &self.classes[b] {
+                if conflicts.root(first) != buffer || conflicts.root(second) != buffer {
+                    continue;
                 }
+                let relation = conflicts.relation(first, second);
+                let moves = |class| conflicts.moves(class, &self.changing);
+                met = met.max(match relation {
+                    Relation::Apart => Meeting::Nowhere,
+                    _ if moves(first) || moves(second) => Meeting::AcrossWarps,
+                    relation => relation.meeting(),
+                });
             }
         }
-        self.known.borrow_mut().insert(key, met);
         met
     }
 }
