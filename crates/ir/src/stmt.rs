@@ -204,7 +204,12 @@ impl PipelineSpec {
             let first = out.len();
             rewrite(stmt, out);
             if listed {
-                counts.push(out[first..].iter().filter(|s| PipelineSpec::lists(s)).count());
+                counts.push(
+                    out[first..]
+                        .iter()
+                        .filter(|s| PipelineSpec::lists(s))
+                        .count(),
+                );
             }
         }
         self.spread(&counts);
@@ -228,9 +233,8 @@ impl PipelineSpec {
             next += counts[i];
         }
         let places = counts.iter().zip(&first);
-        let order = places.flat_map(|(&n, &at)| {
-            (0..n).map(move |piece| at.map_or(-1, |at| (at + piece) as i32))
-        });
+        let order = places
+            .flat_map(|(&n, &at)| (0..n).map(move |piece| at.map_or(-1, |at| (at + piece) as i32)));
         let stages = counts.iter().zip(&self.stage);
         let stage = stages.flat_map(|(&n, &stage)| std::iter::repeat_n(stage, n));
         (self.order, self.stage) = (order.collect(), stage.collect());

@@ -239,9 +239,8 @@ mod tests {
         let k = func.add_var("k", DType::I32, VarKind::Loop);
         let e = func.var_expr(k);
         let mut slots = Slots::default();
-        let mut of = |slots: &mut Slots, by: i32| {
-            slots.of(&(e.clone() + by).floor_mod(3)).expect("a form")
-        };
+        let of =
+            |slots: &mut Slots, by: i32| slots.of(&(e.clone() + by).floor_mod(3)).expect("a form");
         let (two, zero, three) = (of(&mut slots, 2), of(&mut slots, 0), of(&mut slots, 3));
         assert!(slots.differ(two, zero, &[]));
         assert!(!slots.differ(three, zero, &[]));

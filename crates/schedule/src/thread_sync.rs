@@ -177,15 +177,12 @@ struct Pending {
 
 impl Open {
     fn add(&mut self, pending: Pending) {
-        let known = self
-            .list
-            .iter_mut()
-            .find(|p| {
-                p.class == pending.class
-                    && p.changed == pending.changed
-                    && p.slot == pending.slot
-                    && p.values == pending.values
-            });
+        let known = self.list.iter_mut().find(|p| {
+            p.class == pending.class
+                && p.changed == pending.changed
+                && p.slot == pending.slot
+                && p.values == pending.values
+        });
         match known {
             // On one of the ways here the warps have not synchronised.
             Some(known) => known.in_warp &= pending.in_warp,

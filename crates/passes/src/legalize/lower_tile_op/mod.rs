@@ -183,7 +183,8 @@ impl Lower<'_> {
                 LoopKind::Persistent { .. } => return self.persistent(l, span, out),
                 LoopKind::Pipelined(spec) => {
                     let mut body = Vec::new();
-                    let spec = spec.spread_over(l.body, &mut body, |stmt, out| self.stmt(stmt, out));
+                    let spec =
+                        spec.spread_over(l.body, &mut body, |stmt, out| self.stmt(stmt, out));
                     StmtKind::For(Loop {
                         kind: LoopKind::Pipelined(spec),
                         axes: l.axes,

@@ -59,11 +59,7 @@ pub(super) fn refresh(func: &mut Func, block: &mut Block) {
     });
 }
 
-fn rename_ids(
-    block: &mut Block,
-    vars: &FxHashMap<Var, Var>,
-    buffers: &FxHashMap<Buffer, Buffer>,
-) {
+fn rename_ids(block: &mut Block, vars: &FxHashMap<Var, Var>, buffers: &FxHashMap<Buffer, Buffer>) {
     for stmt in block {
         stmt_ids_mut(stmt, &mut |id| match id {
             IdMut::Var(var) => *var = vars.get(var).copied().unwrap_or(*var),

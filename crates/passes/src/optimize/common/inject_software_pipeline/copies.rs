@@ -303,4 +303,3 @@ impl Split {
         Some((load, store))
     }
 }
-

@@ -5,10 +5,10 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Axis, BarrierKind, Block, Buffer, DType, DeviceOp, Expr, Func, Loop, LoopKind, Span, Stmt,
-    StmtKind, Target, ThreadOp, Var, VarKind,
+    Axis, BarrierKind, Block, Buffer, Counter, DType, DeviceOp, Expr, Func, Loop, LoopKind, Span,
+    Stmt, StmtKind, Target, ThreadOp, Var, VarKind,
 };
-use tilewright_schedule::order::{Piece, Step, Tail};
+use tilewright_schedule::order::{Completion, Piece, Step, Tail};
 use tilewright_schedule::uniform::root;
 
 use super::super::effects::Effects;
@@ -111,6 +111,8 @@ struct Scope {
     names: FxHashMap<u32, FxHashMap<Var, Expr>>,
     /// Units under one condition that have not been closed yet.
     guarded: Option<(Expr, Box<Scope>)>,
+    /// The counters that the units here add to.
+    counters: Vec<Counter>,
 }
 
 impl Scope {
@@ -124,6 +126,31 @@ impl Scope {
             };
             self.stmts.push(Stmt::new(kind, span));
         }
+    }
+
+    /// Puts a wait before units under a condition that add nothing to its counter, so that they
+    /// can stay together with those after it.
+    fn wait_before(&mut self, counter: Counter, at_most: u32, span: Span) -> bool {
+        let Some((_, inner)) = &self.guarded else {
+            return false;
+        };
+        if inner.counters.contains(&counter) {
+            return false;
+        }
+        let mut at_most = at_most;
+        if let Some(last) = self.stmts.last()
+            && let StmtKind::Device(DeviceOp::Wait {
+                counter: own,
+                at_most: most,
+            }) = last.kind
+            && own == counter
+        {
+            at_most = at_most.min(most);
+            self.stmts.pop();
+        }
+        let wait = StmtKind::Device(DeviceOp::Wait { counter, at_most });
+        self.stmts.push(Stmt::new(wait, span));
+        true
     }
 }
 
@@ -230,7 +257,11 @@ impl Emit<'_> {
             scope.close(self.span);
             return self.place(unit, &iteration, scope);
         };
-        if scope.guarded.as_ref().is_none_or(|(cond, _)| *cond != guard) {
+        if scope
+            .guarded
+            .as_ref()
+            .is_none_or(|(cond, _)| *cond != guard)
+        {
             scope.close(self.span);
             scope.guarded = Some((guard, Box::default()));
         }
@@ -275,6 +306,9 @@ impl Emit<'_> {
         });
         scope.stmts.append(&mut stmts);
         scope.names.insert(unit.distance, names);
+        if let Completion::Counted { counter, .. } = unit.completion {
+            scope.counters.push(counter);
+        }
     }
 
     /// The names that a unit uses, with their values, in order.
@@ -309,6 +343,9 @@ impl Emit<'_> {
         let kind = match step {
             Step::Run(_) => return,
             Step::Commit(counter) => StmtKind::Device(DeviceOp::Commit(counter)),
+            Step::Wait { counter, at_most } if scope.wait_before(counter, at_most, self.span) => {
+                return;
+            }
             Step::Wait { counter, at_most } => {
                 StmtKind::Device(DeviceOp::Wait { counter, at_most })
             }

@@ -163,14 +163,7 @@ impl Walk<'_> {
         lets.forget(mark);
     }
 
-    fn planned(
-        &mut self,
-        l: &Loop,
-        units: &Units,
-        lets: &Lets,
-        divergent: bool,
-        span: Span,
-    ) {
+    fn planned(&mut self, l: &Loop, units: &Units, lets: &Lets, divergent: bool, span: Span) {
         if divergent {
             self.warn(span, "not all threads of the block run it together", None);
             return;
@@ -194,9 +187,10 @@ impl Walk<'_> {
                         format!("its order breaks a dependence through `{name}`"),
                         Some((earlier, later)),
                     ),
-                    OrderError::RegisterVersions { versions, .. } => {
-                        (format!("`{name}` would need {versions} sets of registers"), None)
-                    }
+                    OrderError::RegisterVersions { versions, .. } => (
+                        format!("`{name}` would need {versions} sets of registers"),
+                        None,
+                    ),
                 };
                 let spans = pair.map(|(a, b)| (units.units[a].stmt.span, units.units[b].stmt.span));
                 self.warn(span, &why, spans);

@@ -5,8 +5,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashSet;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Block, Buffer, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope,
-    Stmt, StmtKind, Target, Var,
+    Block, Buffer, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope, Stmt, StmtKind, Target, Var,
 };
 use tilewright_schedule::access::{Collector, Lets};
 use tilewright_schedule::conflicts::{Class, Conflicts, Relation};
@@ -379,4 +378,3 @@ pub(super) fn set_versions(func: &mut Func, buffer: Buffer, versions: u32) {
         }
     }
 }
-

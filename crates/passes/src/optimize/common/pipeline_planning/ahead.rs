@@ -93,10 +93,8 @@ pub(super) fn is_private(
     around: &Around<'_>,
 ) -> bool {
     let stable = |e: &Expr| is_stable(func, e, written);
-    !matches!(
-        first_use(func, buffer, body, &stable),
-        First::Reads { .. }
-    ) && !(around.read_after)(buffer)
+    !matches!(first_use(func, buffer, body, &stable), First::Reads { .. })
+        && !(around.read_after)(buffer)
 }
 
 /// Whether the loop leaves the value as it is.
@@ -190,7 +188,8 @@ impl Question<'_> {
             }
             let aliased = |w: &Buffer| {
                 *w == b
-                    || self.is_alias(b) && self.is_alias(*w)
+                    || self.is_alias(b)
+                        && self.is_alias(*w)
                         && self.func.buffers[*w].scope == Scope::Global
             };
             if self.all.writes.iter().any(aliased) {
@@ -216,7 +215,8 @@ impl Question<'_> {
             ) || matches!(&s.kind, StmtKind::Thread(op) if !is_quiet(op))
         });
         if global || acts || effects.opaque {
-            let why = format!("what is copied to `{name}` depends on a statement that acts at once");
+            let why =
+                format!("what is copied to `{name}` depends on a statement that acts at once");
             return Err(self.refuse(item, why));
         }
         Ok(())

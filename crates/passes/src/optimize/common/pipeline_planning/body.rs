@@ -120,12 +120,7 @@ fn deal(func: &mut Func, cond: &Expr, arm: Block, parts: &mut Block) {
 }
 
 /// Whether dealing an `if` out separates a copy to shared memory from something else.
-fn is_divisible(
-    func: &Func,
-    then: &Block,
-    otherwise: &Block,
-    written: &FxHashSet<Buffer>,
-) -> bool {
+fn is_divisible(func: &Func, then: &Block, otherwise: &Block, written: &FxHashSet<Buffer>) -> bool {
     let stmts = || then.iter().chain(otherwise);
     // What is named inside goes with each statement, if it is the same everywhere.
     let named = stmts().any(|s| match &s.kind {

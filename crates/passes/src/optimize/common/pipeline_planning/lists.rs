@@ -65,10 +65,12 @@ impl Lists {
             } else {
                 format!("no statement has place {want} in `order`")
             };
-            return Err(Diagnostic::error(PIPELINE_LISTS, span, message).help(format!(
-                "number the {} places from 0, each once",
-                given.len()
-            )));
+            return Err(
+                Diagnostic::error(PIPELINE_LISTS, span, message).help(format!(
+                    "number the {} places from 0, each once",
+                    given.len()
+                )),
+            );
         }
         let mut order = vec![-1; n];
         let mut stage = vec![-1; n];
@@ -203,8 +205,14 @@ impl Lists {
         let mut error = Diagnostic::error(PIPELINE_ORDER, span, message);
         if let Some((a, b)) = pair {
             error = error
-                .also(items[a].stmt.span, format!("statement {a} touches `{name}`"))
-                .also(items[b].stmt.span, format!("statement {b} touches `{name}`"));
+                .also(
+                    items[a].stmt.span,
+                    format!("statement {a} touches `{name}`"),
+                )
+                .also(
+                    items[b].stmt.span,
+                    format!("statement {b} touches `{name}`"),
+                );
         } else {
             error = error.note(format!("they are those of `{name}`"));
         }

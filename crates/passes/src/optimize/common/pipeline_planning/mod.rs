@@ -63,7 +63,11 @@ pub fn pipeline_planning(func: &mut Func, _target: Target, diags: &mut Diagnosti
         planned += planning.planned;
         func.kernels[at].body = body;
     }
-    if planned > 0 { Changed::Yes } else { Changed::No }
+    if planned > 0 {
+        Changed::Yes
+    } else {
+        Changed::No
+    }
 }
 
 /// What runs after a statement: the rest of its block, then what follows that.
@@ -174,7 +178,8 @@ impl Planning<'_> {
     /// What no schedule can be made around.
     fn obstacle(&self, l: &Loop, span: Span) -> Option<(Span, String)> {
         if self.in_warp_group {
-            let why = "it runs in some warp groups only, and the block's barriers do not reach them";
+            let why =
+                "it runs in some warp groups only, and the block's barriers do not reach them";
             return Some((span, why.to_string()));
         }
         find_obstacle(&l.body, true)
