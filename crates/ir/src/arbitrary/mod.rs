@@ -550,6 +550,14 @@ impl Gen<'_> {
         body
     }
 
+    /// A list that a user gave a pipelined loop.
+    fn user_list(&self, list: &[i32]) -> Vec<i32> {
+        match self.func.level {
+            Level::Tile => list.to_vec(),
+            Level::Loop | Level::Device => Vec::new(),
+        }
+    }
+
     fn loop_statement(&mut self) {
         let structured = self.func.level != Level::Device && !self.in_parallel;
         let kind = match self.pick(if structured { 6 } else { 3 }) {
@@ -564,8 +572,9 @@ impl Gen<'_> {
             },
             4 => LoopKind::Pipelined(PipelineSpec {
                 stages: self.pick(4) as u32,
-                order: vec![0, -1],
-                stage: vec![0, 1],
+                // Below tile level the lists fit the body.
+                order: self.user_list(&[0, -1]),
+                stage: self.user_list(&[0, 1]),
                 sync: self.list(2, |g| g.list(2, |g| g.pick(3) as i32 - 1)),
                 group: self.list(2, |g| g.list(2, |g| g.pick(3) as i32)),
                 versioned: Vec::new(),

@@ -139,7 +139,8 @@ impl Units {
         all
     }
 
-    /// Puts the late units before the first unit of their distance that needs them, or last.
+    /// Puts the late units before the first later unit of their iteration that touches what they
+    /// write, or last.
     fn place_late(&mut self, func: &Func) {
         let units = std::mem::take(&mut self.units);
         let (late, mut placed): (Vec<Unit>, Vec<Unit>) = units.into_iter().partition(|u| u.late);
@@ -147,7 +148,9 @@ impl Units {
             let writes = Effects::of(func, &unit.stmt).writes;
             let needed = placed.iter().position(|other| {
                 let effects = Effects::of(func, &other.stmt);
-                other.distance >= unit.distance && writes.iter().any(|b| effects.reads.contains(b))
+                other.distance >= unit.distance
+                    && other.program > unit.program
+                    && writes.iter().any(|b| effects.touches(*b))
             });
             placed.insert(needed.unwrap_or(placed.len()), unit);
         }
