@@ -1,11 +1,16 @@
-//! From CUDA C++ source to a cubin: NVRTC inside the process, nvcc where there is none.
+//! From CUDA C++ source to a cubin: NVRTC inside the process, nvcc where there is none. From HIP
+//! source to a code object for AMD GPUs: clang.
 //!
 //! The result carries what the code generator's users ask about: registers, shared memory, stack
 //! and spills of every kernel, and the compile log. An error carries the messages with the source
 //! lines they speak of.
 
+pub mod amd_search;
+pub mod clang;
 pub mod cubin;
+mod elf;
 pub mod error;
+pub mod hsaco;
 pub mod log;
 pub mod nvcc;
 pub mod nvrtc;
@@ -13,8 +18,10 @@ pub mod search;
 
 use std::path::PathBuf;
 
+pub use clang::{AmdClang, HipOptions, Hsaco};
 pub use cubin::{KernelInfo, Spills};
 pub use error::CompileError;
+pub use hsaco::{AmdArg, AmdKernelInfo};
 pub use nvcc::Nvcc;
 pub use nvrtc::Nvrtc;
 pub use search::NotFound;
@@ -146,17 +153,13 @@ impl Cubin {
     /// One byte string for the cache: each part with its length in front.
     pub fn encode(&self) -> Vec<u8> {
         let ptx = self.ptx.as_deref().unwrap_or_default();
-        let mut out = vec![u8::from(self.ptx.is_some())];
-        for part in [
+        let parts = [
             self.arch.as_bytes(),
             &self.bytes,
             self.log.as_bytes(),
             ptx.as_bytes(),
-        ] {
-            out.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            out.extend_from_slice(part);
-        }
-        out
+        ];
+        encode_parts(u8::from(self.ptx.is_some()), parts)
     }
 
     /// The inverse of [`Cubin::encode`].
@@ -175,6 +178,17 @@ impl Cubin {
     }
 }
 
+/// A flag and four parts, each with its length in front.
+fn encode_parts(flag: u8, parts: [&[u8]; 4]) -> Vec<u8> {
+    let mut out = vec![flag];
+    for part in parts {
+        out.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        out.extend_from_slice(part);
+    }
+    out
+}
+
+/// The inverse of [`encode_parts`].
 fn split(encoded: &[u8]) -> Option<(bool, [&[u8]; 4])> {
     let (flag, mut rest) = encoded.split_first()?;
     let mut parts: [&[u8]; 4] = [&[]; 4];
