@@ -63,6 +63,19 @@ DEVICE void copy_to_lds_4(rsrc_t from, LDS void *lds, int voffset, int soffset) 
                :: "{m0}"((u32)(u64)lds), "v"(voffset), "s"(from), "s"(soffset) : "memory");
 }
 
+// ---- global to registers, where a copy to LDS is under way too -----------------------------------
+
+// The compiler does not see the copies above, so its own count of a plain load's successors is too
+// low, and its wait for that load would drain the copies as well. A load that is in flight beside
+// copies is therefore assembly too; the schedule's own wait counts it, and ARRIVED, behind that
+// wait, is where the value may be used from.
+DEVICE i32x4 load_16_counted(rsrc_t from, int voffset, int soffset) {
+  i32x4 value;
+  asm volatile("buffer_load_dwordx4 %0, %1, %2, %3 offen" : "=v"(value) : "v"(voffset), "s"(from), "s"(soffset) : "memory");
+  return value;
+}
+#define ARRIVED(x) asm volatile("" : "+v"(x))
+
 // ---- waits, barriers, scheduling --------------------------------------------------------------
 
 // gfx9's word: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8; a counter at its
@@ -101,6 +114,53 @@ KERNEL void waits(float *out, const float *in, int bytes) {
   __builtin_amdgcn_raw_buffer_store_b128(__builtin_bit_cast(i32x4, a + b.y), buffer(out, bytes), tid * 16, 0, 0); // want: buffer_store_dwordx4
   i32x4 c = __builtin_amdgcn_raw_buffer_load_b128(from, tid * 16, 128, 0); // want: buffer_load_dwordx4
   __builtin_amdgcn_raw_buffer_store_b16((short)(c.x + c.y + c.z + c.w), buffer(out, bytes), tid * 2, 0, 0); // want: buffer_store_short
+}
+
+// A loop with both: a tile by copies and one register's worth of scales, one step ahead. The
+// scales are used up before the next ones are asked for, so that one set of registers is enough.
+// -DPLAIN_LOAD takes the compiler's own load instead, and -DCARRIED asks for the next scales while
+// the last ones are needed: the compiler then copies registers that are still under way.
+KERNEL __attribute__((amdgpu_flat_work_group_size(64, 64))) void mixed(float *out, const float *tile, const float *scale, int bytes, int n) {
+  SHARED u8 smem[2048] __attribute__((aligned(1024)));
+  LDS u8 *lds = (LDS u8 *)smem;
+  int tid = __builtin_amdgcn_workitem_id_x();
+  rsrc_t tiles = buffer(tile, bytes), scales = buffer(scale, bytes);
+  auto copy = [&](int t) __attribute__((always_inline)) {
+    for (int i = 0; i < 4; i++) copy_to_lds_4(tiles, lds + (t & 1) * 1024 + i * 256, tid * 4 + i * 256, t * 1024);
+  };
+#ifdef PLAIN_LOAD
+#define SCALE(t) __builtin_amdgcn_raw_buffer_load_b128(scales, tid * 16, (t) * 1024, 0)
+#else
+#define SCALE(t) load_16_counted(scales, tid * 16, (t) * 1024)
+#endif
+  f32x4 sum = {};
+  i32x4 ahead = SCALE(0);
+  copy(0);
+#pragma unroll 1
+  for (int t = 0; t < n; t++) {
+    copy(t + 1);
+    FIX_ORDER();
+    WAIT(4, ANY_LGKM);
+    FIX_ORDER();
+    f32x4 a = *(LDS f32x4 *)(lds + (t & 1) * 1024 + tid * 16);
+    FIX_ORDER();
+    WAIT(ANY_VM, 0);
+    FIX_ORDER();
+    ARRIVED(ahead);
+    i32x4 now = ahead;
+#ifdef CARRIED
+    ahead = SCALE(t + 1);
+    FIX_ORDER();
+    sum += a * __builtin_bit_cast(f32x4, now);
+#else
+    sum += a * __builtin_bit_cast(f32x4, now);
+    FIX_ORDER();
+    ahead = SCALE(t + 1);
+#endif
+  }
+  WAIT(0, 0);
+  FIX_ORDER();
+  ((f32x4 *)out)[tid] = sum;
 }
 
 // ---- matrix instructions ----------------------------------------------------------------------
