@@ -10,8 +10,8 @@ use crate::device::cuda::{Device, DeviceError};
 use crate::device::hip;
 use crate::env::Env;
 use crate::library::LoadError;
-use crate::toolchain::amd_search::{CLANG_HELP, HIP_HELP, find_hip};
-use crate::toolchain::{AmdClang, Nvcc, Nvrtc};
+use crate::toolchain::amd_search::{CLANG_HELP, HIP_HELP, HIPRTC_HELP, find_hip};
+use crate::toolchain::{AmdClang, Hiprtc, Nvcc, Nvrtc};
 
 /// One thing that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,7 @@ pub fn report(env: &Env) -> Vec<Finding> {
     let mut findings = vec![nvrtc(env), nvcc(env)];
     findings.extend(cuda());
     findings.push(amd_clang(env));
+    findings.push(hiprtc(env));
     findings.extend(hip(env));
     findings.push(cache(env));
     findings
@@ -254,6 +255,30 @@ fn usable(clang: &AmdClang) -> Result<String, String> {
     }
 }
 
+fn hiprtc(env: &Env) -> Finding {
+    let status = match Hiprtc::find(env) {
+        Err(missing) => Status::Missing {
+            looked: missing.looked.iter().map(ToString::to_string).collect(),
+            help: format!("not needed where there is clang; else {}", missing.help),
+        },
+        Ok(hiprtc) => match hiprtc.version() {
+            Ok((major, minor)) => Status::Found {
+                version: format!("{major}.{minor}"),
+                place: hiprtc.path().display().to_string(),
+            },
+            Err(error) => Status::Broken {
+                reason: error.to_string(),
+                help: HIPRTC_HELP.to_owned(),
+            },
+        },
+    };
+    Finding {
+        what: "hiprtc".to_owned(),
+        purpose: "compiles kernels for AMD where there is no clang",
+        status,
+    }
+}
+
 /// The HIP runtime and each GPU.
 fn hip(env: &Env) -> Vec<Finding> {
     let runtime = |status| Finding {
@@ -352,6 +377,7 @@ mod tests {
             ("NVRTC", "pip install nvidia-cuda-nvrtc"),
             ("nvcc", "CUDA toolkit"),
             ("clang for AMD", "clang-22"),
+            ("hiprtc", "ROCm"),
             ("HIP runtime", "ROCm"),
             ("kernel cache", "TILEWRIGHT_CACHE_DIR"),
         ] {

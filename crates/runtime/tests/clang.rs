@@ -7,7 +7,9 @@ use std::time::Instant;
 use tilewright_gfx9::asm::{Wait, parse};
 use tilewright_gfx9::audit::{Expectation, Kind, Report, Step, audit, vgprs_at};
 use tilewright_runtime::env::Env;
-use tilewright_runtime::toolchain::{AmdClang, CompileError, HipOptions, Hsaco};
+use tilewright_runtime::toolchain::{
+    AmdClang, AmdToolchain, CompileError, HipOptions, Hiprtc, Hsaco,
+};
 
 const GEMM: &str = include_str!("hip/gemm.hip");
 const FORMS: &str = include_str!("hip/forms.hip");
@@ -319,6 +321,56 @@ fn the_identity_names_the_build_and_runs_nothing() {
     assert!(clang.has_amdgpu().unwrap());
     assert!(clang.linker().unwrap().is_some());
     assert!(clang.version().unwrap().contains("clang version"));
+}
+
+/// Against a stub library: there is no ROCm where these tests run.
+#[test]
+fn hiprtc_is_called_as_its_header_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libhiprtc.so");
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hip/stub_rtc.c");
+    let status = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-w", "-o"])
+        .args([&library, &source])
+        .status()
+        .expect("this test needs a C compiler called cc, as Rust itself does");
+    assert!(status.success());
+    let vars = [("TILEWRIGHT_HIPRTC", library.to_str().unwrap())];
+    let env = Env::fixed(folder.path(), vars);
+    let hiprtc = Hiprtc::find(&env).unwrap();
+    assert_eq!(hiprtc.version(), Ok((7, 1)));
+    assert!(hiprtc.identity().starts_with("hiprtc /"));
+
+    let options = with(&[], &[]);
+    let code = clang().compile(GEMM, "gfx950", &options).unwrap();
+    let file = folder.path().join("gemm.hsaco");
+    std::fs::write(&file, code.bytes()).unwrap();
+    let toolchain = AmdToolchain::find(&env).unwrap();
+    assert!(
+        matches!(toolchain, AmdToolchain::Hiprtc(_)),
+        "{toolchain:?}"
+    );
+    let source = format!("code {}", file.display());
+    let hsaco = toolchain.compile(&source, "gfx950", &options).unwrap();
+    assert_eq!(hsaco.kernels(), code.kernels());
+    assert_eq!(hsaco.asm(), "");
+    let error = toolchain
+        .compile("one\ntwo;", "gfx950", &options)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the HIP compiler refused the source:\n  gemm.hip:2: error: no\n    | two;"
+    );
+    let error = hiprtc
+        .compile("code /no/such/file", "gfx950", &options)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "hiprtcCompileProgram failed: HIPRTC_ERROR_OTHER"
+    );
+    // A clang that the user names and that is not there is not replaced.
+    let vars = [vars[0], ("TILEWRIGHT_CLANG", "/no/such/clang")];
+    assert!(AmdToolchain::find(&Env::fixed(folder.path(), vars)).is_err());
 }
 
 /// Printed, not judged: the machine may be busy. Run with `--nocapture` to see it.

@@ -314,10 +314,6 @@ fn arguments(arch: &str, options: &HipOptions) -> Vec<String> {
         "--no-gpu-bundle-output",
         "-nogpuinc",
         "-nogpulib",
-        "-std=c++17",
-        "-O3",
-        // Kernels read LDS bytes as several types.
-        "-fno-strict-aliasing",
         // The same source gives the same file.
         "-fno-ident",
         "-fuse-cuid=none",
@@ -327,6 +323,16 @@ fn arguments(arch: &str, options: &HipOptions) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     arguments.push(format!("--offload-arch={arch}"));
+    arguments.extend(language_arguments(options));
+    arguments
+}
+
+/// The options that clang and hiprtc have in common.
+pub(super) fn language_arguments(options: &HipOptions) -> Vec<String> {
+    // Kernels read LDS bytes as several types, hence the aliasing.
+    let mut arguments: Vec<String> = ["-std=c++17", "-O3", "-fno-strict-aliasing"]
+        .map(str::to_owned)
+        .to_vec();
     if options.fast_math {
         arguments.push("-ffast-math".to_owned());
     }
@@ -345,7 +351,7 @@ fn arguments(arch: &str, options: &HipOptions) -> Vec<String> {
 
 /// A target is `gfx` with three or four digits, the last of them perhaps hexadecimal; anything
 /// else would reach the compiler as another option.
-fn check_arch(arch: &str) -> Result<(), CompileError> {
+pub(super) fn check_arch(arch: &str) -> Result<(), CompileError> {
     let number = arch.strip_prefix("gfx").unwrap_or_default();
     let good = (3..=4).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_hexdigit());
     match good {
@@ -357,7 +363,7 @@ fn check_arch(arch: &str) -> Result<(), CompileError> {
 }
 
 /// Size and date of a file.
-fn stamp(file: &Path) -> String {
+pub(super) fn stamp(file: &Path) -> String {
     let Ok(data) = file.metadata() else {
         return "?".to_owned();
     };

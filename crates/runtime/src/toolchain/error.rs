@@ -16,6 +16,8 @@ pub enum CompileError {
     NotFound(NotFound),
     /// The compiler's library is there but cannot be loaded.
     Load(LoadError),
+    /// hiprtc is there but cannot be loaded.
+    LoadHiprtc(LoadError),
     /// Not the name of a machine code target.
     BadArch { arch: String },
     /// The compiler does not know this target.
@@ -119,6 +121,10 @@ impl fmt::Display for CompileError {
             Self::Load(error) => write!(
                 f,
                 "{error}\nset TILEWRIGHT_NVRTC to another libnvrtc.so, or repair this one"
+            ),
+            Self::LoadHiprtc(error) => write!(
+                f,
+                "{error}\nset TILEWRIGHT_HIPRTC to another libhiprtc.so, or repair this one"
             ),
             Self::BadArch { arch } => {
                 write!(

@@ -1,5 +1,5 @@
 //! From CUDA C++ source to a cubin: NVRTC inside the process, nvcc where there is none. From HIP
-//! source to a code object for AMD GPUs: clang.
+//! source to a code object for AMD GPUs: clang, hiprtc where there is none.
 //!
 //! The result carries what the code generator's users ask about: registers, shared memory, stack
 //! and spills of every kernel, and the compile log. An error carries the messages with the source
@@ -10,6 +10,7 @@ pub mod clang;
 pub mod cubin;
 mod elf;
 pub mod error;
+pub mod hiprtc;
 pub mod hsaco;
 pub mod log;
 pub mod nvcc;
@@ -21,6 +22,7 @@ use std::path::PathBuf;
 pub use clang::{AmdClang, HipOptions, Hsaco};
 pub use cubin::{KernelInfo, Spills};
 pub use error::CompileError;
+pub use hiprtc::Hiprtc;
 pub use hsaco::{AmdArg, AmdKernelInfo};
 pub use nvcc::Nvcc;
 pub use nvrtc::Nvrtc;
@@ -242,6 +244,51 @@ impl Toolchain {
         match self {
             Self::Nvrtc(nvrtc) => nvrtc.compile(source, arch, options),
             Self::Nvcc(nvcc) => nvcc.compile(source, arch, options),
+        }
+    }
+}
+
+/// The compiler for AMD that this machine has.
+#[derive(Debug)]
+pub enum AmdToolchain {
+    Clang(AmdClang),
+    Hiprtc(Hiprtc),
+}
+
+impl AmdToolchain {
+    /// clang, or hiprtc where there is none. A clang that the user named and that is not there is
+    /// an error, not a reason to take hiprtc.
+    pub fn find(env: &Env) -> Result<Self, CompileError> {
+        let missing = match AmdClang::find(env) {
+            Ok(clang) => return Ok(Self::Clang(clang)),
+            Err(missing) => missing,
+        };
+        if env.get(crate::env::CLANG).is_none()
+            && let Ok(hiprtc) = Hiprtc::find(env)
+        {
+            return Ok(Self::Hiprtc(hiprtc));
+        }
+        Err(CompileError::NotFound(missing))
+    }
+
+    /// Names the compiler and its version, for cache keys.
+    pub fn identity(&self) -> Result<String, CompileError> {
+        match self {
+            Self::Clang(clang) => clang.identity(),
+            Self::Hiprtc(hiprtc) => Ok(hiprtc.identity()),
+        }
+    }
+
+    /// Compiles `source` for `arch` (`gfx950`). Only clang gives the assembly with it.
+    pub fn compile(
+        &self,
+        source: &str,
+        arch: &str,
+        options: &HipOptions,
+    ) -> Result<Hsaco, CompileError> {
+        match self {
+            Self::Clang(clang) => clang.compile(source, arch, options),
+            Self::Hiprtc(hiprtc) => hiprtc.compile(source, arch, options),
         }
     }
 }
