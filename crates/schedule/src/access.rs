@@ -38,12 +38,76 @@ pub struct Points {
     pub varying: Vec<(Expr, i64)>,
     /// Bits touched from each place on.
     pub bits: i64,
-    /// The unit's loops that the terms use.
-    pub axes: Vec<(Var, Vec<i64>)>,
+    /// The unit's loops that the terms may use.
+    pub axes: Vec<(Var, Steps)>,
     /// Conditions over thread indices and `axes`; a place counts only where all hold.
     pub guards: Vec<Expr>,
     /// Whether these are all conditions on the way.
     pub guards_known: bool,
+}
+
+/// The values of a loop variable: `start`, `start + step`, …
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Steps {
+    pub start: i64,
+    pub step: i64,
+    pub count: i64,
+}
+
+impl Steps {
+    pub fn values(self) -> impl Iterator<Item = i64> {
+        (0..self.count).map(move |n| self.start + n * self.step)
+    }
+}
+
+/// The pure values of variables that `let` bound, and how to forget those of an inner block.
+#[derive(Clone, Default, Debug)]
+pub struct Lets {
+    values: FxHashMap<Var, Expr>,
+    bound: Vec<(Var, Option<Expr>)>,
+}
+
+impl Lets {
+    /// Remembers a let whose value is pure arithmetic.
+    pub fn bind(&mut self, var: Var, value: &Expr) {
+        let mut pure = true;
+        value.walk(&mut |e| pure &= !matches!(e.kind(), ExprKind::Load { .. }));
+        if pure {
+            let value = self.substitute(value);
+            let before = self.values.insert(var, value);
+            self.bound.push((var, before));
+        }
+    }
+
+    /// Where [`Lets::forget`] goes back to.
+    pub fn mark(&self) -> usize {
+        self.bound.len()
+    }
+
+    /// Forgets what was bound since the mark.
+    pub fn forget(&mut self, mark: usize) {
+        while self.bound.len() > mark {
+            match self.bound.pop() {
+                Some((var, Some(before))) => self.values.insert(var, before),
+                Some((var, None)) => self.values.remove(&var),
+                None => None,
+            };
+        }
+    }
+
+    /// The expression with known lets put in.
+    pub fn substitute(&self, e: &Expr) -> Expr {
+        let mut mentioned = false;
+        if !self.values.is_empty() {
+            e.walk(&mut |node| {
+                mentioned |= node.as_var().is_some_and(|v| self.values.contains_key(&v));
+            });
+        }
+        if !mentioned {
+            return e.clone();
+        }
+        e.rewrite(&mut |node| self.values.get(&node.as_var()?).cloned())
+    }
 }
 
 /// Collects accesses of units of one kernel.
@@ -57,7 +121,7 @@ pub struct Collector<'f> {
 /// The unit's loops, conditions and lets on the way to a statement.
 #[derive(Clone, Default, Debug)]
 struct Way {
-    axes: Vec<(Var, Vec<i64>)>,
+    axes: Vec<(Var, Steps)>,
     /// A loop whose range is not constant: its variable has no known values.
     unknown: Vec<Var>,
     guards: Vec<Expr>,
@@ -66,35 +130,33 @@ struct Way {
 impl Collector<'_> {
     /// The accesses of the whole statement. `lets` holds the pure values of variables bound
     /// before it.
-    pub fn unit(&self, stmt: &Stmt, lets: &FxHashMap<Var, Expr>) -> Vec<Access> {
-        let mut lets = lets.clone();
+    pub fn unit(&self, stmt: &Stmt, lets: &mut Lets) -> Vec<Access> {
+        let mark = lets.mark();
         let mut found = Vec::new();
-        self.stmt(stmt, &Way::default(), &mut lets, &mut found);
+        self.stmt(stmt, &Way::default(), lets, &mut found);
+        lets.forget(mark);
         found
     }
 
-    fn block(
-        &self,
-        block: &Block,
-        way: &Way,
-        lets: &mut FxHashMap<Var, Expr>,
-        found: &mut Vec<Access>,
-    ) {
+    /// What the statement itself reads, without the blocks inside it: bounds, conditions.
+    pub fn head(&self, stmt: &Stmt, lets: &Lets) -> Vec<Access> {
+        let mut found = Vec::new();
+        stmt_exprs(stmt, &mut |e| {
+            self.loads(e, stmt.span, &Way::default(), lets, &mut found);
+        });
+        found
+    }
+
+    fn block(&self, block: &Block, way: &Way, lets: &mut Lets, found: &mut Vec<Access>) {
         for stmt in block {
             self.stmt(stmt, way, lets, found);
         }
     }
 
-    fn stmt(
-        &self,
-        stmt: &Stmt,
-        way: &Way,
-        lets: &mut FxHashMap<Var, Expr>,
-        found: &mut Vec<Access>,
-    ) {
+    fn stmt(&self, stmt: &Stmt, way: &Way, lets: &mut Lets, found: &mut Vec<Access>) {
         stmt_exprs(stmt, &mut |e| self.loads(e, stmt.span, way, lets, found));
         match &stmt.kind {
-            StmtKind::Let { var, value } => bind_let(*var, value, lets),
+            StmtKind::Let { var, value } => lets.bind(*var, value),
             StmtKind::Store {
                 buffer, indices, ..
             } => self.push(
@@ -103,9 +165,9 @@ impl Collector<'_> {
             StmtKind::For(l) => {
                 let mut way = way.clone();
                 for axis in &l.axes {
-                    match axis_values(axis, lets) {
-                        Some(values) if l.kind != LoopKind::Serial || values.len() <= 4096 => {
-                            way.axes.push((axis.var, values));
+                    match axis_steps(axis, lets) {
+                        Some(steps) if l.kind != LoopKind::Serial || steps.count <= 4096 => {
+                            way.axes.push((axis.var, steps));
                         }
                         _ => way.unknown.push(axis.var),
                     }
@@ -117,7 +179,7 @@ impl Collector<'_> {
                 then,
                 otherwise,
             } => {
-                let cond = substitute(cond, lets);
+                let cond = lets.substitute(cond);
                 let mut inner = way.clone();
                 inner.guards.push(cond.clone());
                 self.block(then, &inner, lets, found);
@@ -140,22 +202,20 @@ impl Collector<'_> {
         }
     }
 
-    fn micro(
-        &self,
-        m: &MicroOp,
-        span: Span,
-        way: &Way,
-        lets: &FxHashMap<Var, Expr>,
-        found: &mut Vec<Access>,
-    ) {
+    fn micro(&self, m: &MicroOp, span: Span, way: &Way, lets: &Lets, found: &mut Vec<Access>) {
         let mut way = way.clone();
         for &(var, extent) in &m.axes {
-            way.axes.push((var, (0..extent as i64).collect()));
+            let steps = Steps {
+                start: 0,
+                step: 1,
+                count: extent as i64,
+            };
+            way.axes.push((var, steps));
         }
         if let Some(pred) = &m.pred
             && m.otherwise.is_none()
         {
-            way.guards.push(substitute(pred, lets));
+            way.guards.push(lets.substitute(pred));
         }
         let width = match m.inst {
             micro_op::Inst::LdMatrix { .. } | micro_op::Inst::StMatrix { .. } => 8,
@@ -174,7 +234,7 @@ impl Collector<'_> {
         op: &ThreadOp,
         span: Span,
         way: &Way,
-        lets: &FxHashMap<Var, Expr>,
+        lets: &Lets,
         found: &mut Vec<Access>,
     ) {
         let mut push = |buffer: Buffer, at: &[Expr], width, write, atomic| {
@@ -243,14 +303,7 @@ impl Collector<'_> {
         }
     }
 
-    fn loads(
-        &self,
-        e: &Expr,
-        span: Span,
-        way: &Way,
-        lets: &FxHashMap<Var, Expr>,
-        found: &mut Vec<Access>,
-    ) {
+    fn loads(&self, e: &Expr, span: Span, way: &Way, lets: &Lets, found: &mut Vec<Access>) {
         e.walk(&mut |node| {
             if let ExprKind::Load { buffer, indices } = node.kind() {
                 self.push(*buffer, indices, 1, false, false, span, way, lets, found);
@@ -284,7 +337,7 @@ impl Collector<'_> {
         atomic: bool,
         span: Span,
         way: &Way,
-        lets: &FxHashMap<Var, Expr>,
+        lets: &Lets,
         found: &mut Vec<Access>,
     ) {
         let root = root(self.func, buffer);
@@ -308,7 +361,7 @@ impl Collector<'_> {
         at: &[Expr],
         width: i64,
         way: &Way,
-        lets: &FxHashMap<Var, Expr>,
+        lets: &Lets,
     ) -> Option<Points> {
         let data = &self.func.buffers[buffer];
         let bits = data.dtype.bits() as i64;
@@ -332,10 +385,12 @@ impl Collector<'_> {
                 ExprKind::Ramp { .. } | ExprKind::Broadcast(_) => return None,
                 _ => index,
             };
-            let index = substitute(index, lets);
+            let index = lets.substitute(index);
             self.linear(&index, stride, way, &mut points)?;
             stride = stride.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
         }
+        // What was added and taken away again moves nothing.
+        points.uniform.retain(|_, factor| *factor != 0);
         for guard in &way.guards {
             if self.is_enumerable(guard, way) {
                 points.guards.push(guard.clone());
@@ -403,24 +458,6 @@ impl Collector<'_> {
     }
 }
 
-/// Remembers a let whose value is pure arithmetic.
-pub fn bind_let(var: Var, value: &Expr, lets: &mut FxHashMap<Var, Expr>) {
-    let mut pure = true;
-    value.walk(&mut |e| pure &= !matches!(e.kind(), ExprKind::Load { .. }));
-    if pure {
-        let value = substitute(value, lets);
-        lets.insert(var, value);
-    }
-}
-
-/// The expression with known lets put in.
-pub fn substitute(e: &Expr, lets: &FxHashMap<Var, Expr>) -> Expr {
-    if lets.is_empty() {
-        return e.clone();
-    }
-    e.rewrite(&mut |node| lets.get(&node.as_var()?).cloned())
-}
-
 fn mentions_any(e: &Expr, way: &Way) -> bool {
     let mut found = false;
     e.walk(&mut |node| {
@@ -432,10 +469,12 @@ fn mentions_any(e: &Expr, way: &Way) -> bool {
 }
 
 /// The values of a constant range.
-fn axis_values(axis: &tilewright_ir::Axis, lets: &FxHashMap<Var, Expr>) -> Option<Vec<i64>> {
-    let int = |e: &Expr| i64::try_from(substitute(e, lets).as_int()?).ok();
+fn axis_steps(axis: &tilewright_ir::Axis, lets: &Lets) -> Option<Steps> {
+    let int = |e: &Expr| i64::try_from(lets.substitute(e).as_int()?).ok();
     let (start, step) = (int(&axis.start)?, int(&axis.step)?);
     int(&axis.stop)?;
     let count = i64::try_from(axis.const_trip_count()?).ok()?;
-    (count <= 1 << 16).then(|| (0..count).map(|n| start + n * step).collect())
+    // The last value must be a number too.
+    start.checked_add(step.checked_mul((count - 1).max(0))?)?;
+    (count <= 1 << 16).then_some(Steps { start, step, count })
 }

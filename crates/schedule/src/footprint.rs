@@ -1,35 +1,16 @@
 //! Whether two accesses by different threads can meet at one place.
 //!
-//! Places that depend only on thread indices and constant loops are counted out: each element
-//! remembers who touched it. So the answer is exact where the places are known, and "yes"
-//! where they are not.
+//! This is the plain way, which says what the answer is: every place of the first access
+//! remembers who touched it, every place of the second asks. [`crate::conflicts`] gives the same
+//! answers faster and comes back to this where a value cannot be computed ahead of its guard.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Func, Kernel, UnOp, Var};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Kernel, UnOp, Var};
 
-use crate::access::{Access, Points};
+use crate::access::{Points, Steps};
 
 /// How many places are counted out before the answer is "yes" without looking.
-const MAX_PLACES: usize = 1 << 19;
-
-/// What lies between the two accesses.
-#[derive(Clone, Copy)]
-pub enum Between<'a> {
-    /// Both run with the same values of all variables around them.
-    Nothing,
-    /// The second runs in a later iteration: the value of an expression for which this says
-    /// true may have changed.
-    LaterIteration(&'a dyn Fn(&Expr) -> bool),
-}
-
-impl std::fmt::Debug for Between<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Between::Nothing => "Nothing",
-            Between::LaterIteration(_) => "LaterIteration",
-        })
-    }
-}
+pub const MAX_PLACES: usize = 1 << 19;
 
 /// How far apart the threads are that meet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -42,150 +23,101 @@ pub enum Meeting {
     AcrossWarps,
 }
 
-/// Whether the accesses certainly conflict in one run of the statements around them: places and
-/// conditions are all known, and two threads meet.
-pub fn certain_conflict(func: &Func, kernel: &Kernel, first: &Access, second: &Access) -> bool {
-    let known = |a: &Access| a.points.as_ref().is_some_and(|p| p.guards_known);
-    known(first)
-        && known(second)
-        && conflict(func, kernel, 1, first, second, Between::Nothing) != Meeting::Nowhere
-        && first.points.as_ref().map(|p| &p.uniform) == second.points.as_ref().map(|p| &p.uniform)
+/// Who touched a place, in the fewest words that tell whom another thread meets there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owner(u32);
+
+impl Owner {
+    pub const NOBODY: Owner = Owner(u32::MAX);
+    /// Threads of several warps.
+    pub const MANY: Owner = Owner(u32::MAX - 1);
+    /// Set on a warp's number where several of its threads, and no others, touched a place.
+    const WARP: u32 = 1 << 30;
+
+    pub fn thread(thread: u32) -> Owner {
+        Owner(thread)
+    }
+
+    /// All of the threads from zero on.
+    pub fn first_threads(count: u32, warp: u32) -> Owner {
+        match count {
+            0 => Owner::NOBODY,
+            1 => Owner(0),
+            _ if count <= warp => Owner(Owner::WARP),
+            _ => Owner::MANY,
+        }
+    }
+
+    /// Both touched the place.
+    #[inline]
+    pub fn and(self, other: Owner, warp: u32) -> Owner {
+        if self == other || other == Owner::NOBODY {
+            self
+        } else if self == Owner::NOBODY {
+            other
+        } else if self == Owner::MANY || other == Owner::MANY || self.warp(warp) != other.warp(warp)
+        {
+            Owner::MANY
+        } else {
+            Owner(Owner::WARP | self.warp(warp))
+        }
+    }
+
+    /// How those that touched the place first meet those that touch it now.
+    #[inline]
+    pub fn meets(self, other: Owner, warp: u32) -> Meeting {
+        let one_thread = self == other && self.0 & Owner::WARP == 0;
+        if one_thread || self == Owner::NOBODY || other == Owner::NOBODY {
+            Meeting::Nowhere
+        } else if self == Owner::MANY || other == Owner::MANY {
+            Meeting::AcrossWarps
+        } else if self.warp(warp) == other.warp(warp) {
+            Meeting::InWarp
+        } else {
+            Meeting::AcrossWarps
+        }
+    }
+
+    /// The one warp, of an owner that is neither nobody nor many.
+    fn warp(self, warp: u32) -> u32 {
+        if self.0 & Owner::WARP != 0 {
+            self.0 & !Owner::WARP
+        } else {
+            self.0 / warp
+        }
+    }
 }
 
-/// How the accesses conflict: one writes, and different threads may touch one place. `warp` is
-/// the number of threads that run together.
-pub fn conflict(
-    func: &Func,
-    kernel: &Kernel,
-    warp: u32,
-    first: &Access,
-    second: &Access,
-    between: Between<'_>,
-) -> Meeting {
-    if first.root != second.root
-        || !(first.write || second.write)
-        || (first.atomic && second.atomic)
-    {
-        return Meeting::Nowhere;
-    }
-    let (Some(a), Some(b)) = (&first.points, &second.points) else {
-        return Meeting::AcrossWarps;
-    };
-    if let Between::LaterIteration(changes) = between
-        && a.uniform.keys().chain(b.uniform.keys()).any(changes)
-    {
-        return Meeting::AcrossWarps;
-    }
-    if a.uniform != b.uniform {
-        return Meeting::AcrossWarps;
-    }
-    meet(func, kernel, warp, first, a, b).unwrap_or(Meeting::AcrossWarps)
-}
-
-/// Whether different threads meet; `None` when that cannot be counted out.
-fn meet(
-    func: &Func,
-    kernel: &Kernel,
-    warp: u32,
-    access: &Access,
-    a: &Points,
-    b: &Points,
-) -> Option<Meeting> {
-    let data = &func.buffers[access.root];
-    let mut total = data.dtype.bits() as i64;
-    for extent in &data.shape {
-        total = total.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
-    }
-    // The places of both are multiples of one unit: the narrower of the two accesses' grain.
+/// How the places of two accesses meet, the uniform parts being equal; `None` when that cannot
+/// be counted out. `warp` is the number of threads that run together.
+pub fn count_out(kernel: &Kernel, warp: u32, a: &Points, b: &Points) -> Option<Meeting> {
+    // The places of both are multiples of one unit.
     let unit = gcd(gcd(a.grain(), b.grain()), gcd(a.bits, b.bits));
     if unit == 0 {
         return None;
     }
-    let mut owners = Owners::new(total, unit, warp)?;
+    let slots = |place: i64, bits: i64| {
+        let start = place.div_euclid(unit);
+        start..start + bits / unit
+    };
+    let mut owners: FxHashMap<i64, Owner> = FxHashMap::default();
     for_each_place(kernel, a, &mut |thread, place| {
-        owners.add(thread, place, a.bits);
+        for slot in slots(place, a.bits) {
+            let owner = owners.entry(slot).or_insert(Owner::NOBODY);
+            *owner = owner.and(Owner::thread(thread), warp);
+        }
         true
     })?;
     let mut met = Meeting::Nowhere;
     for_each_place(kernel, b, &mut |thread, place| {
-        met = met.max(owners.meeting(thread, place, b.bits));
+        for slot in slots(place, b.bits) {
+            if let Some(owner) = owners.get(&slot) {
+                met = met.max(owner.meets(Owner::thread(thread), warp));
+            }
+        }
         met != Meeting::AcrossWarps
     })?;
     Some(met)
-}
-
-/// Who touched each unit of a buffer. Places may be shifted by a common unknown amount, so
-/// the table starts at the lowest place seen.
-struct Owners {
-    unit: i64,
-    limit: i64,
-    warp: u32,
-    first: FxHashMap<i64, u32>,
-    dense: Vec<u32>,
-}
-
-const NOBODY: u32 = u32::MAX;
-const MANY: u32 = u32::MAX - 1;
-/// Set on a warp's number where several of its threads, and no others, touched a place.
-const WARP: u32 = 1 << 30;
-
-impl Owners {
-    fn new(total: i64, unit: i64, warp: u32) -> Option<Owners> {
-        let limit = total / unit;
-        (limit <= 1 << 22).then(|| Owners {
-            unit,
-            limit,
-            warp,
-            first: FxHashMap::default(),
-            dense: vec![NOBODY; limit.max(0) as usize],
-        })
-    }
-
-    fn slots(&self, place: i64, bits: i64) -> std::ops::Range<i64> {
-        let start = place.div_euclid(self.unit);
-        start..start + bits / self.unit
-    }
-
-    fn add(&mut self, thread: u32, place: i64, bits: i64) {
-        for slot in self.slots(place, bits) {
-            let owner = if (0..self.limit).contains(&slot) {
-                &mut self.dense[slot as usize]
-            } else {
-                self.first.entry(slot).or_insert(NOBODY)
-            };
-            let warp = thread / self.warp;
-            *owner = match *owner {
-                NOBODY => thread,
-                same if same == thread => thread,
-                MANY => MANY,
-                held if held & WARP != 0 && held & !WARP == warp => held,
-                one if one & WARP == 0 && one / self.warp == warp => WARP | warp,
-                _ => MANY,
-            };
-        }
-    }
-
-    /// How the thread meets those that touched the place.
-    fn meeting(&self, thread: u32, place: i64, bits: i64) -> Meeting {
-        let warp = thread / self.warp;
-        let mut met = Meeting::Nowhere;
-        for slot in self.slots(place, bits) {
-            let owner = if (0..self.limit).contains(&slot) {
-                self.dense[slot as usize]
-            } else {
-                self.first.get(&slot).copied().unwrap_or(NOBODY)
-            };
-            met = met.max(match owner {
-                NOBODY => Meeting::Nowhere,
-                same if same == thread => Meeting::Nowhere,
-                MANY => Meeting::AcrossWarps,
-                held if held & WARP != 0 && held & !WARP == warp => Meeting::InWarp,
-                one if one & WARP == 0 && one / self.warp == warp => Meeting::InWarp,
-                _ => Meeting::AcrossWarps,
-            });
-        }
-        met
-    }
 }
 
 impl Points {
@@ -205,17 +137,20 @@ fn for_each_place(
     f: &mut impl FnMut(u32, i64) -> bool,
 ) -> Option<()> {
     let threads = kernel.num_threads();
-    let used: Vec<&(Var, Vec<i64>)> = points
+    let used: Vec<&(Var, Steps)> = points
         .axes
         .iter()
         .filter(|(var, _)| points.mentions(*var))
         .collect();
     let mut count = threads as usize;
-    for (_, values) in &used {
-        count = count.checked_mul(values.len())?;
+    for (_, steps) in &used {
+        count = count.checked_mul(usize::try_from(steps.count).ok()?)?;
         if count > MAX_PLACES {
             return None;
         }
+    }
+    if count == 0 {
+        return Some(());
     }
     let mut env = Env::default();
     for thread in 0..threads {
@@ -224,12 +159,9 @@ fn for_each_place(
         env.set(kernel.thread_vars[1], (thread / ex % ey) as i64);
         env.set(kernel.thread_vars[2], (thread / (ex * ey)) as i64);
         let mut counters = vec![0; used.len()];
-        if used.iter().any(|(_, values)| values.is_empty()) {
-            continue;
-        }
         'points: loop {
-            for ((var, values), &at) in used.iter().zip(&counters) {
-                env.set(*var, values[at]);
+            for ((var, steps), &at) in used.iter().zip(&counters) {
+                env.set(*var, steps.start + at * steps.step);
             }
             let mut inside = true;
             for guard in &points.guards {
@@ -238,15 +170,15 @@ fn for_each_place(
             if inside {
                 let mut place = points.constant;
                 for (term, factor) in &points.varying {
-                    place += env.eval(term)? * factor;
+                    place = place.checked_add(env.eval(term)?.checked_mul(*factor)?)?;
                 }
                 if !f(thread, place) {
                     return Some(());
                 }
             }
-            for (counter, (_, values)) in counters.iter_mut().zip(&used).rev() {
+            for (counter, (_, steps)) in counters.iter_mut().zip(&used).rev() {
                 *counter += 1;
-                if *counter < values.len() {
+                if *counter < steps.count {
                     continue 'points;
                 }
                 *counter = 0;
@@ -310,27 +242,26 @@ impl Env {
                 };
                 self.eval(arm)? as i128
             }
-            ExprKind::Binary(op, a, b) => {
-                let (x, y) = (self.eval(a)? as i128, self.eval(b)? as i128);
-                apply(*op, x, y)?
-            }
+            ExprKind::Binary(op, a, b) => apply(*op, self.eval(a)?, self.eval(b)?)?,
             _ => return None,
         };
         i64::try_from(e.dtype().scalar.wrap(value)).ok()
     }
 }
 
-fn is_integral(dtype: DType) -> bool {
+pub(crate) fn is_integral(dtype: DType) -> bool {
     dtype.scalar.is_int() || dtype == DType::BOOL
 }
 
-fn apply(op: BinOp, x: i128, y: i128) -> Option<i128> {
+/// The exact result of an operation on integers, before it wraps.
+pub(crate) fn apply(op: BinOp, a: i64, b: i64) -> Option<i128> {
+    let (x, y) = (a as i128, b as i128);
     Some(match op {
         BinOp::Add => x + y,
         BinOp::Sub => x - y,
         BinOp::Mul => x * y,
-        BinOp::FloorDiv if y != 0 => floor_div(x, y),
-        BinOp::FloorMod if y != 0 => x - floor_div(x, y) * y,
+        BinOp::FloorDiv if y != 0 => floor_div(a, b),
+        BinOp::FloorMod if y != 0 => x - floor_div(a, b) * y,
         BinOp::TruncDiv if y != 0 => x / y,
         BinOp::TruncMod if y != 0 => x % y,
         BinOp::Min => x.min(y),
@@ -352,15 +283,20 @@ fn apply(op: BinOp, x: i128, y: i128) -> Option<i128> {
     })
 }
 
-fn floor_div(x: i128, y: i128) -> i128 {
-    let q = x / y;
-    if x % y != 0 && (x < 0) != (y < 0) {
-        q - 1
-    } else {
-        q
-    }
+fn floor_div(x: i64, y: i64) -> i128 {
+    // Only the smallest number over minus one leaves the type.
+    let (Some(q), Some(r)) = (x.checked_div(y), x.checked_rem(y)) else {
+        return -(x as i128);
+    };
+    let down = r != 0 && (x < 0) != (y < 0);
+    q as i128 - down as i128
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a.abs() } else { gcd(b, a % b) }
+/// The greatest common divisor; one where it would not fit.
+pub(crate) fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
 }

@@ -9,12 +9,19 @@
 //! | [`uniform`] | do all threads of the block take this way together? |
 //! | [`access`] | what shared memory does a statement touch, and which thread touches what? |
 //! | [`footprint`] | can two accesses by different threads meet at one byte? |
+//! | [`terms`], [`shape`] | the same, without asking twice about places that differ by a constant |
+//! | [`conflicts`] | what do two accesses of the kernel do to each other? |
+//! | [`outline`] | which statements must be looked into? |
 //! | [`order`] | what follows from the order in which a pipelined loop runs its ops? |
 //! | [`thread_sync`] | where must the block wait for all its threads? |
 
 pub mod access;
+pub mod conflicts;
 pub mod footprint;
 pub mod order;
+pub mod outline;
+pub mod shape;
+pub mod terms;
 pub mod thread_sync;
 pub mod uniform;
 

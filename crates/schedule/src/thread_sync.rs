@@ -5,7 +5,10 @@
 //! walked a second time, starting from what its first iteration leaves open, so hazards
 //! between iterations are seen. A barrier stands only where all threads of the block go
 //! together: before a thread-dependent `if`, never in it. Where only threads of one warp meet,
-//! a warp barrier does.
+//! a warp barrier does. Then each barrier without which no hazard is left goes.
+//!
+//! The walk is over the body's [`outline`], and what two accesses do to each other is remembered
+//! in [`Conflicts`], so walking again costs little.
 //!
 //! Before:
 //! ```text
@@ -22,20 +25,15 @@
 //! Needs loop IR: one thread's view. It never moves a statement, and never puts a barrier
 //! where the model proves that no two threads meet.
 
-use std::rc::Rc;
-
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::visit::{child_blocks, child_blocks_mut, walk_stmts};
+use tilewright_ir::visit::child_blocks_mut;
 use tilewright_ir::{
-    BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel, Level, Span,
-    Stmt, StmtKind, ThreadOp, Var, VoteKind,
+    BarrierKind, Block, DeviceOp, Diagnostics, Func, Level, Stmt, StmtKind, ThreadOp, Var,
 };
 
-use crate::access::{Access, Collector, bind_let};
-use crate::footprint::{Between, Meeting, certain_conflict, conflict};
-use crate::uniform::Uniformity;
-
-const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
+use crate::conflicts::{Class, Conflicts};
+use crate::footprint::Meeting;
+use crate::outline::{Item, ItemKind, Trips, outline};
 
 /// Inserts the block barriers that a function's kernels need. Returns how many.
 ///
@@ -45,483 +43,339 @@ pub fn thread_sync(func: &mut Func, warp: u32, diags: &mut Diagnostics) -> usize
     debug_assert_ne!(func.level, Level::Tile);
     let mut inserted = 0;
     for at in 0..func.kernels.len() {
-        let body = func.kernels[at].body.clone();
-        let own = count_barriers(&body);
-        let (mut body, _) = walk(func, at, warp, body, Mode::Insert, diags);
-        if own == 0 {
-            remove_redundant(func, at, warp, &mut body);
-        }
-        inserted += count_barriers(&body) - own;
+        let kernel = &func.kernels[at];
+        let mut conflicts = Conflicts::new(kernel, warp);
+        let items = outline(func, kernel, &mut conflicts, diags);
+        let waits = derive(&items, &mut conflicts);
+        inserted += waits.iter().filter(|w| w.all).count();
+        let mut body = std::mem::take(&mut func.kernels[at].body);
+        insert(&mut body, &items, &waits, BarrierKind::Block);
         func.kernels[at].body = body;
     }
     inserted
 }
 
-/// Walks a body of a kernel and returns it with barriers inserted, or in check mode as it is, and
-/// the number of hazards found.
-fn walk(
-    func: &Func,
-    at: usize,
-    warp: u32,
-    body: Block,
-    mode: Mode,
-    diags: &mut Diagnostics,
-) -> (Block, usize) {
-    let kernel = &func.kernels[at];
-    let uniformity = Uniformity::of(func, kernel);
+/// Who waits before an item.
+#[derive(Clone, Copy, Default, Debug)]
+struct Waits {
+    /// Each warp for its own threads.
+    warp: bool,
+    /// All threads of the block, or of the region's warp groups.
+    all: bool,
+}
+
+/// The waits that the items need, by item.
+fn derive(items: &[Item], conflicts: &mut Conflicts<'_>) -> Vec<Waits> {
     let mut walk = Walk {
-        func,
-        kernel,
-        warp,
-        collector: Collector {
-            func,
-            kernel,
-            uniformity: &uniformity,
-        },
-        uniformity: &uniformity,
-        diags,
-        hazards: 0,
-        mode,
-        scope: Scope::Block,
+        conflicts,
+        changed: ChangedSets::new(),
+        waits: vec![Waits::default(); count(items)],
+        mode: Mode::Insert,
+        hazard: false,
     };
-    let mut open = Open::default();
-    let body = walk.block(body, &mut open, &mut FxHashMap::default());
-    (body, walk.hazards)
-}
-
-/// A barrier put in for the first iteration may be covered by one that a later iteration needed;
-/// each barrier without which the walk finds no hazard goes.
-fn remove_redundant(func: &Func, at: usize, warp: u32, body: &mut Block) {
-    let mut nth = 0;
-    while nth < count_barriers(body) {
-        let mut fewer = body.clone();
-        remove_barrier(&mut fewer, &mut nth.clone());
-        let mut unheard = Diagnostics::new();
-        let (fewer, hazards) = walk(func, at, warp, fewer, Mode::Check, &mut unheard);
-        if hazards == 0 {
-            *body = fewer;
-        } else {
-            nth += 1;
+    walk.block(items, &mut Open::default());
+    // A wait put in for the first iteration may be covered by one that a later iteration
+    // needed.
+    walk.mode = Mode::Check;
+    for at in 0..walk.waits.len() {
+        if walk.waits[at].all {
+            walk.waits[at].all = false;
+            walk.hazard = false;
+            walk.block(items, &mut Open::default());
+            walk.waits[at].all = walk.hazard;
         }
     }
+    walk.waits
 }
 
-fn is_block_barrier(stmt: &Stmt) -> bool {
-    matches!(
-        stmt.kind,
-        StmtKind::Device(DeviceOp::Barrier(
-            BarrierKind::Block | BarrierKind::Named { .. }
-        ))
-    )
+fn count(items: &[Item]) -> usize {
+    let inner = |item: &Item| match &item.kind {
+        ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => 0,
+        ItemKind::Loop { body, .. } | ItemKind::Groups { body, .. } => count(body),
+        ItemKind::Branch { then, otherwise } => count(then) + count(otherwise),
+    };
+    items.iter().map(|item| 1 + inner(item)).sum()
 }
 
-fn count_barriers(block: &Block) -> usize {
-    let mut count = 0;
-    walk_stmts(block, &mut |stmt| count += is_block_barrier(stmt) as usize);
-    count
-}
-
-/// Removes the barrier that has `left` others before it.
-fn remove_barrier(block: &mut Block, left: &mut usize) -> bool {
-    for at in 0..block.len() {
-        if is_block_barrier(&block[at]) {
-            if *left == 0 {
-                block.remove(at);
-                return true;
-            }
-            *left -= 1;
+/// Writes the waits into the body that the items were made from.
+fn insert(block: &mut Block, items: &[Item], waits: &[Waits], barrier: BarrierKind) {
+    let stmts = std::mem::take(block);
+    block.reserve(stmts.len());
+    for (mut stmt, item) in stmts.into_iter().zip(items) {
+        let wait = waits[item.at];
+        if wait.warp {
+            let kind = StmtKind::Thread(ThreadOp::SyncWarp);
+            block.push(Stmt::new(kind, stmt.span));
         }
-        for child in child_blocks_mut(&mut block[at]) {
-            if remove_barrier(child, left) {
-                return true;
+        if wait.all {
+            let kind = StmtKind::Device(DeviceOp::Barrier(barrier.clone()));
+            block.push(Stmt::new(kind, stmt.span));
+        }
+        let mut children = child_blocks_mut(&mut stmt).into_iter();
+        let mut inner = |items: &[Item], barrier: BarrierKind| {
+            if let Some(child) = children.next() {
+                insert(child, items, waits, barrier);
+            }
+        };
+        match &item.kind {
+            ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => {}
+            ItemKind::Loop { body, .. } => inner(body, barrier.clone()),
+            ItemKind::Branch { then, otherwise } => {
+                inner(then, barrier.clone());
+                inner(otherwise, barrier.clone());
+            }
+            ItemKind::Groups { body, first, count } => {
+                let named = BarrierKind::Named {
+                    id: 1 + first,
+                    count: *count,
+                };
+                inner(body, named);
             }
         }
+        block.push(stmt);
     }
-    false
-}
-
-/// What is known of how often a loop runs.
-#[derive(Clone, Copy)]
-struct Trips {
-    runs_again: bool,
-    may_skip: bool,
 }
 
 /// What the walk does where threads meet.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     Insert,
+    /// Says so and stops.
     Check,
 }
 
-/// Who waits at an inserted barrier.
-#[derive(Clone, PartialEq, Eq)]
-enum Scope {
-    Block,
-    /// The warp groups of the region that the walk is in.
-    Groups {
-        first: u32,
-        count: u32,
-    },
-}
-
 /// The accesses that no barrier has closed, each once.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 struct Open {
     list: Vec<Pending>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Copy, Debug)]
 struct Pending {
-    access: Rc<Access>,
+    class: Class,
     /// The variables that have other values by now: those of the loops that have gone on to a
     /// later iteration since.
-    changed: Rc<FxHashSet<Var>>,
+    changed: Changed,
     /// Whether each warp has synchronised since.
     in_warp: bool,
 }
 
 impl Open {
-    fn add(&mut self, accesses: Vec<Access>) {
-        let changed = Rc::new(FxHashSet::default());
-        for access in accesses {
-            self.list.push(Pending {
-                access: Rc::new(access),
-                changed: changed.clone(),
-                in_warp: false,
-            });
+    fn add(&mut self, pending: Pending) {
+        let known = self
+            .list
+            .iter_mut()
+            .find(|p| p.class == pending.class && p.changed == pending.changed);
+        match known {
+            // On one of the ways here the warps have not synchronised.
+            Some(known) => known.in_warp &= pending.in_warp,
+            None => self.list.push(pending),
         }
     }
 
     fn merge(&mut self, other: Open) {
         for pending in other.list {
-            let known = self
-                .list
-                .iter()
-                .any(|p| Rc::ptr_eq(&p.access, &pending.access) && p.changed == pending.changed);
-            if !known {
-                self.list.push(pending);
-            }
+            self.add(pending);
+        }
+    }
+
+    fn sync_warps(&mut self) {
+        for pending in &mut self.list {
+            pending.in_warp = true;
         }
     }
 }
 
-struct Walk<'f, 'd> {
-    func: &'f Func,
-    kernel: &'f Kernel,
-    warp: u32,
-    collector: Collector<'f>,
-    uniformity: &'f Uniformity<'f>,
-    diags: &'d mut Diagnostics,
-    hazards: usize,
+/// A set of variables, by number; zero is the empty one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Changed(usize);
+
+/// The sets of variables that the walk has seen, so that a set is compared by its number.
+#[derive(Debug)]
+struct ChangedSets {
+    sets: Vec<FxHashSet<Var>>,
+    /// A set and the loop whose variables were added to it.
+    unions: FxHashMap<(Changed, usize), Changed>,
+}
+
+impl ChangedSets {
+    const NONE: Changed = Changed(0);
+
+    fn new() -> ChangedSets {
+        ChangedSets {
+            sets: vec![FxHashSet::default()],
+            unions: FxHashMap::default(),
+        }
+    }
+
+    fn union(&mut self, set: Changed, at: usize, more: &FxHashSet<Var>) -> Changed {
+        if let Some(known) = self.unions.get(&(set, at)) {
+            return *known;
+        }
+        let all: FxHashSet<Var> = self.sets[set.0].union(more).copied().collect();
+        let number = self.sets.iter().position(|s| *s == all);
+        let number = number.unwrap_or_else(|| {
+            self.sets.push(all);
+            self.sets.len() - 1
+        });
+        self.unions.insert((set, at), Changed(number));
+        Changed(number)
+    }
+}
+
+struct Walk<'c, 'k> {
+    conflicts: &'c mut Conflicts<'k>,
+    changed: ChangedSets,
+    waits: Vec<Waits>,
     mode: Mode,
-    scope: Scope,
+    hazard: bool,
 }
 
 impl Walk<'_, '_> {
-    fn block(&mut self, block: Block, open: &mut Open, lets: &mut FxHashMap<Var, Expr>) -> Block {
-        let mut out = Vec::with_capacity(block.len());
-        for stmt in block {
-            self.stmt(stmt, open, lets, &mut out);
+    fn block(&mut self, items: &[Item], open: &mut Open) {
+        for item in items {
+            if self.hazard && self.mode == Mode::Check {
+                return;
+            }
+            self.item(item, open);
         }
-        out
     }
 
-    fn stmt(
-        &mut self,
-        mut stmt: Stmt,
-        open: &mut Open,
-        lets: &mut FxHashMap<Var, Expr>,
-        out: &mut Block,
-    ) {
-        if closes_all(&stmt, self.kernel) {
-            open.list.clear();
-            out.push(stmt);
-            return;
+    fn item(&mut self, item: &Item, open: &mut Open) {
+        self.wait_if_needed(item, open);
+        for &class in &item.classes {
+            open.add(Pending {
+                class,
+                changed: ChangedSets::NONE,
+                in_warp: false,
+            });
         }
-        if matches!(stmt.kind, StmtKind::Thread(ThreadOp::SyncWarp)) {
-            for pending in &mut open.list {
-                pending.in_warp = true;
-            }
-            out.push(stmt);
-            return;
-        }
-        if !self.must_descend(&stmt, lets) {
-            let accesses = self.collector.unit(&stmt, lets);
-            self.barrier_if_needed(&accesses, stmt.span, open, out);
-            open.add(accesses);
-            if let StmtKind::Let { var, value } = &stmt.kind {
-                bind_let(*var, value, lets);
-            }
-            out.push(stmt);
-            return;
-        }
-        // What the statement itself reads (bounds, conditions) comes before its blocks.
-        let header = Stmt::new(StmtKind::Break, stmt.span);
-        let mut head = Vec::new();
-        tilewright_ir::visit::stmt_exprs(&stmt, &mut |e| {
-            let probe = Stmt::new(StmtKind::Assume(e.clone()), header.span);
-            head.extend(self.collector.unit(&probe, lets));
-        });
-        self.barrier_if_needed(&head, stmt.span, open, out);
-        open.add(head);
-        match &mut stmt.kind {
-            StmtKind::For(l) => {
-                let body = std::mem::take(&mut l.body);
-                let changed: FxHashSet<Var> = l.axes.iter().map(|a| a.var).collect();
-                let runs_again = l
-                    .axes
-                    .iter()
-                    .all(|a| a.const_trip_count().is_none_or(|n| n > 1));
-                let may_skip = l
-                    .axes
-                    .iter()
-                    .any(|a| a.const_trip_count().is_none_or(|n| n == 0));
-                let trips = Trips {
-                    runs_again,
-                    may_skip,
-                };
-                l.body = self.repeated(body, changed, trips, open, lets);
-            }
-            StmtKind::While { body, .. } => {
-                let taken = std::mem::take(body);
-                let trips = Trips {
-                    runs_again: true,
-                    may_skip: true,
-                };
-                *body = self.repeated(taken, FxHashSet::default(), trips, open, lets);
-            }
-            StmtKind::If {
-                then, otherwise, ..
-            } => {
+        match &item.kind {
+            ItemKind::Unit => {}
+            ItemKind::WaitsForBlock => open.list.clear(),
+            ItemKind::WaitsForWarp => open.sync_warps(),
+            ItemKind::Loop {
+                body,
+                trips,
+                changed,
+            } => self.repeated(item.at, body, *trips, changed, open),
+            ItemKind::Branch { then, otherwise } => {
                 let mut other = open.clone();
-                *then = self.block(std::mem::take(then), open, &mut lets.clone());
-                *otherwise = self.block(std::mem::take(otherwise), &mut other, &mut lets.clone());
+                self.block(then, open);
+                self.block(otherwise, &mut other);
                 open.merge(other);
             }
-            StmtKind::WarpGroup { groups, body } => {
-                let scope = Scope::Groups {
-                    first: groups.first().copied().unwrap_or(0),
-                    count: 128 * groups.len() as u32,
-                };
-                let before = std::mem::replace(&mut self.scope, scope);
+            ItemKind::Groups { body, .. } => {
                 // Regions run beside each other and meet only at the user's barriers.
                 let mut inside = open.clone();
-                *body = self.block(std::mem::take(body), &mut inside, &mut lets.clone());
-                self.scope = before;
+                self.block(body, &mut inside);
                 open.merge(inside);
             }
-            _ => {}
         }
-        out.push(stmt);
     }
 
     /// A loop body: once from the outside, once from its own end.
     fn repeated(
         &mut self,
-        body: Block,
-        mut changed: FxHashSet<Var>,
+        at: usize,
+        body: &[Item],
         trips: Trips,
+        changed: &FxHashSet<Var>,
         open: &mut Open,
-        lets: &mut FxHashMap<Var, Expr>,
-    ) -> Block {
-        walk_stmts(&body, &mut |stmt| bound_vars(stmt, &mut changed));
+    ) {
         let before = open.clone();
-        let mut body = self.block(body, open, &mut lets.clone());
+        self.block(body, open);
         if trips.runs_again {
             let mut carried = Open::default();
             for pending in &open.list {
-                let mut all: FxHashSet<Var> = (*pending.changed).clone();
-                all.extend(changed.iter().copied());
-                carried.list.push(Pending {
-                    access: pending.access.clone(),
-                    changed: Rc::new(all),
-                    in_warp: pending.in_warp,
+                carried.add(Pending {
+                    changed: self.changed.union(pending.changed, at, changed),
+                    ..*pending
                 });
             }
-            body = self.block(body, &mut carried, &mut lets.clone());
+            self.block(body, &mut carried);
             open.merge(carried);
         }
         if trips.may_skip {
             open.merge(before);
         }
-        body
     }
 
-    /// Whether barriers may be needed inside the statement, and can stand there.
-    fn must_descend(&mut self, stmt: &Stmt, lets: &FxHashMap<Var, Expr>) -> bool {
-        let blocks = child_blocks(stmt);
-        if blocks.is_empty() {
-            return false;
+    /// Takes the waits before the item, and puts in another where it conflicts with what is
+    /// still open.
+    fn wait_if_needed(&mut self, item: &Item, open: &mut Open) {
+        let waits = self.waits[item.at];
+        if waits.warp {
+            open.sync_warps();
         }
-        let mut has_barrier = false;
-        for block in &blocks {
-            walk_stmts(block, &mut |s| has_barrier |= is_sync(s));
+        if waits.all {
+            open.list.clear();
         }
-        let divergent = self.is_divergent(stmt);
-        if matches!(stmt.kind, StmtKind::If { .. }) && !divergent {
-            // All threads take the branch or none: a barrier inside is waited at only if taken.
-            return true;
+        let needed = self.meeting(&item.classes, open);
+        if needed == Meeting::Nowhere {
+            return;
         }
-        let hazard = has_barrier || self.has_inner_hazard(stmt, lets);
-        if divergent && !has_barrier && self.has_certain_hazard(stmt, lets) {
-            self.diags.push(
-                Diagnostic::error(
-                    DIVERGENT_HAZARD,
-                    stmt.span,
-                    "threads exchange data through shared memory inside a thread-dependent branch",
-                )
-                .help("move the exchange out of the branch, or make its condition the same for all threads"),
-            );
-            return false;
+        self.hazard = true;
+        if self.mode == Mode::Check {
+            return;
         }
-        hazard && !divergent
+        let waits = &mut self.waits[item.at];
+        if needed == Meeting::InWarp {
+            waits.warp = true;
+            open.sync_warps();
+        } else {
+            waits.all = true;
+            open.list.clear();
+        }
     }
 
-    fn is_divergent(&self, stmt: &Stmt) -> bool {
-        let mut varies = false;
-        tilewright_ir::visit::stmt_exprs(stmt, &mut |e| varies |= self.uniformity.varies(e));
-        varies
-    }
-
-    /// Whether two accesses inside the statement conflict, in one iteration or between two.
-    fn has_inner_hazard(&self, stmt: &Stmt, lets: &FxHashMap<Var, Expr>) -> bool {
-        let accesses = self.collector.unit(stmt, lets);
-        if !accesses.iter().any(|a| a.write) {
-            return false;
-        }
-        for (at, a) in accesses.iter().enumerate() {
-            for b in &accesses[at..] {
-                let met = conflict(self.func, self.kernel, self.warp, a, b, Between::Nothing);
-                if met != Meeting::Nowhere {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    /// Whether two threads certainly meet inside the statement. Where that is not known, code
-    /// that speaks of threads is taken to know what it does.
-    fn has_certain_hazard(&self, stmt: &Stmt, lets: &FxHashMap<Var, Expr>) -> bool {
-        let accesses = self.collector.unit(stmt, lets);
-        accesses.iter().enumerate().any(|(at, a)| {
-            accesses[at..]
-                .iter()
-                .any(|b| certain_conflict(self.func, self.kernel, a, b))
-        })
-    }
-
-    fn barrier_if_needed(
-        &mut self,
-        accesses: &[Access],
-        span: Span,
-        open: &mut Open,
-        out: &mut Block,
-    ) {
+    /// How the accesses meet what is open.
+    fn meeting(&mut self, classes: &[Class], open: &Open) -> Meeting {
         let mut needed = Meeting::Nowhere;
+        // Nothing is worse than threads of different warps, so what needs no counting to say
+        // that comes first.
+        let mut uncounted = Vec::new();
         for pending in &open.list {
-            for access in accesses {
-                let changes = |e: &Expr| {
-                    let mut found = false;
-                    e.walk(&mut |node| {
-                        found |= node.as_var().is_some_and(|v| pending.changed.contains(&v));
-                        // Memory may hold something else by then.
-                        found |= !pending.changed.is_empty()
-                            && matches!(node.kind(), tilewright_ir::ExprKind::Load { .. });
-                    });
-                    found
+            for &class in classes {
+                let met = match self.met(*pending, class) {
+                    Some(met) => met,
+                    None => {
+                        uncounted.push((*pending, class));
+                        continue;
+                    }
                 };
-                let met = conflict(
-                    self.func,
-                    self.kernel,
-                    self.warp,
-                    &pending.access,
-                    access,
-                    Between::LaterIteration(&changes),
-                );
-                if !(met == Meeting::InWarp && pending.in_warp) {
-                    needed = needed.max(met);
+                if met == Meeting::AcrossWarps {
+                    return met;
                 }
+                needed = needed.max(met);
             }
+        }
+        for (pending, class) in uncounted {
+            self.conflicts.relation(pending.class, class);
+            needed = needed.max(self.met(pending, class).unwrap_or(Meeting::AcrossWarps));
             if needed == Meeting::AcrossWarps {
                 break;
             }
         }
-        if needed != Meeting::Nowhere {
-            self.hazards += 1;
-            if self.mode == Mode::Check {
-                return;
-            }
-        }
-        match needed {
-            Meeting::Nowhere => return,
-            Meeting::InWarp => {
-                let sync = StmtKind::Thread(ThreadOp::SyncWarp);
-                out.push(Stmt::new(sync, span));
-                for pending in &mut open.list {
-                    pending.in_warp = true;
-                }
-                return;
-            }
-            Meeting::AcrossWarps => {}
-        }
-        let kind = match self.scope {
-            Scope::Block => BarrierKind::Block,
-            Scope::Groups { first, count } => BarrierKind::Named {
-                id: 1 + first,
-                count,
-            },
-        };
-        out.push(Stmt::new(StmtKind::Device(DeviceOp::Barrier(kind)), span));
-        open.list.clear();
+        needed
     }
-}
 
-/// Whether every thread of the block waits for all others here.
-fn closes_all(stmt: &Stmt, kernel: &Kernel) -> bool {
-    match &stmt.kind {
-        StmtKind::Thread(ThreadOp::SyncThreads { named }) => {
-            named.is_none_or(|(_, count)| count == kernel.num_threads())
+    /// How an access meets an open one; `None` where that has not been counted out yet.
+    fn met(&self, pending: Pending, class: Class) -> Option<Meeting> {
+        let relation = self.conflicts.known_relation(pending.class, class);
+        let met = relation.map(|r| r.meeting());
+        let apart = relation == Some(crate::conflicts::Relation::Apart);
+        if apart || met == Some(Meeting::AcrossWarps) {
+            return met;
         }
-        StmtKind::Thread(ThreadOp::SyncGrid) => true,
-        StmtKind::Thread(ThreadOp::Vote { kind, .. }) => matches!(
-            kind,
-            VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount
-        ),
-        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => true,
-        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { count, .. })) => {
-            *count == kernel.num_threads()
+        let changed = &self.changed.sets[pending.changed.0];
+        let moves = |class: Class| self.conflicts.moves(class, changed);
+        if moves(pending.class) || moves(class) {
+            return Some(Meeting::AcrossWarps);
         }
-        _ => false,
-    }
-}
-
-fn is_sync(stmt: &Stmt) -> bool {
-    match &stmt.kind {
-        StmtKind::Thread(op) => matches!(
-            op,
-            ThreadOp::SyncThreads { .. }
-                | ThreadOp::SyncGrid
-                | ThreadOp::BarrierWait { .. }
-                | ThreadOp::Vote {
-                    kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                    ..
-                }
-        ),
-        StmtKind::Device(op) => matches!(op, DeviceOp::Barrier(_)),
-        _ => false,
-    }
-}
-
-/// The variables that a statement gives new values each time it runs.
-fn bound_vars(stmt: &Stmt, out: &mut FxHashSet<Var>) {
-    match &stmt.kind {
-        StmtKind::Let { var, .. } => {
-            out.insert(*var);
+        if met == Some(Meeting::InWarp) && pending.in_warp {
+            return Some(Meeting::Nowhere);
         }
-        StmtKind::For(l) => out.extend(l.axes.iter().map(|a| a.var)),
-        StmtKind::Thread(op) => out.extend(op.result()),
-        _ => {}
+        met
     }
 }

@@ -194,3 +194,22 @@ fn micro_ops_are_seen() {
         &[],
     );
 }
+
+#[test]
+fn a_warp_that_synchronised_on_one_way_only_has_not() {
+    let body = "alloc S: shared float32[128]\nS[tx] = A[tx]\nif n > 3 { sync_warp }\n\
+                B[tx] = S[tx // 32 * 32 + 31 - tx % 32]";
+    let (lines, diags) = sync(body);
+    assert!(diags.is_empty(), "{diags:?}");
+    let syncs = lines.iter().filter(|l| l.contains("sync_warp")).count();
+    assert_eq!(syncs, 2, "{lines:?}");
+}
+
+#[test]
+fn a_divergent_hazard_is_said_once() {
+    let body = "alloc S: shared float32[128]\nfor i in serial(0, 4) {\n\
+                if tx < 64 {\nS[tx] = A[tx]\nB[tx] = S[63 - tx]\n}\n\
+                S[127 - tx] = A[tx]\nB[tx] = S[tx]\n}";
+    let (_, diags) = sync(body);
+    assert_eq!(diags.iter().count(), 1, "{diags:?}");
+}

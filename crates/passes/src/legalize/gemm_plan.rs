@@ -22,9 +22,11 @@ pub struct GemmShape {
     pub threads: i64,
 }
 
-/// How it is done.
+/// How it is done. The placements are worked out when asked for: layout inference needs that
+/// of C, lowering those of the operands that lie in memory.
 #[derive(Clone, Debug)]
 pub struct GemmPlan {
+    shape: GemmShape,
     pub inst: MmaInst,
     /// Warps along M and N; warp `i · warps[1] + j` owns part (i, j).
     pub warps: [i64; 2],
@@ -32,20 +34,77 @@ pub struct GemmPlan {
     pub tiles: [i64; 2],
     /// Instruction steps along K.
     pub steps: i64,
-    /// C over (M, N).
-    pub c: Fragment,
-    /// A over (M, K), all steps: slots of step `s` and tile `i` start at
-    /// `(i · steps + s) · a_slots`.
-    pub a: Fragment,
-    /// B over (K, N), all steps: slots of step `s` and tile `j` start at
-    /// `(s · tiles[1] + j) · b_slots`.
-    pub b: Fragment,
-    /// A over one step, (M, instruction K).
-    pub a_step: Fragment,
-    /// B over one step, (instruction K, N).
-    pub b_step: Fragment,
     /// Register elements a lane holds of one instruction's A, B and C.
     pub slots: [i64; 3],
+}
+
+impl GemmPlan {
+    /// C over (M, N).
+    pub fn c(&self) -> Result<Fragment, LayoutError> {
+        let grid = Fragment::over_threads(&self.warps)?;
+        self.block(&grid, Operand::C, self.tiles, [self.shape.m, self.shape.n])
+    }
+
+    /// The slots of [`GemmPlan::c`].
+    pub fn c_slots(&self) -> i64 {
+        self.tiles[0] * self.tiles[1] * self.slots[2]
+    }
+
+    /// A over (M, K), all steps: slots of step `s` and tile `i` start at
+    /// `(i · steps + s) · slots[0]`.
+    pub fn a(&self) -> Result<Fragment, LayoutError> {
+        self.rows(self.steps, self.shape.k)
+    }
+
+    /// B over (K, N), all steps: slots of step `s` and tile `j` start at
+    /// `(s · tiles[1] + j) · slots[1]`.
+    pub fn b(&self) -> Result<Fragment, LayoutError> {
+        self.cols(self.steps, self.shape.k)
+    }
+
+    /// A over one step, (M, instruction K).
+    pub fn a_step(&self) -> Result<Fragment, LayoutError> {
+        self.rows(1, self.inst.k.into())
+    }
+
+    /// B over one step, (instruction K, N).
+    pub fn b_step(&self) -> Result<Fragment, LayoutError> {
+        self.cols(1, self.inst.k.into())
+    }
+
+    /// Every warp of a row of the grid has the same rows of A.
+    fn rows(&self, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
+        let [wm, wn] = self.warps;
+        let (row, copy) = (0, 2);
+        let warps = [Digit::new(copy, 1, wn), Digit::new(row, 1, wm)];
+        let rows = Fragment::from_digits(&[wm, 1], wn, &warps, &[])?;
+        self.block(&rows, Operand::A, [self.tiles[0], steps], [self.shape.m, k])
+    }
+
+    /// Every warp of a column of the grid has the same columns of B.
+    fn cols(&self, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
+        let [wm, wn] = self.warps;
+        let (col, copy) = (1, 2);
+        let warps = [Digit::new(col, 1, wn), Digit::new(copy, 1, wm)];
+        let cols = Fragment::from_digits(&[1, wn], wm, &warps, &[])?;
+        self.block(&cols, Operand::B, [steps, self.tiles[1]], [k, self.shape.n])
+    }
+
+    /// The part of each warp, `times` instruction tiles, cut to what there is.
+    fn block(
+        &self,
+        warps: &Fragment,
+        operand: Operand,
+        times: [i64; 2],
+        extents: [i64; 2],
+    ) -> Result<Fragment, LayoutError> {
+        let lanes = lane_map(&self.inst, operand).ok_or_else(|| LayoutError::NotAMap {
+            what: format!("the {operand:?} operand of {}", self.inst),
+        })?;
+        let warp = lanes.repeat_in_slots(&times)?;
+        let whole = Fragment::product(warps, &warp)?.with_threads(self.shape.threads)?;
+        whole.slice(&[0, 0], &extents)
+    }
 }
 
 /// Why there is no plan.
@@ -57,14 +116,6 @@ pub enum NoPlan {
     Threads { warp: u32 },
     /// The policy cannot place the warps: C has fewer instruction tiles, or they do not divide.
     Policy { warps: i64, tiles: i64 },
-    /// The layout algebra could not express it.
-    Layout(LayoutError),
-}
-
-impl From<LayoutError> for NoPlan {
-    fn from(e: LayoutError) -> NoPlan {
-        NoPlan::Layout(e)
-    }
 }
 
 /// The cheapest plan.
@@ -94,8 +145,21 @@ pub fn plan(target: Target, shape: &GemmShape) -> Result<GemmPlan, NoPlan> {
             Err(why) => refused = why,
         }
     }
-    let (_, facts, grid) = best.ok_or(refused)?;
-    place(shape, facts.inst, grid)
+    let (_, facts, warps) = best.ok_or(refused)?;
+    let inst = facts.inst;
+    let slots = |operand| lane_map(&inst, operand).map(|map| map.slots());
+    let slots = [slots(Operand::A), slots(Operand::B), slots(Operand::C)];
+    let [Some(a), Some(b), Some(c)] = slots else {
+        return Err(NoPlan::Types);
+    };
+    Ok(GemmPlan {
+        shape: *shape,
+        inst,
+        warps,
+        tiles: tiles(shape, &inst, warps),
+        steps: ceil_div(shape.k, inst.k.into()),
+        slots: [a, b, c],
+    })
 }
 
 /// The type that operands have in registers: float32 multiplies as tf32 where there is no
@@ -167,48 +231,6 @@ fn warp_grid(shape: &GemmShape, inst: &MmaInst, warps: i64) -> Result<[i64; 2], 
     }
 }
 
-fn place(shape: &GemmShape, inst: MmaInst, warps: [i64; 2]) -> Result<GemmPlan, NoPlan> {
-    let map = |operand| lane_map(&inst, operand).ok_or(NoPlan::Types);
-    let (a, b, c) = (map(Operand::A)?, map(Operand::B)?, map(Operand::C)?);
-    let slots = [a.slots(), b.slots(), c.slots()];
-    let tiles = tiles(shape, &inst, warps);
-    let steps = ceil_div(shape.k, inst.k.into());
-    let [wm, wn] = warps;
-    // Which warp holds a part: every warp of a row of the grid has the same rows of A.
-    let (row, col, copy) = (0, 1, 2);
-    let rows = Fragment::from_digits(
-        &[wm, 1],
-        wn,
-        &[Digit::new(copy, 1, wn), Digit::new(row, 1, wm)],
-        &[],
-    )?;
-    let cols = Fragment::from_digits(
-        &[1, wn],
-        wm,
-        &[Digit::new(col, 1, wn), Digit::new(copy, 1, wm)],
-        &[],
-    )?;
-    let block = |outer: &Fragment, lanes: &Fragment, times: [i64; 2], extents: [i64; 2]| {
-        let warp = lanes.repeat_in_slots(&times)?;
-        let whole = Fragment::product(outer, &warp)?.with_threads(shape.threads)?;
-        whole.slice(&[0, 0], &extents)
-    };
-    let grid = Fragment::over_threads(&[wm, wn])?;
-    let k = inst.k as i64;
-    Ok(GemmPlan {
-        c: block(&grid, &c, tiles, [shape.m, shape.n])?,
-        a: block(&rows, &a, [tiles[0], steps], [shape.m, shape.k])?,
-        b: block(&cols, &b, [steps, tiles[1]], [shape.k, shape.n])?,
-        a_step: block(&rows, &a, [tiles[0], 1], [shape.m, k])?,
-        b_step: block(&cols, &b, [1, tiles[1]], [k, shape.n])?,
-        inst,
-        warps,
-        tiles,
-        steps,
-        slots,
-    })
-}
-
 fn ceil_div(a: i64, b: i64) -> i64 {
     (a + b - 1) / b
 }
@@ -246,11 +268,12 @@ mod tests {
                 ] {
                     let s = shape(m, n, k, ab, threads);
                     let p = plan(target, &s).unwrap_or_else(|e| panic!("{target} {ab}: {e:?}"));
-                    assert_eq!(p.c.shape(), [m, n]);
-                    assert_eq!(p.c.threads(), threads);
-                    assert_eq!(p.c.slots(), p.tiles[0] * p.tiles[1] * p.slots[2]);
-                    assert_eq!(p.a.slots(), p.tiles[0] * p.steps * p.slots[0]);
-                    assert_eq!(p.b_step.slots(), p.tiles[1] * p.slots[1]);
+                    let c = p.c().unwrap();
+                    assert_eq!(c.shape(), [m, n]);
+                    assert_eq!(c.threads(), threads);
+                    assert_eq!(c.slots(), p.c_slots());
+                    assert_eq!(p.a().unwrap().slots(), p.tiles[0] * p.steps * p.slots[0]);
+                    assert_eq!(p.b_step().unwrap().slots(), p.tiles[1] * p.slots[1]);
                 }
             }
         }

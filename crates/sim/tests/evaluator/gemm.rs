@@ -229,37 +229,3 @@ fn a_grid_of_nothing_runs_nothing() {
     let (_, report) = call(source, vec![("A", tensor("float32", &[0], &[]))]).expect("a run");
     assert_eq!(report.kernels[0].blocks, 0);
 }
-
-/// `cargo test --release -p tilewright-sim -- --ignored speed` says how fast things are.
-#[test]
-#[ignore = "measures, and takes seconds without optimisation"]
-fn speed() {
-    let func = parse(&gemm(1024, 1024, 1024, 128, 128, 32, "float16"));
-    let mut args = make_inputs(&func, &InputSpec::default()).expect("inputs");
-    let report = run(&func, &mut args, &RunOptions::default()).expect("a run");
-    println!("gemm 1024^3: {:?}", report.kernels[0].time);
-
-    let n = 1 << 22;
-    let source = format!(
-        "func @add level=tile {{
-  param A: float32[{n}]
-  param B: float32[{n}]
-  output C: float32[{n}]
-  kernel grid(bx: {g}) threads(tx: 128, ty: 1, tz: 1) {{
-    for i in parallel(4096) {{
-      C[bx * 4096 + i] = A[bx * 4096 + i] * 2.0 + B[bx * 4096 + i]
-    }}
-  }}
-}}",
-        g = n / 4096
-    );
-    let func = parse(&source);
-    let mut args = make_inputs(&func, &InputSpec::default()).expect("inputs");
-    let report = run(&func, &mut args, &RunOptions::default()).expect("a run");
-    let time = report.kernels[0].time;
-    // Two loads, a store, two float and six index operations a point.
-    println!(
-        "elementwise {n} points: {time:?}, {:.0} M operations a second",
-        n as f64 * 11.0 / time.as_secs_f64() / 1e6
-    );
-}

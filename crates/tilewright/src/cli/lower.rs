@@ -1,7 +1,7 @@
 //! Lowering a loaded kernel for a target, with every pass checked by the verifier.
 
 use tilewright::ir::{Diagnostics, Func, Level, SourceMap, Target, verify};
-use tilewright::passes;
+use tilewright::passes::{self, PassInfo};
 
 use super::output::{self, Failure};
 
@@ -16,18 +16,51 @@ pub fn lower(
 ) -> Result<Func, Failure> {
     for pass in passes::pipeline(target) {
         let before = func.clone();
-        let mut diags = Diagnostics::new();
-        (pass.run)(&mut func, target, &mut diags);
+        let diags = run(pass, &mut func, target);
         if func.level > level {
             return Ok(before);
         }
-        let failed = diags.has_errors();
-        let diags = diags.into_vec();
-        if failed {
-            return Err(output::fail(&diags, sources, as_json));
-        }
-        output::warn(&diags, sources);
-        verify::verify(&func).map_err(|d| output::fail(&d, sources, as_json))?;
+        check(&func, diags, sources, as_json)?;
     }
     Ok(func)
+}
+
+/// Runs the target's passes up to and with the one of this name.
+pub fn lower_through(
+    mut func: Func,
+    target: Target,
+    last: &str,
+    sources: &SourceMap,
+    as_json: bool,
+) -> Result<Func, Failure> {
+    for pass in passes::pipeline(target) {
+        let diags = run(pass, &mut func, target);
+        check(&func, diags, sources, as_json)?;
+        if pass.name == last {
+            break;
+        }
+    }
+    Ok(func)
+}
+
+fn run(pass: &PassInfo, func: &mut Func, target: Target) -> Diagnostics {
+    let mut diags = Diagnostics::new();
+    (pass.run)(func, target, &mut diags);
+    diags
+}
+
+/// Reports what a pass said, and what the verifier says of its result.
+fn check(
+    func: &Func,
+    diags: Diagnostics,
+    sources: &SourceMap,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let failed = diags.has_errors();
+    let diags = diags.into_vec();
+    if failed {
+        return Err(output::fail(&diags, sources, as_json));
+    }
+    output::warn(&diags, sources);
+    verify::verify(func).map_err(|d| output::fail(&d, sources, as_json))
 }

@@ -5,7 +5,9 @@
 
 mod compile;
 mod doctor;
+mod gpu;
 mod input;
+mod layouts;
 mod lower;
 mod opt;
 mod output;

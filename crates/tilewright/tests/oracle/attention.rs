@@ -273,13 +273,20 @@ fn backward(head: &Head<'_>, seq: usize, dim: usize, causal: bool) -> Gradients 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for causal in [false, true] {
-        cases.extend([mha(1, 2, 128, 32, causal), mha(2, 1, 75, 40, causal)]);
+        cases.extend([
+            mha(1, 2, 128, 32, causal),
+            mha(2, 1, 75, 40, causal),
+            mha(1, 3, 33, 16, causal),
+        ]);
         cases.extend([
             gqa(4, 2, 64, 64, 32, causal),
             gqa(6, 3, 70, 100, 24, causal),
+            gqa(3, 1, 17, 33, 16, causal),
         ]);
-        cases.extend([fwd_lse(2, 64, 32, causal), fwd_lse(1, 50, 24, causal)]);
-        cases.extend([bwd(2, 64, 32, causal), bwd(1, 50, 24, causal)]);
+        for (heads, seq, dim) in [(2, 64, 32), (1, 50, 24), (3, 33, 16)] {
+            cases.push(fwd_lse(heads, seq, dim, causal));
+            cases.push(bwd(heads, seq, dim, causal));
+        }
     }
     // Whole splits, ragged ones, and more splits than there are tiles of keys.
     cases.extend([

@@ -4,7 +4,7 @@ use super::{Approx, Case, E4M3, F16, F32, Fill, Output, ceil_div};
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (m, n) in [(64, 128), (50, 77)] {
+    for (m, n) in [(64, 128), (50, 77), (1, 129)] {
         cases.extend([
             add("elementwise_add", m, n, "float32", F32),
             add("elementwise_add", m, n, "float16", F16),
@@ -14,9 +14,17 @@ pub fn cases() -> Vec<Case> {
             transpose(m, n, "int8"),
         ]);
     }
-    cases.extend([histogram(4096, 1024), histogram(1000, 192)]);
-    cases.extend([histogram_bins(2048, 16), histogram_bins(1000, 10)]);
-    cases.extend([cast_fp8(32, 256), cast_fp8(50, 300)]);
+    cases.extend([
+        histogram(4096, 1024),
+        histogram(1000, 192),
+        histogram(255, 256),
+    ]);
+    cases.extend([
+        histogram_bins(2048, 16),
+        histogram_bins(1000, 10),
+        histogram_bins(513, 16),
+    ]);
+    cases.extend([cast_fp8(32, 256), cast_fp8(50, 300), cast_fp8(7, 129)]);
     cases
 }
 

@@ -192,8 +192,9 @@ pub fn cases() -> Vec<Case> {
     cases.push(integer_gemm());
     cases.push(relu_gemm((64, 64, 64)));
     cases.push(relu_gemm((50, 70, 33)));
+    cases.push(relu_gemm((17, 129, 65)));
 
-    for size in [(64, 64, 64), (90, 70, 50)] {
+    for size in [(64, 64, 64), (90, 70, 50), (33, 65, 97)] {
         // M stays symbolic here; its value comes with the tensors.
         let (m, n, k) = size;
         let dynamic =
@@ -242,20 +243,38 @@ pub fn cases() -> Vec<Case> {
     cases.extend([
         fp8((64, 64, 192), "float8_e4m3fn"),
         fp8((70, 50, 100), "float8_e5m2"),
+        fp8((16, 129, 65), "float8_e4m3fn"),
     ]);
-    cases.extend([fp8_scaled((64, 64, 256)), fp8_scaled((50, 150, 200))]);
-    cases.extend([batched(2, (64, 64, 64)), batched(3, (70, 50, 45))]);
+    cases.extend([
+        fp8_scaled((64, 64, 256)),
+        fp8_scaled((50, 150, 200)),
+        fp8_scaled((33, 65, 129)),
+    ]);
+    cases.extend([
+        batched(2, (64, 64, 64)),
+        batched(3, (70, 50, 45)),
+        batched(1, (33, 65, 97)),
+    ]);
     cases.extend([
         batched_shared_b(2, (64, 64, 64)),
         batched_shared_b(3, (70, 50, 45)),
+        batched_shared_b(2, (33, 65, 17)),
     ]);
     cases.extend([
         grouped(&[63, 77], 64, 64),
         grouped(&[5, 0, 70, 64], 50, 40),
         grouped(&[10], 20, 30),
     ]);
-    cases.extend([ragged(&[63, 77], 64, 64), ragged(&[5, 0, 70, 64], 50, 40)]);
-    cases.extend([blocksparse((128, 128, 96)), blocksparse((100, 90, 70))]);
+    cases.extend([
+        ragged(&[63, 77], 64, 64),
+        ragged(&[5, 0, 70, 64], 50, 40),
+        ragged(&[1, 33, 32], 65, 33),
+    ]);
+    cases.extend([
+        blocksparse((128, 128, 96)),
+        blocksparse((100, 90, 70)),
+        blocksparse((65, 129, 33)),
+    ]);
     cases.extend([
         dequant((64, 64, 128), "uint8"),
         dequant((50, 70, 90), "uint8"),

@@ -17,7 +17,7 @@ fn gemv(n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<Approx> {
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     // K = 333 is no multiple of any tile, vector or thread count.
-    for (n, k) in [(64, 256), (50, 333)] {
+    for (n, k) in [(64, 256), (50, 333), (7, 1000)] {
         for kernel in ["gemv", "gemv_splitk", "gemv_vectorized", "gemv_shuffle"] {
             cases.push(
                 Case::new("gemv.py", kernel)
@@ -30,7 +30,7 @@ pub fn cases() -> Vec<Case> {
             );
         }
     }
-    for (n, k) in [(64, 128), (50, 100)] {
+    for (n, k) in [(64, 128), (50, 100), (65, 36)] {
         cases.push(
             Case::new("gemv.py", "gemv_int8")
                 .sizes([("N", n), ("K", k)])
@@ -43,7 +43,7 @@ pub fn cases() -> Vec<Case> {
                 }),
         );
     }
-    for (n, k) in [(32, 128), (27, 90)] {
+    for (n, k) in [(32, 128), (27, 90), (9, 34)] {
         let group = 32;
         cases.push(
             Case::new("dequant_gemm.py", "dequant_gemv")

@@ -12,6 +12,7 @@ pub mod gemm;
 pub mod gemv;
 pub mod rowwise;
 pub mod scan;
+pub mod tilelang_issues;
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,8 @@ type Oracle = Box<dyn Fn(&Inputs) -> Vec<Output> + Send + Sync>;
 
 /// One example with one set of parameters, and what must come out.
 pub struct Case {
-    /// The file under `examples/`.
+    /// Where the file is, from the root of the repository.
+    pub folder: &'static str,
     pub file: &'static str,
     /// The factory or eager function in it.
     pub kernel: &'static str,
@@ -260,12 +262,18 @@ impl Case {
     pub fn new(file: &'static str, kernel: &'static str) -> Self {
         let oracle = Box::new(|_: &Inputs| panic!("a case needs an oracle"));
         Case {
+            folder: "examples",
             file,
             kernel,
             set: Vec::new(),
             inputs: Vec::new(),
             oracle,
         }
+    }
+
+    /// A kernel that is not among the examples.
+    pub fn in_folder(self, folder: &'static str) -> Self {
+        Case { folder, ..self }
     }
 
     /// A parameter, written as Python writes it.
@@ -340,7 +348,7 @@ impl Case {
     }
 }
 
-/// Every case of every family.
+/// Every case of every family of examples.
 pub fn all_cases() -> Vec<Case> {
     let mut cases = gemm::cases();
     cases.extend(gemv::cases());

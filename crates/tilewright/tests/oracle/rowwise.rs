@@ -103,8 +103,9 @@ pub fn cases() -> Vec<Case> {
     cases.extend([
         softmax_case(32, 256, "float16", F16),
         softmax_case(21, 333, "bfloat16", BF16),
+        softmax_case(1, 129, "float16", F16),
     ]);
-    for (m, n) in [(16, 256), (13, 300)] {
+    for (m, n) in [(16, 256), (13, 300), (5, 129)] {
         cases.extend([
             rms_norm_case("rms_norm", m, n),
             rms_norm_case("rms_norm_split", m, n),
@@ -113,7 +114,7 @@ pub fn cases() -> Vec<Case> {
             layer_stats_case(m, n),
         ]);
     }
-    for (m, n) in [(64, 64), (50, 77)] {
+    for (m, n) in [(64, 64), (50, 77), (33, 229)] {
         for kind in ["sum", "max", "min", "abssum", "absmax"] {
             cases.extend([
                 reduce_rows(kind, m, n, false),
@@ -127,13 +128,26 @@ pub fn cases() -> Vec<Case> {
             cases.push(reduce_bits(kind, m, n));
         }
     }
-    cases.extend([reduce_reducer(64, 256), reduce_reducer(50, 200)]);
-    cases.extend([reduce_tree(1024, 128), reduce_tree(1000, 96)]);
+    cases.extend([
+        reduce_reducer(64, 256),
+        reduce_reducer(50, 200),
+        reduce_reducer(33, 129),
+    ]);
+    cases.extend([
+        reduce_tree(1024, 128),
+        reduce_tree(1000, 96),
+        reduce_tree(77, 100),
+    ]);
     for reverse in [false, true] {
-        cases.extend([cumsum(32, 128, reverse), cumsum(50, 150, reverse)]);
+        cases.extend([
+            cumsum(32, 128, reverse),
+            cumsum(50, 150, reverse),
+            cumsum(33, 65, reverse),
+        ]);
         cases.extend([
             cumsum_columns(64, 64, reverse),
             cumsum_columns(50, 45, reverse),
+            cumsum_columns(33, 33, reverse),
         ]);
     }
     cases.extend([

@@ -191,12 +191,27 @@ pub fn cases() -> Vec<Case> {
         head_dim: 20,
         d_state: 24,
     };
-    vec![
-        linear(linear_even),
-        linear(linear_odd),
-        mamba(even),
-        mamba(odd),
-    ]
+    // One row past a tile, everywhere.
+    let linear_past = Linear {
+        batch: 1,
+        seq: 33,
+        heads: 3,
+        dim_k: 16,
+        dim_v: 33,
+        chunk: 32,
+    };
+    let past = Mamba {
+        batch: 1,
+        seq: 65,
+        chunk: 64,
+        groups: 1,
+        heads: 1,
+        head_dim: 33,
+        d_state: 17,
+    };
+    let mut cases: Vec<Case> = [linear_even, linear_odd, linear_past].map(linear).into();
+    cases.extend([even, odd, past].map(mamba));
+    cases
 }
 
 fn linear(sizes: Linear) -> Case {

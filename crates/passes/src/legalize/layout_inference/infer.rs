@@ -2,9 +2,11 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, Target,
+    Buffer, BufferData, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, StmtKind,
+    Target, visit,
 };
-use tilewright_layout::{Fragment, Layout, LayoutError, from_attr};
+use tilewright_layout::swizzle::{self, WarpRead};
+use tilewright_layout::{Fragment, Holder, Layout, LayoutError, from_attr};
 
 use super::uses::{Access, Use, UseKind, collect, const_shape};
 use crate::legalize::gemm_plan::{self, GemmPlan, GemmShape, NoPlan};
@@ -18,7 +20,8 @@ const BAD_LAYOUT: Code = Code("bad-layout");
 #[derive(Debug)]
 pub struct Inferred {
     pub fragments: Vec<(Buffer, Fragment)>,
-    pub shared: Vec<(Buffer, LayoutAttr)>,
+    /// Operands of matrix products; `None` is the target's own swizzle.
+    pub shared: Vec<(Buffer, Option<Layout>)>,
     /// One entry for each parallel loop, in program order.
     pub loops: Vec<Option<Fragment>>,
 }
@@ -37,6 +40,7 @@ pub enum Problem {
 
 /// Decides the layouts of one kernel.
 pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Problem> {
+    shared_annotations(func, kernel, target)?;
     let uses = collect(func, &func.kernels[kernel]);
     for u in &uses {
         if let UseKind::Single(buffer) = u.kind {
@@ -71,6 +75,44 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         fragments,
         shared,
     })
+}
+
+/// The annotations of shared buffers must be places for all of their elements.
+fn shared_annotations(func: &Func, kernel: usize, target: Target) -> Result<(), Problem> {
+    let mut problem = None;
+    visit::walk_stmts(&func.kernels[kernel].body, &mut |stmt| {
+        let StmtKind::Alloc(buffer) = stmt.kind else {
+            return;
+        };
+        let data = &func.buffers[buffer];
+        let (Scope::Shared, Some(attr), Some(shape)) =
+            (data.scope, &data.layout, const_shape(&data.shape))
+        else {
+            return;
+        };
+        if let Err(e) = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar) {
+            let elements: i64 = shape.iter().product();
+            let mut why = bad_annotation(data, &e);
+            if let LayoutAttr::Map(map) = attr {
+                why = why.note(format!(
+                    "the buffer has {} dimensions and {elements} elements, the layout takes {} indices",
+                    shape.len(),
+                    map.inputs.len()
+                ));
+            }
+            let why = why.help("a layout of shared memory gives each element a place of its own");
+            problem.get_or_insert(Problem::Error(Box::new(why)));
+        }
+    });
+    problem.map_or(Ok(()), Err)
+}
+
+fn bad_annotation(data: &BufferData, e: &LayoutError) -> Diagnostic {
+    let message = format!(
+        "the layout annotated for `{}` cannot be used: {e}",
+        data.name
+    );
+    Diagnostic::error(BAD_LAYOUT, data.span, message)
 }
 
 /// What a gemm asks of the target.
@@ -135,14 +177,18 @@ pub fn plan_gemm(
                 format!("the policy cannot place {warps} warps on {tiles} instruction tiles"),
             )
             .help("use T.GemmWarpPolicy.Square, a larger tile, or fewer threads"),
-            NoPlan::Layout(e) => Diagnostic::error(
-                NO_MATRIX_PATH,
-                span,
-                format!("no placement for this gemm: {e}"),
-            ),
         };
         Box::new(diag)
     })
+}
+
+/// Why an operand of a gemm has no place in registers.
+pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        NO_MATRIX_PATH,
+        span,
+        format!("no placement for this gemm: {e}"),
+    )
 }
 
 fn known_types(target: Target) -> String {
@@ -170,39 +216,87 @@ impl State<'_> {
         &mut self,
         uses: &[Use],
         target: Target,
-    ) -> Result<Vec<(Buffer, LayoutAttr)>, Problem> {
+    ) -> Result<Vec<(Buffer, Option<Layout>)>, Problem> {
         for u in uses {
             for buffer in buffers_of(self.func, u) {
                 self.annotation(buffer, u)?;
             }
         }
-        let mut shared: Vec<(Buffer, LayoutAttr)> = Vec::new();
+        let mut shared: Vec<(Buffer, Vec<WarpRead>)> = Vec::new();
         for u in uses {
             let UseKind::Gemm(g) = &u.kind else { continue };
             let plan =
                 plan_gemm(self.func, g, u.threads, target, u.span).map_err(Problem::Error)?;
-            self.demand(g.c.buffer, &plan.c, u.span)?;
-            for (region, fragment, trans) in
-                [(&g.a, &plan.a, g.trans_a), (&g.b, &plan.b, g.trans_b)]
-            {
+            let no_place = |e: LayoutError| Problem::Error(Box::new(no_placement(&e, u.span)));
+            self.demand(g.c.buffer, &plan.c().map_err(no_place)?, u.span)?;
+            for (region, is_a, trans) in [(&g.a, true, g.trans_a), (&g.b, false, g.trans_b)] {
                 match self.func.buffers[region.buffer].scope {
                     Scope::Fragment => {
-                        let placed = if trans {
-                            fragment.permute(&[1, 0])
-                        } else {
-                            Ok(fragment.clone())
-                        };
-                        let placed = placed.map_err(|e| no_layout(&e, u.span))?;
+                        let placed = if is_a { plan.a() } else { plan.b() };
+                        let mut placed = placed.map_err(no_place)?;
+                        if trans {
+                            placed = placed.permute(&[1, 0]).map_err(|e| no_layout(&e, u.span))?;
+                        }
                         self.demand(region.buffer, &placed, u.span)?;
                     }
-                    Scope::Shared if !shared.iter().any(|(b, _)| *b == region.buffer) => {
-                        shared.push((region.buffer, LayoutAttr::Swizzled));
+                    Scope::Shared => {
+                        // Without a placement there is no read; lowering says why.
+                        let step = || if is_a { plan.a_step() } else { plan.b_step() }.ok();
+                        let read = self.operand_read(region.buffer, step, trans, target);
+                        match shared.iter_mut().find(|(b, _)| *b == region.buffer) {
+                            Some((_, reads)) => reads.extend(read),
+                            None => shared.push((region.buffer, read.into_iter().collect())),
+                        }
                     }
                     _ => {}
                 }
             }
         }
-        Ok(shared)
+        let place = |(buffer, reads): (Buffer, Vec<WarpRead>)| {
+            (buffer, self.operand_layout(buffer, &reads, target))
+        };
+        Ok(shared.into_iter().map(place).collect())
+    }
+
+    /// Where an operand in shared memory lies, if its reads want another place than the target's
+    /// own swizzle, which is made for rows of K and for types that the instruction takes.
+    fn operand_layout(&self, buffer: Buffer, reads: &[WarpRead], target: Target) -> Option<Layout> {
+        let data = &self.func.buffers[buffer];
+        let shape = const_shape(&data.shape).filter(|s| s.len() >= 2)?;
+        let swizzled =
+            from_attr::buffer_layout(&LayoutAttr::Swizzled, &shape, target, data.dtype.scalar);
+        let bits = i64::from(data.dtype.bits());
+        swizzle::for_reads(target, &shape, bits, reads, &swizzled.ok()?).ok()?
+    }
+
+    /// How the first warp reads its first vectors of an operand. Other vectors and warps lie a
+    /// constant apart, which moves all lanes' banks alike. `None` for `ldmatrix`, which reads
+    /// whole chunks in both directions.
+    fn operand_read(
+        &self,
+        buffer: Buffer,
+        step: impl FnOnce() -> Option<Fragment>,
+        trans: bool,
+        target: Target,
+    ) -> Option<WarpRead> {
+        let bits = i64::from(self.func.buffers[buffer].dtype.bits());
+        let facts = target.facts();
+        if facts.ldmatrix && bits == 16 {
+            return None;
+        }
+        let mut step = step()?;
+        if trans {
+            step = step.permute(&[1, 0]).ok()?;
+        }
+        let inverse = step.inverse()?;
+        let first = |thread| {
+            let element = inverse.element(Holder { thread, slot: 0 })?;
+            Some([*element.first()?, *element.get(1)?])
+        };
+        Some(WarpRead {
+            lanes: (0..i64::from(facts.warp_size)).map(first).collect(),
+            vector: step.vector_width(1).min(128 / bits).max(1),
+        })
     }
 
     fn annotation(&mut self, buffer: Buffer, u: &Use) -> Result<(), Problem> {
@@ -213,17 +307,14 @@ impl State<'_> {
             return Ok(());
         };
         let fragment = from_attr::fragment_map(map, &shape, u.threads).map_err(|e| {
-            Problem::Error(Box::new(
-                Diagnostic::error(
-                    BAD_LAYOUT,
-                    data.span,
-                    format!(
-                        "the layout annotated for `{}` cannot be used: {e}",
-                        data.name
-                    ),
-                )
-                .help("a fragment layout maps each element to one thread and one register slot"),
-            ))
+            let elements: i64 = shape.iter().product();
+            let why = bad_annotation(data, &e)
+                .note(format!(
+                    "the buffer has {elements} elements, the block {} threads",
+                    u.threads
+                ))
+                .help("a fragment layout maps each element to one thread and one register slot");
+            Problem::Error(Box::new(why))
         })?;
         self.fragments.insert(buffer, fragment);
         Ok(())
@@ -378,14 +469,14 @@ impl State<'_> {
                 continue;
             }
             let group = self.group(at, uses);
-            let mut best: Option<(i64, State<'_>)> = None;
+            let mut best: Option<([i64; 3], State<'_>)> = None;
             for &root in &group {
                 let mut attempt = self.clone();
                 attempt.start_from(root, uses);
                 attempt.propagate(uses);
-                let cost = attempt.registers();
-                let finished = group.iter().filter(|&&g| attempt.is_open(g, uses)).count() as i64;
-                let cost = cost + finished * (1 << 32);
+                let open = group.iter().filter(|&&g| attempt.is_open(g, uses)).count() as i64;
+                let accesses = group.iter().map(|&g| attempt.accesses(g, uses)).sum();
+                let cost = [open, attempt.registers(), accesses];
                 if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                     best = Some((cost, attempt));
                 }
@@ -465,6 +556,21 @@ impl State<'_> {
             .iter()
             .map(|(b, f)| f.slots() * bits(b))
             .sum()
+    }
+
+    /// Accesses of memory that a thread makes for a use, with vectors as wide as its layout has
+    /// them.
+    fn accesses(&self, at: usize, uses: &[Use]) -> i64 {
+        let (UseKind::Points { vector, shape, .. }, Some(layout)) =
+            (&uses[at].kind, &self.loops[at])
+        else {
+            return 0;
+        };
+        if *vector == 1 {
+            return 0;
+        }
+        let run = layout.vector_width(shape.len().saturating_sub(1));
+        layout.slots() / run.min(*vector)
     }
 
     /// Every use must be able to run with what was decided.

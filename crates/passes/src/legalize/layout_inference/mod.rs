@@ -30,14 +30,14 @@ mod infer;
 mod uses;
 
 use tilewright_ir::{
-    Code, Diagnostic, Diagnostics, Func, LayoutAttr, LoopKind, Scope, StmtKind, Target, VarKind,
-    visit,
+    Code, DType, Diagnostic, Diagnostics, Func, LayoutAttr, LoopKind, Scope, StmtKind, Target, Var,
+    VarKind, visit,
 };
 use tilewright_layout::Fragment;
 
 use crate::Changed;
-pub use infer::{matrix, narrowed, plan_gemm};
-pub use uses::{const_shape, copy_shape, region_map};
+pub use infer::{matrix, narrowed, no_placement, plan_gemm};
+pub use uses::{Touched, const_shape, copy_shape, region_map};
 
 use infer::{Inferred, Problem};
 
@@ -87,7 +87,9 @@ fn write_back(func: &mut Func, kernel: usize, inferred: Inferred) {
     }
     for (buffer, layout) in inferred.shared {
         if func.buffers[buffer].layout.is_none() {
-            func.buffers[buffer].layout = Some(layout);
+            let attr =
+                layout.and_then(|layout| layout.to_attr(&index_vars(func, layout.shape().len())));
+            func.buffers[buffer].layout = Some(attr.unwrap_or(LayoutAttr::Swizzled));
         }
     }
     let mut loops = inferred.loops.into_iter();
@@ -118,18 +120,9 @@ fn write_loops(
 
 /// The fragment as the IR writes it. `None` without a closed form.
 pub fn fragment_attr(func: &mut Func, fragment: &Fragment) -> Option<LayoutAttr> {
-    let names = ["i", "j", "k", "l", "m", "n"];
-    let inputs: Vec<_> = (0..fragment.shape().len())
-        .map(|d| {
-            func.add_var(
-                names.get(d).copied().unwrap_or("x"),
-                tilewright_ir::DType::I32,
-                VarKind::Bound,
-            )
-        })
-        .collect();
-    let replica = (fragment.replicas() > 1)
-        .then(|| func.add_var("rep", tilewright_ir::DType::I32, VarKind::Bound));
+    let inputs = index_vars(func, fragment.shape().len());
+    let replica =
+        (fragment.replicas() > 1).then(|| func.add_var("rep", DType::I32, VarKind::Bound));
     let index: Vec<_> = inputs.iter().map(|&v| func.var_expr(v)).collect();
     let copy = replica.map(|v| func.var_expr(v));
     let [thread, slot] = fragment.to_exprs(&index, copy)?;
@@ -140,4 +133,13 @@ pub fn fragment_attr(func: &mut Func, fragment: &Fragment) -> Option<LayoutAttr>
         thread,
         slots: vec![slot],
     }))
+}
+
+/// Variables for the indices of a layout, one a dimension.
+fn index_vars(func: &mut Func, rank: usize) -> Vec<Var> {
+    let names = ["i", "j", "k", "l", "m", "n"];
+    let name = |d: usize| names.get(d).copied().unwrap_or("x");
+    (0..rank)
+        .map(|d| func.add_var(name(d), DType::I32, VarKind::Bound))
+        .collect()
 }

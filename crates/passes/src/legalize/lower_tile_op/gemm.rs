@@ -8,21 +8,19 @@ use tilewright_ir::{
     Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, Region,
     RegionDim, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
 };
-use tilewright_layout::Fragment;
+use tilewright_layout::{Fragment, LayoutError};
 
 use super::copy::{Memory, RegisterCopy};
 use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::gemm_plan::GemmPlan;
-use crate::legalize::layout_inference::{matrix, plan_gemm};
+use crate::legalize::layout_inference::{matrix, no_placement, plan_gemm};
 
 /// One operand of the product.
 struct Operand<'a> {
     region: &'a Region,
     /// Whether memory holds it with the matrix dimensions exchanged.
     trans: bool,
-    /// Over one step.
-    step: &'a Fragment,
-    /// Which dimension of `step` is K.
+    /// Which dimension of its placement is K: the second one of A, the first one of B.
     k_dim: usize,
     /// Register elements of one step.
     slots: i64,
@@ -42,7 +40,6 @@ impl Lower<'_> {
         let a = Operand {
             region: &g.a,
             trans: g.trans_a,
-            step: &plan.a_step,
             k_dim: 1,
             slots: plan.tiles[0] * plan.slots[0],
             name: "a",
@@ -50,7 +47,6 @@ impl Lower<'_> {
         let b = Operand {
             region: &g.b,
             trans: g.trans_b,
-            step: &plan.b_step,
             k_dim: 0,
             slots: plan.tiles[1] * plan.slots[1],
             name: "b",
@@ -76,16 +72,18 @@ impl Lower<'_> {
             return g.c.buffer;
         }
         let dtype = self.dtype(g.c.buffer);
-        let c = self.temp("c", Scope::Local, dtype, &[plan.c.slots()]);
-        self.zero(c, plan.c.slots(), span, out);
-        if !g.clear.is_int(1) {
+        let c = self.temp("c", Scope::Local, dtype, &[plan.c_slots()]);
+        self.zero(c, plan.c_slots(), span, out);
+        if !g.clear.is_int(1)
+            && let Some(fragment) = self.placement(plan.c(), span)
+        {
             self.register_copy(
                 RegisterCopy {
                     memory: Memory {
                         region: &g.c,
                         order: non_unit(&g.c, [0, 1]),
                     },
-                    fragment: plan.c.clone(),
+                    fragment,
                     registers: c,
                     offset: None,
                     to_registers: true,
@@ -107,13 +105,16 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
+        let Some(fragment) = self.placement(plan.c(), span) else {
+            return;
+        };
         self.register_copy(
             RegisterCopy {
                 memory: Memory {
                     region: &g.c,
                     order: non_unit(&g.c, [0, 1]),
                 },
-                fragment: plan.c.clone(),
+                fragment,
                 registers: c,
                 offset: None,
                 to_registers: false,
@@ -123,6 +124,13 @@ impl Lower<'_> {
             span,
             out,
         );
+    }
+
+    /// The placement, or the diagnostic that says why there is none.
+    fn placement(&mut self, placed: Result<Fragment, LayoutError>, span: Span) -> Option<Fragment> {
+        placed
+            .map_err(|e| self.diags.push(no_placement(&e, span)))
+            .ok()
     }
 
     fn clear(&mut self, g: &GemmOp, c: Buffer, plan: &GemmPlan, span: Span, out: &mut Block) {
@@ -141,7 +149,7 @@ impl Lower<'_> {
                 &mut fill,
             );
         } else {
-            self.zero(c, plan.c.slots(), span, &mut fill);
+            self.zero(c, plan.c_slots(), span, &mut fill);
         }
         let cond = (!g.clear.is_int(1)).then(|| g.clear.clone());
         guarded(cond, fill, span, out);
@@ -227,6 +235,14 @@ impl Lower<'_> {
         let Some([x, y]) = matrix(o.region) else {
             return self.give_up(span, "the operands of a gemm need constant sizes");
         };
+        let placed = if o.k_dim == 1 {
+            plan.a_step()
+        } else {
+            plan.b_step()
+        };
+        let Some(placed) = self.placement(placed, span) else {
+            return;
+        };
         let k = plan.inst.k as i64;
         let depth = if (o.k_dim == 1) != o.trans { y } else { x };
         // The rows or columns of this step in memory.
@@ -240,8 +256,8 @@ impl Lower<'_> {
         let order = if o.trans { [1, 0] } else { [0, 1] };
         let dtype = self.dtype(regs);
         let ragged_k = depth % k != 0;
-        let padded = o.step.slots() * o.step.threads()
-            != o.step.shape().iter().product::<i64>() * o.step.replicas();
+        let padded = placed.slots() * placed.threads()
+            != placed.shape().iter().product::<i64>() * placed.replicas();
         if padded || ragged_k {
             self.zero(regs, o.slots, span, out);
         }
@@ -258,7 +274,7 @@ impl Lower<'_> {
                     order: non_unit(&region, order),
                     region: &region,
                 },
-                fragment: o.step.clone(),
+                fragment: placed,
                 registers: regs,
                 offset: Some((k_at, step.clone() * k)),
                 to_registers: true,
@@ -424,7 +440,7 @@ impl Lower<'_> {
                 kind: MicroKind::Mma,
                 inst: Inst::Mma(plan.inst),
                 axes: vec![(mi, mt as u32), (ni, nt as u32)],
-                dest: access(c, plan.c.slots(), c_at),
+                dest: access(c, plan.c_slots(), c_at),
                 sources: vec![
                     access(a.0, mt * a_stride, a_at),
                     access(b.0, nt * plan.slots[1], b_at),

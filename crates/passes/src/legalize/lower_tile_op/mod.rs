@@ -26,17 +26,19 @@ mod gemm;
 mod misc;
 mod points;
 mod reduce;
+mod scan;
 
 pub use reduce::identity;
 
 use rustc_hash::FxHashMap;
 use tilewright_arith::Analyzer;
+use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
     FragmentMap, Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target,
     TileOp, Var, VarKind,
 };
-use tilewright_layout::{Fragment, Layout, from_attr};
+use tilewright_layout::{Fragment, from_attr};
 
 use crate::Changed;
 use crate::legalize::layout_inference::const_shape;
@@ -45,26 +47,38 @@ const NOT_LOWERED: Code = Code("not-lowered");
 
 /// Lowers all kernels; the function is at loop level afterwards.
 pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
+    let mut slots = FxHashMap::default();
     for at in 0..func.kernels.len() {
         let threads = func.kernels[at].num_threads() as i64;
         let tid = linear_thread(func, at);
         let body = std::mem::take(&mut func.kernels[at].body);
+        let mut analyzer = Analyzer::for_func(func);
+        analyzer.enter_kernel(func, &func.kernels[at]);
         let mut lower = Lower {
             func,
             target,
             diags,
-            analyzer: Analyzer::new(),
+            analyzer,
             tid,
             threads,
             fragments: FxHashMap::default(),
+            ranges: Vec::new(),
+            maps: FxHashMap::default(),
+            widths: FxHashMap::default(),
             allocs: Vec::new(),
         };
         let mut body = lower.block(body);
+        lower.find_slots(&body, &mut slots);
         let mut allocs = std::mem::take(&mut lower.allocs);
         allocs.append(&mut body);
         func.kernels[at].body = allocs;
     }
-    registers(func);
+    // Fragments become arrays of registers; their layouts stay for reports and checks.
+    for (buffer, slots) in slots {
+        let data = &mut func.buffers[buffer];
+        data.scope = Scope::Local;
+        data.shape = vec![Expr::int(slots.into(), DType::I32)];
+    }
     func.level = Level::Loop;
     Changed::Yes
 }
@@ -88,44 +102,87 @@ fn linear_thread(func: &Func, kernel: usize) -> Expr {
     tid.unwrap_or_else(|| func.var_expr(kernel.thread_vars[0]).cast_to(DType::I32))
 }
 
-/// Fragments become arrays of registers; their layouts stay for reports and checks.
-fn registers(func: &mut Func) {
-    for data in func.buffers.values_mut() {
-        if data.scope == Scope::Fragment {
-            let slots = match (&data.layout, const_shape(&data.shape)) {
-                (Some(LayoutAttr::Fragment(map)), Some(shape)) => {
-                    from_attr::fragment_map(map, &shape, i64::from(u32::MAX))
-                        .map_or(1, |f| f.slots())
-                }
-                (_, Some(shape)) => shape.iter().product(),
-                _ => 1,
-            };
-            data.scope = Scope::Local;
-            data.shape = vec![Expr::int(slots.into(), DType::I32)];
-        }
-    }
-}
-
 struct Lower<'a> {
     func: &'a mut Func,
     target: Target,
     diags: &'a mut Diagnostics,
+    /// Knows what holds at the statement that is being lowered.
     analyzer: Analyzer,
     /// The thread's number among those that take part.
     tid: Expr,
     threads: i64,
     fragments: FxHashMap<Buffer, Fragment>,
+    /// Extents of the loops over slots that are being written.
+    ranges: Vec<(Var, i64)>,
+    /// See [`Lower::placed`].
+    maps: FxHashMap<MapKey, Option<Fragment>>,
+    /// See [`Lower::shared_width`].
+    widths: FxHashMap<Buffer, i64>,
     /// Allocations of temporaries, put at the start of the kernel.
     allocs: Block,
 }
 
+/// What a fragment map says, whatever its variables are called.
+#[derive(PartialEq, Eq, Hash)]
+struct MapKey {
+    shape: Vec<i64>,
+    threads: i64,
+    inputs: usize,
+    replicas: Option<u32>,
+    /// Thread and slots, with the inputs as numbered variables.
+    outputs: Vec<Expr>,
+}
+
+impl MapKey {
+    fn of(map: &FragmentMap, shape: &[i64], threads: i64) -> MapKey {
+        let inputs: Vec<Var> = map.inputs.iter().copied().chain(map.replica).collect();
+        let numbered = |e: &Expr| {
+            e.rewrite(&mut |node| {
+                let var = node.as_var()?;
+                let at = inputs.iter().position(|v| *v == var)?;
+                // From the far end, where no function has variables of its own.
+                let number = Var::from_u32(u32::MAX - 1 - at as u32);
+                Some(Expr::var(number, node.dtype()))
+            })
+        };
+        MapKey {
+            shape: shape.to_vec(),
+            threads,
+            inputs: map.inputs.len(),
+            replicas: map.replica.map(|_| map.replicas),
+            outputs: std::iter::once(&map.thread)
+                .chain(&map.slots)
+                .map(numbered)
+                .collect(),
+        }
+    }
+}
+
 impl Lower<'_> {
     fn block(&mut self, block: Block) -> Block {
+        self.analyzer.push();
         let mut out = Vec::with_capacity(block.len());
         for stmt in block {
+            let first = out.len();
             self.stmt(stmt, &mut out);
+            for stmt in &out[first..] {
+                self.analyzer.after(stmt);
+            }
         }
+        self.analyzer.pop();
         out
+    }
+
+    /// The block where a condition holds, or does not.
+    fn block_under(&mut self, cond: &Expr, holds: bool, block: Block) -> Block {
+        self.analyzer.push();
+        match holds {
+            true => self.analyzer.assume(cond),
+            false => self.analyzer.refute(cond),
+        }
+        let block = self.block(block);
+        self.analyzer.pop();
+        block
     }
 
     fn stmt(&mut self, stmt: Stmt, out: &mut Block) {
@@ -135,10 +192,12 @@ impl Lower<'_> {
             StmtKind::For(l) => match l.kind {
                 LoopKind::Parallel { .. } => return self.parallel(l, span, out),
                 LoopKind::Persistent { .. } => return self.persistent(l, span, out),
-                _ => StmtKind::For(Loop {
-                    body: self.block(l.body),
-                    ..l
-                }),
+                _ => {
+                    self.analyzer.enter_loop(self.func, &l);
+                    let body = self.block(l.body);
+                    self.analyzer.pop();
+                    StmtKind::For(Loop { body, ..l })
+                }
             },
             StmtKind::While { cond, body } => StmtKind::While {
                 cond,
@@ -149,9 +208,9 @@ impl Lower<'_> {
                 then,
                 otherwise,
             } => StmtKind::If {
+                then: self.block_under(&cond, true, then),
+                otherwise: self.block_under(&cond, false, otherwise),
                 cond,
-                then: self.block(then),
-                otherwise: self.block(otherwise),
             },
             StmtKind::WarpGroup { groups, body } => {
                 let first = groups.first().copied().unwrap_or(0);
@@ -200,6 +259,26 @@ impl Lower<'_> {
             .push(Diagnostic::error(NOT_LOWERED, span, why.to_string()));
     }
 
+    /// How many registers a thread has for each fragment.
+    fn find_slots(&mut self, body: &Block, slots: &mut FxHashMap<Buffer, i64>) {
+        let mut fragments = Vec::new();
+        walk_stmts(body, &mut |stmt| {
+            if let StmtKind::Alloc(buffer) = stmt.kind
+                && self.scope(buffer) == Scope::Fragment
+            {
+                fragments.push((buffer, stmt.span));
+            }
+        });
+        for (buffer, span) in fragments {
+            // What nothing touches has no layout, and needs no register.
+            let placed = self.fragment(buffer);
+            if placed.is_none() && self.func.buffers[buffer].layout.is_some() {
+                self.give_up(span, "the layout of this fragment has no closed form");
+            }
+            slots.insert(buffer, placed.map_or(1, |f| f.slots()));
+        }
+    }
+
     /// The layout of a fragment buffer.
     fn fragment(&mut self, buffer: Buffer) -> Option<Fragment> {
         if let Some(known) = self.fragments.get(&buffer) {
@@ -211,14 +290,26 @@ impl Lower<'_> {
         else {
             return None;
         };
-        let fragment = self.placed(map, &shape)?;
+        let fragment = self.placed(&map.clone(), &shape)?;
         self.fragments.insert(buffer, fragment.clone());
         Some(fragment)
     }
 
-    /// The fragment that the IR writes as a map. Runs dealt out in turn over a shape that the
-    /// threads do not divide have no closed form; they are known by how they are written.
-    fn placed(&self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
+    /// The fragment that the IR writes as a map, read once for all maps that are the same but for
+    /// the names of their variables.
+    fn placed(&mut self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
+        let key = MapKey::of(map, shape, self.threads);
+        if let Some(known) = self.maps.get(&key) {
+            return known.clone();
+        }
+        let placed = self.read_map(map, shape);
+        self.maps.insert(key, placed.clone());
+        placed
+    }
+
+    /// Runs dealt out in turn over a shape that the threads do not divide have no closed form;
+    /// they are known by how they are written.
+    fn read_map(&self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
         let read = from_attr::fragment_map(map, shape, self.threads).ok();
         if let Some(fragment) = &read
             && fragment.inverse().is_some()
@@ -234,12 +325,22 @@ impl Lower<'_> {
         dealt.or(read)
     }
 
-    /// The physical layout of a shared buffer.
-    fn shared_layout(&self, buffer: Buffer) -> Option<Layout> {
+    /// How many elements along the last dimension lie side by side wherever a shared buffer's
+    /// layout puts them.
+    fn shared_width(&mut self, buffer: Buffer) -> i64 {
+        if let Some(known) = self.widths.get(&buffer) {
+            return *known;
+        }
         let data = &self.func.buffers[buffer];
-        let shape = const_shape(&data.shape)?;
-        let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-        from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()
+        let width = const_shape(&data.shape).and_then(|shape| {
+            let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
+            let layout =
+                from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()?;
+            Some(layout.vector_width(shape.len().checked_sub(1)?))
+        });
+        let width = width.unwrap_or(1);
+        self.widths.insert(buffer, width);
+        width
     }
 
     fn scope(&self, buffer: Buffer) -> Scope {

@@ -1,0 +1,87 @@
+//! From tile IR to device IR: every kernel of the examples, with the pipeline of each target.
+
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use tilewright_ir::{Diagnostics, Func, SourceMap, Target};
+
+const TARGETS: [Target; 3] = [Target::Sm80, Target::Gfx942, Target::Gfx950];
+
+fn legalize_examples(c: &mut Criterion) {
+    let kernels = kernels();
+    for target in TARGETS {
+        let mut group = c.benchmark_group(format!("legalize {target}"));
+        for (name, func) in &kernels {
+            group.bench_function(name, |b| {
+                b.iter_batched(
+                    || func.clone(),
+                    |func| legalize(func, target),
+                    BatchSize::SmallInput,
+                );
+            });
+        }
+        group.finish();
+    }
+}
+
+fn legalize(mut func: Func, target: Target) -> Func {
+    let mut diags = Diagnostics::new();
+    for pass in tilewright_passes::pipeline(target) {
+        (pass.run)(&mut func, target, &mut diags);
+    }
+    assert!(!diags.has_errors(), "{diags:?}");
+    func
+}
+
+/// Every kernel of every example with default parameters, as `file` or `file:kernel`.
+fn kernels() -> Vec<(String, Func)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .expect("the examples")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "py"))
+        .collect();
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        let file_name = path.file_stem().map(|s| s.to_string_lossy().into_owned());
+        let file_name = file_name.unwrap_or_default();
+        let text = std::fs::read_to_string(&path).expect("an example");
+        let defined: Vec<String> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("def ")?.split('(').next())
+            .map(str::to_string)
+            .collect();
+        let mut sources = SourceMap::new();
+        let file = sources.add(file_name.clone(), text);
+        // Helpers and `main` are no kernels and do not stage.
+        let staged: Vec<_> = defined
+            .iter()
+            .filter_map(|name| {
+                let staged = tilewright_frontend::stage(&sources, file, Some(name), &[]).ok()?;
+                Some((name, staged.func))
+            })
+            .collect();
+        assert!(!staged.is_empty(), "{file_name} has no kernel");
+        let only = staged.len() == 1;
+        for (name, func) in staged {
+            let title = if only {
+                file_name.clone()
+            } else {
+                format!("{file_name}:{name}")
+            };
+            found.push((title, func));
+        }
+    }
+    found
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(500));
+    targets = legalize_examples
+}
+criterion_main!(benches);

@@ -1,0 +1,312 @@
+//! A kernel's body as ThreadSync walks it: what each statement touches, and nothing else.
+//!
+//! Every statement is an item, in the order and nesting of the body. A statement without a
+//! hazard inside is a *unit*, whatever loops it holds; one with a hazard is opened where a barrier
+//! can stand in it. None of that depends on where barriers are put, so it is found out once.
+
+use rustc_hash::FxHashSet;
+use tilewright_arith::Analyzer;
+use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
+use tilewright_ir::{
+    Axis, BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Func, Kernel, Stmt,
+    StmtKind, ThreadOp, Var, VoteKind,
+};
+
+use crate::access::{Collector, Lets};
+use crate::conflicts::{Class, Conflicts};
+use crate::footprint::Meeting;
+use crate::uniform::Uniformity;
+
+const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
+
+/// One statement.
+#[derive(Debug)]
+pub struct Item {
+    /// Its place among all items, outer first.
+    pub at: usize,
+    /// What a unit touches; what an opened statement reads before its blocks run.
+    pub classes: Vec<Class>,
+    pub kind: ItemKind,
+}
+
+#[derive(Debug)]
+pub enum ItemKind {
+    Unit,
+    /// Every thread of the block waits for all others.
+    WaitsForBlock,
+    WaitsForWarp,
+    Loop {
+        body: Vec<Item>,
+        trips: Trips,
+        /// The variables that have other values in the next iteration.
+        changed: FxHashSet<Var>,
+    },
+    Branch {
+        then: Vec<Item>,
+        otherwise: Vec<Item>,
+    },
+    /// A region of some warp groups.
+    Groups {
+        body: Vec<Item>,
+        first: u32,
+        /// How many threads they have.
+        count: u32,
+    },
+}
+
+/// What is known of how often a loop runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Trips {
+    pub runs_again: bool,
+    pub may_skip: bool,
+}
+
+/// The items of a kernel's body. Says where threads meet in a branch that not all take.
+pub fn outline(
+    func: &Func,
+    kernel: &Kernel,
+    conflicts: &mut Conflicts<'_>,
+    diags: &mut Diagnostics,
+) -> Vec<Item> {
+    let uniformity = Uniformity::of(func, kernel);
+    let mut facts = Analyzer::for_func(func);
+    facts.enter_kernel(func, kernel);
+    let mut outliner = Outliner {
+        kernel,
+        collector: Collector {
+            func,
+            kernel,
+            uniformity: &uniformity,
+        },
+        conflicts,
+        diags,
+        facts,
+        items: 0,
+    };
+    outliner.block(&kernel.body, &mut Lets::default())
+}
+
+struct Outliner<'f, 'c, 'k, 'd> {
+    kernel: &'f Kernel,
+    collector: Collector<'f>,
+    conflicts: &'c mut Conflicts<'k>,
+    diags: &'d mut Diagnostics,
+    /// What is known of the grid and of the loops around.
+    facts: Analyzer,
+    items: usize,
+}
+
+impl Outliner<'_, '_, '_, '_> {
+    fn block(&mut self, block: &Block, lets: &mut Lets) -> Vec<Item> {
+        let mark = lets.mark();
+        let items = block.iter().map(|stmt| self.stmt(stmt, lets)).collect();
+        lets.forget(mark);
+        items
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, lets: &mut Lets) -> Item {
+        let at = self.items;
+        self.items += 1;
+        let mut item = Item {
+            at,
+            classes: Vec::new(),
+            kind: ItemKind::Unit,
+        };
+        if closes_all(stmt, self.kernel) {
+            item.kind = ItemKind::WaitsForBlock;
+            return item;
+        }
+        if matches!(stmt.kind, StmtKind::Thread(ThreadOp::SyncWarp)) {
+            item.kind = ItemKind::WaitsForWarp;
+            return item;
+        }
+        if let Some(classes) = self.as_unit(stmt, lets) {
+            item.classes = classes;
+            if let StmtKind::Let { var, value } = &stmt.kind {
+                lets.bind(*var, value);
+            }
+            return item;
+        }
+        let head = self.collector.head(stmt, lets);
+        item.classes = self.conflicts.classes(head);
+        item.kind = self.open(stmt, lets);
+        item
+    }
+
+    /// Whether a loop's axis may have no iteration.
+    fn may_skip(&mut self, axis: &Axis, lets: &Lets) -> bool {
+        match axis.const_trip_count() {
+            Some(count) => count == 0,
+            None => {
+                let (start, stop) = (lets.substitute(&axis.start), lets.substitute(&axis.stop));
+                axis.step.as_int().is_none_or(|step| step <= 0)
+                    || !self.facts.prove_lt(&start, &stop).is_yes()
+            }
+        }
+    }
+
+    /// The items inside a statement.
+    fn open(&mut self, stmt: &Stmt, lets: &mut Lets) -> ItemKind {
+        match &stmt.kind {
+            StmtKind::For(l) => {
+                let trips = Trips {
+                    runs_again: l
+                        .axes
+                        .iter()
+                        .all(|a| a.const_trip_count().is_none_or(|n| n > 1)),
+                    may_skip: l.axes.iter().any(|a| self.may_skip(a, lets)),
+                };
+                self.facts.enter_loop(self.collector.func, l);
+                let mut changed: FxHashSet<Var> = l.axes.iter().map(|a| a.var).collect();
+                walk_stmts(&l.body, &mut |stmt| bound_vars(stmt, &mut changed));
+                let body = self.block(&l.body, lets);
+                self.facts.pop();
+                ItemKind::Loop {
+                    body,
+                    trips,
+                    changed,
+                }
+            }
+            StmtKind::While { body, .. } => {
+                let mut changed = FxHashSet::default();
+                walk_stmts(body, &mut |stmt| bound_vars(stmt, &mut changed));
+                ItemKind::Loop {
+                    body: self.block(body, lets),
+                    trips: Trips {
+                        runs_again: true,
+                        may_skip: true,
+                    },
+                    changed,
+                }
+            }
+            StmtKind::If {
+                then, otherwise, ..
+            } => ItemKind::Branch {
+                then: self.block(then, lets),
+                otherwise: self.block(otherwise, lets),
+            },
+            StmtKind::WarpGroup { groups, body } => ItemKind::Groups {
+                body: self.block(body, lets),
+                first: groups.first().copied().unwrap_or(0),
+                count: 128 * groups.len() as u32,
+            },
+            // Nothing else has blocks.
+            _ => ItemKind::Unit,
+        }
+    }
+
+    /// What the statement touches, unless barriers may be needed inside it and can stand there.
+    fn as_unit(&mut self, stmt: &Stmt, lets: &mut Lets) -> Option<Vec<Class>> {
+        let blocks = child_blocks(stmt);
+        if blocks.is_empty() {
+            let accesses = self.collector.unit(stmt, lets);
+            return Some(self.conflicts.classes(accesses));
+        }
+        let divergent = self.is_divergent(stmt);
+        if matches!(stmt.kind, StmtKind::If { .. }) && !divergent {
+            // All threads take the branch or none: a barrier inside is waited at only if taken.
+            return None;
+        }
+        let mut has_barrier = false;
+        for block in &blocks {
+            walk_stmts(block, &mut |s| has_barrier |= is_sync(s));
+        }
+        if has_barrier && !divergent {
+            return None;
+        }
+        let accesses = self.collector.unit(stmt, lets);
+        let classes = self.conflicts.classes(accesses);
+        if !divergent {
+            return (!self.has_hazard(&classes)).then_some(classes);
+        }
+        if !has_barrier && self.has_certain_hazard(&classes) {
+            self.diags.push(
+                Diagnostic::error(
+                    DIVERGENT_HAZARD,
+                    stmt.span,
+                    "threads exchange data through shared memory inside a thread-dependent branch",
+                )
+                .help("move the exchange out of the branch, or make its condition the same for all threads"),
+            );
+        }
+        Some(classes)
+    }
+
+    fn is_divergent(&self, stmt: &Stmt) -> bool {
+        let mut varies = false;
+        stmt_exprs(stmt, &mut |e| varies |= self.collector.uniformity.varies(e));
+        varies
+    }
+
+    /// Whether two of the accesses conflict, in one iteration or between two.
+    fn has_hazard(&mut self, classes: &[Class]) -> bool {
+        let meets = |relation: Option<crate::conflicts::Relation>| {
+            relation.is_some_and(|r| r.meeting() != Meeting::Nowhere)
+        };
+        // One answer suffices, so those that take no counting come first.
+        pairs(classes).any(|(a, b)| meets(self.conflicts.known_relation(a, b)))
+            || pairs(classes).any(|(a, b)| meets(Some(self.conflicts.relation(a, b))))
+    }
+
+    /// Whether two threads certainly meet inside the statement. Where that is not known, code
+    /// that speaks of threads is taken to know what it does.
+    fn has_certain_hazard(&mut self, classes: &[Class]) -> bool {
+        pairs(classes).any(|(a, b)| self.conflicts.certain(a, b))
+    }
+}
+
+/// Every pair, a class with itself included: two runs of one access may meet.
+fn pairs(classes: &[Class]) -> impl Iterator<Item = (Class, Class)> {
+    classes
+        .iter()
+        .enumerate()
+        .flat_map(|(at, a)| classes[at..].iter().map(|b| (*a, *b)))
+}
+
+/// Whether every thread of the block waits for all others here.
+fn closes_all(stmt: &Stmt, kernel: &Kernel) -> bool {
+    match &stmt.kind {
+        StmtKind::Thread(ThreadOp::SyncThreads { named }) => {
+            named.is_none_or(|(_, count)| count == kernel.num_threads())
+        }
+        StmtKind::Thread(ThreadOp::SyncGrid) => true,
+        StmtKind::Thread(ThreadOp::Vote { kind, .. }) => matches!(
+            kind,
+            VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount
+        ),
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => true,
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { count, .. })) => {
+            *count == kernel.num_threads()
+        }
+        _ => false,
+    }
+}
+
+fn is_sync(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Thread(op) => matches!(
+            op,
+            ThreadOp::SyncThreads { .. }
+                | ThreadOp::SyncGrid
+                | ThreadOp::BarrierWait { .. }
+                | ThreadOp::Vote {
+                    kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
+                    ..
+                }
+        ),
+        StmtKind::Device(op) => matches!(op, DeviceOp::Barrier(_)),
+        _ => false,
+    }
+}
+
+/// The variables that a statement gives new values each time it runs.
+fn bound_vars(stmt: &Stmt, out: &mut FxHashSet<Var>) {
+    match &stmt.kind {
+        StmtKind::Let { var, .. } => {
+            out.insert(*var);
+        }
+        StmtKind::For(l) => out.extend(l.axes.iter().map(|a| a.var)),
+        StmtKind::Thread(op) => out.extend(op.result()),
+        _ => {}
+    }
+}

@@ -1,0 +1,167 @@
+//! Drawings of the layouts that layout inference decided: which thread holds which element of a
+//! fragment, and where shared memory holds it.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tilewright::ir::{
+    BufferData, BufferOrigin, Code, Diagnostic, Func, LayoutAttr, Scope, Span, StmtKind, Target,
+    visit,
+};
+use tilewright::layout::draw::{svg, text};
+use tilewright::layout::{Fragment, Layout, from_attr};
+
+/// What is known of one buffer of a kernel.
+pub struct Drawn {
+    /// `kernel 0: A_shared, shared float16[128, 32]`
+    title: String,
+    /// The buffer's name.
+    buffer: String,
+    /// The same with a number where several share it: the file's name.
+    name: String,
+    placement: Placement,
+}
+
+enum Placement {
+    Fragment {
+        fragment: Fragment,
+        lanes: i64,
+    },
+    Shared {
+        layout: Layout,
+        element_bits: i64,
+        banks: i64,
+    },
+    /// The same storage as the buffer of this name.
+    View(String),
+    /// Why there is nothing to draw.
+    None(String),
+}
+
+/// Every shared buffer and fragment of the function's kernels, in program order.
+pub fn all(func: &Func, target: Target) -> Vec<Drawn> {
+    let mut drawn: Vec<Drawn> = Vec::new();
+    for (number, kernel) in func.kernels.iter().enumerate() {
+        let threads = i64::from(kernel.num_threads());
+        visit::walk_stmts(&kernel.body, &mut |stmt| {
+            let StmtKind::Alloc(buffer) = &stmt.kind else {
+                return;
+            };
+            let data = &func.buffers[*buffer];
+            if !matches!(data.scope, Scope::Shared | Scope::Fragment) {
+                return;
+            }
+            let mut title = format!("{}, {} {}", data.name, data.scope.name(), data.dtype);
+            if let Some(shape) = const_shape(data) {
+                let shape: Vec<String> = shape.iter().map(i64::to_string).collect();
+                title += &format!("[{}]", shape.join(", "));
+            }
+            if func.kernels.len() > 1 {
+                title = format!("kernel {number}: {title}");
+            }
+            let same = drawn.iter().filter(|d| d.buffer == data.name).count();
+            let name = match same {
+                0 => data.name.clone(),
+                n => format!("{}_{n}", data.name),
+            };
+            let placement = place(func, data, threads, target);
+            drawn.push(Drawn {
+                title,
+                buffer: data.name.clone(),
+                name,
+                placement,
+            });
+        });
+    }
+    drawn
+}
+
+fn place(func: &Func, data: &BufferData, threads: i64, target: Target) -> Placement {
+    if let BufferOrigin::View(of) = data.origin {
+        return Placement::View(func.buffers[of].name.clone());
+    }
+    let Some(shape) = const_shape(data) else {
+        return Placement::None("its shape is not constant".to_owned());
+    };
+    let facts = target.facts();
+    let placed = match (&data.layout, data.scope) {
+        (Some(LayoutAttr::Fragment(map)), _) => {
+            from_attr::fragment_map(map, &shape, threads).map(|fragment| Placement::Fragment {
+                fragment,
+                lanes: i64::from(facts.warp_size),
+            })
+        }
+        (None, Scope::Fragment) => {
+            return Placement::None("no operation needs it in registers".to_owned());
+        }
+        (attr, _) => {
+            let attr = attr.as_ref().unwrap_or(&LayoutAttr::Linear);
+            from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar).map(|layout| {
+                Placement::Shared {
+                    layout,
+                    element_bits: i64::from(data.dtype.bits()),
+                    banks: i64::from(facts.banks),
+                }
+            })
+        }
+    };
+    placed.unwrap_or_else(|e| Placement::None(e.to_string()))
+}
+
+fn const_shape(data: &BufferData) -> Option<Vec<i64>> {
+    let extents = data.shape.iter();
+    extents.map(|e| i64::try_from(e.as_int()?).ok()).collect()
+}
+
+impl Drawn {
+    pub fn to_text(&self) -> String {
+        let drawing = match &self.placement {
+            Placement::Fragment { fragment, .. } => text::fragment(fragment),
+            Placement::Shared { layout, .. } => text::layout(layout),
+            Placement::View(of) => format!("the same storage as {of}\n"),
+            Placement::None(why) => format!("not drawn: {why}\n"),
+        };
+        format!("{}\n{drawing}", self.title)
+    }
+
+    pub fn to_json(&self) -> Value {
+        json!({ "buffer": self.name, "title": self.title, "text": self.to_text() })
+    }
+
+    /// `None` where there is nothing to draw.
+    fn to_svg(&self) -> Option<String> {
+        match &self.placement {
+            Placement::Fragment { fragment, lanes } => Some(svg::fragment(fragment, *lanes)),
+            Placement::Shared {
+                layout,
+                element_bits,
+                banks,
+            } => Some(svg::layout(layout, *element_bits, *banks)),
+            Placement::View(_) | Placement::None(_) => None,
+        }
+    }
+}
+
+/// Writes one SVG file a buffer into the folder, made if it is not there, and returns their
+/// paths.
+pub fn write_svgs(drawn: &[Drawn], folder: &Path) -> Result<Vec<String>, Box<Diagnostic>> {
+    let unwritable = |path: &Path, e: std::io::Error| {
+        let message = format!("cannot write {}: {e}", path.display());
+        Box::new(Diagnostic::error(
+            Code("unwritable-file"),
+            Span::NONE,
+            message,
+        ))
+    };
+    fs::create_dir_all(folder).map_err(|e| unwritable(folder, e))?;
+    let mut paths = Vec::new();
+    for one in drawn {
+        if let Some(svg) = one.to_svg() {
+            let path = folder.join(format!("{}.svg", one.name));
+            fs::write(&path, svg).map_err(|e| unwritable(&path, e))?;
+            paths.push(path.display().to_string());
+        }
+    }
+    Ok(paths)
+}
