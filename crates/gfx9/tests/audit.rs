@@ -321,6 +321,37 @@ fn a_hazard_inside_inline_assembly_is_found() {
     assert_eq!(hazards(&no_nop), 1);
 }
 
+/// Damaged text is an error or read as something else, and never a panic.
+#[test]
+fn any_text_can_be_read() {
+    let lines: Vec<&str> = GEMM.lines().collect();
+    let junk = [
+        "]",
+        "(",
+        "v[",
+        "s[9:0]",
+        "-",
+        "0x",
+        ":",
+        ",,",
+        "é",
+        "vmcnt(",
+        "\t.amdgpu_metadata",
+    ];
+    for (at, line) in lines.iter().enumerate().step_by(7) {
+        let piece = junk[at % junk.len()];
+        for cut in [0, line.len() / 2, line.len()] {
+            let mut damaged: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
+            damaged[at] = format!("{}{piece}{}", &line[..cut], &line[cut..]);
+            if let Ok(program) = parse(&damaged.join("\n")) {
+                for function in &program.functions {
+                    audit(function, "gfx950", &gemm());
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_kernel_without_the_expected_loop_is_named() {
     let text = GEMM.replace("s_cbranch_scc0 .LBB0_", "s_cbranch_scc0 .LBB9_");

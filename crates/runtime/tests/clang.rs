@@ -7,6 +7,7 @@ use std::time::Instant;
 use tilewright_gfx9::asm::{Wait, parse};
 use tilewright_gfx9::audit::{Expectation, Kind, Report, Step, audit, vgprs_at};
 use tilewright_runtime::env::Env;
+use tilewright_runtime::toolchain::hsaco::kernels;
 use tilewright_runtime::toolchain::{
     AmdClang, AmdToolchain, CompileError, HipOptions, Hiprtc, Hsaco,
 };
@@ -103,6 +104,24 @@ fn a_code_object_says_what_its_kernel_needs() {
     let mut cut = hsaco.encode();
     cut.truncate(cut.len() / 2);
     assert!(Hsaco::decode(&cut).is_err());
+}
+
+/// A file from a disk may hold anything.
+#[test]
+fn a_damaged_code_object_is_an_error_or_harmless() {
+    let whole = clang().compile(GEMM, "gfx950", &with(&[], &[])).unwrap();
+    let whole = whole.bytes();
+    for cut in (0..whole.len()).step_by(61) {
+        assert!(kernels(&whole[..cut]).is_err(), "cut at {cut}");
+    }
+    // The notes are near the front; every byte of them is damaged in turn.
+    for at in 0..whole.len().min(4096) {
+        for value in [0, 0x7f, 0xdd, 0xff] {
+            let mut damaged = whole.to_vec();
+            damaged[at] = value;
+            let _ = kernels(&damaged);
+        }
+    }
 }
 
 /// The reason for the copies' inline assembly, see docs/amd-waits.md.
