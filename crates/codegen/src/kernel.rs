@@ -44,6 +44,8 @@ pub(crate) struct Emitter<'f> {
     pub helpers: Vec<String>,
     /// Bytes of shared memory taken so far.
     shared: u32,
+    /// On AMD: what the kernel needs around its body.
+    pub amd: crate::amd::Plan,
 }
 
 pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emit<Source> {
@@ -64,6 +66,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         threads: [1; 3],
         helpers: Vec::new(),
         shared: 0,
+        amd: crate::amd::Plan::default(),
     };
     let mut kernels = Vec::new();
     for (number, kernel) in func.kernels.iter().enumerate() {
@@ -108,6 +111,7 @@ impl Emitter<'_> {
         self.uses = Uses::of(self.func, kernel);
         self.threads = kernel.threads;
         self.shared = 0;
+        self.amd = crate::amd::Plan::of(self.func, kernel);
         self.storage.clear();
         self.var_names.clear();
         self.data_vars.clear();
@@ -129,6 +133,10 @@ impl Emitter<'_> {
         self.out.line("}");
         self.analyzer.pop();
         self.names.close();
+        if self.target.is_amd() {
+            self.out
+                .fill_in(crate::amd::LDS_BYTES, &self.shared.to_string());
+        }
 
         let limit = self.target.facts().shared_bytes;
         if self.shared > limit {
@@ -148,7 +156,8 @@ impl Emitter<'_> {
                 .map(|(_, extent)| extent.clone())
                 .collect(),
             threads: kernel.threads,
-            shared_bytes: self.shared,
+            // On AMD the compiler knows the array's size.
+            shared_bytes: if self.target.is_amd() { 0 } else { self.shared },
             cluster: kernel.attrs.cluster,
             cooperative: self.uses.sync_grid,
             args,
@@ -211,6 +220,9 @@ impl Emitter<'_> {
                     format!("{} {c_name}", ctype(scalar))
                 }
             });
+        }
+        if self.target.is_amd() {
+            return self.amd_signature(kernel, name, &params);
         }
         let threads: u32 = kernel.threads.iter().product();
         let bounds = match kernel.attrs.min_blocks_per_sm {
@@ -343,12 +355,14 @@ impl Emitter<'_> {
                 }
             }
         });
-        let uses_scratch = has_all_reduce(kernel);
+        let uses_scratch = has_all_reduce(kernel) || self.amd.needs_lds;
         if shared.is_empty() && !uses_scratch {
             return Ok(());
         }
-        self.out
-            .line("extern __shared__ __align__(1024) unsigned char shared_memory[];");
+        self.out.line(match self.target.is_amd() {
+            true => crate::amd::LDS_ARRAY,
+            false => "extern __shared__ __align__(1024) unsigned char shared_memory[];",
+        });
         let mut barriers = Vec::new();
         for buffer in shared {
             let data = &self.func.buffers[buffer];
@@ -371,6 +385,7 @@ impl Emitter<'_> {
             }
             self.storage.insert(buffer, storage);
         }
+        barriers.extend(self.named_barriers());
         if !barriers.is_empty() {
             self.needs.piece(Piece::Barriers);
             let thread = self.linear_thread();

@@ -24,10 +24,12 @@
 //! | `kernel` | a kernel's signature and what comes before its body |
 //! | `stmt`, `micro`, `thread` | statements, micro-ops, thread and device operations |
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
+//! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
 //! | `place` | buffers: where they lie, addresses of their elements |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
+mod amd;
 mod cast;
 mod ctype;
 pub mod device;
@@ -80,13 +82,6 @@ pub fn generate(
                 func.name,
                 func.level.name()
             ),
-        ));
-    }
-    if target.is_amd() {
-        return Err(error(
-            codes::UNSUPPORTED,
-            func.span,
-            format!("there is no code generator for {target} yet"),
         ));
     }
     kernel::generate(func, target, options)

@@ -1,6 +1,6 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
-use tilewright_ir::{Access, Expr, Inst, MicroOp, Span, Target};
+use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaFamily, Span, Target};
 
 use crate::device::{Piece, mma_name};
 use crate::kernel::Emitter;
@@ -60,7 +60,7 @@ impl Emitter<'_> {
         result
     }
 
-    fn access(&mut self, access: &Access, span: Span) -> Emit<Place> {
+    pub(crate) fn access(&mut self, access: &Access, span: Span) -> Emit<Place> {
         self.place(
             access.region.buffer,
             &access.at,
@@ -76,7 +76,7 @@ impl Emitter<'_> {
     }
 
     /// The bytes that a thread moves where one instruction does it, and the scalars.
-    fn pieces(&self, op: &MicroOp) -> (Option<u32>, u32) {
+    pub(crate) fn pieces(&self, op: &MicroOp) -> (Option<u32>, u32) {
         let dtype = self.func.buffers[op.dest.region.buffer].dtype;
         let scalars = op.width * u32::from(dtype.lanes);
         let bits = scalars * dtype.scalar.bits();
@@ -166,6 +166,11 @@ impl Emitter<'_> {
     fn instruction(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
         match op.inst {
             Inst::Load | Inst::Store => self.plain(op, span),
+            Inst::CpAsync | Inst::LdMatrix { .. } | Inst::StMatrix { .. }
+                if self.target.is_amd() =>
+            {
+                unsupported(span, format!("{} has no `{}`", self.target, op.inst))
+            }
             Inst::CpAsync => self.cp_async(op, span),
             Inst::LdMatrix { tiles, trans } => {
                 let (source, dest) = self.matrix_operands(op, span)?;
@@ -193,6 +198,10 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::Mma(inst) => {
+                let family = match self.target.is_amd() {
+                    true => MmaFamily::Mfma,
+                    false => MmaFamily::MmaSync,
+                };
                 let listed = self.target.facts().mma.iter().any(|f| f.inst == inst);
                 let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
                     return unsupported(
@@ -200,7 +209,7 @@ impl Emitter<'_> {
                         format!("`{inst}` takes two sources and no condition"),
                     );
                 };
-                if !listed || inst.family != tilewright_ir::MmaFamily::MmaSync {
+                if !listed || inst.family != family {
                     return unsupported(span, format!("{} has no `{inst}`", self.target));
                 }
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
@@ -215,6 +224,7 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
+            Inst::BufferLoadLds if self.target.is_amd() => self.buffer_load_lds(op, span),
             Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma => unsupported(
                 span,
                 format!("`{}` is not generated for {}", op.inst, self.target),

@@ -1,0 +1,291 @@
+//! What AMD machines do otherwise: copies to LDS, waits by counts, barriers.
+//!
+//! A statement without a counter is complete when the next one starts. For LDS that is the
+//! compiler's business as long as one thread looks, but a bare barrier waits for nothing: where
+//! the kernel has LDS accesses that no counter of the IR follows, it is preceded by a wait for
+//! them.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::visit::{stmt_exprs, walk_stmts};
+use tilewright_ir::{
+    BarrierKind, Buffer, Counter, DeviceOp, ExprKind, FenceKind, Func, Kernel, MicroOp, Scalar,
+    Scope, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+};
+
+use crate::device::Piece;
+use crate::kernel::Emitter;
+use crate::{Emit, unsupported};
+
+/// The declaration of a kernel's LDS, and the mark in it that its size takes the place of.
+pub(crate) const LDS_BYTES: &str = "@lds_bytes@";
+pub(crate) const LDS_ARRAY: &str =
+    "__shared__ __attribute__((aligned(1024))) unsigned char shared_memory[@lds_bytes@];";
+
+/// Counts that wait for nothing.
+const ANY_VMCNT: u32 = 63;
+const ANY_LGKMCNT: u32 = 15;
+
+/// What a kernel needs besides its body.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Barriers of some threads: number and threads.
+    named: Vec<(u32, u32)>,
+    names: FxHashMap<u32, String>,
+    /// LDS that is not a buffer of the kernel.
+    pub needs_lds: bool,
+    /// LDS accesses that no counter follows.
+    uncounted: bool,
+    /// The machine's view of tensors that are copied to LDS.
+    resources: FxHashMap<Buffer, String>,
+}
+
+impl Plan {
+    pub fn of(func: &Func, kernel: &Kernel) -> Plan {
+        let mut plan = Plan::default();
+        walk_stmts(&kernel.body, &mut |stmt| {
+            plan.uncounted |= touches_lds_uncounted(func, stmt);
+            match &stmt.kind {
+                StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
+                | StmtKind::Thread(ThreadOp::SyncThreads {
+                    named: Some((id, count)),
+                }) if !plan.named.contains(&(*id, *count)) => plan.named.push((*id, *count)),
+                StmtKind::Thread(ThreadOp::Vote {
+                    kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
+                    ..
+                }) => plan.needs_lds = true,
+                _ => {}
+            }
+        });
+        plan.needs_lds |= !plan.named.is_empty();
+        plan
+    }
+
+    /// The C name of a barrier of some threads.
+    pub fn named_name(&self, id: u32) -> String {
+        self.names
+            .get(&id)
+            .cloned()
+            .unwrap_or_else(|| format!("named_{id}"))
+    }
+
+    /// Whether bare barriers wait for LDS.
+    fn waits_at_barriers(&self) -> bool {
+        self.uncounted
+    }
+}
+
+/// Whether a statement reads or writes LDS without saying by which counter it is followed.
+fn touches_lds_uncounted(func: &Func, stmt: &Stmt) -> bool {
+    let shared = |buffer: Buffer| func.buffers[buffer].scope == Scope::Shared;
+    let mut found = match &stmt.kind {
+        StmtKind::Micro(MicroOp {
+            dest,
+            sources,
+            counter: None,
+            ..
+        }) => sources
+            .iter()
+            .chain([dest])
+            .any(|a| shared(a.region.buffer)),
+        StmtKind::Store { buffer, .. } => shared(*buffer),
+        StmtKind::Thread(_) => true,
+        _ => false,
+    };
+    stmt_exprs(stmt, &mut |e| {
+        e.walk_distinct(&mut |node| {
+            if let ExprKind::Load { buffer, .. } = node.kind() {
+                found |= shared(*buffer);
+            }
+        });
+    });
+    found
+}
+
+impl Emitter<'_> {
+    /// `extern "C" __global__ …(…) {`
+    pub(crate) fn amd_signature(
+        &mut self,
+        kernel: &Kernel,
+        name: &str,
+        params: &[String],
+    ) -> Emit<String> {
+        if kernel.attrs.cluster.is_some_and(|c| c != [1, 1, 1]) {
+            return unsupported(
+                kernel.span,
+                format!("{} has no clusters of blocks", self.target),
+            );
+        }
+        let threads: u32 = kernel.threads.iter().product();
+        let waves = threads.div_ceil(64);
+        // Waves of one SIMD, of four: what the kernel asks for, at least its own block.
+        let blocks = kernel.attrs.min_blocks_per_sm.unwrap_or(1);
+        let waves_per_simd = (waves * blocks).div_ceil(4).clamp(1, 8);
+        let lines = params.join(", ");
+        let lines = match lines.len() > 60 {
+            true => format!("\n    {}", params.join(",\n    ")),
+            false => lines,
+        };
+        Ok(format!(
+            "extern \"C\" __global__ __attribute__((amdgpu_flat_work_group_size({threads}, \
+             {threads}), amdgpu_waves_per_eu({waves_per_simd})))\nvoid {name}({lines}) {{"
+        ))
+    }
+
+    /// LDS for the kernel's barriers of some threads; gives names and arrivals.
+    pub(crate) fn named_barriers(&mut self) -> Vec<(String, Vec<u32>)> {
+        let mut list = Vec::new();
+        if !self.target.is_amd() {
+            return list;
+        }
+        for (id, count) in self.amd.named.clone() {
+            let name = self.names.take(&format!("named_{id}"));
+            let offset = self.scratch(8);
+            self.out.line(format!(
+                "unsigned long long* const {name} = (unsigned long long*)(shared_memory + {offset});"
+            ));
+            self.amd.names.insert(id, name.clone());
+            // One lane of each wave arrives.
+            list.push((name, vec![count.div_ceil(64)]));
+        }
+        list
+    }
+
+    pub(crate) fn amd_vote(
+        &mut self,
+        kind: VoteKind,
+        value: &str,
+        result: Var,
+        span: Span,
+    ) -> Emit<()> {
+        self.needs.piece(Piece::Warp);
+        let threads: u32 = self.threads.iter().product();
+        let thread = self.linear_thread();
+        let count = |e: &mut Self, value: String| {
+            let offset = e.scratch(4);
+            format!("tw::block_count((unsigned*)(shared_memory + {offset}), {thread}, {value})")
+        };
+        let call = match kind {
+            VoteKind::Any => format!("tw::any({value})"),
+            VoteKind::All => format!("tw::all({value})"),
+            VoteKind::Ballot => {
+                if self.func.vars[result].dtype.scalar.bits() != Scalar::U64.bits() {
+                    return unsupported(span, "a ballot of 64 lanes in fewer bits");
+                }
+                format!("tw::ballot({value})")
+            }
+            VoteKind::BlockOr => count(self, value.to_string()) + " > 0",
+            VoteKind::BlockAnd => count(self, value.to_string()) + &format!(" == {threads}"),
+            VoteKind::BlockCount => count(self, value.to_string()),
+        };
+        self.result(Some(result), &call);
+        Ok(())
+    }
+
+    pub(crate) fn amd_device_op(&mut self, op: &DeviceOp, span: Span) -> Emit<()> {
+        match op {
+            DeviceOp::Wait {
+                counter: Counter::Vmcnt,
+                at_most,
+            } => self.wait((*at_most).min(ANY_VMCNT), ANY_LGKMCNT),
+            DeviceOp::Wait {
+                counter: Counter::Lgkmcnt,
+                at_most,
+            } => self.wait(ANY_VMCNT, (*at_most).min(ANY_LGKMCNT)),
+            // Instructions are counted one by one: there are no groups to close.
+            DeviceOp::Commit(Counter::Vmcnt | Counter::Lgkmcnt) => {}
+            DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => {
+                return unsupported(
+                    span,
+                    format!("{} has no counter `{}`", self.target, counter.name()),
+                );
+            }
+            DeviceOp::Barrier(BarrierKind::Block) => self.out.line("__syncthreads();"),
+            DeviceOp::Barrier(BarrierKind::Bare) => {
+                if self.amd.waits_at_barriers() {
+                    self.wait(ANY_VMCNT, 0);
+                }
+                self.needs.piece(Piece::Waits);
+                self.out.line("tw::barrier();");
+            }
+            DeviceOp::Barrier(BarrierKind::Named { id, count }) => {
+                return self.named_barrier(*id, *count);
+            }
+            // The machine counts waves, not which: the condition is the branch around it.
+            DeviceOp::Barrier(BarrierKind::Cond(cond)) => {
+                let cond = self.scalar(cond)?;
+                self.needs.piece(Piece::Waits);
+                self.out.line(format!("if ({cond}) tw::barrier();"));
+            }
+            DeviceOp::Fence(FenceKind::Block | FenceKind::BarrierInit) => {
+                self.out.line("__threadfence_block();");
+            }
+            DeviceOp::Fence(FenceKind::Device) => self.out.line("__threadfence();"),
+            DeviceOp::Fence(kind @ (FenceKind::AsyncProxy | FenceKind::Wgmma)) => {
+                return unsupported(
+                    span,
+                    format!("{} has no fence `{}`", self.target, kind.name()),
+                );
+            }
+            DeviceOp::SetPrio(level) => {
+                self.out
+                    .line(format!("__builtin_amdgcn_s_setprio({level});"));
+            }
+            DeviceOp::SchedBarrier(mask) => {
+                self.out
+                    .line(format!("__builtin_amdgcn_sched_barrier({mask});"));
+            }
+            DeviceOp::SchedGroupBarrier { mask, size, group } => self.out.line(format!(
+                "__builtin_amdgcn_sched_group_barrier({mask}, {size}, {group});"
+            )),
+            DeviceOp::BarrierInit {
+                barrier,
+                index,
+                count,
+            } => {
+                let bar = self.barrier(*barrier, index, span)?;
+                let thread = self.linear_thread();
+                self.out.line(format!(
+                    "if ({thread} == 0) tw::mbarrier_init({bar}, {count});"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, vmcnt: u32, lgkmcnt: u32) {
+        self.needs.piece(Piece::Waits);
+        self.out.line(format!("tw::wait<{vmcnt}, {lgkmcnt}>();"));
+    }
+
+    /// A wave's copy from a tensor to LDS.
+    pub(crate) fn buffer_load_lds(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
+        let ([source], None) = (op.sources.as_slice(), &op.pred) else {
+            return unsupported(
+                span,
+                format!("`{}` takes one source and no condition", op.inst),
+            );
+        };
+        let (Some(bytes @ (4 | 16)), _) = self.pieces(op) else {
+            return unsupported(span, format!("`{}` moves 4 or 16 bytes a lane", op.inst));
+        };
+        if bytes == 16 && self.target != tilewright_ir::Target::Gfx950 {
+            return unsupported(span, format!("{} copies 4 bytes a lane to LDS", self.target));
+        }
+        let tensor = source.region.buffer;
+        let (from, to) = (self.access(source, span)?, self.access(&op.dest, span)?);
+        self.needs.piece(Piece::Async);
+        let size = self.func.buffers[tensor].dtype.scalar.bits() / 8;
+        let Some(resource) = self.amd.resources.get(&tensor).cloned() else {
+            return unsupported(
+                span,
+                format!("`{}` is no tensor of the kernel", from.name),
+            );
+        };
+        self.out.line(format!(
+            "tw::copy_to_lds<{bytes}>({}, {resource}, ({}) * {size});",
+            to.address(),
+            from.offset.text
+        ));
+        Ok(())
+    }
+}
