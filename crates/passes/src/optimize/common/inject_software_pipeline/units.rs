@@ -28,7 +28,7 @@ pub(super) struct Unit {
     pub completion: Completion,
     /// The second half of a copy through registers: it goes to the end of an iteration, unless
     /// the iteration itself needs it.
-    late: bool,
+    pub late: bool,
 }
 
 /// A planned loop, taken apart.
