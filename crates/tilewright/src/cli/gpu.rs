@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
 use tilewright::jit::{self, Error, Loaded, Program, Verdict};
+use tilewright::runtime::cache::Cache;
 use tilewright::runtime::device::cuda::Device;
 use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::Toolchain;
 use tilewright::sim;
 
 use super::output::{self, Failure};
@@ -37,13 +39,28 @@ impl Gpu {
         options: &jit::Options,
         sources: &SourceMap,
     ) -> Result<Program, Error> {
+        let toolchain = Toolchain::find(&Env::process()).map_err(Error::Toolchain)?;
+        let cache = Cache::open(&Env::process());
+        self.build_with(func, options, sources, &toolchain, &cache)
+    }
+
+    /// The same with a toolchain and a cache of the caller's.
+    pub fn build_with(
+        &self,
+        func: &Func,
+        options: &jit::Options,
+        sources: &SourceMap,
+        toolchain: &Toolchain,
+        cache: &Cache,
+    ) -> Result<Program, Error> {
         let info = self.device.info();
         let arch = (!info.runs(self.target.name())).then(|| info.arch());
         let options = jit::Options {
             arch,
             ..options.clone()
         };
-        jit::build(func, self.target, &options, Some(sources), &Env::process())
+        let sources = Some(sources);
+        jit::build_with(func, self.target, &options, sources, toolchain, cache)
     }
 
     /// Runs a function once on host tensors, and says how long its kernels took.

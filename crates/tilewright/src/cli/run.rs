@@ -285,7 +285,7 @@ impl Line {
 }
 
 /// A bar on stderr for long runs, unless nobody watches.
-fn progress_bar(quiet: bool) -> ProgressBar {
+pub fn progress_bar(quiet: bool) -> ProgressBar {
     if quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
