@@ -14,6 +14,7 @@ use tilewright::ir::{
     Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, Target, small_float, verify,
 };
 use tilewright::passes;
+use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
@@ -36,10 +37,14 @@ pub fn reference(case: &Case) -> Result<(), Failed> {
 }
 
 /// The kernel, lowered for a target, gives the same in the SIMT simulator, whatever the order of
-/// its warps, and nothing is wrong with it.
+/// its warps, and nothing is wrong with it; the hazard checker proves it free of hazards.
 pub fn simulated(case: &Case, target: Target) -> Result<(), Failed> {
     let mut sources = SourceMap::new();
     let func = lower(stage(case, &mut sources)?, target, &sources)?;
+    let checked = hazard::check(&func, target);
+    if !checked.is_clean() {
+        return Err(render(checked.diagnostics().iter(), &sources).into());
+    }
     for seed in 0..SEEDS {
         let (mut args, inputs) = arguments(&func, case)?;
         let options = SimtOptions {
