@@ -158,7 +158,12 @@ pub enum LoopKind {
     },
 }
 
-/// What the user asked of a pipelined loop. Empty lists leave the choice to the compiler.
+/// What the user asked of a pipelined loop, then what PipelinePlanning made of it. Empty lists
+/// leave the choice to the compiler.
+///
+/// `order` and `stage` have an entry for each *listed* statement of the body
+/// ([`PipelineSpec::lists`]): its place in a steady iteration, and its stage. A statement of
+/// stage `t` runs `max stage - t` iterations ahead of the loop's index.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PipelineSpec {
     pub stages: u32,
@@ -166,4 +171,89 @@ pub struct PipelineSpec {
     pub stage: Vec<i32>,
     pub sync: Vec<Vec<i32>>,
     pub group: Vec<Vec<i32>>,
+    /// Shared buffers that each iteration writes before it reads them, and that nothing reads
+    /// after the loop: iterations may have versions of their own.
+    pub versioned: Vec<Buffer>,
+}
+
+impl PipelineSpec {
+    /// Whether the lists have an entry for the statement. Names, storage and facts have none:
+    /// they go with the statements that use them.
+    pub fn lists(stmt: &Stmt) -> bool {
+        !matches!(
+            stmt.kind,
+            StmtKind::Let { .. } | StmtKind::Alloc(_) | StmtKind::Assume(_)
+        )
+    }
+
+    /// Whether PipelinePlanning has given every statement its place.
+    pub fn is_planned(&self) -> bool {
+        !self.stage.is_empty()
+    }
+
+    /// Rewrites the body of the loop, statement by statement, and keeps the lists in step.
+    pub fn spread_over(
+        mut self,
+        body: Block,
+        out: &mut Block,
+        mut rewrite: impl FnMut(Stmt, &mut Block),
+    ) -> PipelineSpec {
+        let mut counts = Vec::new();
+        for stmt in body {
+            let listed = PipelineSpec::lists(&stmt);
+            let first = out.len();
+            rewrite(stmt, out);
+            if listed {
+                counts.push(
+                    out[first..]
+                        .iter()
+                        .filter(|s| PipelineSpec::lists(s))
+                        .count(),
+                );
+            }
+        }
+        self.spread(&counts);
+        self
+    }
+
+    /// Keeps the lists in step with a body in which listed statement `i` has become `counts[i]`
+    /// statements, which stay together.
+    pub fn spread(&mut self, counts: &[usize]) {
+        if counts.len() != self.order.len() || counts.len() != self.stage.len() {
+            return;
+        }
+        // A place of -1 is still to be chosen.
+        let mut by_place: Vec<usize> = (0..counts.len()).collect();
+        by_place.retain(|&i| self.order[i] >= 0);
+        by_place.sort_by_key(|&i| self.order[i]);
+        let mut first = vec![None; counts.len()];
+        let mut next = 0;
+        for i in by_place {
+            first[i] = Some(next);
+            next += counts[i];
+        }
+        let places = counts.iter().zip(&first);
+        let order = places
+            .flat_map(|(&n, &at)| (0..n).map(move |piece| at.map_or(-1, |at| (at + piece) as i32)));
+        let stages = counts.iter().zip(&self.stage);
+        let stage = stages.flat_map(|(&n, &stage)| std::iter::repeat_n(stage, n));
+        (self.order, self.stage) = (order.collect(), stage.collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreading_keeps_the_order() {
+        let mut spec = PipelineSpec {
+            order: vec![2, 0, 1, -1],
+            stage: vec![1, 0, 0, -1],
+            ..PipelineSpec::default()
+        };
+        spec.spread(&[2, 1, 0, 1]);
+        assert_eq!(spec.order, [1, 2, 0, -1]);
+        assert_eq!(spec.stage, [1, 1, 0, -1]);
+    }
 }

@@ -172,11 +172,15 @@ macro_rules! id_walk {
                     }
                     match &$($mutability)? l.kind {
                         LoopKind::Parallel { layout: Some(layout), .. } => $layout(layout, f),
+                        LoopKind::Pipelined(spec) => {
+                            for buffer in &$($mutability)? spec.versioned {
+                                $buffer(buffer, f);
+                            }
+                        }
                         LoopKind::Parallel { layout: None, .. }
                         | LoopKind::Serial
                         | LoopKind::Unroll { .. }
                         | LoopKind::Vectorized
-                        | LoopKind::Pipelined(_)
                         | LoopKind::Persistent { .. } => {}
                     }
                 }

@@ -5,6 +5,7 @@
 //! it reads no environment and does no I/O.
 
 pub mod legalize;
+pub mod optimize;
 pub mod simplify;
 pub mod thread_sync;
 
@@ -85,6 +86,16 @@ pub const PASSES: &[PassInfo] = &[
         run: legalize::legalize_safe_memory_access::legalize_safe_memory_access,
     },
     PassInfo {
+        name: "pipeline-planning",
+        about: "decides which statements of a pipelined loop run ahead",
+        run: optimize::common::pipeline_planning::pipeline_planning,
+    },
+    PassInfo {
+        name: "inject-software-pipeline",
+        about: "writes pipelined loops out: slots, prologue, waits, barriers, epilogue",
+        run: optimize::common::inject_software_pipeline::inject_software_pipeline,
+    },
+    PassInfo {
         name: "thread-sync",
         about: "inserts block barriers where threads exchange data",
         run: thread_sync::thread_sync,
@@ -104,6 +115,7 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
             "simplify",
             "add-wrapper-for-single-buf-store",
             "layout-reducer",
+            "pipeline-planning",
             "layout-inference",
             "lower-tile-op",
             "check-resources",
@@ -111,6 +123,8 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
             "legalize-vectorized-loop",
             "loop-vectorize-dynamic",
             "legalize-safe-memory-access",
+            "simplify",
+            "inject-software-pipeline",
             "simplify",
             "thread-sync",
         ],

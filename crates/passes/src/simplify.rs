@@ -21,7 +21,7 @@
 
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::stmt_exprs_mut;
-use tilewright_ir::{Block, Diagnostics, Func, Loop, Stmt, StmtKind, Target};
+use tilewright_ir::{Block, Diagnostics, Func, Loop, LoopKind, Stmt, StmtKind, Target};
 
 use crate::Changed;
 
@@ -104,9 +104,26 @@ impl Walk<'_> {
                     return;
                 }
                 self.analyzer.enter_loop(self.func, &l);
-                let body = self.block(l.body);
+                let l = match l.kind {
+                    LoopKind::Pipelined(spec) => {
+                        self.analyzer.push();
+                        let mut body = Vec::with_capacity(l.body.len());
+                        let spec =
+                            spec.spread_over(l.body, &mut body, |stmt, out| self.stmt(stmt, out));
+                        self.analyzer.pop();
+                        Loop {
+                            kind: LoopKind::Pipelined(spec),
+                            axes: l.axes,
+                            body,
+                        }
+                    }
+                    _ => Loop {
+                        body: self.block(l.body),
+                        ..l
+                    },
+                };
                 self.analyzer.pop();
-                let kind = StmtKind::For(Loop { body, ..l });
+                let kind = StmtKind::For(l);
                 out.push(Stmt::new(kind, stmt.span));
             }
             StmtKind::WarpGroup { groups, body } => {

@@ -24,6 +24,8 @@ pub struct Access {
     /// Atomics do not race with atomics.
     pub atomic: bool,
     pub span: Span,
+    /// Which version of a buffer that has several; `None` may be any.
+    pub slot: Option<Expr>,
     /// Where; `None` may be anywhere, by any thread.
     pub points: Option<Points>,
 }
@@ -223,10 +225,14 @@ impl Collector<'_> {
         };
         for source in &m.sources {
             let (buffer, at) = (source.region.buffer, &source.at);
+            let first = found.len();
             self.push(buffer, at, width, false, false, span, &way, lets, found);
+            self.name_slot(&source.slot, first, &way, lets, found);
         }
         let (buffer, at) = (m.dest.region.buffer, &m.dest.at);
+        let first = found.len();
         self.push(buffer, at, width, true, false, span, &way, lets, found);
+        self.name_slot(&m.dest.slot, first, &way, lets, found);
     }
 
     fn thread_op(
@@ -319,9 +325,30 @@ impl Collector<'_> {
                 write,
                 atomic: false,
                 span,
+                slot: None,
                 points: None,
             });
         }
+    }
+
+    /// Gives the slot that a micro-op names to the accesses found for it.
+    fn name_slot(
+        &self,
+        slot: &Option<Expr>,
+        first: usize,
+        way: &Way,
+        lets: &Lets,
+        found: &mut [Access],
+    ) {
+        for access in &mut found[first..] {
+            access.slot = self.uniform_slot(slot.as_ref(), way, lets);
+        }
+    }
+
+    /// A slot that is the same for all threads and all points of the unit.
+    fn uniform_slot(&self, slot: Option<&Expr>, way: &Way, lets: &Lets) -> Option<Expr> {
+        let slot = lets.substitute(slot?);
+        (!self.uniformity.varies(&slot) && !mentions_any(&slot, way)).then_some(slot)
     }
 
     #[expect(
@@ -345,12 +372,21 @@ impl Collector<'_> {
             return;
         }
         let lanes = at.last().map_or(1, |i| i.dtype().lanes as i64);
+        // Plain accesses of a buffer with versions name the version first.
+        let data = &self.func.buffers[buffer];
+        let (slot, at) = match at.split_first() {
+            Some((slot, rest)) if data.versions > 1 && rest.len() == data.shape.len() => {
+                (Some(slot), rest)
+            }
+            _ => (None, at),
+        };
         let points = self.points(buffer, at, width * lanes, way, lets);
         found.push(Access {
             root,
             write,
             atomic,
             span,
+            slot: self.uniform_slot(slot, way, lets),
             points,
         });
     }

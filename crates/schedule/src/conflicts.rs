@@ -10,6 +10,7 @@ use tilewright_ir::{Buffer, Expr, ExprKind, Kernel, Var};
 use crate::access::{Access, Points};
 use crate::footprint::{Meeting, count_out};
 use crate::shape::{Shape, Shapes};
+use crate::slots::{Slot, Slots};
 
 /// A class of accesses, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -44,6 +45,8 @@ pub struct Conflicts<'k> {
     warp: u32,
     shapes: Shapes,
     uniforms: Vec<Uniform>,
+    /// The versions of buffers that accesses name.
+    pub slots: Slots,
     classes: Vec<ClassData>,
     ids: FxHashMap<Key, Class>,
     /// A triangle: the larger class, then the smaller.
@@ -70,6 +73,7 @@ struct Key {
     write: bool,
     atomic: bool,
     places: Places,
+    slot: Option<Slot>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -97,6 +101,7 @@ impl<'k> Conflicts<'k> {
             warp: warp.max(1),
             shapes: Shapes::new(kernel, warp),
             uniforms: Vec::new(),
+            slots: Slots::default(),
             classes: Vec::new(),
             ids: FxHashMap::default(),
             answers: Vec::new(),
@@ -128,6 +133,7 @@ impl<'k> Conflicts<'k> {
             write: access.write,
             atomic: access.atomic,
             places,
+            slot: access.slot.as_ref().and_then(|e| self.slots.of(e)),
         };
         let next = Class(self.classes.len() as u32);
         let class = *self.ids.entry(key.clone()).or_insert(next);
@@ -145,7 +151,17 @@ impl<'k> Conflicts<'k> {
         self.data(class).key.write
     }
 
-    /// What the classes do to each other.
+    /// The buffer of a class.
+    pub fn root(&self, class: Class) -> Buffer {
+        self.data(class).key.root
+    }
+
+    /// The version that a class names.
+    pub fn slot(&self, class: Class) -> Option<Slot> {
+        self.data(class).key.slot
+    }
+
+    /// What the classes do to each other in the same version.
     pub fn relation(&mut self, a: Class, b: Class) -> Relation {
         if let Some(known) = self.known_relation(a, b) {
             return known;

@@ -10,6 +10,7 @@
 //! | [`access`] | what shared memory does a statement touch, and which thread touches what? |
 //! | [`footprint`] | can two accesses by different threads meet at one byte? |
 //! | [`terms`], [`shape`] | the same, without asking twice about places that differ by a constant |
+//! | [`slots`] | do two accesses mean different versions of a buffer? |
 //! | [`conflicts`] | what do two accesses of the kernel do to each other? |
 //! | [`outline`] | which statements must be looked into? |
 //! | [`order`] | what follows from the order in which a pipelined loop runs its ops? |
@@ -23,6 +24,7 @@ pub mod hazard;
 pub mod order;
 pub mod outline;
 pub mod shape;
+pub mod slots;
 pub mod terms;
 pub mod thread_sync;
 pub mod uniform;

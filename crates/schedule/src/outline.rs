@@ -8,13 +8,14 @@ use rustc_hash::FxHashSet;
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    Axis, BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Func, Kernel, Stmt,
+    Axis, BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Func, Kernel, Loop, Stmt,
     StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
 use crate::footprint::Meeting;
+use crate::slots::Slot;
 use crate::uniform::Uniformity;
 
 const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
@@ -40,6 +41,8 @@ pub enum ItemKind {
         trips: Trips,
         /// The variables that have other values in the next iteration.
         changed: FxHashSet<Var>,
+        /// The index, if it goes up by ones.
+        index: Option<Index>,
     },
     Branch {
         then: Vec<Item>,
@@ -52,6 +55,14 @@ pub enum ItemKind {
         /// How many threads they have.
         count: u32,
     },
+}
+
+/// An index that goes from one value up to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Index {
+    pub var: Var,
+    pub first: Slot,
+    pub last: Slot,
 }
 
 /// What is known of how often a loop runs.
@@ -165,6 +176,7 @@ impl Outliner<'_, '_, '_, '_> {
                     body,
                     trips,
                     changed,
+                    index: self.index(l, lets),
                 }
             }
             StmtKind::While { body, .. } => {
@@ -177,6 +189,7 @@ impl Outliner<'_, '_, '_, '_> {
                         may_skip: true,
                     },
                     changed,
+                    index: None,
                 }
             }
             StmtKind::If {
@@ -193,6 +206,25 @@ impl Outliner<'_, '_, '_, '_> {
             // Nothing else has blocks.
             _ => ItemKind::Unit,
         }
+    }
+
+    fn index(&mut self, l: &Loop, lets: &Lets) -> Option<Index> {
+        let [axis] = &l.axes[..] else {
+            return None;
+        };
+        if !axis.step.is_int(1) {
+            return None;
+        }
+        let slots = &mut self.conflicts.slots;
+        let first = slots.of(&lets.substitute(&axis.start))?;
+        let stop = slots.of(&lets.substitute(&axis.stop))?;
+        // Values of variables are forms, not remainders.
+        slots.less(first, 0)?;
+        Some(Index {
+            var: axis.var,
+            first,
+            last: slots.less(stop, 1)?,
+        })
     }
 
     /// What the statement touches, unless barriers may be needed inside it and can stand there.
@@ -274,7 +306,8 @@ fn closes_all(stmt: &Stmt, kernel: &Kernel) -> bool {
             kind,
             VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount
         ),
-        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => true,
+        // A bare barrier waits for no memory; where it stands, the waits stand too.
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => true,
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { count, .. })) => {
             *count == kernel.num_threads()
         }

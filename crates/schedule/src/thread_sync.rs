@@ -33,7 +33,8 @@ use tilewright_ir::{
 
 use crate::conflicts::{Class, Conflicts};
 use crate::footprint::Meeting;
-use crate::outline::{Item, ItemKind, Trips, outline};
+use crate::outline::{Index, Item, ItemKind, Trips, outline};
+use crate::slots::{Slot, Slots};
 
 /// Inserts the block barriers that a function's kernels need. Returns how many.
 ///
@@ -136,6 +137,16 @@ fn insert(block: &mut Block, items: &[Item], waits: &[Waits], barrier: BarrierKi
     }
 }
 
+/// A loop as the walk sees it.
+#[derive(Clone, Copy, Debug)]
+struct Repeated<'i> {
+    at: usize,
+    body: &'i [Item],
+    trips: Trips,
+    changed: &'i FxHashSet<Var>,
+    index: Option<Index>,
+}
+
 /// What the walk does where threads meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
@@ -150,9 +161,13 @@ struct Open {
     list: Vec<Pending>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Pending {
     class: Class,
+    /// The version that it touched, in terms of the variables' values by now; `None` may be any.
+    slot: Option<Slot>,
+    /// What loop indices are by now, where that is known.
+    values: Vec<(Var, Slot)>,
     /// The variables that have other values by now: those of the loops that have gone on to a
     /// later iteration since.
     changed: Changed,
@@ -162,10 +177,12 @@ struct Pending {
 
 impl Open {
     fn add(&mut self, pending: Pending) {
-        let known = self
-            .list
-            .iter_mut()
-            .find(|p| p.class == pending.class && p.changed == pending.changed);
+        let known = self.list.iter_mut().find(|p| {
+            p.class == pending.class
+                && p.changed == pending.changed
+                && p.slot == pending.slot
+                && p.values == pending.values
+        });
         match known {
             // On one of the ways here the warps have not synchronised.
             Some(known) => known.in_warp &= pending.in_warp,
@@ -246,6 +263,8 @@ impl Walk<'_, '_> {
         for &class in &item.classes {
             open.add(Pending {
                 class,
+                slot: self.conflicts.slot(class),
+                values: Vec::new(),
                 changed: ChangedSets::NONE,
                 in_warp: false,
             });
@@ -258,7 +277,17 @@ impl Walk<'_, '_> {
                 body,
                 trips,
                 changed,
-            } => self.repeated(item.at, body, *trips, changed, open),
+                index,
+            } => {
+                let l = Repeated {
+                    at: item.at,
+                    body,
+                    trips: *trips,
+                    changed,
+                    index: *index,
+                };
+                self.repeated(l, open);
+            }
             ItemKind::Branch { then, otherwise } => {
                 let mut other = open.clone();
                 self.block(then, open);
@@ -274,31 +303,82 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A loop body: once from the outside, once from its own end.
-    fn repeated(
-        &mut self,
-        at: usize,
-        body: &[Item],
-        trips: Trips,
-        changed: &FxHashSet<Var>,
-        open: &mut Open,
-    ) {
+    /// A loop body: once from the outside, once from its own end, and once more for what a whole
+    /// iteration has left open, because it may be any number of iterations old by then.
+    fn repeated(&mut self, l: Repeated<'_>, open: &mut Open) {
         let before = open.clone();
-        self.block(body, open);
-        if trips.runs_again {
+        if let Some(index) = l.index {
+            for pending in &mut open.list {
+                pending.values.push((index.var, index.first));
+            }
+        }
+        self.block(l.body, open);
+        if l.trips.runs_again {
             let mut carried = Open::default();
             for pending in &open.list {
-                carried.add(Pending {
-                    changed: self.changed.union(pending.changed, at, changed),
-                    ..*pending
-                });
+                carried.add(self.carried(&l, pending.clone(), false));
             }
-            self.block(body, &mut carried);
+            let inside = std::mem::take(&mut open.list);
+            self.block(l.body, &mut carried);
+            let old = |p: &Pending| p.changed != ChangedSets::NONE && p.slot.is_some();
+            if carried.list.iter().any(old) {
+                let mut older = Open::default();
+                for pending in &carried.list {
+                    older.add(self.carried(&l, pending.clone(), old(pending)));
+                }
+                self.block(l.body, &mut older);
+                carried.merge(older);
+            }
+            open.list = inside;
             open.merge(carried);
         }
-        if trips.may_skip {
+        // Behind the loop its index is the last one.
+        if let Some(index) = l.index {
+            let left = std::mem::take(&mut open.list);
+            for mut pending in left {
+                pending.values.retain(|(var, _)| *var != index.var);
+                let slots = &mut self.conflicts.slots;
+                pending.slot = pending
+                    .slot
+                    .and_then(|s| slots.with_value(s, index.var, index.last));
+                open.add(pending);
+            }
+        }
+        if l.trips.may_skip {
             open.merge(before);
         }
+    }
+
+    /// What an open access is in terms of the next iteration.
+    fn carried(&mut self, l: &Repeated<'_>, mut pending: Pending, any_age: bool) -> Pending {
+        pending.changed = self.changed.union(pending.changed, l.at, l.changed);
+        let slots = &mut self.conflicts.slots;
+        let own = l.index.map(|index| index.var);
+        let lost = |slot: Slot, slots: &Slots| {
+            slots.mentions(slot, |v| Some(v) != own && l.changed.contains(&v))
+        };
+        if any_age {
+            pending.slot = None;
+        }
+        pending.slot = pending.slot.filter(|s| !lost(*s, slots));
+        if let Some(var) = own {
+            // What the index was is one less than what it is.
+            pending.slot = pending.slot.and_then(|s| slots.shifted(s, var, -1));
+        }
+        pending.values.retain(|(_, value)| !lost(*value, slots));
+        pending.values.retain_mut(|(var, value)| {
+            if Some(*var) != own {
+                return !l.changed.contains(var);
+            }
+            match slots.less(*value, -1) {
+                Some(next) if !any_age => {
+                    *value = next;
+                    true
+                }
+                _ => false,
+            }
+        });
+        pending
     }
 
     /// Takes the waits before the item, and puts in another where it conflicts with what is
@@ -337,10 +417,10 @@ impl Walk<'_, '_> {
         let mut uncounted = Vec::new();
         for pending in &open.list {
             for &class in classes {
-                let met = match self.met(*pending, class) {
+                let met = match self.met(pending, class) {
                     Some(met) => met,
                     None => {
-                        uncounted.push((*pending, class));
+                        uncounted.push((pending, class));
                         continue;
                     }
                 };
@@ -361,8 +441,14 @@ impl Walk<'_, '_> {
     }
 
     /// How an access meets an open one; `None` where that has not been counted out yet.
-    fn met(&self, pending: Pending, class: Class) -> Option<Meeting> {
+    fn met(&mut self, pending: &Pending, class: Class) -> Option<Meeting> {
         let relation = self.conflicts.known_relation(pending.class, class);
+        if relation != Some(crate::conflicts::Relation::Apart)
+            && let (Some(then), Some(now)) = (pending.slot, self.conflicts.slot(class))
+            && self.conflicts.slots.differ(then, now, &pending.values)
+        {
+            return Some(Meeting::Nowhere);
+        }
         let met = relation.map(|r| r.meeting());
         let apart = relation == Some(crate::conflicts::Relation::Apart);
         if apart || met == Some(Meeting::AcrossWarps) {

@@ -102,6 +102,7 @@ proptest! {
             write: true,
             atomic: false,
             span: Span::NONE,
+            slot: None,
             points: Some(points.clone()),
         };
         let classes: Vec<_> = all.iter().map(|p| conflicts.class(access(p))).collect();

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::{
     TARGETS, arguments, banks, gpu, issues, lower, reference, render, shapes, simulated, stage,
+    stages,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Output};
@@ -55,6 +56,7 @@ fn main() {
     trials.extend(banks::trials());
     trials.extend(issues::trials());
     trials.extend(gpu::trials());
+    trials.extend(stages::trials());
     libtest_mimic::run(&args, trials).exit();
 }
 

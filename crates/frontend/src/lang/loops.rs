@@ -304,6 +304,7 @@ fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         stage: stage_of,
         sync: lists(stage, args, "sync")?,
         group: lists(stage, args, "group")?,
+        versioned: Vec::new(),
     };
     Ok(Value::Loop(Rc::new(LoopSpec::Axes {
         kind: LoopKind::Pipelined(spec),

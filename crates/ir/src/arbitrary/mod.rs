@@ -456,7 +456,10 @@ impl Gen<'_> {
                 if self.chance(4) {
                     self.func.buffers[buffer].versions = self.small();
                 }
-                self.loads.push(buffer);
+                // Plain accesses of a buffer with versions have an index more.
+                if self.func.buffers[buffer].versions == 1 {
+                    self.loads.push(buffer);
+                }
                 if self.chance(3) {
                     let bytes = DType::U8;
                     let bits = dtype.bits() as i64 * 8 * 16;
@@ -547,6 +550,14 @@ impl Gen<'_> {
         body
     }
 
+    /// A list that a user gave a pipelined loop.
+    fn user_list(&self, list: &[i32]) -> Vec<i32> {
+        match self.func.level {
+            Level::Tile => list.to_vec(),
+            Level::Loop | Level::Device => Vec::new(),
+        }
+    }
+
     fn loop_statement(&mut self) {
         let structured = self.func.level != Level::Device && !self.in_parallel;
         let kind = match self.pick(if structured { 6 } else { 3 }) {
@@ -561,10 +572,12 @@ impl Gen<'_> {
             },
             4 => LoopKind::Pipelined(PipelineSpec {
                 stages: self.pick(4) as u32,
-                order: vec![0, -1],
-                stage: vec![0, 1],
+                // Below tile level the lists fit the body.
+                order: self.user_list(&[0, -1]),
+                stage: self.user_list(&[0, 1]),
                 sync: self.list(2, |g| g.list(2, |g| g.pick(3) as i32 - 1)),
                 group: self.list(2, |g| g.list(2, |g| g.pick(3) as i32)),
+                versioned: Vec::new(),
             }),
             _ => LoopKind::Persistent {
                 wave_size: self.int_literal_between(DType::I32, 1, 200),

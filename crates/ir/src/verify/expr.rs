@@ -340,15 +340,30 @@ impl<'a> Verifier<'a> {
                     .push("update it in a parallel loop; read its destination".to_string());
             }
         }
-        if indices.len() != data.shape.len() {
+        // Below tile level an access names the version of a buffer that has several, first.
+        let slot = data.versions > 1 && !self.tile_level();
+        let wanted = data.shape.len() + usize::from(slot);
+        if indices.len() != wanted {
             let message = format!(
                 "`{name}` has {} dimensions, {} indices are given",
                 data.shape.len(),
                 indices.len()
             );
-            self.error("index-count", span, message);
+            let error = self.error("index-count", span, message);
+            if slot {
+                error
+                    .help
+                    .push("the first index is the version, the others are its place".to_string());
+            }
             return false;
         }
+        let indices = match indices.split_first() {
+            Some((version, rest)) if slot => {
+                self.version(buffer, version);
+                rest
+            }
+            _ => indices,
+        };
         for (d, (index, extent)) in indices.iter().zip(&data.shape).enumerate() {
             let t = index.dtype();
             let last = d + 1 == indices.len();
@@ -368,6 +383,29 @@ impl<'a> Verifier<'a> {
             self.placed_access(buffer, indices, span);
         }
         true
+    }
+
+    /// The version of a buffer that an access names.
+    pub(super) fn version(&mut self, buffer: Buffer, version: &'a Expr) {
+        let data = &self.func.buffers[buffer];
+        if !version.dtype().scalar.is_int() || version.dtype().lanes != 1 {
+            let message = format!(
+                "the version of `{}` is {}",
+                identifier(&data.name),
+                version.dtype()
+            );
+            self.error("index-type", version.span(), message);
+        }
+        if let Some(i) = version.as_int()
+            && !(0..data.versions as i128).contains(&i)
+        {
+            let message = format!(
+                "slot {i} of `{}`, which has {}",
+                identifier(&data.name),
+                data.versions
+            );
+            self.error("micro-slot", version.span(), message);
+        }
     }
 
     /// Rules on fragments and local arrays inside and outside of parallel loops.

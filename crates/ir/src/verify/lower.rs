@@ -92,12 +92,14 @@ impl<'a> Verifier<'a> {
     }
 
     pub(super) fn device_op(&mut self, op: &'a DeviceOp) {
-        // Commits, waits and fences are also what users of split-phase operations write.
-        let written = matches!(
-            op,
-            DeviceOp::Wait { .. } | DeviceOp::Commit(_) | DeviceOp::Fence(_)
-        );
-        if self.func.level != Level::Device && !written {
+        // Commits, waits and fences are also what users of split-phase operations write; the
+        // barriers of a pipelined loop are derived before those of the rest.
+        let allowed = match op {
+            DeviceOp::Wait { .. } | DeviceOp::Commit(_) | DeviceOp::Fence(_) => true,
+            DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare) => !self.tile_level(),
+            _ => self.func.level == Level::Device,
+        };
+        if !allowed {
             self.fail("level", "this operation belongs to device level");
         }
         match op {

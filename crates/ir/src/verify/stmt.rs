@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::func::{Level, VarKind};
 use crate::ids::Var;
-use crate::stmt::{Axis, Block, Loop, LoopKind, Stmt, StmtKind};
+use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
 use crate::verify::expr::Access;
 use crate::verify::{BlockKind, Verifier};
 
@@ -303,6 +303,15 @@ impl<'a> Verifier<'a> {
                 if order != 0 && stage != 0 && order != stage {
                     let message = format!("{order} positions for {stage} stages");
                     self.fail("pipeline-lists", message);
+                }
+                // At tile level PipelinePlanning says what is wrong with the user's lists.
+                let listed = l.body.iter().filter(|s| PipelineSpec::lists(s)).count();
+                if !self.tile_level() && spec.is_planned() && stage != listed {
+                    let message = format!("{stage} stages for {listed} statements");
+                    self.fail("pipeline-lists", message);
+                }
+                for buffer in &spec.versioned {
+                    self.use_buffer(*buffer, self.at);
                 }
                 true
             }

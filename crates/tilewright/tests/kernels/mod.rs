@@ -4,6 +4,7 @@ pub mod banks;
 pub mod gpu;
 pub mod issues;
 pub mod shapes;
+pub mod stages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,12 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{
-    Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, Target, small_float, verify,
+    Counter, Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, StmtKind, Target,
+    small_float, verify, visit,
 };
 use tilewright::passes;
 use tilewright::schedule::hazard;
-use tilewright::sim::simt::{self, SimtOptions};
+use tilewright::sim::simt::{self, Landing, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
 use crate::oracle::{Case, Inputs};
@@ -45,20 +47,52 @@ pub fn simulated(case: &Case, target: Target) -> Result<(), Failed> {
     if !checked.is_clean() {
         return Err(render(checked.diagnostics().iter(), &sources).into());
     }
-    for seed in 0..SEEDS {
-        let (mut args, inputs) = arguments(&func, case)?;
-        let options = SimtOptions {
-            seed,
-            ..SimtOptions::default()
-        };
-        let report = simt::run(&func, target, &mut args, &options)
-            .map_err(|e| render(e.diagnostics.iter(), &sources))?;
-        if !report.is_clean() {
-            return Err(render(report.diagnostics().iter(), &sources).into());
+    simulate(&func, case, target, &sources)
+}
+
+/// Runs a lowered case in every order of warps and every mode of asynchrony.
+pub fn simulate(
+    func: &Func,
+    case: &Case,
+    target: Target,
+    sources: &SourceMap,
+) -> Result<(), Failed> {
+    for landing in landings(func) {
+        for seed in 0..SEEDS {
+            let (mut args, inputs) = arguments(func, case)?;
+            let options = SimtOptions {
+                seed,
+                landing,
+                ..SimtOptions::default()
+            };
+            let report = simt::run(func, target, &mut args, &options)
+                .map_err(|e| render(e.diagnostics.iter(), sources))?;
+            let at = format!("seed {seed}, {landing:?}:\n");
+            if !report.is_clean() {
+                return Err((at + &render(report.diagnostics().iter(), sources)).into());
+            }
+            compare(case, &args, &as_multiplied(case, target, inputs))
+                .map_err(|e| at + e.message().unwrap_or_default())?;
         }
-        compare(case, &args, &as_multiplied(case, target, inputs))?;
     }
     Ok(())
+}
+
+/// The modes of asynchrony that make a difference to a function.
+pub fn landings(func: &Func) -> Vec<Landing> {
+    let (mut lds, mut dma) = (false, false);
+    for kernel in &func.kernels {
+        visit::walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Micro(m) = &stmt.kind {
+                lds |= m.counter == Some(Counter::Lgkmcnt);
+                dma |= m.counter.is_some_and(|c| c != Counter::Lgkmcnt);
+            }
+        });
+    }
+    let default = Landing::default();
+    let mut modes = Landing::ALL.to_vec();
+    modes.retain(|m| (lds || m.lds == default.lds) && (dma || m.dma == default.dma));
+    modes
 }
 
 /// float32 operands are multiplied as tf32 where the target has no float32 instruction; then

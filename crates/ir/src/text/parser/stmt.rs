@@ -399,8 +399,9 @@ impl<'t> Parser<'t> {
                         "stage" => spec.stage = self.eq_numbers("a stage")?,
                         "sync" => spec.sync = self.number_lists()?,
                         "group" => spec.group = self.number_lists()?,
+                        "versioned" => spec.versioned = self.buffer_list()?,
                         _ => {
-                            let known = ["stages", "order", "stage", "sync", "group"];
+                            let known = ["stages", "order", "stage", "sync", "group", "versioned"];
                             return Err(self.unknown_attr(attr, span, &known));
                         }
                     }
@@ -440,6 +441,13 @@ impl<'t> Parser<'t> {
     }
 
     /// `=[[0, 1], [2]]`
+    /// `=[A, B]`
+    fn buffer_list(&mut self) -> Result1<Vec<Buffer>> {
+        self.expect("=")?;
+        self.expect("[")?;
+        self.list("]", |p| p.buffer())
+    }
+
     fn number_lists(&mut self) -> Result1<Vec<Vec<i32>>> {
         self.expect("=")?;
         self.expect("[")?;

@@ -177,6 +177,7 @@ impl Printer<'_> {
                 stage,
                 sync,
                 group,
+                versioned,
             }) => {
                 self.attr("stages", Some(stages));
                 self.list_attr("order", order, |p, n| p.put(&n.to_string()));
@@ -188,6 +189,7 @@ impl Printer<'_> {
                         p.put("]");
                     });
                 }
+                self.list_attr("versioned", versioned, |p, b| p.buffer(*b));
             }
             LoopKind::Persistent {
                 wave_size,

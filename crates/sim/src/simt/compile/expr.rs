@@ -271,15 +271,16 @@ impl Compiler<'_> {
         let number = self.buffer(buffer)?;
         let lanes = self.program.buffers[number as usize].lanes as usize;
         let (outer, inner) = (lane / lanes, lane % lanes);
+        let (version, indices) = self.version(number, indices)?;
         let (index_slots, width) = self.indices(number, indices, outer, span)?;
         let at = if width as usize > lanes { lane } else { inner };
-        let key = (number, index_slots, width);
+        let key = (number, version, index_slots, width);
         if let Some(slots) = self.loads.get(&key) {
             return Ok(slots[at]);
         }
         self.note_traffic(number, false);
         let private = self.is_private(number);
-        let uniform = !private && key.1.iter().all(|s| s.is_one());
+        let uniform = !private && key.2.iter().all(|s| s.is_one());
         let dst: Box<[Slot]> = (0..width)
             .map(|_| {
                 if uniform {
@@ -291,8 +292,8 @@ impl Compiler<'_> {
             .collect();
         let access = self.add_access(Access {
             buffer: number,
-            indices: key.1.clone(),
-            version: None,
+            indices: key.2.clone(),
+            version,
             width,
         });
         self.emit(Op::Load {
@@ -303,6 +304,21 @@ impl Compiler<'_> {
         self.loads.insert(key.clone(), dst);
         self.loads_log.push(key);
         Ok(slot)
+    }
+
+    /// The version that an access names first, where the buffer has several, and the rest.
+    pub(super) fn version<'e>(
+        &mut self,
+        number: u32,
+        indices: &'e [Expr],
+    ) -> Compiled<(Option<Slot>, &'e [Expr])> {
+        let info = &self.program.buffers[number as usize];
+        match indices.split_first() {
+            Some((version, rest)) if info.versions > 1 && rest.len() == info.shape.len() => {
+                Ok((Some(self.lane(version, 0)?), rest))
+            }
+            _ => Ok((None, indices)),
+        }
     }
 
     /// The indices of an access and the scalars in a row that it covers: the whole vector

@@ -126,7 +126,7 @@ enum Key {
 }
 
 /// What was loaded: buffer, indices, width.
-type LoadKey = (u32, Box<[Slot]>, u32);
+type LoadKey = (u32, Option<Slot>, Box<[Slot]>, u32);
 
 /// How much was known at a point of the program.
 #[derive(Clone, Copy, Debug)]

@@ -300,12 +300,13 @@ impl Compiler<'_> {
         span: Span,
     ) -> Compiled<u32> {
         let number = self.buffer(buffer)?;
+        let (version, indices) = self.version(number, indices)?;
         let (slots, _) = self.indices(number, indices, 0, span)?;
         self.note_traffic(number, writes);
         Ok(self.add_access(Access {
             buffer: number,
             indices: slots,
-            version: None,
+            version,
             width,
         }))
     }

@@ -330,13 +330,14 @@ impl Compiler<'_> {
             values.push(self.convert(slot, value.dtype().scalar, scalar));
         }
         self.note_traffic(number, true);
+        let (version, indices) = self.version(number, indices)?;
         let mut done = 0;
         while done < total {
             let (slots, width) = self.indices(number, indices, done / lanes, stmt.span)?;
             let access = self.add_access(Access {
                 buffer: number,
                 indices: slots,
-                version: None,
+                version,
                 width,
             });
             self.emit(Op::Store {

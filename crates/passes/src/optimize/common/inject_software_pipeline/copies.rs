@@ -1,0 +1,305 @@
+//! How a copy from global to shared memory gets under way.
+//!
+//! Where the target copies asynchronously and the instructions fit, a `g2s` becomes one that a
+//! counter tracks. Elsewhere the copy goes through registers: it is loaded early (`g2r`) and
+//! stored late (`r2s`), so the loads are under way while the iteration computes.
+
+use tilewright_ir::{
+    Access, Block, Buffer, BufferData, BufferOrigin, Counter, DType, Expr, Func, Inst, LoopKind,
+    MicroKind, MicroOp, Region, Scope, Stmt, StmtKind, Target, Var,
+};
+
+use super::super::fresh::refresh;
+
+/// A statement as the schedule sees it.
+pub(super) enum Copy {
+    /// Done when the next statement starts.
+    Plain(Stmt),
+    /// Tracked by a counter; so many instructions are certainly issued by each wave.
+    Tracked {
+        stmt: Stmt,
+        counter: Counter,
+        instructions: u32,
+    },
+    /// Through registers.
+    Staged {
+        load: Stmt,
+        store: Stmt,
+        /// The allocation of the registers.
+        alloc: Stmt,
+        counter: Option<Counter>,
+        instructions: u32,
+    },
+}
+
+/// Makes the statement asynchronous as the target allows. Other statements than copies stay.
+pub(super) fn convert(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
+    if !is_copy(std::slice::from_ref(&stmt)) {
+        return Copy::Plain(stmt);
+    }
+    if !target.is_amd() && fits_cp_async(func, target, std::slice::from_ref(&stmt)) {
+        let mut stmt = stmt;
+        each_micro(std::slice::from_mut(&mut stmt), &mut |m| {
+            m.inst = Inst::CpAsync;
+            m.counter = Some(Counter::CpAsync);
+        });
+        return Copy::Tracked {
+            stmt,
+            counter: Counter::CpAsync,
+            instructions: 1,
+        };
+    }
+    stage(func, target, stmt)
+}
+
+/// Whether a block only copies from global to shared memory.
+fn is_copy(block: &[Stmt]) -> bool {
+    let copies = |s: &Stmt| match &s.kind {
+        StmtKind::Micro(m) => m.kind == MicroKind::G2s && m.inst == Inst::Load,
+        StmtKind::For(l) => is_copy(&l.body),
+        StmtKind::If {
+            then, otherwise, ..
+        } => (is_copy(then) && otherwise.is_empty()) || (is_copy(then) && is_copy(otherwise)),
+        StmtKind::Let { .. } => true,
+        _ => false,
+    };
+    !block.is_empty() && block.iter().all(copies)
+}
+
+fn each_micro(block: &mut [Stmt], f: &mut impl FnMut(&mut MicroOp)) {
+    for stmt in block {
+        if let StmtKind::Micro(m) = &mut stmt.kind {
+            f(m);
+        }
+        for child in tilewright_ir::visit::child_blocks_mut(stmt) {
+            each_micro(child, f);
+        }
+    }
+}
+
+/// Whether `cp.async` can do all instructions: its sizes, and zeros where nothing is copied.
+fn fits_cp_async(func: &Func, target: Target, block: &[Stmt]) -> bool {
+    let mut fits = true;
+    let sizes = target.facts().async_copy_bytes;
+    for stmt in block {
+        tilewright_ir::visit::walk_stmts(&vec![stmt.clone()], &mut |s| {
+            if let StmtKind::Micro(m) = &s.kind {
+                let bits = m.width * func.buffers[m.dest.region.buffer].dtype.bits();
+                fits &= bits.is_multiple_of(8) && sizes.contains(&(bits / 8));
+                fits &= m.otherwise.as_ref().is_none_or(is_zero);
+            }
+        });
+    }
+    fits
+}
+
+fn is_zero(e: &Expr) -> bool {
+    e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0)
+}
+
+/// Splits the copy into a load to registers and a store from them.
+fn stage(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
+    let counter = target.is_amd().then_some(Counter::Vmcnt);
+    let registers = func.buffers.next_key();
+    let mut split = Split {
+        registers,
+        dtype: None,
+        counter,
+        loops: Vec::new(),
+        used: 0,
+        instructions: Some(0),
+    };
+    let (mut load, mut store) = (Vec::new(), Vec::new());
+    let span = stmt.span;
+    let whole = split.stmt(func, &stmt, &mut load, &mut store);
+    let (Some(()), Some(dtype), [load], [_]) = (whole, split.dtype, &load[..], &store[..]) else {
+        return Copy::Plain(stmt);
+    };
+    let (load, count) = (load.clone(), split.used);
+    let instructions = split.instructions.unwrap_or(0);
+    func.buffers.push(BufferData {
+        name: "staged".to_string(),
+        scope: Scope::Local,
+        dtype,
+        shape: vec![Expr::int(count.into(), DType::I32)],
+        strides: None,
+        origin: BufferOrigin::Alloc,
+        layout: None,
+        versions: 1,
+        safe_value: None,
+        span,
+    });
+    let mut stmts = vec![load, store.remove(0)];
+    let extent = Expr::int(count.into(), DType::I32);
+    each_micro(&mut stmts, &mut |m| {
+        let access = if m.kind == MicroKind::G2r {
+            &mut m.dest
+        } else {
+            &mut m.sources[0]
+        };
+        access.region.dims[0].extent = extent.clone();
+    });
+    // The two halves stand at different places, so each has loops of its own.
+    let mut store: Block = stmts.split_off(1);
+    refresh(func, &mut store);
+    Copy::Staged {
+        load: stmts.remove(0),
+        store: store.remove(0),
+        alloc: Stmt::new(StmtKind::Alloc(registers), span),
+        counter,
+        instructions,
+    }
+}
+
+struct Split {
+    registers: Buffer,
+    dtype: Option<DType>,
+    counter: Option<Counter>,
+    /// Loops around, with their extents.
+    loops: Vec<(Var, DType, i64)>,
+    /// Registers given out.
+    used: i64,
+    /// Instructions that are certainly issued; `None` under a condition.
+    instructions: Option<u32>,
+}
+
+impl Split {
+    /// Adds both halves of a statement; `None` where it cannot be split.
+    fn stmt(
+        &mut self,
+        func: &Func,
+        stmt: &Stmt,
+        load: &mut Block,
+        store: &mut Block,
+    ) -> Option<()> {
+        match &stmt.kind {
+            StmtKind::Micro(m) => {
+                let (early, late) = self.micro(func, m)?;
+                load.push(Stmt::new(StmtKind::Micro(early), stmt.span));
+                store.push(Stmt::new(StmtKind::Micro(late), stmt.span));
+            }
+            StmtKind::Let { .. } => {
+                load.push(stmt.clone());
+                store.push(stmt.clone());
+            }
+            StmtKind::For(l) => {
+                let [axis] = &l.axes[..] else {
+                    return None;
+                };
+                let extent = i64::try_from(axis.const_trip_count()?).ok()?;
+                let simple = axis.start.is_int(0) && axis.step.is_int(1);
+                if !simple || !matches!(l.kind, LoopKind::Serial | LoopKind::Unroll { .. }) {
+                    return None;
+                }
+                let (mut early, mut late) = (l.clone(), l.clone());
+                (early.body, late.body) = (Vec::new(), Vec::new());
+                // Registers are indexed by constants once the loop is written out.
+                early.kind = LoopKind::Unroll { factor: None };
+                late.kind = LoopKind::Unroll { factor: None };
+                self.loops.push((axis.var, axis.stop.dtype(), extent));
+                for inner in &l.body {
+                    self.stmt(func, inner, &mut early.body, &mut late.body)?;
+                }
+                self.loops.pop();
+                load.push(Stmt::new(StmtKind::For(early), stmt.span));
+                store.push(Stmt::new(StmtKind::For(late), stmt.span));
+            }
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                self.instructions = None;
+                let mut arms = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+                let [a, b, c, d] = &mut arms;
+                for inner in then {
+                    self.stmt(func, inner, a, b)?;
+                }
+                for inner in otherwise {
+                    self.stmt(func, inner, c, d)?;
+                }
+                let [a, b, c, d] = arms;
+                for (out, then, otherwise) in [(load, a, c), (store, b, d)] {
+                    let kind = StmtKind::If {
+                        cond: cond.clone(),
+                        then,
+                        otherwise,
+                    };
+                    out.push(Stmt::new(kind, stmt.span));
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn micro(&mut self, func: &Func, m: &MicroOp) -> Option<(MicroOp, MicroOp)> {
+        let dtype = func.buffers[m.dest.region.buffer].dtype;
+        if *self.dtype.get_or_insert(dtype) != dtype {
+            return None;
+        }
+        let mut at = Expr::i32(0);
+        let mut instances = 1i64;
+        let axes = m.axes.iter();
+        let axes = axes.map(|(v, extent)| (*v, func.vars[*v].dtype, i64::from(*extent)));
+        for (var, dtype, extent) in self.loops.iter().copied().chain(axes) {
+            instances = instances.checked_mul(extent)?;
+            let index = Expr::var(var, dtype).cast_to(DType::I32);
+            at = if at.is_int(0) {
+                index
+            } else {
+                at * extent + index
+            };
+        }
+        let width = i64::from(m.width);
+        if width > 1 && !at.is_int(0) {
+            at = at * width;
+        }
+        if self.used > 0 {
+            at = if at.is_int(0) {
+                Expr::int(self.used.into(), DType::I32)
+            } else {
+                at + self.used
+            };
+        }
+        self.used = self.used.checked_add(instances.checked_mul(width)?)?;
+        // More registers than a thread has would only spill.
+        if self.used * i64::from(dtype.bits()) > 32 * 1024 {
+            return None;
+        }
+        self.instructions = match (self.instructions, &m.pred) {
+            (Some(n), None) => Some(n + u32::try_from(instances).ok()?),
+            _ => None,
+        };
+        let registers = Access {
+            region: Region {
+                buffer: self.registers,
+                dims: vec![tilewright_ir::RegionDim {
+                    start: Expr::i32(0),
+                    extent: Expr::i32(0),
+                }],
+            },
+            slot: None,
+            at: vec![at],
+        };
+        let load = MicroOp {
+            kind: MicroKind::G2r,
+            inst: Inst::Load,
+            dest: registers.clone(),
+            counter: self.counter,
+            ..m.clone()
+        };
+        let filled = m.otherwise.is_some();
+        let store = MicroOp {
+            kind: MicroKind::R2s,
+            inst: Inst::Store,
+            sources: vec![registers],
+            // What was not loaded was filled in, and is stored too.
+            pred: m.pred.clone().filter(|_| !filled),
+            otherwise: None,
+            counter: None,
+            ..m.clone()
+        };
+        Some((load, store))
+    }
+}

@@ -1,0 +1,376 @@
+//! The pieces of a pipelined loop as statements.
+//!
+//! Iteration `it` of a piece runs a unit of distance `d` for loop iteration `it + d`: the loop's
+//! index becomes its value there, and buffers are accessed in version `(it + d) % versions`.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::{
+    Axis, BarrierKind, Block, Buffer, Counter, DType, DeviceOp, Expr, Func, Loop, LoopKind, Span,
+    Stmt, StmtKind, Target, ThreadOp, Var, VarKind,
+};
+use tilewright_schedule::order::{Completion, Piece, Step, Tail};
+use tilewright_schedule::uniform::root;
+
+use super::super::effects::Effects;
+use super::super::fresh::refresh;
+use super::slots::add_slots;
+use super::units::{Scheduled, Unit, Units};
+
+/// Writes the loop out.
+pub(super) fn emit(
+    func: &mut Func,
+    target: Target,
+    l: &Loop,
+    units: &Units,
+    scheduled: &Scheduled,
+    span: Span,
+) -> Block {
+    let axis = &l.axes[0];
+    let dtype = axis.stop.dtype();
+    let mut out = units.allocs.clone();
+    let trips = match axis.const_trip_count() {
+        Some(n) => Trips::Known(i128::from(n)),
+        None => Trips::Computed(trip_count(func, axis, span, &mut out)),
+    };
+    let plain = axis.start.is_int(0) && axis.step.is_int(1);
+    let steady = if plain {
+        axis.var
+    } else {
+        let name = func.vars[axis.var].name.clone();
+        func.add_var(name, dtype, VarKind::Loop)
+    };
+    let depth = i128::from(scheduled.schedule.depth);
+    let mut emit = Emit {
+        func,
+        target,
+        axis,
+        dtype,
+        units,
+        scheduled,
+        trips,
+        span,
+        out,
+    };
+    for (at, piece) in scheduled.schedule.prologue.iter().enumerate() {
+        emit.prologue(piece, at as i128 - depth);
+    }
+    emit.steady(steady);
+    for (at, piece) in scheduled.schedule.epilogue.iter().enumerate() {
+        emit.epilogue(piece, depth - at as i128);
+    }
+    let mut drain = Scope::default();
+    for step in &scheduled.schedule.drain {
+        emit.step(*step, &mut drain);
+    }
+    emit.out.append(&mut drain.stmts);
+    emit.out
+}
+
+/// How often the loop runs.
+#[derive(Clone)]
+enum Trips {
+    Known(i128),
+    /// May be below zero, which means none.
+    Computed(Expr),
+}
+
+fn trip_count(func: &mut Func, axis: &Axis, span: Span, out: &mut Block) -> Expr {
+    let mut count = axis.stop.clone();
+    if !axis.start.is_int(0) {
+        count = count - axis.start.clone();
+    }
+    if !axis.step.is_int(1) {
+        count = count.ceil_div(&axis.step);
+    }
+    if count.as_var().is_some() {
+        return count;
+    }
+    let name = format!("{}_trips", func.vars[axis.var].name);
+    let var = func.add_var(name, count.dtype(), VarKind::Let);
+    out.push(Stmt::new(StmtKind::Let { var, value: count }, span));
+    func.var_expr(var)
+}
+
+struct Emit<'a> {
+    func: &'a mut Func,
+    target: Target,
+    axis: &'a Axis,
+    dtype: DType,
+    units: &'a Units,
+    scheduled: &'a Scheduled,
+    trips: Trips,
+    span: Span,
+    out: Block,
+}
+
+/// The statements of a piece, and what they have named so far.
+#[derive(Default)]
+struct Scope {
+    stmts: Block,
+    /// By distance: what stands for the loop's index and for names of the body.
+    names: FxHashMap<u32, FxHashMap<Var, Expr>>,
+    /// Units under one condition that have not been closed yet.
+    guarded: Option<(Expr, Box<Scope>)>,
+    /// The counters that the units here add to.
+    counters: Vec<Counter>,
+}
+
+impl Scope {
+    /// Ends the condition that the last units stand under.
+    fn close(&mut self, span: Span) {
+        if let Some((cond, inner)) = self.guarded.take() {
+            let kind = StmtKind::If {
+                cond,
+                then: inner.stmts,
+                otherwise: Vec::new(),
+            };
+            self.stmts.push(Stmt::new(kind, span));
+        }
+    }
+
+    /// Puts a wait before units under a condition that add nothing to its counter, so that they
+    /// can stay together with those after it.
+    fn wait_before(&mut self, counter: Counter, at_most: u32, span: Span) -> bool {
+        let Some((_, inner)) = &self.guarded else {
+            return false;
+        };
+        if inner.counters.contains(&counter) {
+            return false;
+        }
+        let mut at_most = at_most;
+        if let Some(last) = self.stmts.last()
+            && let StmtKind::Device(DeviceOp::Wait {
+                counter: own,
+                at_most: most,
+            }) = last.kind
+            && own == counter
+        {
+            at_most = at_most.min(most);
+            self.stmts.pop();
+        }
+        let wait = StmtKind::Device(DeviceOp::Wait { counter, at_most });
+        self.stmts.push(Stmt::new(wait, span));
+        true
+    }
+}
+
+impl Emit<'_> {
+    fn int(&self, value: i128) -> Expr {
+        Expr::int(value, self.dtype)
+    }
+
+    /// Iteration `it`, below zero.
+    fn prologue(&mut self, piece: &Piece, it: i128) {
+        let mut scope = Scope::default();
+        for step in &piece.steps {
+            let Step::Run(unit) = *step else {
+                self.step(*step, &mut scope);
+                continue;
+            };
+            let iteration = it + i128::from(self.units.units[unit].distance);
+            let guard = match &self.trips {
+                Trips::Known(n) if iteration >= *n => continue,
+                Trips::Known(_) => None,
+                Trips::Computed(n) => Some(n.clone().gt(self.int(iteration))),
+            };
+            self.run(unit, self.int(iteration), guard, &mut scope);
+        }
+        scope.close(self.span);
+        self.out.append(&mut scope.stmts);
+    }
+
+    fn steady(&mut self, var: Var) {
+        let depth = i128::from(self.scheduled.schedule.depth);
+        let stop = match (self.scheduled.tail, &self.trips) {
+            (Tail::Guard, Trips::Known(n)) => self.int(*n),
+            (Tail::Guard, Trips::Computed(n)) => n.clone(),
+            (Tail::Peel, Trips::Known(n)) => self.int((n - depth).max(0)),
+            (Tail::Peel, Trips::Computed(n)) if depth == 0 => n.clone(),
+            (Tail::Peel, Trips::Computed(n)) => n.clone() - self.int(depth),
+        };
+        if stop.is_int(0) {
+            return;
+        }
+        let it = Expr::var(var, self.dtype);
+        let mut scope = Scope::default();
+        for step in &self.scheduled.schedule.steady.steps {
+            let Step::Run(unit) = *step else {
+                self.step(*step, &mut scope);
+                continue;
+            };
+            let distance = i128::from(self.units.units[unit].distance);
+            let iteration = plus(it.clone(), distance);
+            let guard = match (self.scheduled.tail, &self.trips) {
+                _ if distance == 0 => None,
+                (Tail::Peel, _) => None,
+                (Tail::Guard, Trips::Known(n)) => Some(iteration.clone().lt(self.int(*n))),
+                (Tail::Guard, Trips::Computed(n)) => Some(iteration.clone().lt(n)),
+            };
+            self.run(unit, iteration, guard, &mut scope);
+        }
+        scope.close(self.span);
+        let l = Loop {
+            kind: LoopKind::Serial,
+            axes: vec![Axis::upto(var, stop)],
+            body: scope.stmts,
+        };
+        self.out.push(Stmt::new(StmtKind::For(l), self.span));
+    }
+
+    /// Iteration `n - back`.
+    fn epilogue(&mut self, piece: &Piece, back: i128) {
+        let whole = match &self.trips {
+            Trips::Known(n) if *n < back => return,
+            Trips::Known(_) => None,
+            Trips::Computed(n) => Some(n.clone().ge(self.int(back))),
+        };
+        let mut scope = Scope::default();
+        for step in &piece.steps {
+            let Step::Run(unit) = *step else {
+                self.step(*step, &mut scope);
+                continue;
+            };
+            let distance = i128::from(self.units.units[unit].distance);
+            let iteration = match &self.trips {
+                Trips::Known(n) => self.int(n - back + distance),
+                Trips::Computed(n) => plus(n.clone(), distance - back),
+            };
+            self.run(unit, iteration, None, &mut scope);
+        }
+        scope.close(self.span);
+        match whole {
+            None => self.out.append(&mut scope.stmts),
+            Some(cond) => {
+                let kind = StmtKind::If {
+                    cond,
+                    then: scope.stmts,
+                    otherwise: Vec::new(),
+                };
+                self.out.push(Stmt::new(kind, self.span));
+            }
+        }
+    }
+
+    /// A unit at an iteration of the loop.
+    fn run(&mut self, unit: usize, iteration: Expr, guard: Option<Expr>, scope: &mut Scope) {
+        let Some(guard) = guard else {
+            scope.close(self.span);
+            return self.place(unit, &iteration, scope);
+        };
+        if scope
+            .guarded
+            .as_ref()
+            .is_none_or(|(cond, _)| *cond != guard)
+        {
+            scope.close(self.span);
+            scope.guarded = Some((guard, Box::default()));
+        }
+        if let Some((_, inner)) = &mut scope.guarded {
+            self.place(unit, &iteration, inner);
+        }
+    }
+
+    /// Copies a unit to the end of a scope.
+    fn place(&mut self, unit: usize, iteration: &Expr, scope: &mut Scope) {
+        let units = self.units;
+        let unit = &units.units[unit];
+        let mut names = scope.names.remove(&unit.distance).unwrap_or_default();
+        if names.is_empty() {
+            names.insert(self.axis.var, self.index(iteration));
+        }
+        let mut stmts = Vec::new();
+        for (var, value, span) in self.needed(unit) {
+            if names.contains_key(&var) {
+                continue;
+            }
+            let value = renamed(&value, &names);
+            let data = self.func.vars[var].clone();
+            let new = self.func.vars.push(data);
+            names.insert(var, self.func.var_expr(new));
+            stmts.push(Stmt::new(StmtKind::Let { var: new, value }, span));
+        }
+        let mut copy = vec![unit.stmt.clone()];
+        tilewright_ir::visit::block_exprs_mut(&mut copy, &mut |e| *e = renamed(e, &names));
+        refresh(self.func, &mut copy);
+        stmts.append(&mut copy);
+        let func: &Func = self.func;
+        let scheduled = self.scheduled;
+        let dtype = self.dtype;
+        add_slots(func, &mut stmts, &|buffer: Buffer| {
+            let versions = i128::from(scheduled.versions(root(func, buffer)));
+            match iteration.as_int() {
+                _ if versions == 1 => Expr::int(0, dtype),
+                Some(i) => Expr::int(i % versions, dtype),
+                None => iteration.clone().floor_mod(Expr::int(versions, dtype)),
+            }
+        });
+        scope.stmts.append(&mut stmts);
+        scope.names.insert(unit.distance, names);
+        if let Completion::Counted { counter, .. } = unit.completion {
+            scope.counters.push(counter);
+        }
+    }
+
+    /// The names that a unit uses, with their values, in order.
+    fn needed(&self, unit: &Unit) -> Vec<(Var, Expr, Span)> {
+        let mut vars = Effects::of(self.func, &unit.stmt).vars;
+        let mut needed = Vec::new();
+        for stmt in self.units.lets.iter().rev() {
+            if let StmtKind::Let { var, value } = &stmt.kind
+                && vars.contains(var)
+            {
+                vars.extend(Effects::of_expr(self.func, value).vars);
+                needed.push((*var, value.clone(), stmt.span));
+            }
+        }
+        needed.reverse();
+        needed
+    }
+
+    /// The loop's index at an iteration.
+    fn index(&self, iteration: &Expr) -> Expr {
+        let mut index = iteration.clone();
+        if !self.axis.step.is_int(1) {
+            index = index * self.axis.step.clone();
+        }
+        if !self.axis.start.is_int(0) {
+            index = self.axis.start.clone() + index;
+        }
+        index
+    }
+
+    fn step(&mut self, step: Step, scope: &mut Scope) {
+        let kind = match step {
+            Step::Run(_) => return,
+            Step::Commit(counter) => StmtKind::Device(DeviceOp::Commit(counter)),
+            Step::Wait { counter, at_most } if scope.wait_before(counter, at_most, self.span) => {
+                return;
+            }
+            Step::Wait { counter, at_most } => {
+                StmtKind::Device(DeviceOp::Wait { counter, at_most })
+            }
+            // On AMD every wait is written down, so the barrier itself waits for nothing.
+            Step::Barrier if self.target.is_amd() => {
+                StmtKind::Device(DeviceOp::Barrier(BarrierKind::Bare))
+            }
+            Step::Barrier => StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)),
+            Step::WarpSync => StmtKind::Thread(ThreadOp::SyncWarp),
+        };
+        scope.close(self.span);
+        scope.stmts.push(Stmt::new(kind, self.span));
+    }
+}
+
+/// `e + n`.
+fn plus(e: Expr, n: i128) -> Expr {
+    let dtype = e.dtype();
+    match n {
+        0 => e,
+        n if n < 0 => e - Expr::int(-n, dtype),
+        n => e + Expr::int(n, dtype),
+    }
+}
+
+fn renamed(e: &Expr, names: &FxHashMap<Var, Expr>) -> Expr {
+    e.rewrite(&mut |node| names.get(&node.as_var()?).cloned())
+}

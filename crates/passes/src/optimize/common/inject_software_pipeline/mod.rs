@@ -1,0 +1,271 @@
+//! InjectSoftwarePipeline: planned loops written out with copies of later iterations under way.
+//!
+//! Copies become asynchronous where the target can (through registers elsewhere), the schedule
+//! engine derives versions, waits and barriers from the planned order, and the loop becomes a
+//! prologue, a steady loop and, on AMD, an epilogue. Elsewhere the steady loop runs to the end
+//! with its copies under a condition.
+//!
+//! Before:
+//! ```text
+//! for k in pipelined(0, 8) stages=2 order=[0, 1] stage=[0, 1] versioned=[S] {
+//!   g2s for c < 4 do A[…, k * 32 +: 32] at […] -> S[…] at […] inst="load" width=8
+//!   for s in unroll(0, 8) { … S[i, j] … }
+//! }
+//! ```
+//! After, for sm_80:
+//! ```text
+//! g2s for c < 4 do A[…, 0 +: 32] at […] -> S[…] slot=0 at […] inst="cp.async" width=8 counter=cp_async
+//! commit cp_async
+//! for k in serial(0, 8) {
+//!   wait cp_async(0)
+//!   barrier block
+//!   if k + 1 < 8 {
+//!     g2s for c < 4 do A[…, (k + 1) * 32 +: 32] … -> S[…] slot=((k + 1) % 2) …
+//!   }
+//!   commit cp_async
+//!   for s in unroll(0, 8) { … S[k % 2, i, j] … }
+//! }
+//! ```
+//!
+//! Needs loop IR and PipelinePlanning's lists. A buffer with versions is accessed with the
+//! version named: `slot=` in micro-ops, a first index elsewhere. It never adds a wait or barrier
+//! that the engine did not derive, and says why where it leaves a loop as it is.
+
+mod copies;
+mod emit;
+mod memory;
+mod slots;
+mod units;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::visit::stmt_exprs;
+use tilewright_ir::{
+    Block, Code, Diagnostic, Diagnostics, Expr, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope,
+    Span, Stmt, StmtKind, Target, Var,
+};
+use tilewright_schedule::access::Lets;
+use tilewright_schedule::order::OrderError;
+use tilewright_schedule::uniform::Uniformity;
+
+use self::units::{Place, Scheduled, Units, plan_of};
+use crate::Changed;
+
+const NOT_PIPELINED: Code = Code("not-pipelined");
+
+/// Writes all planned loops out.
+pub fn inject_software_pipeline(
+    func: &mut Func,
+    target: Target,
+    diags: &mut Diagnostics,
+) -> Changed {
+    let mut changed = Changed::No;
+    for at in 0..func.kernels.len() {
+        let mut parts: FxHashMap<Var, Units> = FxHashMap::default();
+        let kernel = func.kernels[at].clone();
+        each_planned(&kernel.body, &mut |l, spec| {
+            parts.insert(l.axes[0].var, Units::of(func, target, l, spec));
+        });
+        if parts.is_empty() {
+            continue;
+        }
+        changed = Changed::Yes;
+        let loops = schedule_all(func, &kernel, target, &parts, diags);
+        memory::check(func, &kernel, target, &parts, &loops, diags);
+        if diags.has_errors() {
+            continue;
+        }
+        for scheduled in loops.values().map(|l| &l.scheduled) {
+            for &buffer in &scheduled.buffers {
+                if func.buffers[buffer].scope == Scope::Shared {
+                    units::set_versions(func, buffer, scheduled.versions(buffer));
+                }
+            }
+        }
+        let mut write = Write {
+            func,
+            target,
+            parts,
+            loops,
+        };
+        let body = write.block(kernel.body);
+        func.kernels[at].body = body;
+    }
+    changed
+}
+
+/// A loop that has a schedule.
+struct Planned {
+    scheduled: Scheduled,
+    span: Span,
+}
+
+fn each_planned(block: &Block, f: &mut impl FnMut(&Loop, &PipelineSpec)) {
+    tilewright_ir::visit::walk_stmts(block, &mut |stmt| {
+        if let StmtKind::For(l) = &stmt.kind
+            && let Some(spec) = plan_of(l)
+        {
+            f(l, spec);
+        }
+    });
+}
+
+fn schedule_all(
+    func: &Func,
+    kernel: &Kernel,
+    target: Target,
+    parts: &FxHashMap<Var, Units>,
+    diags: &mut Diagnostics,
+) -> FxHashMap<Var, Planned> {
+    let uniformity = Uniformity::of(func, kernel);
+    let mut walk = Walk {
+        func,
+        kernel,
+        target,
+        uniformity: &uniformity,
+        parts,
+        diags,
+        found: FxHashMap::default(),
+    };
+    walk.block(&kernel.body, &mut Lets::default(), false);
+    walk.found
+}
+
+/// Schedules the loops of a kernel.
+struct Walk<'a> {
+    func: &'a Func,
+    kernel: &'a Kernel,
+    target: Target,
+    uniformity: &'a Uniformity<'a>,
+    parts: &'a FxHashMap<Var, Units>,
+    diags: &'a mut Diagnostics,
+    found: FxHashMap<Var, Planned>,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, block: &Block, lets: &mut Lets, divergent: bool) {
+        let mark = lets.mark();
+        for stmt in block {
+            if let StmtKind::Let { var, value } = &stmt.kind {
+                lets.bind(*var, value);
+            }
+            let mut varies = divergent;
+            stmt_exprs(stmt, &mut |e| varies |= self.uniformity.varies(e));
+            if let StmtKind::For(l) = &stmt.kind
+                && let Some(units) = self.parts.get(&l.axes[0].var)
+            {
+                self.planned(l, units, lets, varies, stmt.span);
+                continue;
+            }
+            for child in tilewright_ir::visit::child_blocks(stmt) {
+                self.block(child, lets, varies);
+            }
+        }
+        lets.forget(mark);
+    }
+
+    fn planned(&mut self, l: &Loop, units: &Units, lets: &Lets, divergent: bool, span: Span) {
+        if divergent {
+            self.warn(span, "not all threads of the block run it together", None);
+            return;
+        }
+        let place = Place {
+            func: self.func,
+            kernel: self.kernel,
+            uniformity: self.uniformity,
+            target: self.target,
+            lets,
+        };
+        match units::schedule(&place, l, units) {
+            Ok(scheduled) => {
+                self.found
+                    .insert(l.axes[0].var, Planned { scheduled, span });
+            }
+            Err((error, buffer)) => {
+                let name = &self.func.buffers[buffer].name;
+                let (why, pair) = match error {
+                    OrderError::Breaks { earlier, later, .. } => (
+                        format!("its order breaks a dependence through `{name}`"),
+                        Some((earlier, later)),
+                    ),
+                    OrderError::RegisterVersions { versions, .. } => (
+                        format!("`{name}` would need {versions} sets of registers"),
+                        None,
+                    ),
+                };
+                let spans = pair.map(|(a, b)| (units.units[a].stmt.span, units.units[b].stmt.span));
+                self.warn(span, &why, spans);
+            }
+        }
+    }
+
+    fn warn(&mut self, span: Span, why: &str, spans: Option<(Span, Span)>) {
+        let mut warning = Diagnostic::warning(
+            NOT_PIPELINED,
+            span,
+            format!("this loop is not pipelined as asked: {why}"),
+        );
+        if let Some((earlier, later)) = spans {
+            warning = warning
+                .also(earlier, "this must be done")
+                .also(later, "before this");
+        }
+        self.diags.push(warning);
+    }
+}
+
+/// Rebuilds a kernel's body.
+struct Write<'a> {
+    func: &'a mut Func,
+    target: Target,
+    parts: FxHashMap<Var, Units>,
+    loops: FxHashMap<Var, Planned>,
+}
+
+impl Write<'_> {
+    fn block(&mut self, block: Block) -> Block {
+        let mut out = Vec::with_capacity(block.len());
+        for stmt in block {
+            self.stmt(stmt, &mut out);
+        }
+        out
+    }
+
+    fn stmt(&mut self, mut stmt: Stmt, out: &mut Block) {
+        if let StmtKind::For(l) = &mut stmt.kind {
+            let index = l.axes[0].var;
+            if let (Some(planned), Some(units)) = (self.loops.get(&index), self.parts.get(&index)) {
+                let scheduled = &planned.scheduled;
+                out.extend(emit::emit(
+                    self.func,
+                    self.target,
+                    l,
+                    units,
+                    scheduled,
+                    stmt.span,
+                ));
+                return;
+            }
+            if let LoopKind::Pipelined(spec) = &mut l.kind {
+                *spec = PipelineSpec {
+                    stages: spec.stages.min(1),
+                    ..PipelineSpec::default()
+                };
+            }
+        }
+        let mut blocks: Vec<Block> = Vec::new();
+        for child in tilewright_ir::visit::child_blocks_mut(&mut stmt) {
+            blocks.push(std::mem::take(child));
+        }
+        // Outside of the loops the first version is the buffer.
+        let zero = |_| Expr::i32(0);
+        slots::add_slots(self.func, std::slice::from_mut(&mut stmt), &zero);
+        let blocks: Vec<Block> = blocks.into_iter().map(|b| self.block(b)).collect();
+        for (child, block) in tilewright_ir::visit::child_blocks_mut(&mut stmt)
+            .into_iter()
+            .zip(blocks)
+        {
+            *child = block;
+        }
+        out.push(stmt);
+    }
+}

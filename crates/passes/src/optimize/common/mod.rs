@@ -1,0 +1,6 @@
+//! Passes of every target's optimize phase.
+
+mod effects;
+mod fresh;
+pub mod inject_software_pipeline;
+pub mod pipeline_planning;

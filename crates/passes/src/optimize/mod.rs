@@ -1,0 +1,3 @@
+//! The optimize phase: schedules and what they need.
+
+pub mod common;

@@ -1,0 +1,20 @@
+# iota: counts=5
+"""The pipelined loop runs again and again, over the same slots."""
+
+import tilelang.language as T
+
+
+def kernel(num_stages=2):
+    @T.prim_func
+    def main(A: T.Tensor((4, 5, 32, 32), "float32"), counts: T.Tensor((4,), "int32"), C: T.Tensor((4, 32, 32), "float32")):
+        with T.Kernel(1, threads=128):
+            S = T.alloc_shared((32, 32), "float32")
+            acc = T.alloc_fragment((32, 32), "float32")
+            for t in T.serial(4):
+                T.clear(acc)
+                for k in T.Pipelined(counts[t], num_stages=num_stages):
+                    T.copy(A[t, k, 0, 0], S)
+                    for i, j in T.Parallel(32, 32):
+                        acc[i, j] = acc[i, j] * 2 + S[j, i]
+                T.copy(acc, C[t, 0, 0])
+    return main

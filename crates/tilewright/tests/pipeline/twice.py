@@ -1,0 +1,22 @@
+"""Two loops over one tile, of different lengths."""
+
+import tilelang.language as T
+
+
+def kernel(num_stages=2):
+    @T.prim_func
+    def main(A: T.Tensor((5, 32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1, threads=128):
+            S = T.alloc_shared((32, 32), "float32")
+            acc = T.alloc_fragment((32, 32), "float32")
+            T.clear(acc)
+            for k in T.Pipelined(5, num_stages=num_stages):
+                T.copy(A[k, 0, 0], S)
+                for i, j in T.Parallel(32, 32):
+                    acc[i, j] = acc[i, j] * 2 + S[j, i]
+            for k in T.Pipelined(3, num_stages=2):
+                T.copy(A[k + 2, 0, 0], S)
+                for i, j in T.Parallel(32, 32):
+                    acc[i, j] = acc[i, j] + S[j, i]
+            T.copy(acc, C)
+    return main

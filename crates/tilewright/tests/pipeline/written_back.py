@@ -1,0 +1,21 @@
+# warns: not-pipelined
+"""What is copied is written in the loop (TileLang #2595)."""
+
+import tilelang.language as T
+
+
+def kernel(num_stages=2):
+    @T.prim_func
+    def main(A: T.Tensor((5, 32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1, threads=128):
+            S = T.alloc_shared((32, 32), "float32")
+            acc = T.alloc_fragment((32, 32), "float32")
+            T.clear(acc)
+            for k in T.Pipelined(4, num_stages=num_stages):
+                T.copy(A[k, 0, 0], S)
+                for i, j in T.Parallel(32, 32):
+                    acc[i, j] = acc[i, j] + S[j, i]
+                T.copy(acc, A[k + 1, 0, 0])
+                T.sync_threads()
+            T.copy(acc, C)
+    return main
