@@ -30,7 +30,10 @@ fn work(func: &Func) -> jit::Work {
 
 #[test]
 fn products_are_counted_over_loops_and_blocks() {
-    let gemm = work(&example("gemm.py", &[("M", "256"), ("N", "384"), ("K", "512")]));
+    let gemm = work(&example(
+        "gemm.py",
+        &[("M", "256"), ("N", "384"), ("K", "512")],
+    ));
     assert_eq!(gemm.flops, Some(2 * 256 * 384 * 512));
     assert_eq!(gemm.bytes, 2 * (256 * 512 + 512 * 384 + 256 * 384));
 
@@ -83,7 +86,10 @@ fn a_sample_is_a_part_of_the_whole_result() {
 
     let verdict = jit::verdict_of_sample(&func, &whole, &part);
     assert!(verdict.ok);
-    assert_eq!((verdict.elements, verdict.max_abs_err), (3 * 128 * 128, 0.0));
+    assert_eq!(
+        (verdict.elements, verdict.max_abs_err),
+        (3 * 128 * 128, 0.0)
+    );
 
     // The last block is part of every sample.
     let mut wrong = whole.clone();

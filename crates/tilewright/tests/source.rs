@@ -27,7 +27,9 @@ fn source(file: &str, entry: Option<&str>, settings: &[(&str, &str)], target: Ta
         sources: Some(&sources),
         line_directives: false,
     };
-    let text = codegen::generate(&func, target, options).expect("it has source").text;
+    let text = codegen::generate(&func, target, options)
+        .expect("it has source")
+        .text;
     let header = text.rfind("}  // namespace tw\n").map_or(0, |at| at + 19);
     text[header..].trim_start().to_string()
 }

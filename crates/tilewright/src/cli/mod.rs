@@ -88,6 +88,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(Failure::User)) | Err(_) => ExitCode::from(1),
+        Ok(Err(Failure::Worker(code))) => ExitCode::from(code),
         Ok(Err(Failure::Usage(message))) => {
             let _ = writeln!(std::io::stderr(), "tilewright: {message}");
             ExitCode::from(2)
