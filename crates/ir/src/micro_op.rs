@@ -27,7 +27,9 @@ pub struct MicroOp {
     pub dest: Access,
     pub sources: Vec<Access>,
     /// Elements that a thread moves with one instruction; 1 for matrix instructions, whose
-    /// shape says it.
+    /// shape says it. The first element and every row of memory are multiples of it, at most 16
+    /// bytes are moved, and no vector reaches over the end of a row, so `pred` and bounds speak
+    /// of its first element.
     pub width: u32,
     /// Whether the instruction is done at this point by this thread; absent is always.
     pub pred: Option<Expr>,

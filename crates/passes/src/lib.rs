@@ -61,6 +61,26 @@ pub const PASSES: &[PassInfo] = &[
         run: legalize::lower_tile_op::lower_tile_op,
     },
     PassInfo {
+        name: "lower-l2-persistent",
+        about: "gives the runtime the tensors to keep in L2",
+        run: legalize::lower_l2_persistent::lower_l2_persistent,
+    },
+    PassInfo {
+        name: "check-resources",
+        about: "refuses kernels whose lowered form does not fit the target",
+        run: legalize::check_resources::check_resources,
+    },
+    PassInfo {
+        name: "legalize-vectorized-loop",
+        about: "makes loops for vectors accesses of up to 16 bytes",
+        run: legalize::legalize_vectorized_loop::legalize_vectorized_loop,
+    },
+    PassInfo {
+        name: "loop-vectorize-dynamic",
+        about: "vectors that need a check of the call's sizes",
+        run: legalize::loop_vectorize_dynamic::loop_vectorize_dynamic,
+    },
+    PassInfo {
         name: "legalize-safe-memory-access",
         about: "guards accesses of global memory that may be out of bounds",
         run: legalize::legalize_safe_memory_access::legalize_safe_memory_access,
@@ -98,6 +118,10 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
             "pipeline-planning",
             "layout-inference",
             "lower-tile-op",
+            "check-resources",
+            "lower-l2-persistent",
+            "legalize-vectorized-loop",
+            "loop-vectorize-dynamic",
             "legalize-safe-memory-access",
             "simplify",
             "inject-software-pipeline",

@@ -15,10 +15,12 @@
 //! | [`outline`] | which statements must be looked into? |
 //! | [`order`] | what follows from the order in which a pipelined loop runs its ops? |
 //! | [`thread_sync`] | where must the block wait for all its threads? |
+//! | [`hazard`] | does what the program waits for order all it does? (shares nothing with the others) |
 
 pub mod access;
 pub mod conflicts;
 pub mod footprint;
+pub mod hazard;
 pub mod order;
 pub mod outline;
 pub mod shape;

@@ -5,9 +5,10 @@
 //! can stand in it. None of that depends on where barriers are put, so it is found out once.
 
 use rustc_hash::FxHashSet;
+use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Func, Kernel, Loop, Stmt,
+    Axis, BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Func, Kernel, Loop, Stmt,
     StmtKind, ThreadOp, Var, VoteKind,
 };
 
@@ -79,6 +80,8 @@ pub fn outline(
     diags: &mut Diagnostics,
 ) -> Vec<Item> {
     let uniformity = Uniformity::of(func, kernel);
+    let mut facts = Analyzer::for_func(func);
+    facts.enter_kernel(func, kernel);
     let mut outliner = Outliner {
         kernel,
         collector: Collector {
@@ -88,6 +91,7 @@ pub fn outline(
         },
         conflicts,
         diags,
+        facts,
         items: 0,
     };
     outliner.block(&kernel.body, &mut Lets::default())
@@ -98,6 +102,8 @@ struct Outliner<'f, 'c, 'k, 'd> {
     collector: Collector<'f>,
     conflicts: &'c mut Conflicts<'k>,
     diags: &'d mut Diagnostics,
+    /// What is known of the grid and of the loops around.
+    facts: Analyzer,
     items: usize,
 }
 
@@ -138,19 +144,36 @@ impl Outliner<'_, '_, '_, '_> {
         item
     }
 
+    /// Whether a loop's axis may have no iteration.
+    fn may_skip(&mut self, axis: &Axis, lets: &Lets) -> bool {
+        match axis.const_trip_count() {
+            Some(count) => count == 0,
+            None => {
+                let (start, stop) = (lets.substitute(&axis.start), lets.substitute(&axis.stop));
+                axis.step.as_int().is_none_or(|step| step <= 0)
+                    || !self.facts.prove_lt(&start, &stop).is_yes()
+            }
+        }
+    }
+
     /// The items inside a statement.
     fn open(&mut self, stmt: &Stmt, lets: &mut Lets) -> ItemKind {
         match &stmt.kind {
             StmtKind::For(l) => {
-                let trips = || l.axes.iter().map(|a| a.const_trip_count());
                 let trips = Trips {
-                    runs_again: trips().all(|n| n.is_none_or(|n| n > 1)),
-                    may_skip: trips().any(|n| n.is_none_or(|n| n == 0)),
+                    runs_again: l
+                        .axes
+                        .iter()
+                        .all(|a| a.const_trip_count().is_none_or(|n| n > 1)),
+                    may_skip: l.axes.iter().any(|a| self.may_skip(a, lets)),
                 };
+                self.facts.enter_loop(self.collector.func, l);
                 let mut changed: FxHashSet<Var> = l.axes.iter().map(|a| a.var).collect();
                 walk_stmts(&l.body, &mut |stmt| bound_vars(stmt, &mut changed));
+                let body = self.block(&l.body, lets);
+                self.facts.pop();
                 ItemKind::Loop {
-                    body: self.block(&l.body, lets),
+                    body,
                     trips,
                     changed,
                     index: self.index(l, lets),

@@ -15,7 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`tensor`], [`compare`], [`rng`] | host tensors, summaries, comparison, seeded inputs |
-//! | [`args`], [`inputs`] | arguments, how they are bound to parameters, made-up ones |
+//! | [`args`], [`inputs`], [`mod@resolve`] | arguments, how they are bound to parameters, made-up ones |
 //! | `value`, `math` | scalar arithmetic with exact rounding |
 //! | `divergence` | what threads may disagree about |
 //! | `compile`, `program` | kernel bodies as instructions over slots |
@@ -39,6 +39,7 @@ pub mod inputs;
 mod math;
 mod memory;
 mod program;
+pub mod resolve;
 pub mod rng;
 pub mod simt;
 pub mod tensor;
@@ -54,6 +55,7 @@ pub use compare::{Comparison, Summary, Tolerance, compare, summarize};
 pub use error::{RunError, codes};
 pub use grid::Schedule;
 pub use inputs::{InputSpec, make_inputs};
+pub use resolve::{Resolved, resolve};
 pub use rng::Rng;
 pub use tensor::{Fill, HostTensor};
 pub use tilewright_ir::small_float::Number;

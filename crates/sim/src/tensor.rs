@@ -242,6 +242,17 @@ impl HostTensor {
         Some(at * lanes + lane)
     }
 
+    /// Replaces the contents by what another executor wrote; every element counts as written.
+    /// Says whether the number of bytes is right.
+    pub fn set_bytes(&mut self, bytes: &[u8]) -> bool {
+        let fits = bytes.len() == self.bytes.len();
+        if fits {
+            self.bytes.copy_from_slice(bytes);
+            self.written = None;
+        }
+        fits
+    }
+
     pub(crate) fn take_storage(&mut self) -> (Vec<u8>, Option<Vec<u8>>) {
         (std::mem::take(&mut self.bytes), self.written.take())
     }

@@ -1,12 +1,18 @@
 //! Tilewright: a compiler for GPU tile kernels.
 //!
 //! This crate is what Rust users depend on. It re-exports the parts by their names and adds
-//! nothing of its own: see [`ir`] for the IR and the builder, [`frontend`] for kernels in
-//! Python syntax, [`sim`] for running them on this machine.
+//! [`jit`], which puts them together to run kernels on a GPU: see [`ir`] for the IR and the
+//! builder, [`frontend`] for kernels in Python syntax, [`sim`] for running them on this machine,
+//! [`schedule`] for the hazard checker.
+
+pub mod jit;
 
 pub use tilewright_arith as arith;
+pub use tilewright_codegen as codegen;
 pub use tilewright_frontend as frontend;
 pub use tilewright_ir as ir;
 pub use tilewright_layout as layout;
 pub use tilewright_passes as passes;
+pub use tilewright_runtime as runtime;
+pub use tilewright_schedule as schedule;
 pub use tilewright_sim as sim;

@@ -11,13 +11,15 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::{
-    TARGETS, arguments, banks, issues, lower, reference, render, shapes, simulated, stage, stages,
+    TARGETS, arguments, banks, gpu, issues, lower, reference, render, shapes, simulated, stage,
+    stages,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Output};
 use tilewright::ir::{
     BarrierKind, Block, DeviceOp, Func, SourceMap, Span, StmtKind, Target, visit,
 };
+use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, SimtOptions};
 
 fn main() {
@@ -54,11 +56,13 @@ fn main() {
     trials.extend(banks::trials());
     trials.extend(issues::trials());
     trials.extend(stages::trials());
+    trials.extend(gpu::trials());
     libtest_mimic::run(&args, trials).exit();
 }
 
 /// Every barrier that was inserted is needed: without it the simulator finds something wrong, in
-/// one of the kernel's cases at least (a loop that runs once in a small case carries nothing).
+/// one of the kernel's cases at least (a loop that runs once in a small case carries nothing), and
+/// whenever it does, so does the hazard checker.
 fn barriers_are_needed(cases: &[Case], target: Target) -> Result<(), Failed> {
     let mut needed = BTreeSet::new();
     let mut idle = BTreeMap::new();
@@ -72,6 +76,14 @@ fn barriers_are_needed(cases: &[Case], target: Target) -> Result<(), Failed> {
             let report = simt::run(&mutant, target, &mut args, &SimtOptions::default())
                 .map_err(|e| render(e.diagnostics.iter(), &sources))?;
             let place = sources.locate(span);
+            let checked = hazard::check(&mutant, target);
+            if !report.is_clean() && checked.hazards.is_empty() {
+                let found = render(report.diagnostics().iter(), &sources);
+                let title = case.title();
+                return Err(
+                    format!("the checker misses barrier {nth} of {title}:\n{found}").into(),
+                );
+            }
             if report.is_clean() {
                 idle.insert(
                     place,

@@ -13,6 +13,9 @@
 //! B[i] = if_then_else(i + n < 100, A[i + n], 0.0)
 //! ```
 //!
+//! A vector access has one check, of its first element: LegalizeVectorizedLoop and LowerTileOp
+//! make vectors only where none reaches over the end of a row.
+//!
 //! Needs loop IR. It never checks shared or local memory: leaving those is an error.
 
 use tilewright_arith::Analyzer;

@@ -2,8 +2,13 @@
 
 pub mod add_wrapper_for_single_buf_store;
 pub mod bind_target;
+pub mod check_resources;
 pub mod gemm_plan;
 pub mod layout_inference;
 pub mod layout_reducer;
 pub mod legalize_safe_memory_access;
+pub mod legalize_vectorized_loop;
+pub mod loop_vectorize_dynamic;
+pub mod lower_l2_persistent;
 pub mod lower_tile_op;
+pub mod vectorize;

@@ -13,7 +13,7 @@ use crate::program::{
 use crate::value;
 
 /// What a call fixed: symbols and scalars, and the storage of global buffers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bound {
     /// Symbols and scalar parameters, as slots.
     pub consts: FxHashMap<Var, u64>,

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use tilewright::ir::{Code, Diagnostic, Level, SourceMap, Span, text};
+use tilewright::codegen;
+use tilewright::ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target, text};
+use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::{CompileOptions, KernelInfo, Toolchain};
 
 use super::lower::{lower, lower_through};
 use super::output::{self, Failure, Outcome};
@@ -24,6 +27,12 @@ pub struct CompileArgs {
     /// Write to this file instead of stdout. `layouts-svg` needs it, and takes it for a folder.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Put `#line` directives into generated source.
+    #[arg(long)]
+    line_directives: bool,
+    /// Let the target's compiler use approximate division and functions.
+    #[arg(long)]
+    fast_math: bool,
     /// Print one JSON object that holds the text.
     #[arg(long)]
     json: bool,
@@ -42,6 +51,13 @@ enum Emit {
     Layouts,
     /// The same drawings as SVG, one file a buffer, in the folder that `--output` names.
     LayoutsSvg,
+    /// Source for the target's compiler.
+    Source,
+    /// What that compiler makes of it, as portable assembly; the kernels' registers and spills
+    /// go to stderr.
+    Ptx,
+    /// The compiled program, for `--output`; the kernels' registers and spills are printed.
+    Cubin,
 }
 
 pub fn compile(args: &CompileArgs) -> Outcome {
@@ -60,12 +76,8 @@ pub fn compile(args: &CompileArgs) -> Outcome {
     match args.emit {
         Emit::Tile => {
             let result = text::print(&loaded.func);
-            write(
-                args,
-                sources,
-                &result,
-                json!({ "emit": "tile", "text": result }),
-            )
+            let object = json!({ "emit": "tile", "text": result });
+            write(args, sources, result.as_bytes(), object)
         }
         Emit::Loop | Emit::Device => {
             let level = if args.emit == Emit::Loop {
@@ -76,7 +88,7 @@ pub fn compile(args: &CompileArgs) -> Outcome {
             let func = lower(loaded.func, target, level, sources, args.json)?;
             let result = text::print(&func);
             let object = json!({ "emit": level.name(), "text": result });
-            write(args, sources, &result, object)
+            write(args, sources, result.as_bytes(), object)
         }
         Emit::Layouts => {
             let drawn = drawings(loaded.func)?;
@@ -84,7 +96,11 @@ pub fn compile(args: &CompileArgs) -> Outcome {
             let list: Vec<Value> = drawn.iter().map(|d| d.to_json()).collect();
             let result = texts.join("\n");
             let object = json!({ "emit": "layouts", "text": result, "layouts": list });
-            write(args, sources, &result, object)
+            write(args, sources, result.as_bytes(), object)
+        }
+        Emit::Source | Emit::Ptx | Emit::Cubin => {
+            let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
+            machine(args, &func, target, sources)
         }
         Emit::LayoutsSvg => {
             let drawn = drawings(loaded.func)?;
@@ -101,8 +117,86 @@ pub fn compile(args: &CompileArgs) -> Outcome {
     }
 }
 
+/// What the code generator and the target's compiler make of a lowered function.
+fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap) -> Outcome {
+    let fail = |diag: Diagnostic| output::fail(&[diag], sources, args.json);
+    let options = codegen::Options {
+        sources: Some(sources),
+        line_directives: args.line_directives,
+    };
+    let source = codegen::generate(func, target, options).map_err(|d| fail(*d))?;
+    if args.emit == Emit::Source {
+        let object = json!({ "emit": "source", "text": source.text });
+        return write(args, sources, source.text.as_bytes(), object);
+    }
+    let ptx = args.emit == Emit::Ptx;
+    let options = CompileOptions {
+        ptx,
+        fast_math: args.fast_math,
+        name: format!("{}.cu", func.name),
+        ..CompileOptions::default()
+    };
+    let cubin = Toolchain::find(&Env::process())
+        .and_then(|toolchain| toolchain.compile(&source.text, target.name(), &options))
+        .map_err(|e| {
+            fail(Diagnostic::error(
+                Code("toolchain"),
+                Span::NONE,
+                e.to_string(),
+            ))
+        })?;
+    let figures: String = cubin.kernels().iter().map(|k| figures(k) + "\n").collect();
+    let kernels: Vec<Value> = cubin.kernels().iter().map(to_json).collect();
+    if ptx {
+        let text = cubin.ptx().unwrap_or_default();
+        let object = json!({ "emit": "ptx", "text": text, "kernels": kernels });
+        if !args.json {
+            output::note(&figures);
+        }
+        return write(args, sources, text.as_bytes(), object);
+    }
+    let object = json!({ "emit": "cubin", "bytes": cubin.bytes().len(), "kernels": kernels });
+    if args.output.is_some() {
+        write(args, sources, cubin.bytes(), object)?;
+    } else if args.json {
+        write(args, sources, &[], object)?;
+    }
+    if !args.json {
+        // Bytes do not belong on a terminal: the figures do.
+        output::print(&figures);
+    }
+    Ok(())
+}
+
+/// `matmul: 168 registers, 0 bytes of stack, no spills`
+fn figures(kernel: &KernelInfo) -> String {
+    let spills = match kernel.spills {
+        None => String::new(),
+        Some(s) if s.stores == 0 && s.loads == 0 => ", no spills".to_string(),
+        Some(s) => format!(
+            ", spills: {} bytes stored, {} bytes loaded",
+            s.stores, s.loads
+        ),
+    };
+    format!(
+        "{}: {} registers, {} bytes of stack{spills}",
+        kernel.name, kernel.registers, kernel.stack
+    )
+}
+
+fn to_json(kernel: &KernelInfo) -> Value {
+    json!({
+        "name": kernel.name,
+        "registers": kernel.registers,
+        "static_shared_bytes": kernel.static_shared,
+        "stack_bytes": kernel.stack,
+        "spill_stores": kernel.spills.map(|s| s.stores),
+        "spill_loads": kernel.spills.map(|s| s.loads),
+    })
+}
+
 /// The result to the file or stdout, and with `--json` the object with `ok` added.
-fn write(args: &CompileArgs, sources: &SourceMap, result: &str, mut object: Value) -> Outcome {
+fn write(args: &CompileArgs, sources: &SourceMap, result: &[u8], mut object: Value) -> Outcome {
     if let Some(path) = &args.output {
         fs::write(path, result).map_err(|e| {
             let message = format!("cannot write {}: {e}", path.display());
@@ -114,7 +208,7 @@ fn write(args: &CompileArgs, sources: &SourceMap, result: &str, mut object: Valu
         object["ok"] = json!(true);
         output::print_json(&object);
     } else if args.output.is_none() {
-        output::print(result);
+        output::print(&String::from_utf8_lossy(result));
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 
 mod compile;
 mod doctor;
+mod gpu;
 mod input;
 mod layouts;
 mod lower;
@@ -36,8 +37,8 @@ enum Command {
     Run(run::RunArgs),
     /// Stage a kernel and print it at one level of the compiler.
     Compile(compile::CompileArgs),
-    /// Lower a kernel and run it in the simulator in many orders of its warps, looking for races,
-    /// missing barriers and other hazards.
+    /// Lower a kernel, prove that its waits and barriers order what it does, and run it in the
+    /// simulator in many orders of its warps. Device IR in text form is checked as it stands.
     Verify(verify::VerifyArgs),
     /// Run passes on IR in text form.
     Opt(opt::OptArgs),

@@ -24,6 +24,11 @@ pub fn print(text: &str) {
     let _ = out.flush();
 }
 
+/// Writes to stderr what belongs to a result without being it.
+pub fn note(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// Reports diagnostics on stderr.
 pub fn warn(diags: &[Diagnostic], sources: &SourceMap) {
     let color = io::stderr().is_terminal();

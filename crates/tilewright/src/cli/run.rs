@@ -6,13 +6,14 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use tilewright::ir::{Func, Level, Param};
+use tilewright::ir::{Func, Level, Param, Target};
+use tilewright::jit;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, InputSpec, Number, Progress, RunOptions, Summary};
 
 use super::input::Loaded;
 use super::output::{self, Outcome};
-use super::{KernelArgs, input, lower::lower, passes::parse_target};
+use super::{KernelArgs, gpu, input, lower::lower, passes::parse_target};
 
 /// What a run-time size is when nobody says: no multiple of any tile.
 const DEFAULT_SIZE: i64 = 300;
@@ -24,9 +25,10 @@ pub struct RunArgs {
     /// What runs the kernel.
     #[arg(long, value_enum, default_value_t = Executor::Reference)]
     on: Executor,
-    /// The target that the kernel is lowered for, when the simulator runs it.
-    #[arg(long, default_value = "gfx950")]
-    target: String,
+    /// The target that the kernel is lowered for. Without one the simulator takes gfx950, and a
+    /// GPU the best one it has.
+    #[arg(long)]
+    target: Option<String>,
     /// Where the random inputs come from.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -44,10 +46,23 @@ enum Executor {
     Reference,
     /// The simulator: the lowered kernel, every thread, compared with the reference.
     Sim,
+    /// A GPU of this machine, compared with the reference.
+    Gpu,
+}
+
+impl Executor {
+    const fn name(self) -> &'static str {
+        match self {
+            Executor::Reference => "reference",
+            Executor::Sim => "sim",
+            Executor::Gpu => "gpu",
+        }
+    }
 }
 
 pub fn run(args: &RunArgs) -> Outcome {
-    let target = parse_target(&args.target)?;
+    let named = args.target.as_deref().map(parse_target).transpose()?;
+    let target = named.unwrap_or(Target::Gfx950);
     let loaded = input::load(&args.kernel, args.json)?;
     let (func, sources) = (&loaded.func, &loaded.sources);
     let (spec, notes) = inputs(&loaded, args.seed);
@@ -73,7 +88,24 @@ pub fn run(args: &RunArgs) -> Outcome {
     output::warn(&report.warnings.into_vec(), sources);
 
     let mut errors = None;
-    if args.on == Executor::Sim {
+    let mut place = "on the reference evaluator".to_string();
+    let mut target_name = None;
+    if args.on == Executor::Gpu {
+        let gpu = gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?;
+        let mut found = given.clone();
+        let options = jit::Options::default();
+        let done = gpu.run(func, &mut found, &options, sources);
+        let took = done.map_err(|e| gpu::fail(e, sources, args.json))?;
+        ms = took.as_secs_f64() * 1e3;
+        let verdict = jit::verdict(func, &found, &tensors);
+        if !verdict.ok {
+            return Err(gpu::wrong(func, &verdict, sources, args.json));
+        }
+        place = format!("on {} ({})", gpu.device.info().name, gpu.target);
+        target_name = Some(gpu.target.name());
+        errors = Some((verdict.max_abs_err, verdict.max_rel_err));
+        tensors = found;
+    } else if args.on == Executor::Sim {
         let lowered = lower(func.clone(), target, Level::Device, sources, args.json)?;
         let mut simulated = given;
         let options = SimtOptions {
@@ -92,6 +124,8 @@ pub fn run(args: &RunArgs) -> Outcome {
             ));
         }
         errors = Some(worst_errors(func, &simulated, &tensors));
+        place = format!("in the simulator for {target}");
+        target_name = Some(target.name());
         tensors = simulated;
     }
 
@@ -101,8 +135,8 @@ pub fn run(args: &RunArgs) -> Outcome {
         output::print_json(&json!({
             "ok": true,
             "kernel": func.name,
-            "target": errors.map(|_| target.name()),
-            "executor": if errors.is_some() { "sim" } else { "reference" },
+            "target": target_name,
+            "executor": args.on.name(),
             "max_abs_err": errors.map(|e| e.0),
             "max_rel_err": errors.map(|e| e.1),
             "ms": ms,
@@ -111,10 +145,6 @@ pub fn run(args: &RunArgs) -> Outcome {
         }));
         return Ok(());
     }
-    let place = match errors {
-        Some(_) => format!("in the simulator for {target}"),
-        None => "on the reference evaluator".to_string(),
-    };
     let mut text = format!("{} {place}, seed {}\n", func.name, args.seed);
     for note in notes {
         text += &format!("  {note}\n");

@@ -1,6 +1,7 @@
 //! How a case is run: staged, lowered, given its inputs, and compared with its oracle.
 
 pub mod banks;
+pub mod gpu;
 pub mod issues;
 pub mod shapes;
 pub mod stages;
@@ -15,6 +16,7 @@ use tilewright::ir::{
     small_float, verify, visit,
 };
 use tilewright::passes;
+use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, Landing, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
@@ -37,7 +39,7 @@ pub fn reference(case: &Case) -> Result<(), Failed> {
 }
 
 /// The kernel, lowered for a target, gives the same in the SIMT simulator, whatever the order of
-/// its warps, and nothing is wrong with it.
+/// its warps, and nothing is wrong with it; the hazard checker proves it free of hazards.
 pub fn simulated(case: &Case, target: Target) -> Result<(), Failed> {
     let mut sources = SourceMap::new();
     let func = lower(stage(case, &mut sources)?, target, &sources)?;
@@ -51,6 +53,10 @@ pub fn simulate(
     target: Target,
     sources: &SourceMap,
 ) -> Result<(), Failed> {
+    let checked = hazard::check(func, target);
+    if !checked.is_clean() {
+        return Err(render(checked.diagnostics().iter(), sources).into());
+    }
     for landing in landings(func) {
         for seed in 0..SEEDS {
             let (mut args, inputs) = arguments(func, case)?;
@@ -210,6 +216,10 @@ pub fn render<'a>(diags: impl Iterator<Item = &'a Diagnostic>, sources: &SourceM
     parts.join("\n\n")
 }
 
+/// The checkout; a test binary that was carried to another machine is told where it is.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    match std::env::var_os("TILEWRIGHT_ROOT") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."),
+    }
 }

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, Target,
+    Buffer, BufferData, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, StmtKind,
+    Target, visit,
 };
 use tilewright_layout::swizzle::{self, WarpRead};
 use tilewright_layout::{Fragment, Holder, Layout, LayoutError, from_attr};
@@ -39,6 +40,7 @@ pub enum Problem {
 
 /// Decides the layouts of one kernel.
 pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Problem> {
+    shared_annotations(func, kernel, target)?;
     let uses = collect(func, &func.kernels[kernel]);
     for u in &uses {
         if let UseKind::Single(buffer) = u.kind {
@@ -73,6 +75,44 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         fragments,
         shared,
     })
+}
+
+/// The annotations of shared buffers must be places for all of their elements.
+fn shared_annotations(func: &Func, kernel: usize, target: Target) -> Result<(), Problem> {
+    let mut problem = None;
+    visit::walk_stmts(&func.kernels[kernel].body, &mut |stmt| {
+        let StmtKind::Alloc(buffer) = stmt.kind else {
+            return;
+        };
+        let data = &func.buffers[buffer];
+        let (Scope::Shared, Some(attr), Some(shape)) =
+            (data.scope, &data.layout, const_shape(&data.shape))
+        else {
+            return;
+        };
+        if let Err(e) = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar) {
+            let elements: i64 = shape.iter().product();
+            let mut why = bad_annotation(data, &e);
+            if let LayoutAttr::Map(map) = attr {
+                why = why.note(format!(
+                    "the buffer has {} dimensions and {elements} elements, the layout takes {} indices",
+                    shape.len(),
+                    map.inputs.len()
+                ));
+            }
+            let why = why.help("a layout of shared memory gives each element a place of its own");
+            problem.get_or_insert(Problem::Error(Box::new(why)));
+        }
+    });
+    problem.map_or(Ok(()), Err)
+}
+
+fn bad_annotation(data: &BufferData, e: &LayoutError) -> Diagnostic {
+    let message = format!(
+        "the layout annotated for `{}` cannot be used: {e}",
+        data.name
+    );
+    Diagnostic::error(BAD_LAYOUT, data.span, message)
 }
 
 /// What a gemm asks of the target.
@@ -267,17 +307,14 @@ impl State<'_> {
             return Ok(());
         };
         let fragment = from_attr::fragment_map(map, &shape, u.threads).map_err(|e| {
-            Problem::Error(Box::new(
-                Diagnostic::error(
-                    BAD_LAYOUT,
-                    data.span,
-                    format!(
-                        "the layout annotated for `{}` cannot be used: {e}",
-                        data.name
-                    ),
-                )
-                .help("a fragment layout maps each element to one thread and one register slot"),
-            ))
+            let elements: i64 = shape.iter().product();
+            let why = bad_annotation(data, &e)
+                .note(format!(
+                    "the buffer has {elements} elements, the block {} threads",
+                    u.threads
+                ))
+                .help("a fragment layout maps each element to one thread and one register slot");
+            Problem::Error(Box::new(why))
         })?;
         self.fragments.insert(buffer, fragment);
         Ok(())
@@ -432,14 +469,14 @@ impl State<'_> {
                 continue;
             }
             let group = self.group(at, uses);
-            let mut best: Option<(i64, State<'_>)> = None;
+            let mut best: Option<([i64; 3], State<'_>)> = None;
             for &root in &group {
                 let mut attempt = self.clone();
                 attempt.start_from(root, uses);
                 attempt.propagate(uses);
-                let cost = attempt.registers();
-                let finished = group.iter().filter(|&&g| attempt.is_open(g, uses)).count() as i64;
-                let cost = cost + finished * (1 << 32);
+                let open = group.iter().filter(|&&g| attempt.is_open(g, uses)).count() as i64;
+                let accesses = group.iter().map(|&g| attempt.accesses(g, uses)).sum();
+                let cost = [open, attempt.registers(), accesses];
                 if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                     best = Some((cost, attempt));
                 }
@@ -519,6 +556,21 @@ impl State<'_> {
             .iter()
             .map(|(b, f)| f.slots() * bits(b))
             .sum()
+    }
+
+    /// Accesses of memory that a thread makes for a use, with vectors as wide as its layout has
+    /// them.
+    fn accesses(&self, at: usize, uses: &[Use]) -> i64 {
+        let (UseKind::Points { vector, shape, .. }, Some(layout)) =
+            (&uses[at].kind, &self.loops[at])
+        else {
+            return 0;
+        };
+        if *vector == 1 {
+            return 0;
+        }
+        let run = layout.vector_width(shape.len().saturating_sub(1));
+        layout.slots() / run.min(*vector)
     }
 
     /// Every use must be able to run with what was decided.

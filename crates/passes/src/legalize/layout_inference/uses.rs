@@ -2,8 +2,8 @@
 
 use tilewright_ir::visit::{child_blocks, child_blocks_mut};
 use tilewright_ir::{
-    AtomicSource, Block, Buffer, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind, ReduceOp,
-    Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
+    AtomicSource, Block, Buffer, BufferData, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind,
+    ReduceOp, Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
 };
 use tilewright_layout::{Form, Layout, from_attr};
 
@@ -128,9 +128,9 @@ impl Walk<'_> {
         };
         let vars: Vec<Var> = l.axes.iter().map(|a| a.var).collect();
         let mut accesses = Vec::new();
-        let mut bytes = 0;
-        self.points(&l.body, &vars, &shape, &mut accesses, &mut bytes);
-        let vector = vector_for(&shape, bytes);
+        let mut touched = Touched::default();
+        self.points(&l.body, &vars, &shape, &mut accesses, &mut touched);
+        let vector = touched.vector(&shape);
         UseKind::Points {
             shape,
             accesses,
@@ -139,14 +139,14 @@ impl Walk<'_> {
         }
     }
 
-    /// The fragment accesses inside a parallel loop, and the widest element of memory touched.
+    /// The fragment accesses inside a parallel loop, and the elements of memory touched.
     fn points(
         &self,
         block: &Block,
         vars: &[Var],
         shape: &[i64],
         out: &mut Vec<Access>,
-        bytes: &mut i64,
+        touched: &mut Touched,
     ) {
         let mut touch = |buffer: Buffer, indices: &[Expr], write: bool, span: Span| {
             let data = &self.func.buffers[buffer];
@@ -166,10 +166,7 @@ impl Walk<'_> {
                         });
                     }
                 }
-                Scope::Global | Scope::Shared => {
-                    *bytes = (*bytes).max((data.dtype.bits() as i64 + 7) / 8);
-                }
-                _ => {}
+                _ => touched.add(data),
             }
         };
         for stmt in block {
@@ -192,7 +189,7 @@ impl Walk<'_> {
         }
         for stmt in block {
             for child in child_blocks(stmt) {
-                self.points(child, vars, shape, out, bytes);
+                self.points(child, vars, shape, out, touched);
             }
         }
     }
@@ -211,7 +208,7 @@ impl Walk<'_> {
             return;
         };
         let mut accesses = Vec::new();
-        let mut bytes = 0;
+        let mut touched = Touched::default();
         for (region, write) in sides {
             let data = &self.func.buffers[region.buffer];
             if self.is_fragment(region.buffer) {
@@ -222,9 +219,9 @@ impl Walk<'_> {
                     span,
                 });
             }
-            bytes = bytes.max((data.dtype.bits() as i64 + 7) / 8);
+            touched.add(data);
         }
-        let vector = vector_for(&shape, bytes);
+        let vector = touched.vector(&shape);
         push(UseKind::Points {
             shape,
             accesses,
@@ -275,14 +272,49 @@ pub fn const_shape(shape: &[Expr]) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// How many elements in a row make 16 bytes, as far as the last extent allows.
-fn vector_for(shape: &[i64], bytes: i64) -> i64 {
-    let last = shape.last().copied().unwrap_or(1);
-    let mut vector = if bytes == 0 { 1 } else { (16 / bytes).max(1) };
-    while last % vector != 0 {
-        vector /= 2;
+/// The elements that points touch in memory, as far as it matters for vectors.
+#[derive(Debug, Default)]
+pub struct Touched {
+    /// Bits of the narrowest element of global memory.
+    global: Option<i64>,
+    /// Bits of the widest element of shared memory.
+    shared: Option<i64>,
+    /// The largest power of two that divides all rows of global memory.
+    rows: Option<i64>,
+}
+
+impl Touched {
+    pub fn add(&mut self, data: &BufferData) {
+        let bits = (data.dtype.bits() as i64).max(8);
+        match data.scope {
+            Scope::Global => {
+                self.global = Some(self.global.map_or(bits, |b| b.min(bits)));
+                if let [_, .., row] = &data.shape[..]
+                    && let Some(row) = row.as_int().and_then(|e| i64::try_from(e).ok())
+                {
+                    let power = row & row.wrapping_neg();
+                    self.rows = Some(self.rows.map_or(power, |r| r.min(power)));
+                }
+            }
+            Scope::Shared => self.shared = Some(self.shared.map_or(bits, |b| b.max(bits))),
+            _ => {}
+        }
     }
-    vector.max(1)
+
+    /// How many elements in a row make 16 bytes, as far as the last extent and the rows in
+    /// memory allow. Global memory is what a loop waits for, so its narrowest element decides
+    /// and wider ones take several accesses; in shared memory those would meet in the same
+    /// banks, so there the widest does.
+    pub fn vector(&self, shape: &[i64]) -> i64 {
+        let last = shape.last().copied().unwrap_or(1);
+        let bits = self.global.or(self.shared);
+        let mut vector = bits.map_or(1, |b| (128 / b).max(1));
+        vector = vector.min(self.rows.unwrap_or(vector)).max(1);
+        while last % vector != 0 {
+            vector /= 2;
+        }
+        vector.max(1)
+    }
 }
 
 /// Parallel loops that stand alone in a parallel loop are one loop with more axes.

@@ -1,15 +1,16 @@
 //! Copies: micro-ops where vectors line up, loops over points where values are converted.
 
 use tilewright_ir::{
-    Access, Block, Buffer, CopyOp, DType, Expr, Inst, MicroKind, MicroOp, Region, RegionDim, Scope,
-    Span, Stmt, StmtKind, VarKind,
+    Access, Block, Buffer, CopyOp, DType, Expr, ExprKind, Inst, MicroKind, MicroOp, Region,
+    RegionDim, Scope, Span, Stmt, StmtKind, VarKind,
 };
 use tilewright_layout::Fragment;
 
 use super::{Lower, counted, guarded, store, unroll};
-use crate::legalize::layout_inference::{copy_shape, narrowed, region_map};
+use crate::legalize::layout_inference::{Touched, copy_shape, narrowed, region_map};
 
 /// The memory side of a copy that goes through registers.
+#[derive(Clone)]
 pub(super) struct Memory<'a> {
     pub region: &'a Region,
     /// Which dimension of the fragment's index each non-unit dimension of the region follows.
@@ -17,6 +18,7 @@ pub(super) struct Memory<'a> {
 }
 
 /// A copy between memory and the registers of a fragment.
+#[derive(Clone)]
 pub(super) struct RegisterCopy<'a> {
     pub memory: Memory<'a>,
     pub fragment: Fragment,
@@ -68,22 +70,66 @@ impl Lower<'_> {
         let order = (0..placed.shape().len())
             .filter(|&d| placed.shape()[d] != 1)
             .collect();
-        self.register_copy(
-            RegisterCopy {
-                memory: Memory {
-                    region: memory,
-                    order,
-                },
-                fragment: placed,
-                registers: fragment.buffer,
-                offset: None,
-                to_registers,
-                otherwise: None,
-                inside: Vec::new(),
+        let copy = RegisterCopy {
+            memory: Memory {
+                region: memory,
+                order,
+            },
+            fragment: placed,
+            registers: fragment.buffer,
+            offset: None,
+            to_registers,
+            otherwise: None,
+            inside: Vec::new(),
+        };
+        let Some(aligned) = self.aligned_rows(&copy) else {
+            return self.register_copy(copy, span, out);
+        };
+        let (mut then, mut otherwise) = (Vec::new(), Vec::new());
+        self.analyzer.push();
+        self.analyzer.assume(&aligned);
+        self.register_copy(copy.clone(), span, &mut then);
+        self.analyzer.pop();
+        self.register_copy(copy, span, &mut otherwise);
+        out.push(Stmt::new(
+            StmtKind::If {
+                cond: aligned,
+                then,
+                otherwise,
             },
             span,
-            out,
-        );
+        ));
+    }
+
+    /// What sizes of the call must fulfil for a copy to have wider vectors than can be proved:
+    /// rows of global memory that are multiples of the fragment's runs.
+    fn aligned_rows(&mut self, c: &RegisterCopy<'_>) -> Option<Expr> {
+        let region = c.memory.region;
+        let data = &self.func.buffers[region.buffer];
+        let (dim, row) = (*c.memory.order.last()?, data.shape.last()?.clone());
+        let mut is_size = data.scope == Scope::Global && row.as_int().is_none();
+        row.walk(&mut |e| match e.kind() {
+            ExprKind::Var(var) => {
+                let kind = self.func.vars[*var].kind;
+                is_size &= matches!(kind, VarKind::Symbol | VarKind::Param);
+            }
+            ExprKind::Load { .. } => is_size = false,
+            _ => {}
+        });
+        let run = c
+            .fragment
+            .vector_width(dim)
+            .min(128 / data.dtype.bits().max(8) as i64);
+        if !is_size || run < 2 {
+            return None;
+        }
+        let aligned = row.floor_mod(run).equal(0);
+        let narrow = self.memory_width(region, &c.inside);
+        self.analyzer.push();
+        self.analyzer.assume(&aligned);
+        let wide = self.memory_width(region, &c.inside);
+        self.analyzer.pop();
+        (narrow.min(run) < wide.min(run)).then_some(aligned)
     }
 
     /// Loads or stores a fragment with vectors as wide as both sides allow.
@@ -319,17 +365,30 @@ impl Lower<'_> {
 
     /// Point by point, converting.
     pub(super) fn copy_points(&mut self, src: &Region, dst: &Region, span: Span, out: &mut Block) {
-        self.region_loop(src, dst, span, out, |lower, from, to| {
+        let run = self.run_of(&[src, dst]);
+        self.region_loop(src, dst, run, span, out, |lower, from, to| {
             let value = lower.load(src.buffer, from);
             vec![store(dst.buffer, to, value, lower.dtype(dst.buffer), span)]
         });
     }
 
-    /// A loop over paired regions; `body` gets the elements of both at a point.
+    /// How many elements in a row a thread may take for wide accesses of all these regions.
+    pub(super) fn run_of(&self, regions: &[&Region]) -> i64 {
+        let mut touched = Touched::default();
+        for region in regions {
+            touched.add(&self.func.buffers[region.buffer]);
+        }
+        let shape = regions.iter().find_map(|r| copy_shape(r));
+        shape.map_or(1, |s| narrowed(&s, self.threads, touched.vector(&s)))
+    }
+
+    /// A loop over paired regions; `body` gets the elements of both at a point. Without a
+    /// fragment, each thread takes runs of this length.
     pub(super) fn region_loop(
         &mut self,
         src: &Region,
         dst: &Region,
+        run: i64,
         span: Span,
         out: &mut Block,
         body: impl FnOnce(&mut Self, Vec<Expr>, Vec<Expr>) -> Block,
@@ -338,7 +397,7 @@ impl Lower<'_> {
         let Some(shape) = shape else {
             return self.dynamic_region_loop(src, dst, span, out, body);
         };
-        let layout = self.layout_of_regions(&[dst, src], &shape);
+        let layout = self.layout_of_regions(&[dst, src], &shape, run);
         let Some(layout) = layout else {
             return self.give_up(span, "no thread assignment for this copy");
         };
@@ -356,7 +415,12 @@ impl Lower<'_> {
     }
 
     /// The layout of a loop over regions: the first fragment's, else dealt out in turn.
-    fn layout_of_regions(&mut self, regions: &[&Region], shape: &[i64]) -> Option<Fragment> {
+    fn layout_of_regions(
+        &mut self,
+        regions: &[&Region],
+        shape: &[i64],
+        run: i64,
+    ) -> Option<Fragment> {
         for region in regions {
             if self.scope(region.buffer) != Scope::Fragment {
                 continue;
@@ -372,7 +436,7 @@ impl Lower<'_> {
             let full = tilewright_layout::Layout::concat(&map, &copies).ok()?;
             return Fragment::new(full.then(fragment.layout()).ok()?).ok();
         }
-        Fragment::partition(shape, self.threads, 1).ok()
+        Fragment::partition(shape, self.threads, run).ok()
     }
 
     fn dynamic_region_loop(

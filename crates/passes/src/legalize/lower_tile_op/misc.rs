@@ -1,8 +1,8 @@
-//! Fills, scans, atomics, transposes, im2col and persistent loops.
+//! Fills, atomics, transposes, im2col and persistent loops.
 
 use tilewright_ir::{
-    AtomicOp, AtomicSource, Axis, BinOp, Block, DType, Expr, ExprKind, Im2colOp, Loop, LoopKind,
-    MemoryOrder, Region, ScanKind, ScanOp, Scope, Span, Stmt, StmtKind, ThreadOp, VarKind,
+    AtomicOp, AtomicSource, Axis, Block, DType, Expr, ExprKind, Im2colOp, Loop, LoopKind,
+    MemoryOrder, Region, Scope, Span, Stmt, StmtKind, ThreadOp, VarKind,
 };
 
 use super::copy::element_at;
@@ -25,7 +25,8 @@ impl Lower<'_> {
             Scope::Local | Scope::Var => self.fill_private(&dst, value, span, out),
             _ => {
                 let value = self.hoisted(value, span, out);
-                self.region_loop(&dst, &dst, span, out, |_, _, to| {
+                let run = self.run_of(&[&dst]);
+                self.region_loop(&dst, &dst, run, span, out, |_, _, to| {
                     vec![store(dst.buffer, to, value, dtype, span)]
                 });
             }
@@ -76,79 +77,6 @@ impl Lower<'_> {
         e
     }
 
-    /// Through shared memory: each line is scanned by one thread.
-    pub(super) fn scan(&mut self, s: ScanOp, span: Span, out: &mut Block) {
-        let Some(shape) = s
-            .src
-            .dims
-            .iter()
-            .map(|d| i64::try_from(d.extent.as_int()?).ok())
-            .collect::<Option<Vec<i64>>>()
-        else {
-            return self.give_up(span, "a scan needs constant extents");
-        };
-        let dtype = self.dtype(s.src.buffer);
-        let work = self.temp("scan", Scope::Shared, dtype, &shape);
-        let whole = Region::whole(work, &self.func.buffers[work]);
-        self.copy_points(&s.src, &whole, span, out);
-
-        let dim = s.dim as usize;
-        let length = shape[dim];
-        let lines: Vec<i64> = shape
-            .iter()
-            .enumerate()
-            .filter(|(d, _)| *d != dim)
-            .map(|(_, e)| *e)
-            .collect();
-        let lines = if lines.is_empty() { vec![1] } else { lines };
-        let Ok(layout) = tilewright_layout::Fragment::partition(&lines, self.threads, 1) else {
-            return self.give_up(
-                span,
-                "the lines of this scan cannot be divided over the threads",
-            );
-        };
-        let mut vars = Vec::new();
-        let mut index = Vec::new();
-        for _ in &lines {
-            let (var, e) = self.var("i", VarKind::Loop);
-            vars.push(var);
-            index.push(e);
-        }
-        let at = |position: Expr| {
-            let mut rest = index.iter();
-            let all = (0..shape.len()).map(|d| {
-                if d == dim {
-                    position.clone()
-                } else {
-                    rest.next().cloned().unwrap_or_else(|| Expr::i32(0))
-                }
-            });
-            all.collect::<Vec<_>>()
-        };
-        let (step, k) = self.var("k", VarKind::Loop);
-        let (before, here) = if s.reverse {
-            let here = Expr::int((length - 2).into(), DType::I32) - k.clone();
-            (here.clone() + 1, here)
-        } else {
-            (k.clone(), k + 1)
-        };
-        let op = match s.kind {
-            ScanKind::Sum => BinOp::Add,
-            ScanKind::Max => BinOp::Max,
-        };
-        let sum = Expr::bin(
-            op,
-            self.load(work, at(before)),
-            self.load(work, at(here.clone())),
-        );
-        let body = vec![store(work, at(here), sum, dtype, span)];
-        if length > 1 {
-            let body = vec![counted(step, length - 1, LoopKind::Serial, body, span)];
-            self.point_loop(&layout, &vars, body, span, out);
-        }
-        self.copy_points(&whole, &s.dst, span, out);
-    }
-
     pub(super) fn atomic(
         &mut self,
         op: AtomicOp,
@@ -163,7 +91,7 @@ impl Lower<'_> {
             AtomicSource::Region(region) => (region, None),
             AtomicSource::Value(value) => (dst.clone(), Some(self.hoisted(value, span, out))),
         };
-        self.region_loop(&src.clone(), &dst, span, out, |lower, from, to| {
+        self.region_loop(&src.clone(), &dst, 1, span, out, |lower, from, to| {
             let value = constant.unwrap_or_else(|| lower.load(src.buffer, from));
             vec![Stmt::new(
                 StmtKind::Thread(ThreadOp::AtomicRmw {
@@ -191,7 +119,7 @@ impl Lower<'_> {
             .collect();
         let (a, b) = (dims[0], dims[1]);
         swapped.dims.swap(a, b);
-        self.region_loop(&swapped, &dst, span, out, |lower, mut from, to| {
+        self.region_loop(&swapped, &dst, 1, span, out, |lower, mut from, to| {
             from.swap(a, b);
             let value = lower.load(src.buffer, from);
             vec![store(dst.buffer, to, value, dtype, span)]
@@ -215,7 +143,7 @@ impl Lower<'_> {
         let channels = image.shape[3].clone();
         let first = i.dst.dims.len() - 2;
         let starts = (rows.start.clone(), cols.start.clone());
-        self.region_loop(&i.dst.clone(), &i.dst, span, out, |lower, _, to| {
+        self.region_loop(&i.dst.clone(), &i.dst, 1, span, out, |lower, _, to| {
             let row = to[first].clone() - starts.0;
             let col = to[first + 1].clone() - starts.1;
             let m = i.m_step.clone() * bm.cast_to(i.m_step.dtype()) + row;

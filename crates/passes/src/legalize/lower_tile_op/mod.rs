@@ -26,11 +26,13 @@ mod gemm;
 mod misc;
 mod points;
 mod reduce;
+mod scan;
 
 pub use reduce::identity;
 
 use rustc_hash::FxHashMap;
 use tilewright_arith::Analyzer;
+use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
     FragmentMap, Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target,
@@ -50,25 +52,33 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
         let threads = func.kernels[at].num_threads() as i64;
         let tid = linear_thread(func, at);
         let body = std::mem::take(&mut func.kernels[at].body);
+        let mut analyzer = Analyzer::for_func(func);
+        analyzer.enter_kernel(func, &func.kernels[at]);
         let mut lower = Lower {
             func,
             target,
             diags,
-            analyzer: Analyzer::new(),
+            analyzer,
             tid,
             threads,
             fragments: FxHashMap::default(),
+            ranges: Vec::new(),
             maps: FxHashMap::default(),
             widths: FxHashMap::default(),
             allocs: Vec::new(),
         };
         let mut body = lower.block(body);
-        slots.extend(lower.fragments.iter().map(|(b, f)| (*b, f.slots())));
+        lower.find_slots(&body, &mut slots);
         let mut allocs = std::mem::take(&mut lower.allocs);
         allocs.append(&mut body);
         func.kernels[at].body = allocs;
     }
-    registers(func, &slots);
+    // Fragments become arrays of registers; their layouts stay for reports and checks.
+    for (buffer, slots) in slots {
+        let data = &mut func.buffers[buffer];
+        data.scope = Scope::Local;
+        data.shape = vec![Expr::int(slots.into(), DType::I32)];
+    }
     func.level = Level::Loop;
     Changed::Yes
 }
@@ -92,35 +102,18 @@ fn linear_thread(func: &Func, kernel: usize) -> Expr {
     tid.unwrap_or_else(|| func.var_expr(kernel.thread_vars[0]).cast_to(DType::I32))
 }
 
-/// Fragments become arrays of registers; their layouts stay for reports and checks. `known` has
-/// the slots of those whose layouts were read on the way.
-fn registers(func: &mut Func, known: &FxHashMap<Buffer, i64>) {
-    for (buffer, data) in func.buffers.iter_mut() {
-        if data.scope == Scope::Fragment {
-            let slots = match (&data.layout, const_shape(&data.shape)) {
-                _ if known.contains_key(&buffer) => known[&buffer],
-                (Some(LayoutAttr::Fragment(map)), Some(shape)) => {
-                    from_attr::fragment_map(map, &shape, i64::from(u32::MAX))
-                        .map_or(1, |f| f.slots())
-                }
-                (_, Some(shape)) => shape.iter().product(),
-                _ => 1,
-            };
-            data.scope = Scope::Local;
-            data.shape = vec![Expr::int(slots.into(), DType::I32)];
-        }
-    }
-}
-
 struct Lower<'a> {
     func: &'a mut Func,
     target: Target,
     diags: &'a mut Diagnostics,
+    /// Knows what holds at the statement that is being lowered.
     analyzer: Analyzer,
     /// The thread's number among those that take part.
     tid: Expr,
     threads: i64,
     fragments: FxHashMap<Buffer, Fragment>,
+    /// Extents of the loops over slots that are being written.
+    ranges: Vec<(Var, i64)>,
     /// See [`Lower::placed`].
     maps: FxHashMap<MapKey, Option<Fragment>>,
     /// See [`Lower::shared_width`].
@@ -167,11 +160,29 @@ impl MapKey {
 
 impl Lower<'_> {
     fn block(&mut self, block: Block) -> Block {
+        self.analyzer.push();
         let mut out = Vec::with_capacity(block.len());
         for stmt in block {
+            let first = out.len();
             self.stmt(stmt, &mut out);
+            for stmt in &out[first..] {
+                self.analyzer.after(stmt);
+            }
         }
+        self.analyzer.pop();
         out
+    }
+
+    /// The block where a condition holds, or does not.
+    fn block_under(&mut self, cond: &Expr, holds: bool, block: Block) -> Block {
+        self.analyzer.push();
+        match holds {
+            true => self.analyzer.assume(cond),
+            false => self.analyzer.refute(cond),
+        }
+        let block = self.block(block);
+        self.analyzer.pop();
+        block
     }
 
     fn stmt(&mut self, stmt: Stmt, out: &mut Block) {
@@ -181,20 +192,18 @@ impl Lower<'_> {
             StmtKind::For(l) => match l.kind {
                 LoopKind::Parallel { .. } => return self.parallel(l, span, out),
                 LoopKind::Persistent { .. } => return self.persistent(l, span, out),
-                LoopKind::Pipelined(spec) => {
-                    let mut body = Vec::new();
-                    let spec =
-                        spec.spread_over(l.body, &mut body, |stmt, out| self.stmt(stmt, out));
-                    StmtKind::For(Loop {
-                        kind: LoopKind::Pipelined(spec),
-                        axes: l.axes,
-                        body,
-                    })
+                LoopKind::Pipelined(_) => {
+                    self.analyzer.enter_loop(self.func, &l);
+                    let l = self.pipelined(l);
+                    self.analyzer.pop();
+                    StmtKind::For(l)
                 }
-                _ => StmtKind::For(Loop {
-                    body: self.block(l.body),
-                    ..l
-                }),
+                _ => {
+                    self.analyzer.enter_loop(self.func, &l);
+                    let body = self.block(l.body);
+                    self.analyzer.pop();
+                    StmtKind::For(Loop { body, ..l })
+                }
             },
             StmtKind::While { cond, body } => StmtKind::While {
                 cond,
@@ -205,9 +214,9 @@ impl Lower<'_> {
                 then,
                 otherwise,
             } => StmtKind::If {
+                then: self.block_under(&cond, true, then),
+                otherwise: self.block_under(&cond, false, otherwise),
                 cond,
-                then: self.block(then),
-                otherwise: self.block(otherwise),
             },
             StmtKind::WarpGroup { groups, body } => {
                 let first = groups.first().copied().unwrap_or(0);
@@ -223,6 +232,20 @@ impl Lower<'_> {
             other => other,
         };
         out.push(Stmt::new(kind, span));
+    }
+
+    /// A pipelined loop, its lists kept in step with what its statements become.
+    fn pipelined(&mut self, l: Loop) -> Loop {
+        let LoopKind::Pipelined(spec) = l.kind else {
+            return l;
+        };
+        let mut body = Vec::new();
+        let spec = spec.spread_over(l.body, &mut body, |stmt, out| self.stmt(stmt, out));
+        Loop {
+            kind: LoopKind::Pipelined(spec),
+            axes: l.axes,
+            body,
+        }
     }
 
     fn tile_op(&mut self, op: TileOp, span: Span, out: &mut Block) {
@@ -254,6 +277,26 @@ impl Lower<'_> {
     fn give_up(&mut self, span: Span, why: &str) {
         self.diags
             .push(Diagnostic::error(NOT_LOWERED, span, why.to_string()));
+    }
+
+    /// How many registers a thread has for each fragment.
+    fn find_slots(&mut self, body: &Block, slots: &mut FxHashMap<Buffer, i64>) {
+        let mut fragments = Vec::new();
+        walk_stmts(body, &mut |stmt| {
+            if let StmtKind::Alloc(buffer) = stmt.kind
+                && self.scope(buffer) == Scope::Fragment
+            {
+                fragments.push((buffer, stmt.span));
+            }
+        });
+        for (buffer, span) in fragments {
+            // What nothing touches has no layout, and needs no register.
+            let placed = self.fragment(buffer);
+            if placed.is_none() && self.func.buffers[buffer].layout.is_some() {
+                self.give_up(span, "the layout of this fragment has no closed form");
+            }
+            slots.insert(buffer, placed.map_or(1, |f| f.slots()));
+        }
     }
 
     /// The layout of a fragment buffer.

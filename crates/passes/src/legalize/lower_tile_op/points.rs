@@ -10,6 +10,7 @@ use tilewright_layout::{Form, Fragment, Sum, from_attr};
 
 use super::{Lower, counted, guarded, unroll};
 use crate::legalize::layout_inference::{const_shape, narrowed};
+use crate::legalize::vectorize::fresh_copy;
 
 /// A thread's points: one slot of the layout after the other.
 pub(super) struct Points {
@@ -107,7 +108,11 @@ impl Lower<'_> {
         let (tid, threads) = (self.tid.as_var(), self.threads);
         let slots = layout.slots();
         let slot = slot.as_var();
+        let ranges = &self.ranges;
         self.analyzer.scoped(|a| {
+            for &(var, extent) in ranges {
+                a.bind_range(var, &zero, &Expr::int(extent.into(), DType::I32));
+            }
             if let Some(tid) = tid {
                 a.bind_range(tid, &zero, &Expr::int(threads.into(), DType::I32));
             }
@@ -147,7 +152,8 @@ impl Lower<'_> {
         }
     }
 
-    /// `for s in unroll(slots)` over the thread's points.
+    /// `for s in unroll(slots)` over the thread's points. Where the body touches memory and
+    /// slots in a row are points in a row, these make a loop for vectors of their own.
     pub(super) fn point_loop(
         &mut self,
         layout: &Fragment,
@@ -156,10 +162,42 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
-        let (slot_var, slot) = self.var("s", VarKind::Loop);
-        let Some(points) = self.points(layout, &slot) else {
+        let lanes = self.run_length(layout, &body);
+        let rounds = layout.slots() / lanes;
+        let (round_var, round) = self.var(if lanes == 1 { "s" } else { "c" }, VarKind::Loop);
+        let known_ranges = self.ranges.len();
+        self.ranges.push((round_var, rounds));
+        let mut lane_var = None;
+        let slot = if lanes == 1 {
+            round
+        } else {
+            let (var, lane) = self.var("v", VarKind::Loop);
+            self.ranges.push((var, lanes));
+            lane_var = Some(var);
+            round * lanes + lane
+        };
+        let inner = self.one_point(layout, vars, body, &slot, span);
+        self.ranges.truncate(known_ranges);
+        let Some(mut inner) = inner else {
             return self.give_up(span, "the layout of this loop has no closed form");
         };
+        if let Some(var) = lane_var {
+            // The compiler's own wish: it has no place in the source.
+            inner = vec![counted(var, lanes, LoopKind::Vectorized, inner, Span::NONE)];
+        }
+        out.push(counted(round_var, rounds, unroll(), inner, span));
+    }
+
+    /// What is done at the point in a slot.
+    fn one_point(
+        &mut self,
+        layout: &Fragment,
+        vars: &[Var],
+        mut body: Block,
+        slot: &Expr,
+        span: Span,
+    ) -> Option<Block> {
+        let points = self.points(layout, slot)?;
         let mut inner = Vec::new();
         for (&var, value) in vars.iter().zip(&points.index) {
             self.func.vars[var].kind = VarKind::Let;
@@ -172,19 +210,38 @@ impl Lower<'_> {
                 span,
             ));
         }
-        let mut body = body;
         let mut slots = FxHashMap::default();
-        self.rewrite_points(&mut body, vars, &points, &slot, &mut slots);
+        self.rewrite_points(&mut body, vars, &points, slot, &mut slots);
         inner.extend(self.block(body));
         let mut guarded_body = Vec::new();
-        guarded(points.guard.clone(), inner, span, &mut guarded_body);
-        out.push(counted(
-            slot_var,
-            layout.slots(),
-            unroll(),
-            guarded_body,
-            span,
-        ));
+        guarded(points.guard, inner, span, &mut guarded_body);
+        Some(guarded_body)
+    }
+
+    /// How many slots in a row may become one access of memory.
+    fn run_length(&self, layout: &Fragment, body: &Block) -> i64 {
+        let lanes = self.memory_lanes(body);
+        let Some(last) = layout.shape().len().checked_sub(1).filter(|_| lanes > 1) else {
+            return 1;
+        };
+        let run = lanes.min(layout.vector_width(last));
+        if layout.slots() % run == 0 { run } else { 1 }
+    }
+
+    /// Elements of the narrowest type that the statements touch in memory, in 16 bytes; one
+    /// where they touch none.
+    fn memory_lanes(&self, body: &Block) -> i64 {
+        let mut bits: Option<u32> = None;
+        tilewright_ir::visit::walk_stmts(body, &mut |stmt| {
+            tilewright_ir::visit_ids::stmt_buffers(stmt, &mut |b| {
+                let data = &self.func.buffers[b];
+                if matches!(data.scope, Scope::Global | Scope::Shared) {
+                    let own = data.dtype.bits().max(8);
+                    bits = Some(bits.map_or(own, |known| known.min(own)));
+                }
+            });
+        });
+        bits.map_or(1, |b| i64::from(128 / b).max(1))
     }
 
     /// Turns accesses of fragments into accesses of registers, and lets one copy of a point
@@ -295,7 +352,9 @@ impl Lower<'_> {
         Some(at)
     }
 
-    /// A parallel loop whose extents are known at run time: threads take points in turn.
+    /// A parallel loop whose extents are known at run time: threads take points in turn, in
+    /// runs along the last axis where memory is touched. What a single axis has beyond whole
+    /// runs is done point by point afterwards.
     fn dynamic_loop(&mut self, l: Loop, span: Span, out: &mut Block) {
         let mut total = Expr::i32(1);
         let mut counts = Vec::new();
@@ -306,51 +365,107 @@ impl Lower<'_> {
             } else {
                 distance.ceil_div(&axis.step)
             };
-            let count = count.max(0).cast_to(DType::I32);
+            let count = self.simplify(&count.max(0).cast_to(DType::I32));
             total = total * &count;
             counts.push(count);
         }
-        let (round, r) = self.var("r", VarKind::Loop);
-        let (flat, f) = self.var("f", VarKind::Let);
-        let value = r * self.threads + self.tid.clone();
-        let mut inner = Vec::new();
-        let mut rest = f.clone();
-        for (axis, count) in l.axes.iter().zip(&counts).rev() {
-            self.func.vars[axis.var].kind = VarKind::Let;
-            let dtype = self.func.vars[axis.var].dtype;
-            let at = rest.clone().floor_mod(count).cast_to(dtype);
-            let value = axis.start.clone() + at * &axis.step;
-            inner.push(Stmt::new(
-                StmtKind::Let {
-                    var: axis.var,
-                    value,
-                },
-                span,
-            ));
-            rest = rest.floor_div(count);
+        let total = self.simplify(&total);
+        let mut run = self.memory_lanes(&l.body);
+        if let [_, .., last] = &counts[..] {
+            while run > 1 && last.as_int().is_none_or(|e| e % i128::from(run) != 0) {
+                run /= 2;
+            }
         }
-        inner.extend(self.block(l.body));
-        let body = vec![
-            Stmt::new(StmtKind::Let { var: flat, value }, span),
-            Stmt::new(
-                StmtKind::If {
-                    cond: f.lt(&total),
-                    then: inner,
-                    otherwise: Vec::new(),
-                },
-                span,
-            ),
-        ];
-        let rounds = total.ceil_div(self.threads);
-        let rounds = self.simplify(&rounds);
+        if run > self.threads || l.axes.iter().any(|a| !a.step.is_int(1)) {
+            run = 1;
+        }
+        let rest = match (&l.axes[..], run) {
+            (_, 1) | ([_, _, ..], _) => None,
+            _ => match fresh_copy(self.func, &Stmt::new(StmtKind::For(l.clone()), span)) {
+                Some(Stmt {
+                    kind: StmtKind::For(copy),
+                    ..
+                }) => Some(copy),
+                _ => {
+                    run = 1;
+                    None
+                }
+            },
+        };
+        self.runs(&l, &counts, &total, run, span, out);
+        if let Some(rest) = rest {
+            // Fewer points than a run, each to one of the first threads.
+            let left = total.clone().floor_mod(run);
+            let first = total - left.clone();
+            let at = vec![first + self.tid.clone()];
+            let mut body = self.bind_axes(&rest, &at, span);
+            body.extend(self.block(rest.body));
+            guarded(Some(self.tid.clone().lt(&left)), body, span, out);
+        }
+    }
+
+    /// Whole runs of points, in turn.
+    fn runs(
+        &mut self,
+        l: &Loop,
+        counts: &[Expr],
+        total: &Expr,
+        run: i64,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let (round, r) = self.var("r", VarKind::Loop);
+        let taken = r * self.threads + self.tid.clone();
+        let lane = (run > 1).then(|| self.var("v", VarKind::Loop));
+        // The last axis counts runs, the others points.
+        let mut at = Vec::new();
+        let mut rest = taken.clone();
+        for (dim, count) in counts.iter().enumerate().rev() {
+            let whole = match dim + 1 == counts.len() {
+                true => count.clone().floor_div(run),
+                false => count.clone(),
+            };
+            let mut index = match dim {
+                0 => rest.clone(),
+                _ => rest.clone().floor_mod(&whole),
+            };
+            if let Some((_, lane)) = lane.as_ref().filter(|_| dim + 1 == counts.len()) {
+                index = index * run + lane;
+            }
+            at.push(index);
+            rest = rest.floor_div(&whole);
+        }
+        at.reverse();
+        let mut body = self.bind_axes(l, &at, span);
+        body.extend(self.block(l.body.clone()));
+        if let Some((var, _)) = lane {
+            body = vec![counted(var, run, LoopKind::Vectorized, body, Span::NONE)];
+        }
+        let whole = self.simplify(&total.clone().floor_div(run));
+        let mut inner = Vec::new();
+        guarded(Some(taken.lt(&whole)), body, span, &mut inner);
+        let rounds = self.simplify(&whole.ceil_div(self.threads));
         out.push(Stmt::new(
             StmtKind::For(Loop {
                 kind: LoopKind::Serial,
                 axes: vec![tilewright_ir::Axis::upto(round, rounds)],
-                body,
+                body: inner,
             }),
             span,
         ));
+    }
+
+    /// `let`s that give the indices of a loop their values.
+    fn bind_axes(&mut self, l: &Loop, at: &[Expr], span: Span) -> Block {
+        let lets = l.axes.iter().zip(at).map(|(axis, at)| {
+            self.func.vars[axis.var].kind = VarKind::Let;
+            let dtype = self.func.vars[axis.var].dtype;
+            let value = axis.start.clone() + at.clone().cast_to(dtype) * &axis.step;
+            let value = self.analyzer.simplify(&value);
+            let var = axis.var;
+            Stmt::new(StmtKind::Let { var, value }, span)
+        });
+        lets.collect()
     }
 }
 

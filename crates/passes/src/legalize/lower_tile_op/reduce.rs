@@ -37,6 +37,7 @@ impl Lower<'_> {
         let combine = self.combine_steps(&digits)?;
         let slot_of = result_slots(&from, &to, dim)?;
         let dtype = self.dtype(dst);
+        let how = Folding::of(r, dtype);
         let part = self.temp("part", Scope::Local, dtype, &[to.slots()]);
         let mut out = Vec::new();
 
@@ -58,7 +59,7 @@ impl Lower<'_> {
         let place = self.simplify(&place);
         let value = self.load(src, vec![slot]).cast_to(dtype);
         let value = prepared(r.kind, value);
-        let sum = fold(r.kind, self.load(part, vec![place.clone()]), value);
+        let sum = how.fold(self.load(part, vec![place.clone()]), value);
         let body = vec![store(part, vec![place], sum, dtype, span)];
         let mut inner = Vec::new();
         guarded(points.guard, body, span, &mut inner);
@@ -66,11 +67,9 @@ impl Lower<'_> {
 
         for step in combine {
             match step {
-                Step::Xor(mask) => {
-                    self.combine_lanes(r.kind, part, to.slots(), mask, span, &mut out)
-                }
+                Step::Xor(mask) => self.combine_lanes(how, part, to.slots(), mask, span, &mut out),
                 Step::Shared(digits) => {
-                    self.combine_shared(r.kind, part, to.slots(), &digits, span, &mut out);
+                    self.combine_shared(how, part, to.slots(), &digits, span, &mut out);
                 }
             }
         }
@@ -79,7 +78,7 @@ impl Lower<'_> {
         let total = if r.clear {
             total
         } else {
-            fold(r.kind, self.load(dst, vec![slot.clone()]), total)
+            how.fold(self.load(dst, vec![slot.clone()]), total)
         };
         let finish = vec![store(dst, vec![slot], total, dtype, span)];
         out.push(counted(d, to.slots(), unroll(), finish, span));
@@ -116,7 +115,7 @@ impl Lower<'_> {
 
     fn combine_lanes(
         &mut self,
-        kind: ReduceKind,
+        how: Folding,
         part: Buffer,
         slots: i64,
         mask: i64,
@@ -128,7 +127,7 @@ impl Lower<'_> {
         let (d, slot) = self.var("d", VarKind::Loop);
         let result = self.func.add_var("other", dtype, VarKind::Let);
         let own = self.load(part, vec![slot.clone()]);
-        let sum = fold(kind, own.clone(), self.func.var_expr(result));
+        let sum = how.fold(own.clone(), self.func.var_expr(result));
         let body = vec![
             Stmt::new(
                 StmtKind::Thread(ThreadOp::Shuffle {
@@ -148,7 +147,7 @@ impl Lower<'_> {
     /// Every thread leaves its parts in shared memory and folds those of its line.
     fn combine_shared(
         &mut self,
-        kind: ReduceKind,
+        how: Folding,
         part: Buffer,
         slots: i64,
         digits: &[Digit],
@@ -197,14 +196,13 @@ impl Lower<'_> {
             thread.min(self.threads - 1)
         };
         let thread = self.simplify(&thread);
-        let sum = fold(
-            kind,
+        let sum = how.fold(
             self.load(part, vec![slot.clone()]),
             self.load(work, vec![slot.clone(), thread]),
         );
         let inner = vec![store(part, vec![slot.clone()], sum, dtype, span)];
         let body = vec![
-            store(part, vec![slot], identity(kind, dtype), dtype, span),
+            store(part, vec![slot], identity(how.kind, dtype), dtype, span),
             counted(n, count, tilewright_ir::LoopKind::Serial, inner, span),
         ];
         out.push(counted(d, slots, unroll(), body, span));
@@ -233,7 +231,7 @@ impl Lower<'_> {
         let dtype = self.dtype(r.dst.buffer);
         let keeps_dim = r.dst.dims.len() == src.dims.len();
         let acc = self.temp("acc", Scope::Local, dtype, &[1]);
-        let kind = r.kind;
+        let (kind, how) = (r.kind, Folding::of(r, dtype));
         let (clear, dst) = (r.clear, r.dst.clone());
         self.whole_region_loop(&dst.clone(), span, out, |lower, index| {
             let at_dst: Vec<Expr> = index
@@ -261,7 +259,7 @@ impl Lower<'_> {
                 .collect();
             let value = prepared(kind, lower.load(src.buffer, at_src).cast_to(dtype));
             let zero = vec![Expr::i32(0)];
-            let sum = fold(kind, lower.load(acc, zero.clone()), value);
+            let sum = how.fold(lower.load(acc, zero.clone()), value);
             let start = if clear {
                 identity(kind, dtype)
             } else {
@@ -381,15 +379,51 @@ fn prepared(kind: ReduceKind, value: Expr) -> Expr {
     }
 }
 
-fn fold(kind: ReduceKind, a: Expr, b: Expr) -> Expr {
-    let op = match kind {
-        ReduceKind::Sum | ReduceKind::AbsSum => BinOp::Add,
-        ReduceKind::Max | ReduceKind::AbsMax => BinOp::Max,
-        ReduceKind::Min => BinOp::Min,
-        ReduceKind::BitAnd => BinOp::BitAnd,
-        ReduceKind::BitOr => BinOp::BitOr,
-        ReduceKind::BitXor => BinOp::BitXor,
-    };
-    let dtype = a.dtype();
-    Expr::new(ExprKind::Binary(op, a, b), dtype, Span::NONE)
+/// How two values become one.
+#[derive(Clone, Copy)]
+struct Folding {
+    kind: ReduceKind,
+    /// NaN wins against numbers in max and min, instead of losing.
+    nan_wins: bool,
+}
+
+impl Folding {
+    /// Only float16 and bfloat16 propagate NaN where they are asked to, as in the language.
+    fn of(r: &ReduceOp, dtype: DType) -> Folding {
+        let ordered = matches!(
+            r.kind,
+            ReduceKind::Max | ReduceKind::Min | ReduceKind::AbsMax
+        );
+        let half = matches!(dtype.scalar, Scalar::F16 | Scalar::BF16);
+        Folding {
+            kind: r.kind,
+            nan_wins: r.nan_propagate && ordered && half,
+        }
+    }
+
+    fn fold(self, a: Expr, b: Expr) -> Expr {
+        let op = match self.kind {
+            ReduceKind::Sum | ReduceKind::AbsSum => BinOp::Add,
+            ReduceKind::Max | ReduceKind::AbsMax => BinOp::Max,
+            ReduceKind::Min => BinOp::Min,
+            ReduceKind::BitAnd => BinOp::BitAnd,
+            ReduceKind::BitOr => BinOp::BitOr,
+            ReduceKind::BitXor => BinOp::BitXor,
+        };
+        let dtype = a.dtype();
+        let node = |kind| Expr::new(kind, dtype, Span::NONE);
+        let folded = node(ExprKind::Binary(op, a.clone(), b.clone()));
+        if !self.nan_wins {
+            return folded;
+        }
+        // The sum of anything and NaN is NaN.
+        let is_nan = |e: &Expr| Expr::math(MathFn::IsNan, vec![e.clone()]);
+        let cond = is_nan(&a).or(is_nan(&b));
+        let then = node(ExprKind::Binary(BinOp::Add, a, b));
+        node(ExprKind::Select {
+            cond,
+            then,
+            otherwise: folded,
+        })
+    }
 }

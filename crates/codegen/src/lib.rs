@@ -1,0 +1,104 @@
+//! Code generation: device IR to C-family source that a vendor's compiler takes.
+//!
+//! The emitter is one for all dialects. What a statement means on a machine is written in the
+//! *device header*, small pieces of source text of which a kernel gets those it calls
+//! ([`device`]); the emitter itself prints structure, expressions and addresses. A dialect is
+//! therefore a set of header pieces and a few words.
+//!
+//! ```text
+//! device Func ──walk with the analyzer's facts──> kernel text ──pieces it needs──> Source
+//! ```
+//!
+//! The source is meant to be read: buffers and variables have the user's names, each statement
+//! has its line, and a comment before it quotes the user's line it comes from.
+//!
+//! What the emitter relies on: the function is verified device IR, and every access is inside
+//! its buffer (`legalize-safe-memory-access` guards those that are not provably so). Hence
+//! arithmetic that makes indices does not overflow and is printed plainly; arithmetic on data
+//! wraps, and is printed with helpers where the analyzer cannot rule that out.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`source`] | the result: text, kernels, their arguments and launch shape, line map |
+//! | [`device`] | the device header, piece by piece |
+//! | `kernel` | a kernel's signature and what comes before its body |
+//! | `stmt`, `micro`, `thread` | statements, micro-ops, thread and device operations |
+//! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
+//! | `place` | buffers: where they lie, addresses of their elements |
+//! | `uses` | what a kernel reads, writes and needs |
+//! | `names`, `writer` | identifiers; lines, indentation, comments |
+
+mod cast;
+mod ctype;
+pub mod device;
+mod expr;
+mod kernel;
+mod micro;
+mod names;
+mod place;
+pub mod source;
+mod stmt;
+mod thread;
+mod uses;
+mod writer;
+
+use tilewright_ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target};
+
+pub use source::{KernelArg, KernelSource, LineOrigin, Source};
+
+/// Names of the diagnostics of this crate.
+pub mod codes {
+    use tilewright_ir::Code;
+
+    /// The function is not at device level, or was not verified.
+    pub const NOT_DEVICE_IR: Code = Code("codegen-not-device-ir");
+    /// The target has no way to do it.
+    pub const UNSUPPORTED: Code = Code("codegen-unsupported");
+}
+
+/// How source is generated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Where spans point, for comments that quote the user's lines.
+    pub sources: Option<&'a SourceMap>,
+    /// Print `#line` directives, so that the compiler and profilers speak of the user's file.
+    pub line_directives: bool,
+}
+
+/// The source of all kernels of a device-level function.
+pub fn generate(
+    func: &Func,
+    target: Target,
+    options: Options<'_>,
+) -> Result<Source, Box<Diagnostic>> {
+    if func.level != Level::Device {
+        return Err(error(
+            codes::NOT_DEVICE_IR,
+            func.span,
+            format!(
+                "code is generated from device IR; `{}` is {} IR",
+                func.name,
+                func.level.name()
+            ),
+        ));
+    }
+    if target.is_amd() {
+        return Err(error(
+            codes::UNSUPPORTED,
+            func.span,
+            format!("there is no code generator for {target} yet"),
+        ));
+    }
+    kernel::generate(func, target, options)
+}
+
+pub(crate) type Emit<T> = Result<T, Box<Diagnostic>>;
+
+pub(crate) fn error(code: Code, span: Span, message: impl Into<String>) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(code, span, message))
+}
+
+/// What the target cannot do.
+pub(crate) fn unsupported<T>(span: Span, message: impl Into<String>) -> Emit<T> {
+    Err(error(codes::UNSUPPORTED, span, message))
+}

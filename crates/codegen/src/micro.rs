@@ -1,0 +1,392 @@
+//! Micro-ops: one machine instruction for each point of their axes.
+
+use tilewright_ir::{Access, Expr, Inst, MicroOp, Span, Target};
+
+use crate::device::{Piece, mma_name};
+use crate::kernel::Emitter;
+use crate::place::{Kind, Place};
+use crate::{Emit, unsupported};
+
+/// Registers that a copy to shared memory may hold back, so that its loads are all under way
+/// before the first store waits for one.
+const MAX_STAGED_WORDS: u32 = 16;
+
+impl Emitter<'_> {
+    pub(crate) fn micro_op(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
+        if op.count() == 0 {
+            return Ok(());
+        }
+        let staged = op.inst == Inst::Load && self.is_memory(&op.dest) && {
+            let (bytes, _) = self.pieces(op);
+            bytes.is_some_and(|b| op.count() > 1 && op.count() * b.div_ceil(4) <= MAX_STAGED_WORDS)
+        };
+        if staged {
+            return self.staged_copy(op, span);
+        }
+        self.over_axes(op, |e| e.instruction(op, span))
+    }
+
+    /// Runs `f` inside the loops over the axes.
+    fn over_axes(&mut self, op: &MicroOp, f: impl FnOnce(&mut Self) -> Emit<()>) -> Emit<()> {
+        self.names.open();
+        self.analyzer.push();
+        let mut open = 0;
+        for &(var, extent) in &op.axes {
+            let dtype = self.func.vars[var].dtype;
+            let range = tilewright_arith::Interval::new(0, i128::from(extent) - 1);
+            self.analyzer.bind_interval(var, dtype, range);
+            if extent == 1 {
+                self.settled.insert(var, Expr::int(0, dtype));
+                continue;
+            }
+            let name = self.declare(var);
+            self.out.directive("#pragma unroll");
+            self.out.line(format!(
+                "for (int {name} = 0; {name} < {extent}; ++{name}) {{"
+            ));
+            self.out.indent();
+            open += 1;
+        }
+        let result = f(self);
+        for _ in 0..open {
+            self.out.dedent();
+            self.out.line("}");
+        }
+        for (var, _) in &op.axes {
+            self.settled.remove(var);
+        }
+        self.analyzer.pop();
+        self.names.close();
+        result
+    }
+
+    fn access(&mut self, access: &Access, span: Span) -> Emit<Place> {
+        self.place(
+            access.region.buffer,
+            &access.at,
+            access.slot.as_ref(),
+            0,
+            span,
+        )
+    }
+
+    fn is_memory(&self, access: &Access) -> bool {
+        let storage = self.storage.get(&access.region.buffer);
+        storage.is_some_and(|s| s.kind == Kind::Memory)
+    }
+
+    /// The bytes that a thread moves where one instruction does it, and the scalars.
+    fn pieces(&self, op: &MicroOp) -> (Option<u32>, u32) {
+        let dtype = self.func.buffers[op.dest.region.buffer].dtype;
+        let scalars = op.width * u32::from(dtype.lanes);
+        let bits = scalars * dtype.scalar.bits();
+        let whole = bits.is_multiple_of(8) && matches!(bits / 8, 1 | 2 | 4 | 8 | 16);
+        (whole.then_some(bits / 8), scalars)
+    }
+
+    /// Global to shared through registers: all loads, then all stores.
+    fn staged_copy(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
+        let (Some(bytes), _) = self.pieces(op) else {
+            return unsupported(span, "a copy of an odd number of bytes");
+        };
+        let Some(from) = op.sources.first() else {
+            return unsupported(span, "a copy without a source");
+        };
+        self.needs.piece(Piece::Memory);
+        self.out.line("{");
+        self.out.indent();
+        self.names.open();
+        self.out
+            .line(format!("tw::Vector<{bytes}>::type staged[{}];", op.count()));
+        self.over_axes(op, |e| {
+            let slot = e.point(op);
+            let source = e.access(from, span)?;
+            let load = format!("tw::fetch<{bytes}>({})", source.address());
+            let value = match (&op.pred, &op.otherwise) {
+                (None, _) => load,
+                (Some(pred), otherwise) => {
+                    let pred = e.scalar(pred)?;
+                    let fill = match otherwise {
+                        Some(value) => e.splat(value, source.scalar, bytes)?,
+                        None => format!("tw::Vector<{bytes}>::type()"),
+                    };
+                    format!("{} ? {load} : {fill}", bracketed(&pred))
+                }
+            };
+            e.out.line(format!("staged[{slot}] = {value};"));
+            Ok(())
+        })?;
+        self.over_axes(op, |e| {
+            let slot = e.point(op);
+            let dest = e.access(&op.dest, span)?;
+            let store = format!("tw::drop<{bytes}>({}, staged[{slot}]);", dest.address());
+            let line = match (&op.pred, &op.otherwise) {
+                (Some(pred), None) => format!("if ({}) {store}", e.scalar(pred)?),
+                _ => store,
+            };
+            e.out.line(line);
+            Ok(())
+        })?;
+        self.names.close();
+        self.out.dedent();
+        self.out.line("}");
+        Ok(())
+    }
+
+    /// The number of this point among all, last axis fastest.
+    fn point(&mut self, op: &MicroOp) -> String {
+        let mut text = String::new();
+        for (var, extent) in op.axes.iter().filter(|a| a.1 > 1) {
+            let name = &self.var_names[var];
+            text = match text.is_empty() {
+                true => name.clone(),
+                false if text.contains(' ') => format!("({text}) * {extent} + {name}"),
+                false => format!("{text} * {extent} + {name}"),
+            };
+        }
+        if text.is_empty() {
+            "0".to_string()
+        } else {
+            text
+        }
+    }
+
+    /// A machine vector that has a value in every element.
+    fn splat(&mut self, value: &Expr, scalar: tilewright_ir::Scalar, bytes: u32) -> Emit<String> {
+        let zero = value.is_int(0) || value.as_float().is_some_and(|v| v.to_bits() == 0);
+        if zero {
+            return Ok(format!("tw::Vector<{bytes}>::type()"));
+        }
+        let value = self.settled(value);
+        let code = self.expr(&value, 0)?;
+        let code = self.convert(code, value.dtype().scalar, scalar);
+        Ok(format!("tw::splat<{bytes}>({})", code.text))
+    }
+
+    fn instruction(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
+        match op.inst {
+            Inst::Load | Inst::Store => self.plain(op, span),
+            Inst::CpAsync => self.cp_async(op, span),
+            Inst::LdMatrix { tiles, trans } => {
+                let (source, dest) = self.matrix_operands(op, span)?;
+                self.needs.piece(Piece::Matrix);
+                let name = if trans { "ldmatrix_trans" } else { "ldmatrix" };
+                self.out.line(format!(
+                    "tw::{name}<{tiles}>({}, {});",
+                    dest.words(),
+                    source.address()
+                ));
+                Ok(())
+            }
+            Inst::StMatrix { tiles, trans } => {
+                if self.target == Target::Sm80 {
+                    return unsupported(span, format!("{} has no `{}`", self.target, op.inst));
+                }
+                let (source, dest) = self.matrix_operands(op, span)?;
+                self.needs.piece(Piece::StMatrix);
+                let name = if trans { "stmatrix_trans" } else { "stmatrix" };
+                self.out.line(format!(
+                    "tw::{name}<{tiles}>({}, {});",
+                    dest.address(),
+                    source.words()
+                ));
+                Ok(())
+            }
+            Inst::Mma(inst) => {
+                let listed = self.target.facts().mma.iter().any(|f| f.inst == inst);
+                let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
+                    return unsupported(
+                        span,
+                        format!("`{inst}` takes two sources and no condition"),
+                    );
+                };
+                if !listed || inst.family != tilewright_ir::MmaFamily::MmaSync {
+                    return unsupported(span, format!("{} has no `{inst}`", self.target));
+                }
+                let (a, b) = (self.access(a, span)?, self.access(b, span)?);
+                let c = self.access(&op.dest, span)?;
+                self.needs.mma(inst);
+                self.out.line(format!(
+                    "tw::{}({}, {}, {});",
+                    mma_name(&inst),
+                    c.words(),
+                    a.words(),
+                    b.words()
+                ));
+                Ok(())
+            }
+            Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma => unsupported(
+                span,
+                format!("`{}` is not generated for {}", op.inst, self.target),
+            ),
+        }
+    }
+
+    fn matrix_operands(&mut self, op: &MicroOp, span: Span) -> Emit<(Place, Place)> {
+        let ([source], None) = (op.sources.as_slice(), &op.pred) else {
+            return unsupported(
+                span,
+                format!("`{}` takes one source and no condition", op.inst),
+            );
+        };
+        Ok((self.access(source, span)?, self.access(&op.dest, span)?))
+    }
+
+    fn plain(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
+        let [source] = op.sources.as_slice() else {
+            return unsupported(span, format!("`{}` takes one source", op.inst));
+        };
+        let (source, dest) = (self.access(source, span)?, self.access(&op.dest, span)?);
+        let (_, scalars) = self.pieces(op);
+        let Some(pred) = &op.pred else {
+            self.transfer(&source, &dest, scalars, span)?;
+            return Ok(());
+        };
+        let pred = self.scalar(pred)?;
+        self.out.line(format!("if ({pred}) {{"));
+        self.out.indent();
+        self.transfer(&source, &dest, scalars, span)?;
+        self.out.dedent();
+        if let (Inst::Load, Some(value)) = (op.inst, &op.otherwise) {
+            let value = self.settled(value);
+            let code = self.expr(&value, 0)?;
+            let code = self.convert(code, value.dtype().scalar, dest.scalar);
+            self.out.line("} else {");
+            self.out.indent();
+            match dest.is_register() {
+                true => {
+                    self.needs.piece(Piece::Memory);
+                    self.out.line(format!(
+                        "tw::fill<{scalars}>({}, {}, {});",
+                        dest.name, dest.offset.text, code.text
+                    ));
+                }
+                false => {
+                    for i in 0..scalars {
+                        let line = dest.plus(i).write(&code.text, span)?;
+                        self.out.line(line);
+                    }
+                }
+            }
+            self.out.dedent();
+        }
+        self.out.line("}");
+        Ok(())
+    }
+
+    /// Moves scalars from one place to another.
+    fn transfer(&mut self, source: &Place, dest: &Place, scalars: u32, span: Span) -> Emit<()> {
+        match (source.is_register(), dest.is_register()) {
+            (true, false) => self.move_elements(source, dest, scalars, false),
+            (false, true) => self.move_elements(dest, source, scalars, true),
+            (false, false) => {
+                self.needs.piece(Piece::Memory);
+                for (at, bytes) in split(scalars, source.scalar.bits()) {
+                    let (from, to) = (source.plus(at), dest.plus(at));
+                    self.out.line(format!(
+                        "tw::drop<{bytes}>({}, tw::fetch<{bytes}>({}));",
+                        to.address(),
+                        from.address()
+                    ));
+                }
+            }
+            (true, true) => {
+                for i in 0..scalars {
+                    let line = dest.plus(i).write(&source.plus(i).read().text, span)?;
+                    self.out.line(line);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves scalars between registers and memory, in pieces of at most 16 bytes.
+    pub(crate) fn move_elements(&mut self, regs: &Place, memory: &Place, scalars: u32, load: bool) {
+        let bits = regs.scalar.bits();
+        for (at, bytes) in split(scalars, bits) {
+            let (r, m) = (regs.plus(at), memory.plus(at));
+            // One element needs no vector.
+            if u32::from(bytes) * 8 == bits {
+                let line = match load {
+                    true => r.write(&m.read().text, Span::NONE),
+                    false => m.write(&r.read().text, Span::NONE),
+                };
+                if let Ok(line) = line {
+                    self.out.line(line);
+                    continue;
+                }
+            }
+            self.needs.piece(Piece::Memory);
+            self.out.line(match load {
+                true => format!(
+                    "tw::load<{bytes}>({}, {}, {});",
+                    r.name,
+                    r.offset.text,
+                    m.address()
+                ),
+                false => format!(
+                    "tw::store<{bytes}>({}, {}, {});",
+                    m.address(),
+                    r.name,
+                    r.offset.text
+                ),
+            });
+        }
+    }
+
+    fn cp_async(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
+        let [source] = op.sources.as_slice() else {
+            return unsupported(span, format!("`{}` takes one source", op.inst));
+        };
+        let (source, dest) = (self.access(source, span)?, self.access(&op.dest, span)?);
+        let (bytes, scalars) = self.pieces(op);
+        let Some(bytes) = bytes.filter(|b| matches!(b, 4 | 8 | 16)) else {
+            return unsupported(span, format!("`cp.async` of {scalars} elements"));
+        };
+        self.needs.piece(Piece::Async);
+        let (to, from) = (dest.address(), source.address());
+        let Some(pred) = &op.pred else {
+            self.out
+                .line(format!("tw::cp_async<{bytes}>({to}, {from});"));
+            return Ok(());
+        };
+        let pred = self.scalar(pred)?;
+        let zero = op
+            .otherwise
+            .as_ref()
+            .is_some_and(|e| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0));
+        if zero {
+            self.out.line(format!(
+                "tw::cp_async_or_zero<{bytes}>({to}, {from}, {pred});"
+            ));
+            return Ok(());
+        }
+        self.out
+            .line(format!("if ({pred}) tw::cp_async<{bytes}>({to}, {from});"));
+        if let Some(value) = &op.otherwise {
+            self.needs.piece(Piece::Memory);
+            let fill = self.splat(value, dest.scalar, bytes)?;
+            self.out
+                .line(format!("else tw::drop<{bytes}>({to}, {fill});"));
+        }
+        Ok(())
+    }
+}
+
+/// Offsets in scalars and sizes in bytes of the machine moves of some scalars in a row. What
+/// lies in one access is aligned to the largest power of two in its size.
+fn split(scalars: u32, bits: u32) -> Vec<(u32, u8)> {
+    let bytes = scalars * bits / 8;
+    let piece = (bytes & bytes.wrapping_neg()).clamp(1, 16);
+    (0..bytes / piece)
+        .map(|i| (i * piece * 8 / bits, piece as u8))
+        .collect()
+}
+
+fn bracketed(cond: &str) -> String {
+    let simple = cond.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match simple {
+        true => cond.to_string(),
+        false => format!("({cond})"),
+    }
+}

@@ -1,0 +1,517 @@
+//! Statements and loops.
+
+use tilewright_ir::{
+    Axis, Block, Buffer, BufferOrigin, Expr, ExprKind, Loop, LoopKind, Scope, Span, Stmt, StmtKind,
+    Var,
+};
+
+use crate::ctype::{ctype, is_packed};
+use crate::device::Piece;
+use crate::expr::is_row;
+use crate::kernel::Emitter;
+use crate::place::Kind;
+use crate::{Emit, unsupported};
+
+/// A loop of at most so many iterations is unrolled when its index is a subscript of registers;
+/// registers of a longer one go to memory.
+const MAX_UNROLL: u64 = 128;
+
+impl Emitter<'_> {
+    /// The statements of a block, in a scope of names and facts of their own.
+    pub(crate) fn block(&mut self, block: &Block) -> Emit<()> {
+        self.analyzer.push();
+        self.names.open();
+        for stmt in block {
+            if self.uses.is_dead(stmt) {
+                self.analyzer.after(stmt);
+                continue;
+            }
+            self.stmt(stmt)?;
+            self.analyzer.after(stmt);
+        }
+        self.names.close();
+        self.analyzer.pop();
+        Ok(())
+    }
+
+    fn braced(&mut self, head: &str, block: &Block) -> Emit<()> {
+        self.out.line(format!("{head} {{"));
+        self.out.indent();
+        self.block(block)?;
+        self.out.dedent();
+        self.out.line("}");
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Emit<()> {
+        if !matches!(stmt.kind, StmtKind::Alloc(_)) {
+            self.out.quote(stmt.span);
+        }
+        match &stmt.kind {
+            StmtKind::Let { var, value } => self.bind(*var, value, stmt.span),
+            StmtKind::Store {
+                buffer,
+                indices,
+                value,
+            } => self.store(*buffer, indices, value, stmt.span),
+            StmtKind::Alloc(buffer) => self.alloc(*buffer),
+            StmtKind::For(l) => self.for_loop(l, stmt.span),
+            StmtKind::While { cond, body } => {
+                let head = format!("while ({})", self.scalar(cond)?);
+                self.analyzer.push();
+                self.analyzer.assume(cond);
+                self.braced(&head, body)?;
+                self.analyzer.pop();
+                Ok(())
+            }
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => self.branch(cond, then, otherwise),
+            StmtKind::WarpGroup { groups, body } => {
+                let thread = self.linear_thread();
+                let any: Vec<String> = groups
+                    .iter()
+                    .map(|g| format!("{thread} / 128 == {g}"))
+                    .collect();
+                self.braced(&format!("if ({})", any.join(" || ")), body)
+            }
+            StmtKind::Break => {
+                self.out.line("break;");
+                Ok(())
+            }
+            StmtKind::Continue => {
+                self.out.line("continue;");
+                Ok(())
+            }
+            StmtKind::Assert { cond, message } => {
+                let cond = self.scalar(cond)?;
+                let text = c_string(&format!("assertion failed: {message}\n"));
+                self.out.line(format!(
+                    "if (!({cond})) {{ printf(\"%s\", {text}); __trap(); }}"
+                ));
+                Ok(())
+            }
+            StmtKind::Assume(cond) => {
+                let cond = self.scalar(cond)?;
+                self.out.line(format!("__builtin_assume({cond});"));
+                Ok(())
+            }
+            StmtKind::Tile(_) => unsupported(stmt.span, "a tile operation in device IR"),
+            StmtKind::Thread(op) => self.thread_op(op, stmt.span),
+            StmtKind::Micro(op) => self.micro_op(op, stmt.span),
+            StmtKind::Device(op) => self.device_op(op, stmt.span),
+        }
+    }
+
+    fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block) -> Emit<()> {
+        let text = self.scalar(cond)?;
+        self.out.line(format!("if ({text}) {{"));
+        self.out.indent();
+        self.analyzer.push();
+        self.analyzer.assume(cond);
+        self.block(then)?;
+        self.analyzer.pop();
+        self.out.dedent();
+        if !otherwise.is_empty() {
+            self.out.line("} else {");
+            self.out.indent();
+            self.analyzer.push();
+            self.analyzer.refute(cond);
+            self.block(otherwise)?;
+            self.analyzer.pop();
+            self.out.dedent();
+        }
+        self.out.line("}");
+        Ok(())
+    }
+
+    /// Declares a variable and gives its name.
+    pub(crate) fn declare(&mut self, var: Var) -> String {
+        let name = self.names.take(&self.func.vars[var].name);
+        self.var_names.insert(var, name.clone());
+        name
+    }
+
+    fn bind(&mut self, var: Var, value: &Expr, span: Span) -> Emit<()> {
+        let dtype = self.func.vars[var].dtype;
+        self.need_type(dtype.scalar);
+        if self.is_data(value) {
+            self.data_vars.insert(var);
+        }
+        if dtype.lanes == 1 {
+            let value = self.scalar(value)?;
+            let name = self.declare(var);
+            self.out
+                .line(format!("const {} {name} = {value};", ctype(dtype.scalar)));
+            return Ok(());
+        }
+        let value = self.settled(value);
+        let name = self.vector(dtype.scalar, dtype.lanes.into(), &value, span)?;
+        self.var_names.insert(var, name);
+        Ok(())
+    }
+
+    /// A vector value in registers of its own; gives their name.
+    fn vector(
+        &mut self,
+        scalar: tilewright_ir::Scalar,
+        lanes: u32,
+        value: &Expr,
+        span: Span,
+    ) -> Emit<String> {
+        self.need_type(scalar);
+        self.needs.piece(Piece::Memory);
+        let kind = match is_packed(scalar) {
+            true => Kind::Regs,
+            false => Kind::Array,
+        };
+        let name = self.names.take("vector");
+        self.out.line(registers(&name, scalar, lanes));
+        if let ExprKind::Load { buffer, indices } = value.kind()
+            && is_row(indices)
+            && self.func.buffers[*buffer].dtype.scalar == scalar
+        {
+            let source = self.place(*buffer, indices, None, 0, span)?;
+            if !source.is_register() {
+                let target = crate::place::Place {
+                    kind,
+                    name: name.clone(),
+                    scalar,
+                    offset: crate::expr::Code::primary("0".to_string()),
+                };
+                self.move_elements(&target, &source, lanes, true);
+                return Ok(name);
+            }
+        }
+        let single = value.dtype().lanes == 1;
+        for lane in 0..lanes {
+            let code = self.expr(value, if single { 0 } else { lane as usize })?;
+            let code = self.convert(code, value.dtype().scalar, scalar);
+            self.out.line(match kind {
+                Kind::Regs => format!("{name}.set({lane}, {});", code.text),
+                _ => format!("{name}[{lane}] = {};", code.text),
+            });
+        }
+        Ok(name)
+    }
+
+    fn store(&mut self, buffer: Buffer, indices: &[Expr], value: &Expr, span: Span) -> Emit<()> {
+        let data = &self.func.buffers[buffer];
+        let scalar = data.dtype.scalar;
+        let own = u32::from(data.dtype.lanes);
+        let rows = indices.iter().map(|i| u32::from(i.dtype().lanes));
+        let outer = rows.max().unwrap_or(1);
+        let total = own * outer;
+        let value = self.settled(value);
+        let value_lanes = u32::from(value.dtype().lanes);
+        if value_lanes != total && value_lanes != 1 {
+            return unsupported(
+                span,
+                format!("{value_lanes} values stored to {total} elements"),
+            );
+        }
+        if total == 1 {
+            let code = self.expr(&value, 0)?;
+            let code = self.convert(code, value.dtype().scalar, scalar);
+            let place = self.place(buffer, indices, None, 0, span)?;
+            let line = place.write(&code.text, span)?;
+            self.out.line(line);
+            return Ok(());
+        }
+        let row = is_row(indices) || outer == 1;
+        let first = self.place(buffer, indices, None, 0, span)?;
+        if row && first.kind == Kind::Memory {
+            self.out.line("{");
+            self.out.indent();
+            self.names.open();
+            let name = self.vector(scalar, total, &value, span)?;
+            let source = crate::place::Place {
+                kind: if is_packed(scalar) {
+                    Kind::Regs
+                } else {
+                    Kind::Array
+                },
+                name,
+                scalar,
+                offset: crate::expr::Code::primary("0".to_string()),
+            };
+            self.move_elements(&source, &first, total, false);
+            self.names.close();
+            self.out.dedent();
+            self.out.line("}");
+            return Ok(());
+        }
+        for lane in 0..total {
+            let code = self.expr(&value, if value_lanes == 1 { 0 } else { lane as usize })?;
+            let code = self.convert(code, value.dtype().scalar, scalar);
+            let place = match row {
+                true => first.plus(lane),
+                false => {
+                    let place = self.place(buffer, indices, None, (lane / own) as usize, span)?;
+                    place.plus(lane % own)
+                }
+            };
+            let line = place.write(&code.text, span)?;
+            self.out.line(line);
+        }
+        Ok(())
+    }
+
+    fn alloc(&mut self, buffer: Buffer) -> Emit<()> {
+        let data = &self.func.buffers[buffer];
+        if !self.uses.buffers.contains_key(&buffer) {
+            return Ok(());
+        }
+        match data.scope {
+            // Declared before the body: they live as long as the kernel.
+            Scope::Shared | Scope::Barrier if !matches!(data.origin, BufferOrigin::View(_)) => {
+                return Ok(());
+            }
+            _ => {}
+        }
+        match &data.origin {
+            BufferOrigin::View(base) => return self.view(buffer, *base),
+            BufferOrigin::Pointer(address) => {
+                let address = self.scalar(address)?;
+                let name = self.names.take(&data.name);
+                let written = self.uses.buffers.get(&buffer) == Some(&true);
+                let constant = if written { "" } else { "const " };
+                let element = self.element_type(buffer);
+                self.out.line(format!(
+                    "{constant}{element}* {name} = ({constant}{element}*){address};"
+                ));
+                let storage = self.describe(buffer, name)?;
+                self.storage.insert(buffer, storage);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let scalar = data.dtype.scalar;
+        let name = self.names.take(&data.name);
+        let shape = self.const_shape(data)?;
+        let count = shape.iter().product::<i64>().max(1) * i64::from(data.dtype.lanes);
+        let init = match &data.origin {
+            BufferOrigin::AllocInit(e) => {
+                let e = self.settled(e);
+                let code = self.expr(&e, 0)?;
+                Some(self.convert(code, e.dtype().scalar, scalar).text)
+            }
+            _ => None,
+        };
+        let storage = self.describe(buffer, name.clone())?;
+        self.need_type(scalar);
+        if storage.kind == Kind::Variable {
+            let start = init.map(|v| format!(" = {v}")).unwrap_or_default();
+            self.out.line(format!("{} {name}{start};", ctype(scalar)));
+        } else {
+            self.out.line(registers(&name, scalar, count as u32));
+            if let Some(value) = init {
+                self.needs.piece(Piece::Memory);
+                self.out
+                    .line(format!("tw::fill<{count}>({name}, 0, {value});"));
+            }
+        }
+        self.storage.insert(buffer, storage);
+        Ok(())
+    }
+
+    /// Another name for a buffer's storage.
+    pub(crate) fn view(&mut self, buffer: Buffer, base: Buffer) -> Emit<()> {
+        let data = &self.func.buffers[buffer];
+        let Some(root) = self.storage.get(&base).cloned() else {
+            return unsupported(data.span, format!("`{}` is a view of nothing", data.name));
+        };
+        if root.kind != Kind::Memory {
+            if root.scalar != data.dtype.scalar {
+                return unsupported(
+                    data.span,
+                    format!("`{}` sees registers as another type", data.name),
+                );
+            }
+            let storage = self.describe(buffer, root.name)?;
+            self.storage.insert(buffer, storage);
+            return Ok(());
+        }
+        let name = self.names.take(&data.name);
+        let written = self.uses.buffers.get(&buffer) == Some(&true);
+        let constant = if written || data.scope != Scope::Global {
+            ""
+        } else {
+            "const "
+        };
+        let element = self.element_type(buffer);
+        self.out.line(format!(
+            "{constant}{element}* const {name} = ({constant}{element}*){};",
+            root.name
+        ));
+        let storage = self.describe(buffer, name)?;
+        self.storage.insert(buffer, storage);
+        Ok(())
+    }
+
+    /// The C type that pointers to a buffer's memory point to.
+    pub(crate) fn element_type(&mut self, buffer: Buffer) -> &'static str {
+        let scalar = self.func.buffers[buffer].dtype.scalar;
+        self.need_type(scalar);
+        match scalar.bits() {
+            4 => "unsigned char",
+            _ => ctype(scalar),
+        }
+    }
+
+    fn for_loop(&mut self, l: &Loop, span: Span) -> Emit<()> {
+        let unroll = match l.kind {
+            LoopKind::Serial | LoopKind::Pipelined(_) => self.wants_unroll(l),
+            LoopKind::Unroll { factor } => Some(factor),
+            LoopKind::Vectorized => Some(None),
+            LoopKind::Parallel { .. } | LoopKind::Persistent { .. } => {
+                return unsupported(span, "a loop over the block's tiles in device IR");
+            }
+        };
+        let [axis] = l.axes.as_slice() else {
+            return unsupported(span, "a loop of several axes in device IR");
+        };
+        self.analyzer.enter_loop(self.func, l);
+        self.names.open();
+        let result = self.counted(axis, unroll, &l.body);
+        self.names.close();
+        self.analyzer.pop();
+        result
+    }
+
+    fn counted(&mut self, axis: &Axis, unroll: Option<Option<u32>>, body: &Block) -> Emit<()> {
+        let Axis {
+            var,
+            start,
+            stop,
+            step,
+        } = axis;
+        // A single iteration is the body itself.
+        if axis.const_trip_count() == Some(1) && !leaves_loop(body) {
+            let dtype = self.func.vars[*var].dtype;
+            if let Some(first) = start.as_int() {
+                self.settled.insert(*var, Expr::int(first, dtype));
+                self.var_names.insert(*var, first.to_string());
+                let result = self.scoped(body);
+                self.settled.remove(var);
+                return result;
+            }
+        }
+        let scalar = self.func.vars[*var].dtype.scalar;
+        let (start, stop) = (self.scalar(start)?, self.scalar(stop)?);
+        let (backward, step) = match step.as_int() {
+            Some(1) => (false, None),
+            Some(s) if s < 0 => (true, Some(s.to_string())),
+            _ => (false, Some(self.scalar(step)?)),
+        };
+        let name = self.declare(*var);
+        let next = match step {
+            None => format!("++{name}"),
+            Some(step) => format!("{name} += {step}"),
+        };
+        match unroll {
+            Some(Some(factor)) => self.out.directive(format!("#pragma unroll {factor}")),
+            Some(None) => self.out.directive("#pragma unroll"),
+            None => {}
+        }
+        let compare = if backward { ">" } else { "<" };
+        let head = format!(
+            "for ({} {name} = {start}; {name} {compare} {stop}; {next})",
+            ctype(scalar)
+        );
+        self.braced(&head, body)
+    }
+
+    /// A body in braces of its own, where it declares something.
+    fn scoped(&mut self, body: &Block) -> Emit<()> {
+        let declares = body.iter().any(|s| {
+            !self.uses.is_dead(s)
+                && matches!(
+                    s.kind,
+                    StmtKind::Let { .. } | StmtKind::Thread(_) | StmtKind::Alloc(_)
+                )
+        });
+        if !declares {
+            return self.block(body);
+        }
+        self.out.line("{");
+        self.out.indent();
+        self.block(body)?;
+        self.out.dedent();
+        self.out.line("}");
+        Ok(())
+    }
+
+    /// How a serial loop is unrolled: wholly where its index is a subscript of registers, not at
+    /// all where its body is large already, else as the compiler likes.
+    fn wants_unroll(&self, l: &Loop) -> Option<Option<u32>> {
+        let axis = l.axes.first()?;
+        let trips = axis.const_trip_count();
+        if self.uses.register_indices.contains(&axis.var) && trips.is_some_and(|n| n <= MAX_UNROLL)
+        {
+            return Some(None);
+        }
+        let mut large = false;
+        tilewright_ir::visit::walk_stmts(&l.body, &mut |s| {
+            large |= matches!(
+                s.kind,
+                StmtKind::Micro(_) | StmtKind::Device(_) | StmtKind::Thread(_)
+            );
+        });
+        large.then_some(Some(1))
+    }
+
+    /// The number of the thread in its block.
+    pub(crate) fn linear_thread(&self) -> String {
+        let [x, y, z] = self.threads;
+        let mut text = "(int)threadIdx.x".to_string();
+        if y > 1 || z > 1 {
+            text += &format!(" + {x} * (int)threadIdx.y");
+        }
+        if z > 1 {
+            text += &format!(" + {} * (int)threadIdx.z", x * y);
+        }
+        match y > 1 || z > 1 {
+            true => format!("({text})"),
+            false => text,
+        }
+    }
+}
+
+/// Whether the body has a `break` or `continue` of the loop around it.
+fn leaves_loop(body: &Block) -> bool {
+    body.iter().any(|s| match &s.kind {
+        StmtKind::Break | StmtKind::Continue => true,
+        StmtKind::For(_) | StmtKind::While { .. } => false,
+        _ => tilewright_ir::visit::child_blocks(s)
+            .into_iter()
+            .any(leaves_loop),
+    })
+}
+
+/// The declaration of registers.
+pub(crate) fn registers(name: &str, scalar: tilewright_ir::Scalar, count: u32) -> String {
+    match is_packed(scalar) {
+        true => format!("tw::Regs<{}, {count}> {name};", ctype(scalar)),
+        false => format!("{} {name}[{count}];", ctype(scalar)),
+    }
+}
+
+/// A C string literal.
+pub(crate) fn c_string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' => out += "\\\"",
+            b'\\' => out += "\\\\",
+            b'\n' => out += "\\n",
+            b'?' => out += "\\?",
+            0x20..=0x7e => out.push(byte as char),
+            _ => out += &format!("\\{byte:03o}"),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,279 @@
+//! What the iterations of a loop touch: every access of memory in its body, in order.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::visit::{stmt_exprs, walk_stmts};
+use tilewright_ir::visit_ids::stmt_buffers;
+use tilewright_ir::{
+    BinOp, Block, Buffer, BufferOrigin, Expr, ExprKind, Func, LoopKind, Scope, Span, Stmt,
+    StmtKind, ThreadOp, Var,
+};
+
+/// An access of global or shared memory.
+#[derive(Clone, Debug)]
+pub struct Site {
+    pub buffer: Buffer,
+    /// The storage: the buffer, or what it is a view of.
+    pub root: Buffer,
+    /// Over the loop's index and what is known outside of it.
+    pub indices: Vec<Expr>,
+    /// What must hold for the access to happen.
+    pub conds: Vec<Expr>,
+    pub write: bool,
+    /// Statements before it.
+    pub position: usize,
+    pub span: Span,
+}
+
+/// The accesses of a body.
+#[derive(Debug, Default)]
+pub struct Sites {
+    pub sites: Vec<Site>,
+    /// Storage that is touched in ways that stay as they are: atomics, loops inside.
+    pub other_reads: FxHashSet<Buffer>,
+    pub other_writes: FxHashSet<Buffer>,
+    /// The values of `let`s that load nothing.
+    pub lets: FxHashMap<Var, Expr>,
+    /// Variables that the body binds and that have no such value.
+    pub bound: FxHashSet<Var>,
+    /// Why the body can be no vector code at all.
+    pub refused: Option<(Span, &'static str)>,
+}
+
+impl Sites {
+    pub fn of(func: &Func, block: &Block) -> Sites {
+        let mut found = Sites::default();
+        let mut walk = Walk {
+            func,
+            found: &mut found,
+            position: 0,
+            inner: false,
+        };
+        walk.block(block, &[]);
+        found
+    }
+
+    /// The expression over what is known outside of the loop, and the loop's index.
+    pub fn outside(&self, e: &Expr) -> Expr {
+        substitute(e, &self.lets)
+    }
+
+    /// Whether an expression can be evaluated before the loop, once its index is replaced.
+    pub fn is_known_before(&self, e: &Expr) -> bool {
+        let mut known = true;
+        e.walk(&mut |node| match node.kind() {
+            ExprKind::Load { .. } | ExprKind::AddressOf { .. } => known = false,
+            ExprKind::Var(var) => known &= !self.bound.contains(var),
+            _ => {}
+        });
+        known
+    }
+}
+
+struct Walk<'a> {
+    func: &'a Func,
+    found: &'a mut Sites,
+    position: usize,
+    /// Inside a loop of the body.
+    inner: bool,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, block: &Block, conds: &[Expr]) {
+        for stmt in block {
+            self.position += 1;
+            self.stmt(stmt, conds);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, conds: &[Expr]) {
+        match &stmt.kind {
+            StmtKind::Let { var, value } => {
+                self.expr(value, stmt.span, conds);
+                let value = self.found.outside(value);
+                if self.found.is_known_before(&value) {
+                    self.found.lets.insert(*var, value);
+                } else {
+                    self.found.bound.insert(*var);
+                }
+            }
+            StmtKind::Store {
+                buffer,
+                indices,
+                value,
+            } => {
+                for e in indices.iter().chain([value]) {
+                    self.expr(e, stmt.span, conds);
+                }
+                self.push(*buffer, indices, true, stmt.span, conds);
+            }
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                self.expr(cond, stmt.span, conds);
+                let cond = self.found.outside(cond);
+                self.block(then, &with(conds, cond.clone()));
+                self.block(otherwise, &with(conds, !cond));
+            }
+            StmtKind::For(l) => {
+                if matches!(
+                    l.kind,
+                    LoopKind::Parallel { .. }
+                        | LoopKind::Persistent { .. }
+                        | LoopKind::Pipelined(_)
+                ) {
+                    return self.refuse(stmt.span, "a loop of the whole block stands in it");
+                }
+                stmt_exprs(stmt, &mut |e| self.expr(e, stmt.span, conds));
+                self.found.bound.extend(l.axes.iter().map(|a| a.var));
+                let outer = std::mem::replace(&mut self.inner, true);
+                self.block(&l.body, conds);
+                self.inner = outer;
+            }
+            StmtKind::Assert { cond, .. } | StmtKind::Assume(cond) => {
+                self.expr(cond, stmt.span, conds);
+            }
+            StmtKind::Thread(
+                op @ (ThreadOp::AtomicRmw { .. }
+                | ThreadOp::AtomicLoad { .. }
+                | ThreadOp::AtomicVecAdd { .. }
+                | ThreadOp::AtomicStore { .. }
+                | ThreadOp::Dp4a { .. }
+                | ThreadOp::Print { .. }),
+            ) => {
+                self.found.bound.extend(op.result());
+                self.opaque(stmt);
+            }
+            StmtKind::Break | StmtKind::Continue if self.inner => {}
+            StmtKind::Break | StmtKind::Continue => {
+                self.refuse(stmt.span, "iterations are left before their end");
+            }
+            StmtKind::Alloc(_)
+            | StmtKind::While { .. }
+            | StmtKind::WarpGroup { .. }
+            | StmtKind::Tile(_)
+            | StmtKind::Thread(_)
+            | StmtKind::Micro(_)
+            | StmtKind::Device(_) => {
+                self.refuse(stmt.span, "a statement in it has no vector form");
+            }
+        }
+    }
+
+    fn refuse(&mut self, span: Span, why: &'static str) {
+        self.found.refused.get_or_insert((span, why));
+    }
+
+    /// A statement that stays one for each iteration.
+    fn opaque(&mut self, stmt: &Stmt) {
+        let mut touched = Vec::new();
+        stmt_buffers(stmt, &mut |b| touched.push(b));
+        for buffer in touched {
+            self.found.other_writes.insert(root(self.func, buffer));
+        }
+    }
+
+    fn expr(&mut self, e: &Expr, span: Span, conds: &[Expr]) {
+        match e.kind() {
+            ExprKind::Load { buffer, indices } => {
+                for index in indices {
+                    self.expr(index, span, conds);
+                }
+                let span = if e.span().is_none() { span } else { e.span() };
+                self.push(*buffer, indices, false, span, conds);
+            }
+            ExprKind::AddressOf { buffer, indices } => {
+                for index in indices {
+                    self.expr(index, span, conds);
+                }
+                self.found.other_writes.insert(root(self.func, *buffer));
+            }
+            ExprKind::IfThenElse {
+                cond,
+                then,
+                otherwise,
+            } => {
+                self.expr(cond, span, conds);
+                let cond = self.found.outside(cond);
+                self.expr(then, span, &with(conds, cond.clone()));
+                self.expr(otherwise, span, &with(conds, !cond));
+            }
+            ExprKind::Binary(op @ (BinOp::LogicalAnd | BinOp::LogicalOr), a, b) => {
+                self.expr(a, span, conds);
+                let first = self.found.outside(a);
+                let reached = match op {
+                    BinOp::LogicalAnd => first,
+                    _ => !first,
+                };
+                self.expr(b, span, &with(conds, reached));
+            }
+            _ => {
+                for operand in e.operands() {
+                    self.expr(operand, span, conds);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, buffer: Buffer, indices: &[Expr], write: bool, span: Span, conds: &[Expr]) {
+        let data = &self.func.buffers[buffer];
+        if !matches!(data.scope, Scope::Global | Scope::Shared) {
+            return;
+        }
+        let root = root(self.func, buffer);
+        let vector = indices.iter().any(|i| i.dtype().lanes > 1);
+        if self.inner || vector {
+            let others = match write {
+                true => &mut self.found.other_writes,
+                false => &mut self.found.other_reads,
+            };
+            others.insert(root);
+            return;
+        }
+        let site = Site {
+            buffer,
+            root,
+            indices: indices.iter().map(|i| self.found.outside(i)).collect(),
+            conds: conds.to_vec(),
+            write,
+            position: self.position,
+            span,
+        };
+        self.found.sites.push(site);
+    }
+}
+
+/// The storage that a buffer is a view of.
+pub fn root(func: &Func, mut buffer: Buffer) -> Buffer {
+    while let BufferOrigin::View(of) = func.buffers[buffer].origin {
+        buffer = of;
+    }
+    buffer
+}
+
+/// Whether a loop for vectors stands in the statement.
+pub fn has_vectorized(stmt: &Stmt) -> bool {
+    let mut found = is_vectorized(stmt);
+    for child in tilewright_ir::visit::child_blocks(stmt) {
+        walk_stmts(child, &mut |s| found |= is_vectorized(s));
+    }
+    found
+}
+
+fn is_vectorized(stmt: &Stmt) -> bool {
+    matches!(&stmt.kind, StmtKind::For(l) if l.kind == LoopKind::Vectorized)
+}
+
+pub fn substitute(e: &Expr, values: &FxHashMap<Var, Expr>) -> Expr {
+    if values.is_empty() {
+        return e.clone();
+    }
+    e.rewrite(&mut |node| values.get(&node.as_var()?).cloned())
+}
+
+fn with(conds: &[Expr], cond: Expr) -> Vec<Expr> {
+    let mut all = conds.to_vec();
+    all.push(cond);
+    all
+}

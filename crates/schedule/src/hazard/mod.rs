@@ -1,0 +1,278 @@
+//! The hazard checker: proves that a lowered program's waits and barriers order what it does,
+//! or names the two operations that nothing orders.
+//!
+//! It takes device (and loop) IR from anywhere, also written by hand, and shares nothing with
+//! the derivation of waits and barriers: it runs the program, abstractly, and looks. All
+//! threads of a group of waves go one way, so a run is one list of events a group
+//! ([`mod@trace`]), with concrete loop indices and slots; groups are run together with the order
+//! that barriers make between them ([`mod@run`]). Which threads meet at which place is counted
+//! out, but only for pairs that nothing orders ([`mod@touch`], [`mod@places`]).
+//!
+//! Values that the way depends on and that are not known, such as trip counts, are supposed one
+//! after another; a loop is run until its state repeats. Where that fails the report says
+//! `proved: false` and why.
+//!
+//! Rules, the same as the simulator's:
+//! - An asynchronous operation is under way until its wave has waited for its counter: in
+//!   instructions for vmcnt and lgkmcnt, in closed groups for cp.async. A counter that is full
+//!   holds the wave back. An operation under an unknown condition helps no wait.
+//! - A bare barrier waits for no memory; on AMD the block's barrier does.
+//! - Registers are read when an instruction is issued; those that a load writes must be left
+//!   alone until it has been waited for.
+//! - Threads that write one place in one statement hold copies of one value.
+//! - Waves are in step on AMD; on NVIDIA lanes that exchange data need `sync_warp`.
+//!
+//! Only shared memory and registers are looked at; global memory is not.
+
+mod places;
+mod report;
+mod rhythm;
+mod run;
+mod scan;
+mod state;
+mod touch;
+mod trace;
+mod value;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
+
+pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
+use run::{Clash, Remedy, Run, Side};
+use scan::{Key, Scan, key};
+use touch::Units;
+use trace::{Choice, Stop, Trace, Walk};
+
+/// The most runs of a kernel.
+const MAX_RUNS: usize = 600;
+
+/// Checks every kernel of a lowered function.
+pub fn check(func: &Func, target: Target) -> HazardReport {
+    let mut report = HazardReport {
+        proved: true,
+        ..HazardReport::default()
+    };
+    if func.level == Level::Tile {
+        report.proved = false;
+        report.reasons.push(Reason {
+            span: func.span,
+            text: "tile IR has no threads yet; lower it first".to_string(),
+        });
+        return report;
+    }
+    for kernel in &func.kernels {
+        check_kernel(func, kernel, target, &mut report);
+    }
+    report.proved &= report.reasons.is_empty();
+    report
+}
+
+fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut HazardReport) {
+    let scan = Scan::of(func, kernel, target.facts().warp_size);
+    let mut units = Units::new(&scan);
+    let mut stmts: FxHashMap<Key, &Stmt> = FxHashMap::default();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        stmts.insert(key(stmt), stmt);
+    });
+    let namer = Namer { func, stmts };
+    report.reasons.extend(scan.reasons.iter().cloned());
+    for stmt in &scan.divergent {
+        let side = Side {
+            stmt: *stmt,
+            group: 0,
+            moment: 0,
+        };
+        let clash = Clash {
+            kind: HazardKind::DivergentBarrier,
+            first: side,
+            second: side,
+            root: None,
+            slot: None,
+            remedy: Remedy::Converge,
+        };
+        let hazard = namer.hazard(&clash, &[Trace::default()], 1);
+        note(report, hazard);
+    }
+    let amd = target.is_amd();
+    let mut pending: Vec<Choice> = vec![Choice::default()];
+    let mut runs = 0;
+    while let Some(choice) = pending.pop() {
+        runs += 1;
+        if runs > MAX_RUNS {
+            let text = format!("more than {MAX_RUNS} ways through the kernel");
+            undecided(report, kernel.span, &text);
+            break;
+        }
+        let traces = match traces(&scan, &mut units, amd, &choice) {
+            Ok(traces) => traces,
+            Err(Stop::Need(need)) => {
+                if choice.supposed.contains_key(&need.expr) {
+                    // Asking again would not end.
+                    let text = "a value that decides the way stays unknown";
+                    undecided(report, kernel.span, text);
+                    continue;
+                }
+                for value in need.values.iter().rev() {
+                    let mut more = choice.clone();
+                    more.supposed.insert(need.expr.clone(), *value);
+                    pending.push(more);
+                }
+                continue;
+            }
+            Err(Stop::Impossible) => continue,
+            Err(Stop::Undecided(reason)) => {
+                undecided(report, reason.span, &reason.text);
+                continue;
+            }
+        };
+        let outcome = Run::of(&scan, &mut units.places, amd, &traces);
+        let mut again = choice.clone();
+        again.whole.extend(&outcome.unsteady);
+        if again.whole.len() > choice.whole.len() {
+            // Without a steady state nothing may be left out.
+            pending.push(again);
+            continue;
+        }
+        for clash in &outcome.clashes {
+            note(report, namer.hazard(clash, &traces, scan.groups));
+        }
+        for stmt in outcome.unsteady {
+            let span = namer.stmts.get(&stmt).map_or(kernel.span, |s| s.span);
+            let text = "this loop comes to no steady state in the iterations looked at";
+            undecided(report, span, text);
+        }
+        let turns = traces.iter().map(|t| t.turns).max().unwrap_or(0);
+        if choice.turn + 1 < turns {
+            let mut next = choice;
+            next.turn += 1;
+            pending.push(next);
+        }
+    }
+    report.runs += runs;
+}
+
+/// The ways of all groups.
+fn traces<'f>(
+    scan: &'f Scan<'f>,
+    units: &mut Units<'f>,
+    amd: bool,
+    choice: &Choice,
+) -> Result<Vec<Trace>, Stop> {
+    (0..scan.groups)
+        .map(|group| Walk::of(scan, units, group, amd, choice))
+        .collect()
+}
+
+fn undecided(report: &mut HazardReport, span: Span, text: &str) {
+    let reason = Reason {
+        span,
+        text: text.to_string(),
+    };
+    if !report.reasons.contains(&reason) {
+        report.reasons.push(reason);
+    }
+}
+
+/// Adds a hazard unless one of its kind between the same statements is known.
+fn note(report: &mut HazardReport, hazard: Hazard) {
+    let same = |h: &Hazard| {
+        h.kind == hazard.kind
+            && (&h.buffer, h.slot) == (&hazard.buffer, hazard.slot)
+            && h.first.text == hazard.first.text
+            && h.second.text == hazard.second.text
+            && (h.first.span, h.second.span) == (hazard.first.span, hazard.second.span)
+    };
+    if !report.hazards.iter().any(same) {
+        report.hazards.push(hazard);
+    }
+}
+
+/// Turns clashes into words.
+struct Namer<'f> {
+    func: &'f Func,
+    stmts: FxHashMap<Key, &'f Stmt>,
+}
+
+impl Namer<'_> {
+    fn hazard(&self, clash: &Clash, traces: &[Trace], groups: usize) -> Hazard {
+        let (first, second) = (
+            self.party(clash.first, traces, groups),
+            self.party(clash.second, traces, groups),
+        );
+        let distance = self.distance(moment(clash.first, traces), moment(clash.second, traces));
+        let buffer = clash.root.map(|b| self.func.buffers[b].name.clone());
+        Hazard {
+            kind: clash.kind,
+            buffer: buffer.unwrap_or_default(),
+            slot: clash.slot,
+            distance,
+            help: help(clash),
+            first,
+            second,
+        }
+    }
+
+    /// How many iterations of the innermost common loop lie between two moments.
+    fn distance(&self, first: &[(Var, i64)], second: &[(Var, i64)]) -> Option<i64> {
+        let pairs = first.iter().zip(second);
+        let (a, b) = pairs.take_while(|(a, b)| a.0 == b.0).last()?;
+        let step = self.stmts.values().find_map(|stmt| match &stmt.kind {
+            StmtKind::For(l) => {
+                let axis = l.axes.iter().find(|axis| axis.var == a.0)?;
+                i64::try_from(axis.step.as_int()?).ok()
+            }
+            _ => None,
+        });
+        Some((b.1 - a.1) / step.filter(|s| *s != 0).unwrap_or(1))
+    }
+
+    fn party(&self, side: Side, traces: &[Trace], groups: usize) -> Party {
+        let stmt = self.stmts.get(&side.stmt);
+        let text = stmt.map(|s| text::print_stmt(self.func, s));
+        let line = text.as_deref().and_then(|t| t.lines().next());
+        Party {
+            span: stmt.map_or(self.func.span, |s| s.span),
+            text: line.unwrap_or("the end of the kernel").trim().to_string(),
+            group: (groups > 1).then_some(side.group as u32),
+            iteration: moment(side, traces)
+                .iter()
+                .map(|(var, value)| (self.func.vars[*var].name.clone(), *value))
+                .collect(),
+        }
+    }
+}
+
+/// The loops around a side of a clash.
+fn moment(side: Side, traces: &[Trace]) -> &[(Var, i64)] {
+    let trace = traces.get(side.group);
+    let moment = trace.and_then(|t| t.moments.get(side.moment as usize));
+    moment.map_or(&[], |m| m)
+}
+
+fn help(clash: &Clash) -> String {
+    match clash.remedy {
+        Remedy::Barrier => "a barrier of the block between the two would order them".to_string(),
+        Remedy::WarpBarrier => "`sync_warp` between the two would order them".to_string(),
+        Remedy::WaitBeforeBarrier(counter, left) => format!(
+            "`wait {}({left})` before the last barrier between the two would order them",
+            counter.name()
+        ),
+        Remedy::WaitTwoBarriersBefore(counter, left) => format!(
+            "`wait {}({left})` before the last barrier but one between the two would order them: \
+             one group of waves runs a barrier behind",
+            counter.name()
+        ),
+        Remedy::WaitAndBarrier(counter, left) => format!(
+            "`wait {}({left})` and a barrier between the two would order them",
+            counter.name()
+        ),
+        Remedy::Wait(counter, left) => {
+            format!("`wait {}({left})` before the second", counter.name())
+        }
+        Remedy::Converge => {
+            "all waves of the block must come to the same barriers, the same number of times"
+                .to_string()
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Sets of places in shared memory, and which threads meet in two of them.
+//!
+//! Sets are interned, so that an access in another iteration is the same set where its places
+//! are the same, and a question about two sets is answered once, by counting out who touches
+//! what.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::{Buffer, Expr, Var};
+
+use super::scan::Scan;
+use super::value::evaluate;
+
+/// Where threads of the block meet in two sets of places. Group pairs are bits `8 a + b`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Meeting {
+    /// Some thread of group a and some of b touch one place; they may be one thread.
+    pub overlap: u64,
+    /// Threads of different warps do.
+    pub across: u64,
+    /// By group: different threads of one warp do.
+    pub in_warp: u8,
+}
+
+impl Meeting {
+    const ANY: Meeting = Meeting {
+        overlap: u64::MAX,
+        across: u64::MAX,
+        in_warp: u8::MAX,
+    };
+}
+
+/// The sets, and what is known of pairs of them.
+#[derive(Debug)]
+pub struct Places<'f> {
+    scan: &'f Scan<'f>,
+    sets: Vec<Set>,
+    ids: FxHashMap<Rc<Shape>, u32>,
+    meetings: FxHashMap<(u32, u32), Meeting>,
+    selves: FxHashMap<u32, Meeting>,
+    /// By group, the warps in it.
+    group_warps: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Set {
+    shape: Rc<Shape>,
+    /// Thread, point and first bit of every access; `None` where they cannot be counted out.
+    points: Option<Option<Rc<Points>>>,
+    tables: Vec<(i64, Rc<[Cell]>)>,
+}
+
+#[derive(Debug)]
+struct Points {
+    list: Vec<(u32, u32, i64)>,
+    grain: i64,
+}
+
+/// Who touches a place.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    warps: u32,
+    /// The only thread, or [`MANY`].
+    thread: u32,
+}
+
+const MANY: u32 = u32::MAX;
+const NOBODY: Cell = Cell {
+    warps: 0,
+    thread: MANY,
+};
+
+/// How many points are counted out; beyond, an access may be anywhere.
+const MAX_POINTS: usize = 1 << 19;
+
+/// The content of a set.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub enum Shape {
+    /// All of the buffer, by any thread.
+    Anywhere(Buffer),
+    Places {
+        root: Buffer,
+        constant: i64,
+        /// Terms over thread indices and axes with their weight in bits.
+        terms: Vec<(Expr, i64)>,
+        bits: i64,
+        axes: Vec<(Var, Vec<i64>)>,
+        guards: Vec<Expr>,
+        lanes: Lanes,
+    },
+}
+
+/// Whose accesses an instruction's places are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lanes {
+    /// Each thread its own.
+    Own,
+    /// The warp's together; only the first so many lanes say where.
+    Warp(u32),
+}
+
+impl<'f> Places<'f> {
+    pub fn new(scan: &'f Scan<'f>) -> Places<'f> {
+        let mut group_warps = vec![0u32; scan.groups];
+        for (thread, &group) in scan.group_of.iter().enumerate() {
+            group_warps[usize::from(group)] |= 1u32 << (thread as u32 / scan.warp).min(31);
+        }
+        Places {
+            scan,
+            sets: Vec::new(),
+            ids: FxHashMap::default(),
+            meetings: FxHashMap::default(),
+            selves: FxHashMap::default(),
+            group_warps,
+        }
+    }
+
+    pub fn intern(&mut self, shape: Shape) -> u32 {
+        if let Some(&id) = self.ids.get(&shape) {
+            return id;
+        }
+        let (id, shape) = (self.sets.len() as u32, Rc::new(shape));
+        self.ids.insert(shape.clone(), id);
+        self.sets.push(Set {
+            shape,
+            points: None,
+            tables: Vec::new(),
+        });
+        id
+    }
+
+    /// How the threads of two sets meet.
+    pub fn meeting(&mut self, a: u32, b: u32) -> Meeting {
+        if let Some(&known) = self.meetings.get(&(a, b)) {
+            return known;
+        }
+        let met = self.count_meeting(a, b).unwrap_or(Meeting::ANY);
+        self.meetings.insert((a, b), met);
+        met
+    }
+
+    fn count_meeting(&mut self, a: u32, b: u32) -> Option<Meeting> {
+        let (first, second) = (self.points(a)?, self.points(b)?);
+        let (bits_a, bits_b) = (self.sets[a as usize].bits(), self.sets[b as usize].bits());
+        // Memory is written by whole bytes, also where elements are narrower.
+        let unit = gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b)).max(8);
+        let (x, y) = (self.table(a, unit)?, self.table(b, unit)?);
+        let mut met = Meeting::default();
+        if self.group_warps.len() == 1 {
+            for (p, q) in x.iter().zip(y.iter()) {
+                if p.warps == 0 || q.warps == 0 {
+                    continue;
+                }
+                met.overlap = 1;
+                if p.warps & q.warps != 0 && (p.thread == MANY || p.thread != q.thread) {
+                    met.in_warp = 1;
+                }
+                if (p.warps | q.warps).count_ones() > 1 {
+                    met.across = 1;
+                    break;
+                }
+            }
+            return Some(met);
+        }
+        for (p, q) in x.iter().zip(y.iter()) {
+            if p.warps == 0 || q.warps == 0 {
+                continue;
+            }
+            for (i, &g) in self.group_warps.iter().enumerate() {
+                for (j, &h) in self.group_warps.iter().enumerate() {
+                    let (own, other) = (p.warps & g, q.warps & h);
+                    if own == 0 || other == 0 {
+                        continue;
+                    }
+                    let bit = 1u64 << (8 * i + j);
+                    met.overlap |= bit;
+                    if (own | other).count_ones() > 1 {
+                        met.across |= bit;
+                    }
+                    if own & other != 0 && (p.thread == MANY || p.thread != q.thread) {
+                        met.in_warp |= 1 << i;
+                    }
+                }
+            }
+        }
+        Some(met)
+    }
+
+    /// How different threads meet in one set at *different* points of its loops. Threads that
+    /// write one place at the same point hold copies of one value.
+    pub fn meeting_itself(&mut self, set: u32) -> Meeting {
+        if let Some(&known) = self.selves.get(&set) {
+            return known;
+        }
+        let met = self.count_itself(set).unwrap_or_default();
+        self.selves.insert(set, met);
+        met
+    }
+
+    fn count_itself(&mut self, set: u32) -> Option<Meeting> {
+        let Shape::Places { axes, .. } = &*self.sets[set as usize].shape else {
+            return None;
+        };
+        if axes.is_empty() {
+            return None;
+        }
+        let points = self.points(set)?;
+        let bits = self.sets[set as usize].bits();
+        let mut seen: FxHashMap<i64, (u32, u32)> = FxHashMap::default();
+        let unit = gcd(points.grain, bits).max(8);
+        let mut met = Meeting::default();
+        for &(thread, point, place) in &points.list {
+            let (first, last) = (place.div_euclid(unit), (place + bits - 1).div_euclid(unit));
+            for cell in first..=last {
+                let (other, at) = *seen.entry(cell).or_insert((thread, point));
+                if other == thread || at == point {
+                    continue;
+                }
+                let (g, h) = (
+                    self.scan.group_of[other as usize],
+                    self.scan.group_of[thread as usize],
+                );
+                if other / self.scan.warp == thread / self.scan.warp {
+                    met.in_warp |= 1 << g;
+                } else {
+                    met.across |= 1 << (8 * u64::from(g) + u64::from(h));
+                }
+            }
+        }
+        Some(met)
+    }
+
+    fn table(&mut self, set: u32, unit: i64) -> Option<Rc<[Cell]>> {
+        let known = &self.sets[set as usize].tables;
+        if let Some((_, table)) = known.iter().find(|(u, _)| *u == unit) {
+            return Some(table.clone());
+        }
+        let points = self.points(set)?;
+        let (shape, scan) = (self.sets[set as usize].shape.clone(), self.scan);
+        let Shape::Places {
+            root, bits, lanes, ..
+        } = &*shape
+        else {
+            return None;
+        };
+        let data = &scan.func.buffers[*root];
+        let mut total = i64::from(data.dtype.bits());
+        for extent in &data.shape {
+            total = total.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
+        }
+        let size = usize::try_from((total + unit - 1) / unit)
+            .ok()
+            .filter(|s| *s <= 1 << 22)?;
+        let mut cells = vec![NOBODY; size];
+        for &(thread, _, place) in &points.list {
+            let warp = 1u32 << (thread / scan.warp).min(31);
+            let (first, last) = (place.div_euclid(unit), (place + bits - 1).div_euclid(unit));
+            for at in first..=last {
+                // Places outside the buffer are another checker's finding.
+                let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) else {
+                    continue;
+                };
+                cell.thread = match lanes {
+                    Lanes::Own if cell.warps == 0 || cell.thread == thread => thread,
+                    _ => MANY,
+                };
+                cell.warps |= warp;
+            }
+        }
+        let table: Rc<[Cell]> = cells.into();
+        self.sets[set as usize].tables.push((unit, table.clone()));
+        Some(table)
+    }
+
+    fn points(&mut self, set: u32) -> Option<Rc<Points>> {
+        if let Some(known) = &self.sets[set as usize].points {
+            return known.clone();
+        }
+        let shape = self.sets[set as usize].shape.clone();
+        let points = count_points(self.scan, &shape).map(Rc::new);
+        self.sets[set as usize].points = Some(points.clone());
+        points
+    }
+}
+
+impl Set {
+    fn bits(&self) -> i64 {
+        match &*self.shape {
+            Shape::Anywhere(_) => 0,
+            Shape::Places { bits, .. } => *bits,
+        }
+    }
+}
+/// All accesses of a set, thread by thread.
+fn count_points(scan: &Scan<'_>, shape: &Shape) -> Option<Points> {
+    let Shape::Places {
+        constant,
+        terms,
+        bits,
+        axes,
+        guards,
+        lanes,
+        ..
+    } = shape
+    else {
+        return None;
+    };
+    let threads = scan.kernel.num_threads();
+    let mut count = 1usize;
+    for (_, values) in axes {
+        count = count.checked_mul(values.len())?;
+    }
+    if count.checked_mul(threads as usize)? > MAX_POINTS {
+        return None;
+    }
+    let mentions = |e: &Expr, vars: &dyn Fn(Var) -> bool| {
+        let mut found = false;
+        e.walk(&mut |node| found |= node.as_var().is_some_and(vars));
+        found
+    };
+    let by_axis = |e: &Expr| mentions(e, &|v| axes.iter().any(|(axis, _)| *axis == v));
+    let by_thread = |e: &Expr| mentions(e, &|v| scan.kernel.thread_vars.contains(&v));
+    // Sums split into what the thread decides and what the point decides are cheap to count.
+    let (mut own, mut shared, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
+    for term in terms {
+        match (by_thread(&term.0), by_axis(&term.0)) {
+            (true, true) => mixed.push(term),
+            (true, false) => own.push(term),
+            (false, _) => shared.push(term),
+        }
+    }
+    let (point_guards, thread_guards): (Vec<&Expr>, Vec<&Expr>) =
+        guards.iter().partition(|g| by_axis(g));
+    let mut values: Vec<Vec<i64>> = Vec::with_capacity(count);
+    let mut offsets = Vec::with_capacity(count);
+    for point in 0..count {
+        let mut rest = point;
+        let mut at = vec![0; axes.len()];
+        for (i, (_, list)) in axes.iter().enumerate().rev() {
+            at[i] = list[rest % list.len()];
+            rest /= list.len();
+        }
+        let var = |v: Var| {
+            let axis = axes.iter().position(|(axis, _)| *axis == v)?;
+            Some(at[axis])
+        };
+        let mut offset = *constant;
+        for (term, factor) in &shared {
+            offset = offset.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
+        }
+        offsets.push(offset);
+        values.push(at);
+    }
+    let mut list = Vec::with_capacity(count * threads as usize);
+    let mut grain = 0;
+    for thread in 0..threads {
+        if let Lanes::Warp(givers) = lanes
+            && thread % scan.warp >= *givers
+        {
+            continue;
+        }
+        let index = scan.thread_env(thread);
+        let mut inside = true;
+        for guard in &thread_guards {
+            inside &= evaluate(guard, &index)? != 0;
+        }
+        if !inside {
+            continue;
+        }
+        let mut base = 0i64;
+        for (term, factor) in &own {
+            base = base.checked_add(evaluate(term, &index)?.checked_mul(*factor)?)?;
+        }
+        'points: for (point, offset) in offsets.iter().enumerate() {
+            let var = |v: Var| match axes.iter().position(|(axis, _)| *axis == v) {
+                Some(axis) => Some(values[point][axis]),
+                None => index(v),
+            };
+            for guard in &point_guards {
+                if evaluate(guard, &var)? == 0 {
+                    continue 'points;
+                }
+            }
+            let mut place = base.checked_add(*offset)?;
+            for (term, factor) in &mixed {
+                place = place.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
+            }
+            grain = gcd(grain, place);
+            list.push((thread, point as u32, place));
+        }
+    }
+    if list.is_empty() {
+        grain = *bits;
+    }
+    Some(Points {
+        list,
+        grain: if grain == 0 { *bits } else { grain },
+    })
+}
+
+pub fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        a.saturating_abs()
+    } else {
+        gcd(b, a % b)
+    }
+}

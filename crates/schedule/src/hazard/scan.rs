@@ -1,0 +1,518 @@
+//! What is known of a kernel before it is run: which statements synchronise, which variables
+//! matter, which values differ between threads, and which waves go ways of their own.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
+use tilewright_ir::{
+    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Func, Kernel,
+    Scope, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+};
+
+use super::report::Reason;
+use super::value::{Bound, Env, evaluate};
+
+/// The most groups of waves that run ways of their own.
+pub const MAX_GROUPS: usize = 8;
+
+/// A statement, by its address: the function is borrowed as long as the check runs.
+pub type Key = usize;
+
+pub fn key(stmt: &Stmt) -> Key {
+    std::ptr::from_ref(stmt) as usize
+}
+
+/// Facts of a kernel.
+#[derive(Debug)]
+pub struct Scan<'f> {
+    pub func: &'f Func,
+    pub kernel: &'f Kernel,
+    pub warp: u32,
+    /// Statements that synchronise, or hold one that does.
+    sync: FxHashSet<Key>,
+    /// Of those, the ones that hold a barrier or a wait.
+    blocking: FxHashSet<Key>,
+    /// The definition of every `let`.
+    pub lets: FxHashMap<Var, &'f Expr>,
+    /// Variables that reach a shared place, a slot or a condition around synchronisation.
+    pub relevant: FxHashSet<Var>,
+    /// Scalars, the same in all threads, that reach such an expression.
+    scalars: FxHashSet<Buffer>,
+    /// Register arrays that asynchronous loads write.
+    pub loaded: FxHashSet<Buffer>,
+    varying_vars: FxHashSet<Var>,
+    varying_buffers: FxHashSet<Buffer>,
+    /// By thread, the group it belongs to.
+    pub group_of: Vec<u8>,
+    pub groups: usize,
+    /// By condition, whether it holds for each group.
+    truths: FxHashMap<Key, Vec<bool>>,
+    pub reasons: Vec<Reason>,
+    /// Barriers that only some threads of a warp come to.
+    pub divergent: Vec<Key>,
+}
+
+impl<'f> Scan<'f> {
+    pub fn of(func: &'f Func, kernel: &'f Kernel, warp: u32) -> Scan<'f> {
+        let mut scan = Scan {
+            func,
+            kernel,
+            warp,
+            sync: FxHashSet::default(),
+            blocking: FxHashSet::default(),
+            lets: FxHashMap::default(),
+            relevant: FxHashSet::default(),
+            scalars: FxHashSet::default(),
+            loaded: FxHashSet::default(),
+            varying_vars: FxHashSet::default(),
+            varying_buffers: FxHashSet::default(),
+            group_of: vec![0; kernel.num_threads() as usize],
+            groups: 1,
+            truths: FxHashMap::default(),
+            reasons: Vec::new(),
+            divergent: Vec::new(),
+        };
+        scan.mark_sync(&kernel.body);
+        scan.mark_leaving(&kernel.body, false);
+        walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Let { var, value } = &stmt.kind {
+                scan.lets.insert(*var, value);
+            }
+        });
+        scan.find_varying();
+        scan.find_relevant();
+        scan.split_groups();
+        scan
+    }
+
+    pub fn is_sync(&self, stmt: &Stmt) -> bool {
+        self.sync.contains(&key(stmt))
+    }
+
+    /// Whether the statement holds a barrier or a wait.
+    pub fn is_blocking(&self, stmt: &Stmt) -> bool {
+        self.blocking.contains(&key(stmt))
+    }
+
+    /// Whether a group takes a branch, or does a conditional barrier, that splits the block.
+    pub fn group_takes(&self, stmt: &Stmt, group: usize) -> Option<bool> {
+        self.truths.get(&key(stmt)).map(|list| list[group])
+    }
+
+    /// The buffer that owns the storage.
+    pub fn root(&self, mut buffer: Buffer) -> Buffer {
+        for _ in 0..self.func.buffers.len() {
+            match self.func.buffers[buffer].origin {
+                BufferOrigin::View(base) => buffer = base,
+                _ => break,
+            }
+        }
+        buffer
+    }
+
+    pub fn is_shared(&self, buffer: Buffer) -> bool {
+        self.func.buffers[self.root(buffer)].scope == Scope::Shared
+    }
+
+    /// The expression with the definitions of `let`s put in.
+    pub fn expand(&self, e: &Expr) -> Expr {
+        let mut e = e.clone();
+        // Definitions come before their uses, so this ends; the bound is against ill-formed IR.
+        for _ in 0..32 {
+            let mut changed = false;
+            e = e.rewrite(&mut |node| {
+                let value = self.lets.get(&node.as_var()?)?;
+                changed = true;
+                Some((*value).clone())
+            });
+            if !changed {
+                break;
+            }
+        }
+        e
+    }
+
+    /// Whether threads may disagree on the value.
+    pub fn varies(&self, e: &Expr) -> bool {
+        let mut varies = false;
+        e.walk(&mut |node| match node.kind() {
+            ExprKind::Var(var) => varies |= self.varying_vars.contains(var),
+            ExprKind::Load { buffer, .. } => {
+                varies |= self.varying_buffers.contains(&self.root(*buffer));
+            }
+            _ => {}
+        });
+        varies
+    }
+
+    /// The indices of a thread.
+    pub fn thread_env(&self, thread: u32) -> impl Fn(Var) -> Option<i64> + '_ {
+        let [x, y, _] = self.kernel.threads;
+        let at = [thread % x, thread / x % y, thread / (x * y)];
+        move |var| {
+            let vars = self.kernel.thread_vars.iter();
+            let axis = vars.clone().position(|v| *v == var)?;
+            Some(at[axis].into())
+        }
+    }
+
+    fn mark_sync(&mut self, block: &Block) -> (bool, bool) {
+        let mut any = (false, false);
+        for stmt in block {
+            let (mut sync, mut blocking) = own_sync(stmt);
+            if let StmtKind::Micro(m) = &stmt.kind
+                && m.counter.is_some()
+                && !self.is_shared(m.dest.region.buffer)
+            {
+                self.loaded.insert(self.root(m.dest.region.buffer));
+            }
+            for child in child_blocks(stmt) {
+                let inner = self.mark_sync(child);
+                sync |= inner.0;
+                blocking |= inner.1;
+            }
+            if sync {
+                self.sync.insert(key(stmt));
+            }
+            if blocking {
+                self.blocking.insert(key(stmt));
+            }
+            any = (any.0 | sync, any.1 | blocking);
+        }
+        any
+    }
+
+    /// `break` and `continue` of loops that synchronise decide how control goes on.
+    fn mark_leaving(&mut self, block: &Block, in_sync_loop: bool) -> bool {
+        let mut leaves = false;
+        for stmt in block {
+            let own = match &stmt.kind {
+                StmtKind::Break | StmtKind::Continue => in_sync_loop,
+                StmtKind::For(l) => {
+                    self.mark_leaving(&l.body, self.is_sync(stmt));
+                    false
+                }
+                StmtKind::While { body, .. } => {
+                    self.mark_leaving(body, self.is_sync(stmt));
+                    false
+                }
+                _ => {
+                    let mut any = false;
+                    for child in child_blocks(stmt) {
+                        any |= self.mark_leaving(child, in_sync_loop);
+                    }
+                    any
+                }
+            };
+            if own {
+                self.sync.insert(key(stmt));
+                self.blocking.insert(key(stmt));
+            }
+            leaves |= own;
+        }
+        leaves
+    }
+
+    fn find_varying(&mut self) {
+        for (axis, &var) in self.kernel.thread_vars.iter().enumerate() {
+            if self.kernel.threads[axis] > 1 {
+                self.varying_vars.insert(var);
+            }
+        }
+        loop {
+            let before = (self.varying_vars.len(), self.varying_buffers.len());
+            self.grow_varying(&self.kernel.body, false);
+            if before == (self.varying_vars.len(), self.varying_buffers.len()) {
+                return;
+            }
+        }
+    }
+
+    fn grow_varying(&mut self, block: &'f Block, divergent: bool) {
+        for stmt in block {
+            let mut own = false;
+            stmt_exprs(stmt, &mut |e| own |= self.varies(e));
+            match &stmt.kind {
+                StmtKind::Let { var, .. } if own => {
+                    self.varying_vars.insert(*var);
+                }
+                StmtKind::For(l) if own => {
+                    self.varying_vars.extend(l.axes.iter().map(|a| a.var));
+                }
+                StmtKind::Store { buffer, .. } if own || divergent => self.mark_private(*buffer),
+                StmtKind::Micro(m) => self.mark_private(m.dest.region.buffer),
+                StmtKind::Thread(op) => {
+                    let for_all = matches!(op, ThreadOp::Vote { kind, .. } if is_block_vote(*kind));
+                    if !for_all {
+                        self.varying_vars.extend(op.result());
+                    }
+                    match op {
+                        ThreadOp::AllReduce { dst, .. } => self.mark_private(*dst),
+                        ThreadOp::Dp4a { c, .. } => self.mark_private(*c),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+            let splits = matches!(stmt.kind, StmtKind::WarpGroup { .. });
+            for child in child_blocks(stmt) {
+                self.grow_varying(child, divergent || own || splits);
+            }
+        }
+    }
+
+    fn mark_private(&mut self, buffer: Buffer) {
+        let root = self.root(buffer);
+        let scope = self.func.buffers[root].scope;
+        if matches!(scope, Scope::Local | Scope::Var | Scope::Fragment) {
+            self.varying_buffers.insert(root);
+        }
+    }
+
+    /// Starts from the expressions that matter and follows `let`s and scalars.
+    fn find_relevant(&mut self) {
+        let kernel = self.kernel;
+        let mut pending: Vec<&'f Expr> = Vec::new();
+        let mut stores: FxHashMap<Buffer, Vec<&'f Expr>> = FxHashMap::default();
+        walk_stmts(&kernel.body, &mut |stmt| {
+            self.relevant_exprs(stmt, &mut |e| pending.push(e));
+            if let StmtKind::Store { buffer, value, .. } = &stmt.kind
+                && self.func.buffers[*buffer].scope == Scope::Var
+            {
+                stores.entry(*buffer).or_default().push(value);
+            }
+        });
+        while let Some(e) = pending.pop() {
+            e.walk(&mut |node| match node.kind() {
+                ExprKind::Var(var) if self.relevant.insert(*var) => {
+                    pending.extend(self.lets.get(var));
+                }
+                ExprKind::Load { buffer, .. } => {
+                    let data = &self.func.buffers[*buffer];
+                    if data.scope == Scope::Var
+                        && !matches!(data.origin, BufferOrigin::View(_))
+                        && !self.varying_buffers.contains(buffer)
+                        && self.scalars.insert(*buffer)
+                    {
+                        pending.extend(stores.get(buffer).into_iter().flatten());
+                    }
+                }
+                _ => {}
+            });
+        }
+    }
+
+    /// Whether this is a scalar whose value is followed.
+    pub fn is_scalar(&self, buffer: Buffer) -> bool {
+        self.scalars.contains(&buffer)
+    }
+
+    /// The followed scalars that the statement, or one in it, writes.
+    pub fn written_scalars(&self, stmt: &Stmt) -> Vec<Buffer> {
+        let mut found = Vec::new();
+        let mut note = |s: &Stmt| match &s.kind {
+            StmtKind::Store { buffer, .. } if self.is_scalar(*buffer) => found.push(*buffer),
+            StmtKind::Alloc(buffer) if self.is_scalar(*buffer) => found.push(*buffer),
+            _ => {}
+        };
+        note(stmt);
+        for child in child_blocks(stmt) {
+            walk_stmts(child, &mut note);
+        }
+        found
+    }
+
+    /// The expressions of a statement that say where shared memory is touched or how control
+    /// goes on.
+    pub fn relevant_exprs(&self, stmt: &'f Stmt, f: &mut dyn FnMut(&'f Expr)) {
+        stmt_exprs(stmt, &mut |e| {
+            e.walk(&mut |node| {
+                if let ExprKind::Load { buffer, indices } = node.kind()
+                    && (self.is_shared(*buffer) || self.loaded.contains(&self.root(*buffer)))
+                {
+                    indices.iter().for_each(&mut *f);
+                }
+            });
+        });
+        let tracked = |buffer| self.is_shared(buffer) || self.loaded.contains(&self.root(buffer));
+        match &stmt.kind {
+            StmtKind::Store {
+                buffer, indices, ..
+            } if tracked(*buffer) => indices.iter().for_each(f),
+            StmtKind::For(l) => {
+                for axis in &l.axes {
+                    f(&axis.start);
+                    f(&axis.stop);
+                    f(&axis.step);
+                }
+            }
+            StmtKind::If { cond, .. } | StmtKind::While { cond, .. } | StmtKind::Assume(cond) => {
+                f(cond);
+            }
+            StmtKind::Micro(m) => {
+                for access in m.sources.iter().chain([&m.dest]) {
+                    if tracked(access.region.buffer) {
+                        access.at.iter().for_each(&mut *f);
+                        access.slot.iter().for_each(&mut *f);
+                        for dim in &access.region.dims {
+                            f(&dim.start);
+                            f(&dim.extent);
+                        }
+                    }
+                }
+            }
+            StmtKind::Thread(
+                ThreadOp::AtomicRmw {
+                    buffer, indices, ..
+                }
+                | ThreadOp::AtomicLoad {
+                    buffer, indices, ..
+                }
+                | ThreadOp::AtomicStore {
+                    buffer, indices, ..
+                },
+            ) if tracked(*buffer) => indices.iter().for_each(f),
+            StmtKind::Thread(
+                ThreadOp::AtomicVecAdd { .. }
+                | ThreadOp::AllReduce { .. }
+                | ThreadOp::Dp4a { .. }
+                | ThreadOp::BarrierArrive { .. }
+                | ThreadOp::BarrierWait { .. }
+                | ThreadOp::BarrierExpect { .. },
+            ) => stmt_exprs(stmt, &mut |e| f(e)),
+            StmtKind::Device(DeviceOp::Barrier(_) | DeviceOp::BarrierInit { .. }) => {
+                stmt_exprs(stmt, &mut |e| f(e));
+            }
+            _ => {}
+        }
+    }
+
+    /// Finds the conditions by which waves go ways of their own, and the groups they make.
+    fn split_groups(&mut self) {
+        let threads = self.kernel.num_threads();
+        let mut conditions: Vec<(&'f Stmt, Vec<bool>)> = Vec::new();
+        let mut unknown: Vec<(&'f Stmt, Span)> = Vec::new();
+        let kernel = self.kernel;
+        walk_stmts(&kernel.body, &mut |stmt| {
+            let truth: Option<Vec<bool>> = match &stmt.kind {
+                StmtKind::WarpGroup { groups, .. } => {
+                    Some((0..threads).map(|t| groups.contains(&(t / 128))).collect())
+                }
+                StmtKind::Device(DeviceOp::Barrier(BarrierKind::Cond(cond))) => {
+                    self.truth_by_thread(cond)
+                }
+                StmtKind::If { cond, .. } if self.is_sync(stmt) && self.varies(cond) => {
+                    self.truth_by_thread(cond)
+                }
+                _ => return,
+            };
+            match truth {
+                Some(truth) => conditions.push((stmt, truth)),
+                None => unknown.push((stmt, stmt.span)),
+            }
+        });
+        for (_, span) in unknown {
+            let text = "a condition that splits the block is not known from thread indices alone";
+            self.undecided(span, text);
+        }
+        let mut groups: Vec<Vec<bool>> = Vec::new();
+        for thread in 0..threads as usize {
+            let own: Vec<bool> = conditions.iter().map(|(_, truth)| truth[thread]).collect();
+            let found = groups.iter().position(|g| *g == own);
+            let group = found.unwrap_or_else(|| {
+                groups.push(own);
+                groups.len() - 1
+            });
+            self.group_of[thread] = group.min(MAX_GROUPS - 1) as u8;
+        }
+        if groups.len() > MAX_GROUPS {
+            let span = self.kernel.span;
+            self.undecided(span, "more than eight groups of waves go ways of their own");
+            groups.truncate(MAX_GROUPS);
+        }
+        self.groups = groups.len().max(1);
+        let warp = self.warp as usize;
+        for (at, (stmt, truth)) in conditions.iter().enumerate() {
+            let whole = truth.chunks(warp).all(|w| w.iter().all(|t| *t == w[0]));
+            if !whole {
+                self.divergent.push(key(stmt));
+            }
+            let by_group = groups.iter().map(|g| g[at]).collect();
+            self.truths.insert(key(stmt), by_group);
+        }
+    }
+
+    fn truth_by_thread(&self, cond: &Expr) -> Option<Vec<bool>> {
+        let mut env = Env::default();
+        for (axis, &var) in self.kernel.thread_vars.iter().enumerate() {
+            if self.kernel.threads[axis] == 1 {
+                env.vars.insert(var, Bound::Known(0));
+            }
+        }
+        let cond = env.fold(&self.expand(cond));
+        (0..self.kernel.num_threads())
+            .map(|t| Some(evaluate(&cond, &self.thread_env(t))? != 0))
+            .collect()
+    }
+
+    pub fn undecided(&mut self, span: Span, text: &str) {
+        let reason = Reason {
+            span,
+            text: text.to_string(),
+        };
+        if !self.reasons.contains(&reason) {
+            self.reasons.push(reason);
+        }
+    }
+}
+
+pub fn is_block_vote(kind: VoteKind) -> bool {
+    match kind {
+        VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => true,
+        VoteKind::Any | VoteKind::All | VoteKind::Ballot => false,
+    }
+}
+
+/// Whether the statement itself takes part in synchronisation, and whether it waits.
+fn own_sync(stmt: &Stmt) -> (bool, bool) {
+    match &stmt.kind {
+        StmtKind::Micro(m) => (m.counter.is_some(), false),
+        StmtKind::Device(op) => match op {
+            DeviceOp::Wait { .. } | DeviceOp::Barrier(_) => (true, true),
+            DeviceOp::Commit(_) | DeviceOp::BarrierInit { .. } => (true, false),
+            DeviceOp::Fence(_)
+            | DeviceOp::SetPrio(_)
+            | DeviceOp::SchedBarrier(_)
+            | DeviceOp::SchedGroupBarrier { .. } => (false, false),
+        },
+        StmtKind::Thread(op) => match op {
+            ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncGrid
+            | ThreadOp::SyncWarp
+            | ThreadOp::AllReduce { .. }
+            | ThreadOp::BarrierWait { .. }
+            | ThreadOp::BarrierArrive { .. }
+            | ThreadOp::BarrierExpect { .. } => (true, true),
+            ThreadOp::Vote { kind, .. } => (is_block_vote(*kind), is_block_vote(*kind)),
+            _ => (false, false),
+        },
+        StmtKind::WarpGroup { .. } => (true, true),
+        _ => (false, false),
+    }
+}
+
+/// The most instructions of a counter that are ever under way; the next one waits.
+pub const fn most_in_flight(counter: Counter) -> Option<u32> {
+    match counter {
+        Counter::Vmcnt => Some(63),
+        Counter::Lgkmcnt => Some(15),
+        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma | Counter::Mbarrier => None,
+    }
+}
+
+/// Whether a counter counts groups of operations, closed by `commit`.
+pub const fn counts_groups(counter: Counter) -> bool {
+    match counter {
+        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma => true,
+        Counter::Vmcnt | Counter::Lgkmcnt | Counter::Mbarrier => false,
+    }
+}

@@ -1,0 +1,575 @@
+//! Which memory a statement touches.
+//!
+//! A *unit* is a statement without synchronisation inside: all its iterations by all threads
+//! may happen in any order, so one set of places for each of its accesses says everything.
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::visit::stmt_exprs;
+use tilewright_ir::{
+    BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt, StmtKind, ThreadOp,
+    Var,
+};
+
+use super::places::{Lanes, Places, Shape};
+use super::scan::{Key, Scan, key};
+use super::value::{Bound, Env};
+
+/// One access of a unit to a shared buffer.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    pub stmt: Key,
+    pub root: Buffer,
+    /// The version; `None` may be any.
+    pub slot: Option<i64>,
+    pub write: bool,
+    pub atomic: bool,
+    /// The set of places, of [`Places`].
+    pub set: u32,
+}
+
+impl Touch {
+    /// Whether this is the same access to the same places.
+    pub fn repeats(&self, other: &Touch) -> bool {
+        (self.stmt, self.set, self.slot, self.write)
+            == (other.stmt, other.set, other.slot, other.write)
+    }
+}
+
+/// One access of a unit to a register array that asynchronous loads write.
+#[derive(Clone, Debug)]
+pub struct RegisterTouch {
+    pub stmt: Key,
+    pub root: Buffer,
+    pub slot: Option<i64>,
+    /// The elements, from and to; all of the array where the index is not known.
+    pub range: Option<(i64, i64)>,
+    pub write: bool,
+}
+
+impl RegisterTouch {
+    pub fn meets(&self, other: &RegisterTouch) -> bool {
+        let apart = |a: Option<(i64, i64)>, b: Option<(i64, i64)>| match (a, b) {
+            (Some(a), Some(b)) => a.1 <= b.0 || b.1 <= a.0,
+            _ => false,
+        };
+        let slots = match (self.slot, other.slot) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        };
+        self.root == other.root && slots && !apart(self.range, other.range)
+    }
+}
+
+/// All accesses of a unit.
+#[derive(Clone, Default, Debug)]
+pub struct Touches {
+    pub shared: Vec<Touch>,
+    pub registers: Vec<RegisterTouch>,
+}
+
+impl Touches {
+    pub fn is_empty(&self) -> bool {
+        self.shared.is_empty() && self.registers.is_empty()
+    }
+}
+
+/// What units touch, each with the same variables once.
+#[derive(Debug)]
+pub struct Units<'f> {
+    scan: &'f Scan<'f>,
+    pub places: Places<'f>,
+    known: FxHashMap<(Key, Vec<Option<Bound>>), Rc<Touches>>,
+    /// By unit, the variables and scalars from outside that its places depend on.
+    free: FxHashMap<Key, Rc<Free>>,
+}
+
+/// Loops and conditions of the unit on the way to an access.
+#[derive(Clone, Default, Debug)]
+struct Way {
+    axes: Vec<(Var, Vec<i64>)>,
+    guards: Vec<Expr>,
+}
+
+impl<'f> Units<'f> {
+    pub fn new(scan: &'f Scan<'f>) -> Units<'f> {
+        Units {
+            scan,
+            places: Places::new(scan),
+            known: FxHashMap::default(),
+            free: FxHashMap::default(),
+        }
+    }
+
+    /// What a unit touches, with the variables as they are.
+    pub fn unit(&mut self, stmt: &'f Stmt, env: &Env) -> Rc<Touches> {
+        let free = match self.free.get(&key(stmt)) {
+            Some(free) => free.clone(),
+            None => {
+                let free = Rc::new(free_vars(self.scan, stmt));
+                self.free.insert(key(stmt), free.clone());
+                free
+            }
+        };
+        let vars = free.vars.iter().map(|v| env.vars.get(v).cloned());
+        let scalars = free.scalars.iter();
+        let scalars = scalars.map(|b| env.scalars.get(b).map(|v| Bound::Known(*v)));
+        let values: Vec<Option<Bound>> = vars.chain(scalars).collect();
+        let id = (key(stmt), values);
+        if let Some(known) = self.known.get(&id) {
+            return known.clone();
+        }
+        let mut found = Touches::default();
+        self.stmt(stmt, &Way::default(), &mut env.clone(), &mut found);
+        let found = Rc::new(found);
+        self.known.insert(id, found.clone());
+        found
+    }
+
+    /// What the expressions of a statement itself read, without the blocks in it.
+    pub fn header(&mut self, stmt: &'f Stmt, env: &Env) -> Touches {
+        let mut found = Touches::default();
+        let way = Way::default();
+        stmt_exprs(stmt, &mut |e| {
+            self.loads(e, key(stmt), &way, env, &mut found)
+        });
+        found
+    }
+
+    /// What a micro-op touches.
+    pub fn micro(&mut self, stmt: &'f Stmt, env: &Env) -> Rc<Touches> {
+        self.unit(stmt, env)
+    }
+
+    fn block(&mut self, block: &'f Block, way: &Way, env: &mut Env, found: &mut Touches) {
+        for stmt in block {
+            self.stmt(stmt, way, env, found);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &'f Stmt, way: &Way, env: &mut Env, found: &mut Touches) {
+        let id = key(stmt);
+        stmt_exprs(stmt, &mut |e| self.loads(e, id, way, env, found));
+        match &stmt.kind {
+            StmtKind::Let { var, value } => {
+                if self.scan.relevant.contains(var) {
+                    let value = env.fold(value);
+                    env.vars.insert(*var, bound(value));
+                }
+            }
+            StmtKind::Store {
+                buffer, indices, ..
+            } => self.push(*buffer, indices, 1, (true, false), id, way, env, found),
+            StmtKind::For(l) => {
+                let mut way = way.clone();
+                for axis in &l.axes {
+                    env.vars.remove(&axis.var);
+                    if let Some(values) = axis_values(axis, env) {
+                        way.axes.push((axis.var, values));
+                    }
+                }
+                self.block(&l.body, &way, env, found);
+            }
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let cond = env.fold(cond);
+                for (holds, branch) in [(true, then), (false, otherwise)] {
+                    if cond.as_int().is_some_and(|c| (c != 0) != holds) {
+                        continue;
+                    }
+                    let mut inner = way.clone();
+                    inner
+                        .guards
+                        .push(if holds { cond.clone() } else { !cond.clone() });
+                    self.block(branch, &inner, env, found);
+                }
+            }
+            StmtKind::While { body, .. } | StmtKind::WarpGroup { body, .. } => {
+                self.block(body, way, env, found);
+            }
+            StmtKind::Micro(m) => self.micro_op(m, id, way, env, found),
+            StmtKind::Thread(op) => self.thread_op(op, id, way, env, found),
+            StmtKind::Alloc(_)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Assert { .. }
+            | StmtKind::Assume(_)
+            | StmtKind::Tile(_)
+            | StmtKind::Device(_) => {}
+        }
+    }
+
+    fn loads(&mut self, e: &Expr, id: Key, way: &Way, env: &Env, found: &mut Touches) {
+        e.walk_distinct(&mut |node| {
+            if let ExprKind::Load { buffer, indices } = node.kind() {
+                self.push(*buffer, indices, 1, (false, false), id, way, env, found);
+            }
+        });
+    }
+
+    fn micro_op(&mut self, m: &MicroOp, id: Key, way: &Way, env: &Env, found: &mut Touches) {
+        let mut way = way.clone();
+        for &(var, extent) in &m.axes {
+            way.axes.push((var, (0..i64::from(extent)).collect()));
+        }
+        if let Some(pred) = &m.pred
+            && m.otherwise.is_none()
+        {
+            way.guards.push(env.fold(pred));
+        }
+        let (width, lanes) = match m.inst {
+            Inst::LdMatrix { tiles, .. } | Inst::StMatrix { tiles, .. } => {
+                (8, Lanes::Warp(8 * u32::from(tiles)))
+            }
+            Inst::DsReadTr | Inst::BufferLoadLds => (i64::from(m.width), Lanes::Warp(64)),
+            Inst::Load | Inst::Store | Inst::CpAsync => (i64::from(m.width), Lanes::Own),
+            // Whole regions: the instruction's shape says what is read.
+            Inst::Mma(_) | Inst::Tma => (0, Lanes::Warp(64)),
+        };
+        let accesses = m.sources.iter().map(|a| (a, false));
+        for (access, write) in accesses.chain([(&m.dest, true)]) {
+            let buffer = access.region.buffer;
+            let slot = access.slot.as_ref().and_then(|s| env.value(s));
+            let root = self.scan.root(buffer);
+            if self.scan.loaded.contains(&root) {
+                let range = self.region_range(&access.region, env);
+                found.registers.push(RegisterTouch {
+                    stmt: id,
+                    root,
+                    slot,
+                    range,
+                    write,
+                });
+                continue;
+            }
+            if self.scan.func.buffers[root].scope != Scope::Shared {
+                continue;
+            }
+            let set = if width == 0 {
+                self.places.intern(Shape::Anywhere(root))
+            } else {
+                let shape = self.shape(buffer, &access.at, width, lanes, &way, env);
+                self.places.intern(shape)
+            };
+            found.shared.push(Touch {
+                stmt: id,
+                root,
+                slot,
+                write,
+                atomic: false,
+                set,
+            });
+        }
+    }
+
+    fn thread_op(&mut self, op: &ThreadOp, id: Key, way: &Way, env: &Env, found: &mut Touches) {
+        let mut push = |buffer: Buffer, at: &[Expr], width, how| {
+            self.push(buffer, at, width, how, id, way, env, found);
+        };
+        match op {
+            ThreadOp::AtomicRmw {
+                buffer, indices, ..
+            }
+            | ThreadOp::AtomicStore {
+                buffer, indices, ..
+            } => push(*buffer, indices, 1, (true, true)),
+            ThreadOp::AtomicLoad {
+                buffer, indices, ..
+            } => push(*buffer, indices, 1, (false, true)),
+            ThreadOp::AtomicVecAdd {
+                dst,
+                dst_indices,
+                src,
+                src_indices,
+                lanes,
+            } => {
+                push(*src, src_indices, i64::from(*lanes), (false, false));
+                push(*dst, dst_indices, i64::from(*lanes), (true, true));
+            }
+            ThreadOp::AllReduce {
+                dst, dst_indices, ..
+            } => push(*dst, dst_indices, 1, (true, false)),
+            ThreadOp::Dp4a {
+                a,
+                a_indices,
+                b,
+                b_indices,
+                c,
+                c_indices,
+            } => {
+                push(*a, a_indices, 4, (false, false));
+                push(*b, b_indices, 4, (false, false));
+                push(*c, c_indices, 1, (false, false));
+                push(*c, c_indices, 1, (true, false));
+            }
+            ThreadOp::Extern { args, .. } => {
+                // Foreign code may do anything with what it is given.
+                for arg in args {
+                    arg.walk(&mut |e| {
+                        if let ExprKind::AddressOf { buffer, .. } = e.kind() {
+                            push(*buffer, &[], 1, (true, false));
+                        }
+                    });
+                }
+            }
+            ThreadOp::Shuffle { .. }
+            | ThreadOp::Vote { .. }
+            | ThreadOp::WarpReduce { .. }
+            | ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncWarp
+            | ThreadOp::SyncGrid
+            | ThreadOp::BarrierArrive { .. }
+            | ThreadOp::BarrierWait { .. }
+            | ThreadOp::BarrierExpect { .. }
+            | ThreadOp::Print { .. }
+            | ThreadOp::SetMaxRegs { .. } => {}
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a different fact about one access, and a struct would be taken apart at once"
+    )]
+    fn push(
+        &mut self,
+        buffer: Buffer,
+        at: &[Expr],
+        width: i64,
+        (write, atomic): (bool, bool),
+        id: Key,
+        way: &Way,
+        env: &Env,
+        found: &mut Touches,
+    ) {
+        let root = self.scan.root(buffer);
+        if self.scan.loaded.contains(&root) {
+            let index = match at {
+                [one] if root == buffer => env.value(one),
+                _ => None,
+            };
+            found.registers.push(RegisterTouch {
+                stmt: id,
+                root,
+                slot: None,
+                range: index.map(|i| (i, i + width)),
+                write,
+            });
+            return;
+        }
+        if self.scan.func.buffers[root].scope != Scope::Shared {
+            return;
+        }
+        let lanes = at.last().map_or(1, |i| i64::from(i.dtype().lanes));
+        // A plain access of a buffer with versions names the version before the place.
+        let data = &self.scan.func.buffers[buffer];
+        let (slot, at) = match at.split_first() {
+            Some((version, rest)) if data.versions > 1 && rest.len() == data.shape.len() => {
+                (env.value(version), rest)
+            }
+            _ => (None, at),
+        };
+        let shape = self.shape(buffer, at, width * lanes, Lanes::Own, way, env);
+        let set = self.places.intern(shape);
+        found.shared.push(Touch {
+            stmt: id,
+            root,
+            slot,
+            write,
+            atomic,
+            set,
+        });
+    }
+
+    /// The range of elements of a rectangle with known bounds.
+    fn region_range(&self, region: &Region, env: &Env) -> Option<(i64, i64)> {
+        let data = &self.scan.func.buffers[region.buffer];
+        if matches!(data.origin, tilewright_ir::BufferOrigin::View(_)) {
+            return None;
+        }
+        let (mut first, mut last, mut stride) = (0i64, 0i64, 1i64);
+        for (dim, extent) in region.dims.iter().zip(&data.shape).rev() {
+            let (start, length) = (env.value(&dim.start)?, env.value(&dim.extent)?);
+            first += start * stride;
+            last += (start + length - 1) * stride;
+            stride = stride.checked_mul(env.value(extent)?)?;
+        }
+        Some((first, last + 1))
+    }
+
+    fn shape(
+        &self,
+        buffer: Buffer,
+        at: &[Expr],
+        width: i64,
+        lanes: Lanes,
+        way: &Way,
+        env: &Env,
+    ) -> Shape {
+        let root = self.scan.root(buffer);
+        let anywhere = Shape::Anywhere(root);
+        let data = &self.scan.func.buffers[buffer];
+        if at.len() != data.shape.len() {
+            return anywhere;
+        }
+        let element = i64::from(data.dtype.bits());
+        let (mut stride, mut constant) = (element, 0i64);
+        let mut terms = Vec::new();
+        for (index, extent) in at.iter().zip(&data.shape).rev() {
+            let index = match index.kind() {
+                ExprKind::Ramp { base, stride } if stride.is_int(1) => base,
+                ExprKind::Ramp { .. } | ExprKind::Broadcast(_) => return anywhere,
+                _ => index,
+            };
+            let index = env.fold(index);
+            if !self.countable(&index, &way.axes) {
+                return anywhere;
+            }
+            linear(&index, stride, &mut constant, &mut terms);
+            let next = env.value(extent).and_then(|e| stride.checked_mul(e));
+            let Some(next) = next else { return anywhere };
+            stride = next;
+        }
+        let countable = way.guards.iter().filter(|g| self.countable(g, &way.axes));
+        let guards: Vec<Expr> = countable.cloned().collect();
+        let mut used = FxHashSet::default();
+        for e in terms.iter().map(|(e, _)| e).chain(&guards) {
+            e.walk(&mut |node| used.extend(node.as_var()));
+        }
+        let axes = way.axes.iter().filter(|(var, _)| used.contains(var));
+        Shape::Places {
+            root,
+            constant,
+            terms,
+            bits: element * width,
+            axes: axes.cloned().collect(),
+            guards,
+            lanes,
+        }
+    }
+
+    /// Whether the value is known from thread indices and axes.
+    fn countable(&self, e: &Expr, axes: &[(Var, Vec<i64>)]) -> bool {
+        let mut known = true;
+        e.walk(&mut |node| match node.kind() {
+            ExprKind::Var(var) => {
+                known &= self.scan.kernel.thread_vars.contains(var)
+                    || axes.iter().any(|(axis, _)| axis == var);
+            }
+            ExprKind::Load { .. } | ExprKind::AddressOf { .. } | ExprKind::Math(..) => {
+                known = false;
+            }
+            _ => {}
+        });
+        known
+    }
+}
+
+pub fn bound(value: Expr) -> Bound {
+    match value.as_int().and_then(|v| i64::try_from(v).ok()) {
+        Some(v) => Bound::Known(v),
+        None => Bound::Open(value),
+    }
+}
+
+/// Adds `factor · e` to a sum.
+fn linear(e: &Expr, factor: i64, constant: &mut i64, terms: &mut Vec<(Expr, i64)>) {
+    match e.kind() {
+        ExprKind::Int(value) => {
+            let value = i64::try_from(*value).unwrap_or(i64::MAX);
+            *constant = constant.wrapping_add(value.wrapping_mul(factor));
+        }
+        ExprKind::Binary(BinOp::Add, a, b) => {
+            linear(a, factor, constant, terms);
+            linear(b, factor, constant, terms);
+        }
+        ExprKind::Binary(BinOp::Sub, a, b) => {
+            linear(a, factor, constant, terms);
+            linear(b, factor.wrapping_neg(), constant, terms);
+        }
+        ExprKind::Binary(BinOp::Mul, a, b) => {
+            let small = |e: &Expr| i64::try_from(e.as_int()?).ok();
+            match (small(a), small(b)) {
+                (_, Some(c)) => linear(a, factor.wrapping_mul(c), constant, terms),
+                (Some(c), _) => linear(b, factor.wrapping_mul(c), constant, terms),
+                (None, None) => terms.push((e.clone(), factor)),
+            }
+        }
+        _ => terms.push((e.clone(), factor)),
+    }
+}
+
+/// The values of a constant range.
+fn axis_values(axis: &tilewright_ir::Axis, env: &Env) -> Option<Vec<i64>> {
+    let (start, stop) = (env.value(&axis.start)?, env.value(&axis.stop)?);
+    let step = env.value(&axis.step)?;
+    let count = trip_count(start, stop, step)?;
+    (count <= 1 << 16).then(|| (0..count).map(|n| start + n * step).collect())
+}
+
+/// How many iterations a range has; `None` for the step zero.
+pub fn trip_count(start: i64, stop: i64, step: i64) -> Option<i64> {
+    let distance = match step {
+        0 => return None,
+        s if s > 0 => stop.checked_sub(start)?,
+        _ => start.checked_sub(stop)?,
+    };
+    let step = step.checked_abs()?;
+    Some(distance.max(0).checked_add(step - 1)? / step)
+}
+
+/// What a unit's places depend on from outside.
+#[derive(Debug)]
+struct Free {
+    vars: Vec<Var>,
+    scalars: Vec<Buffer>,
+}
+
+fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
+    fn walk(
+        scan: &Scan<'_>,
+        stmt: &Stmt,
+        bound: &mut FxHashSet<Var>,
+        used: &mut FxHashSet<Var>,
+        scalars: &mut FxHashSet<Buffer>,
+    ) {
+        stmt_exprs(stmt, &mut |e| {
+            e.walk(&mut |node| match node.kind() {
+                ExprKind::Var(var) if scan.relevant.contains(var) => {
+                    used.insert(*var);
+                }
+                ExprKind::Load { buffer, .. } if scan.is_scalar(*buffer) => {
+                    scalars.insert(*buffer);
+                }
+                _ => {}
+            });
+        });
+        match &stmt.kind {
+            StmtKind::Let { var, .. } => {
+                bound.insert(*var);
+            }
+            StmtKind::For(l) => bound.extend(l.axes.iter().map(|a| a.var)),
+            StmtKind::Micro(m) => bound.extend(m.axes.iter().map(|(v, _)| *v)),
+            StmtKind::Thread(op) => bound.extend(op.result()),
+            _ => {}
+        }
+        for child in tilewright_ir::visit::child_blocks(stmt) {
+            for inner in child {
+                walk(scan, inner, bound, used, scalars);
+            }
+        }
+    }
+    let (mut bound, mut used) = (FxHashSet::default(), FxHashSet::default());
+    let mut scalars = FxHashSet::default();
+    walk(scan, stmt, &mut bound, &mut used, &mut scalars);
+    let threads = &scan.kernel.thread_vars;
+    let free = used.difference(&bound).filter(|v| !threads.contains(v));
+    let mut vars: Vec<Var> = free.copied().collect();
+    vars.sort();
+    let mut scalars: Vec<Buffer> = scalars.into_iter().collect();
+    scalars.sort();
+    Free { vars, scalars }
+}

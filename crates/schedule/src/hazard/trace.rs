@@ -1,0 +1,703 @@
+//! One group's way through the kernel, as a list of events.
+//!
+//! Control flow is the same for all threads of a group, so its way is known once the unknown
+//! values it depends on are supposed: trip counts and conditions that are not constants. Where
+//! one is met the walk stops and says what it needs ([`Need`]); the caller supposes each value
+//! in turn and starts again.
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{
+    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
+    LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+};
+
+use super::report::Reason;
+use super::rhythm::{Rhythm, core, solve};
+use super::scan::{Key, Scan, is_block_vote, key};
+use super::touch::{Touches, Units, bound, trip_count};
+use super::value::{Bound, Env};
+
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub kind: EventKind,
+    pub stmt: Key,
+    /// Where the loops stand: a number of [`Trace::moments`].
+    pub moment: u32,
+}
+
+#[derive(Clone, Debug)]
+pub enum EventKind {
+    /// Accesses that are done when the next event comes.
+    Touch(Rc<Touches>),
+    /// An asynchronous operation starts: so many instructions of a counter. One that is not
+    /// certain may not be there at all.
+    Issue {
+        touches: Rc<Touches>,
+        counter: Counter,
+        count: u32,
+        certain: bool,
+    },
+    Commit(Counter),
+    Wait(Counter, u32),
+    /// All waves of the block; `drains` waits for the wave's own operations first, `bare`
+    /// ones may meet at different statements.
+    Barrier {
+        bare: bool,
+        drains: bool,
+    },
+    Named {
+        id: u32,
+        count: u32,
+    },
+    SyncWarp,
+    Nothing,
+    /// So many threads of the group arrive; `whole` is all of them.
+    Arrive {
+        barrier: (Buffer, i64),
+        threads: u32,
+        whole: bool,
+    },
+    Await {
+        barrier: (Buffer, i64),
+        parity: i64,
+    },
+    /// The next iteration of a loop begins.
+    Iteration,
+    /// A loop begins, whose states are compared or not.
+    EnterLoop(bool),
+    /// A loop ends. With a place and a period the state there must have been the one a period
+    /// before, so that iterations left out change nothing.
+    LeaveLoop(Option<(usize, usize)>),
+}
+
+/// A group's way.
+#[derive(Default, Debug)]
+pub struct Trace {
+    pub events: Vec<Event>,
+    /// Values of the loops around an event, outermost first.
+    pub moments: Vec<Rc<[(Var, i64)]>>,
+    /// Patterns of conditions that change from iteration to iteration.
+    pub turns: u32,
+}
+
+/// What decides among the ways.
+#[derive(Clone, Default, Debug)]
+pub struct Choice {
+    /// Values that are not known.
+    pub supposed: FxHashMap<Expr, i64>,
+    /// Which pattern conditions follow that change from iteration to iteration.
+    pub turn: u32,
+    /// Loops of which nothing is left out.
+    pub whole: FxHashSet<Key>,
+}
+
+/// An unknown value that decides the way, and the values it must be tried with.
+#[derive(Debug)]
+pub struct Need {
+    pub expr: Expr,
+    pub values: Vec<i64>,
+}
+
+#[derive(Debug)]
+pub enum Stop {
+    Need(Need),
+    /// The program assumes that this does not happen.
+    Impossible,
+    Undecided(Reason),
+}
+
+/// The most events of a group's way.
+const MAX_EVENTS: usize = 60_000;
+/// Loops up to this many iterations are run as they are.
+const FULL: i64 = 8;
+
+/// All windows of four choices come up in this circle of sixteen.
+const CIRCLE: u16 = 0b1111_0101_1001_0000;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+pub struct Walk<'f, 'p> {
+    scan: &'f Scan<'f>,
+    units: &'p mut Units<'f>,
+    group: usize,
+    amd: bool,
+    env: Env,
+    loops: Vec<(Var, i64)>,
+    trace: Trace,
+    /// How often each condition without a supposed value was met.
+    met: FxHashMap<Key, u32>,
+    turn: u32,
+    whole: &'p FxHashSet<Key>,
+    /// Inside a branch that may not be taken.
+    maybe: bool,
+    moment_stale: bool,
+}
+
+impl<'f, 'p> Walk<'f, 'p> {
+    /// The way of a group.
+    pub fn of(
+        scan: &'f Scan<'f>,
+        units: &'p mut Units<'f>,
+        group: usize,
+        amd: bool,
+        choice: &'p Choice,
+    ) -> Result<Trace, Stop> {
+        let mut env = Env {
+            supposed: choice.supposed.clone(),
+            ..Env::default()
+        };
+        for (axis, &var) in scan.kernel.thread_vars.iter().enumerate() {
+            if scan.kernel.threads[axis] == 1 {
+                env.vars.insert(var, Bound::Known(0));
+            }
+        }
+        let mut walk = Walk {
+            scan,
+            units,
+            group,
+            amd,
+            env,
+            loops: Vec::new(),
+            trace: Trace::default(),
+            met: FxHashMap::default(),
+            turn: choice.turn,
+            whole: &choice.whole,
+            maybe: false,
+            moment_stale: true,
+        };
+        walk.block(&scan.kernel.body)?;
+        Ok(walk.trace)
+    }
+
+    fn emit(&mut self, stmt: &Stmt, kind: EventKind) -> Result<(), Stop> {
+        if self.moment_stale {
+            self.trace.moments.push(self.loops.clone().into());
+            self.moment_stale = false;
+        }
+        if self.trace.events.len() >= MAX_EVENTS {
+            return Err(undecided(stmt.span, "the program runs too long to follow"));
+        }
+        self.trace.events.push(Event {
+            kind,
+            stmt: key(stmt),
+            moment: self.trace.moments.len() as u32 - 1,
+        });
+        Ok(())
+    }
+
+    fn block(&mut self, block: &'f Block) -> Result<Flow, Stop> {
+        for stmt in block {
+            let flow = self.stmt(stmt)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn stmt(&mut self, stmt: &'f Stmt) -> Result<Flow, Stop> {
+        if let StmtKind::Let { var, value } = &stmt.kind
+            && self.scan.relevant.contains(var)
+        {
+            let value = self.env.fold(value);
+            self.env.vars.insert(*var, bound(value));
+        }
+        if let StmtKind::Assume(cond) = &stmt.kind
+            && self.env.value(cond) == Some(0)
+        {
+            return Err(Stop::Impossible);
+        }
+        if !self.scan.is_sync(stmt) {
+            let written = self.scan.written_scalars(stmt);
+            let value = self.written_value(stmt);
+            if !matches!(stmt.kind, StmtKind::Store { .. }) {
+                self.env.scalars.retain(|b, _| !written.contains(b));
+            }
+            let touches = self.units.unit(stmt, &self.env);
+            if !touches.is_empty() {
+                self.emit(stmt, EventKind::Touch(touches))?;
+            }
+            for buffer in written {
+                match value {
+                    Some(value) => self.env.scalars.insert(buffer, value),
+                    None => self.env.scalars.remove(&buffer),
+                };
+            }
+            return Ok(Flow::Next);
+        }
+        let header = self.units.header(stmt, &self.env);
+        if !header.is_empty() && !matches!(stmt.kind, StmtKind::Micro(_)) {
+            self.emit(stmt, EventKind::Touch(Rc::new(header)))?;
+        }
+        match &stmt.kind {
+            StmtKind::For(l) => return self.counted(stmt, l),
+            StmtKind::While { cond, body } => return self.repeated(stmt, cond, body),
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => return self.branch(stmt, cond, then, otherwise),
+            StmtKind::WarpGroup { body, .. }
+                if self.scan.group_takes(stmt, self.group) == Some(true) =>
+            {
+                return self.block(body);
+            }
+            StmtKind::Break => return Ok(Flow::Break),
+            StmtKind::Continue => return Ok(Flow::Continue),
+            StmtKind::Micro(m) => {
+                let Some(counter) = m.counter else {
+                    return Ok(Flow::Next);
+                };
+                let modelled = matches!(
+                    counter,
+                    Counter::Vmcnt | Counter::Lgkmcnt | Counter::CpAsync
+                ) && !matches!(m.kind, MicroKind::TmaLoad | MicroKind::TmaStore);
+                if !modelled {
+                    let what = format!("`{}` operations are not modelled", counter.name());
+                    return Err(undecided(stmt.span, &what));
+                }
+                let touches = self.units.micro(stmt, &self.env);
+                // A wave whose lanes are all switched off issues no direct copy.
+                let skipped = m.inst == Inst::BufferLoadLds && m.pred.is_some();
+                let kind = EventKind::Issue {
+                    touches,
+                    counter,
+                    count: m.count(),
+                    certain: !self.maybe && !skipped,
+                };
+                self.emit(stmt, kind)?;
+            }
+            StmtKind::Device(op) => self.device(stmt, op)?,
+            StmtKind::Thread(op) => self.thread(stmt, op)?,
+            _ => {}
+        }
+        Ok(Flow::Next)
+    }
+
+    /// What a statement that writes one followed scalar certainly writes.
+    fn written_value(&self, stmt: &Stmt) -> Option<i64> {
+        if self.maybe {
+            return None;
+        }
+        match &stmt.kind {
+            StmtKind::Store { value, .. } => self.env.value(value),
+            StmtKind::Alloc(buffer) => match &self.scan.func.buffers[*buffer].origin {
+                BufferOrigin::AllocInit(init) => self.env.value(init),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn device(&mut self, stmt: &'f Stmt, op: &'f DeviceOp) -> Result<(), Stop> {
+        match op {
+            DeviceOp::Wait { counter, at_most } => {
+                self.emit(stmt, EventKind::Wait(*counter, *at_most))
+            }
+            // A commit that may not be there helps no wait.
+            DeviceOp::Commit(_) if self.maybe => Ok(()),
+            DeviceOp::Commit(counter) => self.emit(stmt, EventKind::Commit(*counter)),
+            DeviceOp::Barrier(kind) => match kind {
+                BarrierKind::Block => self.barrier(stmt, false),
+                BarrierKind::Bare => self.barrier(stmt, true),
+                BarrierKind::Named { id, count } => self.named(stmt, *id, *count),
+                BarrierKind::Cond(_) => {
+                    if self.scan.group_takes(stmt, self.group) == Some(true) {
+                        return self.barrier(stmt, true);
+                    }
+                    // Keeps the places of events the same in all groups.
+                    self.emit(stmt, EventKind::Nothing)
+                }
+            },
+            DeviceOp::BarrierInit { .. } => Err(undecided(
+                stmt.span,
+                "arrival barriers initialised in the program are not modelled",
+            )),
+            DeviceOp::Fence(_)
+            | DeviceOp::SetPrio(_)
+            | DeviceOp::SchedBarrier(_)
+            | DeviceOp::SchedGroupBarrier { .. } => Ok(()),
+        }
+    }
+
+    fn barrier(&mut self, stmt: &Stmt, bare: bool) -> Result<(), Stop> {
+        let drains = self.amd && !bare;
+        self.emit(stmt, EventKind::Barrier { bare, drains })
+    }
+
+    fn named(&mut self, stmt: &Stmt, id: u32, count: u32) -> Result<(), Stop> {
+        self.emit(stmt, EventKind::Named { id, count })
+    }
+
+    fn thread(&mut self, stmt: &'f Stmt, op: &'f ThreadOp) -> Result<(), Stop> {
+        match op {
+            ThreadOp::SyncThreads { named: None } | ThreadOp::SyncGrid => self.barrier(stmt, false),
+            ThreadOp::SyncThreads {
+                named: Some((id, count)),
+            } => self.named(stmt, *id, *count),
+            ThreadOp::Vote { kind, .. } if is_block_vote(*kind) => self.barrier(stmt, false),
+            ThreadOp::AllReduce { .. } => {
+                self.barrier(stmt, false)?;
+                let touches = self.units.unit(stmt, &self.env);
+                self.emit(stmt, EventKind::Touch(touches))
+            }
+            ThreadOp::SyncWarp => self.emit(stmt, EventKind::SyncWarp),
+            ThreadOp::BarrierArrive { barrier, index } => {
+                let barrier = self.mbarrier(stmt, *barrier, index)?;
+                let group = self.scan.group_of.iter();
+                let threads = group.filter(|g| usize::from(**g) == self.group).count() as u32;
+                let kind = EventKind::Arrive {
+                    barrier,
+                    threads,
+                    whole: true,
+                };
+                self.emit(stmt, kind)
+            }
+            ThreadOp::BarrierWait {
+                barrier,
+                index,
+                parity,
+            } => {
+                let barrier = self.mbarrier(stmt, *barrier, index)?;
+                let Some(parity) = self.env.value(parity) else {
+                    return Err(undecided(stmt.span, "the parity waited for is not known"));
+                };
+                self.emit(stmt, EventKind::Await { barrier, parity })
+            }
+            ThreadOp::BarrierExpect { .. } => Err(undecided(
+                stmt.span,
+                "bytes announced to an arrival barrier are not modelled",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn mbarrier(&self, stmt: &Stmt, barrier: Buffer, index: &Expr) -> Result<(Buffer, i64), Stop> {
+        match self.env.value(index) {
+            Some(index) => Ok((self.scan.root(barrier), index)),
+            None => Err(undecided(
+                stmt.span,
+                "which arrival barrier is meant is not known",
+            )),
+        }
+    }
+
+    fn branch(
+        &mut self,
+        stmt: &'f Stmt,
+        cond: &'f Expr,
+        then: &'f Block,
+        otherwise: &'f Block,
+    ) -> Result<Flow, Stop> {
+        let taken = match self.scan.group_takes(stmt, self.group) {
+            Some(taken) => Some(taken),
+            None => self.env.value(cond).map(|c| c != 0),
+        };
+        if let Some(taken) = taken {
+            return self.block(if taken { then } else { otherwise });
+        }
+        if !self.scan.is_blocking(stmt) {
+            let before = std::mem::replace(&mut self.maybe, true);
+            self.block(then)?;
+            self.block(otherwise)?;
+            self.maybe = before;
+            return Ok(Flow::Next);
+        }
+        let folded = self.env.fold(cond);
+        if let Some(need) = self.block_index(&folded) {
+            return Err(Stop::Need(need));
+        }
+        if self.is_fixed(&self.scan.expand(cond)) {
+            return Err(Stop::Need(Need {
+                expr: folded,
+                values: vec![1, 0],
+            }));
+        }
+        self.trace.turns = 16;
+        let first = self.met.is_empty();
+        if !first && !self.met.contains_key(&key(stmt)) {
+            // Each pattern of one is tried, but not each pattern of both.
+            return Err(undecided(
+                stmt.span,
+                "several conditions around barriers change from iteration to iteration",
+            ));
+        }
+        let met = self.met.entry(key(stmt)).or_insert(0);
+        let taken = CIRCLE >> ((*met + self.turn) % 16) & 1 == 1;
+        *met += 1;
+        self.block(if taken { then } else { otherwise })
+    }
+
+    /// The block index behind a value, where it alone is and has few values: then all are
+    /// tried.
+    fn block_index(&self, e: &Expr) -> Option<Need> {
+        const MOST: i128 = 32;
+        let mut vars = FxHashSet::default();
+        let mut loads = false;
+        e.walk(&mut |node| {
+            vars.extend(node.as_var());
+            loads |= matches!(node.kind(), ExprKind::Load { .. });
+        });
+        let (1, Some(var), false) = (vars.len(), vars.iter().next(), loads) else {
+            return None;
+        };
+        let (_, extent) = self.scan.kernel.grid.iter().find(|(v, _)| v == var)?;
+        let extent = extent.as_int().filter(|e| *e <= MOST)?;
+        let dtype = self.scan.func.vars[*var].dtype;
+        Some(Need {
+            expr: Expr::new(ExprKind::Var(*var), dtype, Span::NONE),
+            values: (0..extent as i64).collect(),
+        })
+    }
+
+    /// Whether the value is the same whenever it is asked for.
+    fn is_fixed(&self, e: &Expr) -> bool {
+        let mut fixed = true;
+        e.walk(&mut |node| match node.kind() {
+            ExprKind::Load { .. } => fixed = false,
+            ExprKind::Var(var) => {
+                let kind = self.scan.func.vars[*var].kind;
+                fixed &= matches!(
+                    kind,
+                    VarKind::Symbol | VarKind::Param | VarKind::BlockIdx(_)
+                );
+            }
+            _ => {}
+        });
+        fixed
+    }
+
+    /// A `for`.
+    fn counted(&mut self, stmt: &'f Stmt, l: &'f Loop) -> Result<Flow, Stop> {
+        let [axis] = &l.axes[..] else {
+            return self.uncounted(stmt, &l.body);
+        };
+        if matches!(
+            l.kind,
+            LoopKind::Persistent { .. } | LoopKind::Parallel { .. }
+        ) {
+            return self.uncounted(stmt, &l.body);
+        }
+        let (start, stop) = (self.env.fold(&axis.start), self.env.fold(&axis.stop));
+        let Some(step) = self.env.value(&axis.step) else {
+            return Err(undecided(stmt.span, "the step of this loop is not known"));
+        };
+        if self.scan.varies(&start) || self.scan.varies(&stop) {
+            return Err(undecided(
+                stmt.span,
+                "threads may leave a loop with a barrier at different times",
+            ));
+        }
+        let rhythm = Rhythm::of(self.scan, l, axis.var);
+        let known = |e: &Expr| i64::try_from(e.as_int()?).ok();
+        let Some(first) = known(&start) else {
+            let values = (0..rhythm.period).map(|r| r * step).collect();
+            return Err(self.need(&start, values, stmt.span));
+        };
+        let Some(last) = known(&stop) else {
+            // The longest ones must show that more iterations change nothing.
+            let counts = 0..rhythm.lead() + rhythm.rest() + rhythm.period;
+            let values = counts.map(|n| first + n * step).collect();
+            return Err(self.need(&stop, values, stmt.span));
+        };
+        let Some(count) = trip_count(first, last, step) else {
+            return Err(undecided(stmt.span, "a loop with the step zero"));
+        };
+        let mut constant = true;
+        self.scan.expand(&axis.stop).walk(&mut |node| {
+            constant &= !matches!(node.kind(), ExprKind::Var(_) | ExprKind::Load { .. });
+        });
+        let supposed = !constant && !self.env.supposed.is_empty();
+        let longest = rhythm.lead() + rhythm.rest();
+        let rhythm = rhythm.measured(self.scan, &self.env, l, (axis.var, first, step, count));
+        let mut steady = None;
+        let mut skipped = None;
+        let (head, tail) = (rhythm.lead(), rhythm.rest());
+        let whole = !rhythm.regular || self.whole.contains(&key(stmt));
+        if count > FULL && !whole && head + tail + rhythm.period < count {
+            // Left out: whole periods in the middle.
+            let room = count - head - tail;
+            let jump = room / rhythm.period * rhythm.period;
+            skipped = Some((head, jump));
+            steady = Some((head as usize, rhythm.period as usize));
+        } else if supposed && count >= head + tail {
+            let at = count - tail;
+            steady = Some((at as usize, rhythm.period as usize));
+            if !rhythm.regular {
+                // More iterations touch other places.
+                steady = Some((0, 1));
+            }
+        }
+        if steady.is_none() && supposed && count >= longest {
+            return Err(undecided(
+                stmt.span,
+                "conditions over this loop's index decide differently far from its ends",
+            ));
+        }
+        self.emit(stmt, EventKind::EnterLoop(steady.is_some()))?;
+        let mut n = 0;
+        while n < count {
+            if let Some((at, jump)) = skipped
+                && n == at
+            {
+                n += jump;
+            }
+            if self.iteration(stmt, &l.body, axis.var, first + n * step)? == Flow::Break {
+                break;
+            }
+            n += 1;
+        }
+        self.moment_stale = true;
+        self.env.vars.remove(&axis.var);
+        // Where conditions follow patterns no state repeats; the patterns are all there are.
+        let steady = steady.filter(|_| self.met.is_empty());
+        self.emit(stmt, EventKind::LeaveLoop(steady))?;
+        Ok(Flow::Next)
+    }
+
+    fn iteration(
+        &mut self,
+        stmt: &Stmt,
+        body: &'f Block,
+        var: Var,
+        value: i64,
+    ) -> Result<Flow, Stop> {
+        self.loops.push((var, value));
+        self.moment_stale = true;
+        self.env.vars.insert(var, Bound::Known(value));
+        let flow = self
+            .emit(stmt, EventKind::Iteration)
+            .and_then(|()| self.block(body));
+        self.loops.pop();
+        self.moment_stale = true;
+        flow
+    }
+
+    /// A `while` as long as its condition is known.
+    fn repeated(&mut self, stmt: &'f Stmt, cond: &'f Expr, body: &'f Block) -> Result<Flow, Stop> {
+        const MOST: usize = 1 << 12;
+        if self.env.value(cond).is_none() {
+            return self.uncounted(stmt, body);
+        }
+        self.emit(stmt, EventKind::EnterLoop(false))?;
+        for _ in 0..MOST {
+            match self.env.value(cond) {
+                Some(0) => {
+                    self.emit(stmt, EventKind::LeaveLoop(None))?;
+                    return Ok(Flow::Next);
+                }
+                Some(_) => {}
+                None => return Err(undecided(stmt.span, "this condition is not always known")),
+            }
+            self.emit(stmt, EventKind::Iteration)?;
+            if self.block(body)? == Flow::Break {
+                self.emit(stmt, EventKind::LeaveLoop(None))?;
+                return Ok(Flow::Next);
+            }
+        }
+        Err(undecided(stmt.span, "this loop runs too long to follow"))
+    }
+
+    /// A loop whose index and number of iterations are not known: none, one, and so many that
+    /// the state repeats.
+    fn uncounted(&mut self, stmt: &'f Stmt, body: &'f Block) -> Result<Flow, Stop> {
+        const MOST: i64 = 4;
+        let mut varies = false;
+        tilewright_ir::visit::stmt_exprs(stmt, &mut |e| varies |= self.scan.varies(e));
+        if varies {
+            return Err(undecided(
+                stmt.span,
+                "threads may leave a loop with a barrier at different times",
+            ));
+        }
+        // The statement's own address makes a name for the count.
+        let name = Expr::new(
+            ExprKind::Int((key(stmt) as i128) & i128::from(i64::MAX)),
+            tilewright_ir::DType::I64,
+            Span::NONE,
+        );
+        let Some(&count) = self.env.supposed.get(&name) else {
+            return Err(Stop::Need(Need {
+                expr: name,
+                values: (0..=MOST).collect(),
+            }));
+        };
+        let var = match &stmt.kind {
+            StmtKind::For(l) => l.axes.first().map(|a| a.var),
+            _ => None,
+        };
+        for buffer in self.scan.written_scalars(stmt) {
+            self.env.scalars.remove(&buffer);
+        }
+        self.emit(stmt, EventKind::EnterLoop(count == MOST))?;
+        for n in 0..count {
+            self.moment_stale = true;
+            if let Some(var) = var {
+                self.loops.push((var, n));
+            }
+            self.emit(stmt, EventKind::Iteration)?;
+            let flow = self.block(body)?;
+            if var.is_some() {
+                self.loops.pop();
+            }
+            if flow == Flow::Break {
+                break;
+            }
+        }
+        self.moment_stale = true;
+        let steady = (count == MOST && self.met.is_empty()).then_some((MOST as usize - 1, 1));
+        self.emit(stmt, EventKind::LeaveLoop(steady))?;
+        Ok(Flow::Next)
+    }
+
+    /// An unknown bound: the part of it that is not plain arithmetic with constants, so that
+    /// guards over the same part follow; where a single variable is behind it, that variable.
+    fn need(&self, e: &Expr, wanted: Vec<i64>, span: Span) -> Stop {
+        if let Some(need) = self.block_index(e) {
+            return Stop::Need(need);
+        }
+        let (core, offset) = core(e);
+        if core.as_int().is_some() {
+            return undecided(span, "the bounds of this loop are not known");
+        }
+        let mut wanted: Vec<i64> = wanted.iter().map(|w| w - offset).collect();
+        // What comes before or after a loop that was cut short depends on counts too small for
+        // the loop itself.
+        let least = wanted.iter().copied().min().unwrap_or(0);
+        wanted.extend(0..least.min(16));
+        wanted.sort_unstable();
+        let mut vars = FxHashSet::default();
+        core.walk(&mut |node| vars.extend(node.as_var()));
+        if let (1, Some(&var)) = (vars.len(), vars.iter().next())
+            && self.is_fixed(&core)
+        {
+            let values: Vec<i64> = wanted
+                .iter()
+                .filter_map(|&w| solve(&core, var, w))
+                .collect();
+            if values.len() * 2 > wanted.len() {
+                let dtype = self.scan.func.vars[var].dtype;
+                let expr = Expr::new(ExprKind::Var(var), dtype, Span::NONE);
+                return Stop::Need(Need { expr, values });
+            }
+        }
+        Stop::Need(Need {
+            expr: core,
+            values: wanted,
+        })
+    }
+}
+
+fn undecided(span: Span, text: &str) -> Stop {
+    Stop::Undecided(Reason {
+        span,
+        text: text.to_string(),
+    })
+}

@@ -1,0 +1,106 @@
+//! Kernels on a GPU of this machine, for the commands that run them there.
+
+use std::time::Duration;
+
+use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
+use tilewright::jit::{self, Error, Loaded, Program, Verdict};
+use tilewright::runtime::device::cuda::Device;
+use tilewright::runtime::env::Env;
+use tilewright::sim;
+
+use super::output::{self, Failure};
+
+/// The first GPU, and what kernels are lowered for on it.
+#[derive(Debug)]
+pub struct Gpu {
+    pub device: Device,
+    pub target: Target,
+}
+
+impl Gpu {
+    /// Opens the first GPU. Without a target it is the best that the GPU has.
+    pub fn open(target: Option<Target>) -> Result<Gpu, Error> {
+        let device = Device::open(0)?;
+        let target = match target {
+            Some(target) => target,
+            None if device.info().runs(Target::Sm90a.name()) => Target::Sm90a,
+            None => Target::Sm80,
+        };
+        Ok(Gpu { device, target })
+    }
+
+    /// Compiles a function for the GPU: for what it was lowered for where the GPU runs that,
+    /// else for the GPU itself.
+    pub fn build(
+        &self,
+        func: &Func,
+        options: &jit::Options,
+        sources: &SourceMap,
+    ) -> Result<Program, Error> {
+        let info = self.device.info();
+        let arch = (!info.runs(self.target.name())).then(|| info.arch());
+        let options = jit::Options {
+            arch,
+            ..options.clone()
+        };
+        jit::build(func, self.target, &options, Some(sources), &Env::process())
+    }
+
+    /// Runs a function once on host tensors, and says how long its kernels took.
+    pub fn run(
+        &self,
+        func: &Func,
+        args: &mut sim::Args,
+        options: &jit::Options,
+        sources: &SourceMap,
+    ) -> Result<Duration, Error> {
+        let loaded = self.build(func, options, sources)?.load(&self.device)?;
+        let call = loaded.bind(args)?;
+        let took = self.timed(&loaded, || loaded.launch(&call))?;
+        loaded.fetch(&call, args)?;
+        Ok(took)
+    }
+
+    /// The time that the GPU takes for what `work` puts into the queue.
+    pub fn timed(
+        &self,
+        loaded: &Loaded,
+        work: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<Duration, Error> {
+        let stream = loaded.stream();
+        let (start, end) = (self.device.event()?, self.device.event()?);
+        stream.record(&start)?;
+        work()?;
+        stream.record(&end)?;
+        end.synchronize()?;
+        Ok(end.since(&start)?)
+    }
+}
+
+/// Reports why a kernel did not run.
+pub fn fail(error: Error, sources: &SourceMap, as_json: bool) -> Failure {
+    output::fail(&error.into_diagnostics(), sources, as_json)
+}
+
+/// Reports that a result is not the reference's.
+pub fn wrong(func: &Func, verdict: &Verdict, sources: &SourceMap, as_json: bool) -> Failure {
+    let list: Vec<String> = verdict
+        .wrong
+        .iter()
+        .map(|(name, count)| format!("{count} elements of `{name}`"))
+        .collect();
+    let diag = Diagnostic::error(
+        Code("wrong-result"),
+        Span::NONE,
+        format!(
+            "`{}` differs from the reference evaluator in {}",
+            func.name,
+            list.join(", ")
+        ),
+    )
+    .note(format!(
+        "largest difference {:.3e}, {:.3e} relative",
+        verdict.max_abs_err, verdict.max_rel_err
+    ));
+    output::fail(&[diag], sources, as_json)
+}

@@ -1,0 +1,263 @@
+//! A compiled function on a device: binding arguments and launching its kernels.
+
+use tilewright_ir::small_float::{self, Number};
+use tilewright_ir::{Func, Scalar};
+use tilewright_runtime::device::cuda::{
+    Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
+};
+use tilewright_sim::{Args, Resolved, resolve};
+
+use super::entry::Operand;
+use super::error::Error;
+use super::{KernelMeta, Program};
+
+/// A program that a device can run.
+#[derive(Debug)]
+pub struct Loaded {
+    signature: Func,
+    kernels: Vec<(Kernel, KernelMeta)>,
+    stream: Stream,
+    device: Device,
+}
+
+/// Arguments on the device: what one call of the function works on.
+#[derive(Debug)]
+pub struct Call {
+    /// In the order of the function's parameters and workspaces, by name.
+    buffers: Vec<(tilewright_ir::Buffer, Buffer)>,
+    launches: Vec<(Launch, Vec<Value>)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    /// An index into the call's buffers.
+    Buffer(usize),
+    Scalar(ScalarType, Number, Scalar),
+}
+
+impl Program {
+    /// Puts the program on a device.
+    pub fn load(&self, device: &Device) -> Result<Loaded, Error> {
+        let module = device.load(&self.cubin)?;
+        let mut kernels = Vec::new();
+        for meta in &self.kernels {
+            let mut params = Vec::new();
+            for arg in &meta.args {
+                let Some(operand) = arg.operand(&self.signature) else {
+                    return Err(unknown_argument(&self.signature));
+                };
+                params.push(match operand {
+                    Operand::Buffer(buffer) => {
+                        let data = &self.signature.buffers[buffer];
+                        ParamSpec::new(
+                            &data.name,
+                            ParamKind::Pointer {
+                                dtype: None,
+                                align: 16,
+                                min_bytes: 0,
+                            },
+                        )
+                    }
+                    Operand::Scalar(var) => {
+                        let data = &self.signature.vars[var];
+                        let scalar = scalar_type(data.dtype.scalar)
+                            .ok_or_else(|| unknown_argument(&self.signature))?;
+                        ParamSpec::new(&data.name, ParamKind::Scalar(scalar))
+                    }
+                });
+            }
+            let spec = KernelSpec {
+                params,
+                origin: Some(self.signature.name.clone()),
+            };
+            kernels.push((module.kernel(&meta.name, spec)?, meta.clone()));
+        }
+        Ok(Loaded {
+            signature: self.signature.clone(),
+            kernels,
+            stream: device.stream()?,
+            device: device.clone(),
+        })
+    }
+}
+
+impl Loaded {
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Runs the function once on host tensors: inputs go to the device, and what is there
+    /// afterwards comes back.
+    pub fn run(&self, args: &mut Args) -> Result<(), Error> {
+        let call = self.bind(args)?;
+        self.launch(&call)?;
+        self.fetch(&call, args)
+    }
+
+    /// Checks the arguments and puts them on the device. Missing outputs are added to `args`.
+    pub fn bind(&self, args: &mut Args) -> Result<Call, Error> {
+        let func = &self.signature;
+        let resolved = resolve(func, args)?;
+        let mut buffers = Vec::new();
+        for (buffer, _) in func.tensors() {
+            let name = &func.buffers[buffer].name;
+            let bytes = args.tensor(name).map_or(&[][..], |t| t.bytes());
+            buffers.push((buffer, self.upload(bytes)?));
+        }
+        for &buffer in &func.workspaces {
+            let data = &func.buffers[buffer];
+            let shape = resolved.tensors.get(&buffer).map(|(shape, _)| shape);
+            let count: i64 = shape.map_or(0, |s| s.iter().product());
+            let bytes = (count * i64::from(data.dtype.bits()) + 7) / 8;
+            buffers.push((buffer, self.device.alloc(bytes.max(16) as usize)?));
+        }
+        let mut launches = Vec::new();
+        for ((_, meta), kernel) in self.kernels.iter().zip(&func.kernels) {
+            let mut grid = [1u32; 3];
+            for (axis, (_, extent)) in kernel.grid.iter().enumerate().take(3) {
+                grid[axis] = match resolved.constant(func, extent)? {
+                    Number::Int(n) if (0..=i128::from(i32::MAX)).contains(&n) => n as u32,
+                    _ => {
+                        return Err(Error::plain(
+                            "launch-extent",
+                            extent.span(),
+                            "a grid extent is negative or too large",
+                        ));
+                    }
+                };
+            }
+            let mut launch = Launch::new(grid, kernel.threads).shared(meta.shared_bytes);
+            launch.cooperative = meta.cooperative;
+            launch.cluster = kernel.attrs.cluster.filter(|c| *c != [1, 1, 1]);
+            launches.push((launch, self.values(meta, &resolved, &buffers)?));
+        }
+        Ok(Call { buffers, launches })
+    }
+
+    fn upload(&self, bytes: &[u8]) -> Result<Buffer, Error> {
+        let buffer = self.device.alloc(bytes.len().max(16))?;
+        if !bytes.is_empty() {
+            buffer.write(0, bytes, &self.stream)?;
+        }
+        Ok(buffer)
+    }
+
+    fn values(
+        &self,
+        meta: &KernelMeta,
+        resolved: &Resolved,
+        buffers: &[(tilewright_ir::Buffer, Buffer)],
+    ) -> Result<Vec<Value>, Error> {
+        let func = &self.signature;
+        let mut values = Vec::new();
+        for arg in &meta.args {
+            let value = match arg.operand(func) {
+                Some(Operand::Buffer(buffer)) => {
+                    let at = buffers.iter().position(|(b, _)| *b == buffer);
+                    at.map(Value::Buffer)
+                }
+                Some(Operand::Scalar(var)) => {
+                    let scalar = func.vars[var].dtype.scalar;
+                    let number = resolved.scalar(func, var);
+                    match (scalar_type(scalar), number) {
+                        (Some(kind), Some(number)) => Some(Value::Scalar(kind, number, scalar)),
+                        _ => None,
+                    }
+                }
+                None => None,
+            };
+            values.push(value.ok_or_else(|| unknown_argument(func))?);
+        }
+        Ok(values)
+    }
+
+    /// Queues all kernels of the function.
+    pub fn launch(&self, call: &Call) -> Result<(), Error> {
+        for ((kernel, _), (launch, values)) in self.kernels.iter().zip(&call.launches) {
+            if launch.grid.contains(&0) {
+                continue;
+            }
+            let args: Vec<Arg<'_>> = values
+                .iter()
+                .map(|value| match *value {
+                    Value::Buffer(at) => Arg::from(&call.buffers[at].1),
+                    Value::Scalar(kind, number, scalar) => scalar_arg(kind, number, scalar),
+                })
+                .collect();
+            kernel.launch(launch, &self.stream, &args)?;
+        }
+        Ok(())
+    }
+
+    /// Brings all tensors back to the host.
+    pub fn fetch(&self, call: &Call, args: &mut Args) -> Result<(), Error> {
+        self.stream.synchronize()?;
+        for (buffer, memory) in &call.buffers {
+            let name = &self.signature.buffers[*buffer].name;
+            let Some(tensor) = args.tensor_mut(name) else {
+                continue;
+            };
+            let mut bytes = vec![0; tensor.bytes().len()];
+            if !bytes.is_empty() {
+                memory.read(0, &mut bytes, &self.stream)?;
+                self.stream.synchronize()?;
+            }
+            tensor.set_bytes(&bytes);
+        }
+        Ok(())
+    }
+}
+
+fn unknown_argument(func: &Func) -> Error {
+    let text = format!(
+        "a kernel of `{}` takes an argument that it does not have",
+        func.name
+    );
+    Error::plain("jit-bad-entry", func.span, text)
+}
+
+fn scalar_type(scalar: Scalar) -> Option<ScalarType> {
+    Some(match scalar {
+        Scalar::Bool => ScalarType::Bool,
+        Scalar::I8 => ScalarType::I8,
+        Scalar::I16 => ScalarType::I16,
+        Scalar::I32 => ScalarType::I32,
+        Scalar::I64 => ScalarType::I64,
+        Scalar::U8 => ScalarType::U8,
+        Scalar::U16 => ScalarType::U16,
+        Scalar::U32 => ScalarType::U32,
+        Scalar::U64 => ScalarType::U64,
+        Scalar::F16 => ScalarType::F16,
+        Scalar::BF16 => ScalarType::BF16,
+        Scalar::F32 => ScalarType::F32,
+        Scalar::F64 => ScalarType::F64,
+        _ => return None,
+    })
+}
+
+fn scalar_arg(kind: ScalarType, number: Number, scalar: Scalar) -> Arg<'static> {
+    let int = match number {
+        Number::Int(v) => v,
+        Number::Float(v) => v as i128,
+    };
+    let float = match number {
+        Number::Int(v) => v as f64,
+        Number::Float(v) => v,
+    };
+    let bits = || small_float::float_to_bits(scalar, float) as u16;
+    match kind {
+        ScalarType::Bool => Arg::Bool(int != 0),
+        ScalarType::I8 => Arg::I8(int as i8),
+        ScalarType::I16 => Arg::I16(int as i16),
+        ScalarType::I32 => Arg::I32(int as i32),
+        ScalarType::I64 => Arg::I64(int as i64),
+        ScalarType::U8 => Arg::U8(int as u8),
+        ScalarType::U16 => Arg::U16(int as u16),
+        ScalarType::U32 => Arg::U32(int as u32),
+        ScalarType::U64 => Arg::U64(int as u64),
+        ScalarType::F16 => Arg::F16(bits()),
+        ScalarType::BF16 => Arg::BF16(bits()),
+        ScalarType::F32 => Arg::F32(float as f32),
+        ScalarType::F64 => Arg::F64(float),
+    }
+}

@@ -1,0 +1,173 @@
+//! From a tile kernel to one that runs on a GPU, in one process.
+//!
+//! [`build`] lowers a function for a target, generates source and compiles it, or takes the
+//! compiled program from the kernel cache; [`Program::load`] puts it on a device; [`Loaded`]
+//! runs it on host tensors, or again and again on device tensors.
+//!
+//! The key of the cache is a hash of the tile IR text, the target, the compile options, the
+//! version of this compiler and that of the toolchain. Nothing else changes a kernel, and
+//! nothing else is in the key. Sizes that are symbols in the IR stay run-time values, so one
+//! program serves all of them.
+
+mod entry;
+mod error;
+mod launch;
+mod verdict;
+
+use std::time::{Duration, Instant};
+
+use tilewright_codegen as codegen;
+use tilewright_ir::{Diagnostics, Func, Level, SourceMap, Target, text, verify};
+use tilewright_runtime::cache::{Cache, Key, KeyBuilder, Outcome};
+use tilewright_runtime::env::Env;
+use tilewright_runtime::toolchain::{CompileOptions, Cubin, Toolchain};
+
+pub use entry::{KernelMeta, MetaArg};
+pub use error::Error;
+pub use launch::{Call, Loaded};
+pub use verdict::{Verdict, verdict};
+
+/// How a function is compiled. The default asks for exact arithmetic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Approximate division, square root and transcendental functions.
+    pub fast_math: bool,
+    /// Line tables that point into the user's file, for profilers and `compute-sanitizer`.
+    pub line_info: bool,
+    /// The machine that the toolchain compiles for, where it is not the target: kernels lowered
+    /// for sm_80 run on later GPUs when they are compiled for those. Like `sm_90a`.
+    pub arch: Option<String>,
+}
+
+/// How long each part took; zero where the cache made it unnecessary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timings {
+    pub passes: Duration,
+    pub codegen: Duration,
+    pub toolchain: Duration,
+    /// Everything from the tile IR to the compiled program.
+    pub total: Duration,
+}
+
+/// A compiled function.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub target: Target,
+    /// The function without its kernels' bodies: parameters, workspaces, launch shapes.
+    pub signature: Func,
+    pub kernels: Vec<KernelMeta>,
+    pub cubin: Cubin,
+    pub timings: Timings,
+    /// Whether the program came from the cache.
+    pub outcome: Outcome,
+}
+
+/// Lowers a tile-level function to device IR, with every pass checked by the verifier. The
+/// warnings of the passes are handed out.
+pub fn lower(func: &Func, target: Target) -> Result<(Func, Diagnostics), Error> {
+    let mut func = func.clone();
+    let mut warnings = Diagnostics::new();
+    for pass in tilewright_passes::pipeline(target) {
+        let mut diags = Diagnostics::new();
+        (pass.run)(&mut func, target, &mut diags);
+        if diags.has_errors() {
+            return Err(Error::Diagnostics(diags));
+        }
+        warnings.extend(diags.into_vec());
+        if let Err(list) = verify::verify(&func) {
+            let mut diags = Diagnostics::new();
+            diags.extend(list);
+            return Err(Error::Diagnostics(diags));
+        }
+    }
+    Ok((func, warnings))
+}
+
+/// Names a program by what it is made from.
+pub fn key(func: &Func, target: Target, options: &Options, toolchain: &str) -> Key {
+    KeyBuilder::new()
+        .part("ir", text::print(func))
+        .part("target", target.name())
+        .part("options", format!("{options:?}"))
+        .part("compiler", env!("CARGO_PKG_VERSION"))
+        .part("toolchain", toolchain)
+        .finish()
+}
+
+/// Compiles a tile-level function with the toolchain and the cache of this environment.
+pub fn build(
+    func: &Func,
+    target: Target,
+    options: &Options,
+    sources: Option<&SourceMap>,
+    env: &Env,
+) -> Result<Program, Error> {
+    let toolchain = Toolchain::find(env).map_err(Error::Toolchain)?;
+    build_with(
+        func,
+        target,
+        options,
+        sources,
+        &toolchain,
+        &Cache::open(env),
+    )
+}
+
+/// Compiles a tile-level function.
+pub fn build_with(
+    func: &Func,
+    target: Target,
+    options: &Options,
+    sources: Option<&SourceMap>,
+    toolchain: &Toolchain,
+    cache: &Cache,
+) -> Result<Program, Error> {
+    if func.level != Level::Tile {
+        return Err(Error::not_tile(func));
+    }
+    let start = Instant::now();
+    let mut timings = Timings::default();
+    let identity = toolchain.identity().map_err(Error::Toolchain)?;
+    let key = key(func, target, options, &identity);
+    let label = format!("{} {target}", func.name);
+    let (bytes, outcome) = cache.get_or_build(&key, &label, || {
+        let at = Instant::now();
+        let (device, _) = lower(func, target)?;
+        timings.passes = at.elapsed();
+        let at = Instant::now();
+        let printed = codegen::Options {
+            sources,
+            line_directives: options.line_info,
+        };
+        let source = codegen::generate(&device, target, printed).map_err(|d| {
+            let mut diags = Diagnostics::new();
+            diags.push(*d);
+            Error::Diagnostics(diags)
+        })?;
+        timings.codegen = at.elapsed();
+        let at = Instant::now();
+        let arch = options.arch.as_deref().unwrap_or(target.name());
+        let compile = CompileOptions {
+            name: format!("{}.cu", device.name),
+            fast_math: options.fast_math,
+            line_info: options.line_info,
+            extra: device.attrs.compile_flags.clone(),
+            ..CompileOptions::default()
+        };
+        let cubin = toolchain
+            .compile(&source.text, arch, &compile)
+            .map_err(Error::Toolchain)?;
+        timings.toolchain = at.elapsed();
+        Ok::<_, Error>(entry::encode(&device, &source, &cubin))
+    })?;
+    timings.total = start.elapsed();
+    let entry = entry::decode(&bytes)?;
+    Ok(Program {
+        target,
+        signature: entry.signature,
+        kernels: entry.kernels,
+        cubin: entry.cubin,
+        timings,
+        outcome,
+    })
+}

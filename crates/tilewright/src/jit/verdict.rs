@@ -1,0 +1,79 @@
+//! Whether a result is the reference's, up to rounding.
+//!
+//! Machines add in another order than the reference and contract products and sums, so float
+//! results differ in their last places. How far they may is worked out from the output's type
+//! and the size of its values, not chosen kernel by kernel. Integers must be equal.
+
+use tilewright_ir::{Func, Scalar, small_float::Format};
+use tilewright_sim::{Args, Tolerance, compare, summarize};
+
+/// How a result compares with the reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    pub ok: bool,
+    pub max_abs_err: f64,
+    pub max_rel_err: f64,
+    /// Elements out of tolerance, by tensor, where there are any.
+    pub wrong: Vec<(String, usize)>,
+}
+
+/// Sums of float32 in another order: a few hundred units in the last place of the largest
+/// partial sum.
+const SUMMATION: f64 = 1e-5;
+
+/// Compares every tensor of the signature.
+pub fn verdict(func: &Func, found: &Args, expected: &Args) -> Verdict {
+    let mut result = Verdict {
+        ok: true,
+        max_abs_err: 0.0,
+        max_rel_err: 0.0,
+        wrong: Vec::new(),
+    };
+    for (buffer, _) in func.tensors() {
+        let name = &func.buffers[buffer].name;
+        let (Some(a), Some(b)) = (found.tensor(name), expected.tensor(name)) else {
+            continue;
+        };
+        let scalar = func.buffers[buffer].dtype.scalar;
+        let tolerance = if scalar.is_float() {
+            let s = summarize(b);
+            let largest = s.min.abs().max(s.max.abs());
+            let typical = s.mean.abs() + s.deviation;
+            let step = epsilon(scalar);
+            Tolerance {
+                absolute: 2.0 * step * typical + SUMMATION * largest,
+                relative: 2.0 * step,
+            }
+        } else {
+            Tolerance {
+                absolute: 0.0,
+                relative: 0.0,
+            }
+        };
+        match compare(a, b, tolerance) {
+            Some(c) => {
+                result.max_abs_err = result.max_abs_err.max(c.max_abs_err);
+                result.max_rel_err = result.max_rel_err.max(c.max_rel_err);
+                if !c.ok() {
+                    result.ok = false;
+                    result.wrong.push((name.clone(), c.mismatches));
+                }
+            }
+            None => {
+                result.ok = false;
+                result.wrong.push((name.clone(), a.len()));
+            }
+        }
+    }
+    result
+}
+
+/// The distance from one to the next value of the type.
+fn epsilon(scalar: Scalar) -> f64 {
+    let bits = match scalar {
+        Scalar::F64 => 52,
+        Scalar::F32 => 23,
+        _ => Format::of(scalar).map_or(23, |f| f.mantissa_bits),
+    };
+    2f64.powi(-(bits as i32))
+}

@@ -1,0 +1,294 @@
+//! Small kernels, lowered for every target, against the reference evaluator: the sizes and the
+//! values at which vectors, segments and folds go wrong first.
+
+use tilewright::ir::{
+    Diagnostics, Func, MicroKind, SourceMap, StmtKind, Target, text, verify, visit,
+};
+use tilewright::passes;
+use tilewright::sim::simt::{self, SimtOptions};
+use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
+
+const TARGETS: [Target; 3] = [Target::Sm80, Target::Gfx942, Target::Gfx950];
+
+fn parse(source: &str) -> Func {
+    let mut sources = SourceMap::new();
+    let file = sources.add("kernel.tw", source);
+    let func = text::parse(source, file).expect("it parses");
+    verify::verify(&func).expect("it is sound");
+    func
+}
+
+fn lower(func: &Func, target: Target) -> Func {
+    let mut func = func.clone();
+    let mut diags = Diagnostics::new();
+    for pass in passes::pipeline(target) {
+        (pass.run)(&mut func, target, &mut diags);
+        assert!(!diags.has_errors(), "{}: {diags:?}\n{func}", pass.name);
+        let checked = verify::verify(&func);
+        assert!(checked.is_ok(), "{}: {checked:?}\n{func}", pass.name);
+    }
+    func
+}
+
+/// The named tensors after the kernel has run on X, by the evaluator and by every target.
+fn check(func: &Func, x: &HostTensor, others: &[(&str, HostTensor)], output: &str) {
+    let args = || {
+        let mut args = Args::new().with("X", Arg::Tensor(x.clone()));
+        for (name, tensor) in others {
+            args.insert(*name, Arg::Tensor(tensor.clone()));
+        }
+        args
+    };
+    let mut expected = args();
+    sim::run(func, &mut expected, &RunOptions::default()).expect("the evaluator runs it");
+    let expected = expected.tensor(output).expect("an output").to_f64();
+    for target in TARGETS {
+        let lowered = lower(func, target);
+        for seed in 0..3 {
+            let options = SimtOptions {
+                seed,
+                ..SimtOptions::default()
+            };
+            let mut found = args();
+            let report = simt::run(&lowered, target, &mut found, &options).expect("it runs");
+            assert!(
+                report.is_clean(),
+                "{target}: {:?}\n{lowered}",
+                report.diagnostics()
+            );
+            let found = found.tensor(output).expect("an output").to_f64();
+            for (at, (a, b)) in expected.iter().zip(&found).enumerate() {
+                // Sums are made in another order; everything else is the same.
+                let close = (a - b).abs() <= 1e-5 * a.abs().max(1.0);
+                assert!(
+                    close || a == b || (a.is_nan() && b.is_nan()),
+                    "{target}, element {at}: {b} instead of {a}\n{lowered}"
+                );
+            }
+        }
+    }
+}
+
+fn ramp(dtype: tilewright::ir::DType, shape: &[usize]) -> HostTensor {
+    let values: Vec<f64> = (0..shape.iter().product())
+        .map(|n: usize| ((n * 37) % 101) as f64 - 50.0)
+        .collect();
+    HostTensor::from_f64(dtype, shape, &values).expect("as many values as elements")
+}
+
+/// The widest access of global memory, in bytes.
+fn widest(func: &Func) -> u32 {
+    let mut widest = 0;
+    for kernel in &func.kernels {
+        visit::walk_stmts(&kernel.body, &mut |stmt| {
+            let StmtKind::Micro(m) = &stmt.kind else {
+                return;
+            };
+            let buffer = match m.kind {
+                MicroKind::G2r | MicroKind::G2s => m.sources[0].region.buffer,
+                MicroKind::R2g => m.dest.region.buffer,
+                _ => return,
+            };
+            widest = widest.max(m.width * func.buffers[buffer].dtype.bits() / 8);
+        });
+    }
+    widest
+}
+
+fn any_length(dtype: &str) -> Func {
+    parse(&format!(
+        "func @f level=tile {{
+           symbol n: int32
+           param X: {dtype}[n]
+           output Y: {dtype}[n]
+           kernel grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {{
+             for i in parallel(n) {{
+               Y[i] = X[i] + X[i]
+             }}
+           }}
+         }}"
+    ))
+}
+
+#[test]
+fn a_dynamic_loop_takes_whole_vectors_and_a_rest() {
+    for dtype in ["float32", "float16"] {
+        let func = any_length(dtype);
+        for target in TARGETS {
+            assert_eq!(widest(&lower(&func, target)), 16, "{target} {dtype}");
+        }
+        let dtype = func.buffers.values().next().expect("a buffer").dtype;
+        for n in [1, 3, 4, 8, 63, 64, 65, 257, 512, 1000, 1001] {
+            check(&func, &ramp(dtype, &[n]), &[], "Y");
+        }
+    }
+}
+
+#[test]
+fn rows_of_any_length_are_checked_before_vectors() {
+    let func = parse(
+        "func @f level=tile {
+           symbol n: int32
+           param X: float16[6, n]
+           output Y: float32[6, n]
+           kernel grid(bx: (n + 63) // 64, by: 3) threads(tx: 32, ty: 1, tz: 1) {
+             alloc x: fragment float16[2, 64]
+             copy X[by * 2 +: 2, bx * 64 +: 64] -> x[0 +: 2, 0 +: 64]
+             for i, j in parallel(2, 64) {
+               Y[by * 2 + i, bx * 64 + j] = float32(x[i, j]) + float32(X[by * 2 + i, bx * 64 + j])
+             }
+           }
+         }",
+    );
+    for target in TARGETS {
+        let lowered = lower(&func, target);
+        assert!(widest(&lowered) >= 8, "{target}\n{lowered}");
+    }
+    let dtype = func.buffers.values().next().expect("a buffer").dtype;
+    for n in [1, 8, 60, 61, 62, 64, 100, 128, 136] {
+        check(&func, &ramp(dtype, &[6, n]), &[], "Y");
+    }
+}
+
+#[test]
+fn vectors_end_where_rows_do() {
+    for (n, width) in [(256, 16), (252, 8), (250, 4), (249, 2)] {
+        let func = parse(&format!(
+            "func @f level=tile {{
+               param X: float16[4, {n}]
+               output Y: float16[4, {n}]
+               kernel grid(bx: 2, by: 4) threads(tx: 16, ty: 1, tz: 1) {{
+                 for j in parallel(128) {{
+                   Y[by, bx * 128 + j] = X[by, bx * 128 + j] * 2.0:float16
+                 }}
+               }}
+             }}"
+        ));
+        for target in TARGETS {
+            let found = widest(&lower(&func, target));
+            let expected = if width == 2 { 0 } else { width };
+            assert_eq!(found, expected, "{target} with rows of {n}");
+        }
+        let dtype = func.buffers.values().next().expect("a buffer").dtype;
+        check(&func, &ramp(dtype, &[4, n]), &[], "Y");
+    }
+}
+
+#[test]
+fn a_tensor_of_any_length_has_vectors_before_its_end() {
+    for n in ["n", "1000", "1001", "513"] {
+        let func = parse(&format!(
+            "func @f level=tile {{
+               symbol n: int32
+               param X: float16[n]
+               param Z: float16[{n}]
+               output Y: float16[{n}]
+               kernel grid(bx: (n + 511) // 512) threads(tx: 64, ty: 1, tz: 1) {{
+                 for j in parallel(512) {{
+                   Y[bx * 512 + j] = Z[bx * 512 + j] * 2.0:float16 + 1.0:float16
+                 }}
+               }}
+             }}"
+        ));
+        for target in TARGETS {
+            assert_eq!(widest(&lower(&func, target)), 16, "{target} {n}");
+        }
+        let dtype = func.buffers.values().next().expect("a buffer").dtype;
+        let lengths: Vec<usize> = match n.parse() {
+            Ok(n) => vec![n],
+            Err(_) => vec![1, 8, 509, 512, 1023, 1024],
+        };
+        for n in lengths {
+            let z = ramp(dtype, &[n]);
+            check(&func, &ramp(dtype, &[n]), &[("Z", z)], "Y");
+        }
+    }
+}
+
+#[test]
+fn an_update_in_place_and_a_shifted_read_stay_right() {
+    let func = parse(
+        "func @f level=tile {
+           param X: float32[4, 64]
+           param Z: float32[4, 64]
+           kernel grid(bx: 4) threads(tx: 16, ty: 1, tz: 1) {
+             for j in parallel(64) {
+               Z[bx, j] = Z[bx, j] * 2.0 + X[bx, (j + 1) % 64]
+             }
+             for j in parallel(64) {
+               if j % 3 == 0 {
+                 Z[bx, j] = 0.0
+               }
+             }
+           }
+         }",
+    );
+    let dtype = func.buffers.values().next().expect("a buffer").dtype;
+    let z = ramp(dtype, &[4, 64]);
+    check(&func, &ramp(dtype, &[4, 64]), &[("Z", z)], "Z");
+}
+
+#[test]
+fn scans_of_any_length_and_direction() {
+    for (lines, length) in [
+        (1, 1),
+        (1, 1000),
+        (3, 60),
+        (4, 64),
+        (7, 33),
+        (200, 5),
+        (2, 2),
+    ] {
+        for reverse in ["", " reverse"] {
+            for kind in ["sum", "max"] {
+                let func = parse(&format!(
+                    "func @f level=tile {{
+                       param X: float32[{lines}, {length}]
+                       output Y: float32[{lines}, {length}]
+                       kernel grid(bx: 1) threads(tx: 128, ty: 1, tz: 1) {{
+                         alloc S: shared float32[{lines}, {length}]
+                         copy X[0 +: {lines}, 0 +: {length}] -> S[0 +: {lines}, 0 +: {length}]
+                         scan {kind} S[0 +: {lines}, 0 +: {length}] -> S[0 +: {lines}, 0 +: {length}] dim=1{reverse}
+                         copy S[0 +: {lines}, 0 +: {length}] -> Y[0 +: {lines}, 0 +: {length}]
+                       }}
+                     }}"
+                ));
+                let dtype = func.buffers.values().next().expect("a buffer").dtype;
+                check(&func, &ramp(dtype, &[lines, length]), &[], "Y");
+            }
+        }
+    }
+}
+
+#[test]
+fn nan_wins_or_loses_as_asked() {
+    for dtype in ["float16", "bfloat16", "float32"] {
+        for kind in ["max", "min", "absmax"] {
+            for nan in ["", " nan_propagate"] {
+                for scope in ["fragment", "shared"] {
+                    let func = parse(&format!(
+                        "func @f level=tile {{
+                           param X: {dtype}[4, 96]
+                           output Y: {dtype}[4]
+                           kernel grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {{
+                             alloc x: {scope} {dtype}[4, 96]
+                             alloc m: fragment {dtype}[4]
+                             copy X[0 +: 4, 0 +: 96] -> x[0 +: 4, 0 +: 96]
+                             reduce {kind} x[0 +: 4, 0 +: 96] -> m[0 +: 4] dim=1 clear{nan}
+                             copy m[0 +: 4] -> Y[0 +: 4]
+                           }}
+                         }}"
+                    ));
+                    let dtype = func.buffers.values().next().expect("a buffer").dtype;
+                    let mut values = ramp(dtype, &[4, 96]).to_f64();
+                    values[5] = f64::NAN;
+                    values[96 + 95] = f64::NAN;
+                    values[96 + 40] = f64::INFINITY;
+                    values[2 * 96..3 * 96].fill(f64::NAN);
+                    let x = HostTensor::from_f64(dtype, &[4, 96], &values).expect("values");
+                    check(&func, &x, &[], "Y");
+                }
+            }
+        }
+    }
+}
