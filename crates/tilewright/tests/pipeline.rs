@@ -104,7 +104,7 @@ fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
             return Err(format!("{stages} stages: {}", render(diags.iter(), &sources)).into());
         }
         let checked = hazard::check(&lowered, target);
-        if !checked.is_clean() {
+        if !checked.hazards.is_empty() {
             let found = render(checked.diagnostics().iter(), &sources);
             return Err(format!("{stages} stages, hazards:\n{found}\n{lowered}").into());
         }

@@ -6,7 +6,7 @@
 
 use tilewright_ir::{
     Access, Block, Buffer, BufferData, BufferOrigin, Counter, DType, Expr, Func, Inst, LoopKind,
-    MicroKind, MicroOp, Region, Scope, Stmt, StmtKind, Target, Var,
+    MicroKind, MicroOp, Region, RegionDim, Scope, Stmt, StmtKind, Target, Var, VarKind,
 };
 
 use super::super::fresh::refresh;
@@ -106,6 +106,7 @@ fn stage(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
         dtype: None,
         counter,
         loops: Vec::new(),
+        guards: Vec::new(),
         used: 0,
         instructions: Some(0),
     };
@@ -129,21 +130,10 @@ fn stage(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
         safe_value: None,
         span,
     });
-    let mut stmts = vec![load, store.remove(0)];
-    let extent = Expr::int(count.into(), DType::I32);
-    each_micro(&mut stmts, &mut |m| {
-        let access = if m.kind == MicroKind::G2r {
-            &mut m.dest
-        } else {
-            &mut m.sources[0]
-        };
-        access.region.dims[0].extent = extent.clone();
-    });
     // The two halves stand at different places, so each has loops of its own.
-    let mut store: Block = stmts.split_off(1);
     refresh(func, &mut store);
     Copy::Staged {
-        load: stmts.remove(0),
+        load,
         store: store.remove(0),
         alloc: Stmt::new(StmtKind::Alloc(registers), span),
         counter,
@@ -157,6 +147,8 @@ struct Split {
     counter: Option<Counter>,
     /// Loops around, with their extents.
     loops: Vec<(Var, DType, i64)>,
+    /// Conditions around that differ from thread to thread.
+    guards: Vec<Expr>,
     /// Registers given out.
     used: i64,
     /// Instructions that are certainly issued; `None` under a condition.
@@ -204,6 +196,19 @@ impl Split {
                 load.push(Stmt::new(StmtKind::For(early), stmt.span));
                 store.push(Stmt::new(StmtKind::For(late), stmt.span));
             }
+            // All lanes go together where the instruction itself says which of them act.
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } if otherwise.is_empty() && is_by_thread(func, cond) => {
+                self.instructions = None;
+                self.guards.push(cond.clone());
+                for inner in then {
+                    self.stmt(func, inner, load, store)?;
+                }
+                self.guards.pop();
+            }
             StmtKind::If {
                 cond,
                 then,
@@ -238,30 +243,29 @@ impl Split {
         if *self.dtype.get_or_insert(dtype) != dtype {
             return None;
         }
-        let mut at = Expr::i32(0);
-        let mut instances = 1i64;
+        let width = i64::from(m.width);
+        let number = |loops: &[(Var, DType, i64)]| -> Option<(Expr, i64)> {
+            let mut at = Expr::i32(0);
+            let mut count = 1i64;
+            for &(var, dtype, extent) in loops {
+                count = count.checked_mul(extent)?;
+                let index = Expr::var(var, dtype).cast_to(DType::I32);
+                at = plus(times(at, extent), index);
+            }
+            Some((at, count))
+        };
         let axes = m.axes.iter();
         let axes = axes.map(|(v, extent)| (*v, func.vars[*v].dtype, i64::from(*extent)));
-        for (var, dtype, extent) in self.loops.iter().copied().chain(axes) {
-            instances = instances.checked_mul(extent)?;
-            let index = Expr::var(var, dtype).cast_to(DType::I32);
-            at = if at.is_int(0) {
-                index
-            } else {
-                at * extent + index
-            };
-        }
-        let width = i64::from(m.width);
-        if width > 1 && !at.is_int(0) {
-            at = at * width;
-        }
-        if self.used > 0 {
-            at = if at.is_int(0) {
-                Expr::int(self.used.into(), DType::I32)
-            } else {
-                at + self.used
-            };
-        }
+        let (around, outer) = number(&self.loops)?;
+        let (own, each) = number(&axes.collect::<Vec<_>>())?;
+        let instances = outer.checked_mul(each)?;
+        // What the instructions of this statement fill, and each of them.
+        let filled = each.checked_mul(width)?;
+        let first = plus(
+            times(around, filled),
+            Expr::int(self.used.into(), DType::I32),
+        );
+        let at = plus(first.clone(), times(own, width));
         self.used = self.used.checked_add(instances.checked_mul(width)?)?;
         // More registers than a thread has would only spill.
         if self.used * i64::from(dtype.bits()) > 32 * 1024 {
@@ -274,32 +278,60 @@ impl Split {
         let registers = Access {
             region: Region {
                 buffer: self.registers,
-                dims: vec![tilewright_ir::RegionDim {
-                    start: Expr::i32(0),
-                    extent: Expr::i32(0),
+                dims: vec![RegionDim {
+                    start: first,
+                    extent: Expr::int(filled.into(), DType::I32),
                 }],
             },
             slot: None,
             at: vec![at],
         };
+        // A thread with nothing to copy loads nothing; what it fills in stays in its registers.
+        let acts = |pred: Option<Expr>| self.guards.iter().cloned().chain(pred).reduce(Expr::and);
         let load = MicroOp {
             kind: MicroKind::G2r,
             inst: Inst::Load,
             dest: registers.clone(),
+            pred: acts(m.pred.clone()),
             counter: self.counter,
             ..m.clone()
         };
-        let filled = m.otherwise.is_some();
+        let fills = m.otherwise.is_some();
         let store = MicroOp {
             kind: MicroKind::R2s,
             inst: Inst::Store,
             sources: vec![registers],
             // What was not loaded was filled in, and is stored too.
-            pred: m.pred.clone().filter(|_| !filled),
+            pred: acts(m.pred.clone().filter(|_| !fills)),
             otherwise: None,
             counter: None,
             ..m.clone()
         };
         Some((load, store))
+    }
+}
+
+/// Whether the condition names a thread.
+fn is_by_thread(func: &Func, cond: &Expr) -> bool {
+    let mut found = false;
+    cond.walk(&mut |node| {
+        if let Some(var) = node.as_var() {
+            found |= matches!(func.vars[var].kind, VarKind::ThreadIdx(_));
+        }
+    });
+    found
+}
+
+fn times(e: Expr, by: i64) -> Expr {
+    if by == 1 || e.is_int(0) { e } else { e * by }
+}
+
+fn plus(a: Expr, b: Expr) -> Expr {
+    if a.is_int(0) {
+        b
+    } else if b.is_int(0) {
+        a
+    } else {
+        a + b
     }
 }
