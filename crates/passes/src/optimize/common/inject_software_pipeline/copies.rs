@@ -43,6 +43,7 @@ pub(super) fn convert(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
             m.inst = Inst::CpAsync;
             m.counter = Some(Counter::CpAsync);
         });
+        fold_guard(func, &mut stmt);
         return Copy::Tracked {
             stmt,
             counter: Counter::CpAsync,
@@ -308,6 +309,36 @@ impl Split {
             ..m.clone()
         };
         Some((load, store))
+    }
+}
+
+/// Turns a condition that differs from thread to thread into the predicate of the instruction
+/// under it, so that all lanes go together. Where the instruction fills in zeros its own
+/// predicate says where, and the condition stays.
+fn fold_guard(func: &Func, stmt: &mut Stmt) {
+    if let StmtKind::If {
+        cond,
+        then,
+        otherwise,
+    } = &mut stmt.kind
+        && otherwise.is_empty()
+        && is_by_thread(func, cond)
+        && let [inner] = &mut then[..]
+        && let StmtKind::Micro(m) = &mut inner.kind
+        && m.otherwise.is_none()
+    {
+        let own = m.pred.take();
+        m.pred = Some(match own {
+            None => cond.clone(),
+            Some(own) => cond.clone().and(own),
+        });
+        stmt.kind = inner.kind.clone();
+        return;
+    }
+    for block in tilewright_ir::visit::child_blocks_mut(stmt) {
+        for inner in block {
+            fold_guard(func, inner);
+        }
     }
 }
 
