@@ -4,14 +4,14 @@
 //! fails: a broken tool is a finding too.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use crate::cache::Cache;
 use crate::device::cuda::{Device, DeviceError};
+use crate::device::hip;
 use crate::env::Env;
 use crate::library::LoadError;
-use crate::toolchain::{Nvcc, Nvrtc};
+use crate::toolchain::amd_search::{CLANG_HELP, HIP_HELP, HIPRTC_HELP, find_hip};
+use crate::toolchain::{AmdClang, Hiprtc, Nvcc, Nvrtc};
 
 /// One thing that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,8 @@ pub fn report(env: &Env) -> Vec<Finding> {
     let mut findings = vec![nvrtc(env), nvcc(env)];
     findings.extend(cuda());
     findings.push(amd_clang(env));
-    findings.push(hip(env));
+    findings.push(hiprtc(env));
+    findings.extend(hip(env));
     findings.push(cache(env));
     findings
 }
@@ -217,40 +218,24 @@ fn loader(error: &LoadError) -> String {
     }
 }
 
-/// A clang that makes code for AMD GPUs: ROCm's own, or a distribution's of version 22 or later,
-/// which knows gfx950.
+/// A clang that makes code for AMD GPUs, with the linker that a code object needs.
 fn amd_clang(env: &Env) -> Finding {
-    let mut candidates: Vec<PathBuf> = rocm_roots(env)
-        .into_iter()
-        .map(|root| root.join("llvm/bin/clang"))
-        .filter(|file| file.is_file())
-        .collect();
-    let names = (18..=26).rev().map(|version| format!("clang-{version}"));
-    for name in names.chain(["clang".to_owned()]) {
-        candidates.extend(env.program(&name));
-    }
-    let mut looked = Vec::new();
-    for clang in &candidates {
-        match amdgcn(clang) {
-            Ok(version) => {
-                return amd_finding(Status::Found {
-                    version,
-                    place: clang.display().to_string(),
-                });
+    let status = match AmdClang::find(env) {
+        Err(missing) => Status::Missing {
+            looked: missing.looked.iter().map(ToString::to_string).collect(),
+            help: missing.help.to_owned(),
+        },
+        Ok(clang) => {
+            let place = format!("{} ({})", clang.path().display(), clang.source());
+            match usable(&clang) {
+                Ok(version) => Status::Found { version, place },
+                Err(reason) => Status::Broken {
+                    reason: format!("{place}: {reason}"),
+                    help: CLANG_HELP.to_owned(),
+                },
             }
-            Err(reason) => looked.push(format!("{}: {reason}", clang.display())),
         }
-    }
-    if looked.is_empty() {
-        looked.push("PATH and /opt/rocm".to_owned());
-    }
-    amd_finding(Status::Missing {
-        looked,
-        help: "install clang 22 and lld (`apt install clang-22 lld-22`), or ROCm".to_owned(),
-    })
-}
-
-fn amd_finding(status: Status) -> Finding {
+    };
     Finding {
         what: "clang for AMD".to_owned(),
         purpose: "compiles kernels for AMD GPUs",
@@ -258,78 +243,85 @@ fn amd_finding(status: Status) -> Finding {
     }
 }
 
-/// The version of a clang that has the amdgcn target.
-fn amdgcn(clang: &Path) -> Result<String, String> {
-    let targets = output(clang, "--print-targets")?;
-    if !targets.contains("amdgcn") {
-        return Err("it has no amdgcn target".to_owned());
-    }
-    let version = output(clang, "--version")?;
-    let line = version.lines().next().unwrap_or_default();
-    Ok(line.to_owned())
-}
-
-fn output(program: &Path, argument: &str) -> Result<String, String> {
-    let done = Command::new(program)
-        .arg(argument)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("it cannot be started: {error}"))?;
-    match done.status.success() {
-        true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
-        false => Err(format!("`{argument}` failed")),
+/// The version of a clang that has what we need.
+fn usable(clang: &AmdClang) -> Result<String, String> {
+    let asked = clang
+        .has_amdgpu()
+        .and_then(|has| Ok((has, clang.linker()?)));
+    match asked.map_err(|error| error.to_string())? {
+        (false, _) => Err("it has no amdgcn target".to_owned()),
+        (true, None) => Err("it finds no lld, so it makes assembly and no code objects".to_owned()),
+        (true, Some(_)) => clang.version().map_err(|error| error.to_string()),
     }
 }
 
-fn hip(env: &Env) -> Finding {
-    let mut folders: Vec<PathBuf> = rocm_roots(env)
-        .into_iter()
-        .map(|root| root.join("lib"))
-        .collect();
-    folders.extend(env.paths("LD_LIBRARY_PATH"));
-    folders.push(env.system("/usr/lib/x86_64-linux-gnu"));
-    folders.push(env.system("/usr/lib64"));
-    let names = [
-        "libamdhip64.so.8",
-        "libamdhip64.so.7",
-        "libamdhip64.so.6",
-        "libamdhip64.so",
-    ];
-    let found = folders
-        .iter()
-        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
-        .find(|file| file.is_file());
-    let status = match found {
-        Some(file) => Status::Found {
-            // The file's own name behind the links ends in the version.
-            version: file
-                .canonicalize()
-                .ok()
-                .and_then(|real| Some(real.file_name()?.to_str()?.to_owned()))
-                .unwrap_or_default(),
-            place: file.display().to_string(),
+fn hiprtc(env: &Env) -> Finding {
+    let status = match Hiprtc::find(env) {
+        Err(missing) => Status::Missing {
+            looked: missing.looked.iter().map(ToString::to_string).collect(),
+            help: format!("not needed where there is clang; else {}", missing.help),
         },
-        None => Status::Missing {
-            looked: folders
-                .iter()
-                .filter(|folder| folder.is_dir())
-                .map(|folder| folder.display().to_string())
-                .collect(),
-            help: "install ROCm; without it kernels for AMD are compiled and simulated".to_owned(),
+        Ok(hiprtc) => match hiprtc.version() {
+            Ok((major, minor)) => Status::Found {
+                version: format!("{major}.{minor}"),
+                place: hiprtc.path().display().to_string(),
+            },
+            Err(error) => Status::Broken {
+                reason: error.to_string(),
+                help: HIPRTC_HELP.to_owned(),
+            },
         },
     };
     Finding {
-        what: "HIP runtime".to_owned(),
-        purpose: "runs kernels on AMD GPUs",
+        what: "hiprtc".to_owned(),
+        purpose: "compiles kernels for AMD where there is no clang",
         status,
     }
 }
 
-fn rocm_roots(env: &Env) -> Vec<PathBuf> {
-    let named = ["ROCM_PATH", "HIP_PATH"]
-        .into_iter()
-        .filter_map(|name| env.path(name));
-    named.chain([env.system("/opt/rocm")]).collect()
+/// The HIP runtime and each GPU.
+fn hip(env: &Env) -> Vec<Finding> {
+    let runtime = |status| Finding {
+        what: "HIP runtime".to_owned(),
+        purpose: "runs kernels on AMD GPUs",
+        status,
+    };
+    let path = match find_hip(env) {
+        Ok((path, _)) => path,
+        Err(missing) => {
+            return vec![runtime(Status::Missing {
+                looked: missing.looked.iter().map(ToString::to_string).collect(),
+                help: missing.help.to_owned(),
+            })];
+        }
+    };
+    let broken = |error: DeviceError| Status::Broken {
+        reason: error.to_string(),
+        help: HIP_HELP.to_owned(),
+    };
+    let listed = hip::Device::list_in(env).and_then(|gpus| Ok((hip::Device::rocm_in(env)?, gpus)));
+    match listed {
+        Err(error) => vec![runtime(broken(error))],
+        Ok(((major, minor), gpus)) => {
+            let found = runtime(Status::Found {
+                version: format!("ROCm {major}.{minor}"),
+                place: path.display().to_string(),
+            });
+            let gpus = gpus.iter().map(|gpu| Finding {
+                what: format!("AMD GPU {}", gpu.ordinal),
+                purpose: "runs kernels",
+                status: Status::Found {
+                    version: format!("{} ({})", gpu.name, gpu.arch),
+                    place: format!(
+                        "{} compute units, {:.0} GiB",
+                        gpu.compute_units,
+                        gpu.memory_bytes as f64 / f64::from(1 << 30)
+                    ),
+                },
+            });
+            std::iter::once(found).chain(gpus).collect()
+        }
+    }
 }
 
 fn cache(env: &Env) -> Finding {
@@ -363,6 +355,7 @@ fn cache(env: &Env) -> Finding {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     fn find(env: &Env, what: &str) -> Finding {
         let found = report(env).into_iter().find(|f| f.what == what);
@@ -384,6 +377,7 @@ mod tests {
             ("NVRTC", "pip install nvidia-cuda-nvrtc"),
             ("nvcc", "CUDA toolkit"),
             ("clang for AMD", "clang-22"),
+            ("hiprtc", "ROCm"),
             ("HIP runtime", "ROCm"),
             ("kernel cache", "TILEWRIGHT_CACHE_DIR"),
         ] {
@@ -402,14 +396,13 @@ mod tests {
         program(
             &bin,
             "clang-22",
-            "[ $1 = --print-targets ] && echo ' amdgcn - AMD' || echo 'clang version 22.1.8'",
+            "case $1 in --print-targets) echo ' amdgcn - AMD';; \
+             -print-prog-name=ld.lld) echo $0;; *) echo 'clang version 22.1.8';; esac",
         );
-        program(&bin, "clang-23", "echo ' x86 - X86'");
         program(&bin, "nvcc", "echo 'Build cuda_13.0.r13.0/compiler.1'");
         let hip = root.path().join("opt/rocm/lib");
         std::fs::create_dir_all(&hip).unwrap();
-        std::fs::write(hip.join("libamdhip64.so.7.1.0"), "").unwrap();
-        std::os::unix::fs::symlink("libamdhip64.so.7.1.0", hip.join("libamdhip64.so")).unwrap();
+        std::fs::write(hip.join("libamdhip64.so"), "").unwrap();
         let path = bin.to_str().unwrap().to_owned();
         let home = root.path().to_str().unwrap().to_owned();
         let vars = [("PATH", path.as_str()), ("HOME", home.as_str())];
@@ -417,12 +410,13 @@ mod tests {
         let clang = find(&env, "clang for AMD");
         assert_eq!(
             clang.to_string(),
-            format!("found    clang for AMD: clang version 22.1.8, {path}/clang-22")
+            format!("found    clang for AMD: clang version 22.1.8, {path}/clang-22 (PATH)")
         );
         let nvcc = find(&env, "nvcc").to_string();
         assert!(nvcc.contains("Build cuda_13.0.r13.0"), "{nvcc}");
         let hip = find(&env, "HIP runtime").to_string();
-        assert!(hip.contains("libamdhip64.so.7.1.0"), "{hip}");
+        assert!(hip.starts_with("broken   HIP runtime"), "{hip}");
+        assert!(hip.contains("libamdhip64.so"), "{hip}");
         let cache = find(&env, "kernel cache").to_string();
         assert!(cache.contains("0 kernels, 0.0 of 1024 MiB"), "{cache}");
     }

@@ -11,6 +11,12 @@ use std::path::{Path, PathBuf};
 pub const NVRTC: &str = "TILEWRIGHT_NVRTC";
 /// Path of an `nvcc`. Nothing else is tried when it is set.
 pub const NVCC: &str = "TILEWRIGHT_NVCC";
+/// Path of a clang with the AMDGPU target. Nothing else is tried when it is set.
+pub const CLANG: &str = "TILEWRIGHT_CLANG";
+/// Path of the HIP runtime's library, or of a folder that holds one. Nothing else is tried.
+pub const HIP: &str = "TILEWRIGHT_HIP";
+/// Path of hiprtc's library, or of a folder that holds one. Nothing else is tried.
+pub const HIPRTC: &str = "TILEWRIGHT_HIPRTC";
 /// Folder of the kernel cache; an empty value turns the cache off.
 pub const CACHE_DIR: &str = "TILEWRIGHT_CACHE_DIR";
 /// Size cap of the kernel cache: a number of bytes, or one with the suffix K, M or G.

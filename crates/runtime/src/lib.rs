@@ -1,8 +1,9 @@
 //! Toolchains, devices and the kernel cache: from generated source to a kernel that runs.
 //!
-//! The crate knows nothing of the IR. Its input is CUDA C++ text, its output a loaded kernel:
+//! The crate knows nothing of the IR. Its input is CUDA C++ or HIP text, its output a loaded kernel:
 //!
-//! - [`toolchain`]: finds NVRTC (or nvcc), compiles to a cubin, reads back what the kernel needs;
+//! - [`toolchain`]: finds NVRTC (or nvcc), and clang (or hiprtc) for AMD, compiles to machine code,
+//!   reads back what the kernel needs;
 //! - [`device`]: GPUs, memory, streams, events and launches with checked arguments;
 //! - [`cache`]: compiled kernels on disk, shared by many processes;
 //! - [`doctor`]: what of all this the machine has, and what to install.

@@ -1,6 +1,6 @@
 //! C libraries loaded at run time.
 //!
-//! NVRTC and the CUDA driver are reached through our own tables of function pointers over
+//! NVRTC, the CUDA driver and the HIP runtime are reached through our own tables of function pointers over
 //! `libloading` and not through a bindings crate. A table can be opened from an explicit path (a
 //! Python wheel, `CUDA_HOME`), a missing library or symbol is an error value and never a panic,
 //! one build works with every driver version, and a test can fill the table with functions of
@@ -41,10 +41,10 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 /// Opens a library that stays loaded until the process ends: function pointers copied out of it
-/// are valid for ever, and neither NVRTC nor the driver can be unloaded safely.
+/// are valid for ever, and neither NVRTC nor a GPU's driver can be unloaded safely.
 pub(crate) fn open(path: &Path) -> Result<&'static libloading::Library, LoadError> {
     // SAFETY: loading runs the library's initialisers. The path is one the user configured or a
-    // well-known place of NVIDIA's own libraries, whose initialisers need nothing from us.
+    // well-known place of the vendors' own libraries, whose initialisers need nothing from us.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| LoadError::Open {
         library: path.to_owned(),
         reason: innermost(&error, path),

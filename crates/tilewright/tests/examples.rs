@@ -55,8 +55,8 @@ fn main() {
     }
     trials.extend(banks::trials());
     trials.extend(issues::trials());
-    trials.extend(stages::trials());
     trials.extend(gpu::trials());
+    trials.extend(stages::trials());
     libtest_mimic::run(&args, trials).exit();
 }
 

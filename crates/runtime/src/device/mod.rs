@@ -1,5 +1,12 @@
-//! GPUs: memory, streams, events and launches.
+//! GPUs: memory, queues of work, loaded code and launches with checked arguments.
 //!
-//! One folder a vendor. What they share will be a trait when there are two of them.
+//! [`cuda`] and [`hip`] have one shape; what does not differ between vendors, the description of a
+//! kernel's parameters and the errors, is shared.
 
 pub mod cuda;
+mod error;
+pub mod hip;
+mod spec;
+
+pub use error::{Argument, DeviceError, Fault, LaunchError, Problem};
+pub use spec::{KernelSpec, ParamKind, ParamSpec, ScalarType};

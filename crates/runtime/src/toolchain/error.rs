@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::CompileOptions;
 use super::cubin::BadCubin;
+use super::hsaco::BadHsaco;
 use super::log::{self, Message, Place, Severity};
 use super::search::NotFound;
 use crate::library::LoadError;
@@ -15,6 +16,8 @@ pub enum CompileError {
     NotFound(NotFound),
     /// The compiler's library is there but cannot be loaded.
     Load(LoadError),
+    /// hiprtc is there but cannot be loaded.
+    LoadHiprtc(LoadError),
     /// Not the name of a machine code target.
     BadArch { arch: String },
     /// The compiler does not know this target.
@@ -23,6 +26,12 @@ pub enum CompileError {
         toolchain: String,
         supported: Vec<u32>,
     },
+    /// Not the name of an AMD target.
+    BadAmdArch { arch: String },
+    /// This clang does not know the AMD target.
+    UnsupportedAmdArch { arch: String, toolchain: String },
+    /// The assembly could not be assembled and linked.
+    Link { toolchain: String, text: String },
     /// The compiler refused an option.
     Option { log: String },
     /// The source was refused.
@@ -31,15 +40,19 @@ pub enum CompileError {
     Nul { what: &'static str },
     /// The compiler broke.
     Internal { call: &'static str, text: String },
-    /// nvcc could not be run.
+    /// nvcc or clang could not be run.
     Subprocess { text: String },
     /// The compiler's output, or a cache entry, is not a cubin.
     Cubin(BadCubin),
+    /// The compiler's output, or a cache entry, is not a code object for AMD.
+    Hsaco(BadHsaco),
 }
 
 /// A source that the compiler refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
+    /// What the compiler compiles: CUDA or HIP.
+    pub language: &'static str,
     /// All that the compiler printed.
     pub log: String,
     /// Its messages, errors first.
@@ -60,32 +73,42 @@ impl CompileError {
         options: &CompileOptions,
         ptx: Option<String>,
     ) -> Self {
+        Self::refused("CUDA", log, source, &options.name, ptx)
+    }
+
+    /// A source called `name` that a compiler refused.
+    pub(super) fn refused(
+        language: &'static str,
+        log: String,
+        source: &str,
+        name: &str,
+        ptx: Option<String>,
+    ) -> Self {
         let mut messages: Vec<Quoted> = log::messages(&log)
             .into_iter()
             .map(|message| Quoted {
-                line: quoted_line(&message, source, options, ptx.as_deref()),
+                line: quoted_line(&message, source, name, ptx.as_deref()),
                 message,
             })
             .collect();
         messages.sort_by_key(|quoted| std::cmp::Reverse(quoted.message.severity));
-        Self::Failed(Box::new(Failure { log, messages }))
+        Self::Failed(Box::new(Failure {
+            language,
+            log,
+            messages,
+        }))
     }
 }
 
 /// The text of the line that a message names. A name from a `#line` is another file's, which is
 /// not at hand.
-fn quoted_line(
-    message: &Message,
-    source: &str,
-    options: &CompileOptions,
-    ptx: Option<&str>,
-) -> Option<String> {
+fn quoted_line(message: &Message, source: &str, name: &str, ptx: Option<&str>) -> Option<String> {
     let nth = |text: &str, line: u32| {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         text.lines().nth(index).map(|line| line.trim().to_owned())
     };
     match &message.place {
-        Place::Source { file, line } if *file == options.name => nth(source, *line),
+        Place::Source { file, line } if *file == name => nth(source, *line),
         Place::Source { .. } | Place::Nowhere => None,
         Place::Ptx { line } => nth(ptx?, *line),
     }
@@ -98,6 +121,10 @@ impl fmt::Display for CompileError {
             Self::Load(error) => write!(
                 f,
                 "{error}\nset TILEWRIGHT_NVRTC to another libnvrtc.so, or repair this one"
+            ),
+            Self::LoadHiprtc(error) => write!(
+                f,
+                "{error}\nset TILEWRIGHT_HIPRTC to another libhiprtc.so, or repair this one"
             ),
             Self::BadArch { arch } => {
                 write!(
@@ -117,12 +144,29 @@ impl fmt::Display for CompileError {
                 }
                 write!(f, "\ninstall a newer CUDA toolkit or NVRTC")
             }
+            Self::BadAmdArch { arch } => {
+                write!(
+                    f,
+                    "`{arch}` is no AMD target; one looks like gfx942 or gfx950"
+                )
+            }
+            Self::UnsupportedAmdArch { arch, toolchain } => write!(
+                f,
+                "{toolchain} cannot compile for {arch}\n{}",
+                super::amd_search::CLANG_HELP
+            ),
+            Self::Link { toolchain, text } => write!(
+                f,
+                "{toolchain} could not assemble and link the kernel: {text}\nit needs lld of its \
+                 own version (`apt install lld-22` for clang-22)"
+            ),
             Self::Option { log } => write!(f, "the compiler refused an option: {}", log.trim()),
             Self::Failed(failure) => failure.fmt(f),
             Self::Nul { what } => write!(f, "{what} contains a NUL character"),
             Self::Internal { call, text } => write!(f, "{call} failed: {text}"),
             Self::Subprocess { text } => f.write_str(text),
             Self::Cubin(error) => error.fmt(f),
+            Self::Hsaco(error) => error.fmt(f),
         }
     }
 }
@@ -135,9 +179,14 @@ impl fmt::Display for Failure {
             .filter(|quoted| quoted.message.severity == Severity::Error)
             .collect();
         if errors.is_empty() {
-            return write!(f, "the CUDA compiler failed:\n{}", self.log.trim());
+            return write!(
+                f,
+                "the {} compiler failed:\n{}",
+                self.language,
+                self.log.trim()
+            );
         }
-        write!(f, "the CUDA compiler refused the source:")?;
+        write!(f, "the {} compiler refused the source:", self.language)?;
         for quoted in errors {
             write!(f, "\n  {}", quoted.message)?;
             if let Some(line) = &quoted.line {

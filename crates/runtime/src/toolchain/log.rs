@@ -1,10 +1,12 @@
 //! What a compile log says: messages with their places, and the assembler's own figures.
 //!
-//! NVRTC and nvcc print the same two forms, one of the C++ compiler and one of the assembler:
+//! NVRTC and nvcc print the same two forms, one of the C++ compiler and one of the assembler;
+//! clang has one of its own:
 //!
 //! ```text
 //! gemm.cu(12): error: identifier "x" is undefined
 //! ptxas application ptx input, line 28; error   : Unknown modifier '.ptx'
+//! gemm.hip:12:7: error: use of undeclared identifier 'x'
 //! ```
 
 use std::fmt;
@@ -155,6 +157,38 @@ fn message(line: &str) -> Option<Message> {
             text: text.to_owned(),
         });
     }
+    clang_message(line)
+}
+
+/// `file:line:column: error: text`, or `clang: error: text` of the driver.
+fn clang_message(line: &str) -> Option<Message> {
+    for (mark, severity) in [
+        (": error: ", Severity::Error),
+        (": fatal error: ", Severity::Error),
+        (": warning: ", Severity::Warning),
+    ] {
+        let Some((head, text)) = line.split_once(mark) else {
+            continue;
+        };
+        let mut parts = head.rsplitn(3, ':');
+        let (column, number, file) = (parts.next(), parts.next(), parts.next());
+        let numbers = column
+            .and_then(|c| c.parse::<u32>().ok())
+            .and_then(|_| number?.parse().ok());
+        let place = match (numbers, file) {
+            (Some(line), Some(file)) => Place::Source {
+                file: file.to_owned(),
+                line,
+            },
+            _ if head.starts_with("clang") => Place::Nowhere,
+            _ => continue,
+        };
+        return Some(Message {
+            severity,
+            place,
+            text: text.to_owned(),
+        });
+    }
     None
 }
 
@@ -227,6 +261,23 @@ mod tests {
         assert_eq!(
             got[0].to_string(),
             "k.cu:2: error: expression must have integral type"
+        );
+    }
+
+    #[test]
+    fn clangs_messages_keep_their_place() {
+        let log = "gemm.hip:12:7: error: use of undeclared identifier 'x'\n   12 |   x = 1;\n\
+                   a:b.hip:3:1: warning: unused: error: not this\n\
+                   gemm.hip:1:1: note: expanded from here\n\
+                   clang: error: unknown argument: '-foo'\n1 error generated.\n";
+        let got: Vec<String> = messages(log).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            got,
+            [
+                "gemm.hip:12: error: use of undeclared identifier 'x'",
+                "a:b.hip:3: warning: unused: error: not this",
+                "error: unknown argument: '-foo'",
+            ]
         );
     }
 

@@ -1,11 +1,17 @@
-//! From CUDA C++ source to a cubin: NVRTC inside the process, nvcc where there is none.
+//! From CUDA C++ source to a cubin: NVRTC inside the process, nvcc where there is none. From HIP
+//! source to a code object for AMD GPUs: clang, hiprtc where there is none.
 //!
 //! The result carries what the code generator's users ask about: registers, shared memory, stack
 //! and spills of every kernel, and the compile log. An error carries the messages with the source
 //! lines they speak of.
 
+pub mod amd_search;
+pub mod clang;
 pub mod cubin;
+mod elf;
 pub mod error;
+pub mod hiprtc;
+pub mod hsaco;
 pub mod log;
 pub mod nvcc;
 pub mod nvrtc;
@@ -13,8 +19,11 @@ pub mod search;
 
 use std::path::PathBuf;
 
+pub use clang::{AmdClang, HipOptions, Hsaco};
 pub use cubin::{KernelInfo, Spills};
 pub use error::CompileError;
+pub use hiprtc::Hiprtc;
+pub use hsaco::{AmdArg, AmdKernelInfo};
 pub use nvcc::Nvcc;
 pub use nvrtc::Nvrtc;
 pub use search::NotFound;
@@ -146,17 +155,13 @@ impl Cubin {
     /// One byte string for the cache: each part with its length in front.
     pub fn encode(&self) -> Vec<u8> {
         let ptx = self.ptx.as_deref().unwrap_or_default();
-        let mut out = vec![u8::from(self.ptx.is_some())];
-        for part in [
+        let parts = [
             self.arch.as_bytes(),
             &self.bytes,
             self.log.as_bytes(),
             ptx.as_bytes(),
-        ] {
-            out.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            out.extend_from_slice(part);
-        }
-        out
+        ];
+        encode_parts(u8::from(self.ptx.is_some()), parts)
     }
 
     /// The inverse of [`Cubin::encode`].
@@ -175,6 +180,17 @@ impl Cubin {
     }
 }
 
+/// A flag and four parts, each with its length in front.
+fn encode_parts(flag: u8, parts: [&[u8]; 4]) -> Vec<u8> {
+    let mut out = vec![flag];
+    for part in parts {
+        out.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        out.extend_from_slice(part);
+    }
+    out
+}
+
+/// The inverse of [`encode_parts`].
 fn split(encoded: &[u8]) -> Option<(bool, [&[u8]; 4])> {
     let (flag, mut rest) = encoded.split_first()?;
     let mut parts: [&[u8]; 4] = [&[]; 4];
@@ -228,6 +244,51 @@ impl Toolchain {
         match self {
             Self::Nvrtc(nvrtc) => nvrtc.compile(source, arch, options),
             Self::Nvcc(nvcc) => nvcc.compile(source, arch, options),
+        }
+    }
+}
+
+/// The compiler for AMD that this machine has.
+#[derive(Debug)]
+pub enum AmdToolchain {
+    Clang(AmdClang),
+    Hiprtc(Hiprtc),
+}
+
+impl AmdToolchain {
+    /// clang, or hiprtc where there is none. A clang that the user named and that is not there is
+    /// an error, not a reason to take hiprtc.
+    pub fn find(env: &Env) -> Result<Self, CompileError> {
+        let missing = match AmdClang::find(env) {
+            Ok(clang) => return Ok(Self::Clang(clang)),
+            Err(missing) => missing,
+        };
+        if env.get(crate::env::CLANG).is_none()
+            && let Ok(hiprtc) = Hiprtc::find(env)
+        {
+            return Ok(Self::Hiprtc(hiprtc));
+        }
+        Err(CompileError::NotFound(missing))
+    }
+
+    /// Names the compiler and its version, for cache keys.
+    pub fn identity(&self) -> Result<String, CompileError> {
+        match self {
+            Self::Clang(clang) => clang.identity(),
+            Self::Hiprtc(hiprtc) => Ok(hiprtc.identity()),
+        }
+    }
+
+    /// Compiles `source` for `arch` (`gfx950`). Only clang gives the assembly with it.
+    pub fn compile(
+        &self,
+        source: &str,
+        arch: &str,
+        options: &HipOptions,
+    ) -> Result<Hsaco, CompileError> {
+        match self {
+            Self::Clang(clang) => clang.compile(source, arch, options),
+            Self::Hiprtc(hiprtc) => hiprtc.compile(source, arch, options),
         }
     }
 }

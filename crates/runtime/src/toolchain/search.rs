@@ -312,7 +312,7 @@ fn installed_roots(env: &Env) -> Vec<(PathBuf, &'static str)> {
 
 /// The entries of a folder whose name passes, newest version first: names are compared with
 /// their numbers read as numbers, so that 3.12 comes before 3.9.
-fn list(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+pub(super) fn list(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };

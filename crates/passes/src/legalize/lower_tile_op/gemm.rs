@@ -311,8 +311,8 @@ impl Lower<'_> {
         mn == side && k % 16 == 0 && self.memory_width(o.region, &[]) >= 8
     }
 
-    /// One `ldmatrix` for each instruction tile: x4 for A, x2 for B. Each lane gives the
-    /// address of one row of eight elements.
+    /// One `ldmatrix.x4` for each instruction tile of A and for each two of B; x2 where B has an
+    /// odd one out. Each lane gives the address of one row of eight elements.
     fn ldmatrix(
         &mut self,
         o: &Operand<'_>,
@@ -341,19 +341,26 @@ impl Lower<'_> {
         } else {
             w.floor_mod(plan.warps[1])
         };
+        let per_tile = if is_a { plan.slots[0] } else { plan.slots[1] };
+        // Tiles that one instruction brings.
+        let joined = if !is_a && tiles % 2 == 0 { 2 } else { 1 };
         let (axis, t) = self.var("t", VarKind::Loop);
-        let first = (part * tiles + t.clone()) * side;
+        let first = (part * tiles + t.clone() * joined) * side;
         let row_in = lane.clone().floor_mod(8);
         let matrix_of = lane.floor_div(8);
         // Fragment register r holds the 8x8 matrix r. A: matrices go down M, then along K.
-        // B: along K. Straight memory has the non-K index as row of each 8x8 matrix.
+        // B: along K, then to the next tile. Straight memory has the non-K index as row of each
+        // 8x8 matrix.
         let (mn_part, k_part) = if is_a {
             (
                 matrix_of.clone().floor_mod(2) * 8,
                 matrix_of.floor_div(2).floor_mod(2) * 8,
             )
         } else {
-            (Expr::i32(0), matrix_of.floor_mod(2) * 8)
+            (
+                matrix_of.clone().floor_div(2).floor_mod(joined) * 8,
+                matrix_of.floor_mod(2) * 8,
+            )
         };
         // In memory with K last, a row of eight runs along K; exchanged, along M or N, and the
         // instruction transposes.
@@ -380,19 +387,18 @@ impl Lower<'_> {
                 start.clone() + inner.cast_to(start.dtype())
             };
         }
-        let per_tile = if is_a { plan.slots[0] } else { plan.slots[1] };
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {
                 kind: MicroKind::S2r,
                 inst: Inst::LdMatrix {
-                    tiles: (per_tile / 2) as u8,
+                    tiles: (joined * per_tile / 2) as u8,
                     trans: !k_last,
                 },
-                axes: vec![(axis, tiles as u32)],
+                axes: vec![(axis, (tiles / joined) as u32)],
                 dest: Access {
                     region: all_slots(regs, o.slots),
                     slot: None,
-                    at: vec![t * per_tile],
+                    at: vec![t * (joined * per_tile)],
                 },
                 sources: vec![Access {
                     region: o.region.clone(),

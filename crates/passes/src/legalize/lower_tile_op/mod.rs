@@ -163,14 +163,19 @@ impl Lower<'_> {
         self.analyzer.push();
         let mut out = Vec::with_capacity(block.len());
         for stmt in block {
-            let first = out.len();
-            self.stmt(stmt, &mut out);
-            for stmt in &out[first..] {
-                self.analyzer.after(stmt);
-            }
+            self.known_stmt(stmt, &mut out);
         }
         self.analyzer.pop();
         out
+    }
+
+    /// Lowers a statement; what it leaves true is known to those after it.
+    fn known_stmt(&mut self, stmt: Stmt, out: &mut Block) {
+        let first = out.len();
+        self.stmt(stmt, out);
+        for stmt in &out[first..] {
+            self.analyzer.after(stmt);
+        }
     }
 
     /// The block where a condition holds, or does not.
@@ -192,11 +197,18 @@ impl Lower<'_> {
             StmtKind::For(l) => match l.kind {
                 LoopKind::Parallel { .. } => return self.parallel(l, span, out),
                 LoopKind::Persistent { .. } => return self.persistent(l, span, out),
-                LoopKind::Pipelined(_) => {
+                LoopKind::Pipelined(ref spec) => {
+                    let spec = spec.clone();
                     self.analyzer.enter_loop(self.func, &l);
-                    let l = self.pipelined(l);
+                    let mut body = Vec::new();
+                    let spec =
+                        spec.spread_over(l.body, &mut body, |stmt, out| self.known_stmt(stmt, out));
                     self.analyzer.pop();
-                    StmtKind::For(l)
+                    StmtKind::For(Loop {
+                        kind: LoopKind::Pipelined(spec),
+                        axes: l.axes,
+                        body,
+                    })
                 }
                 _ => {
                     self.analyzer.enter_loop(self.func, &l);
@@ -232,20 +244,6 @@ impl Lower<'_> {
             other => other,
         };
         out.push(Stmt::new(kind, span));
-    }
-
-    /// A pipelined loop, its lists kept in step with what its statements become.
-    fn pipelined(&mut self, l: Loop) -> Loop {
-        let LoopKind::Pipelined(spec) = l.kind else {
-            return l;
-        };
-        let mut body = Vec::new();
-        let spec = spec.spread_over(l.body, &mut body, |stmt, out| self.stmt(stmt, out));
-        Loop {
-            kind: LoopKind::Pipelined(spec),
-            axes: l.axes,
-            body,
-        }
     }
 
     fn tile_op(&mut self, op: TileOp, span: Span, out: &mut Block) {

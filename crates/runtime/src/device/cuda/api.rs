@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_float, c_int, c_uint, c_void};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::error::DeviceError;
+use super::super::error::DeviceError;
 use crate::library::c_api;
 
 pub(super) type Status = c_int;

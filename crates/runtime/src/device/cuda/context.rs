@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use super::super::error::{DeviceError, Fault};
 use super::api::{self, Api, DeviceId, RawContext, RawStream, Status, attribute, status};
-use super::error::{DeviceError, Fault};
 
 /// A GPU that this process uses. Cheap to clone.
 #[derive(Clone)]

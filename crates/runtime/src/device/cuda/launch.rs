@@ -6,12 +6,13 @@
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
+use super::super::error::{Argument, DeviceError, LaunchError, Problem};
+use super::super::spec::{ParamKind, ScalarType};
 use super::api::{
     LAUNCH_CLUSTER, LAUNCH_COOPERATIVE, LaunchAttribute, LaunchConfig, function_attribute,
 };
-use super::error::{Argument, DeviceError, LaunchError, Problem};
 use super::memory::{Buffer, View};
-use super::module::{Kernel, ParamKind, ScalarType};
+use super::module::Kernel;
 use super::stream::Stream;
 use super::tensor_map::TensorMap;
 

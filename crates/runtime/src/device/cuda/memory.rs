@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::super::error::DeviceError;
 use super::api::{DevicePtr, status};
 use super::context::{Context, Device};
-use super::error::DeviceError;
 use super::stream::Stream;
 
 /// A piece of a GPU's memory, freed with its last owner.

@@ -17,7 +17,6 @@
 
 mod api;
 mod context;
-mod error;
 #[cfg(test)]
 mod fake;
 mod launch;
@@ -28,10 +27,11 @@ mod tensor_map;
 #[cfg(test)]
 mod tests;
 
+pub use super::error::{DeviceError, Fault, LaunchError, Problem};
+pub use super::spec::{KernelSpec, ParamKind, ParamSpec, ScalarType};
 pub use context::{Device, DeviceInfo};
-pub use error::{DeviceError, Fault, LaunchError, Problem};
 pub use launch::{Arg, Launch, MAX_ARGS};
 pub use memory::{Buffer, View};
-pub use module::{Kernel, KernelSpec, Module, ParamKind, ParamSpec, ScalarType};
+pub use module::{Kernel, Module};
 pub use stream::{Event, Stream};
 pub use tensor_map::{Swizzle, TensorMap, TensorMapError, TiledTensor, TmaType};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::error::DeviceError;
 use super::api::{RawStream, status};
 use super::context::{Context, Device, Handle};
-use super::error::DeviceError;
 
 const NON_BLOCKING: u32 = 1;
 const NO_TIMING: u32 = 2;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::error::DeviceError;
+use super::super::error::DeviceError;
 use super::memory::View;
 
 /// A tensor in global memory that TMA copies in boxes. Lists run from the innermost dimension

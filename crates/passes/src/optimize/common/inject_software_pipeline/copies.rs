@@ -21,15 +21,18 @@ pub(super) enum Copy {
         counter: Counter,
         instructions: u32,
     },
-    /// Through registers.
-    Staged {
-        load: Stmt,
-        store: Stmt,
-        /// The allocation of the registers.
-        alloc: Stmt,
-        counter: Option<Counter>,
-        instructions: u32,
-    },
+    Staged(Box<Staged>),
+}
+
+/// A copy through registers, in two halves.
+pub(super) struct Staged {
+    pub load: Stmt,
+    pub store: Stmt,
+    /// The allocation of the registers.
+    pub alloc: Stmt,
+    pub counter: Option<Counter>,
+    /// How many instructions are certainly issued by each wave.
+    pub instructions: u32,
 }
 
 /// Makes the statement asynchronous as the target allows. Other statements than copies stay.
@@ -133,13 +136,13 @@ fn stage(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
     });
     // The two halves stand at different places, so each has loops of its own.
     refresh(func, &mut store);
-    Copy::Staged {
+    Copy::Staged(Box::new(Staged {
         load,
         store: store.remove(0),
         alloc: Stmt::new(StmtKind::Alloc(registers), span),
         counter,
         instructions,
-    }
+    }))
 }
 
 struct Split {

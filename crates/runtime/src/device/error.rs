@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::module::{ParamKind, ScalarType};
+use super::spec::{ParamKind, ScalarType};
 use crate::library::LoadError;
+use crate::toolchain::NotFound;
 
 /// Why something with a device did not work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,10 @@ pub enum DeviceError {
     NoDriver {
         tried: Vec<LoadError>,
     },
+    /// The HIP runtime is not there.
+    NoHip(NotFound),
+    /// The HIP runtime is there and cannot be used.
+    BadHip(LoadError),
     /// There is no GPU with this number.
     NoDevice {
         ordinal: u32,
@@ -82,7 +87,7 @@ pub struct Fault {
     pub device: u32,
     /// The kernels that were running, as far as is known; one is the culprit.
     pub kernels: Vec<String>,
-    /// The driver's name for the error, `CUDA_ERROR_ILLEGAL_ADDRESS`.
+    /// The driver's name for the error, such as `CUDA_ERROR_ILLEGAL_ADDRESS`.
     pub name: String,
     pub text: String,
     /// The call that noticed.
@@ -188,6 +193,11 @@ impl fmt::Display for DeviceError {
                     "\ninstall the NVIDIA driver; in a container, start it with access to the GPU"
                 )
             }
+            Self::NoHip(missing) => missing.fmt(f),
+            Self::BadHip(error) => write!(
+                f,
+                "{error}\nset TILEWRIGHT_HIP to another libamdhip64.so, or repair this one"
+            ),
             Self::NoDevice { ordinal, count: 0 } => {
                 write!(f, "there is no GPU {ordinal}: the driver sees none at all")
             }

@@ -1,0 +1,315 @@
+//! From text to instructions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::metadata::{self, Needs};
+use super::operand::Operand;
+use super::{Function, Instruction, Modifier, Program};
+
+/// A line that is no assembly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    pub line: u32,
+    pub text: String,
+    pub reason: &'static str,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "assembly line {}: {}: {}",
+            self.line, self.reason, self.text
+        )
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads a whole file. Instructions belong to the function whose label stands above them; a
+/// label starts a function unless it begins with `.L`, as LLVM's own block labels do.
+pub fn parse(text: &str) -> Result<Program, ParseError> {
+    let mut reader = Reader::default();
+    for (index, line) in text.lines().enumerate() {
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        reader.line(number, line)?;
+    }
+    Ok(reader.finish())
+}
+
+#[derive(Default)]
+struct Reader {
+    program: Program,
+    /// The lines of the metadata block that is being read.
+    metadata: Option<Vec<String>>,
+    needs: BTreeMap<String, Needs>,
+    inline: bool,
+    /// Labels are code only in `.text`: data objects have labels too.
+    data: bool,
+}
+
+impl Reader {
+    fn line(&mut self, number: u32, line: &str) -> Result<(), ParseError> {
+        let bare = line.trim();
+        if let Some(block) = &mut self.metadata {
+            if bare == ".end_amdgpu_metadata" {
+                let (needs, arch) = metadata::read(block);
+                self.needs = needs;
+                self.metadata = None;
+                if self.program.arch.is_none() {
+                    self.program.arch = arch;
+                }
+            } else {
+                block.push(line.to_owned());
+            }
+            return Ok(());
+        }
+        match bare {
+            ";;#ASMSTART" => self.inline = true,
+            ";;#ASMEND" => self.inline = false,
+            ".amdgpu_metadata" => self.metadata = Some(Vec::new()),
+            _ => {}
+        }
+        let code = without_comment(bare);
+        if code.is_empty() {
+            return Ok(());
+        }
+        let error = |reason| ParseError {
+            line: number,
+            text: bare.to_owned(),
+            reason,
+        };
+        if let Some(label) = code.strip_suffix(':')
+            && !label.contains(char::is_whitespace)
+        {
+            self.label(number, label);
+            return Ok(());
+        }
+        if code.starts_with('.') {
+            self.directive(code);
+            return Ok(());
+        }
+        if self.data {
+            return Err(error("an instruction outside of `.text`"));
+        }
+        let instruction =
+            instruction(number, code, self.inline).ok_or_else(|| error("not an instruction"))?;
+        match self.program.functions.last_mut() {
+            Some(function) => function.instructions.push(instruction),
+            None => return Err(error("an instruction before any label")),
+        }
+        Ok(())
+    }
+
+    fn label(&mut self, number: u32, label: &str) {
+        if self.data {
+            return;
+        }
+        match self.program.functions.last_mut() {
+            Some(function) if label.starts_with(".L") => {
+                let next = function.instructions.len();
+                function.labels.insert(label.to_owned(), next);
+            }
+            _ => self.program.functions.push(Function {
+                name: label.to_owned(),
+                line: number,
+                ..Function::default()
+            }),
+        }
+    }
+
+    fn directive(&mut self, code: &str) {
+        let (name, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
+        match name {
+            ".text" => self.data = false,
+            ".data" | ".bss" | ".rodata" => self.data = true,
+            ".section" => self.data = !rest.trim_start().starts_with(".text"),
+            ".amdgcn_target" => {
+                let target = rest.trim().trim_matches('"');
+                self.program.arch = metadata::arch_of(target);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> Program {
+        self.program
+            .functions
+            .retain(|function| !function.instructions.is_empty());
+        for function in &mut self.program.functions {
+            function.needs = self.needs.remove(&function.name);
+        }
+        self.program
+    }
+}
+
+/// The line without its comment. `;` also stands in no operand, so no quoting is needed.
+fn without_comment(line: &str) -> &str {
+    let end = line.find(';').unwrap_or(line.len());
+    let end = line[..end].find("//").unwrap_or(end);
+    line[..end].trim()
+}
+
+fn instruction(line: u32, code: &str, inline: bool) -> Option<Instruction> {
+    let (mnemonic, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if !mnemonic.starts_with(|c: char| c.is_ascii_lowercase()) || !mnemonic.chars().all(good) {
+        return None;
+    }
+    let mut operands = Vec::new();
+    let mut modifiers = Vec::new();
+    // Counters of a wait stand side by side, with a space, a comma or `&` between them.
+    if mnemonic == "s_waitcnt" {
+        let words = rest.split(|c: char| c.is_whitespace() || c == ',' || c == '&');
+        operands.extend(words.filter(|w| !w.is_empty()).map(Operand::read));
+    } else {
+        let pieces = split(rest, |c| c == ',')?;
+        let last = pieces.len().saturating_sub(1);
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let mut words = split(piece, char::is_whitespace)?.into_iter();
+            if let Some(word) = words.next() {
+                // An instruction without operands may still have modifiers.
+                match index == 0 && last == 0 && is_modifier(word) {
+                    true => modifiers.push(modifier(word)),
+                    false => operands.push(Operand::read(word)),
+                }
+            }
+            for word in words {
+                if index != last {
+                    return None;
+                }
+                modifiers.push(modifier(word));
+            }
+        }
+    }
+    Some(Instruction {
+        line,
+        text: code.to_owned(),
+        mnemonic: mnemonic.to_owned(),
+        operands,
+        modifiers,
+        inline,
+    })
+}
+
+fn is_modifier(word: &str) -> bool {
+    word.split_once(':')
+        .is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+}
+
+fn modifier(word: &str) -> Modifier {
+    match word.split_once(':') {
+        Some((name, value)) => Modifier {
+            name: name.to_owned(),
+            value: Some(value.to_owned()),
+        },
+        None => Modifier {
+            name: word.to_owned(),
+            value: None,
+        },
+    }
+}
+
+/// Splits at separators that stand outside of brackets. `None` where brackets do not match.
+fn split(text: &str, separator: impl Fn(char) -> bool) -> Option<Vec<&str>> {
+    let mut pieces = Vec::new();
+    let mut depth = 0u32;
+    let mut start = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth = depth.checked_sub(1)?,
+            _ if depth == 0 && separator(c) => {
+                pieces.push(&text[start..at]);
+                start = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&text[start..]);
+    let pieces = pieces.into_iter().map(str::trim);
+    (depth == 0).then(|| pieces.filter(|p| !p.is_empty()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Wait;
+    use super::*;
+
+    fn one(code: &str) -> Instruction {
+        let program = parse(&format!("f:\n\t{code}\n")).unwrap();
+        program.functions[0].instructions[0].clone()
+    }
+
+    #[test]
+    fn operands_and_modifiers_are_told_apart() {
+        let copy = one("buffer_load_dwordx4 v135, s[4:7], s13 offen offset:64 lds ; a comment");
+        assert_eq!(copy.operands.len(), 3);
+        assert!(copy.has("offen") && copy.is_lds_copy());
+        assert_eq!(copy.modifier("offset"), Some("64"));
+        let dpp = one("v_add_f32_dpp v1, v2, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf");
+        assert_eq!(dpp.modifier("quad_perm"), Some("[1,0,3,2]"));
+        assert_eq!(dpp.operands.len(), 3);
+        let scaled = one(
+            "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[6:9], v[10:13], v[0:3], v4, v5 op_sel_hi:[0,0,0] cbsz:4",
+        );
+        assert!(scaled.is_mfma());
+        assert_eq!(scaled.operands.len(), 6);
+        assert_eq!(one("s_endpgm").operands, []);
+        assert_eq!(
+            one("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 2), 1")
+                .operands
+                .len(),
+            2
+        );
+    }
+
+    #[test]
+    fn waits_are_read_in_every_spelling() {
+        for (text, want) in [
+            ("s_waitcnt vmcnt(8)", Wait::vm(8)),
+            ("s_waitcnt lgkmcnt(0)", Wait::lgkm(0)),
+            (
+                "s_waitcnt vmcnt(8) lgkmcnt(0)",
+                Wait::vm(8).and(Wait::lgkm(0)),
+            ),
+            (
+                "s_waitcnt vmcnt(8) & lgkmcnt(0)",
+                Wait::vm(8).and(Wait::lgkm(0)),
+            ),
+            ("s_waitcnt 0xf78", Wait::vm(8)),
+            ("s_waitcnt 0xc07f", Wait::lgkm(0)),
+            ("s_waitcnt 0", Wait::vm(0).and(Wait::lgkm(0))),
+        ] {
+            assert_eq!(one(text).wait(), Some(want), "{text}");
+        }
+        assert_eq!(one("s_nop 0").wait(), None);
+    }
+
+    #[test]
+    fn inline_assembly_is_marked() {
+        let text = "f:\n\ts_nop 1\n\t;;#ASMSTART\n\ts_nop 2\n\t;;#ASMEND\n\ts_nop 3\n";
+        let program = parse(text).unwrap();
+        let marks: Vec<bool> = program.functions[0]
+            .instructions
+            .iter()
+            .map(|i| i.inline)
+            .collect();
+        assert_eq!(marks, [false, true, false]);
+        assert_eq!(program.functions[0].instructions[1].line, 4);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for text in [
+            "f:\n v_add v1, v[2:3\n",
+            "f:\n ??\n",
+            "f:\n v_add v1 v2, v3\n",
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.line, 2, "{error}");
+        }
+        assert_eq!(parse(" s_nop 0\n").unwrap_err().line, 1);
+    }
+}

@@ -1,0 +1,187 @@
+//! What the code spends beyond the schedule: registers, scratch, address arithmetic, slow forms.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::asm::{Function, Instruction, Register, RegisterFile};
+
+use super::{Expectation, Finding, Kind, Report, finding};
+
+/// The kernel as a whole.
+pub(super) fn check_kernel(kernel: &Function, expected: &Expectation, report: &mut Report) {
+    for instruction in &kernel.instructions {
+        if instruction.is_scratch() {
+            let reason = "private memory: a spill, or an array that did not fit registers";
+            report
+                .findings
+                .push(finding(Kind::Scratch, instruction, reason));
+        }
+    }
+    let whole = |kind, reason| Finding {
+        kind,
+        line: 0,
+        text: String::new(),
+        reason,
+    };
+    let Some(needs) = &kernel.needs else {
+        let reason = format!("kernel `{}` has no metadata", kernel.name);
+        report.findings.push(whole(Kind::Shape, reason));
+        return;
+    };
+    report.vgprs = needs.vgprs;
+    if needs.scratch_bytes > 0 {
+        let reason = format!("a lane has {} bytes of scratch", needs.scratch_bytes);
+        report.findings.push(whole(Kind::Scratch, reason));
+    }
+    for (count, what) in [(needs.vgpr_spills, "vector"), (needs.sgpr_spills, "scalar")] {
+        if count > 0 {
+            let reason = format!("{count} {what} registers are spilled");
+            report.findings.push(whole(Kind::Spill, reason));
+        }
+    }
+    if let Some(limit) = expected.vgprs
+        && needs.vgprs > limit
+    {
+        let reason = format!(
+            "{} vector registers, and the occupancy of the plan allows {limit}",
+            needs.vgprs
+        );
+        report.findings.push(whole(Kind::Registers, reason));
+    }
+}
+
+/// The hot loop.
+pub(super) fn check_loop(
+    body: &[Instruction],
+    arch: &str,
+    expected: &Expectation,
+    report: &mut Report,
+) {
+    counts(body, expected, report);
+    for instruction in body {
+        let name = instruction.mnemonic.as_str();
+        if name.starts_with("v_accvgpr_") {
+            let reason = "moves between vector and accumulation registers";
+            report
+                .findings
+                .push(finding(Kind::AccumulatorMove, instruction, reason));
+        }
+        if arch == "gfx950" && !expected.half_rate && is_half_rate(name) {
+            let reason = "runs at half rate on gfx950, which has a form of twice the K";
+            report
+                .findings
+                .push(finding(Kind::HalfRate, instruction, reason));
+        }
+    }
+    let address = address_arithmetic(body);
+    report.address_arithmetic = count(address.len());
+    over(
+        &address,
+        expected.address_arithmetic,
+        Kind::AddressArithmetic,
+        "vector instructions that compute addresses",
+        &mut report.findings,
+    );
+    let reads: Vec<&Instruction> = body.iter().filter(|i| is_lane_read(i)).collect();
+    report.lane_reads = count(reads.len());
+    over(
+        &reads,
+        expected.lane_reads,
+        Kind::LaneRead,
+        "reads of one lane",
+        &mut report.findings,
+    );
+}
+
+fn counts(body: &[Instruction], expected: &Expectation, report: &mut Report) {
+    let Some(end) = body.last() else { return };
+    let mut check = |what: &str, want: u32, got: u32| {
+        if want != got {
+            let reason = format!("the loop that ends here has {got} {what} and should have {want}");
+            report.findings.push(finding(Kind::Count, end, reason));
+        }
+    };
+    let names: BTreeSet<&String> = expected.mfma.keys().chain(report.mfma.keys()).collect();
+    for name in names {
+        let of = |map: &BTreeMap<String, u32>| map.get(name).copied().unwrap_or(0);
+        check(name, of(&expected.mfma), of(&report.mfma));
+    }
+    if let Some(want) = expected.lds_copies {
+        check("copies to LDS", want, report.lds_copies);
+    }
+    if let Some(want) = expected.lds_reads {
+        check("LDS reads", want, report.lds_reads);
+    }
+}
+
+/// Names the first one over the budget.
+fn over(found: &[&Instruction], budget: u32, kind: Kind, what: &str, findings: &mut Vec<Finding>) {
+    if let Some(first) = found.get(budget as usize) {
+        let reason = format!(
+            "the loop has {} {what}, and its budget is {budget}; this is the first over it",
+            found.len()
+        );
+        findings.push(finding(kind, first, reason));
+    }
+}
+
+/// Forms with the K of CDNA3, for which CDNA4 has one of twice the work in the same time.
+fn is_half_rate(name: &str) -> bool {
+    let Some(form) = name.strip_prefix("v_mfma_") else {
+        return false;
+    };
+    let form = form.trim_end_matches("_e64");
+    if matches!(form, "i32_16x16x32_i8" | "i32_32x32x16_i8") {
+        return true;
+    }
+    let Some(rest) = form.strip_prefix("f32_") else {
+        return false;
+    };
+    let shapes = ["16x16x16_", "32x32x8_"];
+    let eight = ["16x16x32_", "32x32x16_"];
+    shapes.iter().any(|s| {
+        rest.strip_prefix(s)
+            .is_some_and(|t| t == "f16" || t == "bf16")
+    }) || eight.iter().any(|s| {
+        rest.strip_prefix(s)
+            .is_some_and(|t| t.starts_with("fp8_") || t.starts_with("bf8_"))
+    })
+}
+
+fn is_lane_read(instruction: &Instruction) -> bool {
+    instruction.mnemonic.starts_with("v_readfirstlane")
+        || instruction.mnemonic.starts_with("v_readlane")
+}
+
+/// The vector instructions of the loop whose results reach a lane's memory address, through any
+/// number of others, also around the loop.
+fn address_arithmetic(body: &[Instruction]) -> Vec<&Instruction> {
+    let accesses: Vec<_> = body.iter().map(Instruction::access).collect();
+    let mut counted = BTreeSet::new();
+    // Each register wanted, and the place from which its last write is looked for.
+    let mut wanted: Vec<(Register, usize)> = Vec::new();
+    for (index, access) in accesses.iter().enumerate() {
+        wanted.extend(access.addresses.iter().map(|r| (*r, index)));
+    }
+    let mut asked = BTreeSet::new();
+    while let Some((register, from)) = wanted.pop() {
+        if !asked.insert((register, from)) {
+            continue;
+        }
+        let before = (0..from).rev().chain((from..body.len()).rev());
+        let writer = before
+            .into_iter()
+            .find(|i| accesses[*i].writes.contains(&register));
+        let Some(writer) = writer else { continue };
+        if !body[writer].is_valu() || !counted.insert(writer) {
+            continue;
+        }
+        let vectors = accesses[writer].reads.iter();
+        let vectors = vectors.filter(|r| r.file == RegisterFile::Vector);
+        wanted.extend(vectors.map(|r| (*r, writer)));
+    }
+    counted.into_iter().map(|index| &body[index]).collect()
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

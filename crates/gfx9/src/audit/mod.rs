@@ -1,0 +1,227 @@
+//! Does the compiled code do what the schedule said, and nothing that costs time besides?
+//!
+//! [`audit`] finds a kernel's hot loop in its assembly and compares it with an [`Expectation`].
+//! Each thing that is not as expected is a [`Finding`] with the line it stands on:
+//!
+//! - waits and barriers must be the schedule's, in its order (`steps`);
+//! - every register that a load fills must be waited for before it is used (`pending`), in the
+//!   whole kernel: inline assembly can hide a load from the compiler;
+//! - hazards that the compiler does not look for inside inline assembly (`hazard`);
+//! - no spills, no scratch, no `v_accvgpr` moves, no matrix instructions of half rate, not more
+//!   registers than the occupancy allows, not more per-lane address arithmetic and
+//!   `v_readfirstlane` than was said (`cost`).
+//!
+//! The audit reads; it never changes an expectation to fit the code.
+
+mod cost;
+mod hazard;
+mod pending;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::asm::{Function, Instruction, Loop, Wait};
+
+/// What the schedule says of the hot loop, a wave's view.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expectation {
+    /// The loop's waits and barriers in order. Where it also lists copies and reads, these must
+    /// stand between the same waits: a counted wait means something only behind what it counts.
+    pub steps: Vec<Step>,
+    /// Matrix instructions by mnemonic. Others than these must not be in the loop.
+    pub mfma: BTreeMap<String, u32>,
+    /// `buffer_load … lds`, where the number is known.
+    pub lds_copies: Option<u32>,
+    /// `ds_read…`, where the number is known.
+    pub lds_reads: Option<u32>,
+    /// Most vector registers, accumulation registers included; see [`vgprs_at`].
+    pub vgprs: Option<u32>,
+    /// Most vector instructions in the loop that compute lanes' addresses.
+    pub address_arithmetic: u32,
+    /// Most `v_readfirstlane` and `v_readlane` in the loop.
+    pub lane_reads: u32,
+    /// The loop may use the matrix forms that run at half rate on gfx950: its K is too small
+    /// for the others.
+    pub half_rate: bool,
+}
+
+/// One step of a wave through the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    Wait(Wait),
+    Barrier,
+    /// This many copies to LDS are issued.
+    Copies(u32),
+    /// This many LDS reads are issued.
+    Reads(u32),
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The hot loop, as lines of the file; none where the kernel has no loop.
+    pub lines: Option<(u32, u32)>,
+    pub steps: Vec<Step>,
+    pub mfma: BTreeMap<String, u32>,
+    pub lds_copies: u32,
+    pub lds_reads: u32,
+    pub vgprs: u32,
+    pub address_arithmetic: u32,
+    pub lane_reads: u32,
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub kind: Kind,
+    /// The line of the assembly file; 0 where it is the kernel as a whole.
+    pub line: u32,
+    /// The instruction on that line.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Which rule was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A wait that the schedule did not ask for.
+    ExtraWait,
+    /// A wait of the schedule that is not there.
+    MissingWait,
+    /// A wait for another count than the schedule's.
+    WrongWait,
+    ExtraBarrier,
+    MissingBarrier,
+    /// Copies or reads on the other side of a wait or a barrier.
+    MovedWork,
+    /// A register that a load may still be filling is used.
+    Pending,
+    /// Too few wait states between two instructions, one of them inline assembly.
+    Hazard,
+    Count,
+    Scratch,
+    Spill,
+    AccumulatorMove,
+    HalfRate,
+    AddressArithmetic,
+    LaneRead,
+    Registers,
+    /// The kernel has no hot loop, or no metadata.
+    Shape,
+}
+
+impl Report {
+    pub fn passed(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    pub fn has(&self, kind: Kind) -> bool {
+        self.findings.iter().any(|f| f.kind == kind)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.reason),
+            line => write!(f, "line {line}: `{}`: {}", self.text, self.reason),
+        }
+    }
+}
+
+/// The loop in one line, then each finding.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lines {
+            Some((first, last)) => write!(f, "hot loop, lines {first} to {last}:")?,
+            None => write!(f, "no loop:")?,
+        }
+        for step in &self.steps {
+            write!(f, " {step}")?;
+        }
+        for (name, count) in &self.mfma {
+            write!(f, "; {count} {name}")?;
+        }
+        write!(
+            f,
+            "; {} VGPRs, {} address instructions, {} lane reads",
+            self.vgprs, self.address_arithmetic, self.lane_reads
+        )?;
+        for finding in &self.findings {
+            write!(f, "\n  {finding}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wait(wait) => write!(f, "[{wait}]"),
+            Self::Barrier => write!(f, "barrier"),
+            Self::Copies(count) => write!(f, "{count} copies"),
+            Self::Reads(count) => write!(f, "{count} reads"),
+        }
+    }
+}
+
+/// The vector registers that each of `waves` waves of one SIMD may have: 512 are shared, in
+/// pieces of eight.
+pub fn vgprs_at(waves: u32) -> u32 {
+    512 / waves.max(1) / 8 * 8
+}
+
+/// Compares a compiled kernel with what its schedule expects. `arch` is `gfx942` or `gfx950`.
+pub fn audit(kernel: &Function, arch: &str, expected: &Expectation) -> Report {
+    let mut report = Report::default();
+    pending::check(kernel, &mut report.findings);
+    hazard::check(kernel, &mut report.findings);
+    cost::check_kernel(kernel, expected, &mut report);
+    match kernel.hot_loop() {
+        Some(hot) => check_loop(kernel, hot, arch, expected, &mut report),
+        None if expected.steps.is_empty() && expected.mfma.is_empty() => {}
+        None => report.findings.push(Finding {
+            kind: Kind::Shape,
+            line: 0,
+            text: String::new(),
+            reason: format!("kernel `{}` has no loop", kernel.name),
+        }),
+    }
+    report.findings.sort_by_key(|finding| finding.line);
+    report
+}
+
+fn check_loop(
+    kernel: &Function,
+    hot: Loop,
+    arch: &str,
+    expected: &Expectation,
+    report: &mut Report,
+) {
+    let body = hot.body(kernel);
+    report.lines = body
+        .first()
+        .zip(body.last())
+        .map(|(first, last)| (first.line, last.line));
+    for instruction in body {
+        if instruction.is_mfma() {
+            *report.mfma.entry(instruction.mnemonic.clone()).or_default() += 1;
+        }
+        report.lds_copies += u32::from(instruction.is_lds_copy());
+        report.lds_reads += u32::from(instruction.is_lds_read());
+    }
+    steps::check(body, expected, report);
+    cost::check_loop(body, arch, expected, report);
+}
+
+fn finding(kind: Kind, at: &Instruction, reason: impl Into<String>) -> Finding {
+    Finding {
+        kind,
+        line: at.line,
+        text: at.text.clone(),
+        reason: reason.into(),
+    }
+}

@@ -1,0 +1,201 @@
+//! Waits and barriers of the loop against the schedule's.
+//!
+//! Neighbouring waits for different counters are one wait, on both sides: the compiler merges and
+//! splits them. Two waits for one counter stay two. A loop may be laid out with another first block than the schedule's, so the
+//! steps are compared as a ring: the turn that agrees best is the one that is reported.
+
+use crate::asm::Instruction;
+
+use super::{Expectation, Finding, Kind, Report, Step, finding};
+
+/// A step of the code, the instruction it starts with and the one it ends with.
+struct Found<'a> {
+    step: Step,
+    first: &'a Instruction,
+    at: &'a Instruction,
+}
+
+pub(super) fn check(body: &[Instruction], expected: &Expectation, report: &mut Report) {
+    let all = steps(body, true, true);
+    report.steps = merged(&all).iter().map(|found| found.step).collect();
+
+    let copies = expected.steps.iter().any(|s| matches!(s, Step::Copies(_)));
+    let reads = expected.steps.iter().any(|s| matches!(s, Step::Reads(_)));
+    let want = joined(&expected.steps);
+    let got = merged(&steps(body, copies, reads));
+    let turns = (0..got.len().max(1)).map(|turn| {
+        let turned: Vec<&Found<'_>> = got[turn..].iter().chain(&got[..turn]).collect();
+        compare(&want, &turned, body)
+    });
+    // Of equal turns the first is the one as written.
+    let best = turns.min_by_key(Vec::len).unwrap_or_default();
+    report.findings.extend(best);
+}
+
+/// The steps of a loop body, copies and reads one by one where they are asked for.
+fn steps(body: &[Instruction], copies: bool, reads: bool) -> Vec<Found<'_>> {
+    let mut steps = Vec::new();
+    for at in body {
+        let step = if let Some(wait) = at.wait() {
+            // A wait for expcnt alone waits for nothing here.
+            if wait.is_none() {
+                continue;
+            }
+            Step::Wait(wait)
+        } else if at.is_barrier() {
+            Step::Barrier
+        } else if copies && at.is_lds_copy() {
+            Step::Copies(1)
+        } else if reads && at.is_lds_read() {
+            Step::Reads(1)
+        } else {
+            continue;
+        };
+        steps.push(Found {
+            step,
+            first: at,
+            at,
+        });
+    }
+    steps
+}
+
+/// Joins waits with waits for the other counter, copies with copies, reads with reads.
+fn merged<'a>(steps: &[Found<'a>]) -> Vec<Found<'a>> {
+    let mut merged: Vec<Found<'a>> = Vec::new();
+    for Found { step, first, at } in steps {
+        if let Some(last) = merged.last_mut()
+            && let Some(joint) = join(last.step, *step)
+        {
+            last.step = joint;
+            last.at = at;
+            continue;
+        }
+        merged.push(Found {
+            step: *step,
+            first,
+            at,
+        });
+    }
+    merged
+}
+
+fn joined(steps: &[Step]) -> Vec<Step> {
+    let mut joined: Vec<Step> = Vec::new();
+    for step in steps {
+        match joined.last_mut() {
+            Some(last) if join(*last, *step).is_some() => {
+                *last = join(*last, *step).unwrap_or(*last);
+            }
+            _ => joined.push(*step),
+        }
+    }
+    joined
+}
+
+fn join(one: Step, other: Step) -> Option<Step> {
+    match (one, other) {
+        (Step::Wait(a), Step::Wait(b)) => {
+            let both = (a.vmcnt.is_some() && b.vmcnt.is_some())
+                || (a.lgkmcnt.is_some() && b.lgkmcnt.is_some());
+            (!both).then_some(Step::Wait(a.and(b)))
+        }
+        (Step::Copies(a), Step::Copies(b)) => Some(Step::Copies(a + b)),
+        (Step::Reads(a), Step::Reads(b)) => Some(Step::Reads(a + b)),
+        _ => None,
+    }
+}
+
+/// The differences, by the longest common subsequence.
+fn compare(want: &[Step], got: &[&Found<'_>], body: &[Instruction]) -> Vec<Finding> {
+    let (n, m) = (want.len(), got.len());
+    // common[i][j]: the longest common part of want[i..] and got[j..].
+    let mut common = vec![vec![0u32; m + 1]; n + 1];
+    for i in (0..n).rev() {
+        for j in (0..m).rev() {
+            common[i][j] = match want[i] == got[j].step {
+                true => common[i + 1][j + 1] + 1,
+                false => common[i + 1][j].max(common[i][j + 1]),
+            };
+        }
+    }
+    let mut findings = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    let end = body.last();
+    while i < n || j < m {
+        if i < n && j < m && want[i] == got[j].step {
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        let both = i < n
+            && j < m
+            && std::mem::discriminant(&want[i]) == std::mem::discriminant(&got[j].step)
+            && common[i + 1][j + 1] == common[i][j];
+        if both {
+            findings.push(differs(want[i], got[j]));
+            (i, j) = (i + 1, j + 1);
+        } else if j < m && (i == n || common[i][j + 1] >= common[i + 1][j]) {
+            findings.push(extra(got[j]));
+            j += 1;
+        } else {
+            let at = got.get(j).map(|found| found.first).or(end);
+            findings.extend(at.map(|at| missing(want[i], at)));
+            i += 1;
+        }
+    }
+    findings
+}
+
+fn differs(want: Step, got: &Found<'_>) -> Finding {
+    let kind = match got.step {
+        Step::Wait(_) => Kind::WrongWait,
+        _ => Kind::MovedWork,
+    };
+    let reason = match (want, got.step) {
+        (Step::Wait(want), Step::Wait(got)) => {
+            format!("waits for {got} where the schedule asks for {want}")
+        }
+        (want, got) => format!("here are {got} where the schedule has {want}"),
+    };
+    finding(kind, got.at, reason)
+}
+
+fn extra(got: &Found<'_>) -> Finding {
+    match got.step {
+        Step::Wait(_) => finding(
+            Kind::ExtraWait,
+            got.at,
+            "a wait that the schedule did not ask for",
+        ),
+        Step::Barrier => finding(
+            Kind::ExtraBarrier,
+            got.at,
+            "a barrier that the schedule did not ask for",
+        ),
+        work => finding(
+            Kind::MovedWork,
+            got.at,
+            format!("{work} where the schedule has none"),
+        ),
+    }
+}
+
+fn missing(want: Step, at: &Instruction) -> Finding {
+    match want {
+        Step::Wait(wait) => finding(
+            Kind::MissingWait,
+            at,
+            format!("before this the schedule waits for {wait}, and the code does not"),
+        ),
+        Step::Barrier => finding(
+            Kind::MissingBarrier,
+            at,
+            "before this the schedule has a barrier, and the code has none",
+        ),
+        work => finding(
+            Kind::MovedWork,
+            at,
+            format!("before this the schedule has {work}, and the code has not"),
+        ),
+    }
+}

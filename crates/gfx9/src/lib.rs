@@ -1,0 +1,12 @@
+//! AMD CDNA3 and CDNA4 machine code as data.
+//!
+//! There may be no AMD GPU where kernels are compiled, so the compiled assembly is the evidence:
+//!
+//! - [`asm`]: reads the text that LLVM prints (`clang -S`) into instructions, labels and the
+//!   kernels' needs, and knows which registers an instruction reads and writes;
+//! - [`audit`]: compares a compiled kernel's hot loop with what its schedule asked for.
+//!
+//! The crate knows nothing of the IR: an expectation is plain numbers.
+
+pub mod asm;
+pub mod audit;

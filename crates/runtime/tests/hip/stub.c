@@ -1,0 +1,111 @@
+// A HIP runtime without a GPU, for tests: device memory is host memory, and one kernel, `add`,
+// adds its third argument to the first `n` floats of its first. It has two GPUs of gfx950.
+//
+// A launch with a grid of 13 in y faults: the next synchronisation says so, and every later call
+// fails until the device is reset, as on a GPU.
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int status;
+enum { OK = 0, INVALID = 1, NO_MEMORY = 2, BAD_DEVICE = 101, BAD_IMAGE = 200, NOT_FOUND = 500, NOT_READY = 600, FAULT = 700 };
+
+static __thread int current;
+static int dead[2], pending[2];
+static long live_objects;
+
+// Objects that are alive: allocations, streams, events, modules.
+long stub_live(void) { return live_objects; }
+int stub_current(void) { return current; }
+
+static void *object(size_t size) { live_objects++; return calloc(1, size ? size : 1); }
+static status drop(void *o) { if (!o) return INVALID; live_objects--; free(o); return OK; }
+#define ALIVE if (dead[current]) return FAULT
+
+status hipInit(unsigned flags) { return flags ? INVALID : OK; }
+status hipRuntimeGetVersion(int *v) { *v = 70100000 + 42; return OK; }
+const char *hipGetErrorName(status s) { return s == FAULT ? "hipErrorIllegalAddress" : s == BAD_IMAGE ? "hipErrorInvalidImage" : "hipErrorOther"; }
+const char *hipGetErrorString(status s) { return s == FAULT ? "an illegal memory access was encountered" : "something else"; }
+
+status hipGetDeviceCount(int *n) { *n = 2; return OK; }
+status hipGetDevice(int *d) { *d = current; return OK; }
+status hipSetDevice(int d) { if (d < 0 || d > 1) return BAD_DEVICE; current = d; return OK; }
+status hipDeviceGetName(char *name, int size, int d) { strncpy(name, d ? "Stub 1" : "Stub 0", size); return OK; }
+status hipDeviceTotalMem(size_t *bytes, int d) { *bytes = 1ul << 30; return OK; }
+status hipDeviceGetAttribute(int *value, int what, int d) {
+  switch (what) {
+  case 5: *value = 2400000; break;
+  case 19: *value = 4 << 20; break;
+  case 29: *value = 0x7fffffff; break;
+  case 30: case 31: *value = 65535; break;
+  case 56: *value = 1024; break;
+  case 59: *value = 8192; break;
+  case 60: *value = 2000000; break;
+  case 63: *value = 256; break;
+  case 74: *value = 163840; break;
+  case 87: *value = 64; break;
+  default: return INVALID;
+  }
+  return OK;
+}
+// The real structure has the name first and the architecture far behind it.
+status hipGetDevicePropertiesR0600(void *p, int d) {
+  strcpy((char *)p, "gfx000 is the GPU's own name");
+  strcpy((char *)p + 1160, "gfx950:sramecc+:xnack-");
+  return OK;
+}
+status hipDeviceSynchronize(void) {
+  ALIVE;
+  if (pending[current]) { dead[current] = 1; return FAULT; }
+  return OK;
+}
+status hipDeviceReset(void) { dead[current] = pending[current] = 0; return OK; }
+
+status hipMemGetInfo(size_t *free_bytes, size_t *total) { ALIVE; *free_bytes = 1ul << 29; *total = 1ul << 30; return OK; }
+status hipMalloc(void **p, size_t bytes) {
+  ALIVE;
+  if (bytes > 1ul << 29) return NO_MEMORY;
+  *p = object(bytes);
+  return OK;
+}
+status hipFree(void *p) { return drop(p); }
+status hipMemcpyHtoDAsync(void *to, const void *from, size_t n, void *s) { ALIVE; memcpy(to, from, n); return OK; }
+status hipMemcpyDtoHAsync(void *to, void *from, size_t n, void *s) { ALIVE; memcpy(to, from, n); return OK; }
+status hipMemcpyDtoDAsync(void *to, void *from, size_t n, void *s) { ALIVE; memcpy(to, from, n); return OK; }
+status hipMemsetD8Async(void *p, unsigned char b, size_t n, void *s) { ALIVE; memset(p, b, n); return OK; }
+status hipMemsetD32Async(void *p, int w, size_t n, void *s) { ALIVE; for (size_t i = 0; i < n; i++) ((int *)p)[i] = w; return OK; }
+
+status hipStreamCreateWithFlags(void **s, unsigned flags) { ALIVE; *s = object(8); return OK; }
+status hipStreamDestroy(void *s) { return drop(s); }
+status hipStreamSynchronize(void *s) { return hipDeviceSynchronize(); }
+status hipStreamQuery(void *s) { ALIVE; return pending[current] ? NOT_READY : OK; }
+status hipStreamWaitEvent(void *s, void *e, unsigned flags) { ALIVE; return OK; }
+status hipEventCreateWithFlags(void **e, unsigned flags) { ALIVE; *e = object(8); return OK; }
+status hipEventDestroy(void *e) { return drop(e); }
+status hipEventRecord(void *e, void *s) { static long clock; ALIVE; *(long *)e = ++clock; return OK; }
+status hipEventSynchronize(void *e) { ALIVE; return OK; }
+status hipEventElapsedTime(float *ms, void *a, void *b) { ALIVE; *ms = (float)(*(long *)b - *(long *)a); return OK; }
+
+status hipModuleLoadData(void **m, const void *image) {
+  ALIVE;
+  if (!memcmp(image, "refused", 7)) return BAD_IMAGE;
+  *m = object(8);
+  return OK;
+}
+status hipModuleUnload(void *m) { return drop(m); }
+status hipModuleGetFunction(void **f, void *m, const char *name) {
+  ALIVE;
+  if (strcmp(name, "add")) return NOT_FOUND;
+  *f = (void *)name;
+  return OK;
+}
+status hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *f, int threads, size_t lds) { *blocks = 2048 / threads; return OK; }
+status hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned lds, void *s, void **args, void **extra) {
+  ALIVE;
+  if (gy == 13) { pending[current] = 1; return OK; }
+  float *p = *(float **)args[0];
+  int n = *(int *)args[1];
+  float x = *(float *)args[2];
+  for (int i = 0; i < n && i < (int)(gx * bx); i++) p[i] += x;
+  return OK;
+}
