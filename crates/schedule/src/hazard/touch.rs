@@ -364,14 +364,20 @@ impl<'f> Units<'f> {
             return;
         }
         let lanes = at.last().map_or(1, |i| i64::from(i.dtype().lanes));
+        // A plain access of a buffer with versions names the version before the place.
+        let data = &self.scan.func.buffers[buffer];
+        let (slot, at) = match at.split_first() {
+            Some((version, rest)) if data.versions > 1 && rest.len() == data.shape.len() => {
+                (env.value(version), rest)
+            }
+            _ => (None, at),
+        };
         let shape = self.shape(buffer, at, width * lanes, Lanes::Own, way, env);
         let set = self.places.intern(shape);
-        let versions = self.scan.func.buffers[root].versions;
         found.shared.push(Touch {
             stmt: id,
             root,
-            // A plain access names no version: it is the first one's place.
-            slot: (versions > 1).then_some(0),
+            slot,
             write,
             atomic,
             set,
