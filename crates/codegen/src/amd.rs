@@ -1,15 +1,13 @@
 //! What AMD machines do otherwise: copies to LDS, waits by counts, barriers.
 //!
-//! A statement without a counter is complete when the next one starts. For LDS that is the
-//! compiler's business as long as one thread looks, but a bare barrier waits for nothing: where
-//! the kernel has LDS accesses that no counter of the IR follows, it is preceded by a wait for
-//! them.
+//! Waits and barriers are printed as the IR has them ([`crate::lds_waits`] has written down those
+//! that it leaves to the machine).
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::visit::{stmt_exprs, walk_stmts};
+use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BarrierKind, Buffer, Counter, DeviceOp, ExprKind, FenceKind, Func, Kernel, MicroOp, Scalar,
-    Scope, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+    BarrierKind, Buffer, Counter, DeviceOp, Expr, FenceKind, Inst, Kernel, MicroOp, Scalar, Span,
+    StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::device::Piece;
@@ -33,17 +31,15 @@ pub(crate) struct Plan {
     names: FxHashMap<u32, String>,
     /// LDS that is not a buffer of the kernel.
     pub needs_lds: bool,
-    /// LDS accesses that no counter follows.
-    uncounted: bool,
-    /// The machine's view of tensors that are copied to LDS.
+    /// Tensors that are copied to LDS, and the machine's view of them.
+    copied: Vec<Buffer>,
     resources: FxHashMap<Buffer, String>,
 }
 
 impl Plan {
-    pub fn of(func: &Func, kernel: &Kernel) -> Plan {
+    pub fn of(kernel: &Kernel) -> Plan {
         let mut plan = Plan::default();
         walk_stmts(&kernel.body, &mut |stmt| {
-            plan.uncounted |= touches_lds_uncounted(func, stmt);
             match &stmt.kind {
                 StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
                 | StmtKind::Thread(ThreadOp::SyncThreads {
@@ -53,6 +49,18 @@ impl Plan {
                     kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
                     ..
                 }) => plan.needs_lds = true,
+                StmtKind::Micro(MicroOp {
+                    inst: Inst::BufferLoadLds,
+                    sources,
+                    ..
+                }) => {
+                    for source in sources {
+                        let tensor = source.region.buffer;
+                        if !plan.copied.contains(&tensor) {
+                            plan.copied.push(tensor);
+                        }
+                    }
+                }
                 _ => {}
             }
         });
@@ -67,38 +75,6 @@ impl Plan {
             .cloned()
             .unwrap_or_else(|| format!("named_{id}"))
     }
-
-    /// Whether bare barriers wait for LDS.
-    fn waits_at_barriers(&self) -> bool {
-        self.uncounted
-    }
-}
-
-/// Whether a statement reads or writes LDS without saying by which counter it is followed.
-fn touches_lds_uncounted(func: &Func, stmt: &Stmt) -> bool {
-    let shared = |buffer: Buffer| func.buffers[buffer].scope == Scope::Shared;
-    let mut found = match &stmt.kind {
-        StmtKind::Micro(MicroOp {
-            dest,
-            sources,
-            counter: None,
-            ..
-        }) => sources
-            .iter()
-            .chain([dest])
-            .any(|a| shared(a.region.buffer)),
-        StmtKind::Store { buffer, .. } => shared(*buffer),
-        StmtKind::Thread(_) => true,
-        _ => false,
-    };
-    stmt_exprs(stmt, &mut |e| {
-        e.walk_distinct(&mut |node| {
-            if let ExprKind::Load { buffer, .. } = node.kind() {
-                found |= shared(*buffer);
-            }
-        });
-    });
-    found
 }
 
 impl Emitter<'_> {
@@ -148,6 +124,36 @@ impl Emitter<'_> {
             list.push((name, vec![count.div_ceil(64)]));
         }
         list
+    }
+
+    /// Descriptions of the tensors that are copied to LDS, made once.
+    pub(crate) fn buffer_resources(&mut self) -> Emit<()> {
+        for tensor in self.amd.copied.clone() {
+            let data = &self.func.buffers[tensor];
+            let Some(storage) = self.storage.get(&tensor).cloned() else {
+                return unsupported(data.span, format!("`{}` has no storage here", data.name));
+            };
+            if data.strides.is_some() {
+                return unsupported(
+                    data.span,
+                    format!("`{}` has strides and is copied to LDS by the wave", data.name),
+                );
+            }
+            let mut factors = vec![format!("{}ll", data.dtype.bits() / 8)];
+            for extent in data.shape.clone() {
+                let extent: Expr = self.analyzer.simplify(&extent);
+                factors.push(format!("({})", self.scalar(&extent)?));
+            }
+            let name = self.names.take(&format!("{}_buffer", data.name));
+            self.needs.piece(Piece::Async);
+            self.out.line(format!(
+                "const tw::Buffer {name} = tw::buffer({}, {});",
+                storage.name,
+                factors.join(" * ")
+            ));
+            self.amd.resources.insert(tensor, name);
+        }
+        Ok(())
     }
 
     pub(crate) fn amd_vote(
@@ -201,9 +207,6 @@ impl Emitter<'_> {
             }
             DeviceOp::Barrier(BarrierKind::Block) => self.out.line("__syncthreads();"),
             DeviceOp::Barrier(BarrierKind::Bare) => {
-                if self.amd.waits_at_barriers() {
-                    self.wait(ANY_VMCNT, 0);
-                }
                 self.needs.piece(Piece::Waits);
                 self.out.line("tw::barrier();");
             }
@@ -259,12 +262,13 @@ impl Emitter<'_> {
 
     /// A wave's copy from a tensor to LDS.
     pub(crate) fn buffer_load_lds(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
-        let ([source], None) = (op.sources.as_slice(), &op.pred) else {
-            return unsupported(
-                span,
-                format!("`{}` takes one source and no condition", op.inst),
-            );
+        let [source] = op.sources.as_slice() else {
+            return unsupported(span, format!("`{}` takes one source", op.inst));
         };
+        let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
+        if op.otherwise.as_ref().is_some_and(|e| !zero(e)) {
+            return unsupported(span, format!("`{}` fills with zeros only", op.inst));
+        }
         let (Some(bytes @ (4 | 16)), _) = self.pieces(op) else {
             return unsupported(span, format!("`{}` moves 4 or 16 bytes a lane", op.inst));
         };
@@ -281,11 +285,19 @@ impl Emitter<'_> {
                 format!("`{}` is no tensor of the kernel", from.name),
             );
         };
-        self.out.line(format!(
-            "tw::copy_to_lds<{bytes}>({}, {resource}, ({}) * {size});",
-            to.address(),
-            from.offset.text
-        ));
+        let offset = format!("(int)({}) * {size}", from.offset.text);
+        let copy = |offset: String| {
+            format!(
+                "tw::copy_to_lds<{bytes}>({}, {resource}, {offset});",
+                to.address()
+            )
+        };
+        let line = match (&op.pred, &op.otherwise) {
+            (None, _) => copy(offset),
+            (Some(pred), Some(_)) => copy(format!("{} ? {offset} : -1", self.scalar(pred)?)),
+            (Some(pred), None) => format!("if ({}) {}", self.scalar(pred)?, copy(offset)),
+        };
+        self.out.line(line);
         Ok(())
     }
 }

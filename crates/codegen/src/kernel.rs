@@ -11,6 +11,7 @@ use tilewright_ir::{
 
 use crate::ctype::ctype;
 use crate::device::{Needs, Piece};
+use crate::lds_waits::with_lds_waits;
 use crate::names::{Names, identifier};
 use crate::place::Storage;
 use crate::source::{KernelArg, KernelSource, Source};
@@ -49,7 +50,8 @@ pub(crate) struct Emitter<'f> {
 }
 
 pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emit<Source> {
-    let func = &*declared(func);
+    let explicit = target.is_amd().then(|| with_lds_waits(func));
+    let func = &*declared(explicit.as_ref().unwrap_or(func));
     let mut emitter = Emitter {
         func,
         target,
@@ -111,7 +113,7 @@ impl Emitter<'_> {
         self.uses = Uses::of(self.func, kernel);
         self.threads = kernel.threads;
         self.shared = 0;
-        self.amd = crate::amd::Plan::of(self.func, kernel);
+        self.amd = crate::amd::Plan::of(kernel);
         self.storage.clear();
         self.var_names.clear();
         self.data_vars.clear();
@@ -128,6 +130,7 @@ impl Emitter<'_> {
         self.indices(kernel);
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
+        self.buffer_resources()?;
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");

@@ -1,6 +1,6 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
-use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaFamily, Span, Target};
+use tilewright_ir::{Access, Counter, Expr, Inst, MicroOp, MmaFamily, Span, Target};
 
 use crate::device::{Piece, mma_name};
 use crate::kernel::Emitter;
@@ -23,7 +23,13 @@ impl Emitter<'_> {
         if staged {
             return self.staged_copy(op, span);
         }
-        self.over_axes(op, |e| e.instruction(op, span))
+        self.over_axes(op, |e| e.instruction(op, span))?;
+        // What a later wait counts is issued here and not later.
+        if self.target.is_amd() && op.counter == Some(Counter::Vmcnt) {
+            self.needs.piece(Piece::Waits);
+            self.out.line("tw::fix_order();");
+        }
+        Ok(())
     }
 
     /// Runs `f` inside the loops over the axes.

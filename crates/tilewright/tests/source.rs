@@ -11,7 +11,7 @@ use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{SourceMap, Target};
 use tilewright::jit;
 
-/// Kernels of a file as CUDA source.
+/// Kernels of a file as CUDA or HIP source.
 fn source(file: &str, entry: Option<&str>, settings: &[(&str, &str)], target: Target) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let text = fs::read_to_string(folder.join(file)).expect("the example is there");
@@ -30,13 +30,27 @@ fn source(file: &str, entry: Option<&str>, settings: &[(&str, &str)], target: Ta
     let text = codegen::generate(&func, target, options)
         .expect("it has source")
         .text;
-    let header = text.rfind("}  // namespace tw\n").map_or(0, |at| at + 19);
+    let header = text
+        .rfind("}  // namespace tw\n")
+        .map_or(0, |at| at + "}  // namespace tw\n".len());
     text[header..].trim_start().to_string()
 }
 
 #[test]
 fn gemm() {
     insta::assert_snapshot!(source("gemm.py", None, &[], Target::Sm80));
+}
+
+/// Waits and barriers as the schedule counts them.
+#[test]
+fn gemm_gfx950() {
+    let settings = [("trans_B", "True"), ("dtype", "bfloat16")];
+    insta::assert_snapshot!(source("gemm.py", None, &settings, Target::Gfx950));
+}
+
+#[test]
+fn rms_norm_gfx942() {
+    insta::assert_snapshot!(source("rms_norm.py", None, &[], Target::Gfx942));
 }
 
 /// Sizes at run time: guards where a tile may reach over the end.

@@ -10,6 +10,7 @@ use tilewright::ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target, tex
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{CompileOptions, KernelInfo, Toolchain};
 
+use super::amd::{self, figures as amd_figures};
 use super::lower::{lower, lower_through};
 use super::output::{self, Failure, Outcome};
 use super::{KernelArgs, input, layouts, passes::parse_target};
@@ -53,6 +54,11 @@ enum Emit {
     LayoutsSvg,
     /// Source for the target's compiler.
     Source,
+    /// What clang makes of it for an AMD target; the kernels' registers, LDS and scratch go to
+    /// stderr.
+    Asm,
+    /// The code object for an AMD target, for `--output`; the same figures are printed.
+    Hsaco,
     /// What that compiler makes of it, as portable assembly; the kernels' registers and spills
     /// go to stderr.
     Ptx,
@@ -98,7 +104,17 @@ pub fn compile(args: &CompileArgs) -> Outcome {
             let object = json!({ "emit": "layouts", "text": result, "layouts": list });
             write(args, sources, result.as_bytes(), object)
         }
-        Emit::Source | Emit::Ptx | Emit::Cubin => {
+        Emit::Source | Emit::Ptx | Emit::Cubin | Emit::Asm | Emit::Hsaco => {
+            let amd = matches!(args.emit, Emit::Asm | Emit::Hsaco);
+            if args.emit != Emit::Source && amd != target.is_amd() {
+                let right = match target.is_amd() {
+                    true => "`asm` or `hsaco`",
+                    false => "`ptx` or `cubin`",
+                };
+                return Err(Failure::Usage(format!(
+                    "for {target} the compiled program is {right}"
+                )));
+            }
             let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
             machine(args, &func, target, sources)
         }
@@ -128,6 +144,9 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
     if args.emit == Emit::Source {
         let object = json!({ "emit": "source", "text": source.text });
         return write(args, sources, source.text.as_bytes(), object);
+    }
+    if target.is_amd() {
+        return amd(args, func, target, &source, sources);
     }
     let ptx = args.emit == Emit::Ptx;
     let options = CompileOptions {
@@ -163,6 +182,41 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
     }
     if !args.json {
         // Bytes do not belong on a terminal: the figures do.
+        output::print(&figures);
+    }
+    Ok(())
+}
+
+/// What clang makes of generated source for an AMD target.
+fn amd(
+    args: &CompileArgs,
+    func: &Func,
+    target: Target,
+    source: &codegen::Source,
+    sources: &SourceMap,
+) -> Outcome {
+    let program = amd::compile(func, target, source, args.fast_math)
+        .map_err(|d| output::fail(&[*d], sources, args.json))?;
+    let figures: String = program
+        .kernels()
+        .iter()
+        .map(|k| amd_figures(k) + "\n")
+        .collect();
+    let kernels: Vec<Value> = program.kernels().iter().map(amd::to_json).collect();
+    if args.emit == Emit::Asm {
+        let object = json!({ "emit": "asm", "text": program.asm(), "kernels": kernels });
+        if !args.json {
+            output::note(&figures);
+        }
+        return write(args, sources, program.asm().as_bytes(), object);
+    }
+    let object = json!({ "emit": "hsaco", "bytes": program.bytes().len(), "kernels": kernels });
+    if args.output.is_some() {
+        write(args, sources, program.bytes(), object)?;
+    } else if args.json {
+        write(args, sources, &[], object)?;
+    }
+    if !args.json {
         output::print(&figures);
     }
     Ok(())

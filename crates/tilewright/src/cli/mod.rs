@@ -3,6 +3,7 @@
 //! Exit codes: 0 success, 1 a user's error with a located diagnostic on stderr, 2 bad usage.
 //! With `--json` stdout holds exactly one object.
 
+mod amd;
 mod bench;
 mod cache;
 mod compile;

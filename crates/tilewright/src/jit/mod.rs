@@ -9,6 +9,7 @@
 //! nothing else is in the key. Sizes that are symbols in the IR stay run-time values, so one
 //! program serves all of them.
 
+pub mod audit;
 mod entry;
 mod error;
 mod launch;
