@@ -39,30 +39,28 @@ pub(crate) struct Plan {
 impl Plan {
     pub fn of(kernel: &Kernel) -> Plan {
         let mut plan = Plan::default();
-        walk_stmts(&kernel.body, &mut |stmt| {
-            match &stmt.kind {
-                StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
-                | StmtKind::Thread(ThreadOp::SyncThreads {
-                    named: Some((id, count)),
-                }) if !plan.named.contains(&(*id, *count)) => plan.named.push((*id, *count)),
-                StmtKind::Thread(ThreadOp::Vote {
-                    kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                    ..
-                }) => plan.needs_lds = true,
-                StmtKind::Micro(MicroOp {
-                    inst: Inst::BufferLoadLds,
-                    sources,
-                    ..
-                }) => {
-                    for source in sources {
-                        let tensor = source.region.buffer;
-                        if !plan.copied.contains(&tensor) {
-                            plan.copied.push(tensor);
-                        }
+        walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
+            StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
+            | StmtKind::Thread(ThreadOp::SyncThreads {
+                named: Some((id, count)),
+            }) if !plan.named.contains(&(*id, *count)) => plan.named.push((*id, *count)),
+            StmtKind::Thread(ThreadOp::Vote {
+                kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
+                ..
+            }) => plan.needs_lds = true,
+            StmtKind::Micro(MicroOp {
+                inst: Inst::BufferLoadLds,
+                sources,
+                ..
+            }) => {
+                for source in sources {
+                    let tensor = source.region.buffer;
+                    if !plan.copied.contains(&tensor) {
+                        plan.copied.push(tensor);
                     }
                 }
-                _ => {}
             }
+            _ => {}
         });
         plan.needs_lds |= !plan.named.is_empty();
         plan
@@ -136,7 +134,10 @@ impl Emitter<'_> {
             if data.strides.is_some() {
                 return unsupported(
                     data.span,
-                    format!("`{}` has strides and is copied to LDS by the wave", data.name),
+                    format!(
+                        "`{}` has strides and is copied to LDS by the wave",
+                        data.name
+                    ),
                 );
             }
             let mut factors = vec![format!("{}ll", data.dtype.bits() / 8)];
@@ -273,17 +274,17 @@ impl Emitter<'_> {
             return unsupported(span, format!("`{}` moves 4 or 16 bytes a lane", op.inst));
         };
         if bytes == 16 && self.target != tilewright_ir::Target::Gfx950 {
-            return unsupported(span, format!("{} copies 4 bytes a lane to LDS", self.target));
+            return unsupported(
+                span,
+                format!("{} copies 4 bytes a lane to LDS", self.target),
+            );
         }
         let tensor = source.region.buffer;
         let (from, to) = (self.access(source, span)?, self.access(&op.dest, span)?);
         self.needs.piece(Piece::Async);
         let size = self.func.buffers[tensor].dtype.scalar.bits() / 8;
         let Some(resource) = self.amd.resources.get(&tensor).cloned() else {
-            return unsupported(
-                span,
-                format!("`{}` is no tensor of the kernel", from.name),
-            );
+            return unsupported(span, format!("`{}` is no tensor of the kernel", from.name));
         };
         let offset = format!("(int)({}) * {size}", from.offset.text);
         let copy = |offset: String| {

@@ -15,6 +15,10 @@
 //! wait lgkmcnt(0)
 //! barrier bare
 //! ```
+//!
+//! The compiler joins neighbouring accesses of at most eight bytes into one instruction, which the
+//! machine counts once. In a kernel that has such accesses a count before a barrier could stand
+//! for too many of them, so the barrier waits for all.
 
 use tilewright_ir::visit::{child_blocks_mut, stmt_exprs, walk_stmts};
 use tilewright_ir::{
@@ -27,18 +31,30 @@ pub fn with_lds_waits(func: &Func) -> Func {
     let mut result = func.clone();
     for at in 0..result.kernels.len() {
         let mut body = std::mem::take(&mut result.kernels[at].body);
-        block(func, &mut body, false);
+        let mut narrow = false;
+        walk_stmts(&body, &mut |s| narrow |= is_narrow(func, s));
+        block(func, &mut body, narrow, false);
         result.kernels[at].body = body;
     }
     result
 }
 
 /// Inserts waits; `open` says whether accesses may be under way, and is given back.
-fn block(func: &Func, body: &mut Block, mut open: bool) -> bool {
+fn block(func: &Func, body: &mut Block, narrow: bool, mut open: bool) -> bool {
     let mut result = Block::with_capacity(body.len());
     for mut stmt in std::mem::take(body) {
         match &stmt.kind {
             StmtKind::Device(DeviceOp::Barrier(BarrierKind::Bare)) => {
+                for before in result.iter_mut().rev() {
+                    match &mut before.kind {
+                        StmtKind::Device(DeviceOp::Wait {
+                            counter: Counter::Lgkmcnt,
+                            at_most,
+                        }) if narrow => *at_most = 0,
+                        StmtKind::Device(DeviceOp::Wait { .. }) => {}
+                        _ => break,
+                    }
+                }
                 if open {
                     let kind = StmtKind::Device(DeviceOp::Wait {
                         counter: Counter::Lgkmcnt,
@@ -66,13 +82,23 @@ fn block(func: &Func, body: &mut Block, mut open: bool) -> bool {
         let nested = !children.is_empty();
         for child in children {
             // What the end of a loop's body leaves open is open at its start.
-            block(func, child, open || (loops && inside));
+            block(func, child, narrow, open || (loops && inside));
         }
         open |= inside && (nested || touches(func, &stmt));
         result.push(stmt);
     }
     *body = result;
     open
+}
+
+/// Whether a statement accesses LDS in pieces that the compiler may join.
+fn is_narrow(func: &Func, stmt: &Stmt) -> bool {
+    let StmtKind::Micro(op) = &stmt.kind else {
+        return false;
+    };
+    let mut ends = op.sources.iter().chain([&op.dest]).map(|a| a.region.buffer);
+    let data = ends.find(|&b| func.buffers[b].scope == Scope::Shared);
+    data.is_some_and(|b| op.width * func.buffers[b].dtype.bits() <= 64)
 }
 
 fn subtree_touches(func: &Func, stmt: &Stmt) -> bool {

@@ -202,7 +202,11 @@ impl Emitter<'_> {
                     true => format!("(int)*{}", p.words()),
                     false => format!("*(const int*)({})", p.address()),
                 };
-                let dot = if self.target.is_amd() { "__builtin_amdgcn_sdot4" } else { "__dp4a" };
+                let dot = if self.target.is_amd() {
+                    "__builtin_amdgcn_sdot4"
+                } else {
+                    "__dp4a"
+                };
                 let end = if self.target.is_amd() { ", false" } else { "" };
                 let value = format!("{dot}({}, {}, {}{end})", word(&a), word(&b), c.read().text);
                 let line = c.write(&value, span)?;

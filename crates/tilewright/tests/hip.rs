@@ -22,9 +22,12 @@ const REFUSED: [(&str, Target, &str); 1] =
 /// rest in accumulation registers and are moved.
 const MOVES: [&str; 3] = ["attention_bwd.py", "attention_gqa.py", "cumsum.py"];
 
+/// The wait for the first tile of a step, by target: the other tile's loads stay under way.
+const LOADS: &str = "tw::wait<LOADS, 15>();";
+
 /// Faults for the loop of the gemm example: what stands there, what is put in its place.
 const FAULTS: [(&str, &str, &str); 4] = [
-    ("looser vmcnt", "tw::wait<4, 15>();", "tw::wait<8, 15>();"),
+    ("looser vmcnt", LOADS, "tw::wait<63, 15>();"),
     ("dropped lgkmcnt", "tw::wait<63, 0>();", ""),
     ("dropped barrier", "tw::barrier();", ""),
     (
@@ -52,9 +55,13 @@ fn main() {
                 false => Err(format!("{:?}: {}", report.uncompared, report.report).into()),
             }
         }));
+        let title = format!("{target} matrix instructions and copies to LDS");
+        trials.push(Trial::test(title, move || instructions(target)));
         for (name, what, instead) in FAULTS {
             let title = format!("{target} gemm with {name}");
             trials.push(Trial::test(title, move || {
+                let loads = if target == Target::Gfx942 { "8" } else { "4" };
+                let what = &what.replace("LOADS", loads);
                 let report = gemm(target, |text| {
                     let body = text.find("for (int k = ").unwrap_or(0);
                     let (head, tail) = text.split_at(body);
@@ -105,6 +112,62 @@ fn gemm(target: Target, change: impl FnOnce(String) -> String) -> Result<KernelA
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
     let mut audits = jit::audit::audit(&func, target, &names, &asm)?;
     audits.pop().ok_or_else(|| "no kernel".into())
+}
+
+/// Each matrix instruction of a target, and the wave's copy to LDS, is the machine's.
+fn instructions(target: Target) -> Result<(), Failed> {
+    let (mut allocs, mut body, mut wanted) = (String::new(), String::new(), Vec::new());
+    for (n, facts) in target.facts().mma.iter().enumerate() {
+        let inst = facts.inst;
+        // Elements of six bits have no C type.
+        if inst.ab.bits() == 6 {
+            continue;
+        }
+        let ab = u32::from(inst.m) * u32::from(inst.k) / 64;
+        let acc = u32::from(inst.m) * u32::from(inst.n) / 64;
+        for (name, scalar, count) in [("a", inst.ab, ab), ("b", inst.ab, ab), ("c", inst.acc, acc)]
+        {
+            allocs += &format!("    alloc {name}{n}: local {scalar}[{count}]\n");
+        }
+        body += &format!(
+            "    mma a{n}[0 +: {ab}] at [0], b{n}[0 +: {ab}] at [0] -> c{n}[0 +: {acc}] at [0] \
+             inst=\"{inst}\" width=1\n    C[tx] = C[tx] + float32(c{n}[0])\n"
+        );
+        let shape = format!("{}x{}x{}", inst.m, inst.n, inst.k);
+        wanted.push(format!("_{shape}_"));
+    }
+    let (bytes, copy) = match target {
+        Target::Gfx950 => (16, "buffer_load_dwordx4"),
+        _ => (4, "buffer_load_dword "),
+    };
+    wanted.push(copy.to_string());
+    let (width, all) = (bytes / 4, bytes / 4 * 64);
+    let text = format!(
+        "func @every level=device {{\n  param A: float32[{all}]\n  output C: float32[64]\n  kernel \
+         grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {{\n    alloc S: shared float32[{all}]\n\
+         {allocs}    g2s A[0 +: {all}] at [tx * {width}] -> S[0 +: {all}] at [tx * {width}] \
+         inst=\"buffer_load_lds\" width={width} counter=vmcnt\n    wait vmcnt(0)\n    barrier bare\n    \
+         C[tx] = S[{all} - 1 - tx]\n{body}  }}\n}}\n"
+    );
+    let mut sources = SourceMap::new();
+    let file = sources.add("every.tw", text);
+    let func = tilewright::ir::text::parse(sources.text(file), file)
+        .map_err(|d| format!("{d:?}\n{}", sources.text(file)))?;
+    let source = codegen::generate(&func, target, codegen::Options::default())
+        .map_err(|d| d.message.clone())?;
+    let asm = clang()?
+        .assembly(&source.text, target.name(), &HipOptions::default())
+        .map_err(|e| e.to_string())?;
+    for want in wanted {
+        let found = asm.lines().any(|l| l.contains(&want));
+        if !found {
+            return Err(format!("no instruction `{want}`").into());
+        }
+    }
+    match asm.contains(" offen lds") {
+        true => Ok(()),
+        false => Err("no copy to LDS".into()),
+    }
 }
 
 fn clang() -> Result<AmdClang, Failed> {

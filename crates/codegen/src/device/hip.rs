@@ -104,9 +104,7 @@ fn call(inst: &MmaInst) -> Call {
         (Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ, 2) => {
             (format!("f32_{shape}_fp8_fp8"), "long", plain)
         }
-        (Scalar::F8E5M2 | Scalar::F8E5M2FNUZ, 2) => {
-            (format!("f32_{shape}_bf8_bf8"), "long", plain)
-        }
+        (Scalar::F8E5M2 | Scalar::F8E5M2FNUZ, 2) => (format!("f32_{shape}_bf8_bf8"), "long", plain),
         // Formats of A and B, then scales that are not used.
         (format, _) => (
             format!("scale_f32_{shape}_f8f6f4"),

@@ -115,8 +115,10 @@ pub fn expectation(func: &Func, kernel: &Kernel) -> (Expectation, Option<String>
 
 /// Whether a loop is one in the compiled code too.
 fn stays(l: &Loop) -> bool {
-    !matches!(l.kind, LoopKind::Unroll { factor: None } | LoopKind::Vectorized)
-        && l.axes.first().and_then(|a| a.const_trip_count()) != Some(1)
+    !matches!(
+        l.kind,
+        LoopKind::Unroll { factor: None } | LoopKind::Vectorized
+    ) && l.axes.first().and_then(|a| a.const_trip_count()) != Some(1)
 }
 
 /// The innermost loop with the most matrix instructions, then with the most statements: the one
