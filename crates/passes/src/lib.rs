@@ -100,6 +100,11 @@ pub const PASSES: &[PassInfo] = &[
         about: "inserts block barriers where threads exchange data",
         run: thread_sync::thread_sync,
     },
+    PassInfo {
+        name: "merge-shared-memory-allocations",
+        about: "gives shared buffers their bytes, the same ones where that is safe",
+        run: optimize::common::merge_shared_memory_allocations::merge_shared_memory_allocations,
+    },
 ];
 
 /// The pass of this name.
@@ -127,6 +132,7 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
             "inject-software-pipeline",
             "simplify",
             "thread-sync",
+            "merge-shared-memory-allocations",
         ],
     };
     names.iter().filter_map(|name| find(name)).collect()

@@ -346,6 +346,15 @@ impl<'f> Units<'f> {
         found: &mut Touches,
     ) {
         let root = self.scan.root(buffer);
+        // A plain access of a buffer with versions names the version first.
+        let data = &self.scan.func.buffers[buffer];
+        let versions = self.scan.func.buffers[root].versions;
+        let (slot, at) = match at.split_first() {
+            Some((first, rest)) if versions > 1 && rest.len() == data.shape.len() => {
+                (env.value(first), rest)
+            }
+            _ => (None, at),
+        };
         if self.scan.loaded.contains(&root) {
             let index = match at {
                 [one] if root == buffer => env.value(one),
@@ -366,12 +375,10 @@ impl<'f> Units<'f> {
         let lanes = at.last().map_or(1, |i| i64::from(i.dtype().lanes));
         let shape = self.shape(buffer, at, width * lanes, Lanes::Own, way, env);
         let set = self.places.intern(shape);
-        let versions = self.scan.func.buffers[root].versions;
         found.shared.push(Touch {
             stmt: id,
             root,
-            // A plain access names no version: it is the first one's place.
-            slot: (versions > 1).then_some(0),
+            slot,
             write,
             atomic,
             set,
