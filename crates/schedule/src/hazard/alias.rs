@@ -43,7 +43,9 @@ impl Aliases {
         });
         let mut aliases = Aliases::default();
         for &(buffer, place, versions) in &list {
-            let others = list.iter().filter(|(b, p, _)| *b != buffer && p.overlaps(place));
+            let others = list
+                .iter()
+                .filter(|(b, p, _)| *b != buffer && p.overlaps(place));
             let others: Vec<Buffer> = others.map(|(b, ..)| *b).collect();
             if !others.is_empty() {
                 aliases.places.insert(buffer, (place, versions));

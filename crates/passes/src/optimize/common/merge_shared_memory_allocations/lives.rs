@@ -169,9 +169,7 @@ fn is_barrier(stmt: &Stmt) -> bool {
         }
         StmtKind::Thread(op) => matches!(
             op,
-            ThreadOp::SyncThreads { named: None }
-                | ThreadOp::SyncGrid
-                | ThreadOp::AllReduce { .. }
+            ThreadOp::SyncThreads { named: None } | ThreadOp::SyncGrid | ThreadOp::AllReduce { .. }
         ),
         _ => false,
     }

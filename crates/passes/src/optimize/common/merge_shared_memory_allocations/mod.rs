@@ -201,16 +201,17 @@ fn items(func: &Func, kernel: &Kernel, target: Target) -> Vec<Item> {
     let buffers = shared_buffers(func, kernel).into_iter();
     let item = |buffer: Buffer| {
         let data = &func.buffers[buffer];
-        let swizzled = matches!(
-            data.layout,
-            Some(LayoutAttr::Swizzled | LayoutAttr::Map(_))
-        );
+        let swizzled = matches!(data.layout, Some(LayoutAttr::Swizzled | LayoutAttr::Map(_)));
         let tensor = tensors.contains(&buffer) || (swizzled && target == Target::Sm90a);
         let bytes = shared_bytes(func, buffer, target, data.versions);
         Item {
             buffer,
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            align: if tensor { TENSOR_ALIGN } else { ALIGN.max(banks) },
+            align: if tensor {
+                TENSOR_ALIGN
+            } else {
+                ALIGN.max(banks)
+            },
         }
     };
     buffers.map(item).collect()
