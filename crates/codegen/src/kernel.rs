@@ -216,7 +216,9 @@ impl Emitter<'_> {
         let threads: u32 = kernel.threads.iter().product();
         let bounds = match kernel.attrs.min_blocks_per_sm {
             Some(blocks) => format!("{threads}, {blocks}"),
-            None => threads.to_string(),
+            // One block is enough: without a number the compiler aims at many blocks and would
+            // rather spill than take registers for loads in flight.
+            None => format!("{threads}, 1"),
         };
         let cluster = match kernel.attrs.cluster {
             Some([x, y, z]) if self.target == Target::Sm90a => {

@@ -346,15 +346,6 @@ impl<'f> Units<'f> {
         found: &mut Touches,
     ) {
         let root = self.scan.root(buffer);
-        // A plain access of a buffer with versions names the version first.
-        let data = &self.scan.func.buffers[buffer];
-        let versions = self.scan.func.buffers[root].versions;
-        let (slot, at) = match at.split_first() {
-            Some((first, rest)) if versions > 1 && rest.len() == data.shape.len() => {
-                (env.value(first), rest)
-            }
-            _ => (None, at),
-        };
         if self.scan.loaded.contains(&root) {
             let index = match at {
                 [one] if root == buffer => env.value(one),
@@ -373,6 +364,14 @@ impl<'f> Units<'f> {
             return;
         }
         let lanes = at.last().map_or(1, |i| i64::from(i.dtype().lanes));
+        // A plain access of a buffer with versions names the version before the place.
+        let data = &self.scan.func.buffers[buffer];
+        let (slot, at) = match at.split_first() {
+            Some((version, rest)) if data.versions > 1 && rest.len() == data.shape.len() => {
+                (env.value(version), rest)
+            }
+            _ => (None, at),
+        };
         let shape = self.shape(buffer, at, width * lanes, Lanes::Own, way, env);
         let set = self.places.intern(shape);
         found.shared.push(Touch {

@@ -38,6 +38,9 @@ pub struct RunArgs {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    /// This is the process that touches the GPU.
+    #[arg(long, hide = true)]
+    worker: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -63,6 +66,9 @@ impl Executor {
 pub fn run(args: &RunArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
     let target = named.unwrap_or(Target::Gfx950);
+    if args.on == Executor::Gpu && !args.worker {
+        return gpu::in_worker(args.json);
+    }
     let loaded = input::load(&args.kernel, args.json)?;
     let (func, sources) = (&loaded.func, &loaded.sources);
     let (spec, notes) = inputs(&loaded, args.seed);
@@ -299,7 +305,7 @@ impl Line {
 }
 
 /// A bar on stderr for long runs, unless nobody watches.
-fn progress_bar(quiet: bool) -> ProgressBar {
+pub fn progress_bar(quiet: bool) -> ProgressBar {
     if quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

@@ -13,8 +13,6 @@ use super::units::{Place, Units, schedule};
 use crate::optimize::common::merge_shared_memory_allocations::{
     Plan, shared_buffers, shared_bytes,
 };
-use crate::simplify::simplify;
-use crate::thread_sync::thread_sync;
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
 
@@ -112,7 +110,11 @@ fn bytes_apart(
 fn merged(func: &Func, kernel: usize, target: Target) -> Plan {
     let mut copy = func.clone();
     let mut unheard = Diagnostics::new();
-    simplify(&mut copy, target, &mut unheard);
-    thread_sync(&mut copy, target, &mut unheard);
+    let to_come = crate::pipeline(target).into_iter();
+    let to_come = to_come.skip_while(|p| p.name != "inject-software-pipeline");
+    let to_come = to_come.skip(1);
+    for pass in to_come.take_while(|p| p.name != "merge-shared-memory-allocations") {
+        (pass.run)(&mut copy, target, &mut unheard);
+    }
     Plan::of(&copy, kernel, target)
 }

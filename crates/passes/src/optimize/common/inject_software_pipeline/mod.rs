@@ -33,6 +33,7 @@
 
 mod copies;
 mod emit;
+mod fragments;
 mod memory;
 mod slots;
 mod units;
@@ -63,7 +64,9 @@ pub fn inject_software_pipeline(
         let mut parts: FxHashMap<Var, Units> = FxHashMap::default();
         let kernel = func.kernels[at].clone();
         each_planned(&kernel.body, &mut |l, spec| {
-            parts.insert(l.axes[0].var, Units::of(func, target, l, spec));
+            let mut units = Units::of(func, target, l, spec);
+            fragments::read_ahead(func, &kernel, target, &mut units);
+            parts.insert(l.axes[0].var, units);
         });
         if parts.is_empty() {
             continue;
