@@ -3,7 +3,8 @@
 //! A wave's LDS instructions complete in order and are counted by lgkmcnt. Each `s2r` and `r2s`
 //! gets the counter; a wait stands before a statement that uses registers which an `s2r` still
 //! fills, before a plain access of what is still being read or written, and before a bare
-//! barrier, which itself waits for nothing. A wait leaves as many operations in flight as were
+//! barrier, which itself waits for nothing. Code that not all threads run together has no waits
+//! inside: what it needs is waited for before it. A wait leaves as many operations in flight as were
 //! certainly issued after the last one that is needed.
 //!
 //! Before:
@@ -26,8 +27,8 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-use tilewright_ir::visit::child_blocks_mut;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::visit::{child_blocks, child_blocks_mut, stmt_exprs};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     BarrierKind, Block, Buffer, Counter, DeviceOp, Func, MicroKind, Stmt, StmtKind, ThreadOp,
@@ -35,16 +36,20 @@ use tilewright_ir::{
 };
 
 use crate::order::wait_limit;
-use crate::uniform::root;
+use crate::uniform::{Uniformity, root};
 
 /// Gives LDS operations their counter and inserts the waits. Returns how many.
 pub fn register_waits(func: &mut Func) -> usize {
     let mut inserted = 0;
     for at in 0..func.kernels.len() {
+        let mut divergent = FxHashSet::default();
+        let uniformity = Uniformity::of(func, &func.kernels[at]);
+        find_divergent(&func.kernels[at].body, &uniformity, &mut 0, &mut divergent);
         let mut body = std::mem::take(&mut func.kernels[at].body);
-        mark(&mut body);
+        mark(&mut body, &mut 0, &divergent, false);
         let mut walk = Walk {
             func,
+            divergent,
             ops: Vec::new(),
             numbers: FxHashMap::default(),
             waits: BTreeMap::new(),
@@ -58,16 +63,45 @@ pub fn register_waits(func: &mut Func) -> usize {
     inserted
 }
 
-fn mark(block: &mut Block) {
+/// The statements, by number, whose blocks not all threads run together.
+fn find_divergent(
+    block: &[Stmt],
+    uniformity: &Uniformity<'_>,
+    number: &mut usize,
+    found: &mut FxHashSet<usize>,
+) {
     for stmt in block {
+        let own = *number;
+        *number += 1;
+        let blocks = child_blocks(stmt);
+        if !blocks.is_empty() {
+            let mut varies = false;
+            stmt_exprs(stmt, &mut |e| varies |= uniformity.varies(e));
+            if varies {
+                found.insert(own);
+            }
+        }
+        for child in blocks {
+            find_divergent(child, uniformity, number, found);
+        }
+    }
+}
+
+/// Gives operations their counter. Under a condition that threads disagree on an operation stays
+/// one that is complete when the next statement starts: waits stand where all threads are.
+fn mark(block: &mut Block, number: &mut usize, divergent: &FxHashSet<usize>, apart: bool) {
+    for stmt in block {
+        let apart = apart || divergent.contains(number);
+        *number += 1;
         if let StmtKind::Micro(m) = &mut stmt.kind
             && matches!(m.kind, MicroKind::S2r | MicroKind::R2s)
             && m.counter.is_none()
+            && !apart
         {
             m.counter = Some(Counter::Lgkmcnt);
         }
         for child in child_blocks_mut(stmt) {
-            mark(child);
+            mark(child, number, divergent, apart);
         }
     }
 }
@@ -128,6 +162,7 @@ impl InFlight {
 
 struct Walk<'a> {
     func: &'a Func,
+    divergent: FxHashSet<usize>,
     ops: Vec<Operation>,
     /// The operation of a statement, by the statement's number.
     numbers: FxHashMap<usize, usize>,
@@ -232,7 +267,11 @@ impl Walk<'_> {
         let needed = open
             .0
             .iter()
-            .filter(|(op, _)| self.needs(stmt, self.ops[**op]))
+            .filter(|(op, _)| {
+                let op = self.ops[**op];
+                let whole = self.divergent.contains(&own);
+                self.needs(stmt, op) || whole && self.needs_inside(stmt, op)
+            })
             .map(|(_, younger)| *younger)
             .min();
         if let Some(younger) = needed {
@@ -243,6 +282,12 @@ impl Walk<'_> {
         if let Some(&at_most) = self.waits.get(&own) {
             open.wait(at_most);
         }
+    }
+
+    /// The same for the blocks inside it.
+    fn needs_inside(&self, stmt: &Stmt, op: Operation) -> bool {
+        let mut stmts = child_blocks(stmt).into_iter().flatten();
+        stmts.any(|s| self.needs(s, op) || self.needs_inside(s, op))
     }
 
     /// Whether the statement itself, without the blocks inside it, must not run before the

@@ -16,6 +16,7 @@ mod opt;
 mod output;
 mod passes;
 mod run;
+mod shared;
 mod verify;
 
 use std::io::Write as _;
