@@ -20,7 +20,12 @@ const REFUSED: [(&str, Target, &str); 1] =
 
 /// Kernels that hold more values than the 256 registers that all instructions reach, so that some
 /// rest in accumulation registers and are moved.
-const MOVES: [&str; 3] = ["attention_bwd.py", "attention_gqa.py", "cumsum.py"];
+const MOVES: [&str; 4] = [
+    "attention_bwd.py",
+    "attention_fwd.py",
+    "attention_gqa.py",
+    "cumsum.py",
+];
 
 /// The wait for the first tile of a step, by target: the other tile's loads stay under way.
 const LOADS: &str = "tw::wait<LOADS, 15>();";
