@@ -6,7 +6,8 @@ use tilewright_ir::declare::declared;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::visit_ids::buffer_exprs;
 use tilewright_ir::{
-    Buffer, BufferOrigin, Expr, Func, Kernel, Param, RasterOrder, Scope, StmtKind, Target, Var,
+    Buffer, BufferOrigin, Expr, Func, Kernel, Param, RasterOrder, Scope, SharedPlace, StmtKind,
+    Target, Var,
 };
 
 use crate::ctype::ctype;
@@ -331,7 +332,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Shared memory of the block: one array, cut into the buffers; arrival barriers are
+    /// Shared memory of the block: one array, cut into the buffers, which may overlap; arrival barriers are
     /// initialised before anything else happens.
     fn shared_buffers(&mut self, kernel: &Kernel) -> Emit<()> {
         let mut shared = Vec::new();
@@ -351,6 +352,9 @@ impl Emitter<'_> {
         }
         self.out
             .line("extern __shared__ __align__(1024) unsigned char shared_memory[];");
+        // What has no place yet comes after what has one.
+        let places = shared.iter().filter_map(|b| self.func.buffers[*b].place);
+        self.shared = places.map(SharedPlace::end).max().unwrap_or(0);
         let mut barriers = Vec::new();
         for buffer in shared {
             let data = &self.func.buffers[buffer];
@@ -364,7 +368,17 @@ impl Emitter<'_> {
             };
             let bits = elements * i64::from(data.versions.max(1)) * i64::from(data.dtype.bits());
             let bytes = u32::try_from((bits + 7) / 8).unwrap_or(u32::MAX);
-            let offset = self.scratch(bytes);
+            let offset = match data.place {
+                Some(place) if bytes <= place.bytes => place.offset,
+                Some(place) => {
+                    let message = format!(
+                        "`{}` needs {bytes} bytes in its layout, not {}",
+                        data.name, place.bytes
+                    );
+                    return unsupported(data.span, message);
+                }
+                None => self.scratch(bytes),
+            };
             self.out.line(format!(
                 "{element}* const {name} = ({element}*)(shared_memory + {offset});"
             ));

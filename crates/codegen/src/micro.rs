@@ -31,6 +31,7 @@ impl Emitter<'_> {
         self.names.open();
         self.analyzer.push();
         let mut open = 0;
+        let mut outer: Option<String> = None;
         for &(var, extent) in &op.axes {
             let dtype = self.func.vars[var].dtype;
             let range = tilewright_arith::Interval::new(0, i128::from(extent) - 1);
@@ -41,10 +42,25 @@ impl Emitter<'_> {
             }
             let name = self.declare(var);
             self.out.directive("#pragma unroll");
-            self.out.line(format!(
-                "for (int {name} = 0; {name} < {extent}; ++{name}) {{"
-            ));
-            self.out.indent();
+            match &outer {
+                // Rows of products turn round at their ends, so that neighbours share an operand.
+                Some(row) if matches!(op.inst, Inst::Mma(_)) => {
+                    self.out
+                        .line(format!("for (int turn = 0; turn < {extent}; ++turn) {{"));
+                    self.out.indent();
+                    self.out.line(format!(
+                        "const int {name} = {row} % 2 == 0 ? turn : {} - turn;",
+                        extent - 1
+                    ));
+                }
+                _ => {
+                    self.out.line(format!(
+                        "for (int {name} = 0; {name} < {extent}; ++{name}) {{"
+                    ));
+                    self.out.indent();
+                }
+            }
+            outer = Some(name);
             open += 1;
         }
         let result = f(self);

@@ -105,6 +105,11 @@ pub const PASSES: &[PassInfo] = &[
         about: "counts LDS operations and waits for them before their registers are used",
         run: optimize::cdna::register_waits::register_waits,
     },
+    PassInfo {
+        name: "merge-shared-memory-allocations",
+        about: "gives shared buffers their bytes, the same ones where that is safe",
+        run: optimize::common::merge_shared_memory_allocations::merge_shared_memory_allocations,
+    },
 ];
 
 /// The pass of this name.
@@ -136,6 +141,7 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
         Target::Sm80 | Target::Sm90a => &[],
         Target::Gfx942 | Target::Gfx950 => &["register-waits"],
     };
-    let names = common.iter().chain(own);
+    let last = ["merge-shared-memory-allocations"];
+    let names = common.iter().chain(own).chain(&last);
     names.filter_map(|name| find(name)).collect()
 }

@@ -20,10 +20,13 @@
 //! - Registers are read when an instruction is issued; those that a load writes must be left
 //!   alone until it has been waited for.
 //! - Threads that write one place in one statement hold copies of one value.
+//! - Buffers that lie over each other are one memory; what one held is gone once the other is
+//!   written.
 //! - Waves are in step on AMD; on NVIDIA lanes that exchange data need `sync_warp`.
 //!
 //! Only shared memory and registers are looked at; global memory is not.
 
+mod alias;
 mod places;
 mod report;
 mod rhythm;
@@ -39,7 +42,7 @@ use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
-use run::{Clash, Remedy, Run, Side};
+use run::{Clash, Memory, Remedy, Run, Side};
 use scan::{Key, Scan, key};
 use touch::Units;
 use trace::{Choice, Stop, Trace, Walk};
@@ -87,8 +90,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             kind: HazardKind::DivergentBarrier,
             first: side,
             second: side,
-            root: None,
-            slot: None,
+            memory: Memory::default(),
             remedy: Remedy::Converge,
         };
         let hazard = namer.hazard(&clash, &[Trace::default()], 1);
@@ -201,11 +203,13 @@ impl Namer<'_> {
             self.party(clash.second, traces, groups),
         );
         let distance = self.distance(moment(clash.first, traces), moment(clash.second, traces));
-        let buffer = clash.root.map(|b| self.func.buffers[b].name.clone());
+        let name = |b| self.func.buffers[b].name.clone();
+        let buffer = clash.memory.root.map(name);
         Hazard {
             kind: clash.kind,
             buffer: buffer.unwrap_or_default(),
-            slot: clash.slot,
+            over: clash.memory.over.map(name),
+            slot: clash.memory.slot,
             distance,
             help: help(clash),
             first,
@@ -270,6 +274,7 @@ fn help(clash: &Clash) -> String {
         Remedy::Wait(counter, left) => {
             format!("`wait {}({left})` before the second", counter.name())
         }
+        Remedy::Apart => "give the two buffers different bytes of shared memory".to_string(),
         Remedy::Converge => {
             "all waves of the block must come to the same barriers, the same number of times"
                 .to_string()

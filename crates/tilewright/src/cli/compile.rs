@@ -12,7 +12,7 @@ use tilewright::runtime::toolchain::{CompileOptions, KernelInfo, Toolchain};
 
 use super::lower::{lower, lower_through};
 use super::output::{self, Failure, Outcome};
-use super::{KernelArgs, input, layouts, passes::parse_target};
+use super::{KernelArgs, input, layouts, passes::parse_target, shared};
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
@@ -87,15 +87,24 @@ pub fn compile(args: &CompileArgs) -> Outcome {
             };
             let func = lower(loaded.func, target, level, sources, args.json)?;
             let result = text::print(&func);
-            let object = json!({ "emit": level.name(), "text": result });
+            let mut object = json!({ "emit": level.name(), "text": result });
+            if level == Level::Device {
+                report_shared(args, &func, target, &mut object);
+            }
             write(args, sources, result.as_bytes(), object)
         }
         Emit::Layouts => {
-            let drawn = drawings(loaded.func)?;
-            let texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
+            let drawn = drawings(loaded.func.clone())?;
+            let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
+            let mut texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
             let list: Vec<Value> = drawn.iter().map(|d| d.to_json()).collect();
+            texts.push(shared::to_text(&func, target));
+            texts.retain(|t| !t.is_empty());
             let result = texts.join("\n");
-            let object = json!({ "emit": "layouts", "text": result, "layouts": list });
+            let memory = shared::to_json(&func, target);
+            let object = json!({
+                "emit": "layouts", "text": result, "layouts": list, "shared_memory": memory,
+            });
             write(args, sources, result.as_bytes(), object)
         }
         Emit::Source | Emit::Ptx | Emit::Cubin => {
@@ -126,7 +135,8 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
     };
     let source = codegen::generate(func, target, options).map_err(|d| fail(*d))?;
     if args.emit == Emit::Source {
-        let object = json!({ "emit": "source", "text": source.text });
+        let mut object = json!({ "emit": "source", "text": source.text });
+        report_shared(args, func, target, &mut object);
         return write(args, sources, source.text.as_bytes(), object);
     }
     let ptx = args.emit == Emit::Ptx;
@@ -149,13 +159,15 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
     let kernels: Vec<Value> = cubin.kernels().iter().map(to_json).collect();
     if ptx {
         let text = cubin.ptx().unwrap_or_default();
-        let object = json!({ "emit": "ptx", "text": text, "kernels": kernels });
+        let mut object = json!({ "emit": "ptx", "text": text, "kernels": kernels });
+        report_shared(args, func, target, &mut object);
         if !args.json {
             output::note(&figures);
         }
         return write(args, sources, text.as_bytes(), object);
     }
-    let object = json!({ "emit": "cubin", "bytes": cubin.bytes().len(), "kernels": kernels });
+    let mut object = json!({ "emit": "cubin", "bytes": cubin.bytes().len(), "kernels": kernels });
+    report_shared(args, func, target, &mut object);
     if args.output.is_some() {
         write(args, sources, cubin.bytes(), object)?;
     } else if args.json {
@@ -166,6 +178,15 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
         output::print(&figures);
     }
     Ok(())
+}
+
+/// The shared memory of the kernels: in the object, or beside the result.
+fn report_shared(args: &CompileArgs, func: &Func, target: Target, object: &mut Value) {
+    if args.json {
+        object["shared_memory"] = shared::to_json(func, target);
+    } else {
+        output::note(&shared::to_text(func, target));
+    }
 }
 
 /// `matmul: 168 registers, 0 bytes of stack, no spills`

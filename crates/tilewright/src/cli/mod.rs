@@ -15,6 +15,7 @@ mod opt;
 mod output;
 mod passes;
 mod run;
+mod shared;
 mod verify;
 
 use std::io::Write as _;

@@ -131,6 +131,7 @@ fn stage(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
         origin: BufferOrigin::Alloc,
         layout: None,
         versions: 1,
+        place: None,
         safe_value: None,
         span,
     });

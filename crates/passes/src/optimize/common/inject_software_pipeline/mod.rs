@@ -72,11 +72,8 @@ pub fn inject_software_pipeline(
             continue;
         }
         changed = Changed::Yes;
+        let untouched = func.clone();
         let loops = schedule_all(func, &kernel, target, &parts, diags);
-        memory::check(func, &kernel, target, &parts, &loops, diags);
-        if diags.has_errors() {
-            continue;
-        }
         for scheduled in loops.values().map(|l| &l.scheduled) {
             for &buffer in &scheduled.buffers {
                 if func.buffers[buffer].scope == Scope::Shared {
@@ -87,11 +84,15 @@ pub fn inject_software_pipeline(
         let mut write = Write {
             func,
             target,
-            parts,
-            loops,
+            parts: &parts,
+            loops: &loops,
         };
-        let body = write.block(kernel.body);
+        let body = write.block(kernel.body.clone());
         func.kernels[at].body = body;
+        memory::check(func, (at, &kernel), target, &parts, &loops, diags);
+        if diags.has_errors() {
+            *func = untouched;
+        }
     }
     changed
 }
@@ -220,8 +221,8 @@ impl Walk<'_> {
 struct Write<'a> {
     func: &'a mut Func,
     target: Target,
-    parts: FxHashMap<Var, Units>,
-    loops: FxHashMap<Var, Planned>,
+    parts: &'a FxHashMap<Var, Units>,
+    loops: &'a FxHashMap<Var, Planned>,
 }
 
 impl Write<'_> {
