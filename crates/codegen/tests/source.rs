@@ -80,12 +80,13 @@ fn arithmetic_on_data_wraps_and_arithmetic_on_indices_is_plain() {
 }
 
 #[test]
-fn amd_targets_are_refused_not_guessed() {
-    let ir =
-        "func @k level=device {\n  kernel grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {\n  }\n}\n";
-    let func = text::parse(ir, FileId(0)).expect("it parses");
-    let error = generate(&func, Target::Gfx942, Options::default()).expect_err("no generator");
-    assert_eq!(error.code.0, "codegen-unsupported");
+fn amd_targets_get_hip() {
+    let text = kernel("    C[tx] = 1.0", Target::Gfx942);
+    assert!(
+        text.contains("amdgpu_flat_work_group_size(64, 64)"),
+        "{text}"
+    );
+    assert!(!text.contains("asm volatile(\"cp.async"), "{text}");
 }
 
 #[test]

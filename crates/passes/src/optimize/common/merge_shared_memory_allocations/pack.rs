@@ -1,4 +1,5 @@
-//! Places for buffers: the largest first, each in the smallest gap that holds it.
+//! Places for buffers: the largest first, each in the smallest gap between those that it must not
+//! lie over, or behind them all.
 
 use tilewright_ir::Buffer;
 
@@ -74,11 +75,18 @@ mod tests {
 
     #[test]
     fn the_smallest_gap() {
-        // 3 may lie over 0 and over 2, whose place is smaller.
-        let sizes = [1024, 900, 512, 500];
-        let share = |i: usize, j: usize| [(3, 0), (3, 2)].contains(&(i.max(j), i.min(j)));
+        // 4 may lie over 0 and over 2; the gap that 2 leaves between 1 and 3 is the smaller one.
+        let sizes = [1024, 900, 640, 600, 500];
+        let share = |i: usize, j: usize| [(4, 0), (4, 2)].contains(&(i.max(j), i.min(j)));
         let (offsets, end) = pack(&items(&sizes), &sizes, &share);
-        assert_eq!((offsets, end), (vec![0, 1024, 2048, 2048], 2560));
+        assert_eq!((offsets, end), (vec![0, 1024, 2048, 2688, 2048], 3288));
+    }
+
+    #[test]
+    fn over_what_it_may_share() {
+        let sizes = [1024, 900, 500];
+        let (offsets, end) = pack(&items(&sizes), &sizes, &|i, j| i.min(j) == 0);
+        assert_eq!((offsets, end), (vec![0, 0, 1024], 1524));
     }
 
     #[test]
