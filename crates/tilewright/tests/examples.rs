@@ -11,7 +11,7 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::{
-    TARGETS, arguments, banks, gpu, issues, lower, reference, render, shapes, simulated, stage,
+    TARGETS, arguments, banks, gpu, issues, lower, mutants, reference, render, shapes, simulated, stage,
     stages,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -57,6 +57,7 @@ fn main() {
     trials.extend(issues::trials());
     trials.extend(gpu::trials());
     trials.extend(stages::trials());
+    trials.extend(mutants::trials());
     libtest_mimic::run(&args, trials).exit();
 }
 
