@@ -11,8 +11,8 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::{
-    TARGETS, arguments, banks, gpu, issues, lower, mutants, reference, render, shapes, simulated, stage,
-    stages,
+    TARGETS, arguments, banks, gpu, issues, lower, mutants, reference, render, shapes, simulated,
+    stage, stages,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Output};

@@ -68,13 +68,13 @@ fn samples(machine: Machine) -> impl Strategy<Value = Sample> {
     let keys = proptest::collection::vec(any::<u32>(), 12);
     let split = proptest::array::uniform4(any::<bool>());
     let trips = proptest::array::uniform4(0..=TRIPS);
-    (distances, ahead, keys, split, trips).prop_map(move |(distances, ahead, keys, split, trips)| {
-        Sample {
+    (distances, ahead, keys, split, trips).prop_map(
+        move |(distances, ahead, keys, split, trips)| Sample {
             order: order(machine, distances, ahead, &keys, split),
             split,
             trips,
-        }
-    })
+        },
+    )
 }
 
 /// Ops by program order: copies 0..4 (A0, A1, B0, B1), reads 4..8, products 8..12. Resources:
@@ -240,7 +240,9 @@ impl Emitter<'_> {
         for (at, piece) in schedule.epilogue.iter().enumerate() {
             let back = depth - at;
             self.line(&format!("if n >= {back} {{"));
-            self.piece(piece, &|distance| (format!("(n - {back} + {distance})"), None));
+            self.piece(piece, &|distance| {
+                (format!("(n - {back} + {distance})"), None)
+            });
             self.line("}");
         }
         for step in &schedule.drain {
@@ -383,7 +385,10 @@ impl Emitter<'_> {
         let (row, column) = if self.machine.target.is_amd() {
             ("lane // 16 * 4 + s % 4", "s // 4 * 16 + lane % 16")
         } else {
-            ("lane // 4 + s // 2 % 2 * 8", "s // 4 * 8 + lane % 4 * 2 + s % 2")
+            (
+                "lane // 4 + s // 2 % 2 * 8",
+                "s // 4 * 8 + lane % 4 * 2 + s % 2",
+            )
         };
         self.line(&format!("let row: int32 = (1 - wave) * 16 + {row}"));
         self.line(&format!("let col: int32 = {column}"));

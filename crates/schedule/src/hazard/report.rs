@@ -92,16 +92,22 @@ pub enum HazardKind {
     DivergentBarrier,
     /// Waves that wait for each other for ever.
     Deadlock,
+    /// A read of a version of a buffer that nothing has written.
+    UnwrittenVersion,
+    /// A version that is overwritten, or left, before anything has read it.
+    LostVersion,
 }
 
 impl HazardKind {
-    pub const ALL: [HazardKind; 6] = [
+    pub const ALL: [HazardKind; 8] = [
         HazardKind::ReadAfterWrite,
         HazardKind::WriteAfterRead,
         HazardKind::WriteAfterWrite,
         HazardKind::RegisterBeforeWait,
         HazardKind::DivergentBarrier,
         HazardKind::Deadlock,
+        HazardKind::UnwrittenVersion,
+        HazardKind::LostVersion,
     ];
 
     /// The stable name of the diagnostic.
@@ -113,6 +119,8 @@ impl HazardKind {
             HazardKind::RegisterBeforeWait => Code("hazard-register"),
             HazardKind::DivergentBarrier => Code("hazard-divergent-barrier"),
             HazardKind::Deadlock => Code("hazard-deadlock"),
+            HazardKind::UnwrittenVersion => Code("hazard-unwritten-version"),
+            HazardKind::LostVersion => Code("hazard-lost-version"),
         }
     }
 }
@@ -126,6 +134,8 @@ impl fmt::Display for HazardKind {
             HazardKind::RegisterBeforeWait => "register use before wait",
             HazardKind::DivergentBarrier => "divergent barrier",
             HazardKind::Deadlock => "deadlock",
+            HazardKind::UnwrittenVersion => "read of an unwritten version",
+            HazardKind::LostVersion => "version lost unread",
         })
     }
 }

@@ -54,6 +54,8 @@ pub enum Remedy {
     Wait(Counter, u32),
     /// All waves must come to the barrier.
     Converge,
+    /// Another slot index.
+    Version,
 }
 
 /// What a run found.
