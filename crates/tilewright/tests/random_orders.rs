@@ -522,7 +522,6 @@ fn multiply(machine: Machine, orders: u32) {
 }
 
 #[test]
-#[ignore = "the checker finds no steady state in some guarded loops with copies in groups"]
 fn orders_of_copies_in_groups() {
     multiply(AMPERE, 600);
 }

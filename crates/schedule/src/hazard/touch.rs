@@ -80,7 +80,7 @@ impl Touches {
 pub struct Units<'f> {
     scan: &'f Scan<'f>,
     pub places: Places<'f>,
-    known: FxHashMap<(Key, u32, Vec<Option<Bound>>), Rc<Touches>>,
+    known: FxHashMap<Known, Rc<Touches>>,
     /// What the present run supposes.
     supposed: FxHashMap<Expr, i64>,
     /// The variables in it, and a number of its own for what depends on them.
@@ -89,6 +89,9 @@ pub struct Units<'f> {
     /// By unit, the variables and scalars from outside that its places depend on.
     free: FxHashMap<Key, Rc<Free>>,
 }
+
+/// A unit, the supposition it depends on, and what its variables are.
+type Known = (Key, u32, Vec<Option<Bound>>);
 
 /// Loops and conditions of the unit on the way to an access.
 #[derive(Clone, Default, Debug)]
