@@ -99,7 +99,8 @@ impl Rhythm {
             };
             for n in 0..count - self.period {
                 if at(n) != at(n + self.period) {
-                    let (from_start, from_end) = (n + self.period, count - n);
+                    // The iteration a period later is the first that is different.
+                    let (from_start, from_end) = (n + self.period, count - n - self.period);
                     if from_start <= from_end {
                         found.head = found.head.max(from_start);
                     } else {
