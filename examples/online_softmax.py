@@ -30,6 +30,7 @@ def softmax(M=256, N=1024, block_M=16, block_N=128, threads=128, dtype="float16"
             previous = T.alloc_fragment((block_M,), accum_dtype)
             tile_sum = T.alloc_fragment((block_M,), accum_dtype)
             total = T.alloc_fragment((block_M,), accum_dtype)
+            scale = T.alloc_fragment((block_M,), accum_dtype)
 
             T.fill(largest, -T.infinity(accum_dtype))
             T.clear(total)
@@ -48,10 +49,13 @@ def softmax(M=256, N=1024, block_M=16, block_N=128, threads=128, dtype="float16"
                 for i in T.Parallel(block_M):
                     total[i] = total[i] * T.exp2((previous[i] - largest[i]) * LOG2_E) + tile_sum[i]
 
+            # One division a row; every element is multiplied.
+            for i in T.Parallel(block_M):
+                scale[i] = 1.0 / total[i]
             for k in T.serial(tiles):
                 T.copy(X[bx * block_M, k * block_N], x)
                 for i, j in T.Parallel(block_M, block_N):
-                    x[i, j] = T.exp2((x[i, j] - largest[i]) * LOG2_E) / total[i]
+                    x[i, j] = T.exp2((x[i, j] - largest[i]) * LOG2_E) * scale[i]
                 T.copy(x, Y[bx * block_M, k * block_N])
 
     return kernel

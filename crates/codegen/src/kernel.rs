@@ -6,11 +6,13 @@ use tilewright_ir::declare::declared;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::visit_ids::buffer_exprs;
 use tilewright_ir::{
-    Buffer, BufferOrigin, Expr, Func, Kernel, Param, RasterOrder, Scope, StmtKind, Target, Var,
+    Buffer, BufferOrigin, Expr, Func, Kernel, Param, RasterOrder, Scope, SharedPlace, StmtKind,
+    Target, Var,
 };
 
 use crate::ctype::ctype;
 use crate::device::{Needs, Piece};
+use crate::lds_waits::with_lds_waits;
 use crate::names::{Names, identifier};
 use crate::place::Storage;
 use crate::source::{KernelArg, KernelSource, Source};
@@ -44,10 +46,13 @@ pub(crate) struct Emitter<'f> {
     pub helpers: Vec<String>,
     /// Bytes of shared memory taken so far.
     shared: u32,
+    /// On AMD: what the kernel needs around its body.
+    pub amd: crate::amd::Plan,
 }
 
 pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emit<Source> {
-    let func = &*declared(func);
+    let explicit = target.is_amd().then(|| with_lds_waits(func));
+    let func = &*declared(explicit.as_ref().unwrap_or(func));
     let mut emitter = Emitter {
         func,
         target,
@@ -64,6 +69,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         threads: [1; 3],
         helpers: Vec::new(),
         shared: 0,
+        amd: crate::amd::Plan::default(),
     };
     let mut kernels = Vec::new();
     for (number, kernel) in func.kernels.iter().enumerate() {
@@ -108,6 +114,7 @@ impl Emitter<'_> {
         self.uses = Uses::of(self.func, kernel);
         self.threads = kernel.threads;
         self.shared = 0;
+        self.amd = crate::amd::Plan::of(kernel);
         self.storage.clear();
         self.var_names.clear();
         self.data_vars.clear();
@@ -124,11 +131,16 @@ impl Emitter<'_> {
         self.indices(kernel);
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
+        self.buffer_resources()?;
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");
         self.analyzer.pop();
         self.names.close();
+        if self.target.is_amd() {
+            self.out
+                .fill_in(crate::amd::LDS_BYTES, &self.shared.to_string());
+        }
 
         let limit = self.target.facts().shared_bytes;
         if self.shared > limit {
@@ -148,7 +160,8 @@ impl Emitter<'_> {
                 .map(|(_, extent)| extent.clone())
                 .collect(),
             threads: kernel.threads,
-            shared_bytes: self.shared,
+            // On AMD the compiler knows the array's size.
+            shared_bytes: if self.target.is_amd() { 0 } else { self.shared },
             cluster: kernel.attrs.cluster,
             cooperative: self.uses.sync_grid,
             args,
@@ -212,10 +225,15 @@ impl Emitter<'_> {
                 }
             });
         }
+        if self.target.is_amd() {
+            return self.amd_signature(kernel, name, &params);
+        }
         let threads: u32 = kernel.threads.iter().product();
         let bounds = match kernel.attrs.min_blocks_per_sm {
             Some(blocks) => format!("{threads}, {blocks}"),
-            None => threads.to_string(),
+            // One block is enough: without a number the compiler aims at many blocks and would
+            // rather spill than take registers for loads in flight.
+            None => format!("{threads}, 1"),
         };
         let cluster = match kernel.attrs.cluster {
             Some([x, y, z]) if self.target == Target::Sm90a => {
@@ -329,7 +347,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Shared memory of the block: one array, cut into the buffers; arrival barriers are
+    /// Shared memory of the block: one array, cut into the buffers, which may overlap; arrival barriers are
     /// initialised before anything else happens.
     fn shared_buffers(&mut self, kernel: &Kernel) -> Emit<()> {
         let mut shared = Vec::new();
@@ -343,12 +361,17 @@ impl Emitter<'_> {
                 }
             }
         });
-        let uses_scratch = has_all_reduce(kernel);
+        let uses_scratch = has_all_reduce(kernel) || self.amd.needs_lds;
         if shared.is_empty() && !uses_scratch {
             return Ok(());
         }
-        self.out
-            .line("extern __shared__ __align__(1024) unsigned char shared_memory[];");
+        self.out.line(match self.target.is_amd() {
+            true => crate::amd::LDS_ARRAY,
+            false => "extern __shared__ __align__(1024) unsigned char shared_memory[];",
+        });
+        // What has no place yet comes after what has one.
+        let places = shared.iter().filter_map(|b| self.func.buffers[*b].place);
+        self.shared = places.map(SharedPlace::end).max().unwrap_or(0);
         let mut barriers = Vec::new();
         for buffer in shared {
             let data = &self.func.buffers[buffer];
@@ -362,7 +385,17 @@ impl Emitter<'_> {
             };
             let bits = elements * i64::from(data.versions.max(1)) * i64::from(data.dtype.bits());
             let bytes = u32::try_from((bits + 7) / 8).unwrap_or(u32::MAX);
-            let offset = self.scratch(bytes);
+            let offset = match data.place {
+                Some(place) if bytes <= place.bytes => place.offset,
+                Some(place) => {
+                    let message = format!(
+                        "`{}` needs {bytes} bytes in its layout, not {}",
+                        data.name, place.bytes
+                    );
+                    return unsupported(data.span, message);
+                }
+                None => self.scratch(bytes),
+            };
             self.out.line(format!(
                 "{element}* const {name} = ({element}*)(shared_memory + {offset});"
             ));
@@ -371,6 +404,7 @@ impl Emitter<'_> {
             }
             self.storage.insert(buffer, storage);
         }
+        barriers.extend(self.named_barriers());
         if !barriers.is_empty() {
             self.needs.piece(Piece::Barriers);
             let thread = self.linear_thread();

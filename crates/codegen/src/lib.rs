@@ -24,15 +24,19 @@
 //! | `kernel` | a kernel's signature and what comes before its body |
 //! | `stmt`, `micro`, `thread` | statements, micro-ops, thread and device operations |
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
+//! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
+//! | `lds_waits` | waits that IR for AMD leaves to the machine, written down |
 //! | `place` | buffers: where they lie, addresses of their elements |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
+mod amd;
 mod cast;
 mod ctype;
 pub mod device;
 mod expr;
 mod kernel;
+mod lds_waits;
 mod micro;
 mod names;
 mod place;
@@ -44,6 +48,7 @@ mod writer;
 
 use tilewright_ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target};
 
+pub use lds_waits::with_lds_waits;
 pub use source::{KernelArg, KernelSource, LineOrigin, Source};
 
 /// Names of the diagnostics of this crate.
@@ -80,13 +85,6 @@ pub fn generate(
                 func.name,
                 func.level.name()
             ),
-        ));
-    }
-    if target.is_amd() {
-        return Err(error(
-            codes::UNSUPPORTED,
-            func.span,
-            format!("there is no code generator for {target} yet"),
         ));
     }
     kernel::generate(func, target, options)

@@ -1,6 +1,6 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
-use tilewright_ir::{Access, Expr, Inst, MicroOp, Span, Target};
+use tilewright_ir::{Access, Counter, Expr, Inst, MicroOp, MmaFamily, Span, Target};
 
 use crate::device::{Piece, mma_name};
 use crate::kernel::Emitter;
@@ -23,7 +23,13 @@ impl Emitter<'_> {
         if staged {
             return self.staged_copy(op, span);
         }
-        self.over_axes(op, |e| e.instruction(op, span))
+        self.over_axes(op, |e| e.instruction(op, span))?;
+        // What a later wait counts is issued here and not later.
+        if self.target.is_amd() && op.counter == Some(Counter::Vmcnt) {
+            self.needs.piece(Piece::Waits);
+            self.out.line("tw::fix_order();");
+        }
+        Ok(())
     }
 
     /// Runs `f` inside the loops over the axes.
@@ -31,6 +37,7 @@ impl Emitter<'_> {
         self.names.open();
         self.analyzer.push();
         let mut open = 0;
+        let mut outer: Option<String> = None;
         for &(var, extent) in &op.axes {
             let dtype = self.func.vars[var].dtype;
             let range = tilewright_arith::Interval::new(0, i128::from(extent) - 1);
@@ -41,10 +48,25 @@ impl Emitter<'_> {
             }
             let name = self.declare(var);
             self.out.directive("#pragma unroll");
-            self.out.line(format!(
-                "for (int {name} = 0; {name} < {extent}; ++{name}) {{"
-            ));
-            self.out.indent();
+            match &outer {
+                // Rows of products turn round at their ends, so that neighbours share an operand.
+                Some(row) if matches!(op.inst, Inst::Mma(_)) => {
+                    self.out
+                        .line(format!("for (int turn = 0; turn < {extent}; ++turn) {{"));
+                    self.out.indent();
+                    self.out.line(format!(
+                        "const int {name} = {row} % 2 == 0 ? turn : {} - turn;",
+                        extent - 1
+                    ));
+                }
+                _ => {
+                    self.out.line(format!(
+                        "for (int {name} = 0; {name} < {extent}; ++{name}) {{"
+                    ));
+                    self.out.indent();
+                }
+            }
+            outer = Some(name);
             open += 1;
         }
         let result = f(self);
@@ -60,7 +82,7 @@ impl Emitter<'_> {
         result
     }
 
-    fn access(&mut self, access: &Access, span: Span) -> Emit<Place> {
+    pub(crate) fn access(&mut self, access: &Access, span: Span) -> Emit<Place> {
         self.place(
             access.region.buffer,
             &access.at,
@@ -76,7 +98,7 @@ impl Emitter<'_> {
     }
 
     /// The bytes that a thread moves where one instruction does it, and the scalars.
-    fn pieces(&self, op: &MicroOp) -> (Option<u32>, u32) {
+    pub(crate) fn pieces(&self, op: &MicroOp) -> (Option<u32>, u32) {
         let dtype = self.func.buffers[op.dest.region.buffer].dtype;
         let scalars = op.width * u32::from(dtype.lanes);
         let bits = scalars * dtype.scalar.bits();
@@ -166,6 +188,11 @@ impl Emitter<'_> {
     fn instruction(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
         match op.inst {
             Inst::Load | Inst::Store => self.plain(op, span),
+            Inst::CpAsync | Inst::LdMatrix { .. } | Inst::StMatrix { .. }
+                if self.target.is_amd() =>
+            {
+                unsupported(span, format!("{} has no `{}`", self.target, op.inst))
+            }
             Inst::CpAsync => self.cp_async(op, span),
             Inst::LdMatrix { tiles, trans } => {
                 let (source, dest) = self.matrix_operands(op, span)?;
@@ -193,6 +220,10 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::Mma(inst) => {
+                let family = match self.target.is_amd() {
+                    true => MmaFamily::Mfma,
+                    false => MmaFamily::MmaSync,
+                };
                 let listed = self.target.facts().mma.iter().any(|f| f.inst == inst);
                 let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
                     return unsupported(
@@ -200,7 +231,7 @@ impl Emitter<'_> {
                         format!("`{inst}` takes two sources and no condition"),
                     );
                 };
-                if !listed || inst.family != tilewright_ir::MmaFamily::MmaSync {
+                if !listed || inst.family != family {
                     return unsupported(span, format!("{} has no `{inst}`", self.target));
                 }
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
@@ -215,6 +246,7 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
+            Inst::BufferLoadLds if self.target.is_amd() => self.buffer_load_lds(op, span),
             Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma => unsupported(
                 span,
                 format!("`{}` is not generated for {}", op.inst, self.target),

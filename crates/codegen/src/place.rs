@@ -158,6 +158,14 @@ impl Emitter<'_> {
             let name = &self.func.buffers[buffer].name;
             return unsupported(span, format!("`{name}` is used where it has no storage"));
         };
+        // A plain access to a buffer of several versions names the version first.
+        let data = &self.func.buffers[buffer];
+        let (slot, indices) = match indices.split_first() {
+            Some((first, rest)) if data.versions > 1 && rest.len() == data.shape.len() => {
+                (Some(first), rest)
+            }
+            _ => (slot, indices),
+        };
         let mut codes = Vec::with_capacity(indices.len());
         for index in indices {
             let index = self.settled(index);
@@ -180,12 +188,20 @@ impl Emitter<'_> {
         };
         if let Some(slot) = slot {
             let slot = self.settled(slot);
-            let code = self.expr(&slot, 0)?;
+            let first = match slot.as_int() {
+                Some(n) => Code::primary((n * i128::from(storage.version)).to_string()),
+                None => {
+                    let code = self.expr(&slot, 0)?;
+                    Code::new(format!("{} * {}", code.at_least(MUL), storage.version), MUL)
+                }
+            };
             if !slot.is_int(0) {
-                let first = format!("{} * {}", code.at_least(MUL), storage.version);
                 offset = match offset.text.as_str() {
-                    "0" => Code::new(first, MUL),
-                    _ => Code::new(format!("{first} + {}", offset.at_least(ADD)), ADD),
+                    "0" => first,
+                    _ => {
+                        let sum = format!("{} + {}", first.at_least(ADD), offset.at_least(ADD));
+                        Code::new(sum, ADD)
+                    }
                 };
             }
         }

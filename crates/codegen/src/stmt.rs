@@ -87,6 +87,10 @@ impl Emitter<'_> {
             }
             StmtKind::Assert { cond, message } => {
                 let cond = self.scalar(cond)?;
+                if self.target.is_amd() {
+                    self.out.line(format!("if (!({cond})) __builtin_trap();"));
+                    return Ok(());
+                }
                 let text = c_string(&format!("assertion failed: {message}\n"));
                 self.out.line(format!(
                     "if (!({cond})) {{ printf(\"%s\", {text}); __trap(); }}"

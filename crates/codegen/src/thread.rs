@@ -105,6 +105,9 @@ impl Emitter<'_> {
                 result,
             } => {
                 let value = self.converted(value, Scalar::Bool)?;
+                if self.target.is_amd() {
+                    return self.amd_vote(*kind, &value, *result, span);
+                }
                 let mask = self.lane_mask();
                 let call = match kind {
                     VoteKind::Any => format!("__any_sync({mask}, {value}) != 0"),
@@ -137,6 +140,11 @@ impl Emitter<'_> {
             ThreadOp::SyncThreads {
                 named: Some((id, count)),
             } => self.named_barrier(*id, *count),
+            ThreadOp::SyncWarp if self.target.is_amd() => {
+                self.needs.piece(Piece::Warp);
+                self.out.line("tw::sync_warp();");
+                Ok(())
+            }
             ThreadOp::SyncWarp => {
                 let mask = self.lane_mask();
                 self.out.line(format!("__syncwarp({mask});"));
@@ -169,7 +177,7 @@ impl Emitter<'_> {
                 bytes,
                 arrive,
             } => {
-                if self.target == Target::Sm80 {
+                if self.target == Target::Sm80 || self.target.is_amd() {
                     return unsupported(span, format!("{} has no bulk copies", self.target));
                 }
                 let bar = self.barrier(*barrier, index, span)?;
@@ -194,7 +202,13 @@ impl Emitter<'_> {
                     true => format!("(int)*{}", p.words()),
                     false => format!("*(const int*)({})", p.address()),
                 };
-                let value = format!("__dp4a({}, {}, {})", word(&a), word(&b), c.read().text);
+                let dot = if self.target.is_amd() {
+                    "__builtin_amdgcn_sdot4"
+                } else {
+                    "__dp4a"
+                };
+                let end = if self.target.is_amd() { ", false" } else { "" };
+                let value = format!("{dot}({}, {}, {}{end})", word(&a), word(&b), c.read().text);
                 let line = c.write(&value, span)?;
                 self.out.line(line);
                 Ok(())
@@ -210,6 +224,10 @@ impl Emitter<'_> {
                 self.result(*result, &call);
                 Ok(())
             }
+            ThreadOp::Print { .. } if self.target.is_amd() => unsupported(
+                span,
+                format!("{} prints only with a library of its vendor", self.target),
+            ),
             ThreadOp::Print { message, args } => self.print(message, args),
             ThreadOp::SetMaxRegs { count, increase } => {
                 // Registers move between warp groups from Hopper on; before it is a hint.
@@ -243,7 +261,7 @@ impl Emitter<'_> {
     }
 
     /// Binds the value of a call to a variable, or drops it.
-    fn result(&mut self, result: Option<Var>, call: &str) {
+    pub(crate) fn result(&mut self, result: Option<Var>, call: &str) {
         match result.filter(|v| self.uses.vars.contains(v)) {
             Some(var) => {
                 let dtype = self.func.vars[var].dtype;
@@ -283,6 +301,14 @@ impl Emitter<'_> {
         }
     }
 
+    /// The lanes as an argument, where the machine asks for them.
+    fn lane_argument(&self) -> String {
+        match self.target.is_amd() {
+            true => String::new(),
+            false => format!("{}, ", self.lane_mask()),
+        }
+    }
+
     fn shuffle(
         &mut self,
         kind: ShuffleKind,
@@ -292,8 +318,12 @@ impl Emitter<'_> {
         result: Var,
         span: Span,
     ) -> Emit<()> {
-        if width == 0 || width > 32 || !width.is_power_of_two() {
-            return unsupported(span, "the width of a shuffle is a power of two up to 32");
+        let lanes = if self.target.is_amd() { 64 } else { 32 };
+        if width == 0 || width > lanes || !width.is_power_of_two() {
+            return unsupported(
+                span,
+                format!("the width of a shuffle is a power of two up to {lanes}"),
+            );
         }
         self.needs.piece(Piece::Warp);
         let stays = kind != ShuffleKind::Xor
@@ -311,9 +341,9 @@ impl Emitter<'_> {
             ShuffleKind::Down => "down",
             ShuffleKind::Xor => "xor",
         };
-        let mask = self.lane_mask();
+        let mask = self.lane_argument();
         let call = format!(
-            "tw::shuffle_{name}<{}>({mask}, {value}, {lane}, {width})",
+            "tw::shuffle_{name}<{}>({mask}{value}, {lane}, {width})",
             ctype(scalar)
         );
         self.result(Some(result), &call);
@@ -326,9 +356,9 @@ impl Emitter<'_> {
         let value = self.scalar(value)?;
         let (value, fold) = self.fold(kind, scalar, &value);
         let element = ctype(scalar);
-        let mask = self.lane_mask();
+        let mask = self.lane_argument();
         let call = format!(
-            "tw::warp_fold<{element}>({mask}, {value}, []({element} x, {element} y) {{ return {fold}; }})"
+            "tw::warp_fold<{element}>({mask}{value}, []({element} x, {element} y) {{ return {fold}; }})"
         );
         self.result(Some(result), &call);
         Ok(())
@@ -453,7 +483,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn barrier(&mut self, barrier: Buffer, index: &Expr, span: Span) -> Emit<String> {
+    pub(crate) fn barrier(&mut self, barrier: Buffer, index: &Expr, span: Span) -> Emit<String> {
         self.needs.piece(Piece::Barriers);
         let index = self.settled(index);
         Ok(self
@@ -461,8 +491,13 @@ impl Emitter<'_> {
             .address())
     }
 
-    fn named_barrier(&mut self, id: u32, count: u32) -> Emit<()> {
+    pub(crate) fn named_barrier(&mut self, id: u32, count: u32) -> Emit<()> {
         self.needs.piece(Piece::Barriers);
+        if self.target.is_amd() {
+            let bar = self.amd.named_name(id);
+            self.out.line(format!("tw::sync_named({bar});"));
+            return Ok(());
+        }
         self.out.line(format!("tw::sync_named({id}, {count});"));
         Ok(())
     }
@@ -496,6 +531,9 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn device_op(&mut self, op: &DeviceOp, span: Span) -> Emit<()> {
+        if self.target.is_amd() {
+            return self.amd_device_op(op, span);
+        }
         match op {
             DeviceOp::Wait {
                 counter: Counter::CpAsync,

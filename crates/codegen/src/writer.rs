@@ -49,6 +49,11 @@ impl<'a> Writer<'a> {
         self.line += 1;
     }
 
+    /// Puts in what was not known when its line was written.
+    pub fn fill_in(&mut self, mark: &str, text: &str) {
+        self.text = self.text.replace(mark, text);
+    }
+
     pub fn indent(&mut self) {
         self.depth += 1;
     }

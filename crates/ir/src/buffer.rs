@@ -75,9 +75,46 @@ pub struct BufferData {
     pub layout: Option<LayoutAttr>,
     /// How many versions (slots) the pipelined program keeps.
     pub versions: u32,
+    /// Where shared memory holds it, at device level.
+    pub place: Option<SharedPlace>,
     /// What a load outside a global buffer yields; `None` is zero.
     pub safe_value: Option<Expr>,
     pub span: Span,
+}
+
+/// Bytes of the block's shared memory: all versions of a buffer, in its layout. Buffers whose
+/// places overlap are one memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SharedPlace {
+    /// The first byte, from the start of the block's shared memory.
+    pub offset: u32,
+    pub bytes: u32,
+}
+
+impl SharedPlace {
+    /// What a place starts at a multiple of: the widest access.
+    pub const ALIGN: u32 = 16;
+
+    /// The first byte after it.
+    pub const fn end(self) -> u32 {
+        self.offset.saturating_add(self.bytes)
+    }
+
+    pub const fn overlaps(self, other: SharedPlace) -> bool {
+        self.offset < other.end() && other.offset < self.end()
+    }
+
+    /// The bytes of one of so many versions; all of them where they are not of one length.
+    pub const fn version(self, version: u32, versions: u32) -> SharedPlace {
+        if versions == 0 || version >= versions || !self.bytes.is_multiple_of(versions) {
+            return self;
+        }
+        let bytes = self.bytes / versions;
+        SharedPlace {
+            offset: self.offset.saturating_add(version.saturating_mul(bytes)),
+            bytes,
+        }
+    }
 }
 
 /// Where a buffer's storage comes from.

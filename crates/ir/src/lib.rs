@@ -55,6 +55,7 @@ pub mod visit_ids;
 
 pub use buffer::{
     BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Region, RegionDim, Scope,
+    SharedPlace,
 };
 pub use device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
 pub use diag::{Code, Diagnostic, Diagnostics, FileId, Label, Severity, SourceMap, Span};

@@ -163,6 +163,8 @@ fn the_generator_reaches_everything() {
         "layout=fragment(",
         "; ",
         " versions=",
+        " offset=",
+        " bytes=",
         " safe=",
         " strides=[",
         " arrivals=[",

@@ -531,6 +531,31 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "loop",
+        "alloc Q: shared float16[64] offset=0 bytes=128",
+        "shared-place",
+    ),
+    (
+        "device",
+        "alloc Q: shared float16[64] offset=8 bytes=128",
+        "shared-place",
+    ),
+    (
+        "device",
+        "alloc Q: shared float16[64] versions=2 offset=0 bytes=128",
+        "shared-place",
+    ),
+    (
+        "device",
+        "alloc Q: shared float16[64] offset=4294967280 bytes=128",
+        "shared-place",
+    ),
+    (
+        "device",
+        "alloc Q: local float16[64] offset=0 bytes=128",
+        "shared-place",
+    ),
+    (
+        "loop",
         "s2r S[0 +: 64, 0 +: 64] at [0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
         "index-count",
     ),

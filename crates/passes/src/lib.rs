@@ -100,6 +100,16 @@ pub const PASSES: &[PassInfo] = &[
         about: "inserts block barriers where threads exchange data",
         run: thread_sync::thread_sync,
     },
+    PassInfo {
+        name: "register-waits",
+        about: "counts LDS operations and waits for them before their registers are used",
+        run: optimize::cdna::register_waits::register_waits,
+    },
+    PassInfo {
+        name: "merge-shared-memory-allocations",
+        about: "gives shared buffers their bytes, the same ones where that is safe",
+        run: optimize::common::merge_shared_memory_allocations::merge_shared_memory_allocations,
+    },
 ];
 
 /// The pass of this name.
@@ -109,25 +119,29 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
 
 /// The passes that a function goes through for this target, in order.
 pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
-    let names: &[&str] = match target {
-        Target::Sm80 | Target::Sm90a | Target::Gfx942 | Target::Gfx950 => &[
-            "bind-target",
-            "simplify",
-            "add-wrapper-for-single-buf-store",
-            "layout-reducer",
-            "pipeline-planning",
-            "layout-inference",
-            "lower-tile-op",
-            "check-resources",
-            "lower-l2-persistent",
-            "legalize-vectorized-loop",
-            "loop-vectorize-dynamic",
-            "legalize-safe-memory-access",
-            "simplify",
-            "inject-software-pipeline",
-            "simplify",
-            "thread-sync",
-        ],
+    let common = [
+        "bind-target",
+        "simplify",
+        "add-wrapper-for-single-buf-store",
+        "layout-reducer",
+        "pipeline-planning",
+        "layout-inference",
+        "lower-tile-op",
+        "check-resources",
+        "lower-l2-persistent",
+        "legalize-vectorized-loop",
+        "loop-vectorize-dynamic",
+        "legalize-safe-memory-access",
+        "simplify",
+        "inject-software-pipeline",
+        "simplify",
+        "thread-sync",
+    ];
+    let own: &[&str] = match target {
+        Target::Sm80 | Target::Sm90a => &[],
+        Target::Gfx942 | Target::Gfx950 => &["register-waits"],
     };
-    names.iter().filter_map(|name| find(name)).collect()
+    let last = ["merge-shared-memory-allocations"];
+    let names = common.iter().chain(own).chain(&last);
+    names.filter_map(|name| find(name)).collect()
 }

@@ -14,6 +14,7 @@
 //! | [`conflicts`] | what do two accesses of the kernel do to each other? |
 //! | [`outline`] | which statements must be looked into? |
 //! | [`order`] | what follows from the order in which a pipelined loop runs its ops? |
+//! | [`register_waits`] | when are registers that LDS fills, and what is stored to it, there? |
 //! | [`thread_sync`] | where must the block wait for all its threads? |
 //! | [`hazard`] | does what the program waits for order all it does? (shares nothing with the others) |
 
@@ -23,10 +24,12 @@ pub mod footprint;
 pub mod hazard;
 pub mod order;
 pub mod outline;
+pub mod register_waits;
 pub mod shape;
 pub mod slots;
 pub mod terms;
 pub mod thread_sync;
 pub mod uniform;
 
+pub use register_waits::register_waits;
 pub use thread_sync::thread_sync;

@@ -47,6 +47,8 @@ pub enum ItemKind {
     Branch {
         then: Vec<Item>,
         otherwise: Vec<Item>,
+        /// Not below zero exactly where the first way is taken.
+        when: Option<Slot>,
     },
     /// A region of some warp groups.
     Groups {
@@ -193,11 +195,17 @@ impl Outliner<'_, '_, '_, '_> {
                 }
             }
             StmtKind::If {
-                then, otherwise, ..
-            } => ItemKind::Branch {
-                then: self.block(then, lets),
-                otherwise: self.block(otherwise, lets),
-            },
+                cond,
+                then,
+                otherwise,
+            } => {
+                let when = self.conflicts.slots.condition(&lets.substitute(cond));
+                ItemKind::Branch {
+                    then: self.block(then, lets),
+                    otherwise: self.block(otherwise, lets),
+                    when,
+                }
+            }
             StmtKind::WarpGroup { groups, body } => ItemKind::Groups {
                 body: self.block(body, lets),
                 first: groups.first().copied().unwrap_or(0),
@@ -212,7 +220,10 @@ impl Outliner<'_, '_, '_, '_> {
         let [axis] = &l.axes[..] else {
             return None;
         };
-        if !axis.step.is_int(1) {
+        // A loop that is left early is left at any index.
+        let mut leaves = false;
+        walk_stmts(&l.body, &mut |s| leaves |= s.kind == StmtKind::Break);
+        if leaves || !axis.step.is_int(1) {
             return None;
         }
         let slots = &mut self.conflicts.slots;

@@ -114,6 +114,48 @@ impl Slots {
         (form.modulus == 0).then(|| self.number(form))
     }
 
+    /// A form that is not below zero exactly where the condition holds.
+    pub fn condition(&mut self, cond: &Expr) -> Option<Slot> {
+        let ExprKind::Binary(op, a, b) = cond.kind() else {
+            return None;
+        };
+        let (more, less, by) = match op {
+            BinOp::Lt => (b, a, 1),
+            BinOp::Le => (b, a, 0),
+            BinOp::Gt => (a, b, 1),
+            BinOp::Ge => (a, b, 0),
+            _ => return None,
+        };
+        // Differences of unsigned numbers say nothing about their order.
+        if !a.dtype().scalar.is_signed_int() {
+            return None;
+        }
+        let distance = self.of(&(more.clone() - less.clone()))?;
+        self.less(distance, by)
+    }
+
+    /// Whether `a` is not below zero only where `high` is not below `low`.
+    pub fn implies_order(&mut self, a: Slot, low: Slot, high: Slot) -> bool {
+        let forms = [a, low, high].map(|s| self.forms[s.0 as usize].clone());
+        let [a, low, high] = forms;
+        if [&a, &low, &high].iter().any(|f| f.modulus != 0) {
+            return false;
+        }
+        let mut terms: FxHashMap<u32, i64> = high.terms.into_iter().collect();
+        for (atom, factor) in low.terms.into_iter().chain(a.terms) {
+            *terms.entry(atom).or_insert(0) -= factor;
+        }
+        let rest = high.constant.checked_sub(low.constant);
+        let rest = rest.and_then(|r| r.checked_sub(a.constant));
+        terms.values().all(|f| *f == 0) && rest.is_some_and(|r| r >= 0)
+    }
+
+    /// The slot's value, if it is a number.
+    pub fn constant(&self, slot: Slot) -> Option<i64> {
+        let form = &self.forms[slot.0 as usize];
+        (form.terms.is_empty() && form.modulus == 0).then_some(form.constant)
+    }
+
     /// Whether the slot depends on the variable.
     pub fn mentions(&self, slot: Slot, test: impl Fn(Var) -> bool) -> bool {
         let form = &self.forms[slot.0 as usize];

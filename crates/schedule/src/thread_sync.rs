@@ -71,6 +71,7 @@ fn derive(items: &[Item], conflicts: &mut Conflicts<'_>) -> Vec<Waits> {
         conflicts,
         changed: ChangedSets::new(),
         waits: vec![Waits::default(); count(items)],
+        when: None,
         mode: Mode::Insert,
         hazard: false,
     };
@@ -93,7 +94,9 @@ fn count(items: &[Item]) -> usize {
     let inner = |item: &Item| match &item.kind {
         ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => 0,
         ItemKind::Loop { body, .. } | ItemKind::Groups { body, .. } => count(body),
-        ItemKind::Branch { then, otherwise } => count(then) + count(otherwise),
+        ItemKind::Branch {
+            then, otherwise, ..
+        } => count(then) + count(otherwise),
     };
     items.iter().map(|item| 1 + inner(item)).sum()
 }
@@ -121,7 +124,9 @@ fn insert(block: &mut Block, items: &[Item], waits: &[Waits], barrier: BarrierKi
         match &item.kind {
             ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => {}
             ItemKind::Loop { body, .. } => inner(body, barrier.clone()),
-            ItemKind::Branch { then, otherwise } => {
+            ItemKind::Branch {
+                then, otherwise, ..
+            } => {
                 inner(then, barrier.clone());
                 inner(otherwise, barrier.clone());
             }
@@ -168,6 +173,8 @@ struct Pending {
     slot: Option<Slot>,
     /// What loop indices are by now, where that is known.
     values: Vec<(Var, Slot)>,
+    /// Below zero where the condition that it stood under did not hold.
+    when: Option<Slot>,
     /// The variables that have other values by now: those of the loops that have gone on to a
     /// later iteration since.
     changed: Changed,
@@ -244,6 +251,8 @@ struct Walk<'c, 'k> {
     conflicts: &'c mut Conflicts<'k>,
     changed: ChangedSets,
     waits: Vec<Waits>,
+    /// The condition that the walk stands under.
+    when: Option<Slot>,
     mode: Mode,
     hazard: bool,
 }
@@ -265,6 +274,7 @@ impl Walk<'_, '_> {
                 class,
                 slot: self.conflicts.slot(class),
                 values: Vec::new(),
+                when: self.when,
                 changed: ChangedSets::NONE,
                 in_warp: false,
             });
@@ -288,9 +298,16 @@ impl Walk<'_, '_> {
                 };
                 self.repeated(l, open);
             }
-            ItemKind::Branch { then, otherwise } => {
+            ItemKind::Branch {
+                then,
+                otherwise,
+                when,
+            } => {
                 let mut other = open.clone();
+                let outer = self.when;
+                self.when = when.or(outer);
                 self.block(then, open);
+                self.when = outer;
                 self.block(otherwise, &mut other);
                 open.merge(other);
             }
@@ -320,7 +337,9 @@ impl Walk<'_, '_> {
             }
             let inside = std::mem::take(&mut open.list);
             self.block(l.body, &mut carried);
-            let old = |p: &Pending| p.changed != ChangedSets::NONE && p.slot.is_some();
+            let old = |p: &Pending| {
+                p.changed != ChangedSets::NONE && (p.slot.is_some() || p.when.is_some())
+            };
             if carried.list.iter().any(old) {
                 let mut older = Open::default();
                 for pending in &carried.list {
@@ -338,14 +357,26 @@ impl Walk<'_, '_> {
             for mut pending in left {
                 pending.values.retain(|(var, _)| *var != index.var);
                 let slots = &mut self.conflicts.slots;
-                pending.slot = pending
-                    .slot
-                    .and_then(|s| slots.with_value(s, index.var, index.last));
-                open.add(pending);
+                let mut last = |s: Slot| slots.with_value(s, index.var, index.last);
+                pending.slot = pending.slot.and_then(&mut last);
+                pending.when = pending.when.and_then(&mut last);
+                let done = pending.when.and_then(|s| slots.constant(s));
+                if done.is_none_or(|distance| distance >= 0) {
+                    open.add(pending);
+                }
             }
         }
         if l.trips.may_skip {
-            open.merge(before);
+            for pending in before.list {
+                // What stands under a condition that makes the loop run was not skipped to.
+                let runs = pending.when.zip(l.index).is_some_and(|(when, index)| {
+                    let slots = &mut self.conflicts.slots;
+                    slots.implies_order(when, index.first, index.last)
+                });
+                if !runs {
+                    open.add(pending);
+                }
+            }
         }
     }
 
@@ -358,12 +389,14 @@ impl Walk<'_, '_> {
             slots.mentions(slot, |v| Some(v) != own && l.changed.contains(&v))
         };
         if any_age {
-            pending.slot = None;
+            (pending.slot, pending.when) = (None, None);
         }
-        pending.slot = pending.slot.filter(|s| !lost(*s, slots));
-        if let Some(var) = own {
-            // What the index was is one less than what it is.
-            pending.slot = pending.slot.and_then(|s| slots.shifted(s, var, -1));
+        for form in [&mut pending.slot, &mut pending.when] {
+            *form = form.filter(|s| !lost(*s, slots));
+            if let Some(var) = own {
+                // What the index was is one less than what it is.
+                *form = form.and_then(|s| slots.shifted(s, var, -1));
+            }
         }
         pending.values.retain(|(_, value)| !lost(*value, slots));
         pending.values.retain_mut(|(var, value)| {

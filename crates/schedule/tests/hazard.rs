@@ -567,3 +567,65 @@ proptest! {
         }
     }
 }
+
+/// Two buffers, the second at this offset, and what is done with them.
+fn overlapping(offset: u32, body: &str) -> HazardReport {
+    let source = format!(
+        "func @f level=device {{
+           param X: float32[128]
+           output Y: float32[128]
+           kernel grid(bx: 1) threads(tx: 128, ty: 1, tz: 1) {{
+             alloc A: shared float32[128] offset=0 bytes=512
+             alloc B: shared float32[128] offset={offset} bytes=512
+             {body}
+           }}
+         }}"
+    );
+    check_text(&source, Target::Sm80)
+}
+
+#[test]
+fn buffers_that_lie_over_each_other_are_one_memory() {
+    let body = "A[tx] = X[tx]\nbarrier block\nY[tx] = A[127 - tx]\n\
+                B[tx] = 1.0\nbarrier block\nY[tx] = B[127 - tx]";
+    assert_eq!(summary(&overlapping(384, body)), ["WAR B"]);
+    let hazard = &overlapping(384, body).hazards[0];
+    assert_eq!(hazard.over.as_deref(), Some("A"));
+    assert!(overlapping(512, body).is_clean());
+    let ordered = body.replace("\nB[tx]", "\nbarrier block\nB[tx]");
+    assert!(overlapping(0, &ordered).is_clean());
+}
+
+#[test]
+fn what_another_buffer_replaced_is_gone() {
+    let body = "A[tx] = X[tx]\nbarrier block\nB[tx] = 1.0\nbarrier block\nY[tx] = A[127 - tx]";
+    assert_eq!(
+        summary(&overlapping(0, body)),
+        ["read of overwritten data A"]
+    );
+    assert!(overlapping(512, body).is_clean());
+    // Written again, all of it or a part.
+    let again = body.replace("\nY[", "\nA[tx] = 2.0\nbarrier block\nY[");
+    assert!(overlapping(0, &again).is_clean());
+    let part = again.replace("A[tx] = 2.0", "if tx < 64 {\nA[tx] = 2.0\n}");
+    assert_eq!(
+        summary(&overlapping(0, &part)),
+        ["read of overwritten data A"]
+    );
+    // In a loop the content of the iteration before is gone too.
+    let carried = "A[tx] = X[tx]\nfor k in serial(0, 40) {\nbarrier block\nY[tx] = A[127 - tx]\n\
+                   barrier block\nB[tx] = 1.0\n}";
+    assert_eq!(
+        summary(&overlapping(0, carried)),
+        ["read of overwritten data A"]
+    );
+}
+
+#[test]
+fn copies_under_way_hold_what_lies_over_them() {
+    let body = "g2s X[0 +: 128] at [tx] -> A[0 +: 128] at [tx] inst=\"cp.async\" width=1 \
+                counter=cp_async\ncommit cp_async\nbarrier block\nB[tx] = 1.0\nwait cp_async(0)";
+    assert_eq!(summary(&overlapping(0, body)), ["WAW B"]);
+    let waited = body.replace("barrier block", "wait cp_async(0)\nbarrier block");
+    assert!(overlapping(0, &waited).is_clean());
+}

@@ -48,10 +48,40 @@ pub(crate) fn schedule(traffic: &Traffic) -> Schedule {
     }
 }
 
-/// Runs all blocks. `progress` is told how many are done.
+/// The blocks of a launch that run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chosen {
+    blocks: u64,
+    count: u64,
+}
+
+impl Chosen {
+    /// A sample is the first block, the last, and some between, evenly spread.
+    pub fn new(blocks: u64, sample: Option<u64>) -> Chosen {
+        let count = sample.map_or(blocks, |n| n.clamp(1, blocks.max(1)).min(blocks));
+        Chosen { blocks, count }
+    }
+
+    pub fn count(self) -> u64 {
+        self.count
+    }
+
+    /// The linear index of the nth block to run.
+    fn nth(self, n: u64) -> u64 {
+        if self.count == self.blocks {
+            return n;
+        }
+        let steps = u128::from(self.count.max(2) - 1);
+        (u128::from(n) * u128::from(self.blocks - 1) / steps) as u64
+    }
+}
+
+/// Runs the chosen blocks; all of them where blocks depend on each other. `progress` is told how
+/// many are done.
 pub(crate) fn launch(
     launch: Launch<'_>,
     swizzle: Option<Swizzle>,
+    chosen: Chosen,
     mem: &mut [Storage],
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Gathered, Box<Diagnostic>> {
@@ -62,13 +92,14 @@ pub(crate) fn launch(
         Schedule::Parallel => {
             let mut applier = Applier::new(launch.program, launch.checks, mem.len());
             let chunk = CHUNK * rayon::current_num_threads() as u64;
+            let total = chosen.count();
             let mut first = 0;
             while first < total {
                 let end = total.min(first + chunk);
                 let shared: &[Storage] = mem;
                 let results: Vec<_> = (first..end)
                     .into_par_iter()
-                    .map(|linear| run_logged(launch, index(linear), shared))
+                    .map(|n| run_logged(launch, index(chosen.nth(n)), shared))
                     .collect();
                 for result in results {
                     let (log, prints) = result?;

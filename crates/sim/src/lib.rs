@@ -48,10 +48,11 @@ mod value;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{Diagnostics, Func, Level};
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{Diagnostics, Func, Kernel, Level, StmtKind, ThreadOp, TileOp};
 
 pub use args::{Arg, Args};
-pub use compare::{Comparison, Summary, Tolerance, compare, summarize};
+pub use compare::{Comparison, Summary, Tolerance, compare, compare_written, summarize};
 pub use error::{RunError, codes};
 pub use grid::Schedule;
 pub use inputs::{InputSpec, make_inputs};
@@ -74,6 +75,11 @@ pub struct RunOptions<'a> {
     pub warp_size: u32,
     /// The most instructions the threads of a block may do, against loops that never end.
     pub step_limit: u64,
+    /// Run only about this many blocks, spread over the grid, for a look at a large launch. What
+    /// the others would have written stays unwritten. Holds where that is a part of the whole
+    /// result: one kernel, whose blocks neither see each other's writes nor update memory
+    /// together, and write nothing but outputs. Elsewhere all blocks run.
+    pub sample: Option<u64>,
     /// Told now and then how far the run is.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
 }
@@ -86,6 +92,7 @@ impl Default for RunOptions<'_> {
             threads: 0,
             warp_size: 32,
             step_limit: u64::MAX,
+            sample: None,
             progress: None,
         }
     }
@@ -99,6 +106,7 @@ impl fmt::Debug for RunOptions<'_> {
             .field("threads", &self.threads)
             .field("warp_size", &self.warp_size)
             .field("step_limit", &self.step_limit)
+            .field("sample", &self.sample)
             .field("progress", &self.progress.is_some())
             .finish()
     }
@@ -125,7 +133,10 @@ pub struct RunReport {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelReport {
+    /// Blocks of the launch.
     pub blocks: u64,
+    /// Blocks that ran: all, unless a sample was asked for.
+    pub ran: u64,
     pub schedule: Schedule,
     pub time: Duration,
 }
@@ -175,6 +186,25 @@ pub fn run(func: &Func, args: &mut Args, opts: &RunOptions<'_>) -> Result<RunRep
     })
 }
 
+/// Whether blocks may add to the same memory.
+fn has_atomics(kernel: &Kernel) -> bool {
+    let mut found = false;
+    walk_stmts(&kernel.body, &mut |stmt| {
+        found |= matches!(
+            stmt.kind,
+            StmtKind::Tile(TileOp::Atomic { .. })
+                | StmtKind::Thread(
+                    ThreadOp::AtomicRmw { .. }
+                        | ThreadOp::AtomicVecAdd { .. }
+                        | ThreadOp::AtomicStore { .. }
+                        | ThreadOp::AtomicLoad { .. }
+                        | ThreadOp::Extern { .. }
+                )
+        );
+    });
+    found
+}
+
 fn run_kernels(
     func: &Func,
     call: &mut args::Call,
@@ -209,12 +239,23 @@ fn run_kernels(
             limits,
         };
         let swizzle = kernel.attrs.swizzle;
-        let gathered = grid::launch(launch, swizzle, &mut call.storages, &progress)
+        let sample = opts.sample.filter(|&n| {
+            let alone = func.kernels.len() == 1 && !has_atomics(kernel);
+            let traffic = &program.traffic;
+            let written = call.storages.iter().zip(&traffic.written);
+            n < blocks
+                && alone
+                && grid::schedule(traffic) == Schedule::Parallel
+                && written.filter(|(_, w)| **w).all(|(s, _)| s.is_fresh())
+        });
+        let chosen = grid::Chosen::new(blocks, sample);
+        let gathered = grid::launch(launch, swizzle, chosen, &mut call.storages, &progress)
             .map_err(|d| RunError::from(*d))?;
         report.prints.extend(gathered.prints);
         report.warnings.extend(gathered.warnings);
         report.kernels.push(KernelReport {
             blocks,
+            ran: chosen.count(),
             schedule: grid::schedule(&program.traffic),
             time: start.elapsed(),
         });

@@ -22,6 +22,12 @@ impl Storage {
         }
     }
 
+    /// Whether nothing was ever written here.
+    pub fn is_fresh(&self) -> bool {
+        let flags = self.written.as_ref();
+        flags.is_some_and(|flags| flags.iter().all(|&f| f == 0))
+    }
+
     /// Forgets what was written to a range of bytes.
     pub fn forget(&mut self, start: usize, len: usize) {
         self.bytes[start..start + len].fill(UNWRITTEN);

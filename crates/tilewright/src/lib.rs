@@ -10,6 +10,7 @@ pub mod jit;
 pub use tilewright_arith as arith;
 pub use tilewright_codegen as codegen;
 pub use tilewright_frontend as frontend;
+pub use tilewright_gfx9 as gfx9;
 pub use tilewright_ir as ir;
 pub use tilewright_layout as layout;
 pub use tilewright_passes as passes;

@@ -1,7 +1,7 @@
 //! Pipelined loops of every kind, with one to six stages, against the reference evaluator.
 //!
 //! Each file of `pipeline/` is a kernel on whole numbers, so results are equal to the last bit.
-//! It runs for every target, in every mode of asynchrony and several orders of warps. Header
+//! The hazard checker finds nothing, and it runs for every target, in every mode of asynchrony and several orders of warps. Header
 //! lines say what it runs on: `# run: n=3` sets arguments (once more for each line), `# iota:
 //! table=6` fills a tensor with 0, 1, … below six (others count to eleven), and `# warns: CODE`
 //! names the warning that must come where more than one stage is asked for; any other warning
@@ -18,6 +18,7 @@ use tilewright::ir::{
     Counter, Diagnostic, Diagnostics, Func, Param, SourceMap, StmtKind, Target, verify, visit,
 };
 use tilewright::passes;
+use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, Landing, SimtOptions};
 use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
 
@@ -101,6 +102,11 @@ fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
         let codes: Vec<&str> = diags.iter().map(|d| d.code.0).collect();
         if codes.first().copied() != wanted || codes.iter().any(|c| Some(*c) != wanted) {
             return Err(format!("{stages} stages: {}", render(diags.iter(), &sources)).into());
+        }
+        let checked = hazard::check(&lowered, target);
+        if !checked.hazards.is_empty() {
+            let found = render(checked.diagnostics().iter(), &sources);
+            return Err(format!("{stages} stages, hazards:\n{found}\n{lowered}").into());
         }
         for run in &header.runs {
             runs_alike(&staged.func, &lowered, target, &header, run, &sources)

@@ -4,10 +4,12 @@
 //! namespace `tw`, stands on the compiler's built-ins and inline assembly, and includes nothing.
 //! The wrappers of matrix instructions are made from the instruction's table.
 
+mod hip;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use tilewright_ir::{MmaInst, Scalar, Target};
+use tilewright_ir::{MmaFamily, MmaInst, Scalar, Target};
 
 /// A part of the header. The order is that of the text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -31,6 +33,7 @@ pub enum Piece {
     AtomicF16,
     Warp,
     Barriers,
+    Waits,
     Swizzle,
     Grid,
 }
@@ -38,6 +41,9 @@ pub enum Piece {
 impl Piece {
     /// The text on a target, and what must come before it.
     fn text(self, target: Target) -> (&'static str, &'static [Piece]) {
+        if target.is_amd() {
+            return hip::text(self, target);
+        }
         let machine_fp8 = target != Target::Sm80;
         match self {
             Piece::Core => (include_str!("cuda/core.h"), &[]),
@@ -63,6 +69,8 @@ impl Piece {
             ),
             Piece::Warp => (include_str!("cuda/warp.h"), &[Piece::Core]),
             Piece::Barriers => (include_str!("cuda/barriers.h"), &[Piece::Core]),
+            // What waits are called elsewhere.
+            Piece::Waits => ("", &[]),
             Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
             Piece::Grid => (include_str!("cuda/grid.h"), &[Piece::Core]),
         }
@@ -102,7 +110,10 @@ impl Needs {
             text.push('\n');
         }
         for inst in &self.mma {
-            text += &mma_wrapper(inst);
+            text += &match inst.family {
+                MmaFamily::Mfma => hip::mma_wrapper(inst),
+                MmaFamily::MmaSync | MmaFamily::Wgmma => mma_wrapper(inst),
+            };
         }
         text
     }
@@ -110,6 +121,9 @@ impl Needs {
 
 /// The name of a matrix instruction's wrapper.
 pub(crate) fn mma_name(inst: &MmaInst) -> String {
+    if inst.family == MmaFamily::Mfma {
+        return hip::mma_name(inst);
+    }
     let (ab, acc) = (ptx_type(inst.ab), ptx_type(inst.acc));
     format!("mma_m{}n{}k{}_{ab}_{acc}", inst.m, inst.n, inst.k)
 }

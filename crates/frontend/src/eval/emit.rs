@@ -163,6 +163,7 @@ impl Stage {
             origin,
             layout: None,
             versions: 1,
+            place: None,
             safe_value: None,
             span,
         }

@@ -1,12 +1,12 @@
 //! Micro-ops and device operations on buffers made for them.
 
 use crate::arbitrary::Gen;
-use crate::buffer::{BufferOrigin, Scope};
+use crate::buffer::{BufferOrigin, Scope, SharedPlace};
 use crate::device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
 use crate::dtype::DType;
 use crate::dtype::Scalar;
 use crate::expr::Expr;
-use crate::func::VarKind;
+use crate::func::{Level, VarKind};
 use crate::ids::Buffer;
 use crate::micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
 use crate::stmt::StmtKind;
@@ -85,6 +85,13 @@ impl Gen<'_> {
             slot = Some(match self.chance(2) {
                 true => self.int_expr(DType::I32, 2).floor_mod(versions as i32),
                 false => Expr::i32(0),
+            });
+        }
+        if scope == Scope::Shared && self.func.level == Level::Device && self.chance(2) {
+            let versions = self.func.buffers[buffer].versions;
+            self.func.buffers[buffer].place = Some(SharedPlace {
+                offset: SharedPlace::ALIGN * self.small(),
+                bytes: 16 * versions,
             });
         }
         Access {

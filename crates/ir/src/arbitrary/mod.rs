@@ -282,6 +282,7 @@ impl Gen<'_> {
             origin,
             layout: None,
             versions: 1,
+            place: None,
             safe_value: None,
             span: Span::NONE,
         })

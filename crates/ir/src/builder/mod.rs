@@ -258,6 +258,7 @@ fn new_tensor(
         origin,
         layout: None,
         versions: 1,
+        place: None,
         safe_value: None,
         span: Span::NONE,
     });

@@ -1,10 +1,10 @@
 //! Declarations of buffers, and layouts.
 
-use crate::buffer::{BufferData, BufferOrigin, LayoutAttr, Scope};
+use crate::buffer::{BufferData, BufferOrigin, LayoutAttr, Scope, SharedPlace};
 use crate::diag::Span;
 use crate::dtype::DType;
 use crate::expr::Expr;
-use crate::func::VarKind;
+use crate::func::{Level, VarKind};
 use crate::ids::{Buffer, Var};
 use crate::tile_op::ReduceKind;
 use crate::verify::Verifier;
@@ -54,7 +54,34 @@ impl<'a> Verifier<'a> {
             let rank = (!registers).then_some(data.shape.len());
             self.layout(layout, rank, data.span);
         }
+        if let Some(place) = data.place {
+            self.place(data, place);
+        }
         self.make_visible(Id::Buffer(buffer));
+    }
+
+    /// Offsets are decided last, and say where the storage is: a view has its base's.
+    fn place(&mut self, data: &'a BufferData, place: SharedPlace) {
+        let own = data.scope == Scope::Shared && data.origin == BufferOrigin::Alloc;
+        let mut bits = i128::from(data.versions) * i128::from(data.dtype.bits());
+        for extent in data.shape.iter().filter_map(Expr::as_int) {
+            bits = bits.saturating_mul(extent);
+        }
+        let message = if self.func.level != Level::Device {
+            "an offset in shared memory is for device level".to_string()
+        } else if !own {
+            "only allocations of shared memory have an offset".to_string()
+        } else if !place.offset.is_multiple_of(SharedPlace::ALIGN) {
+            let align = SharedPlace::ALIGN;
+            format!("offset {} is no multiple of {align} bytes", place.offset)
+        } else if bits > i128::from(place.bytes) * 8 {
+            format!("{} bytes are too few for this shape", place.bytes)
+        } else if place.offset.checked_add(place.bytes).is_none() {
+            format!("{} bytes from {} on end nowhere", place.bytes, place.offset)
+        } else {
+            return;
+        };
+        self.error("shared-place", data.span, message);
     }
 
     fn shape(&mut self, data: &'a BufferData) {

@@ -45,6 +45,8 @@
 //!   reducer's operation, an initial value belongs to a variable or local array.
 //! - `view-bits`, `view-scope`: a view has its base's scope and number of bits, and its base
 //!   is memory that holds data; views do not go in circles.
+//! - `shared-place`: only allocations of shared memory say where they lie, at device level, at
+//!   a multiple of 16 bytes, and with room for all their versions.
 //! - `layout-rank`, `layout-scope`: a layout maps as many indices as the buffer has
 //!   dimensions; fragment maps belong to fragments, and below tile level to the register
 //!   arrays that fragments become; all others do not.

@@ -1,22 +1,22 @@
 //! BindTarget: what the target cannot do is said before anything is lowered.
 //!
-//! Checks each kernel against the target's table: bytes of shared memory that the user
-//! allocated, tensor memory, split-phase matrix instructions. It changes nothing.
+//! Checks each kernel against the target's table: bytes of shared memory that the user's
+//! buffers take at once, tensor memory, split-phase matrix instructions. It changes nothing.
 //!
 //! Before and after are the same function; what comes out is a diagnostic such as
 //! ```text
-//! error[shared-memory-limit]: the kernel allocates 98304 bytes of shared memory, gfx942 has 65536 a block
+//! error[shared-memory-limit]: the kernel uses 98304 bytes of shared memory at once, gfx942 has 65536 a block
 //! ```
 //!
 //! Needs tile IR. It never refuses what a later pass can lower by other means.
 
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BufferOrigin, Code, Diagnostic, Diagnostics, Func, GemmKind, Kernel, Scope, StmtKind, Target,
-    TileOp,
+    Buffer, Code, Diagnostic, Diagnostics, Func, GemmKind, Kernel, Scope, StmtKind, Target, TileOp,
 };
 
 use crate::Changed;
+use crate::legalize::check_resources::most_shared;
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
 const NOT_ON_TARGET: Code = Code("not-on-target");
@@ -31,30 +31,16 @@ pub fn bind_target(func: &mut Func, target: Target, diags: &mut Diagnostics) -> 
 }
 
 fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
-    let limit = target.facts().shared_bytes as i128;
-    let mut total = 0i128;
-    let mut largest = None;
-    walk_stmts(&kernel.body, &mut |stmt| {
-        let StmtKind::Alloc(buffer) = stmt.kind else {
-            return;
-        };
+    let limit = i64::from(target.facts().shared_bytes);
+    let bytes_of = |buffer: Buffer| {
         let data = &func.buffers[buffer];
-        if data.scope != Scope::Shared || matches!(data.origin, BufferOrigin::View(_)) {
-            return;
-        }
-        let elements: Option<i128> = data
-            .shape
-            .iter()
-            .map(|e| e.as_int())
-            .try_fold(1i128, |n, e| n.checked_mul(e?));
+        let mut extents = data.shape.iter().map(|e| e.as_int());
+        let elements = extents.try_fold(1i128, |n, e| n.checked_mul(e?));
         let bits = elements.and_then(|n| n.checked_mul(data.dtype.bits() as i128));
-        let bytes = bits.map_or(0, |b| (b + 7) / 8);
-        total += bytes;
-        if largest.is_none_or(|(most, _)| bytes > most) {
-            largest = Some((bytes, buffer));
-        }
-    });
-    if let Some((bytes, buffer)) = largest
+        i64::try_from(bits.map_or(0, |b| (b + 7) / 8)).unwrap_or(i64::MAX)
+    };
+    let (total, parts) = most_shared(func, kernel, &bytes_of);
+    if let Some(&buffer) = parts.first()
         && total > limit
     {
         let data = &func.buffers[buffer];
@@ -63,10 +49,10 @@ fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagn
                 SHARED_MEMORY_LIMIT,
                 data.span,
                 format!(
-                    "the kernel allocates {total} bytes of shared memory, {target} has {limit} a block"
+                    "the kernel uses {total} bytes of shared memory at once, {target} has {limit} a block"
                 ),
             )
-            .label(format!("`{}` takes {bytes} of them", data.name))
+            .label(format!("`{}` takes {} of them", data.name, bytes_of(buffer)))
             .help("use smaller tiles, or a type of fewer bits"),
         );
     }

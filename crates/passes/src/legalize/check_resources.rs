@@ -5,7 +5,8 @@
 //! takes as many registers as its layout gives a thread. Both are counted here, when they are
 //! known, and an excess is an error with the sizes, the limit and what would help.
 //!
-//! Registers are a lower bound: only fragments, and only while they are alive, count. A kernel
+//! Both are lower bounds. Of shared memory what is in use at once counts, for buffers that are
+//! not may be given the same bytes when all barriers are known. Of registers only fragments count, and only while they are alive. A kernel
 //! that passes may still spill; one that does not cannot be held in registers at all.
 //!
 //! Before and after are the same function; what comes out is a diagnostic such as
@@ -16,16 +17,16 @@
 //! Needs loop IR. It changes nothing.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::visit::{child_blocks, walk_stmts};
+use tilewright_ir::visit::child_blocks;
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     Block, Buffer, BufferOrigin, Code, Diagnostic, Diagnostics, Func, Kernel, LayoutAttr, Scope,
     StmtKind, Target,
 };
-use tilewright_layout::from_attr;
 
 use crate::Changed;
 use crate::legalize::layout_inference::const_shape;
+use crate::optimize::common::merge_shared_memory_allocations::shared_bytes;
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
 const REGISTER_LIMIT: Code = Code("register-limit");
@@ -41,23 +42,17 @@ pub fn check_resources(func: &mut Func, target: Target, diags: &mut Diagnostics)
 
 fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
     let limit = i64::from(target.facts().shared_bytes);
-    let mut parts: Vec<(i64, Buffer)> = Vec::new();
-    walk_stmts(&kernel.body, &mut |stmt| {
-        if let StmtKind::Alloc(buffer) = stmt.kind
-            && func.buffers[buffer].scope == Scope::Shared
-            && !matches!(func.buffers[buffer].origin, BufferOrigin::View(_))
-        {
-            parts.push((shared_bytes(func, buffer, target), buffer));
-        }
-    });
-    let total: i64 = parts.iter().map(|(bytes, _)| bytes).sum();
-    parts.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let bytes_of = |b: Buffer| {
+        let versions = func.buffers[b].versions;
+        i64::try_from(shared_bytes(func, b, target, versions)).unwrap_or(i64::MAX)
+    };
+    let (total, parts) = most_shared(func, kernel, &bytes_of);
     if total <= limit {
         return;
     }
     // Temporaries of the lowering have no place in the source.
-    let located = |(_, b): &&(i64, Buffer)| !func.buffers[*b].span.is_none();
-    let Some(&(bytes, largest)) = parts.iter().find(located).or(parts.first()) else {
+    let located = |b: &&Buffer| !func.buffers[**b].span.is_none();
+    let Some(&largest) = parts.iter().find(located).or(parts.first()) else {
         return;
     };
     let data = &func.buffers[largest];
@@ -69,7 +64,7 @@ fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagn
     let list: Vec<String> = parts
         .iter()
         .take(6)
-        .map(|(bytes, b)| format!("`{}` {bytes}", func.buffers[*b].name))
+        .map(|b| format!("`{}` {}", func.buffers[*b].name, bytes_of(*b)))
         .collect();
     diags.push(
         Diagnostic::error(
@@ -79,55 +74,39 @@ fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagn
                 "the kernel needs {total} bytes of shared memory when lowered, {target} has {limit} a block"
             ),
         )
-        .label(format!("`{}` takes {bytes} of them", data.name))
+        .label(format!("`{}` takes {} of them", data.name, bytes_of(largest)))
         .note(format!("bytes, largest first: {}", list.join(", ")))
         .help("use smaller tiles, fewer stages, or a type of fewer bits"),
     );
 }
 
-/// Bytes of a shared buffer in its layout, all versions.
-fn shared_bytes(func: &Func, buffer: Buffer, target: Target) -> i64 {
-    let data = &func.buffers[buffer];
-    let Some(shape) = const_shape(&data.shape) else {
-        return 0;
+/// The most bytes of shared memory that are in use at once, and by which buffers, largest
+/// first. Buffers that are never in use together may get the same bytes later.
+pub(crate) fn most_shared(
+    func: &Func,
+    kernel: &Kernel,
+    bytes_of: &dyn Fn(Buffer) -> i64,
+) -> (i64, Vec<Buffer>) {
+    let root = |mut buffer: Buffer| {
+        while let BufferOrigin::View(base) = func.buffers[buffer].origin {
+            buffer = base;
+        }
+        (func.buffers[buffer].scope == Scope::Shared).then_some(buffer)
     };
-    let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-    let places = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar).map_or_else(
-        |_| shape.iter().product(),
-        |l| l.codomain().iter().product::<i64>(),
-    );
-    let bits = places * data.dtype.bits() as i64 * i64::from(data.versions.max(1));
-    (bits + 7) / 8
+    Lives::of(kernel, &root).most(bytes_of)
 }
 
 fn registers(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
     let facts = target.facts();
     let threads = kernel.num_threads().max(1);
     let limit = i64::from(facts.max_registers.min(facts.register_file / threads));
-    let mut lives = Lives {
-        func,
-        at: 0,
-        spans: FxHashMap::default(),
-        declared: FxHashMap::default(),
+    let fragment = |buffer: Buffer| {
+        let data = &func.buffers[buffer];
+        let fragment = matches!(data.layout, Some(LayoutAttr::Fragment(_)));
+        (data.scope == Scope::Local && fragment).then_some(buffer)
     };
-    lives.block(&kernel.body, &[]);
-    let mut most: (i64, Vec<Buffer>) = (0, Vec::new());
-    let mut starts: Vec<usize> = lives.spans.values().map(|s| s.0).collect();
-    starts.sort_unstable();
-    for at in starts {
-        let mut alive: Vec<Buffer> = lives
-            .spans
-            .iter()
-            .filter(|(_, (first, last))| (*first..=*last).contains(&at))
-            .map(|(b, _)| *b)
-            .collect();
-        let total = alive.iter().map(|b| register_count(func, *b)).sum();
-        if total > most.0 {
-            alive.sort_by_key(|b| (std::cmp::Reverse(register_count(func, *b)), *b));
-            most = (total, alive);
-        }
-    }
-    let (total, alive) = most;
+    let count = |b: Buffer| register_count(func, b);
+    let (total, alive) = Lives::of(kernel, &fragment).most(&count);
     let Some(&largest) = alive.first().filter(|_| total > limit) else {
         return;
     };
@@ -164,17 +143,47 @@ fn register_count(func: &Func, buffer: Buffer) -> i64 {
     (slots * data.dtype.bits() as i64 + 31) / 32
 }
 
-/// First and last statement that touches each fragment. What is declared outside of a loop and
+/// First and last statement that touches each buffer. What is declared outside of a loop and
 /// touched in it is alive in the whole loop.
 struct Lives<'f> {
-    func: &'f Func,
+    /// The buffer that an access counts for, where it counts.
+    counted: &'f dyn Fn(Buffer) -> Option<Buffer>,
     at: usize,
     spans: FxHashMap<Buffer, (usize, usize)>,
     /// How deep in loops each buffer is declared.
     declared: FxHashMap<Buffer, usize>,
 }
 
-impl Lives<'_> {
+impl<'f> Lives<'f> {
+    fn of(kernel: &Kernel, counted: &'f dyn Fn(Buffer) -> Option<Buffer>) -> Lives<'f> {
+        let mut lives = Lives {
+            counted,
+            at: 0,
+            spans: FxHashMap::default(),
+            declared: FxHashMap::default(),
+        };
+        lives.block(&kernel.body, &[]);
+        lives
+    }
+
+    /// The largest sum of what is alive at once, and what that is, largest first.
+    fn most(&self, size: &dyn Fn(Buffer) -> i64) -> (i64, Vec<Buffer>) {
+        let mut most: (i64, Vec<Buffer>) = (0, Vec::new());
+        let mut starts: Vec<usize> = self.spans.values().map(|s| s.0).collect();
+        starts.sort_unstable();
+        for at in starts {
+            let spans = self.spans.iter();
+            let here = spans.filter(|(_, (first, last))| (*first..=*last).contains(&at));
+            let mut alive: Vec<Buffer> = here.map(|(b, _)| *b).collect();
+            let total = alive.iter().fold(0i64, |n, b| n.saturating_add(size(*b)));
+            if total > most.0 {
+                alive.sort_by_key(|b| (std::cmp::Reverse(size(*b)), *b));
+                most = (total, alive);
+            }
+        }
+        most
+    }
+
     fn block(&mut self, block: &Block, loops: &[usize]) {
         for stmt in block {
             self.at += 1;
@@ -184,9 +193,7 @@ impl Lives<'_> {
                 continue;
             }
             stmt_buffers(stmt, &mut |buffer| {
-                let data = &self.func.buffers[buffer];
-                let fragment = matches!(data.layout, Some(LayoutAttr::Fragment(_)));
-                if data.scope == Scope::Local && fragment {
+                if let Some(buffer) = (self.counted)(buffer) {
                     let outside = self.declared.get(&buffer).copied().unwrap_or(0);
                     let first = loops.get(outside).copied().unwrap_or(here);
                     let life = self.spans.entry(buffer).or_insert((first, here));

@@ -1,3 +1,4 @@
 //! The optimize phase: schedules and what they need.
 
+pub mod cdna;
 pub mod common;

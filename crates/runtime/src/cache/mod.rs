@@ -114,6 +114,11 @@ impl Cache {
         Self::new(Ok(folder.into()), cap)
     }
 
+    /// A cache that keeps nothing, for callers that want a compile of their own.
+    pub fn off() -> Self {
+        Self::new(Err(Reason::Off), 0)
+    }
+
     /// The same cache with another limit on waiting for a process that builds the same key.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

@@ -20,10 +20,13 @@
 //! - Registers are read when an instruction is issued; those that a load writes must be left
 //!   alone until it has been waited for.
 //! - Threads that write one place in one statement hold copies of one value.
+//! - Buffers that lie over each other are one memory; what one held is gone once the other is
+//!   written.
 //! - Waves are in step on AMD; on NVIDIA lanes that exchange data need `sync_warp`.
 //!
 //! Only shared memory and registers are looked at; global memory is not.
 
+mod alias;
 mod places;
 mod report;
 mod rhythm;
@@ -40,7 +43,7 @@ use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{DType, Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
-use run::{Clash, Remedy, Run, Side};
+use run::{Clash, Memory, Remedy, Run, Side};
 use scan::{Key, Scan, key};
 use touch::Units;
 use trace::{Choice, EventKind, Stop, Trace, Walk};
@@ -88,8 +91,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             kind: HazardKind::DivergentBarrier,
             first: side,
             second: side,
-            root: None,
-            slot: None,
+            memory: Memory::default(),
             remedy: Remedy::Converge,
         };
         let hazard = namer.hazard(&clash, &[Trace::default()], 1);
@@ -222,11 +224,13 @@ impl Namer<'_> {
             self.party(clash.second, traces, groups),
         );
         let distance = self.distance(moment(clash.first, traces), moment(clash.second, traces));
-        let buffer = clash.root.map(|b| self.func.buffers[b].name.clone());
+        let name = |b| self.func.buffers[b].name.clone();
+        let buffer = clash.memory.root.map(name);
         Hazard {
             kind: clash.kind,
             buffer: buffer.unwrap_or_default(),
-            slot: clash.slot,
+            over: clash.memory.over.map(name),
+            slot: clash.memory.slot,
             distance,
             help: help(clash),
             first,
@@ -294,6 +298,7 @@ fn help(clash: &Clash) -> String {
         Remedy::Version => {
             "readers and writers of one iteration must name the same version".to_string()
         }
+        Remedy::Apart => "give the two buffers different bytes of shared memory".to_string(),
         Remedy::Converge => {
             "all waves of the block must come to the same barriers, the same number of times"
                 .to_string()

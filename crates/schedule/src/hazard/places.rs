@@ -24,7 +24,8 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    const ANY: Meeting = Meeting {
+    /// Any thread may meet any other.
+    pub const ANY: Meeting = Meeting {
         overlap: u64::MAX,
         across: u64::MAX,
         in_warp: u8::MAX,
@@ -229,6 +230,32 @@ impl<'f> Places<'f> {
             }
         }
         Some(met)
+    }
+
+    /// Whether all places of a set are among those of others. What cannot be counted out is
+    /// taken for all of the buffer.
+    pub fn covered(&mut self, set: u32, by: &[u32]) -> bool {
+        if by.is_empty() || by.contains(&set) {
+            return !by.is_empty();
+        }
+        self.count_covered(set, by).unwrap_or(true)
+    }
+
+    fn count_covered(&mut self, set: u32, by: &[u32]) -> Option<bool> {
+        let mut unit = 0;
+        for &one in by.iter().chain([&set]) {
+            let bits = self.sets[one as usize].bits();
+            unit = gcd(unit, gcd(self.points(one)?.grain, bits));
+        }
+        let unit = unit.max(8);
+        let wanted = self.table(set, unit)?;
+        let mut open: Vec<usize> = (0..wanted.len()).collect();
+        open.retain(|at| wanted[*at].warps != 0);
+        for &one in by {
+            let table = self.table(one, unit)?;
+            open.retain(|at| table.get(*at).is_none_or(|cell| cell.warps == 0));
+        }
+        Some(open.is_empty())
     }
 
     fn table(&mut self, set: u32, unit: i64) -> Option<Rc<[Cell]>> {

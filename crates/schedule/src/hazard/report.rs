@@ -58,6 +58,8 @@ pub struct Hazard {
     pub second: Party,
     /// The buffer that both touch; empty for barriers.
     pub buffer: String,
+    /// The buffer that the other operation touches, where it lies over the first.
+    pub over: Option<String>,
     /// Its version, where it has several and the index is known.
     pub slot: Option<i64>,
     /// How many iterations of the innermost common loop lie between the two.
@@ -86,6 +88,8 @@ pub enum HazardKind {
     WriteAfterRead,
     /// Two writes in no order.
     WriteAfterWrite,
+    /// A read of what a write to another buffer at the same place has replaced.
+    Overwritten,
     /// A register read or written while an asynchronous load into it is under way.
     RegisterBeforeWait,
     /// A barrier that some threads of a warp, or some warps, do not come to.
@@ -99,10 +103,11 @@ pub enum HazardKind {
 }
 
 impl HazardKind {
-    pub const ALL: [HazardKind; 8] = [
+    pub const ALL: [HazardKind; 9] = [
         HazardKind::ReadAfterWrite,
         HazardKind::WriteAfterRead,
         HazardKind::WriteAfterWrite,
+        HazardKind::Overwritten,
         HazardKind::RegisterBeforeWait,
         HazardKind::DivergentBarrier,
         HazardKind::Deadlock,
@@ -116,6 +121,7 @@ impl HazardKind {
             HazardKind::ReadAfterWrite => Code("hazard-raw"),
             HazardKind::WriteAfterRead => Code("hazard-war"),
             HazardKind::WriteAfterWrite => Code("hazard-waw"),
+            HazardKind::Overwritten => Code("hazard-overwritten"),
             HazardKind::RegisterBeforeWait => Code("hazard-register"),
             HazardKind::DivergentBarrier => Code("hazard-divergent-barrier"),
             HazardKind::Deadlock => Code("hazard-deadlock"),
@@ -131,6 +137,7 @@ impl fmt::Display for HazardKind {
             HazardKind::ReadAfterWrite => "RAW",
             HazardKind::WriteAfterRead => "WAR",
             HazardKind::WriteAfterWrite => "WAW",
+            HazardKind::Overwritten => "read of overwritten data",
             HazardKind::RegisterBeforeWait => "register use before wait",
             HazardKind::DivergentBarrier => "divergent barrier",
             HazardKind::Deadlock => "deadlock",
@@ -174,6 +181,9 @@ impl Hazard {
         }
         if let Some(slot) = self.slot {
             text += &format!(" slot {slot}");
+        }
+        if let Some(over) = &self.over {
+            text += &format!(", at the same place as `{over}`");
         }
         match self.distance {
             None | Some(0) => {}

@@ -12,7 +12,8 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use tilewright_ir::{Buffer, BufferOrigin, Counter};
 
-use super::places::Places;
+use super::alias::Aliases;
+use super::places::{Meeting, Places};
 use super::report::HazardKind;
 use super::scan::{Key, MAX_GROUPS, Scan, counts_groups, most_in_flight};
 use super::state::{Group, Open, Pending, Phase, State, fingerprint};
@@ -25,9 +26,17 @@ pub struct Clash {
     pub kind: HazardKind,
     pub first: Side,
     pub second: Side,
+    pub memory: Memory,
+    pub remedy: Remedy,
+}
+
+/// What two operations meet in.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Memory {
     pub root: Option<Buffer>,
     pub slot: Option<i64>,
-    pub remedy: Remedy,
+    /// The buffer of the other operation, where it lies over the first.
+    pub over: Option<Buffer>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +65,8 @@ pub enum Remedy {
     Converge,
     /// Another slot index.
     Version,
+    /// The buffers need storage of their own.
+    Apart,
 }
 
 /// What a run found.
@@ -81,6 +92,7 @@ pub struct Run<'f, 'p> {
     known: FxHashSet<(HazardKind, Key, Key, Option<i64>)>,
     /// Units looked at by themselves, by address and group: the traces keep them alive.
     inside: FxHashSet<(usize, usize)>,
+    aliases: Aliases,
 }
 
 impl<'f, 'p> Run<'f, 'p> {
@@ -104,6 +116,7 @@ impl<'f, 'p> Run<'f, 'p> {
             outcome: Outcome::default(),
             known: FxHashSet::default(),
             inside: FxHashSet::default(),
+            aliases: Aliases::of(scan.func, scan.kernel),
         };
         run.run();
         run.outcome
@@ -130,14 +143,8 @@ impl<'f, 'p> Run<'f, 'p> {
         if let Some(&g) = stuck.first() {
             let side = self.side(g);
             let other = self.side(*stuck.last().unwrap_or(&g));
-            self.clash(
-                HazardKind::Deadlock,
-                side,
-                other,
-                None,
-                None,
-                Remedy::Converge,
-            );
+            let (kind, nothing) = (HazardKind::Deadlock, Memory::default());
+            self.clash(kind, side, other, nothing, Remedy::Converge);
         }
     }
 
@@ -252,7 +259,9 @@ impl<'f, 'p> Run<'f, 'p> {
 
     /// The state, and what the group has done since its last iteration began.
     fn state(&self, g: usize) -> u64 {
-        fingerprint(&self.groups, &self.open, &self.phases).wrapping_add(self.groups[g].trail)
+        fingerprint(&self.groups, &self.open, &self.phases)
+            .wrapping_add(self.aliases.fingerprint())
+            .wrapping_add(self.groups[g].trail)
     }
 
     /// Looks for clashes of accesses with the open ones, then adds them.
@@ -266,6 +275,7 @@ impl<'f, 'p> Run<'f, 'p> {
             if op.is_none() && unseen {
                 self.check_inside(g, &touches.shared[at..], side);
             }
+            self.check_content(touch, side);
         }
         let (clock, time, at) = (self.groups[g].clock, self.moment, self.groups[g].at);
         for touch in &touches.shared {
@@ -287,26 +297,59 @@ impl<'f, 'p> Run<'f, 'p> {
         }
     }
 
-    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side) {
-        let Some(list) = self.open.get(&touch.root) else {
+    /// Whether what a read means is still there: another buffer may lie over it.
+    fn check_content(&mut self, touch: &Touch, side: Side) {
+        if touch.write {
+            let side = Side {
+                stmt: touch.stmt,
+                ..side
+            };
+            self.aliases.write(touch, side);
             return;
-        };
+        }
+        for gone in self.aliases.gone(touch) {
+            if self.places.covered(touch.set, &gone.written) {
+                continue;
+            }
+            let second = Side {
+                stmt: touch.stmt,
+                ..side
+            };
+            let memory = Memory {
+                root: Some(touch.root),
+                slot: touch.slot,
+                over: Some(gone.over),
+            };
+            let kind = HazardKind::Overwritten;
+            self.clash(kind, gone.by, second, memory, Remedy::Apart);
+        }
+    }
+
+    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side) {
+        let others = self.aliases.others(touch.root);
+        let lists = std::iter::once(&touch.root).chain(others);
+        let lists: Vec<&Vec<Open>> = lists.filter_map(|b| self.open.get(b)).collect();
         let mut found = Vec::new();
-        for open in list {
+        for open in lists.into_iter().flatten() {
+            let same = open.touch.root == touch.root;
             let apart = match (open.touch.slot, touch.slot) {
+                _ if !same => !self.aliases.meet(&open.touch, touch),
                 (Some(a), Some(b)) => a != b,
                 _ => false,
             };
-            let at_peace =
-                !(open.touch.write || touch.write) || (open.touch.atomic && touch.atomic) || apart;
-            if at_peace {
+            let atomic = same && open.touch.atomic && touch.atomic;
+            if !(open.touch.write || touch.write) || atomic || apart {
                 continue;
             }
             let knows = self.groups[g].knows[open.group];
             if open.done.is_some_and(|done| done <= knows) {
                 continue;
             }
-            let met = self.places.meeting(open.touch.set, touch.set);
+            // Different layouts: any threads may meet.
+            let met = match same {
+                true => self.places.meeting(open.touch.set, touch.set),
+                false => Meeting::ANY,
+            };
             let pair = 1u64 << (8 * open.group + g);
             let remedy = match open.done {
                 None if met.overlap & pair != 0 => self.remedy(open, g),
@@ -346,11 +389,18 @@ impl<'f, 'p> Run<'f, 'p> {
                 (false, _) => HazardKind::WriteAfterRead,
                 (true, true) => HazardKind::WriteAfterWrite,
             };
-            let slot = open.touch.slot.or(touch.slot);
-            found.push((kind, first, second, slot, remedy));
+            let memory = Memory {
+                root: Some(touch.root),
+                slot: match same {
+                    true => open.touch.slot.or(touch.slot),
+                    false => touch.slot,
+                },
+                over: (!same).then_some(open.touch.root),
+            };
+            found.push((kind, first, second, memory, remedy));
         }
-        for (kind, first, second, slot, remedy) in found {
-            self.clash(kind, first, second, Some(touch.root), slot, remedy);
+        for (kind, first, second, memory, remedy) in found {
+            self.clash(kind, first, second, memory, remedy);
         }
     }
 
@@ -391,8 +441,18 @@ impl<'f, 'p> Run<'f, 'p> {
             );
         }
         for b in others {
+            if !(a.write || b.write) {
+                continue;
+            }
+            if a.root != b.root {
+                // Threads are in no order, and each may be anywhere.
+                if self.aliases.meet(a, b) {
+                    self.inside(a, b, side, true, false);
+                }
+                continue;
+            }
             let apart = matches!((a.slot, b.slot), (Some(x), Some(y)) if x != y);
-            if a.root != b.root || !(a.write || b.write) || (a.atomic && b.atomic) || apart {
+            if (a.atomic && b.atomic) || apart {
                 continue;
             }
             let met = self.places.meeting(a.set, b.set);
@@ -430,7 +490,12 @@ impl<'f, 'p> Run<'f, 'p> {
                 ..side
             },
         );
-        self.clash(kind, first, second, Some(a.root), a.slot, remedy);
+        let memory = Memory {
+            root: Some(a.root),
+            slot: a.slot,
+            over: (a.root != b.root).then_some(b.root),
+        };
+        self.clash(kind, first, second, memory, remedy);
     }
 
     fn check_register(&mut self, g: usize, touch: &RegisterTouch, side: Side) {
@@ -451,7 +516,12 @@ impl<'f, 'p> Run<'f, 'p> {
         };
         let remedy = Remedy::Wait(pending.counter, self.groups[g].younger(at));
         let kind = HazardKind::RegisterBeforeWait;
-        self.clash(kind, first, second, Some(touch.root), touch.slot, remedy);
+        let memory = Memory {
+            root: Some(touch.root),
+            slot: touch.slot,
+            over: None,
+        };
+        self.clash(kind, first, second, memory, remedy);
     }
 
     fn issue(
@@ -562,7 +632,7 @@ impl<'f, 'p> Run<'f, 'p> {
         if missing || (other.is_some() && !bare) {
             let kind = HazardKind::DivergentBarrier;
             let other = other.unwrap_or(sides[0]);
-            self.clash(kind, sides[0], other, None, None, Remedy::Converge);
+            self.clash(kind, sides[0], other, Memory::default(), Remedy::Converge);
         }
         self.meet(&members);
         true
@@ -584,7 +654,7 @@ impl<'f, 'p> Run<'f, 'p> {
         {
             let side = self.side(g);
             let kind = HazardKind::DivergentBarrier;
-            self.clash(kind, side, side, None, None, Remedy::Converge);
+            self.clash(kind, side, side, Memory::default(), Remedy::Converge);
         }
         self.meet(&members);
     }
@@ -697,19 +767,18 @@ impl<'f, 'p> Run<'f, 'p> {
         kind: HazardKind,
         first: Side,
         second: Side,
-        root: Option<Buffer>,
-        slot: Option<i64>,
+        memory: Memory,
         remedy: Remedy,
     ) {
-        if !self.known.insert((kind, first.stmt, second.stmt, slot)) {
+        let new = (kind, first.stmt, second.stmt, memory.slot);
+        if !self.known.insert(new) {
             return;
         }
         self.outcome.clashes.push(Clash {
             kind,
             first,
             second,
-            root,
-            slot,
+            memory,
             remedy,
         });
     }

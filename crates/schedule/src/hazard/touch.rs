@@ -394,12 +394,13 @@ impl<'f> Units<'f> {
         if self.scan.func.buffers[root].scope != Scope::Shared {
             return;
         }
+        // A plain access of a buffer with versions names the version before the place; without
+        // it the first one is meant.
         let data = &self.scan.func.buffers[buffer];
         let versions = self.scan.func.buffers[root].versions;
-        let (slot, at) = match at {
-            // The version stands before the other indices; without it the first one is meant.
-            [slot, rest @ ..] if versions > 1 && rest.len() == data.shape.len() => {
-                (env.value(slot), rest)
+        let (slot, at) = match at.split_first() {
+            Some((version, rest)) if versions > 1 && rest.len() == data.shape.len() => {
+                (env.value(version), rest)
             }
             _ => ((versions > 1).then_some(0), at),
         };

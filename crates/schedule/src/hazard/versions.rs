@@ -10,7 +10,7 @@ use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{Buffer, Span};
 
 use super::report::HazardKind;
-use super::run::{Clash, Remedy, Side};
+use super::run::{Clash, Memory, Remedy, Side};
 use super::scan::{Key, Scan, key};
 use super::touch::Touch;
 use super::trace::{EventKind, Trace};
@@ -131,8 +131,11 @@ impl Walk {
             kind,
             first,
             second,
-            root: Some(root),
-            slot: Some(slot),
+            memory: Memory {
+                root: Some(root),
+                slot: Some(slot),
+                over: None,
+            },
             remedy: Remedy::Version,
         });
     }

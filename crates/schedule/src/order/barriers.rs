@@ -4,7 +4,11 @@
 //! of places from just after `a` to just before `b`, around the loop as often as iterations lie
 //! between; one barrier on the arc serves it, two where one half of the waves is a barrier
 //! behind. Arcs on a circle are served with the fewest barriers by going around once, from each
-//! place in turn, and setting a barrier at the end of each arc that has too few.
+//! place in turn, and setting a barrier at the end of each arc that has too few. Of the ways with
+//! the fewest, the one is taken that asks for completion latest: what is in flight stays so
+//! longer.
+
+use std::cmp::Reverse;
 
 use super::Order;
 use super::dependences::{Between, Need};
@@ -28,19 +32,13 @@ pub(super) fn place(order: &Order, needs: &[Need]) -> Meetings {
         .filter(|n| n.between == Between::Block)
         .collect();
     let best = (0..len)
-        .map(|start| greedy(order, &block, &barriers, start))
-        .min_by_key(|b| b.iter().sum::<u32>());
-    let mut barriers = best.unwrap_or(barriers);
-    for place in (0..len).rev() {
-        let own = order.barriers.get(place).copied().unwrap_or(0);
-        while barriers[place] > own {
-            barriers[place] -= 1;
-            if block.iter().any(|n| !served(order, n, &barriers)) {
-                barriers[place] += 1;
-                break;
-            }
-        }
-    }
+        .map(|start| {
+            let mut barriers = greedy(order, &block, &barriers, start);
+            prune(order, &block, &mut barriers);
+            barriers
+        })
+        .min_by_key(|b| (b.iter().sum::<u32>(), Reverse(lateness(order, &block, b))));
+    let barriers = best.unwrap_or(barriers);
     let mut warp_syncs = vec![false; len];
     for need in needs.iter().filter(|n| n.between == Between::Warp) {
         let met = arc(order, need).any(|p| barriers[p] > 0 || warp_syncs[p]);
@@ -69,6 +67,36 @@ fn greedy(order: &Order, needs: &[Need], set: &[u32], start: usize) -> Vec<u32> 
         barriers[need.later] += required(order).saturating_sub(have);
     }
     barriers
+}
+
+/// Takes out what is not needed beside the rest.
+fn prune(order: &Order, needs: &[Need], barriers: &mut [u32]) {
+    for place in (0..barriers.len()).rev() {
+        let own = order.barriers.get(place).copied().unwrap_or(0);
+        while barriers[place] > own {
+            barriers[place] -= 1;
+            if needs.iter().any(|n| !served(order, n, barriers)) {
+                barriers[place] += 1;
+                break;
+            }
+        }
+    }
+}
+
+/// How long after their first ops the needs with a wait ask for its completion, together.
+fn lateness(order: &Order, needs: &[Need], barriers: &[u32]) -> usize {
+    let len = barriers.len();
+    let waits = needs.iter().filter(|n| n.wait.is_some());
+    let late = waits.map(|need| {
+        let mut left = required(order);
+        let mut places = (need.earlier + 1..=need.end(order)).rev();
+        let last = places.find(|time| {
+            left = left.saturating_sub(barriers[time % len]);
+            left == 0
+        });
+        last.map_or(0, |time| time - need.earlier)
+    });
+    late.sum()
 }
 
 fn served(order: &Order, need: &Need, barriers: &[u32]) -> bool {

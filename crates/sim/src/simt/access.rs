@@ -272,6 +272,7 @@ impl Env<'_> {
                 self.count(warp, InstKind::SharedStore);
                 self.shared_cost(warp, access, addresses, banks::Kind::Write);
                 let id = self.instance(warp, Which::Shared, false, true);
+                self.shared.through(info.owner);
                 let mut buffer = Vec::with_capacity(width * 8);
                 for lane in addresses.workers() {
                     let at = addresses.at[lane as usize];
@@ -364,6 +365,7 @@ impl Env<'_> {
                 self.count(warp, InstKind::SharedLoad);
                 self.shared_cost(warp, access, addresses, banks::Kind::Read);
                 let id = self.instance(warp, Which::Shared, false, false);
+                self.shared.through(info.owner);
                 for lane in addresses.workers() {
                     let at = addresses.at[lane as usize];
                     let (start, len) = (byte_of(info, at), byte_len(info, at, access.width));

@@ -58,7 +58,7 @@ impl<'a> BlockRun<'a> {
             target,
             landing: opts.landing,
             globals,
-            shared: Shared::new(program.shared_bytes, count),
+            shared: Shared::new(program.shared_bytes, count).with_owners(program.shared_overlaps),
             global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers, count),
             findings: Collector::new(opts.max_reports),

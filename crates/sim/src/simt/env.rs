@@ -258,6 +258,15 @@ impl Env<'_> {
                 format!("{name} is read but nothing wrote it")
             });
         }
+        if let Some(at) = trouble.foreign {
+            let name = self.name_of_byte(which, at);
+            let last = self.shared.owner_of(at).unwrap_or(0);
+            let other = self.program.buffers.iter().find(|b| b.owner == last);
+            let other = other.map_or("?", |b| b.name.as_str()).to_string();
+            self.report(warp, FindingKind::Uninitialised, Some(lane), || {
+                format!("{name} is read, but `{other}` lies at the same place and was written last")
+            });
+        }
     }
 
     /// The name of a buffer in a memory.
@@ -278,6 +287,7 @@ impl Env<'_> {
         for info in &self.program.buffers {
             if let Space::Shared(base) = info.space
                 && base as usize <= at
+                && (!self.program.shared_overlaps || info.owner == self.shared.owner())
                 && best.is_none_or(|(_, b)| (base as usize) > b)
             {
                 best = Some((&info.name, base as usize));

@@ -349,6 +349,7 @@ impl Env<'_> {
     fn check_shared_read(&mut self, warp: &Warp, access: &Access, addresses: &Addresses) {
         let info = &self.program.buffers[access.buffer as usize];
         let id = self.instance(warp, Which::Shared, false, false);
+        self.shared.through(info.owner);
         for lane in Lanes(addresses.mask) {
             let at = addresses.at[lane as usize];
             let (start, len) = (byte_of(info, at), byte_len(info, at, access.width));
@@ -361,6 +362,9 @@ impl Env<'_> {
 
     /// Carries out an instruction's moves, or puts it on its way.
     fn carry_out(&mut self, warp: &mut Warp, code: &MicroCode, moves: Vec<Move>) {
+        let dest = &self.program.accesses[code.dest as usize];
+        let owner = self.program.buffers[dest.buffer as usize].owner;
+        self.shared.through(owner);
         let Some(counter) = code.counter else {
             self.move_now(warp, &moves);
             return;

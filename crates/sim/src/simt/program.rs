@@ -51,6 +51,8 @@ pub(super) struct Program {
     pub fixed: u32,
     pub lanes: u32,
     pub shared_bytes: usize,
+    /// Whether shared buffers lie over each other.
+    pub shared_overlaps: bool,
     /// Bytes of one thread's private arrays.
     pub local_bytes: usize,
     /// Arrivals that complete a phase, of each barrier; zero before it is initialised.
@@ -99,6 +101,8 @@ pub(super) struct BufferInfo {
     /// Elements from one version to the next.
     pub version_elements: i64,
     pub versions: u32,
+    /// The number of the shared buffer whose storage this is, from one on.
+    pub owner: u16,
 }
 
 impl BufferInfo {

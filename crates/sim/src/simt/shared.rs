@@ -12,6 +12,8 @@
 //!   they write different values to one byte.
 //! - Threads that write equal values to one byte without order do not race, and each may read
 //!   it back: replicated values are stored by all their holders.
+//! - Where buffers overlap, a byte belongs to the one it was last written through; a read through
+//!   another one is a read of what nothing wrote.
 //! - Bytes of an asynchronous operation under way are *held*: any conflicting access until it
 //!   is waited for is reported, whenever the data really moves.
 
@@ -35,6 +37,10 @@ pub(super) struct Shared {
     updaters: Vec<u32>,
     /// By warp, the last atomic update of each byte; made when the warp first does one.
     updates: Vec<Vec<u32>>,
+    /// Through which buffer each byte was last written, where buffers overlap; else empty.
+    owners: Vec<u16>,
+    /// Through which buffer accesses come now.
+    owner: u16,
     held_reads: Vec<u8>,
     held: Vec<Held>,
     /// Accesses since the last barrier of the whole block.
@@ -105,6 +111,8 @@ pub(super) struct Trouble {
     pub held: Option<usize>,
     /// A byte that nothing wrote.
     pub unwritten: Option<usize>,
+    /// A byte that was last written through another buffer at the same place.
+    pub foreign: Option<usize>,
 }
 
 impl Trouble {
@@ -147,12 +155,38 @@ impl Shared {
             reads: vec![Vec::new(); warps],
             updaters: vec![0; len],
             updates: vec![Vec::new(); warps],
+            owners: Vec::new(),
+            owner: 0,
             held_reads: vec![0; len],
             held: Vec::new(),
             instances: Vec::new(),
             iterations: Vec::new(),
             first: 1,
         }
+    }
+
+    /// Remembers through which buffer a byte was written, so that a read through another one
+    /// finds nothing of its own.
+    pub fn with_owners(mut self, wanted: bool) -> Shared {
+        if wanted {
+            self.owners = vec![0; self.bytes.len()];
+        }
+        self
+    }
+
+    /// The accesses that follow are of this buffer.
+    pub fn through(&mut self, owner: u16) {
+        self.owner = owner;
+    }
+
+    /// The buffer of the accesses at hand.
+    pub fn owner(&self) -> u16 {
+        self.owner
+    }
+
+    /// Through which buffer a byte was last written.
+    pub fn owner_of(&self, at: usize) -> Option<u16> {
+        self.owners.get(at).copied()
     }
 
     /// Numbers an access. `iteration` appends the values of the loops around it.
@@ -219,6 +253,8 @@ impl Shared {
                 } else {
                     trouble.unwritten.get_or_insert(at);
                 }
+            } else if self.owners.get(at).is_some_and(|o| *o != self.owner) {
+                trouble.foreign.get_or_insert(at);
             }
             let id = self.write[at] >> LANE_BITS;
             if flags & HELD == 0 && id >= self.first && id != fine && self.writers[at] & me == 0 {
@@ -305,6 +341,9 @@ impl Shared {
         let total = self.bytes.len();
         if who.atomic && self.updates[who.warp as usize].is_empty() {
             self.updates[who.warp as usize] = vec![0; total];
+        }
+        if let Some(owners) = self.owners.get_mut(start..start + len) {
+            owners.fill(self.owner);
         }
         let mut fine = 0;
         for at in start..start + len {

@@ -209,6 +209,7 @@ impl Env<'_> {
             Space::Global(n) => self.instance(warp, Which::Global(n), true, true),
             Space::Local(_) | Space::Barrier(_) => 0,
         };
+        self.shared.through(info.owner);
         let mut touched = Vec::new();
         for lane in Lanes(addresses.mask) {
             let at = addresses.at[lane as usize] + scalar_number;
@@ -326,6 +327,7 @@ impl Env<'_> {
             );
         }
         self.order(warp, order, &touched);
+        self.shared.through(info.owner);
         for lane in Lanes(addresses.mask) {
             let at = addresses.at[lane as usize];
             let raw = match info.space {

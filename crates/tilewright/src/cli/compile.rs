@@ -10,9 +10,10 @@ use tilewright::ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target, tex
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{CompileOptions, KernelInfo, Toolchain};
 
+use super::amd::{self, figures as amd_figures};
 use super::lower::{lower, lower_through};
 use super::output::{self, Failure, Outcome};
-use super::{KernelArgs, input, layouts, passes::parse_target};
+use super::{KernelArgs, input, layouts, passes::parse_target, shared};
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
@@ -53,6 +54,11 @@ enum Emit {
     LayoutsSvg,
     /// Source for the target's compiler.
     Source,
+    /// What clang makes of it for an AMD target; the kernels' registers, LDS and scratch go to
+    /// stderr.
+    Asm,
+    /// The code object for an AMD target, for `--output`; the same figures are printed.
+    Hsaco,
     /// What that compiler makes of it, as portable assembly; the kernels' registers and spills
     /// go to stderr.
     Ptx,
@@ -87,18 +93,37 @@ pub fn compile(args: &CompileArgs) -> Outcome {
             };
             let func = lower(loaded.func, target, level, sources, args.json)?;
             let result = text::print(&func);
-            let object = json!({ "emit": level.name(), "text": result });
+            let mut object = json!({ "emit": level.name(), "text": result });
+            if level == Level::Device {
+                report_shared(args, &func, target, &mut object);
+            }
             write(args, sources, result.as_bytes(), object)
         }
         Emit::Layouts => {
-            let drawn = drawings(loaded.func)?;
-            let texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
+            let drawn = drawings(loaded.func.clone())?;
+            let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
+            let mut texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
             let list: Vec<Value> = drawn.iter().map(|d| d.to_json()).collect();
+            texts.push(shared::to_text(&func, target));
+            texts.retain(|t| !t.is_empty());
             let result = texts.join("\n");
-            let object = json!({ "emit": "layouts", "text": result, "layouts": list });
+            let memory = shared::to_json(&func, target);
+            let object = json!({
+                "emit": "layouts", "text": result, "layouts": list, "shared_memory": memory,
+            });
             write(args, sources, result.as_bytes(), object)
         }
-        Emit::Source | Emit::Ptx | Emit::Cubin => {
+        Emit::Source | Emit::Ptx | Emit::Cubin | Emit::Asm | Emit::Hsaco => {
+            let amd = matches!(args.emit, Emit::Asm | Emit::Hsaco);
+            if args.emit != Emit::Source && amd != target.is_amd() {
+                let right = match target.is_amd() {
+                    true => "`asm` or `hsaco`",
+                    false => "`ptx` or `cubin`",
+                };
+                return Err(Failure::Usage(format!(
+                    "for {target} the compiled program is {right}"
+                )));
+            }
             let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
             machine(args, &func, target, sources)
         }
@@ -126,8 +151,12 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
     };
     let source = codegen::generate(func, target, options).map_err(|d| fail(*d))?;
     if args.emit == Emit::Source {
-        let object = json!({ "emit": "source", "text": source.text });
+        let mut object = json!({ "emit": "source", "text": source.text });
+        report_shared(args, func, target, &mut object);
         return write(args, sources, source.text.as_bytes(), object);
+    }
+    if target.is_amd() {
+        return amd(args, func, target, &source, sources);
     }
     let ptx = args.emit == Emit::Ptx;
     let options = CompileOptions {
@@ -149,13 +178,15 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
     let kernels: Vec<Value> = cubin.kernels().iter().map(to_json).collect();
     if ptx {
         let text = cubin.ptx().unwrap_or_default();
-        let object = json!({ "emit": "ptx", "text": text, "kernels": kernels });
+        let mut object = json!({ "emit": "ptx", "text": text, "kernels": kernels });
+        report_shared(args, func, target, &mut object);
         if !args.json {
             output::note(&figures);
         }
         return write(args, sources, text.as_bytes(), object);
     }
-    let object = json!({ "emit": "cubin", "bytes": cubin.bytes().len(), "kernels": kernels });
+    let mut object = json!({ "emit": "cubin", "bytes": cubin.bytes().len(), "kernels": kernels });
+    report_shared(args, func, target, &mut object);
     if args.output.is_some() {
         write(args, sources, cubin.bytes(), object)?;
     } else if args.json {
@@ -166,6 +197,50 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
         output::print(&figures);
     }
     Ok(())
+}
+
+/// What clang makes of generated source for an AMD target.
+fn amd(
+    args: &CompileArgs,
+    func: &Func,
+    target: Target,
+    source: &codegen::Source,
+    sources: &SourceMap,
+) -> Outcome {
+    let program = amd::compile(func, target, source, args.fast_math)
+        .map_err(|d| output::fail(&[*d], sources, args.json))?;
+    let figures: String = program
+        .kernels()
+        .iter()
+        .map(|k| amd_figures(k) + "\n")
+        .collect();
+    let kernels: Vec<Value> = program.kernels().iter().map(amd::to_json).collect();
+    if args.emit == Emit::Asm {
+        let object = json!({ "emit": "asm", "text": program.asm(), "kernels": kernels });
+        if !args.json {
+            output::note(&figures);
+        }
+        return write(args, sources, program.asm().as_bytes(), object);
+    }
+    let object = json!({ "emit": "hsaco", "bytes": program.bytes().len(), "kernels": kernels });
+    if args.output.is_some() {
+        write(args, sources, program.bytes(), object)?;
+    } else if args.json {
+        write(args, sources, &[], object)?;
+    }
+    if !args.json {
+        output::print(&figures);
+    }
+    Ok(())
+}
+
+/// The shared memory of the kernels: in the object, or beside the result.
+fn report_shared(args: &CompileArgs, func: &Func, target: Target, object: &mut Value) {
+    if args.json {
+        object["shared_memory"] = shared::to_json(func, target);
+    } else {
+        output::note(&shared::to_text(func, target));
+    }
 }
 
 /// `matmul: 168 registers, 0 bytes of stack, no spills`

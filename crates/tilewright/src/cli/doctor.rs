@@ -1,13 +1,14 @@
 //! `tilewright doctor`: what this machine has of what Tilewright can use.
 //!
-//! Nothing here is needed to run kernels on the reference evaluator.
+//! The findings are the runtime's, plus the programs that only the tests of the project use.
+//! Nothing here is needed to run kernels on the reference evaluator or in the simulator.
 
-use std::env;
-use std::path::PathBuf;
 use std::thread;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
+use tilewright::runtime::doctor::{self, Finding, Status};
+use tilewright::runtime::env::Env;
 
 use super::output::{self, Outcome};
 
@@ -18,90 +19,76 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// One thing looked for.
-struct Check {
-    name: &'static str,
-    /// What it is good for.
-    purpose: &'static str,
-    found: Option<PathBuf>,
-    /// How to get it.
-    install: &'static str,
-}
+/// Programs for work on Tilewright itself: name, what for, how to get it.
+const PROGRAMS: [(&str, &str, &str); 2] = [
+    (
+        "z3",
+        "checks the simplifier and the prover in the tests",
+        "run scripts/setup",
+    ),
+    (
+        "valgrind",
+        "counts instructions in the benchmarks",
+        "install the package valgrind",
+    ),
+];
 
 pub fn doctor(args: &DoctorArgs) -> Outcome {
+    let env = Env::process();
     let cores = thread::available_parallelism().map_or(1, |n| n.get());
-    let checks = checks();
+    let mut findings = doctor::report(&env);
+    findings.extend(PROGRAMS.map(|(name, purpose, help)| program(&env, name, purpose, help)));
     if args.json {
-        let list: Vec<_> = checks
-            .iter()
-            .map(|c| {
-                json!({
-                    "name": c.name,
-                    "purpose": c.purpose,
-                    "found": c.found.as_ref().map(|p| p.display().to_string()),
-                    "install": c.install,
-                })
-            })
-            .collect();
         output::print_json(&json!({
             "version": env!("CARGO_PKG_VERSION"),
             "cores": cores,
-            "executors": ["reference"],
-            "checks": list,
+            "executors": ["reference", "sim"],
+            "findings": findings.iter().map(to_json).collect::<Vec<_>>(),
         }));
         return Ok(());
     }
     let mut text = format!(
-        "tilewright {}\n\nexecutors\n  reference   ready, {cores} cores\n\nprograms\n",
+        "tilewright {}\n\nready    reference evaluator and simulator, {cores} cores\n",
         env!("CARGO_PKG_VERSION")
     );
-    for check in checks {
-        match check.found {
-            Some(path) => {
-                text += &format!(
-                    "  {:11} {} ({})\n",
-                    check.name,
-                    path.display(),
-                    check.purpose
-                );
-            }
-            None => {
-                text += &format!(
-                    "  {:11} not on PATH: {}; {}\n",
-                    check.name, check.purpose, check.install
-                );
-            }
-        }
+    for finding in findings {
+        text += &format!("{finding}\n");
     }
     output::print(&text);
     Ok(())
 }
 
-fn checks() -> Vec<Check> {
-    [
-        (
-            "z3",
-            "checks the simplifier and the prover in the tests",
-            "run scripts/setup",
-        ),
-        (
-            "valgrind",
-            "counts instructions in the benchmarks",
-            "install the package valgrind",
-        ),
-    ]
-    .map(|(name, purpose, install)| Check {
-        name,
+fn program(env: &Env, name: &str, purpose: &'static str, help: &str) -> Finding {
+    let folders = env.paths("PATH");
+    let found = folders.iter().map(|f| f.join(name)).find(|p| p.is_file());
+    Finding {
+        what: name.to_owned(),
         purpose,
-        found: find_program(name),
-        install,
-    })
-    .into()
+        status: match found {
+            Some(path) => Status::Found {
+                version: "a program".to_owned(),
+                place: path.display().to_string(),
+            },
+            None => Status::Missing {
+                looked: vec!["PATH".to_owned()],
+                help: help.to_owned(),
+            },
+        },
+    }
 }
 
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|candidate| candidate.is_file())
+fn to_json(finding: &Finding) -> Value {
+    let (status, details) = match &finding.status {
+        Status::Found { version, place } => {
+            ("found", json!({ "version": version, "place": place }))
+        }
+        Status::Missing { looked, help } => ("missing", json!({ "looked": looked, "help": help })),
+        Status::Broken { reason, help } => ("broken", json!({ "reason": reason, "help": help })),
+    };
+    json!({
+        "what": finding.what,
+        "purpose": finding.purpose,
+        "status": status,
+        "details": details,
+    })
 }

@@ -1,14 +1,18 @@
 //! Kernels on a GPU of this machine, for the commands that run them there.
 
+use std::env;
+use std::process::Command;
 use std::time::Duration;
 
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
 use tilewright::jit::{self, Error, Loaded, Program, Verdict};
+use tilewright::runtime::cache::Cache;
 use tilewright::runtime::device::cuda::Device;
 use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::Toolchain;
 use tilewright::sim;
 
-use super::output::{self, Failure};
+use super::output::{self, Failure, Outcome};
 
 /// The first GPU, and what kernels are lowered for on it.
 #[derive(Debug)]
@@ -37,13 +41,28 @@ impl Gpu {
         options: &jit::Options,
         sources: &SourceMap,
     ) -> Result<Program, Error> {
+        let toolchain = Toolchain::find(&Env::process()).map_err(Error::Toolchain)?;
+        let cache = Cache::open(&Env::process());
+        self.build_with(func, options, sources, &toolchain, &cache)
+    }
+
+    /// The same with a toolchain and a cache of the caller's.
+    pub fn build_with(
+        &self,
+        func: &Func,
+        options: &jit::Options,
+        sources: &SourceMap,
+        toolchain: &Toolchain,
+        cache: &Cache,
+    ) -> Result<Program, Error> {
         let info = self.device.info();
         let arch = (!info.runs(self.target.name())).then(|| info.arch());
         let options = jit::Options {
             arch,
             ..options.clone()
         };
-        jit::build(func, self.target, &options, Some(sources), &Env::process())
+        let sources = Some(sources);
+        jit::build_with(func, self.target, &options, sources, toolchain, cache)
     }
 
     /// Runs a function once on host tensors, and says how long its kernels took.
@@ -75,6 +94,28 @@ impl Gpu {
         end.synchronize()?;
         Ok(end.since(&start)?)
     }
+}
+
+/// Runs this command again as a process of its own, which may touch the GPU. A kernel that
+/// faults takes the process's device with it, and a driver that crashes the whole process; this
+/// one is there to say so.
+pub fn in_worker(as_json: bool) -> Outcome {
+    let done = env::current_exe().and_then(|exe| {
+        Command::new(exe)
+            .args(env::args_os().skip(1))
+            .arg("--worker")
+            .status()
+    });
+    let why = match done {
+        Ok(status) => match status.code() {
+            Some(0) => return Ok(()),
+            Some(code) => return Err(Failure::Worker(u8::try_from(code).unwrap_or(1))),
+            None => format!("the process that ran the kernel on the GPU died: {status}"),
+        },
+        Err(e) => format!("no process could be started to run the kernel on the GPU: {e}"),
+    };
+    let diag = Diagnostic::error(Code("gpu-worker"), Span::NONE, why);
+    Err(output::fail(&[diag], &SourceMap::new(), as_json))
 }
 
 /// Reports why a kernel did not run.

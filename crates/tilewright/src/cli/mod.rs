@@ -3,6 +3,9 @@
 //! Exit codes: 0 success, 1 a user's error with a located diagnostic on stderr, 2 bad usage.
 //! With `--json` stdout holds exactly one object.
 
+mod amd;
+mod bench;
+mod cache;
 mod compile;
 mod doctor;
 mod gpu;
@@ -13,6 +16,7 @@ mod opt;
 mod output;
 mod passes;
 mod run;
+mod shared;
 mod verify;
 
 use std::io::Write as _;
@@ -40,12 +44,16 @@ enum Command {
     /// Lower a kernel, prove that its waits and barriers order what it does, and run it in the
     /// simulator in many orders of its warps. Device IR in text form is checked as it stands.
     Verify(verify::VerifyArgs),
+    /// Time a kernel on a GPU of this machine, after checking what it computes there.
+    Bench(bench::BenchArgs),
     /// Run passes on IR in text form.
     Opt(opt::OptArgs),
     /// List the passes of a target in order.
     Passes(passes::PassesArgs),
     /// Say which toolchains and devices were found, and what is missing.
     Doctor(doctor::DoctorArgs),
+    /// Show or empty the cache of compiled kernels.
+    Cache(cache::CacheArgs),
 }
 
 /// Which kernel, and with which parameters.
@@ -73,6 +81,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Compile(args) => compile::compile(&args),
         Command::Verify(args) => verify::verify(&args),
+        Command::Bench(args) => bench::bench(&args),
+        Command::Cache(args) => cache::cache(&args),
         Command::Opt(args) => opt::opt(&args),
         Command::Passes(args) => passes::passes(&args),
         Command::Doctor(args) => doctor::doctor(&args),
@@ -80,6 +90,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(Failure::User)) | Err(_) => ExitCode::from(1),
+        Ok(Err(Failure::Worker(code))) => ExitCode::from(code),
         Ok(Err(Failure::Usage(message))) => {
             let _ = writeln!(std::io::stderr(), "tilewright: {message}");
             ExitCode::from(2)

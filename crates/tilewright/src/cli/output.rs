@@ -13,6 +13,8 @@ pub enum Failure {
     User,
     /// Exit 2.
     Usage(String),
+    /// What a worker process exited with, after it said why.
+    Worker(u8),
 }
 
 pub type Outcome = Result<(), Failure>;

@@ -13,7 +13,7 @@ use tilewright::sim::{self, InputSpec, Number, Progress, RunOptions, Summary};
 
 use super::input::Loaded;
 use super::output::{self, Outcome};
-use super::{KernelArgs, gpu, input, lower::lower, passes::parse_target};
+use super::{KernelArgs, gpu, input, lower::lower, passes::parse_target, shared};
 
 /// What a run-time size is when nobody says: no multiple of any tile.
 const DEFAULT_SIZE: i64 = 300;
@@ -38,6 +38,9 @@ pub struct RunArgs {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    /// This is the process that touches the GPU.
+    #[arg(long, hide = true)]
+    worker: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -63,6 +66,9 @@ impl Executor {
 pub fn run(args: &RunArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
     let target = named.unwrap_or(Target::Gfx950);
+    if args.on == Executor::Gpu && !args.worker {
+        return gpu::in_worker(args.json);
+    }
     let loaded = input::load(&args.kernel, args.json)?;
     let (func, sources) = (&loaded.func, &loaded.sources);
     let (spec, notes) = inputs(&loaded, args.seed);
@@ -90,6 +96,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     let mut errors = None;
     let mut place = "on the reference evaluator".to_string();
     let mut target_name = None;
+    let mut memory = None;
     if args.on == Executor::Gpu {
         let gpu = gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?;
         let mut found = given.clone();
@@ -104,6 +111,11 @@ pub fn run(args: &RunArgs) -> Outcome {
         place = format!("on {} ({})", gpu.device.info().name, gpu.target);
         target_name = Some(gpu.target.name());
         errors = Some((verdict.max_abs_err, verdict.max_rel_err));
+        let lowered = lower(func.clone(), gpu.target, Level::Device, sources, args.json)?;
+        memory = Some((
+            shared::to_text(&lowered, gpu.target),
+            shared::to_json(&lowered, gpu.target),
+        ));
         tensors = found;
     } else if args.on == Executor::Sim {
         let lowered = lower(func.clone(), target, Level::Device, sources, args.json)?;
@@ -124,6 +136,10 @@ pub fn run(args: &RunArgs) -> Outcome {
             ));
         }
         errors = Some(worst_errors(func, &simulated, &tensors));
+        memory = Some((
+            shared::to_text(&lowered, target),
+            shared::to_json(&lowered, target),
+        ));
         place = format!("in the simulator for {target}");
         target_name = Some(target.name());
         tensors = simulated;
@@ -140,6 +156,7 @@ pub fn run(args: &RunArgs) -> Outcome {
             "max_abs_err": errors.map(|e| e.0),
             "max_rel_err": errors.map(|e| e.1),
             "ms": ms,
+            "shared_memory": memory.as_ref().map(|m| &m.1),
             "seed": args.seed,
             "tensors": summaries.iter().map(Line::to_json).collect::<Vec<_>>(),
         }));
@@ -158,6 +175,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     }
     for line in &summaries {
         text += &line.to_text();
+    }
+    for line in memory.iter().flat_map(|m| m.0.lines()) {
+        text += &format!("  {line}\n");
     }
     if let Some((absolute, relative)) = errors {
         text += &format!(
@@ -285,7 +305,7 @@ impl Line {
 }
 
 /// A bar on stderr for long runs, unless nobody watches.
-fn progress_bar(quiet: bool) -> ProgressBar {
+pub fn progress_bar(quiet: bool) -> ProgressBar {
     if quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

@@ -1,5 +1,5 @@
-//! `tilewright verify`: a lowered kernel before the hazard checker, and in the simulator in many
-//! orders of its warps.
+//! `tilewright verify`: a lowered kernel before the hazard checker, in the simulator in many orders
+//! of its warps, and on AMD what the compiler makes of it against the waits that it asks for.
 
 use clap::Args;
 use serde_json::json;
@@ -66,6 +66,14 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             }
         }
     }
+    let audits = match target.is_amd() {
+        true => super::amd::audit(&func, target, sources)
+            .map_err(|d| output::fail(&[*d], sources, args.json))?,
+        false => Vec::new(),
+    };
+    for found in audits.iter().flat_map(super::amd::findings) {
+        hazards.push(found);
+    }
     output::warn(&hazards, sources);
     // What could not be decided is a warning: nothing wrong was found.
     let ok = !hazards.iter().any(|d| d.severity == Severity::Error);
@@ -81,6 +89,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             "proved": proved,
             "hazards": list,
             "modes": modes,
+            "compiled": audits.iter().map(super::amd::audit_json).collect::<Vec<_>>(),
         }));
     } else if ok {
         let proof = match proved {
@@ -93,6 +102,9 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             modes.len(),
             args.seeds
         ));
+        for audit in &audits {
+            output::print(&super::amd::audit_line(audit));
+        }
     }
     if ok { Ok(()) } else { Err(Failure::User) }
 }

@@ -16,8 +16,8 @@ use super::{KernelMeta, Program};
 pub struct Loaded {
     signature: Func,
     kernels: Vec<(Kernel, KernelMeta)>,
-    stream: Stream,
-    device: Device,
+    pub(super) stream: Stream,
+    pub(super) device: Device,
 }
 
 /// Arguments on the device: what one call of the function works on.
@@ -40,7 +40,7 @@ impl Program {
     pub fn load(&self, device: &Device) -> Result<Loaded, Error> {
         let module = device.load(&self.cubin)?;
         let mut kernels = Vec::new();
-        for meta in &self.kernels {
+        for (number, meta) in self.kernels.iter().enumerate() {
             let mut params = Vec::new();
             for arg in &meta.args {
                 let Some(operand) = arg.operand(&self.signature) else {
@@ -68,7 +68,7 @@ impl Program {
             }
             let spec = KernelSpec {
                 params,
-                origin: Some(self.signature.name.clone()),
+                origin: self.origins.get(number).cloned().flatten(),
             };
             kernels.push((module.kernel(&meta.name, spec)?, meta.clone()));
         }

@@ -9,15 +9,18 @@
 //! nothing else is in the key. Sizes that are symbols in the IR stay run-time values, so one
 //! program serves all of them.
 
+pub mod audit;
 mod entry;
 mod error;
 mod launch;
+mod timing;
 mod verdict;
+mod work;
 
 use std::time::{Duration, Instant};
 
 use tilewright_codegen as codegen;
-use tilewright_ir::{Diagnostics, Func, Level, SourceMap, Target, text, verify};
+use tilewright_ir::{Diagnostics, Func, Kernel, Level, SourceMap, Target, text, verify};
 use tilewright_runtime::cache::{Cache, Key, KeyBuilder, Outcome};
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::{CompileOptions, Cubin, Toolchain};
@@ -25,7 +28,9 @@ use tilewright_runtime::toolchain::{CompileOptions, Cubin, Toolchain};
 pub use entry::{KernelMeta, MetaArg};
 pub use error::Error;
 pub use launch::{Call, Loaded};
-pub use verdict::{Verdict, verdict};
+pub use timing::{Flush, Runs, copy_rate, median};
+pub use verdict::{Verdict, verdict, verdict_of_sample};
+pub use work::{Work, work};
 
 /// How a function is compiled. The default asks for exact arithmetic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +61,9 @@ pub struct Program {
     /// The function without its kernels' bodies: parameters, workspaces, launch shapes.
     pub signature: Func,
     pub kernels: Vec<KernelMeta>,
+    /// Where each kernel stands in the user's files, like `gemm.py:40`: for the report of a
+    /// fault. Not part of what the cache keeps.
+    pub origins: Vec<Option<String>>,
     pub cubin: Cubin,
     pub timings: Timings,
     /// Whether the program came from the cache.
@@ -166,8 +174,15 @@ pub fn build_with(
         target,
         signature: entry.signature,
         kernels: entry.kernels,
+        origins: func.kernels.iter().map(|k| origin(k, sources)).collect(),
         cubin: entry.cubin,
         timings,
         outcome,
     })
+}
+
+fn origin(kernel: &Kernel, sources: Option<&SourceMap>) -> Option<String> {
+    let sources = sources?;
+    let (line, _) = sources.line_col(kernel.span)?;
+    Some(format!("{}:{line}", sources.name(kernel.span.file)))
 }

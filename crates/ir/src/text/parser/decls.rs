@@ -1,6 +1,8 @@
 //! Functions, buffers, kernels and layouts.
 
-use crate::buffer::{BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Scope};
+use crate::buffer::{
+    BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Scope, SharedPlace,
+};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::dtype::DType;
 use crate::func::{Func, FuncAttrs, Kernel, KernelAttrs, Level, Param, Swizzle, VarKind};
@@ -233,6 +235,7 @@ impl<'t> Parser<'t> {
             origin: BufferOrigin::Alloc,
             layout: None,
             versions: 1,
+            place: None,
             safe_value: None,
             span,
         };
@@ -253,8 +256,11 @@ impl<'t> Parser<'t> {
                 data.origin = BufferOrigin::Pointer(self.expr()?);
             }
         }
+        let (mut offset, mut bytes) = (None, None);
         while let Some((attr, span)) = self.attr_name() {
             match attr {
+                "offset" => offset = Some((self.eq_number("a first byte")?, span)),
+                "bytes" => bytes = Some((self.eq_number("a number of bytes")?, span)),
                 "strides" => {
                     self.expect("=")?;
                     self.expect("[")?;
@@ -274,11 +280,25 @@ impl<'t> Parser<'t> {
                     data.origin = BufferOrigin::Reducer(self.word()?);
                 }
                 _ => {
-                    let known = ["strides", "safe", "versions", "layout", "arrivals", "op"];
+                    let known = [
+                        "strides", "safe", "versions", "offset", "bytes", "layout", "arrivals",
+                        "op",
+                    ];
                     return Err(self.unknown_attr(attr, span, &known));
                 }
             }
         }
+        data.place = match (offset, bytes) {
+            (Some((offset, _)), Some((bytes, _))) => Some(SharedPlace { offset, bytes }),
+            (None, None) => None,
+            (Some((_, span)), None) | (None, Some((_, span))) => {
+                return Err(Box::new(Diagnostic::error(
+                    Code("text-shared-place"),
+                    span,
+                    "`offset=` and `bytes=` come together",
+                )));
+            }
+        };
         let buffer = self.func.buffers.push(data);
         self.declare(name, Entity::Buffer(buffer), span)?;
         Ok(buffer)

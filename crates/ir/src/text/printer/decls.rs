@@ -134,6 +134,8 @@ impl Printer<'_> {
         if data.versions != 1 {
             self.attr("versions", Some(data.versions));
         }
+        self.attr("offset", data.place.map(|p| p.offset));
+        self.attr("bytes", data.place.map(|p| p.bytes));
         if let Some(layout) = &data.layout {
             self.layout_attr(layout);
         }

@@ -384,6 +384,7 @@ impl Lower<'_> {
             origin: BufferOrigin::Alloc,
             layout: None,
             versions: 1,
+            place: None,
             safe_value: None,
             span: Span::NONE,
         });

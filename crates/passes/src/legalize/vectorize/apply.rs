@@ -52,6 +52,7 @@ impl Vectorizer<'_> {
             origin: BufferOrigin::Alloc,
             layout: None,
             versions: 1,
+            place: None,
             safe_value: None,
             span: vector.span,
         })

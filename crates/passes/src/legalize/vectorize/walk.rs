@@ -88,7 +88,22 @@ impl Walk<'_, '_> {
             StmtKind::For(mut l) => {
                 let vectorizer = &mut self.vectorizer;
                 vectorizer.analyzer.enter_loop(vectorizer.func, &l);
-                l.body = self.block(l.body);
+                match l.kind {
+                    LoopKind::Pipelined(spec) => {
+                        let body = std::mem::take(&mut l.body);
+                        self.vectorizer.analyzer.push();
+                        let spec = spec.spread_over(body, &mut l.body, |stmt, out| {
+                            let first = out.len();
+                            self.stmt(stmt, out);
+                            for stmt in &out[first..] {
+                                self.vectorizer.analyzer.after(stmt);
+                            }
+                        });
+                        self.vectorizer.analyzer.pop();
+                        l.kind = LoopKind::Pipelined(spec);
+                    }
+                    _ => l.body = self.block(l.body),
+                }
                 self.vectorizer.analyzer.pop();
                 StmtKind::For(l)
             }

@@ -3,4 +3,5 @@
 mod effects;
 mod fresh;
 pub mod inject_software_pipeline;
+pub mod merge_shared_memory_allocations;
 pub mod pipeline_planning;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Buffer, BufferData, BufferOrigin, LayoutAttr, Scope, Target};
+use tilewright_ir::{Buffer, BufferData, BufferOrigin, LayoutAttr, Scope, SharedPlace, Target};
 
 use tilewright_layout::from_attr::buffer_layout;
 
@@ -83,16 +83,43 @@ impl Compiler<'_> {
             .ok_or_else(|| too_large(data))?;
         let bytes = (bits as usize).div_ceil(8);
         info.space = if data.scope == Scope::Shared {
-            let start = self.program.shared_bytes.next_multiple_of(SHARED_ALIGN);
-            self.program.shared_bytes = start + bytes;
-            self.shared_needed += bytes.next_multiple_of(16);
-            Space::Shared(start as u32)
+            self.owners += 1;
+            info.owner = self.owners;
+            Space::Shared(self.shared_place(data, bytes)? as u32)
         } else {
             let start = self.program.local_bytes.next_multiple_of(LOCAL_ALIGN);
             self.program.local_bytes = start + bytes;
             Space::Local(start as u32)
         };
         Ok(info)
+    }
+
+    /// The first byte of a shared buffer: the one it names, or one behind all that do.
+    fn shared_place(&mut self, data: &BufferData, bytes: usize) -> Compiled<usize> {
+        let Some(place) = data.place else {
+            let all = self.func.buffers.values().filter_map(|b| b.place);
+            let named = all.map(SharedPlace::end).max().unwrap_or(0) as usize;
+            let free = self.program.shared_bytes.max(named);
+            let start = free.next_multiple_of(SHARED_ALIGN);
+            self.program.shared_bytes = start + bytes;
+            self.shared_needed += bytes.next_multiple_of(16);
+            return Ok(start);
+        };
+        if bytes > place.bytes as usize {
+            return Err(RunError::new(
+                codes::INVALID_IR,
+                data.span,
+                format!(
+                    "`{}` needs {bytes} bytes in its layout, not {}",
+                    data.name, place.bytes
+                ),
+            ));
+        }
+        self.program.shared_overlaps |= self.placed.iter().any(|p| p.overlaps(place));
+        self.placed.push(place);
+        let end = place.end() as usize;
+        self.program.shared_bytes = self.program.shared_bytes.max(end);
+        Ok(place.offset as usize)
     }
 
     fn global(
@@ -166,6 +193,7 @@ impl Compiler<'_> {
             i64::from(data.dtype.bits()),
         );
         info.versions = root.versions;
+        info.owner = root.owner;
         if root.versions > 1 {
             let bits = root.version_elements * wide;
             if bits % own != 0 {
@@ -222,6 +250,7 @@ impl Compiler<'_> {
             places: None,
             version_elements: 0,
             versions: 1,
+            owner: 0,
         })
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Buffer, Func, Kernel, Span, Target, Var};
+use tilewright_ir::{Buffer, Func, Kernel, SharedPlace, Span, Target, Var};
 
 use super::alu;
 use super::program::{Fn1, Fn2, Fn3, Op, Pc, Program, Slot, StmtInfo};
@@ -67,6 +67,8 @@ pub(super) fn compile(
     c.statement(kernel.span, "kernel".to_string());
     c.block(&kernel.body)?;
     c.emit(Op::Halt);
+    let placed = c.placed.iter().map(|p| p.end() as usize).max();
+    c.shared_needed += placed.unwrap_or(0);
     if c.shared_needed > facts.shared_bytes as usize {
         return Err(RunError::new(
             super::codes::SHARED_SIZE,
@@ -115,6 +117,10 @@ struct Compiler<'f> {
     loop_depth: usize,
     /// Bytes of shared memory without the gaps that the simulator leaves.
     shared_needed: usize,
+    /// Shared buffers that name their place.
+    placed: Vec<SharedPlace>,
+    /// Shared buffers so far.
+    owners: u16,
 }
 
 /// What was computed.
@@ -161,6 +167,8 @@ impl<'f> Compiler<'f> {
             depth: 0,
             loop_depth: 0,
             shared_needed: 0,
+            placed: Vec::new(),
+            owners: 0,
         }
     }
 

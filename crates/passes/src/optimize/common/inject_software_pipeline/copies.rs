@@ -6,7 +6,7 @@
 
 use tilewright_ir::{
     Access, Block, Buffer, BufferData, BufferOrigin, Counter, DType, Expr, Func, Inst, LoopKind,
-    MicroKind, MicroOp, Region, Scope, Stmt, StmtKind, Target, Var,
+    MicroKind, MicroOp, Region, RegionDim, Scope, Stmt, StmtKind, Target, Var, VarKind,
 };
 
 use super::super::fresh::refresh;
@@ -21,15 +21,18 @@ pub(super) enum Copy {
         counter: Counter,
         instructions: u32,
     },
-    /// Through registers.
-    Staged {
-        load: Stmt,
-        store: Stmt,
-        /// The allocation of the registers.
-        alloc: Stmt,
-        counter: Option<Counter>,
-        instructions: u32,
-    },
+    Staged(Box<Staged>),
+}
+
+/// A copy through registers, in two halves.
+pub(super) struct Staged {
+    pub load: Stmt,
+    pub store: Stmt,
+    /// The allocation of the registers.
+    pub alloc: Stmt,
+    pub counter: Option<Counter>,
+    /// How many instructions are certainly issued by each wave.
+    pub instructions: u32,
 }
 
 /// Makes the statement asynchronous as the target allows. Other statements than copies stay.
@@ -43,6 +46,7 @@ pub(super) fn convert(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
             m.inst = Inst::CpAsync;
             m.counter = Some(Counter::CpAsync);
         });
+        fold_guard(func, &mut stmt);
         return Copy::Tracked {
             stmt,
             counter: Counter::CpAsync,
@@ -106,6 +110,7 @@ fn stage(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
         dtype: None,
         counter,
         loops: Vec::new(),
+        guards: Vec::new(),
         used: 0,
         instructions: Some(0),
     };
@@ -126,29 +131,19 @@ fn stage(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
         origin: BufferOrigin::Alloc,
         layout: None,
         versions: 1,
+        place: None,
         safe_value: None,
         span,
     });
-    let mut stmts = vec![load, store.remove(0)];
-    let extent = Expr::int(count.into(), DType::I32);
-    each_micro(&mut stmts, &mut |m| {
-        let access = if m.kind == MicroKind::G2r {
-            &mut m.dest
-        } else {
-            &mut m.sources[0]
-        };
-        access.region.dims[0].extent = extent.clone();
-    });
     // The two halves stand at different places, so each has loops of its own.
-    let mut store: Block = stmts.split_off(1);
     refresh(func, &mut store);
-    Copy::Staged {
-        load: stmts.remove(0),
+    Copy::Staged(Box::new(Staged {
+        load,
         store: store.remove(0),
         alloc: Stmt::new(StmtKind::Alloc(registers), span),
         counter,
         instructions,
-    }
+    }))
 }
 
 struct Split {
@@ -157,6 +152,8 @@ struct Split {
     counter: Option<Counter>,
     /// Loops around, with their extents.
     loops: Vec<(Var, DType, i64)>,
+    /// Conditions around that differ from thread to thread.
+    guards: Vec<Expr>,
     /// Registers given out.
     used: i64,
     /// Instructions that are certainly issued; `None` under a condition.
@@ -204,6 +201,19 @@ impl Split {
                 load.push(Stmt::new(StmtKind::For(early), stmt.span));
                 store.push(Stmt::new(StmtKind::For(late), stmt.span));
             }
+            // All lanes go together where the instruction itself says which of them act.
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } if otherwise.is_empty() && is_by_thread(func, cond) => {
+                self.instructions = None;
+                self.guards.push(cond.clone());
+                for inner in then {
+                    self.stmt(func, inner, load, store)?;
+                }
+                self.guards.pop();
+            }
             StmtKind::If {
                 cond,
                 then,
@@ -238,30 +248,29 @@ impl Split {
         if *self.dtype.get_or_insert(dtype) != dtype {
             return None;
         }
-        let mut at = Expr::i32(0);
-        let mut instances = 1i64;
+        let width = i64::from(m.width);
+        let number = |loops: &[(Var, DType, i64)]| -> Option<(Expr, i64)> {
+            let mut at = Expr::i32(0);
+            let mut count = 1i64;
+            for &(var, dtype, extent) in loops {
+                count = count.checked_mul(extent)?;
+                let index = Expr::var(var, dtype).cast_to(DType::I32);
+                at = plus(times(at, extent), index);
+            }
+            Some((at, count))
+        };
         let axes = m.axes.iter();
         let axes = axes.map(|(v, extent)| (*v, func.vars[*v].dtype, i64::from(*extent)));
-        for (var, dtype, extent) in self.loops.iter().copied().chain(axes) {
-            instances = instances.checked_mul(extent)?;
-            let index = Expr::var(var, dtype).cast_to(DType::I32);
-            at = if at.is_int(0) {
-                index
-            } else {
-                at * extent + index
-            };
-        }
-        let width = i64::from(m.width);
-        if width > 1 && !at.is_int(0) {
-            at = at * width;
-        }
-        if self.used > 0 {
-            at = if at.is_int(0) {
-                Expr::int(self.used.into(), DType::I32)
-            } else {
-                at + self.used
-            };
-        }
+        let (around, outer) = number(&self.loops)?;
+        let (own, each) = number(&axes.collect::<Vec<_>>())?;
+        let instances = outer.checked_mul(each)?;
+        // What the instructions of this statement fill, and each of them.
+        let filled = each.checked_mul(width)?;
+        let first = plus(
+            times(around, filled),
+            Expr::int(self.used.into(), DType::I32),
+        );
+        let at = plus(first.clone(), times(own, width));
         self.used = self.used.checked_add(instances.checked_mul(width)?)?;
         // More registers than a thread has would only spill.
         if self.used * i64::from(dtype.bits()) > 32 * 1024 {
@@ -274,32 +283,90 @@ impl Split {
         let registers = Access {
             region: Region {
                 buffer: self.registers,
-                dims: vec![tilewright_ir::RegionDim {
-                    start: Expr::i32(0),
-                    extent: Expr::i32(0),
+                dims: vec![RegionDim {
+                    start: first,
+                    extent: Expr::int(filled.into(), DType::I32),
                 }],
             },
             slot: None,
             at: vec![at],
         };
+        // A thread with nothing to copy loads nothing; what it fills in stays in its registers.
+        let acts = |pred: Option<Expr>| self.guards.iter().cloned().chain(pred).reduce(Expr::and);
         let load = MicroOp {
             kind: MicroKind::G2r,
             inst: Inst::Load,
             dest: registers.clone(),
+            pred: acts(m.pred.clone()),
             counter: self.counter,
             ..m.clone()
         };
-        let filled = m.otherwise.is_some();
+        let fills = m.otherwise.is_some();
         let store = MicroOp {
             kind: MicroKind::R2s,
             inst: Inst::Store,
             sources: vec![registers],
             // What was not loaded was filled in, and is stored too.
-            pred: m.pred.clone().filter(|_| !filled),
+            pred: acts(m.pred.clone().filter(|_| !fills)),
             otherwise: None,
             counter: None,
             ..m.clone()
         };
         Some((load, store))
+    }
+}
+
+/// Turns a condition that differs from thread to thread into the predicate of the instruction
+/// under it, so that all lanes go together. Where the instruction fills in zeros its own
+/// predicate says where, and the condition stays.
+fn fold_guard(func: &Func, stmt: &mut Stmt) {
+    if let StmtKind::If {
+        cond,
+        then,
+        otherwise,
+    } = &mut stmt.kind
+        && otherwise.is_empty()
+        && is_by_thread(func, cond)
+        && let [inner] = &mut then[..]
+        && let StmtKind::Micro(m) = &mut inner.kind
+        && m.otherwise.is_none()
+    {
+        let own = m.pred.take();
+        m.pred = Some(match own {
+            None => cond.clone(),
+            Some(own) => cond.clone().and(own),
+        });
+        stmt.kind = inner.kind.clone();
+        return;
+    }
+    for block in tilewright_ir::visit::child_blocks_mut(stmt) {
+        for inner in block {
+            fold_guard(func, inner);
+        }
+    }
+}
+
+/// Whether the condition names a thread.
+fn is_by_thread(func: &Func, cond: &Expr) -> bool {
+    let mut found = false;
+    cond.walk(&mut |node| {
+        if let Some(var) = node.as_var() {
+            found |= matches!(func.vars[var].kind, VarKind::ThreadIdx(_));
+        }
+    });
+    found
+}
+
+fn times(e: Expr, by: i64) -> Expr {
+    if by == 1 || e.is_int(0) { e } else { e * by }
+}
+
+fn plus(a: Expr, b: Expr) -> Expr {
+    if a.is_int(0) {
+        b
+    } else if b.is_int(0) {
+        a
+    } else {
+        a + b
     }
 }

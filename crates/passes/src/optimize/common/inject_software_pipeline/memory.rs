@@ -3,34 +3,36 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Buffer, BufferOrigin, Code, Diagnostic, Diagnostics, Func, Kernel, LayoutAttr, Loop, Scope,
-    StmtKind, Target, Var,
+    Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, Loop, StmtKind, Target, Var,
 };
-use tilewright_layout::from_attr;
 use tilewright_schedule::access::Lets;
 use tilewright_schedule::uniform::Uniformity;
 
 use super::Planned;
 use super::units::{Place, Units, schedule};
-use crate::legalize::layout_inference::const_shape;
+use crate::optimize::common::merge_shared_memory_allocations::{
+    Plan, shared_buffers, shared_bytes,
+};
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
 
-/// Says how many stages fit where those asked for do not.
+/// Says how many stages fit where those asked for do not. `written` is the function with the
+/// kernel's loops written out.
 pub(super) fn check(
-    func: &Func,
-    kernel: &Kernel,
+    written: &Func,
+    (at, kernel): (usize, &Kernel),
     target: Target,
     parts: &FxHashMap<Var, Units>,
     loops: &FxHashMap<Var, Planned>,
     diags: &mut Diagnostics,
 ) {
     let limit = u64::from(target.facts().shared_bytes);
-    let versions = |buffer: Buffer| {
-        let all = loops.values().map(|l| l.scheduled.versions(buffer));
-        all.max().unwrap_or(1)
-    };
-    let total = shared_bytes(func, kernel, target, &versions);
+    let versions = |buffer: Buffer| written.buffers[buffer].versions;
+    if bytes_apart(written, kernel, target, &versions) <= limit {
+        return;
+    }
+    let plan = merged(written, at, target);
+    let total = plan.total(written, &versions);
     let deepest = loops
         .iter()
         .max_by_key(|(var, l)| (l.scheduled.schedule.depth, std::cmp::Reverse(var.as_u32())));
@@ -39,9 +41,9 @@ pub(super) fn check(
     };
     let stages = planned.scheduled.schedule.depth + 1;
     let fits = (1..stages).rev().find(|&fewer| {
-        let versions = capped_versions(func, kernel, target, parts, fewer - 1);
+        let versions = capped_versions(written, kernel, target, parts, fewer - 1);
         let of = |buffer: Buffer| versions.get(&buffer).copied().unwrap_or(1);
-        shared_bytes(func, kernel, target, &of) <= limit
+        plan.total(written, &of) <= limit
     });
     let message = format!(
         "{stages} stages take {total} bytes of shared memory, {target} has {limit} a block"
@@ -91,30 +93,28 @@ fn capped_versions(
     versions
 }
 
-fn shared_bytes(
+/// Bytes where every buffer has its own.
+fn bytes_apart(
     func: &Func,
     kernel: &Kernel,
     target: Target,
     versions: &dyn Fn(Buffer) -> u32,
 ) -> u64 {
-    let mut total = 0u64;
-    walk_stmts(&kernel.body, &mut |stmt| {
-        let StmtKind::Alloc(buffer) = stmt.kind else {
-            return;
-        };
-        let data = &func.buffers[buffer];
-        if data.scope != Scope::Shared || matches!(data.origin, BufferOrigin::View(_)) {
-            return;
-        }
-        let Some(shape) = const_shape(&data.shape) else {
-            return;
-        };
-        let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-        let layout = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar);
-        let elements = layout.map_or(shape.iter().product(), |l| l.span());
-        let bits = elements.max(0) as u64 * u64::from(data.dtype.bits());
-        let bytes = (bits * u64::from(versions(buffer))).div_ceil(8);
-        total += bytes.next_multiple_of(16);
-    });
-    total
+    let buffers = shared_buffers(func, kernel).into_iter();
+    let bytes = buffers.map(|b| shared_bytes(func, b, target, versions(b)));
+    bytes.map(|b| b.next_multiple_of(16)).sum()
+}
+
+/// Which buffers of a kernel that is written out will share their bytes: what the passes to
+/// come will do is done to a copy.
+fn merged(func: &Func, kernel: usize, target: Target) -> Plan {
+    let mut copy = func.clone();
+    let mut unheard = Diagnostics::new();
+    let to_come = crate::pipeline(target).into_iter();
+    let to_come = to_come.skip_while(|p| p.name != "inject-software-pipeline");
+    let to_come = to_come.skip(1);
+    for pass in to_come.take_while(|p| p.name != "merge-shared-memory-allocations") {
+        (pass.run)(&mut copy, target, &mut unheard);
+    }
+    Plan::of(&copy, kernel, target)
 }

@@ -33,6 +33,7 @@
 
 mod copies;
 mod emit;
+mod fragments;
 mod memory;
 mod slots;
 mod units;
@@ -63,17 +64,16 @@ pub fn inject_software_pipeline(
         let mut parts: FxHashMap<Var, Units> = FxHashMap::default();
         let kernel = func.kernels[at].clone();
         each_planned(&kernel.body, &mut |l, spec| {
-            parts.insert(l.axes[0].var, Units::of(func, target, l, spec));
+            let mut units = Units::of(func, target, l, spec);
+            fragments::read_ahead(func, &kernel, target, &mut units);
+            parts.insert(l.axes[0].var, units);
         });
         if parts.is_empty() {
             continue;
         }
         changed = Changed::Yes;
+        let untouched = func.clone();
         let loops = schedule_all(func, &kernel, target, &parts, diags);
-        memory::check(func, &kernel, target, &parts, &loops, diags);
-        if diags.has_errors() {
-            continue;
-        }
         for scheduled in loops.values().map(|l| &l.scheduled) {
             for &buffer in &scheduled.buffers {
                 if func.buffers[buffer].scope == Scope::Shared {
@@ -84,11 +84,15 @@ pub fn inject_software_pipeline(
         let mut write = Write {
             func,
             target,
-            parts,
-            loops,
+            parts: &parts,
+            loops: &loops,
         };
-        let body = write.block(kernel.body);
+        let body = write.block(kernel.body.clone());
         func.kernels[at].body = body;
+        memory::check(func, (at, &kernel), target, &parts, &loops, diags);
+        if diags.has_errors() {
+            *func = untouched;
+        }
     }
     changed
 }
@@ -217,8 +221,8 @@ impl Walk<'_> {
 struct Write<'a> {
     func: &'a mut Func,
     target: Target,
-    parts: FxHashMap<Var, Units>,
-    loops: FxHashMap<Var, Planned>,
+    parts: &'a FxHashMap<Var, Units>,
+    loops: &'a FxHashMap<Var, Planned>,
 }
 
 impl Write<'_> {

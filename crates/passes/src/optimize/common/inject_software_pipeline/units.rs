@@ -16,7 +16,7 @@ use tilewright_schedule::order::{
 use tilewright_schedule::uniform::{Uniformity, root};
 
 use super::super::effects::Effects;
-use super::copies::{Copy, convert};
+use super::copies::{Copy, Staged, convert};
 
 /// What stands at one place of a steady iteration.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Unit {
     pub completion: Completion,
     /// The second half of a copy through registers: it goes to the end of an iteration, unless
     /// the iteration itself needs it.
-    late: bool,
+    pub late: bool,
 }
 
 /// A planned loop, taken apart.
@@ -98,13 +98,14 @@ impl Units {
                         },
                     ));
                 }
-                Copy::Staged {
-                    load,
-                    store,
-                    alloc,
-                    counter,
-                    instructions,
-                } => {
+                Copy::Staged(staged) => {
+                    let Staged {
+                        load,
+                        store,
+                        alloc,
+                        counter,
+                        instructions,
+                    } = *staged;
                     all.allocs.push(alloc);
                     let completion = match counter {
                         Some(counter) => Completion::Counted {
@@ -248,11 +249,13 @@ pub(super) fn schedule(
         }
     });
     let ops = units.units.iter().zip(&effects).map(|(unit, effects)| {
-        let touches = buffers.iter().enumerate().filter_map(|(resource, b)| {
-            effects.touches(*b).then(|| Touch {
-                resource,
-                write: effects.writes.contains(b),
-            })
+        let touches = buffers
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| effects.touches(**b));
+        let touches = touches.map(|(resource, b)| Touch {
+            resource,
+            write: effects.writes.contains(b),
         });
         Op {
             distance: unit.distance,

@@ -193,6 +193,7 @@ fn variable(func: &mut Func, name: &str, dtype: tilewright_ir::DType, span: Span
         origin: BufferOrigin::Alloc,
         layout: None,
         versions: 1,
+        place: None,
         safe_value: None,
         span,
     })

@@ -38,7 +38,7 @@ impl Lists {
         items: &[Item<'_>],
         ahead: &Ahead,
         span: Span,
-    ) -> Result<Lists, Diagnostic> {
+    ) -> Result<Lists, Box<Diagnostic>> {
         let n = items.len();
         let groups = groups(spec, n, span)?;
         let entries = spec.order.len();
@@ -52,10 +52,9 @@ impl Lists {
                 "`order` has {entries} entries and `stage` has {}",
                 spec.stage.len()
             );
-            return Err(
-                Diagnostic::error(PIPELINE_LISTS, span, format!("{what}, {lists}"))
-                    .help("give both lists one entry for each statement, -1 where the compiler shall choose"),
-            );
+            let help =
+                "give both lists one entry for each statement, -1 where the compiler shall choose";
+            return wrong(span, format!("{what}, {lists}"), help);
         }
         let mut given: Vec<i32> = spec.order.iter().copied().filter(|&p| p >= 0).collect();
         given.sort_unstable();
@@ -65,12 +64,8 @@ impl Lists {
             } else {
                 format!("no statement has place {want} in `order`")
             };
-            return Err(
-                Diagnostic::error(PIPELINE_LISTS, span, message).help(format!(
-                    "number the {} places from 0, each once",
-                    given.len()
-                )),
-            );
+            let help = format!("number the {} places from 0, each once", given.len());
+            return wrong(span, message, help);
         }
         let mut order = vec![-1; n];
         let mut stage = vec![-1; n];
@@ -133,7 +128,7 @@ impl Lists {
         items: &[Item<'_>],
         versioned: &[Buffer],
         span: Span,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Box<Diagnostic>> {
         let mut buffers: Vec<Buffer> = Vec::new();
         for item in items {
             buffers.extend(item.effects.reads.iter().chain(&item.effects.writes));
@@ -152,11 +147,13 @@ impl Lists {
         sequence.sort_by_key(|&i| self.place[i]);
         let ops = sequence.iter().map(|&i| {
             let effects = &items[i].effects;
-            let touches = buffers.iter().enumerate().filter_map(|(resource, b)| {
-                effects.touches(*b).then(|| Touch {
-                    resource,
-                    write: effects.writes.contains(b),
-                })
+            let touches = buffers
+                .iter()
+                .enumerate()
+                .filter(|(_, b)| effects.touches(**b));
+            let touches = touches.map(|(resource, b)| Touch {
+                resource,
+                write: effects.writes.contains(b),
             });
             Op {
                 distance: self.distance[i],
@@ -216,12 +213,18 @@ impl Lists {
         } else {
             error = error.note(format!("they are those of `{name}`"));
         }
-        Err(error.help("a statement of a later stage runs later; leave `order` and `stage` out to let the compiler choose"))
+        Err(Box::new(error.help("a statement of a later stage runs later; leave `order` and `stage` out to let the compiler choose")))
     }
 }
 
+/// Lists that say nothing that can be done.
+fn wrong<T>(span: Span, message: String, help: impl Into<String>) -> Result<T, Box<Diagnostic>> {
+    let error = Diagnostic::error(PIPELINE_LISTS, span, message);
+    Err(Box::new(error.help(help)))
+}
+
 /// The statements of each entry.
-fn groups(spec: &PipelineSpec, n: usize, span: Span) -> Result<Vec<Vec<usize>>, Diagnostic> {
+fn groups(spec: &PipelineSpec, n: usize, span: Span) -> Result<Vec<Vec<usize>>, Box<Diagnostic>> {
     if spec.group.is_empty() {
         return Ok((0..n).map(|i| vec![i]).collect());
     }
@@ -234,13 +237,11 @@ fn groups(spec: &PipelineSpec, n: usize, span: Span) -> Result<Vec<Vec<usize>>, 
             let Some(member) = known else {
                 let message =
                     format!("`group` names statement {member}, the body has {n} statements");
-                return Err(Diagnostic::error(PIPELINE_LISTS, span, message)
-                    .help("statements are numbered from 0"));
+                return wrong(span, message, "statements are numbered from 0");
             };
             if std::mem::replace(&mut seen[member], true) {
                 let message = format!("statement {member} is in two groups");
-                return Err(Diagnostic::error(PIPELINE_LISTS, span, message)
-                    .help("put each statement into one group"));
+                return wrong(span, message, "put each statement into one group");
             }
             members.push(member);
         }
@@ -250,8 +251,7 @@ fn groups(spec: &PipelineSpec, n: usize, span: Span) -> Result<Vec<Vec<usize>>, 
         None => Ok(groups),
         Some(missing) => {
             let message = format!("statement {missing} is in no group");
-            Err(Diagnostic::error(PIPELINE_LISTS, span, message)
-                .help("put each statement into one group"))
+            wrong(span, message, "put each statement into one group")
         }
     }
 }

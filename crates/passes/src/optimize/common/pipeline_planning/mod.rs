@@ -257,7 +257,7 @@ impl Planning<'_> {
                     lists
                 }
                 Err(error) => {
-                    self.diags.push(error);
+                    self.diags.push(*error);
                     return Ok(false);
                 }
             }

@@ -1,0 +1,192 @@
+//! The device header on AMD: HIP's words and the machine's instructions, on the compiler's
+//! built-ins alone. Pieces that are plain C++ are shared with CUDA.
+
+use std::fmt::Write as _;
+
+use tilewright_ir::{MmaInst, Scalar, Target};
+
+use super::Piece;
+
+/// The text of a piece, and what must come before it.
+pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Piece]) {
+    let machine_fp8 = target == Target::Gfx950;
+    match piece {
+        Piece::Core => (
+            concat!(
+                include_str!("hip/core.h"),
+                "\n",
+                include_str!("cuda/core.h")
+            ),
+            &[],
+        ),
+        Piece::F16 => (include_str!("hip/f16.h"), &[Piece::Core]),
+        Piece::Bf16 => (include_str!("hip/bf16.h"), &[Piece::Core]),
+        Piece::Small => (include_str!("cuda/small.h"), &[Piece::Core]),
+        // gfx942's own fp8 are the forms without infinities and negative zero.
+        Piece::Fp8 if machine_fp8 => (include_str!("hip/fp8_hardware.h"), &[Piece::Core]),
+        Piece::Fp8 => (include_str!("cuda/fp8_software.h"), &[Piece::Small]),
+        Piece::Int4 => (include_str!("cuda/int4.h"), &[Piece::Core]),
+        Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
+        Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
+        Piece::Memory => (
+            concat!(
+                include_str!("cuda/memory.h"),
+                "\n",
+                include_str!("hip/wide.h")
+            ),
+            &[Piece::Regs],
+        ),
+        Piece::Async => (include_str!("hip/copy.h"), &[Piece::Core]),
+        Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
+        Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),
+        Piece::Math => (
+            concat!(
+                include_str!("hip/math64.h"),
+                "\n",
+                include_str!("hip/math.h")
+            ),
+            &[Piece::Core],
+        ),
+        Piece::Atomic => (
+            concat!(
+                include_str!("hip/atomic_words.h"),
+                "\n",
+                include_str!("cuda/atomic.h")
+            ),
+            &[Piece::Core],
+        ),
+        // The loop of compare-and-swap serves float16.
+        Piece::AtomicF16 => ("", &[Piece::F16, Piece::Atomic]),
+        Piece::Warp => (include_str!("hip/warp.h"), &[Piece::Core]),
+        Piece::Barriers => (include_str!("hip/barriers.h"), &[Piece::Core]),
+        Piece::Waits => (include_str!("hip/waits.h"), &[Piece::Core]),
+        Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
+        Piece::Grid => (include_str!("cuda/grid.h"), &[Piece::Atomic]),
+        // No AMD target has them; the emitter refuses what would ask for them.
+        Piece::Matrix | Piece::StMatrix => ("", &[]),
+    }
+}
+
+/// How a matrix instruction is called in C.
+struct Call {
+    /// What follows `__builtin_amdgcn_mfma_`.
+    builtin: String,
+    /// The C type of A's and B's registers in a lane, and its words.
+    operand: &'static str,
+    words: u32,
+    /// What follows the accumulator.
+    rest: &'static str,
+}
+
+/// The name of a matrix instruction's wrapper.
+pub(super) fn mma_name(inst: &MmaInst) -> String {
+    format!(
+        "mfma_{}x{}x{}_{}",
+        inst.m,
+        inst.n,
+        inst.k,
+        inst.ab.name().replace("float8_", "")
+    )
+}
+
+fn call(inst: &MmaInst) -> Call {
+    let words = u32::from(inst.m) * u32::from(inst.k) * inst.ab.bits() / 64 / 32;
+    let shape = format!("{}x{}x{}", inst.m, inst.n, inst.k);
+    let plain = ", 0, 0, 0";
+    let (builtin, operand, rest) = match (inst.ab, words) {
+        (Scalar::F16, 2) => (format!("f32_{shape}f16"), "_Float16", plain),
+        (Scalar::F16, _) => (format!("f32_{shape}_f16"), "_Float16", plain),
+        (Scalar::BF16, 2) => (format!("f32_{shape}bf16_1k"), "short", plain),
+        (Scalar::BF16, _) => (format!("f32_{shape}_bf16"), "__bf16", plain),
+        (Scalar::F32 | Scalar::TF32, _) => (format!("f32_{shape}f32"), "float", plain),
+        (Scalar::I8, 2) => (format!("i32_{shape}_i8"), "long", plain),
+        (Scalar::I8, _) => (format!("i32_{shape}_i8"), "int", plain),
+        (Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ, 2) => {
+            (format!("f32_{shape}_fp8_fp8"), "long", plain)
+        }
+        (Scalar::F8E5M2 | Scalar::F8E5M2FNUZ, 2) => (format!("f32_{shape}_bf8_bf8"), "long", plain),
+        // Formats of A and B, then scales that are not used.
+        (format, _) => (
+            format!("scale_f32_{shape}_f8f6f4"),
+            "int",
+            match format {
+                Scalar::F8E5M2 => ", 1, 1, 0, 0, 0, 0",
+                Scalar::F6E2M3 => ", 2, 2, 0, 0, 0, 0",
+                Scalar::F6E3M2 => ", 3, 3, 0, 0, 0, 0",
+                Scalar::F4E2M1 => ", 4, 4, 0, 0, 0, 0",
+                _ => ", 0, 0, 0, 0, 0, 0",
+            },
+        ),
+    };
+    Call {
+        builtin,
+        operand,
+        words,
+        rest,
+    }
+}
+
+/// `D += A · B` of one wave, on the registers of each operand.
+pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
+    let Call {
+        builtin,
+        operand,
+        words,
+        rest,
+    } = call(inst);
+    let registers = u32::from(inst.m) * u32::from(inst.n) / 64;
+    let element = if inst.acc == Scalar::I32 {
+        "int"
+    } else {
+        "float"
+    };
+    let whole = matches!(inst.ab, Scalar::F32 | Scalar::TF32);
+    let pointer = if whole { "float" } else { "unsigned" };
+    // The operand of the formats of 8, 6 and 4 bits has eight words, of which some are unused.
+    let wide = builtin.starts_with("scale");
+    let taken = if wide { 8 } else { words };
+    let bytes = match operand {
+        "long" => 8,
+        "short" | "_Float16" | "__bf16" => 2,
+        _ => 4,
+    };
+    let operand_type = match taken * 4 / bytes {
+        1 => operand.to_string(),
+        _ => "Operand".to_string(),
+    };
+    let mut text = String::from("namespace tw {\n\n");
+    let _ = writeln!(
+        text,
+        "TW_FN void {}({element}* c, const {pointer}* a, const {pointer}* b) {{",
+        mma_name(inst)
+    );
+    let _ = writeln!(
+        text,
+        "  typedef {element} Sum __attribute__((ext_vector_type({registers})));"
+    );
+    if operand_type == "Operand" {
+        let _ = writeln!(
+            text,
+            "  typedef {operand} Operand __attribute__((ext_vector_type({})));",
+            taken * 4 / bytes
+        );
+    }
+    if whole {
+        text += "  float x = *a, y = *b;\n";
+    } else {
+        let start = if taken > words { "{}" } else { "" };
+        let _ = writeln!(
+            text,
+            "  unsigned aw[{taken}]{start}, bw[{taken}]{start};\n#pragma unroll\n  for (int i = 0; \
+             i < {words}; ++i) aw[i] = a[i], bw[i] = b[i];\n  {operand_type} x, y;\n  memcpy(&x, \
+             aw, sizeof(x));\n  memcpy(&y, bw, sizeof(y));"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "  Sum sum;\n#pragma unroll\n  for (int i = 0; i < {registers}; ++i) sum[i] = c[i];\n  sum \
+         = __builtin_amdgcn_mfma_{builtin}(x, y, sum{rest});\n#pragma unroll\n  for (int i = 0; i < \
+         {registers}; ++i) c[i] = sum[i];\n}}\n\n}}  // namespace tw\n"
+    );
+    text
+}

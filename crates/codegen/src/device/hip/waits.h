@@ -1,0 +1,23 @@
+namespace tw {
+
+// Until at most so many operations of this wave are under way: VM of global memory, LGKM of LDS.
+// 63 and 15 wait for nothing. No instruction moves across, so that the count means what the
+// schedule said.
+template <int VM, int LGKM> TW_FN void wait() {
+  __builtin_amdgcn_sched_barrier(0);
+  asm volatile("" ::: "memory");
+  __builtin_amdgcn_s_waitcnt((VM & 15) | VM >> 4 << 14 | 0x70 | LGKM << 8);
+  __builtin_amdgcn_sched_barrier(0);
+}
+// No instruction moves across.
+TW_FN void fix_order() { __builtin_amdgcn_sched_barrier(0); }
+// All waves of the block, waiting for no memory.
+TW_FN void barrier() {
+  __builtin_amdgcn_sched_barrier(0);
+  asm volatile("" ::: "memory");
+  __builtin_amdgcn_s_barrier();
+  asm volatile("" ::: "memory");
+  __builtin_amdgcn_sched_barrier(0);
+}
+
+}  // namespace tw

@@ -1,0 +1,3 @@
+//! Passes for AMD's CDNA targets.
+
+pub mod register_waits;

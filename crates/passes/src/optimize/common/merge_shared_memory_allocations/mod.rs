@@ -1,0 +1,307 @@
+//! MergeSharedMemoryAllocations: every shared buffer gets its bytes of the block's shared memory.
+//!
+//! Buffers whose lives do not overlap may have the same bytes, where a barrier of the block
+//! already stands between the last access of the one and the first of the other, and where the
+//! hazard checker proves the kernel with the places as they are.
+//!
+//! Before:
+//! ```text
+//! alloc Q: shared float16[64, 64] layout=swizzled
+//! alloc K: shared float16[64, 64] versions=2 layout=swizzled
+//! alloc O: shared float16[64, 64] layout=swizzled
+//! … Q and K in a loop with a barrier after their last use, then O …
+//! ```
+//! After:
+//! ```text
+//! alloc Q: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzled
+//! alloc K: shared float16[64, 64] versions=2 offset=0 bytes=16384 layout=swizzled
+//! alloc O: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzled
+//! ```
+//!
+//! Needs device IR. It never adds a barrier, and refuses a kernel that does not fit the target.
+
+mod lives;
+mod pack;
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{
+    Buffer, BufferOrigin, Code, Diagnostic, Diagnostics, Func, Inst, Kernel, LayoutAttr, Scope,
+    SharedPlace, StmtKind, Target,
+};
+use tilewright_layout::from_attr;
+use tilewright_schedule::hazard;
+
+use self::lives::Lives;
+use self::pack::{Item, pack};
+use crate::Changed;
+use crate::legalize::layout_inference::const_shape;
+
+const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
+
+/// Shared buffers start at multiples of this: all banks once.
+const ALIGN: u32 = 128;
+
+/// Where a tensor copy writes, or a matrix instruction reads a swizzle of 128 bytes.
+const TENSOR_ALIGN: u32 = 1024;
+
+/// How many pairs of buffers are tried one by one where they do not hold together.
+const MAX_TRIALS: usize = 12;
+
+/// Gives all shared buffers of all kernels their place.
+pub fn merge_shared_memory_allocations(
+    func: &mut Func,
+    target: Target,
+    diags: &mut Diagnostics,
+) -> Changed {
+    let mut changed = Changed::No;
+    for at in 0..func.kernels.len() {
+        let plan = Plan::of(func, at, target);
+        let offsets = plan.offsets(&plan.sizes());
+        for (item, offset) in plan.items.iter().zip(offsets.0) {
+            let bytes = item.bytes;
+            func.buffers[item.buffer].place = Some(SharedPlace { offset, bytes });
+            changed = Changed::Yes;
+        }
+        let limit = target.facts().shared_bytes;
+        if offsets.1 > limit {
+            too_large(func, &func.kernels[at], &plan, offsets.1, target, diags);
+        }
+    }
+    changed
+}
+
+/// What shares storage in a kernel.
+pub(crate) struct Plan {
+    items: Vec<Item>,
+    /// Pairs of items, the lower number first, that may have the same bytes.
+    shares: FxHashSet<(usize, usize)>,
+}
+
+impl Plan {
+    /// The buffers of a kernel, and which pairs of them hold.
+    pub(crate) fn of(func: &Func, kernel: usize, target: Target) -> Plan {
+        let items = items(func, &func.kernels[kernel], target);
+        let mut plan = Plan {
+            items,
+            shares: FxHashSet::default(),
+        };
+        let apart = plan.offsets(&plan.sizes()).1;
+        let lives = Lives::of(func, &func.kernels[kernel]);
+        let mut pairs = FxHashSet::default();
+        for (i, a) in plan.items.iter().enumerate() {
+            for (j, b) in plan.items.iter().enumerate().skip(i + 1) {
+                if lives.may_share(a.buffer, b.buffer) {
+                    pairs.insert((i, j));
+                }
+            }
+        }
+        let together = Plan {
+            items: plan.items.clone(),
+            shares: pairs,
+        };
+        if together.offsets(&together.sizes()).1 >= apart {
+            return plan;
+        }
+        let mut one = func.clone();
+        one.kernels = vec![func.kernels[kernel].clone()];
+        if together.holds(&mut one, target) {
+            return together;
+        }
+        // Those that hold one by one, the largest first.
+        let mut pairs: Vec<(usize, usize)> = together.shares.into_iter().collect();
+        let size = |&(i, j): &(usize, usize)| plan.items[i].bytes.min(plan.items[j].bytes);
+        pairs.sort_by_key(|p| (std::cmp::Reverse(size(p)), *p));
+        let mut best = apart;
+        for pair in pairs.into_iter().take(MAX_TRIALS) {
+            plan.shares.insert(pair);
+            let total = plan.offsets(&plan.sizes()).1;
+            if total < best && plan.holds(&mut one, target) {
+                best = total;
+            } else {
+                plan.shares.remove(&pair);
+            }
+        }
+        plan
+    }
+
+    /// Whether the hazard checker proves the kernel with these places.
+    fn holds(&self, func: &mut Func, target: Target) -> bool {
+        let (offsets, _) = self.offsets(&self.sizes());
+        for (item, offset) in self.items.iter().zip(offsets) {
+            let bytes = item.bytes;
+            func.buffers[item.buffer].place = Some(SharedPlace { offset, bytes });
+        }
+        hazard::check(func, target).is_clean()
+    }
+
+    /// Bytes of the items, with all their versions.
+    fn sizes(&self) -> Vec<u32> {
+        self.items.iter().map(|i| i.bytes).collect()
+    }
+
+    /// The first byte of every item, and the bytes of all together.
+    fn offsets(&self, sizes: &[u32]) -> (Vec<u32>, u32) {
+        pack(&self.items, sizes, &|i, j| {
+            self.shares.contains(&(i.min(j), i.max(j)))
+        })
+    }
+
+    /// The bytes of all together with other numbers of versions.
+    pub(crate) fn total(&self, func: &Func, versions: &dyn Fn(Buffer) -> u32) -> u64 {
+        let sizes = self.items.iter().map(|item| {
+            let now = u64::from(func.buffers[item.buffer].versions.max(1));
+            let wanted = u64::from(versions(item.buffer).max(1));
+            u32::try_from(u64::from(item.bytes) * wanted / now).unwrap_or(u32::MAX)
+        });
+        let sizes: Vec<u32> = sizes.collect();
+        u64::from(self.offsets(&sizes).1)
+    }
+}
+
+/// Bytes of a shared buffer in its layout, with so many versions.
+pub(crate) fn shared_bytes(func: &Func, buffer: Buffer, target: Target, versions: u32) -> u64 {
+    let data = &func.buffers[buffer];
+    let Some(shape) = const_shape(&data.shape) else {
+        return 0;
+    };
+    let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
+    let layout = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar);
+    let elements = layout.map_or(shape.iter().product(), |l| l.span());
+    let bits = elements.max(0) as u64 * u64::from(data.dtype.bits());
+    bits.saturating_mul(u64::from(versions.max(1))).div_ceil(8)
+}
+
+/// The shared buffers with storage of their own, in program order.
+pub(crate) fn shared_buffers(func: &Func, kernel: &Kernel) -> Vec<Buffer> {
+    let mut found = Vec::new();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        if let StmtKind::Alloc(buffer) = stmt.kind {
+            let data = &func.buffers[buffer];
+            let own = !matches!(data.origin, BufferOrigin::View(_));
+            if data.scope == Scope::Shared && own {
+                found.push(buffer);
+            }
+        }
+    });
+    found
+}
+
+fn items(func: &Func, kernel: &Kernel, target: Target) -> Vec<Item> {
+    let mut tensors: FxHashSet<Buffer> = FxHashSet::default();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        if let StmtKind::Micro(m) = &stmt.kind
+            && m.inst == Inst::Tma
+        {
+            let accesses = m.sources.iter().chain([&m.dest]);
+            tensors.extend(accesses.map(|a| a.region.buffer));
+        }
+    });
+    let banks = target.facts().banks * 4;
+    let buffers = shared_buffers(func, kernel).into_iter();
+    let item = |buffer: Buffer| {
+        let data = &func.buffers[buffer];
+        let swizzled = matches!(data.layout, Some(LayoutAttr::Swizzled | LayoutAttr::Map(_)));
+        let tensor = tensors.contains(&buffer) || (swizzled && target == Target::Sm90a);
+        let bytes = shared_bytes(func, buffer, target, data.versions);
+        Item {
+            buffer,
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            align: if tensor {
+                TENSOR_ALIGN
+            } else {
+                ALIGN.max(banks)
+            },
+        }
+    };
+    buffers.map(item).collect()
+}
+
+fn too_large(
+    func: &Func,
+    kernel: &Kernel,
+    plan: &Plan,
+    total: u32,
+    target: Target,
+    diags: &mut Diagnostics,
+) {
+    let limit = target.facts().shared_bytes;
+    let mut parts: Vec<&Item> = plan.items.iter().collect();
+    parts.sort_by_key(|i| std::cmp::Reverse(i.bytes));
+    // Temporaries of the lowering have no place in the source.
+    let located = |i: &&&Item| !func.buffers[i.buffer].span.is_none();
+    let Some(largest) = parts.iter().find(located).or(parts.first()) else {
+        return;
+    };
+    let data = &func.buffers[largest.buffer];
+    let span = if data.span.is_none() {
+        kernel.span
+    } else {
+        data.span
+    };
+    let name = |i: &&Item| format!("`{}` {}", func.buffers[i.buffer].name, i.bytes);
+    let list: Vec<String> = parts.iter().take(6).map(name).collect();
+    diags.push(
+        Diagnostic::error(
+            SHARED_MEMORY_LIMIT,
+            span,
+            format!(
+                "the kernel needs {total} bytes of shared memory, {target} has {limit} a block"
+            ),
+        )
+        .label(format!("`{}` takes {} of them", data.name, largest.bytes))
+        .note(format!("bytes, largest first: {}", list.join(", ")))
+        .help("use smaller tiles, fewer stages, or a type of fewer bits"),
+    );
+}
+
+/// The shared memory of a kernel whose buffers have their places.
+#[derive(Clone, Debug)]
+pub struct SharedUse {
+    /// Bytes of a block.
+    pub bytes: u32,
+    /// Bytes that a block of the target has.
+    pub limit: u32,
+    /// Bytes that buffers apart from each other would take.
+    pub apart: u32,
+    pub buffers: Vec<PlacedBuffer>,
+}
+
+#[derive(Clone, Debug)]
+pub struct PlacedBuffer {
+    pub name: String,
+    pub place: SharedPlace,
+    /// Names of the buffers that have some of the same bytes.
+    pub shares_with: Vec<String>,
+}
+
+/// What each kernel takes, after this pass.
+pub fn shared_use(func: &Func, target: Target) -> Vec<SharedUse> {
+    let each = func.kernels.iter().map(|kernel| {
+        let buffers = shared_buffers(func, kernel).into_iter();
+        let placed: Vec<(Buffer, SharedPlace)> = buffers
+            .filter_map(|b| Some((b, func.buffers[b].place?)))
+            .collect();
+        let name = |b: Buffer| func.buffers[b].name.clone();
+        let alone = Plan {
+            items: items(func, kernel, target),
+            shares: FxHashSet::default(),
+        };
+        let list = placed.iter().map(|&(buffer, place)| {
+            let others = placed.iter();
+            let others = others.filter(|(b, p)| *b != buffer && p.overlaps(place));
+            PlacedBuffer {
+                name: name(buffer),
+                place,
+                shares_with: others.map(|(b, _)| name(*b)).collect(),
+            }
+        });
+        SharedUse {
+            bytes: placed.iter().map(|(_, p)| p.end()).max().unwrap_or(0),
+            limit: target.facts().shared_bytes,
+            apart: alone.offsets(&alone.sizes()).1,
+            buffers: list.collect(),
+        }
+    });
+    each.collect()
+}

@@ -1,0 +1,113 @@
+//! Kernels compiled for AMD GPUs, for the commands that look at them; no GPU is needed.
+
+use serde_json::{Value, json};
+use tilewright::codegen;
+use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
+use tilewright::jit::audit::{self, KernelAudit};
+use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::{AmdKernelInfo, AmdToolchain, HipOptions, Hsaco};
+
+/// Compiles generated source with the toolchain of this machine.
+pub fn compile(
+    func: &Func,
+    target: Target,
+    source: &codegen::Source,
+    fast_math: bool,
+) -> Result<Hsaco, Box<Diagnostic>> {
+    let options = HipOptions {
+        name: format!("{}.hip", func.name),
+        fast_math,
+        extra: func.attrs.compile_flags.clone(),
+        ..HipOptions::default()
+    };
+    AmdToolchain::find(&Env::process())
+        .and_then(|toolchain| toolchain.compile(&source.text, target.name(), &options))
+        .map_err(|e| {
+            Box::new(Diagnostic::error(
+                Code("toolchain"),
+                Span::NONE,
+                e.to_string(),
+            ))
+        })
+}
+
+/// `matmul: 248 VGPRs, 32768 bytes of LDS, no scratch, no spills`
+pub fn figures(kernel: &AmdKernelInfo) -> String {
+    let scratch = match kernel.scratch_bytes {
+        0 => "no scratch".to_string(),
+        bytes => format!("{bytes} bytes of scratch"),
+    };
+    let spills = match kernel.vgpr_spills + kernel.sgpr_spills {
+        0 => "no spills".to_string(),
+        _ => format!(
+            "{} VGPRs and {} SGPRs spilled",
+            kernel.vgpr_spills, kernel.sgpr_spills
+        ),
+    };
+    format!(
+        "{}: {} VGPRs, {} of them accumulators, {} SGPRs, {} bytes of LDS, {scratch}, {spills}",
+        kernel.name, kernel.vgprs, kernel.agprs, kernel.sgprs, kernel.lds_bytes
+    )
+}
+
+pub fn to_json(kernel: &AmdKernelInfo) -> Value {
+    json!({
+        "name": kernel.name,
+        "vgprs": kernel.vgprs,
+        "agprs": kernel.agprs,
+        "sgprs": kernel.sgprs,
+        "lds_bytes": kernel.lds_bytes,
+        "scratch_bytes": kernel.scratch_bytes,
+        "vgpr_spills": kernel.vgpr_spills,
+        "sgpr_spills": kernel.sgpr_spills,
+    })
+}
+
+/// Compiles device IR and compares the result with it.
+pub fn audit(
+    func: &Func,
+    target: Target,
+    sources: &SourceMap,
+) -> Result<Vec<KernelAudit>, Box<Diagnostic>> {
+    let options = codegen::Options {
+        sources: Some(sources),
+        line_directives: false,
+    };
+    let source = codegen::generate(func, target, options)?;
+    let program = compile(func, target, &source, false)?;
+    let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
+    audit::audit(func, target, &names, program.asm())
+        .map_err(|message| Box::new(Diagnostic::error(Code("audit"), Span::NONE, message)))
+}
+
+/// What is wrong with a compiled kernel, as diagnostics that name the line of its assembly.
+pub fn findings(audit: &KernelAudit) -> Vec<Diagnostic> {
+    let list = audit.report.findings.iter();
+    list.map(|finding| {
+        Diagnostic::error(
+            Code("compiled-code"),
+            Span::NONE,
+            format!("compiled `{}`: {finding}", audit.name),
+        )
+    })
+    .collect()
+}
+
+pub fn audit_json(audit: &KernelAudit) -> Value {
+    json!({
+        "kernel": audit.name,
+        "waits_compared": audit.uncompared.is_none(),
+        "reason": audit.uncompared,
+        "vgprs": audit.report.vgprs,
+        "findings": audit.report.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+/// `compiled matmul: as scheduled; hot loop, lines 506 to 743: …`
+pub fn audit_line(audit: &KernelAudit) -> String {
+    let verdict = match &audit.uncompared {
+        None => "waits and barriers as scheduled".to_string(),
+        Some(reason) => format!("waits not compared ({reason})"),
+    };
+    format!("compiled {}: {verdict}; {}\n", audit.name, audit.report)
+}

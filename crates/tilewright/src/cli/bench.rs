@@ -1,0 +1,299 @@
+//! `tilewright bench`: a kernel's speed on a GPU of this machine.
+//!
+//! A fast wrong kernel is worth nothing, so the result is checked first: against the reference
+//! evaluator, on all blocks where that is a matter of moments, else on a sample of them where a
+//! sample is a part of the whole result (see `RunOptions::sample`), else on all of them, however
+//! long it takes.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tilewright::ir::{Func, Target};
+use tilewright::jit::{self, Flush, Program, Runs, Verdict};
+use tilewright::runtime::cache::{Cache, Outcome as CacheOutcome};
+use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::Toolchain;
+use tilewright::sim::{self, RunOptions};
+
+use super::gpu::{self, Gpu};
+use super::output::{self, Failure, Outcome};
+use super::{KernelArgs, input, passes::parse_target, run};
+
+/// Device copies that set the limit are at least so large, so that starting them does not count.
+const LEAST_COPY: usize = 256 << 20;
+
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// The target that the kernel is lowered for. Without one it is the best that the GPU has.
+    #[arg(long)]
+    target: Option<String>,
+    /// Where the random inputs come from.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Runs that are timed; the median counts.
+    #[arg(long, default_value_t = 50)]
+    iters: u32,
+    /// Runs before them.
+    #[arg(long, default_value_t = 10)]
+    warmup: u32,
+    /// Blocks of a large launch that are checked against the reference evaluator.
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    check_blocks: u64,
+    /// Take the compiled kernel from the cache where it is there, as `run` does. Without this it
+    /// is compiled anew, so that the compile time can be reported.
+    #[arg(long)]
+    cached: bool,
+    /// Let the target's compiler use approximate division and functions.
+    #[arg(long)]
+    fast_math: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured.
+struct Report {
+    target: Target,
+    device: String,
+    times: Vec<Duration>,
+    frontend: Duration,
+    load: Duration,
+    launch: Duration,
+    copy_rate: f64,
+    work: jit::Work,
+    verdict: Verdict,
+    /// Blocks checked, and blocks of the launch.
+    blocks: (u64, u64),
+}
+
+pub fn bench(args: &BenchArgs) -> Outcome {
+    let named = args.target.as_deref().map(parse_target).transpose()?;
+    let start = Instant::now();
+    let loaded = input::load(&args.kernel, args.json)?;
+    let frontend = start.elapsed();
+    let (func, sources) = (&loaded.func, &loaded.sources);
+    let fail = |e: jit::Error| gpu::fail(e, sources, args.json);
+
+    let env = Env::process();
+    let gpu = Gpu::open(named).map_err(fail)?;
+    let toolchain = Toolchain::find(&env).map_err(|e| fail(jit::Error::Toolchain(e)))?;
+    let options = jit::Options {
+        fast_math: args.fast_math,
+        ..jit::Options::default()
+    };
+    let cache = match args.cached {
+        true => Cache::open(&env),
+        false => Cache::off(),
+    };
+    let program = gpu
+        .build_with(func, &options, sources, &toolchain, &cache)
+        .map_err(fail)?;
+    let start = Instant::now();
+    let kernel = program.load(&gpu.device).map_err(fail)?;
+    let load = start.elapsed();
+
+    let (spec, notes) = run::inputs(&loaded, args.seed);
+    let given = sim::make_inputs(func, &spec).map_err(|e| fail(e.into()))?;
+    let (verdict, blocks, call, work) = {
+        let mut found = given.clone();
+        let call = kernel.bind(&mut found).map_err(fail)?;
+        let resolved = sim::resolve(func, &mut found).map_err(|e| fail(e.into()))?;
+        let work = jit::work(func, &resolved);
+        kernel.launch(&call).map_err(fail)?;
+        kernel.fetch(&call, &mut found).map_err(fail)?;
+        let (verdict, blocks) = check(func, &found, given, args, &fail)?;
+        (verdict, blocks, call, work)
+    };
+    if !verdict.ok {
+        return Err(gpu::wrong(func, &verdict, sources, args.json));
+    }
+
+    let flush = Flush::new(&gpu.device, &toolchain, kernel.stream()).map_err(fail)?;
+    let runs = Runs {
+        warmup: args.warmup,
+        timed: args.iters,
+    };
+    let times = kernel.time(&call, &flush, runs).map_err(fail)?;
+    let launch = kernel.launch_cost(&call, 200).map_err(fail)?;
+    let size = usize::try_from(work.bytes / 2).unwrap_or(LEAST_COPY);
+    let size = size.clamp(LEAST_COPY, 4 * LEAST_COPY);
+    let copies = Runs {
+        warmup: 3,
+        timed: 20,
+    };
+    let copy_rate = jit::copy_rate(&gpu.device, kernel.stream(), &flush, size, copies);
+    let report = Report {
+        target: gpu.target,
+        device: gpu.device.info().name.clone(),
+        times,
+        frontend,
+        load,
+        launch,
+        copy_rate: copy_rate.map_err(fail)?,
+        work,
+        verdict,
+        blocks,
+    };
+    match args.json {
+        true => output::print_json(&report.to_json(func, &program)),
+        false => output::print(&report.to_text(func, &program, &notes)),
+    }
+    Ok(())
+}
+
+/// Compares what the GPU computed with the reference evaluator, at least on a sample.
+fn check(
+    func: &Func,
+    found: &sim::Args,
+    mut expected: sim::Args,
+    args: &BenchArgs,
+    fail: &impl Fn(jit::Error) -> Failure,
+) -> Result<(Verdict, (u64, u64)), Failure> {
+    let bar = run::progress_bar(args.json);
+    let tell = |p: sim::Progress| {
+        bar.set_length(p.blocks);
+        bar.set_position(p.blocks_done);
+    };
+    let options = RunOptions {
+        sample: Some(args.check_blocks.max(1)),
+        progress: Some(&tell),
+        ..RunOptions::default()
+    };
+    let report = sim::run(func, &mut expected, &options).map_err(|e| fail(e.into()))?;
+    bar.finish_and_clear();
+    let ran = report.kernels.iter().map(|k| k.ran).sum();
+    let blocks = report.kernels.iter().map(|k| k.blocks).sum();
+    let verdict = match ran == blocks {
+        true => jit::verdict(func, found, &expected),
+        false => jit::verdict_of_sample(func, found, &expected),
+    };
+    Ok((verdict, (ran, blocks)))
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Registers of a thread, bytes of shared memory of a block, bytes of spills: the most of any
+/// kernel of the program, the sum for spills. Spills are unknown where the compiler's report is
+/// not at hand.
+fn needs(program: &Program) -> (u32, u32, Option<u32>) {
+    let kernels = program.cubin.kernels();
+    let registers = kernels.iter().map(|k| k.registers).max().unwrap_or(0);
+    let fixed = kernels.iter().map(|k| k.static_shared).max().unwrap_or(0);
+    let dynamic = program.kernels.iter().map(|k| k.shared_bytes).max();
+    let spills = kernels
+        .iter()
+        .map(|k| k.spills.map(|s| s.stores + s.loads))
+        .sum();
+    (registers, fixed + dynamic.unwrap_or(0), spills)
+}
+
+impl Report {
+    fn seconds(&self) -> f64 {
+        jit::median(&self.times).as_secs_f64().max(1e-9)
+    }
+
+    /// TFLOP/s of the matrix products, where there are any.
+    fn tflops(&self) -> Option<f64> {
+        let flops = self.work.flops.filter(|&f| f > 0)?;
+        Some(flops as f64 / self.seconds() / 1e12)
+    }
+
+    fn gbps(&self) -> f64 {
+        self.work.bytes as f64 / self.seconds() / 1e9
+    }
+
+    fn to_json(&self, func: &Func, program: &Program) -> Value {
+        let (registers, shared, spills) = needs(program);
+        let parts = &program.timings;
+        let least = self.times.iter().min().copied().unwrap_or_default();
+        json!({
+            "ok": true,
+            "kernel": func.name,
+            "target": self.target.name(),
+            "device": self.device,
+            "ms": self.seconds() * 1e3,
+            "ms_least": ms(least),
+            "runs": self.times.len(),
+            "tflops": self.tflops(),
+            "gbps": self.gbps(),
+            "copy_gbps": self.copy_rate / 1e9,
+            "flops": self.work.flops.map(|f| f as f64),
+            "bytes": self.work.bytes as f64,
+            "compile_ms": {
+                "frontend": ms(self.frontend),
+                "passes": ms(parts.passes),
+                "codegen": ms(parts.codegen),
+                "toolchain": ms(parts.toolchain),
+            },
+            "build_ms": ms(parts.total),
+            "load_ms": ms(self.load),
+            "cache_hit": program.outcome == CacheOutcome::Hit,
+            "launch_us": ms(self.launch) * 1e3,
+            "registers": registers,
+            "shared_bytes": shared,
+            "spills": spills,
+            "max_abs_err": self.verdict.max_abs_err,
+            "max_rel_err": self.verdict.max_rel_err,
+            "blocks_checked": self.blocks.0,
+            "blocks": self.blocks.1,
+        })
+    }
+
+    fn to_text(&self, func: &Func, program: &Program, notes: &[String]) -> String {
+        let (registers, shared, spills) = needs(program);
+        let parts = &program.timings;
+        let mut text = format!("{} on {} ({})\n", func.name, self.device, self.target);
+        for note in notes {
+            text += &format!("  {note}\n");
+        }
+        text += &format!(
+            "  {:.4} ms, median of {} runs with a cold L2 cache\n",
+            self.seconds() * 1e3,
+            self.times.len()
+        );
+        if let Some(tflops) = self.tflops() {
+            text += &format!("  {tflops:.1} TFLOP/s\n");
+        }
+        text += &format!(
+            "  {:.0} GB/s of tensors; the device copies at {:.0} GB/s (ratio {:.3})\n",
+            self.gbps(),
+            self.copy_rate / 1e9,
+            self.gbps() * 1e9 / self.copy_rate
+        );
+        text += &match program.outcome {
+            CacheOutcome::Hit => format!(
+                "  from the cache in {:.2} ms, loaded in {:.2} ms\n",
+                ms(parts.total),
+                ms(self.load)
+            ),
+            _ => format!(
+                "  compiled in {:.1} ms: front end {:.1}, passes {:.1}, code generation {:.1}, toolchain {:.1}; loaded in {:.2} ms\n",
+                ms(self.frontend + parts.total),
+                ms(self.frontend),
+                ms(parts.passes),
+                ms(parts.codegen),
+                ms(parts.toolchain),
+                ms(self.load)
+            ),
+        };
+        let spills = match spills {
+            Some(bytes) => format!("{bytes} bytes of spills"),
+            None => "spills unknown".to_owned(),
+        };
+        text += &format!("  {registers} registers, {shared} bytes of shared memory, {spills}\n");
+        text += &format!(
+            "  a launch costs the host {:.1} µs\n",
+            ms(self.launch) * 1e3
+        );
+        text += &format!(
+            "  agrees with the reference on {} of {} blocks: largest difference {:.3e} ({:.3e} relative)\n",
+            self.blocks.0, self.blocks.1, self.verdict.max_abs_err, self.verdict.max_rel_err
+        );
+        text
+    }
+}

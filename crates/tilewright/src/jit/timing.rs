@@ -1,0 +1,192 @@
+//! How long a call takes on its GPU.
+//!
+//! Each run starts with nothing of use in the L2 cache: a kernel reads more memory than the cache
+//! holds, which also leaves no dirty lines for the next kernel to pay for. All runs are queued
+//! without the host waiting in between, and while the GPU reads that memory the host queues the
+//! next launch, so launch latency is not part of the time.
+
+use std::time::{Duration, Instant};
+
+use tilewright_runtime::device::cuda::{
+    Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
+};
+use tilewright_runtime::toolchain::{CompileOptions, Toolchain};
+
+use super::error::Error;
+use super::launch::{Call, Loaded};
+
+/// Runs that are timed, and runs before them that are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runs {
+    pub warmup: u32,
+    pub timed: u32,
+}
+
+impl Default for Runs {
+    fn default() -> Runs {
+        Runs {
+            warmup: 10,
+            timed: 50,
+        }
+    }
+}
+
+/// Empties the L2 cache of what kernels left there.
+#[derive(Debug)]
+pub struct Flush {
+    kernel: Kernel,
+    memory: Buffer,
+    launch: Launch,
+}
+
+const FLUSH: &str = r#"
+extern "C" __global__ void flush(const uint4* memory, unsigned long long vectors, unsigned* sink) {
+  unsigned sum = 0;
+  unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;
+  for (unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += step) {
+    uint4 v = memory[i];
+    sum += v.x + v.y + v.z + v.w;
+  }
+  if (sum == 1) *sink = sum;  // Never, as the memory is zero; but the compiler cannot know.
+}
+"#;
+
+/// A cache that the driver does not speak of is taken to be so large.
+const LARGE_L2: usize = 128 << 20;
+
+impl Flush {
+    pub fn new(device: &Device, toolchain: &Toolchain, stream: &Stream) -> Result<Flush, Error> {
+        let info = device.info();
+        let options = CompileOptions {
+            name: "flush.cu".to_owned(),
+            ..CompileOptions::default()
+        };
+        let cubin = toolchain
+            .compile(FLUSH, &info.arch(), &options)
+            .map_err(Error::Toolchain)?;
+        let pointer = |name| {
+            let kind = ParamKind::Pointer {
+                dtype: None,
+                align: 16,
+                min_bytes: 16,
+            };
+            ParamSpec::new(name, kind)
+        };
+        let spec = KernelSpec {
+            params: vec![
+                pointer("memory"),
+                ParamSpec::new("vectors", ParamKind::Scalar(ScalarType::U64)),
+                pointer("sink"),
+            ],
+            origin: None,
+        };
+        let kernel = device.load(&cubin)?.kernel("flush", spec)?;
+        let bytes = match info.l2_bytes {
+            0 => LARGE_L2,
+            bytes => 2 * bytes as usize,
+        };
+        let memory = device.zeros(bytes.next_multiple_of(16), stream)?;
+        let blocks = info.multiprocessors.max(1) * 4;
+        Ok(Flush {
+            kernel,
+            memory,
+            launch: Launch::new([blocks, 1, 1], [512, 1, 1]),
+        })
+    }
+
+    fn queue(&self, stream: &Stream) -> Result<(), Error> {
+        let vectors = self.memory.bytes() as u64 / 16;
+        let memory = Arg::from(&self.memory);
+        self.kernel
+            .launch(&self.launch, stream, &[memory, Arg::U64(vectors), memory])?;
+        Ok(())
+    }
+}
+
+impl Loaded {
+    /// The time of each run, in the order they were done.
+    pub fn time(&self, call: &Call, flush: &Flush, runs: Runs) -> Result<Vec<Duration>, Error> {
+        timed(&self.device, &self.stream, flush, runs, || {
+            self.launch(call)
+        })
+    }
+
+    /// What a launch costs the host: the median time to queue all kernels of the function. The
+    /// queue is kept short, since a full one makes the host wait for the GPU.
+    pub fn launch_cost(&self, call: &Call, runs: u32) -> Result<Duration, Error> {
+        let mut costs = Vec::new();
+        for _ in 0..runs.max(1) {
+            let at = Instant::now();
+            self.launch(call)?;
+            costs.push(at.elapsed());
+            self.stream.synchronize()?;
+        }
+        Ok(median(&costs))
+    }
+}
+
+/// The rate in bytes a second, read and written, at which the device copies its own memory:
+/// what no kernel that moves as much can beat.
+pub fn copy_rate(
+    device: &Device,
+    stream: &Stream,
+    flush: &Flush,
+    bytes: usize,
+    runs: Runs,
+) -> Result<f64, Error> {
+    let (from, to) = (device.zeros(bytes, stream)?, device.alloc(bytes)?);
+    let times = timed(device, stream, flush, runs, || {
+        Ok(to.copy_from(&from, stream)?)
+    })?;
+    Ok(2.0 * bytes as f64 / median(&times).as_secs_f64())
+}
+
+fn timed(
+    device: &Device,
+    stream: &Stream,
+    flush: &Flush,
+    runs: Runs,
+    mut work: impl FnMut() -> Result<(), Error>,
+) -> Result<Vec<Duration>, Error> {
+    for _ in 0..runs.warmup {
+        flush.queue(stream)?;
+        work()?;
+    }
+    let mut events = Vec::new();
+    for _ in 0..runs.timed.max(1) {
+        events.push((device.event()?, device.event()?));
+    }
+    for (start, end) in &events {
+        flush.queue(stream)?;
+        stream.record(start)?;
+        work()?;
+        stream.record(end)?;
+    }
+    stream.synchronize()?;
+    let mut times = Vec::new();
+    for (start, end) in &events {
+        times.push(end.since(start)?);
+    }
+    Ok(times)
+}
+
+/// The middle one; of an even number the earlier of the two.
+pub fn median(times: &[Duration]) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort();
+    let middle = sorted.len().saturating_sub(1) / 2;
+    sorted.get(middle).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_one_of_the_times() {
+        let ms = Duration::from_millis;
+        assert_eq!(median(&[ms(9), ms(1), ms(5)]), ms(5));
+        assert_eq!(median(&[ms(9), ms(1)]), ms(1));
+        assert_eq!(median(&[]), Duration::ZERO);
+    }
+}

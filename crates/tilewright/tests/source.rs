@@ -1,0 +1,77 @@
+//! The generated source of some examples, as a reader sees it: without the device header.
+//!
+//! The snapshots are there to be read. After a change that means to change them, look at the
+//! difference as someone would who has to debug the kernel, then `INSTA_UPDATE=always`.
+
+use std::fs;
+use std::path::Path;
+
+use tilewright::codegen;
+use tilewright::frontend::{self, SettingValue};
+use tilewright::ir::{SourceMap, Target};
+use tilewright::jit;
+
+/// Kernels of a file as CUDA or HIP source.
+fn source(file: &str, entry: Option<&str>, settings: &[(&str, &str)], target: Target) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let text = fs::read_to_string(folder.join(file)).expect("the example is there");
+    let mut sources = SourceMap::new();
+    let id = sources.add(file, text);
+    let settings: Vec<(String, SettingValue)> = settings
+        .iter()
+        .map(|(k, v)| ((*k).to_string(), SettingValue::parse(v).expect("a literal")))
+        .collect();
+    let staged = frontend::stage(&sources, id, entry, &settings).expect("it stages");
+    let (func, _) = jit::lower(&staged.func, target).expect("it lowers");
+    let options = codegen::Options {
+        sources: Some(&sources),
+        line_directives: false,
+    };
+    let text = codegen::generate(&func, target, options)
+        .expect("it has source")
+        .text;
+    let header = text
+        .rfind("}  // namespace tw\n")
+        .map_or(0, |at| at + "}  // namespace tw\n".len());
+    text[header..].trim_start().to_string()
+}
+
+#[test]
+fn gemm() {
+    insta::assert_snapshot!(source("gemm.py", None, &[], Target::Sm80));
+}
+
+/// Waits and barriers as the schedule counts them.
+#[test]
+fn gemm_gfx950() {
+    let settings = [("trans_B", "True"), ("dtype", "bfloat16")];
+    insta::assert_snapshot!(source("gemm.py", None, &settings, Target::Gfx950));
+}
+
+#[test]
+fn rms_norm_gfx942() {
+    insta::assert_snapshot!(source("rms_norm.py", None, &[], Target::Gfx942));
+}
+
+/// Sizes at run time: guards where a tile may reach over the end.
+#[test]
+fn gemm_dynamic() {
+    insta::assert_snapshot!(source("gemm_dynamic.py", None, &[], Target::Sm80));
+}
+
+#[test]
+fn rms_norm() {
+    insta::assert_snapshot!(source("rms_norm.py", None, &[], Target::Sm90a));
+}
+
+#[test]
+fn attention_fwd() {
+    let settings = [("is_causal", "True")];
+    insta::assert_snapshot!(source("attention_fwd.py", None, &settings, Target::Sm90a));
+}
+
+/// Atomics in shared and global memory.
+#[test]
+fn histogram() {
+    insta::assert_snapshot!(source("histogram.py", None, &[], Target::Sm80));
+}
