@@ -36,16 +36,17 @@ mod state;
 mod touch;
 mod trace;
 mod value;
+mod versions;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
+use tilewright_ir::{DType, Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use run::{Clash, Memory, Remedy, Run, Side};
 use scan::{Key, Scan, key};
 use touch::Units;
-use trace::{Choice, Stop, Trace, Walk};
+use trace::{Choice, EventKind, Stop, Trace, Walk};
 
 /// The most runs of a kernel.
 const MAX_RUNS: usize = 600;
@@ -106,6 +107,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             undecided(report, kernel.span, &text);
             break;
         }
+        units.suppose(&choice.supposed);
         let traces = match traces(&scan, &mut units, amd, &choice) {
             Ok(traces) => traces,
             Err(Stop::Need(need)) => {
@@ -136,7 +138,11 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             pending.push(again);
             continue;
         }
-        for clash in &outcome.clashes {
+        let mut clashes = outcome.clashes;
+        if whole_story(&choice, &traces) {
+            clashes.extend(versions::check(&scan, &traces[0]));
+        }
+        for clash in &clashes {
             note(report, namer.hazard(clash, &traces, scan.groups));
         }
         for stmt in outcome.unsteady {
@@ -152,6 +158,21 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
         }
     }
     report.runs += runs;
+}
+
+/// Whether nothing that a run may do was left out of it: all groups do the same, and no condition
+/// was merely supposed.
+fn whole_story(choice: &Choice, traces: &[Trace]) -> bool {
+    let supposed = choice.supposed.keys().any(|e| e.dtype() == DType::BOOL);
+    let touches = |t: &Trace| {
+        let events = t.events.iter();
+        let touching =
+            events.filter(|e| matches!(e.kind, EventKind::Touch(_) | EventKind::Issue { .. }));
+        touching.map(|e| (e.stmt, e.moment)).collect::<Vec<_>>()
+    };
+    !supposed
+        && traces.iter().all(|t| t.turns == 0)
+        && traces.windows(2).all(|w| touches(&w[0]) == touches(&w[1]))
 }
 
 /// The ways of all groups.
@@ -273,6 +294,9 @@ fn help(clash: &Clash) -> String {
         ),
         Remedy::Wait(counter, left) => {
             format!("`wait {}({left})` before the second", counter.name())
+        }
+        Remedy::Version => {
+            "readers and writers of one iteration must name the same version".to_string()
         }
         Remedy::Apart => "give the two buffers different bytes of shared memory".to_string(),
         Remedy::Converge => {

@@ -96,10 +96,14 @@ pub enum HazardKind {
     DivergentBarrier,
     /// Waves that wait for each other for ever.
     Deadlock,
+    /// A read of a version of a buffer that nothing has written.
+    UnwrittenVersion,
+    /// A version that is overwritten, or left, before anything has read it.
+    LostVersion,
 }
 
 impl HazardKind {
-    pub const ALL: [HazardKind; 7] = [
+    pub const ALL: [HazardKind; 9] = [
         HazardKind::ReadAfterWrite,
         HazardKind::WriteAfterRead,
         HazardKind::WriteAfterWrite,
@@ -107,6 +111,8 @@ impl HazardKind {
         HazardKind::RegisterBeforeWait,
         HazardKind::DivergentBarrier,
         HazardKind::Deadlock,
+        HazardKind::UnwrittenVersion,
+        HazardKind::LostVersion,
     ];
 
     /// The stable name of the diagnostic.
@@ -119,6 +125,8 @@ impl HazardKind {
             HazardKind::RegisterBeforeWait => Code("hazard-register"),
             HazardKind::DivergentBarrier => Code("hazard-divergent-barrier"),
             HazardKind::Deadlock => Code("hazard-deadlock"),
+            HazardKind::UnwrittenVersion => Code("hazard-unwritten-version"),
+            HazardKind::LostVersion => Code("hazard-lost-version"),
         }
     }
 }
@@ -133,6 +141,8 @@ impl fmt::Display for HazardKind {
             HazardKind::RegisterBeforeWait => "register use before wait",
             HazardKind::DivergentBarrier => "divergent barrier",
             HazardKind::Deadlock => "deadlock",
+            HazardKind::UnwrittenVersion => "read of an unwritten version",
+            HazardKind::LostVersion => "version lost unread",
         })
     }
 }

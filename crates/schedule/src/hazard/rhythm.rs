@@ -29,7 +29,7 @@ impl Rhythm {
     pub fn of(scan: &Scan<'_>, l: &Loop, var: Var) -> Rhythm {
         let (mut period, mut edge, mut regular) = (1, 0, true);
         walk_stmts(&l.body, &mut |inner| {
-            let decides = matches!(inner.kind, StmtKind::If { .. }) && scan.is_sync(inner);
+            let decides = decides(scan, inner);
             scan.relevant_exprs(inner, &mut |e| {
                 let e = scan.expand(e);
                 if !mentions(&e, var) {
@@ -82,7 +82,7 @@ impl Rhythm {
             let StmtKind::If { cond, .. } = &inner.kind else {
                 return;
             };
-            if !scan.is_sync(inner) {
+            if !decides(scan, inner) {
                 return;
             }
             let cond = env.fold(&scan.expand(cond));
@@ -99,7 +99,8 @@ impl Rhythm {
             };
             for n in 0..count - self.period {
                 if at(n) != at(n + self.period) {
-                    let (from_start, from_end) = (n + self.period, count - n);
+                    // The iteration a period later is the first that is different.
+                    let (from_start, from_end) = (n + self.period, count - n - self.period);
                     if from_start <= from_end {
                         found.head = found.head.max(from_start);
                     } else {
@@ -109,6 +110,15 @@ impl Rhythm {
             }
         });
         found
+    }
+}
+
+/// Whether the statement is a condition that decides what an iteration does as a whole. One that
+/// threads decide for themselves says where they touch memory, not whether.
+fn decides(scan: &Scan<'_>, stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::If { cond, .. } => scan.is_sync(stmt) || !scan.varies(cond),
+        _ => false,
     }
 }
 

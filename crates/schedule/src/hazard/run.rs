@@ -63,6 +63,8 @@ pub enum Remedy {
     Wait(Counter, u32),
     /// All waves must come to the barrier.
     Converge,
+    /// Another slot index.
+    Version,
     /// The buffers need storage of their own.
     Apart,
 }

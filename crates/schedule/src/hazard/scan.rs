@@ -400,8 +400,20 @@ impl<'f> Scan<'f> {
                 StmtKind::Device(DeviceOp::Barrier(BarrierKind::Cond(cond))) => {
                     self.truth_by_thread(cond)
                 }
-                StmtKind::If { cond, .. } if self.is_sync(stmt) && self.varies(cond) => {
+                StmtKind::If { cond, .. } if self.is_blocking(stmt) && self.varies(cond) => {
                     self.truth_by_thread(cond)
+                }
+                // Copies that some waves start and others do not. Where lanes of one wave go
+                // different ways, or that is not known, they may or may not be there.
+                StmtKind::If { cond, .. } if self.is_sync(stmt) && self.varies(cond) => {
+                    let whole = |truth: &Vec<bool>| {
+                        let mut warps = truth.chunks(self.warp as usize);
+                        warps.all(|w| w.iter().all(|t| *t == w[0]))
+                    };
+                    match self.truth_by_thread(cond).filter(whole) {
+                        Some(truth) => Some(truth),
+                        None => return,
+                    }
                 }
                 _ => return,
             };

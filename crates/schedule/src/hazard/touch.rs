@@ -8,13 +8,13 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt, StmtKind, ThreadOp,
-    Var,
+    Access, BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt, StmtKind,
+    ThreadOp, Var,
 };
 
 use super::places::{Lanes, Places, Shape};
 use super::scan::{Key, Scan, key};
-use super::value::{Bound, Env};
+use super::value::{Bound, Env, evaluate};
 
 /// One access of a unit to a shared buffer.
 #[derive(Clone, Debug)]
@@ -80,10 +80,18 @@ impl Touches {
 pub struct Units<'f> {
     scan: &'f Scan<'f>,
     pub places: Places<'f>,
-    known: FxHashMap<(Key, Vec<Option<Bound>>), Rc<Touches>>,
+    known: FxHashMap<Known, Rc<Touches>>,
+    /// What the present run supposes.
+    supposed: FxHashMap<Expr, i64>,
+    /// The variables in it, and a number of its own for what depends on them.
+    doubtful: FxHashSet<Var>,
+    supposition: u32,
     /// By unit, the variables and scalars from outside that its places depend on.
     free: FxHashMap<Key, Rc<Free>>,
 }
+
+/// A unit, the supposition it depends on, and what its variables are.
+type Known = (Key, u32, Vec<Option<Bound>>);
 
 /// Loops and conditions of the unit on the way to an access.
 #[derive(Clone, Default, Debug)]
@@ -98,7 +106,23 @@ impl<'f> Units<'f> {
             scan,
             places: Places::new(scan),
             known: FxHashMap::default(),
+            supposed: FxHashMap::default(),
+            doubtful: FxHashSet::default(),
+            supposition: 0,
             free: FxHashMap::default(),
+        }
+    }
+
+    /// A run begins that supposes these values.
+    pub fn suppose(&mut self, supposed: &FxHashMap<Expr, i64>) {
+        if self.supposed == *supposed {
+            return;
+        }
+        self.supposed = supposed.clone();
+        self.supposition += 1;
+        self.doubtful.clear();
+        for e in supposed.keys() {
+            e.walk(&mut |node| self.doubtful.extend(node.as_var()));
         }
     }
 
@@ -116,7 +140,9 @@ impl<'f> Units<'f> {
         let scalars = free.scalars.iter();
         let scalars = scalars.map(|b| env.scalars.get(b).map(|v| Bound::Known(*v)));
         let values: Vec<Option<Bound>> = vars.chain(scalars).collect();
-        let id = (key(stmt), values);
+        let doubtful = free.vars.iter().any(|v| self.doubtful.contains(v));
+        let supposition = if doubtful { self.supposition } else { 0 };
+        let id = (key(stmt), supposition, values);
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
@@ -236,7 +262,12 @@ impl<'f> Units<'f> {
             let slot = access.slot.as_ref().and_then(|s| env.value(s));
             let root = self.scan.root(buffer);
             if self.scan.loaded.contains(&root) {
-                let range = self.region_range(&access.region, env);
+                let own = match m.inst {
+                    Inst::Load | Inst::Store => self.own_range(access, &way.axes, width, env),
+                    // Which registers of the region an instruction takes is its own affair.
+                    _ => None,
+                };
+                let range = own.or_else(|| self.region_range(&access.region, env));
                 found.registers.push(RegisterTouch {
                     stmt: id,
                     root,
@@ -363,15 +394,17 @@ impl<'f> Units<'f> {
         if self.scan.func.buffers[root].scope != Scope::Shared {
             return;
         }
-        let lanes = at.last().map_or(1, |i| i64::from(i.dtype().lanes));
-        // A plain access of a buffer with versions names the version before the place.
+        // A plain access of a buffer with versions names the version before the place; without
+        // it the first one is meant.
         let data = &self.scan.func.buffers[buffer];
+        let versions = self.scan.func.buffers[root].versions;
         let (slot, at) = match at.split_first() {
-            Some((version, rest)) if data.versions > 1 && rest.len() == data.shape.len() => {
+            Some((version, rest)) if versions > 1 && rest.len() == data.shape.len() => {
                 (env.value(version), rest)
             }
-            _ => (None, at),
+            _ => ((versions > 1).then_some(0), at),
         };
+        let lanes = at.last().map_or(1, |i| i64::from(i.dtype().lanes));
         let shape = self.shape(buffer, at, width * lanes, Lanes::Own, way, env);
         let set = self.places.intern(shape);
         found.shared.push(Touch {
@@ -382,6 +415,37 @@ impl<'f> Units<'f> {
             atomic,
             set,
         });
+    }
+
+    /// From the first to the last register that a thread's loads or stores take.
+    fn own_range(
+        &self,
+        access: &Access,
+        axes: &[(Var, Vec<i64>)],
+        width: i64,
+        env: &Env,
+    ) -> Option<(i64, i64)> {
+        const MOST: usize = 256;
+        let [at] = &access.at[..] else {
+            return None;
+        };
+        let at = env.fold(at);
+        let points: usize = axes.iter().map(|(_, values)| values.len()).product();
+        if points == 0 || points > MOST {
+            return None;
+        }
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        for point in 0..points {
+            let mut left = point;
+            let mut env = FxHashMap::default();
+            for (var, values) in axes {
+                env.insert(*var, values[left % values.len()]);
+                left /= values.len();
+            }
+            let index = evaluate(&at, &|v| env.get(&v).copied())?;
+            (first, last) = (first.min(index), last.max(index + width));
+        }
+        Some((first, last))
     }
 
     /// The range of elements of a rectangle with known bounds.
