@@ -278,6 +278,32 @@ fn a_pipeline_with_an_unknown_trip_count_is_proved() {
 }
 
 #[test]
+fn versions_are_written_before_they_are_read() {
+    let body =
+        |slot: u32| format!("T[{slot}, tx] = A[0, tx]\nbarrier block\nB[0, tx] = T[1, 127 - tx]");
+    assert_eq!(found(&body(1), Target::Sm80), [""; 0]);
+    assert_eq!(
+        found(&body(0), Target::Sm80),
+        ["read of an unwritten version T 1"]
+    );
+}
+
+#[test]
+fn what_a_version_is_follows_the_trip_count_supposed() {
+    // The second write goes to the version that is read where `n` is odd, and to another one in
+    // the runs before and after.
+    let body = "T[0, tx] = A[0, tx]
+T[1, tx] = A[0, tx]
+barrier block
+for k in serial(0, n) {
+  S[tx] = A[k, tx]
+}
+T[n % 2, tx] = A[0, tx]
+B[0, tx] = T[1, 127 - tx]";
+    assert_eq!(found(body, Target::Sm80), ["RAW T 1"]);
+}
+
+#[test]
 fn copies_that_may_not_be_issued_help_no_wait() {
     let body = |cond: &str| {
         format!(

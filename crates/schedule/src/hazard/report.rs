@@ -98,12 +98,10 @@ pub enum HazardKind {
     Deadlock,
     /// A read of a version of a buffer that nothing has written.
     UnwrittenVersion,
-    /// A version that is overwritten, or left, before anything has read it.
-    LostVersion,
 }
 
 impl HazardKind {
-    pub const ALL: [HazardKind; 9] = [
+    pub const ALL: [HazardKind; 8] = [
         HazardKind::ReadAfterWrite,
         HazardKind::WriteAfterRead,
         HazardKind::WriteAfterWrite,
@@ -112,7 +110,6 @@ impl HazardKind {
         HazardKind::DivergentBarrier,
         HazardKind::Deadlock,
         HazardKind::UnwrittenVersion,
-        HazardKind::LostVersion,
     ];
 
     /// The stable name of the diagnostic.
@@ -126,7 +123,6 @@ impl HazardKind {
             HazardKind::DivergentBarrier => Code("hazard-divergent-barrier"),
             HazardKind::Deadlock => Code("hazard-deadlock"),
             HazardKind::UnwrittenVersion => Code("hazard-unwritten-version"),
-            HazardKind::LostVersion => Code("hazard-lost-version"),
         }
     }
 }
@@ -142,7 +138,6 @@ impl fmt::Display for HazardKind {
             HazardKind::DivergentBarrier => "divergent barrier",
             HazardKind::Deadlock => "deadlock",
             HazardKind::UnwrittenVersion => "read of an unwritten version",
-            HazardKind::LostVersion => "version lost unread",
         })
     }
 }
