@@ -1,14 +1,15 @@
-//! What AMD machines do otherwise: copies to LDS, waits by counts, barriers.
+//! What AMD machines do otherwise: waits by counts, barriers, descriptions of tensors.
 //!
 //! Waits and barriers are printed as the IR has them ([`crate::lds_waits`] has written down those
 //! that it leaves to the machine).
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BarrierKind, Buffer, Counter, DeviceOp, Expr, FenceKind, Inst, Kernel, MicroOp, Scalar, Span,
-    StmtKind, ThreadOp, Var, VoteKind,
+    BarrierKind, Buffer, Counter, DeviceOp, Expr, FenceKind, Func, Inst, Kernel, MicroOp, Scalar,
+    Span, StmtKind, ThreadOp, Var, VoteKind,
 };
+use tilewright_schedule::uniform::Uniformity;
 
 use crate::device::Piece;
 use crate::kernel::Emitter;
@@ -33,11 +34,15 @@ pub(crate) struct Plan {
     pub needs_lds: bool,
     /// Tensors that are copied to LDS, and the machine's view of them.
     copied: Vec<Buffer>,
-    resources: FxHashMap<Buffer, String>,
+    pub resources: FxHashMap<Buffer, String>,
+    /// Variables on which threads may disagree, where that is asked for.
+    pub varying: FxHashSet<Var>,
+    /// Thread indices, and the names of those of the wave's first thread.
+    pub wave: Vec<(Var, String)>,
 }
 
 impl Plan {
-    pub fn of(kernel: &Kernel) -> Plan {
+    pub fn of(func: &Func, kernel: &Kernel) -> Plan {
         let mut plan = Plan::default();
         walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
             StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
@@ -63,6 +68,11 @@ impl Plan {
             _ => {}
         });
         plan.needs_lds |= !plan.named.is_empty();
+        if !plan.copied.is_empty() {
+            let uniformity = Uniformity::of(func, kernel);
+            let all = func.vars.keys();
+            plan.varying = all.filter(|v| uniformity.var_varies(*v)).collect();
+        }
         plan
     }
 
@@ -125,7 +135,10 @@ impl Emitter<'_> {
     }
 
     /// Descriptions of the tensors that are copied to LDS, made once.
-    pub(crate) fn buffer_resources(&mut self) -> Emit<()> {
+    pub(crate) fn buffer_resources(&mut self, kernel: &Kernel) -> Emit<()> {
+        if !self.amd.copied.is_empty() {
+            self.wave_indices(kernel.thread_vars);
+        }
         for tensor in self.amd.copied.clone() {
             let data = &self.func.buffers[tensor];
             let Some(storage) = self.storage.get(&tensor).cloned() else {
@@ -259,46 +272,5 @@ impl Emitter<'_> {
     fn wait(&mut self, vmcnt: u32, lgkmcnt: u32) {
         self.needs.piece(Piece::Waits);
         self.out.line(format!("tw::wait<{vmcnt}, {lgkmcnt}>();"));
-    }
-
-    /// A wave's copy from a tensor to LDS.
-    pub(crate) fn buffer_load_lds(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
-        let [source] = op.sources.as_slice() else {
-            return unsupported(span, format!("`{}` takes one source", op.inst));
-        };
-        let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
-        if op.otherwise.as_ref().is_some_and(|e| !zero(e)) {
-            return unsupported(span, format!("`{}` fills with zeros only", op.inst));
-        }
-        let (Some(bytes @ (4 | 16)), _) = self.pieces(op) else {
-            return unsupported(span, format!("`{}` moves 4 or 16 bytes a lane", op.inst));
-        };
-        if bytes == 16 && self.target != tilewright_ir::Target::Gfx950 {
-            return unsupported(
-                span,
-                format!("{} copies 4 bytes a lane to LDS", self.target),
-            );
-        }
-        let tensor = source.region.buffer;
-        let (from, to) = (self.access(source, span)?, self.access(&op.dest, span)?);
-        self.needs.piece(Piece::Async);
-        let size = self.func.buffers[tensor].dtype.scalar.bits() / 8;
-        let Some(resource) = self.amd.resources.get(&tensor).cloned() else {
-            return unsupported(span, format!("`{}` is no tensor of the kernel", from.name));
-        };
-        let offset = format!("(int)({}) * {size}", from.offset.text);
-        let copy = |offset: String| {
-            format!(
-                "tw::copy_to_lds<{bytes}>({}, {resource}, {offset});",
-                to.address()
-            )
-        };
-        let line = match (&op.pred, &op.otherwise) {
-            (None, _) => copy(offset),
-            (Some(pred), Some(_)) => copy(format!("{} ? {offset} : -1", self.scalar(pred)?)),
-            (Some(pred), None) => format!("if ({}) {}", self.scalar(pred)?, copy(offset)),
-        };
-        self.out.line(line);
-        Ok(())
     }
 }

@@ -114,7 +114,7 @@ impl Emitter<'_> {
         self.uses = Uses::of(self.func, kernel);
         self.threads = kernel.threads;
         self.shared = 0;
-        self.amd = crate::amd::Plan::of(kernel);
+        self.amd = crate::amd::Plan::of(self.func, kernel);
         self.storage.clear();
         self.var_names.clear();
         self.data_vars.clear();
@@ -131,7 +131,7 @@ impl Emitter<'_> {
         self.indices(kernel);
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
-        self.buffer_resources()?;
+        self.buffer_resources(kernel)?;
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");

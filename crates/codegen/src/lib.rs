@@ -44,6 +44,7 @@ pub mod source;
 mod stmt;
 mod thread;
 mod uses;
+mod wave_copy;
 mod writer;
 
 use tilewright_ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target};

@@ -264,8 +264,10 @@ impl<'f, 'p> Walk<'f, 'p> {
                     return Err(undecided(stmt.span, &what));
                 }
                 let touches = self.units.micro(stmt, &self.env);
-                // A wave whose lanes are all switched off issues no direct copy.
-                let skipped = m.inst == Inst::BufferLoadLds && m.pred.is_some();
+                // A wave whose lanes are all switched off issues no direct copy; lanes that fill
+                // in zeros are not.
+                let skipped =
+                    m.inst == Inst::BufferLoadLds && m.pred.is_some() && m.otherwise.is_none();
                 let kind = EventKind::Issue {
                     touches,
                     counter,

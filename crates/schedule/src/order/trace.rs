@@ -9,6 +9,7 @@ use tilewright_ir::Counter;
 
 use super::barriers::{Meetings, required};
 use super::dependences::{Between, Need};
+use super::waits::{SteadyWait, steady_waits};
 use super::{Completion, Order, Piece, Schedule, Step, Tail, counts_groups};
 
 /// What is known of the pieces so far.
@@ -68,25 +69,41 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Takes the barriers out of prologue and epilogue that nothing there needs.
+    /// Takes the barriers out of prologue and epilogue that nothing there needs. One in the
+    /// epilogue stays where its wait would otherwise move into the steady iteration, which would
+    /// then wait for what only the end needs.
     pub fn prune_barriers(&mut self) {
         for piece in (0..self.meetings.len()).filter(|p| *p != self.depth) {
+            let strictest = match piece > self.depth {
+                true => steady_waits(self),
+                false => Vec::new(),
+            };
             for place in (0..self.order.ops.len()).rev() {
                 while self.meetings[piece].barriers[place] > 0 {
                     self.meetings[piece].barriers[place] -= 1;
-                    if !self.all_met() {
+                    if !self.may_go(piece, &strictest) {
                         self.meetings[piece].barriers[place] += 1;
                         break;
                     }
                 }
                 if self.meetings[piece].warp_syncs[place] {
                     self.meetings[piece].warp_syncs[place] = false;
-                    if !self.all_met() {
+                    if !self.may_go(piece, &strictest) {
                         self.meetings[piece].warp_syncs[place] = true;
                     }
                 }
             }
         }
+    }
+
+    /// Whether all needs are met as it is, by waits of the steady iteration no stricter than these.
+    fn may_go(&self, piece: usize, strictest: &[SteadyWait]) -> bool {
+        let allowed = |wait: &SteadyWait| {
+            let same = |w: &&SteadyWait| (w.place, w.counter) == (wait.place, wait.counter);
+            let known = strictest.iter().find(same);
+            known.is_some_and(|w| w.at_most <= wait.at_most)
+        };
+        self.all_met() && (piece < self.depth || steady_waits(self).iter().all(allowed))
     }
 
     fn all_met(&self) -> bool {

@@ -41,6 +41,27 @@ pub(super) fn drain(plan: &Plan<'_>) -> Vec<Step> {
         .collect()
 }
 
+/// What the steady iteration waits for at one of its places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SteadyWait {
+    pub place: usize,
+    pub counter: Counter,
+    pub at_most: u32,
+}
+
+/// The waits that the barriers as they are put into the steady iteration.
+pub(super) fn steady_waits(plan: &Plan<'_>) -> Vec<SteadyWait> {
+    let all = asked(plan).into_iter();
+    let steady = all.filter(|(spot, _)| spot.piece == plan.depth);
+    steady
+        .map(|(spot, at_most)| SteadyWait {
+            place: spot.place,
+            counter: spot.counter,
+            at_most,
+        })
+        .collect()
+}
+
 /// A wait, by its piece, its place and its counter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Spot {
@@ -55,6 +76,19 @@ fn set(plan: &mut Plan<'_>) {
             place.clear();
         }
     }
+    let mut found = asked(plan);
+    found.sort_by_key(|(spot, _)| (spot.piece, spot.place));
+    for (spot, at_most) in &found {
+        let at_most = (*at_most).min(wait_limit(spot.counter));
+        plan.waits[spot.piece][spot.place].push((spot.counter, at_most));
+    }
+    for (spot, _) in found.into_iter().rev() {
+        relax(plan, spot);
+    }
+}
+
+/// The waits that the needs ask for, each at its last place.
+fn asked(plan: &Plan<'_>) -> Vec<(Spot, u32)> {
     let mut found: Vec<(Spot, u32)> = Vec::new();
     for trace in &plan.traces {
         let table = Table::new(plan, trace);
@@ -78,14 +112,7 @@ fn set(plan: &mut Plan<'_>) {
             }
         }
     }
-    found.sort_by_key(|(spot, _)| (spot.piece, spot.place));
-    for (spot, at_most) in &found {
-        let at_most = (*at_most).min(wait_limit(spot.counter));
-        plan.waits[spot.piece][spot.place].push((spot.counter, at_most));
-    }
-    for (spot, _) in found.into_iter().rev() {
-        relax(plan, spot);
-    }
+    found
 }
 
 /// Loosens a wait as far as the needs allow that it alone serves; removes it where there are

@@ -175,13 +175,18 @@ impl Env<'_> {
     }
 
     /// The lanes' data land one after another from the wave's base, whatever the lanes say;
-    /// outside the global buffer they bring zeros.
+    /// outside the global buffer they bring zeros, as do lanes whose predicate is false where the
+    /// instruction fills.
     fn buffer_load_lds(&mut self, warp: &mut Warp, code: &MicroCode, taken: u64) {
         let program = self.program;
         let source = &program.accesses[code.sources[0] as usize];
         let dest = &program.accesses[code.dest as usize];
         self.count(warp, InstKind::AsyncCopy);
-        let to = self.addresses(warp, dest, taken);
+        let reached = match code.otherwise {
+            Some(_) => warp.mask,
+            None => taken,
+        };
+        let to = self.addresses(warp, dest, reached);
         let info = &program.buffers[dest.buffer as usize];
         let Some(first) = Lanes(to.mask).next() else {
             return;
@@ -218,7 +223,7 @@ impl Env<'_> {
             }
             let bits = i64::from(from_info.lanes * from_info.bits());
             let start = start.wrapping_mul(bits) / 8;
-            let inside = if (0..size).contains(&start) {
+            let inside = if taken >> lane & 1 == 1 && (0..size).contains(&start) {
                 (size - start).min(len as i64) as usize
             } else {
                 0

@@ -6,18 +6,32 @@ TW_FN Buffer buffer(const void* base, long long bytes) {
   int size = bytes > 0xffffffffll ? -1 : (int)bytes;
   return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(base), 0, size, 0x00027000);
 }
-// The wave copies BYTES a lane from global memory to LDS, lane after lane; `to` is the lane's own
-// place. An offset of -1 is past the end. It is assembly, so the compiler adds no wait for it: the schedule's wait counts it.
-template <int BYTES> TW_FN void copy_to_lds(void* to, Buffer from, int offset) {
-  unsigned base = (unsigned)(unsigned long long)(__attribute__((address_space(3))) void*)to;
+// A value that all lanes of the wave agree on, in a scalar register. The machine wants five wait
+// states before a memory instruction reads it, which the compiler does not see in assembly.
+TW_FN int wave_value(int v) {
+  int s = __builtin_amdgcn_readfirstlane(v);
+  asm volatile("s_nop 4" : "+s"(s));
+  return s;
+}
+// A place in LDS as the machine counts it.
+TW_FN unsigned lds_address(const void* p) {
+  return (unsigned)(unsigned long long)(__attribute__((address_space(3))) const void*)p;
+}
+// The place of the wave's first lane, from this lane's own.
+template <int BYTES> TW_FN unsigned first_lane_address(const void* p) {
   int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
-  base = __builtin_amdgcn_readfirstlane(base - lane * BYTES);
+  return (unsigned)wave_value((int)(lds_address(p) - lane * BYTES));
+}
+// The wave copies BYTES a lane from global memory to LDS, lane after lane from `to`. Lanes read at
+// `offset` bytes, each its own, plus `advance`, the same for all; an offset of -1 is past the end.
+// It is assembly, so the compiler adds no wait for it: the schedule's wait counts it.
+template <int BYTES> TW_FN void copy_to_lds(unsigned to, Buffer from, unsigned offset, unsigned advance) {
   if constexpr (BYTES == 16)
-    asm volatile("s_nop 4\n\tbuffer_load_dwordx4 %1, %2, 0 offen lds"
-                 ::"{m0}"(base), "v"(offset), "s"(from) : "memory");
+    asm volatile("s_nop 0\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds"
+                 ::"{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");
   else
-    asm volatile("s_nop 4\n\tbuffer_load_dword %1, %2, 0 offen lds"
-                 ::"{m0}"(base), "v"(offset), "s"(from) : "memory");
+    asm volatile("s_nop 0\n\tbuffer_load_dword %1, %2, %3 offen lds"
+                 ::"{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");
 }
 
 }  // namespace tw

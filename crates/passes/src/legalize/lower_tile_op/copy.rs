@@ -316,8 +316,14 @@ impl Lower<'_> {
         let width = self
             .memory_width(&c.src, &[])
             .min(self.memory_width(&c.dst, &[]));
-        let width = narrowed(&shape, self.threads, width);
-        let Ok(layout) = Fragment::partition(&shape, self.threads, width) else {
+        let mut width = narrowed(&shape, self.threads, width);
+        let mut exchanged = None;
+        if let Some(lane) = self.wave_copy_width(c, width) {
+            width = lane;
+            exchanged = self.exchange(c, &shape, width);
+        }
+        let dealt = || Fragment::partition(&shape, self.threads, width).ok();
+        let Some(layout) = exchanged.or_else(dealt) else {
             return self.give_up(span, "a tile this large cannot be divided over the threads");
         };
         let count = layout.slots() / width;

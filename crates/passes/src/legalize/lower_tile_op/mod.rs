@@ -27,8 +27,10 @@ mod misc;
 mod points;
 mod reduce;
 mod scan;
+mod swizzle_exchange;
 
 pub use reduce::identity;
+pub use swizzle_exchange::{Refusal as ExchangeRefusal, exchanged};
 
 use rustc_hash::FxHashMap;
 use tilewright_arith::Analyzer;
@@ -66,6 +68,7 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             maps: FxHashMap::default(),
             widths: FxHashMap::default(),
             allocs: Vec::new(),
+            ahead: Vec::new(),
         };
         let mut body = lower.block(body);
         lower.find_slots(&body, &mut slots);
@@ -120,6 +123,8 @@ struct Lower<'a> {
     widths: FxHashMap<Buffer, i64>,
     /// Allocations of temporaries, put at the start of the kernel.
     allocs: Block,
+    /// Buffers that copies of the pipelined loop around fill ahead of their use.
+    ahead: Vec<Buffer>,
 }
 
 /// What a fragment map says, whatever its variables are called.
@@ -201,8 +206,10 @@ impl Lower<'_> {
                     let spec = spec.clone();
                     self.analyzer.enter_loop(self.func, &l);
                     let mut body = Vec::new();
+                    let outer = std::mem::replace(&mut self.ahead, spec.versioned.clone());
                     let spec =
                         spec.spread_over(l.body, &mut body, |stmt, out| self.known_stmt(stmt, out));
+                    self.ahead = outer;
                     self.analyzer.pop();
                     StmtKind::For(Loop {
                         kind: LoopKind::Pipelined(spec),

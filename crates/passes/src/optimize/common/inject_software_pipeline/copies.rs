@@ -1,15 +1,17 @@
 //! How a copy from global to shared memory gets under way.
 //!
 //! Where the target copies asynchronously and the instructions fit, a `g2s` becomes one that a
-//! counter tracks. Elsewhere the copy goes through registers: it is loaded early (`g2r`) and
-//! stored late (`r2s`), so the loads are under way while the iteration computes.
+//! counter tracks: `cp.async` on NVIDIA, the wave's copy to LDS on gfx950 ([`super::direct`]).
+//! Elsewhere the copy goes through registers: it is loaded early (`g2r`) and stored late (`r2s`),
+//! so the loads are under way while the iteration computes.
 
 use tilewright_ir::{
-    Access, Block, Buffer, BufferData, BufferOrigin, Counter, DType, Expr, Func, Inst, LoopKind,
-    MicroKind, MicroOp, Region, RegionDim, Scope, Stmt, StmtKind, Target, Var, VarKind,
+    Access, Block, Buffer, BufferData, BufferOrigin, Counter, DType, Expr, Func, Inst, Kernel,
+    LoopKind, MicroKind, MicroOp, Region, RegionDim, Scope, Stmt, StmtKind, Target, Var, VarKind,
 };
 
 use super::super::fresh::refresh;
+use super::direct::{self, Refusal};
 
 /// A statement as the schedule sees it.
 pub(super) enum Copy {
@@ -35,11 +37,52 @@ pub(super) struct Staged {
     pub instructions: u32,
 }
 
-/// Makes the statement asynchronous as the target allows. Other statements than copies stay.
-pub(super) fn convert(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
+/// Where copies stand, and how they may go.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    pub kernel: &'a Kernel,
+    pub target: Target,
+    /// Whether waves may copy straight to LDS.
+    pub direct: bool,
+}
+
+/// Makes the statement asynchronous as the target allows. Other statements than copies stay. The
+/// reason is given where waves could copy, but not this.
+pub(super) fn convert(func: &mut Func, way: Way<'_>, stmt: Stmt) -> (Copy, Option<Refusal>) {
+    let Way {
+        kernel,
+        target,
+        direct,
+    } = way;
+    let by_waves = target == Target::Gfx950;
     if !is_copy(std::slice::from_ref(&stmt)) {
-        return Copy::Plain(stmt);
+        let refusal = by_waves.then_some(Refusal::NotACopy);
+        return (Copy::Plain(stmt), refusal);
     }
+    if by_waves {
+        let fits = match direct {
+            true => direct::fits(func, kernel, target, &stmt),
+            false => Err(Refusal::Memory),
+        };
+        return match fits {
+            Ok(instructions) => {
+                let mut stmt = stmt;
+                direct::convert(&mut stmt);
+                let counter = Counter::Vmcnt;
+                let tracked = Copy::Tracked {
+                    stmt,
+                    counter,
+                    instructions,
+                };
+                (tracked, None)
+            }
+            Err(refusal) => (stage(func, target, stmt), Some(refusal)),
+        };
+    }
+    (convert_by_threads(func, target, stmt), None)
+}
+
+fn convert_by_threads(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
     if !target.is_amd() && fits_cp_async(func, target, std::slice::from_ref(&stmt)) {
         let mut stmt = stmt;
         each_micro(std::slice::from_mut(&mut stmt), &mut |m| {
@@ -70,7 +113,7 @@ fn is_copy(block: &[Stmt]) -> bool {
     !block.is_empty() && block.iter().all(copies)
 }
 
-fn each_micro(block: &mut [Stmt], f: &mut impl FnMut(&mut MicroOp)) {
+pub(super) fn each_micro(block: &mut [Stmt], f: &mut impl FnMut(&mut MicroOp)) {
     for stmt in block {
         if let StmtKind::Micro(m) = &mut stmt.kind {
             f(m);

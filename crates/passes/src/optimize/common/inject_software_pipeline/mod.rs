@@ -1,6 +1,7 @@
 //! InjectSoftwarePipeline: planned loops written out with copies of later iterations under way.
 //!
-//! Copies become asynchronous where the target can (through registers elsewhere), the schedule
+//! Copies become asynchronous where the target can (through registers elsewhere, with a note where
+//! gfx950 could have copied to LDS), the schedule
 //! engine derives versions, waits and barriers from the planned order, and the loop becomes a
 //! prologue, a steady loop and, on AMD, an epilogue. Elsewhere the steady loop runs to the end
 //! with its copies under a condition.
@@ -32,6 +33,7 @@
 //! that the engine did not derive, and says why where it leaves a loop as it is.
 
 mod copies;
+mod direct;
 mod emit;
 mod fragments;
 mod memory;
@@ -42,16 +44,18 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
     Block, Code, Diagnostic, Diagnostics, Expr, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope,
-    Span, Stmt, StmtKind, Target, Var,
+    Severity, Span, Stmt, StmtKind, Target, Var,
 };
 use tilewright_schedule::access::Lets;
 use tilewright_schedule::order::OrderError;
 use tilewright_schedule::uniform::Uniformity;
 
+use self::copies::Way;
 use self::units::{Place, Scheduled, Units, plan_of};
 use crate::Changed;
 
 const NOT_PIPELINED: Code = Code("not-pipelined");
+const THROUGH_REGISTERS: Code = Code("through-registers");
 
 /// Writes all planned loops out.
 pub fn inject_software_pipeline(
@@ -61,40 +65,77 @@ pub fn inject_software_pipeline(
 ) -> Changed {
     let mut changed = Changed::No;
     for at in 0..func.kernels.len() {
-        let mut parts: FxHashMap<Var, Units> = FxHashMap::default();
-        let kernel = func.kernels[at].clone();
-        each_planned(&kernel.body, &mut |l, spec| {
-            let mut units = Units::of(func, target, l, spec);
-            fragments::read_ahead(func, &kernel, target, &mut units);
-            parts.insert(l.axes[0].var, units);
-        });
-        if parts.is_empty() {
+        let mut planned = false;
+        each_planned(&func.kernels[at].body, &mut |_, _| planned = true);
+        if !planned {
             continue;
         }
         changed = Changed::Yes;
         let untouched = func.clone();
-        let loops = schedule_all(func, &kernel, target, &parts, diags);
-        for scheduled in loops.values().map(|l| &l.scheduled) {
-            for &buffer in &scheduled.buffers {
-                if func.buffers[buffer].scope == Scope::Shared {
-                    units::set_versions(func, buffer, scheduled.versions(buffer));
-                }
-            }
+        let mut said = Diagnostics::new();
+        let direct = inject(func, at, target, true, &mut said);
+        if said.has_errors() && direct {
+            // Copies through registers take a version less.
+            *func = untouched.clone();
+            said = Diagnostics::new();
+            inject(func, at, target, false, &mut said);
         }
-        let mut write = Write {
-            func,
-            target,
-            parts: &parts,
-            loops: &loops,
-        };
-        let body = write.block(kernel.body.clone());
-        func.kernels[at].body = body;
-        memory::check(func, (at, &kernel), target, &parts, &loops, diags);
-        if diags.has_errors() {
+        if said.has_errors() {
             *func = untouched;
         }
+        diags.extend(said.into_vec());
     }
     changed
+}
+
+/// Writes the planned loops of a kernel out. Whether waves copy straight to LDS there, which they
+/// do only if `direct`.
+fn inject(
+    func: &mut Func,
+    at: usize,
+    target: Target,
+    direct: bool,
+    diags: &mut Diagnostics,
+) -> bool {
+    let mut parts: FxHashMap<Var, Units> = FxHashMap::default();
+    let kernel = func.kernels[at].clone();
+    let way = Way {
+        kernel: &kernel,
+        target,
+        direct,
+    };
+    each_planned(&kernel.body, &mut |l, spec| {
+        let mut units = Units::of(func, way, l, spec);
+        fragments::read_ahead(func, &kernel, target, &mut units);
+        for (span, why) in &units.refused {
+            let message = format!("this copy goes through registers: {why}");
+            diags.push(Diagnostic::new(
+                Severity::Note,
+                THROUGH_REGISTERS,
+                *span,
+                message,
+            ));
+        }
+        parts.insert(l.axes[0].var, units);
+    });
+    let loops = schedule_all(func, &kernel, target, &parts, diags);
+    for scheduled in loops.values().map(|l| &l.scheduled) {
+        for &buffer in &scheduled.buffers {
+            if func.buffers[buffer].scope == Scope::Shared {
+                units::set_versions(func, buffer, scheduled.versions(buffer));
+            }
+        }
+    }
+    let mut write = Write {
+        func,
+        target,
+        parts: &parts,
+        loops: &loops,
+    };
+    let body = write.block(kernel.body.clone());
+    func.kernels[at].body = body;
+    memory::check(func, (at, &kernel), target, &parts, &loops, diags);
+    parts.values().any(|units| units.direct)
 }
 
 /// A loop that has a schedule.

@@ -5,18 +5,20 @@ use std::cell::RefCell;
 use rustc_hash::FxHashSet;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Block, Buffer, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope, Stmt, StmtKind, Target, Var,
+    Block, Buffer, Counter, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope, Span, Stmt,
+    StmtKind, Target, Var,
 };
 use tilewright_schedule::access::{Collector, Lets};
 use tilewright_schedule::conflicts::{Class, Conflicts, Relation};
 use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::{
-    Completion, Op, Order, OrderError, Resource, Schedule, Space, Tail, Touch, derive,
+    Completion, Op, Order, OrderError, Resource, Schedule, Space, Step, Tail, Touch, derive,
 };
 use tilewright_schedule::uniform::{Uniformity, root};
 
 use super::super::effects::Effects;
-use super::copies::{Copy, Staged, convert};
+use super::copies::{Copy, Staged, Way, convert};
+use super::direct::Refusal;
 
 /// What stands at one place of a steady iteration.
 #[derive(Clone, Debug)]
@@ -41,17 +43,23 @@ pub(super) struct Units {
     /// Registers of copies, to be allocated before the loop.
     pub allocs: Block,
     pub spec: PipelineSpec,
+    /// Copies that waves cannot do, and why.
+    pub refused: Vec<(Span, Refusal)>,
+    /// Whether waves copy straight to LDS.
+    pub direct: bool,
 }
 
 impl Units {
     /// Takes the loop apart and makes its copies asynchronous.
-    pub fn of(func: &mut Func, target: Target, l: &Loop, spec: &PipelineSpec) -> Units {
+    pub fn of(func: &mut Func, way: Way<'_>, l: &Loop, spec: &PipelineSpec) -> Units {
         let deepest = spec.stage.iter().copied().max().unwrap_or(0);
         let mut all = Units {
             units: Vec::new(),
             lets: Vec::new(),
             allocs: Vec::new(),
             spec: spec.clone(),
+            refused: Vec::new(),
+            direct: false,
         };
         let mut placed: Vec<(i32, Unit)> = Vec::new();
         let mut listed = 0;
@@ -78,13 +86,16 @@ impl Units {
                 placed.push((place, unit));
                 continue;
             }
-            match convert(func, target, stmt.clone()) {
+            let (copy, refusal) = convert(func, way, stmt.clone());
+            all.refused.extend(refusal.map(|r| (stmt.span, r)));
+            match copy {
                 Copy::Plain(stmt) => placed.push((place, Unit { stmt, ..unit })),
                 Copy::Tracked {
                     stmt,
                     counter,
                     instructions,
                 } => {
+                    all.direct |= counter == Counter::Vmcnt;
                     let completion = Completion::Counted {
                         counter,
                         instructions,
@@ -269,7 +280,7 @@ pub(super) fn schedule(
     } else {
         Tail::Guard
     };
-    let order = Order {
+    let mut order = Order {
         ops: ops.collect(),
         resources: resources.collect(),
         barriers: vec![0; units.units.len()],
@@ -281,7 +292,20 @@ pub(super) fn schedule(
     let meets = |a: usize, touch: usize, b: usize, _: usize| {
         meetings.between(a, b, buffers[order.ops[a].touches[touch].resource])
     };
-    match derive(&order, &meets) {
+    let mut derived = derive(&order, &meets);
+    if let Ok(schedule) = &derived
+        && drains(schedule)
+        && let Some(reader) = first_reader(&order)
+    {
+        // The fewest barriers put the wait for a tile where its successor is not under way yet.
+        // One more, just before the tile is read, and the wait leaves the successor in flight.
+        order.barriers[reader] = 1;
+        let looser = derive(&order, &meets).ok();
+        if let Some(looser) = looser.filter(|s| !drains(s)) {
+            derived = Ok(looser);
+        }
+    }
+    match derived {
         Ok(schedule) => Ok(Scheduled {
             schedule,
             buffers,
@@ -293,6 +317,37 @@ pub(super) fn schedule(
             Err((error, buffers[resource]))
         }
     }
+}
+
+/// Whether an iteration waits until no copy of a wave is in flight.
+fn drains(schedule: &Schedule) -> bool {
+    let drain = Step::Wait {
+        counter: Counter::Vmcnt,
+        at_most: 0,
+    };
+    schedule.steady.steps.contains(&drain)
+}
+
+/// The first op that uses what waves copied to LDS for it.
+fn first_reader(order: &Order) -> Option<usize> {
+    let copied = |resource: usize| {
+        order.resources[resource].space == Space::Shared
+            && order.ops.iter().any(|op| {
+                let counted = matches!(
+                    op.completion,
+                    Completion::Counted {
+                        counter: Counter::Vmcnt,
+                        ..
+                    }
+                );
+                let writes = |t: &Touch| t.write && t.resource == resource;
+                counted && op.touches.iter().any(writes)
+            })
+    };
+    order
+        .ops
+        .iter()
+        .position(|op| op.touches.iter().any(|t| !t.write && copied(t.resource)))
 }
 
 /// The effects of a statement and of the names that it uses.
