@@ -37,13 +37,19 @@ pub(crate) struct Plan {
     pub resources: FxHashMap<Buffer, String>,
     /// Variables on which threads may disagree, where that is asked for.
     pub varying: FxHashSet<Var>,
-    /// Thread indices, and the names of those of the wave's first thread.
-    pub wave: Vec<(Var, String)>,
+    /// The name of the number of the wave's first thread.
+    pub wave: String,
+    pub thread_vars: Option<[Var; 3]>,
+    /// Conditions around the statement that is printed.
+    pub conditions: u32,
 }
 
 impl Plan {
     pub fn of(func: &Func, kernel: &Kernel) -> Plan {
-        let mut plan = Plan::default();
+        let mut plan = Plan {
+            thread_vars: Some(kernel.thread_vars),
+            ..Plan::default()
+        };
         walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
             StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
             | StmtKind::Thread(ThreadOp::SyncThreads {
@@ -135,9 +141,9 @@ impl Emitter<'_> {
     }
 
     /// Descriptions of the tensors that are copied to LDS, made once.
-    pub(crate) fn buffer_resources(&mut self, kernel: &Kernel) -> Emit<()> {
+    pub(crate) fn buffer_resources(&mut self) -> Emit<()> {
         if !self.amd.copied.is_empty() {
-            self.wave_indices(kernel.thread_vars);
+            self.wave_number();
         }
         for tensor in self.amd.copied.clone() {
             let data = &self.func.buffers[tensor];

@@ -131,7 +131,7 @@ impl Emitter<'_> {
         self.indices(kernel);
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
-        self.buffer_resources(kernel)?;
+        self.buffer_resources()?;
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");

@@ -68,7 +68,12 @@ impl Emitter<'_> {
                 cond,
                 then,
                 otherwise,
-            } => self.branch(cond, then, otherwise),
+            } => {
+                self.amd.conditions += 1;
+                let done = self.branch(cond, then, otherwise);
+                self.amd.conditions -= 1;
+                done
+            }
             StmtKind::WarpGroup { groups, body } => {
                 let thread = self.linear_thread();
                 let any: Vec<String> = groups

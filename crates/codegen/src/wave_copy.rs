@@ -4,10 +4,12 @@
 //! The machine takes a description of the tensor, a 32-bit offset for each lane, one that all
 //! lanes share, and the place in LDS of the first lane (m0). So an address is taken apart: what
 //! varies from thread to thread becomes the lane's offset, which no loop changes; blocks, loops
-//! and instructions go into the shared one; and the place in LDS is that of the wave's first
-//! thread, whose number is read once at the start of the kernel.
+//! and instructions go into the shared one; and the place in LDS is that of thread 0 plus the
+//! number of the wave's first thread, read once at the start of the kernel, where threads write
+//! in a row.
 
-use tilewright_ir::{Access, BinOp, DType, Expr, ExprKind, Func, MicroOp, Span, Var};
+use tilewright_ir::{Access, BinOp, DType, Expr, ExprKind, Func, MicroOp, Span};
+use tilewright_layout::wave_places::{Threads, in_a_row};
 
 use crate::device::Piece;
 use crate::kernel::Emitter;
@@ -22,29 +24,15 @@ struct Offset {
 }
 
 impl Emitter<'_> {
-    /// The thread indices of the wave's first thread, read once.
-    pub(crate) fn wave_indices(&mut self, thread_vars: [Var; 3]) {
+    /// The number of the wave's first thread, read once.
+    pub(crate) fn wave_number(&mut self) {
         self.needs.piece(Piece::Async);
-        let [x, y, _] = self.threads;
-        let first = format!("tw::wave_value({} & ~63)", self.linear_thread());
-        if self.threads.iter().filter(|n| **n > 1).count() <= 1 && x > 1 {
-            let name = self.names.take("wave");
-            self.out.line(format!("const int {name} = {first};"));
-            self.amd.wave = vec![(thread_vars[0], name)];
-            return;
-        }
-        let wave = self.names.take("wave");
-        self.out.line(format!("const int {wave} = {first};"));
-        let values = [
-            format!("{wave} % {x}"),
-            format!("{wave} / {x} % {y}"),
-            format!("{wave} / {}", x * y),
-        ];
-        for ((var, value), axis) in thread_vars.into_iter().zip(values).zip(["x", "y", "z"]) {
-            let name = self.names.take(&format!("wave_{axis}"));
-            self.out.line(format!("const int {name} = {value};"));
-            self.amd.wave.push((var, name));
-        }
+        let name = self.names.take("wave");
+        let thread = self.linear_thread();
+        self.out.line(format!(
+            "const unsigned {name} = tw::wave_value({thread} & ~63);"
+        ));
+        self.amd.wave = name;
     }
 
     /// A wave's copy from a tensor to LDS.
@@ -71,7 +59,7 @@ impl Emitter<'_> {
             let name = &self.func.buffers[tensor].name;
             return unsupported(span, format!("`{name}` is no tensor of the kernel"));
         };
-        let to = self.first_place(&op.dest, bytes, span)?;
+        let to = self.first_place(op, bytes, span)?;
         let Offset { lane, shared } = self.source_offset(source, span)?;
         let copy =
             |lane: String| format!("tw::copy_to_lds<{bytes}>({to}, {resource}, {lane}, {shared});");
@@ -85,30 +73,34 @@ impl Emitter<'_> {
     }
 
     /// Where the data of the wave's first lane lands.
-    fn first_place(&mut self, dest: &Access, bytes: u32, span: Span) -> Emit<String> {
-        let wave = self.amd.wave.clone();
-        let known = |var: &Var| wave.iter().any(|(own, _)| own == var);
-        let mut others = false;
-        for e in dest.at.iter().chain(&dest.slot) {
-            others |= self.varies(e, &known);
-        }
-        // A value of the thread's own that the first thread's is not known for.
-        if others {
-            let to = self.access(dest, span)?;
+    fn first_place(&mut self, op: &MicroOp, bytes: u32, span: Span) -> Emit<String> {
+        let threads = self.amd.thread_vars.map(|vars| Threads {
+            vars,
+            extents: self.threads,
+        });
+        let row = threads.filter(|t| in_a_row(self.func, self.target, *t, &[], op));
+        let Some(threads) = row else {
+            let to = self.access(&op.dest, span)?;
             return Ok(format!("tw::first_lane_address<{bytes}>({})", to.address()));
+        };
+        // Thread 0's place, which knows no thread, and then in a row.
+        let mut first = op.dest.clone();
+        for e in &mut first.at {
+            let zero = e.rewrite(&mut |node| {
+                let var = node.as_var()?;
+                threads
+                    .vars
+                    .contains(&var)
+                    .then(|| Expr::zero(node.dtype()))
+            });
+            *e = self.analyzer.simplify(&zero);
         }
-        let mut own = Vec::new();
-        for (var, name) in wave {
-            own.push((var, self.var_names.insert(var, name)));
-        }
-        let to = self.access(dest, span);
-        for (var, name) in own {
-            match name {
-                Some(name) => self.var_names.insert(var, name),
-                None => self.var_names.remove(&var),
-            };
-        }
-        Ok(format!("tw::lds_address({})", to?.address()))
+        let to = self.access(&first, span)?;
+        let wave = &self.amd.wave;
+        Ok(format!(
+            "tw::lds_address({}) + {wave} * {bytes}",
+            to.address()
+        ))
     }
 
     /// The offset of each lane in its tensor, taken apart.
@@ -146,7 +138,7 @@ impl Emitter<'_> {
     /// A sum's parts: the same in all threads, and the rest.
     fn split(&self, e: &Expr) -> (Expr, Expr) {
         let zero = || Expr::zero(e.dtype());
-        if !self.varies(e, &|_| false) {
+        if !self.varies(e) {
             return (e.clone(), zero());
         }
         match e.kind() {
@@ -154,7 +146,7 @@ impl Emitter<'_> {
                 let ((a_shared, a_lane), (b_shared, b_lane)) = (self.split(a), self.split(b));
                 (sum(a_shared, b_shared), sum(a_lane, b_lane))
             }
-            ExprKind::Binary(BinOp::Sub, a, b) if !self.varies(b, &|_| false) => {
+            ExprKind::Binary(BinOp::Sub, a, b) if !self.varies(b) => {
                 let (shared, lane) = self.split(a);
                 (shared - b.clone(), lane)
             }
@@ -166,12 +158,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether threads may disagree on the value, apart from these variables.
-    fn varies(&self, e: &Expr, known: &dyn Fn(&Var) -> bool) -> bool {
+    /// Whether threads may disagree on the value, or the compiler may think so.
+    fn varies(&self, e: &Expr) -> bool {
         let mut varies = false;
         e.walk(&mut |node| match node.kind() {
-            ExprKind::Var(var) => varies |= self.amd.varying.contains(var) && !known(var),
-            // What is read from memory may be in vector registers though all lanes agree.
+            ExprKind::Var(var) => {
+                varies |= self.amd.varying.contains(var) || self.data_vars.contains(var);
+            }
             ExprKind::Load { .. } | ExprKind::AddressOf { .. } => varies = true,
             _ => {}
         });

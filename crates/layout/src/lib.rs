@@ -171,6 +171,7 @@
 //! | [`lanes`] | which lane holds what of `mma.sync`, `ldmatrix`, wgmma, MFMA |
 //! | [`banks`] | cycles of shared-memory accesses, by each target's phases |
 //! | [`from_attr`] | layouts written as expressions |
+//! | [`wave_places`] | whether threads write places in a row |
 //! | [`draw`] | drawings as text and SVG |
 
 pub mod banks;
@@ -189,6 +190,7 @@ pub mod radix;
 pub mod swizzle;
 mod table;
 mod to_expr;
+pub mod wave_places;
 
 pub use compose::Guard;
 pub use decide::{Collision, Verdict};

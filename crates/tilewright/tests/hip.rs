@@ -8,7 +8,7 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::codegen;
 use tilewright::frontend::{self, SettingValue};
-use tilewright::gfx9::audit::{Finding, Kind};
+use tilewright::gfx9::audit::{Finding, Kind, Step};
 use tilewright::ir::{Diagnostic, SourceMap, Target};
 use tilewright::jit::{self, audit::KernelAudit};
 use tilewright::runtime::env::Env;
@@ -27,8 +27,9 @@ const MOVES: [&str; 4] = [
     "cumsum.py",
 ];
 
-/// The wait for the first tile of a step, by target: the other tile's loads stay under way.
-const LOADS: &str = "tw::wait<LOADS, 15>();";
+/// The wait for the first tile of a step on gfx942, for both on gfx950: the loads of the other, or
+/// the copies of the step after it, stay under way.
+const LOADS: &str = "tw::wait<8, 15>();";
 
 /// Faults for the loop of the gemm example: what stands there, what is put in its place.
 const FAULTS: [(&str, &str, &str); 4] = [
@@ -40,6 +41,63 @@ const FAULTS: [(&str, &str, &str); 4] = [
         "tw::barrier();",
         "__threadfence(); tw::barrier();",
     ),
+];
+
+/// The loop of a gemm on gfx950 that copies straight to LDS: tile, threads, and what one wave has
+/// in an iteration.
+struct Loop {
+    dtype: &'static str,
+    tile: [u32; 3],
+    threads: u32,
+    mfma: (&'static str, u32),
+    copies: u32,
+    reads: u32,
+}
+
+/// A wave has 128x64 of the result where it has most: 8 rows and 4 columns of 16, K by 32 (128 for
+/// fp8); reads are rows plus columns, 16 bytes each; copies are the tiles' bytes over 16 and the
+/// threads.
+const LOOPS: [Loop; 5] = [
+    Loop {
+        dtype: "bfloat16",
+        tile: [256, 256, 64],
+        threads: 512,
+        mfma: ("v_mfma_f32_16x16x32_bf16", 64),
+        copies: 8,
+        reads: 24,
+    },
+    Loop {
+        dtype: "float16",
+        tile: [256, 256, 64],
+        threads: 512,
+        mfma: ("v_mfma_f32_16x16x32_f16", 64),
+        copies: 8,
+        reads: 24,
+    },
+    Loop {
+        dtype: "float8_e4m3fn",
+        tile: [256, 256, 128],
+        threads: 512,
+        mfma: ("v_mfma_f32_16x16x128_f8f6f4", 32),
+        copies: 8,
+        reads: 24,
+    },
+    Loop {
+        dtype: "bfloat16",
+        tile: [128, 128, 64],
+        threads: 256,
+        mfma: ("v_mfma_f32_16x16x32_bf16", 32),
+        copies: 8,
+        reads: 16,
+    },
+    Loop {
+        dtype: "bfloat16",
+        tile: [256, 128, 64],
+        threads: 512,
+        mfma: ("v_mfma_f32_16x16x32_bf16", 32),
+        copies: 6,
+        reads: 16,
+    },
 ];
 
 fn main() {
@@ -65,8 +123,6 @@ fn main() {
         for (name, what, instead) in FAULTS {
             let title = format!("{target} gemm with {name}");
             trials.push(Trial::test(title, move || {
-                let loads = if target == Target::Gfx942 { "8" } else { "4" };
-                let what = &what.replace("LOADS", loads);
                 let report = gemm(target, |text| {
                     let body = text.find("for (int k = ").unwrap_or(0);
                     let (head, tail) = text.split_at(body);
@@ -80,6 +136,11 @@ fn main() {
                 }
             }));
         }
+    }
+    for l in LOOPS {
+        let [m, n, k] = l.tile;
+        let title = format!("gfx950 {} gemm of {m}x{n}x{k} in two stages", l.dtype);
+        trials.push(Trial::test(title, move || two_stages(&l)));
     }
     libtest_mimic::run(&args, trials).exit();
 }
@@ -101,18 +162,77 @@ fn examples() -> Vec<String> {
 
 /// The audit of the gemm example with both operands contiguous along K, its source changed.
 fn gemm(target: Target, change: impl FnOnce(String) -> String) -> Result<KernelAudit, Failed> {
+    audit_gemm(target, &[("dtype", "bfloat16")], &[], change)
+}
+
+/// What the loop holds is what its tile takes, in registers that two waves a SIMD have, and it
+/// never waits for the copies it has just started, whatever the compiler may suppose of types.
+fn two_stages(l: &Loop) -> Result<(), Failed> {
+    let [m, n, k] = l.tile.map(|e| e.to_string());
+    let threads = l.threads.to_string();
+    let settings = [
+        ("M", "4096"),
+        ("N", "4096"),
+        ("K", "4096"),
+        ("block_M", &m),
+        ("block_N", &n),
+        ("block_K", &k),
+        ("threads", &threads),
+        ("num_stages", "2"),
+        ("dtype", l.dtype),
+    ];
+    let of = |aliasing: &str| {
+        let extra = [aliasing.to_string()];
+        audit_gemm(Target::Gfx950, &settings, &extra, |text| text)
+    };
+    let (strict, loose) = (of("-fstrict-aliasing")?, of("-fno-strict-aliasing")?);
+    for audit in [&strict, &loose] {
+        let report = &audit.report;
+        if !audit.passed() || audit.uncompared.is_some() {
+            return Err(format!("{:?}: {report}", audit.uncompared).into());
+        }
+        let drained = report.steps.iter().any(|step| match step {
+            Step::Wait(wait) => wait.vmcnt == Some(0),
+            _ => false,
+        });
+        let mfma: Vec<(&str, u32)> = report.mfma.iter().map(|(n, c)| (n.as_str(), *c)).collect();
+        let counts = (mfma, report.lds_copies, report.lds_reads);
+        let wanted = (vec![l.mfma], l.copies, l.reads);
+        if counts != wanted || drained || report.vgprs > 256 || report.lane_reads > 0 {
+            return Err(format!("{counts:?} instead of {wanted:?}: {report}").into());
+        }
+    }
+    match strict.report.steps == loose.report.steps {
+        true => Ok(()),
+        false => Err("the waits depend on strict aliasing".into()),
+    }
+}
+
+fn audit_gemm(
+    target: Target,
+    settings: &[(&str, &str)],
+    extra: &[String],
+    change: impl FnOnce(String) -> String,
+) -> Result<KernelAudit, Failed> {
     let mut sources = SourceMap::new();
     let text = fs::read_to_string(folder().join("gemm.py"))?;
     let file = sources.add("gemm.py", text);
-    let settings = [("trans_B", "True"), ("dtype", "bfloat16")]
-        .map(|(k, v)| (k.to_string(), SettingValue::parse(v).expect("a literal")));
+    let settings: Vec<(String, SettingValue)> = settings
+        .iter()
+        .chain(&[("trans_B", "True")])
+        .map(|(k, v)| (k.to_string(), SettingValue::parse(v).expect("a literal")))
+        .collect();
     let staged = frontend::stage(&sources, file, None, &settings)
         .map_err(|d| format!("it does not stage: {d:?}"))?;
     let (func, _) = jit::lower(&staged.func, target).map_err(|e| format!("{e:?}"))?;
     let source = codegen::generate(&func, target, codegen::Options::default())
         .map_err(|d| d.message.clone())?;
+    let options = HipOptions {
+        extra: extra.to_vec(),
+        ..HipOptions::default()
+    };
     let asm = clang()?
-        .assembly(&change(source.text), target.name(), &HipOptions::default())
+        .assembly(&change(source.text), target.name(), &options)
         .map_err(|e| e.to_string())?;
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
     let mut audits = jit::audit::audit(&func, target, &names, &asm)?;

@@ -58,6 +58,12 @@ pub(super) fn check_loop(
 ) {
     counts(body, expected, report);
     for instruction in body {
+        if matches!(instruction.mnemonic.as_str(), "buffer_inv" | "buffer_wbl2") {
+            let reason = "a fence that the schedule did not ask for: caches are emptied";
+            report
+                .findings
+                .push(finding(Kind::ExtraWait, instruction, reason));
+        }
         let name = instruction.mnemonic.as_str();
         if name.starts_with("v_accvgpr_") {
             let reason = "moves between vector and accumulation registers";

@@ -218,6 +218,7 @@ impl Walk<'_> {
             StmtKind::Device(DeviceOp::Barrier(_)) => {
                 self.leave("the loop has a barrier with a fence");
             }
+            StmtKind::Device(DeviceOp::Fence(_)) => self.leave("the loop has a fence"),
             StmtKind::Store { buffer, .. } if shared(*buffer) => {}
             StmtKind::Thread(
                 ThreadOp::Shuffle { .. }

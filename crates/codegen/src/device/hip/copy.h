@@ -24,14 +24,18 @@ template <int BYTES> TW_FN unsigned first_lane_address(const void* p) {
 }
 // The wave copies BYTES a lane from global memory to LDS, lane after lane from `to`. Lanes read at
 // `offset` bytes, each its own, plus `advance`, the same for all; an offset of -1 is past the end.
-// It is assembly, so the compiler adds no wait for it: the schedule's wait counts it.
-template <int BYTES> TW_FN void copy_to_lds(unsigned to, Buffer from, unsigned offset, unsigned advance) {
+// It is assembly, so the compiler adds no wait for it: the schedule's wait counts it. Nor does it
+// add wait states: one after m0 was written, and five (NOPS = 4) where `advance` may come straight
+// from a vector instruction.
+template <int BYTES, int NOPS = 0> TW_FN void copy_to_lds(unsigned to, Buffer from, unsigned offset, unsigned advance) {
+  to = (unsigned)__builtin_amdgcn_readfirstlane((int)to);
+  advance = (unsigned)__builtin_amdgcn_readfirstlane((int)advance);
   if constexpr (BYTES == 16)
-    asm volatile("s_nop 0\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds"
-                 ::"{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");
+    asm volatile("s_nop %4\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds"
+                 ::"{m0}"(to), "v"(offset), "s"(from), "s"(advance), "n"(NOPS) : "memory");
   else
-    asm volatile("s_nop 0\n\tbuffer_load_dword %1, %2, %3 offen lds"
-                 ::"{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");
+    asm volatile("s_nop %4\n\tbuffer_load_dword %1, %2, %3 offen lds"
+                 ::"{m0}"(to), "v"(offset), "s"(from), "s"(advance), "n"(NOPS) : "memory");
 }
 
 }  // namespace tw

@@ -144,6 +144,10 @@ impl Compiler<'_> {
         let mut spread = None;
         let (dest_width, source_width, mma) = match op.inst {
             Inst::Load | Inst::Store | Inst::CpAsync | Inst::BufferLoadLds => {
+                let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
+                if op.inst == Inst::BufferLoadLds && !op.otherwise.iter().all(zero) {
+                    return invalid(format!("`{}` fills with zeros only", op.inst));
+                }
                 let total = op.width.saturating_mul(bits);
                 if total == 0 || !total.is_multiple_of(8) || total > 8 * MAX_BYTES {
                     return invalid(format!(

@@ -3,17 +3,19 @@
 //! The machine writes the data of a wave's lanes one after another from one base, 16 or 4 bytes a
 //! lane, and reads the tensor through a description of its bytes with 32-bit offsets: an offset
 //! past the end brings zeros. SwizzleExchange has dealt the elements out so that lanes follow
-//! each other where the tile's layout allows it; here that is proved of each copy, from the
-//! closed forms of its places and of the layout. What does not fit goes through registers, and
+//! each other where the tile's layout allows it; here that is proved of each copy
+//! ([`tilewright_layout::wave_places`]). What does not fit goes through registers, and
 //! the reason is said.
 
 use std::fmt;
 
 use tilewright_ir::{
-    Access, Buffer, BufferOrigin, Func, Inst, Kernel, LayoutAttr, LoopKind, MicroOp, Scope, Stmt,
+    Buffer, BufferOrigin, Counter, Expr, Func, Inst, Kernel, LoopKind, MicroOp, Scope, Stmt,
     StmtKind, Target, Var, VarKind,
 };
-use tilewright_layout::{Layout, from_attr};
+use tilewright_layout::wave_places::{Threads, in_a_row};
+
+use super::copies::each_micro;
 
 /// Why a copy goes through registers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -140,8 +142,7 @@ impl Question<'_> {
         if !bits.is_multiple_of(8) || !sizes.contains(&(bits / 8)) {
             return Err(Refusal::Width { bytes: bits / 8 });
         }
-        let zero =
-            |e: &tilewright_ir::Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
+        let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
         // A lane that is left out by a condition of its own would have nothing to write.
         match (&m.pred, &m.otherwise) {
             (_, Some(value)) if !zero(value) => return Err(Refusal::Fill),
@@ -152,7 +153,11 @@ impl Question<'_> {
             return Err(Refusal::NotACopy);
         };
         self.tensor(source.region.buffer)?;
-        if !self.in_a_row(m) {
+        let threads = Threads {
+            vars: self.kernel.thread_vars,
+            extents: self.kernel.threads,
+        };
+        if !in_a_row(self.func, self.target, threads, &self.loops, m) {
             let name = data.name.clone();
             return Err(Refusal::Places { name });
         }
@@ -187,69 +192,13 @@ impl Question<'_> {
         }
         Ok(())
     }
-
-    /// Whether thread `t` writes `width · t` places after thread 0, at every instruction.
-    fn in_a_row(&self, m: &MicroOp) -> bool {
-        let proved = || {
-            let (places, shape) = self.places(m, &m.dest)?;
-            let form = places.form()?;
-            let threads = self.kernel.threads.iter().map(|t| i64::from(*t));
-            let mut strides = Vec::new();
-            let mut stride = i64::from(m.width);
-            for extent in threads {
-                strides.push(stride);
-                stride *= extent;
-            }
-            // Over one radix the weights of a function are unique, so this is the whole question.
-            let first = shape.len() - strides.len();
-            let digits = form.radix.digits();
-            let sum = form.outs.first()?;
-            let mask = digits.iter().enumerate().filter(|(_, d)| d.dim >= first);
-            let mask = mask.fold(0u64, |mask, (at, _)| mask | 1 << at);
-            let alone = sum
-                .terms
-                .iter()
-                .all(|t| t.row & mask == 0 || t.row.is_power_of_two());
-            let counted = digits.iter().enumerate().all(|(at, d)| {
-                d.dim < first || sum.weight(1 << at) == d.div * strides[d.dim - first]
-            });
-            Some(alone && counted)
-        };
-        proved().unwrap_or(false)
-    }
-
-    /// The place that each thread writes first, over loops, instruction indices and threads.
-    fn places(&self, m: &MicroOp, dest: &Access) -> Option<(Layout, Vec<i64>)> {
-        let data = &self.func.buffers[dest.region.buffer];
-        let mut buffer = Vec::new();
-        for extent in &data.shape {
-            buffer.push(i64::try_from(extent.as_int()?).ok()?);
-        }
-        let axes = m
-            .axes
-            .iter()
-            .map(|(var, extent)| (*var, i64::from(*extent)));
-        let threads = self.kernel.thread_vars.iter().zip(&self.kernel.threads);
-        let threads = threads.map(|(var, extent)| (*var, i64::from(*extent)));
-        let all = self.loops.iter().copied().chain(axes).chain(threads);
-        let (inputs, shape): (Vec<Var>, Vec<i64>) = all.unzip();
-        let elements = from_attr::access(&inputs, &dest.at, &shape, &buffer)?;
-        let attr = match (&data.origin, &data.layout) {
-            (BufferOrigin::View(_), _) => return None,
-            (_, Some(attr)) => attr,
-            (_, None) => &LayoutAttr::Linear,
-        };
-        let layout =
-            from_attr::buffer_layout(attr, &buffer, self.target, data.dtype.scalar).ok()?;
-        Some((elements.then(&layout.flatten().ok()?).ok()?, shape))
-    }
 }
 
 /// Makes the copies of a statement those of waves.
 pub(super) fn convert(stmt: &mut Stmt) {
-    super::copies::each_micro(std::slice::from_mut(stmt), &mut |m| {
+    each_micro(std::slice::from_mut(stmt), &mut |m| {
         m.inst = Inst::BufferLoadLds;
-        m.counter = Some(tilewright_ir::Counter::Vmcnt);
+        m.counter = Some(Counter::Vmcnt);
         if m.pred.as_ref().is_some_and(|p| p.is_int(1)) {
             m.pred = None;
         }

@@ -1,0 +1,167 @@
+//! SwizzleExchange changes who copies, never what goes where: for every layout of a shared buffer
+//! in the examples, and for the swizzles at many tile shapes, the pairs of element and place are
+//! the same as before, and the lanes of each wave write places in a row.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tilewright_frontend as frontend;
+use tilewright_ir::{Diagnostics, LayoutAttr, Scalar, Scope, SourceMap, Target};
+use tilewright_layout::{Fragment, Holder, Layout, from_attr, swizzle};
+use tilewright_passes::legalize::lower_tile_op::{ExchangeRefusal, exchanged};
+
+/// Which element goes to which place, in elements.
+type Pairs = BTreeSet<(Vec<i64>, i64)>;
+
+/// What the threads copy by a fragment: each of them runs of `width` from the places that the
+/// layout gives the first elements.
+fn pairs(fragment: &Fragment, layout: &Layout, width: i64) -> Pairs {
+    let mut all = Pairs::new();
+    for thread in 0..fragment.threads() {
+        for slot in (0..fragment.slots()).step_by(width as usize) {
+            let Some(mut first) = fragment.element(Holder { thread, slot }) else {
+                continue;
+            };
+            first.truncate(layout.shape().len());
+            let place = layout.offset(&first);
+            for within in 0..width {
+                let mut element = first.clone();
+                if let Some(last) = element.last_mut() {
+                    *last += within;
+                }
+                let new = all.insert((element, place + within));
+                assert!(new, "copied twice");
+            }
+        }
+    }
+    all
+}
+
+fn check(layout: &Layout, threads: i64, width: i64) -> Result<(), ExchangeRefusal> {
+    let after = exchanged(layout, threads, width)?;
+    let before = Fragment::partition(layout.shape(), threads, width).unwrap();
+    let what = format!("{layout:?}, {threads} threads, {width} a lane");
+    assert_eq!(
+        pairs(&before, layout, width),
+        pairs(&after, layout, width),
+        "{what}"
+    );
+    for thread in 0..threads {
+        for slot in (0..after.slots()).step_by(width as usize) {
+            let Some(mut element) = after.element(Holder { thread, slot }) else {
+                continue;
+            };
+            element.truncate(layout.shape().len());
+            let linear = slot * threads + thread * width;
+            assert_eq!(layout.offset(&element), linear, "{what}");
+        }
+    }
+    Ok(())
+}
+
+/// Widths of 16 and 4 bytes, for blocks of one to eight waves.
+fn check_all(layout: &Layout, bits: i64) -> u32 {
+    let mut exchanged = 0;
+    for bytes in [16, 4] {
+        let width = bytes * 8 / bits;
+        let last = layout.shape().len() - 1;
+        if width < 1 || layout.vector_width(last) < width {
+            continue;
+        }
+        for threads in [64, 128, 256, 512] {
+            match check(layout, threads, width) {
+                Ok(()) => exchanged += 1,
+                Err(refusal) => panic!("{layout:?}, {threads} threads: {refusal}"),
+            }
+        }
+    }
+    exchanged
+}
+
+#[test]
+fn every_layout_of_the_examples_exchanges() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut seen: Vec<(Vec<i64>, LayoutAttr, Scalar)> = Vec::new();
+    let mut exchanged = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "py") {
+            continue;
+        }
+        let mut sources = SourceMap::new();
+        let file = sources.add("example.py", std::fs::read_to_string(&path).unwrap());
+        let mut func = frontend::stage(&sources, file, None, &[]).unwrap().func;
+        let mut diags = Diagnostics::new();
+        for pass in tilewright_passes::pipeline(Target::Gfx950) {
+            (pass.run)(&mut func, Target::Gfx950, &mut diags);
+            if pass.name == "layout-inference" {
+                break;
+            }
+        }
+        for data in func.buffers.values() {
+            let shape: Option<Vec<i64>> = data
+                .shape
+                .iter()
+                .map(|e| Some(e.as_int()? as i64))
+                .collect();
+            let (Some(attr), Some(shape), Scope::Shared) = (&data.layout, shape, data.scope) else {
+                continue;
+            };
+            let key = (shape.clone(), attr.clone(), data.dtype.scalar);
+            if seen.contains(&key) {
+                continue;
+            }
+            seen.push(key);
+            let scalar = data.dtype.scalar;
+            let layout = from_attr::buffer_layout(attr, &shape, Target::Gfx950, scalar).unwrap();
+            if layout.span() == layout.size() {
+                exchanged += check_all(&layout, i64::from(data.dtype.bits()));
+            }
+        }
+    }
+    assert!(exchanged > 100, "only {exchanged} exchanged");
+}
+
+#[test]
+fn swizzles_exchange_at_all_tile_shapes() {
+    for scalar in [Scalar::F16, Scalar::BF16, Scalar::I8, Scalar::F8E4M3FN] {
+        for rows in [16, 32, 64, 128, 192, 256] {
+            for cols in [16, 32, 64, 96, 128, 256] {
+                let attr = LayoutAttr::Swizzled;
+                let shape = [rows, cols];
+                let layout = from_attr::buffer_layout(&attr, &shape, Target::Gfx950, scalar);
+                check_all(&layout.unwrap(), i64::from(scalar.bits()));
+            }
+        }
+    }
+    for pairs in [
+        vec![(0, 0)],
+        vec![(0, 0), (1, 1)],
+        vec![(1, 0), (2, 1), (3, 2)],
+    ] {
+        for (rows, cols) in [(16, 64), (64, 64), (32, 128), (128, 64)] {
+            let layout = swizzle::row_xor(&[rows, cols], 8, &pairs).unwrap();
+            check_all(&layout, 16);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_apply_is_refused() {
+    let padded = Layout::padded(&[64, 64], 8).unwrap();
+    assert_eq!(
+        exchanged(&padded, 256, 8),
+        Err(ExchangeRefusal::Padding {
+            elements: 64 * 64,
+            places: 64 * 72
+        })
+    );
+    let transposed = Layout::strided(&[64, 64], &[1, 64]).unwrap();
+    assert_eq!(
+        exchanged(&transposed, 256, 8),
+        Err(ExchangeRefusal::Scattered {
+            together: 1,
+            width: 8
+        })
+    );
+}
