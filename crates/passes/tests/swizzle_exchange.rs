@@ -69,8 +69,14 @@ fn check_all(layout: &Layout, bits: i64) -> u32 {
             continue;
         }
         for threads in [64, 128, 256, 512] {
+            // Lowering takes narrower runs where there are fewer than threads.
+            if threads * width > layout.size() {
+                continue;
+            }
+            let divides = layout.size() % (threads * width) == 0;
             match check(layout, threads, width) {
                 Ok(()) => exchanged += 1,
+                Err(ExchangeRefusal::NoClosedForm) if !divides => {}
                 Err(refusal) => panic!("{layout:?}, {threads} threads: {refusal}"),
             }
         }
@@ -153,7 +159,7 @@ fn what_does_not_apply_is_refused() {
         exchanged(&padded, 256, 8),
         Err(ExchangeRefusal::Padding {
             elements: 64 * 64,
-            places: 64 * 72
+            places: 64 * 72 - 8
         })
     );
     let transposed = Layout::strided(&[64, 64], &[1, 64]).unwrap();
