@@ -117,11 +117,11 @@ impl Emitter<'_> {
         };
         let flat = self.settled(&flat);
         let flat = self.analyzer.simplify(&flat);
-        let (shared, lane) = self.split(&flat);
+        let (shared, lane) = self.apart(&flat);
         // Both are added without a sign.
-        let apart = self.analyzer.prove(&shared.clone().ge(0)).is_yes()
+        let unsigned = self.analyzer.prove(&shared.clone().ge(0)).is_yes()
             && self.analyzer.prove(&lane.clone().ge(0)).is_yes();
-        let (shared, lane) = match apart {
+        let (shared, lane) = match unsigned {
             true => (self.analyzer.simplify(&shared), lane),
             false => (Expr::i32(0), flat),
         };
@@ -136,22 +136,22 @@ impl Emitter<'_> {
     }
 
     /// A sum's parts: the same in all threads, and the rest.
-    fn split(&self, e: &Expr) -> (Expr, Expr) {
+    fn apart(&self, e: &Expr) -> (Expr, Expr) {
         let zero = || Expr::zero(e.dtype());
         if !self.varies(e) {
             return (e.clone(), zero());
         }
         match e.kind() {
             ExprKind::Binary(BinOp::Add, a, b) => {
-                let ((a_shared, a_lane), (b_shared, b_lane)) = (self.split(a), self.split(b));
+                let ((a_shared, a_lane), (b_shared, b_lane)) = (self.apart(a), self.apart(b));
                 (sum(a_shared, b_shared), sum(a_lane, b_lane))
             }
             ExprKind::Binary(BinOp::Sub, a, b) if !self.varies(b) => {
-                let (shared, lane) = self.split(a);
+                let (shared, lane) = self.apart(a);
                 (shared - b.clone(), lane)
             }
             ExprKind::Binary(BinOp::Mul, a, b) if b.as_int().is_some() => {
-                let (shared, lane) = self.split(a);
+                let (shared, lane) = self.apart(a);
                 (shared * b.clone(), lane * b.clone())
             }
             _ => (zero(), e.clone()),
