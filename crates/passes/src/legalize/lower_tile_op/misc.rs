@@ -18,6 +18,7 @@ impl Lower<'_> {
                 let Some(fragment) = self.fragment(dst.buffer) else {
                     return self.give_up(span, "a fragment that nothing placed is filled");
                 };
+                self.filled.insert(dst.buffer);
                 let (var, slot) = self.var("s", VarKind::Loop);
                 let body = vec![store(dst.buffer, vec![slot], value, dtype, span)];
                 out.push(counted(var, fragment.slots(), unroll(), body, span));
