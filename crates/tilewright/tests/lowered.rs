@@ -2,7 +2,7 @@
 //! values at which vectors, segments and folds go wrong first.
 
 use tilewright::ir::{
-    Diagnostics, Func, MicroKind, SourceMap, StmtKind, Target, text, verify, visit,
+    DType, Diagnostics, Func, MicroKind, SourceMap, StmtKind, Target, ThreadOp, text, verify, visit,
 };
 use tilewright::passes;
 use tilewright::sim::simt::{self, SimtOptions};
@@ -363,5 +363,121 @@ fn products_of_fragments_have_any_size() {
                 check(&func, &small(dtype, [m, k], 11), &others, "Y");
             }
         }
+    }
+}
+
+/// How many elements each addition to several at once takes, and how many additions to one there
+/// are in the text of a kernel.
+fn additions(func: &Func) -> (Vec<u16>, usize) {
+    let (mut lanes, mut single) = (Vec::new(), 0);
+    for kernel in &func.kernels {
+        visit::walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
+            StmtKind::Thread(ThreadOp::AtomicVecAdd { lanes: n, .. }) => lanes.push(*n),
+            StmtKind::Thread(ThreadOp::AtomicRmw { .. }) => single += 1,
+            _ => {}
+        });
+    }
+    lanes.dedup();
+    (lanes, single)
+}
+
+/// Two blocks add a tile of 8 by `cols` to a tensor with rows of `row`.
+fn adding(scope: &str, dtype: &str, row: usize, cols: usize) -> Func {
+    parse(&format!(
+        "func @f level=tile {{
+           param X: {dtype}[8, {row}]
+           param Y: {dtype}[8, {row}]
+           kernel grid(bx: 2) threads(tx: 64, ty: 1, tz: 1) {{
+             alloc x: {scope} {dtype}[8, {cols}]
+             copy X[0 +: 8, 0 +: {cols}] -> x[0 +: 8, 0 +: {cols}]
+             atomic add Y[0 +: 8, 0 +: {cols}], x[0 +: 8, 0 +: {cols}] relaxed
+           }}
+         }}"
+    ))
+}
+
+#[test]
+fn neighbours_are_added_to_at_once_where_the_machine_does() {
+    let widest = |target: Target, dtype: &str| match (target, dtype) {
+        (Target::Sm80, "float16" | "bfloat16") => 2,
+        (Target::Sm90a, "float16" | "bfloat16" | "float32") => 4,
+        _ => 1,
+    };
+    for dtype in ["float32", "float16", "bfloat16", "int32"] {
+        // Rows that are multiples of a vector, of half of one, of none; a tile past their end.
+        for (row, cols, multiple) in [(64, 64, 4), (66, 64, 2), (63, 64, 1), (48, 64, 4)] {
+            for scope in ["shared", "fragment"] {
+                let func = adding(scope, dtype, row, cols);
+                for target in Target::ALL {
+                    let (lanes, single) = additions(&lower(&func, target));
+                    let most = widest(target, dtype).min(multiple);
+                    let title = format!("{target} {dtype} {row} {scope}");
+                    match most {
+                        1 => assert!(lanes.is_empty() && single > 0, "{title}: {lanes:?}"),
+                        n => assert_eq!((lanes, single), (vec![n], 0), "{title}"),
+                    }
+                }
+                let ty = func.buffers.values().next().expect("a buffer").dtype;
+                let y = ramp(ty, &[8, row]);
+                check(&func, &ramp(ty, &[8, row]), &[("Y", y)], "Y");
+            }
+        }
+    }
+}
+
+#[test]
+fn additions_that_others_depend_on_stay_in_order() {
+    // What is added to is read in the same iteration, and added to twice.
+    for line in [
+        "Z[i] = Y[i]\natomic_rmw add Y[i], X[i] relaxed",
+        "atomic_rmw add Y[i], X[i] relaxed\natomic_rmw add Y[i], X[i] relaxed",
+        "atomic_rmw max Y[i], X[i] relaxed",
+        "atomic_rmw add Y[i], X[i] acq_rel",
+    ] {
+        let func = parse(&format!(
+            "func @f level=tile {{
+               param X: float32[64]
+               param Y: float32[64]
+               param Z: float32[64]
+               kernel grid(bx: 1) threads(tx: 16, ty: 1, tz: 1) {{
+                 for i in parallel(64) {{
+                   {line}
+                 }}
+               }}
+             }}"
+        ));
+        for target in Target::ALL {
+            let (lanes, single) = additions(&lower(&func, target));
+            assert!(lanes.is_empty() && single > 0, "{target}: {line}");
+        }
+        let x = ramp(DType::F32, &[64]);
+        let others = [
+            ("Y", ramp(DType::F32, &[64])),
+            ("Z", ramp(DType::F32, &[64])),
+        ];
+        check(&func, &x, &others, "Y");
+        check(&func, &x, &others, "Z");
+    }
+}
+
+#[test]
+fn rows_of_any_length_are_checked_before_additions() {
+    let func = parse(
+        "func @f level=tile {
+           symbol n: int32
+           param X: float32[4, n]
+           param Y: float32[4, n]
+           kernel grid(bx: (n + 63) // 64) threads(tx: 32, ty: 1, tz: 1) {
+             alloc x: fragment float32[4, 64]
+             copy X[0 +: 4, bx * 64 +: 64] -> x[0 +: 4, 0 +: 64]
+             atomic add Y[0 +: 4, bx * 64 +: 64], x[0 +: 4, 0 +: 64] relaxed
+           }
+         }",
+    );
+    let (lanes, single) = additions(&lower(&func, Target::Sm90a));
+    assert_eq!((lanes, single > 0), (vec![4], true));
+    for n in [64, 96, 98, 101] {
+        let y = ramp(DType::F32, &[4, n]);
+        check(&func, &ramp(DType::F32, &[4, n]), &[("Y", y)], "Y");
     }
 }
