@@ -113,8 +113,7 @@ fn the_examples_commands_are_accepted() {
             }
             let staged = frontend::stage(&sources, file, entry, &settings)
                 .unwrap_or_else(|d| panic!("{command}: {}", d[0].message));
-            // Some default tiles take more shared memory than gfx942 has.
-            for target in [Target::Sm80, Target::Sm90a, Target::Gfx950] {
+            for target in Target::ALL {
                 if let Err(error) = jit::lower(&staged.func, target) {
                     panic!("{command}, {target}: {error}");
                 }

@@ -13,15 +13,20 @@ use super::output::{self, Failure};
 
 const UNREADABLE: Code = Code("unreadable-file");
 
+/// Run-time sizes by name.
+pub type Sizes = BTreeMap<String, i64>;
+/// Scalars of a launch by name.
+pub type Scalars = BTreeMap<String, Number>;
+
 /// A kernel as loaded, with what is needed to speak of it.
 #[derive(Debug)]
 pub struct Loaded {
     pub func: Func,
     pub sources: SourceMap,
     /// Settings that name run-time sizes rather than parameters.
-    pub sizes: BTreeMap<String, i64>,
+    pub sizes: Sizes,
     /// Settings that name scalars of the kernel, given at each launch.
-    pub scalars: BTreeMap<String, Number>,
+    pub scalars: Scalars,
 }
 
 /// Loads and verifies a kernel; errors have been reported when this fails.
@@ -92,8 +97,8 @@ fn parse_settings(set: &[String]) -> Result<Vec<(String, SettingValue)>, Failure
 fn values_of(
     func: &Func,
     settings: &[(String, SettingValue)],
-) -> Result<(BTreeMap<String, i64>, BTreeMap<String, Number>), Failure> {
-    let (mut sizes, mut scalars) = (BTreeMap::new(), BTreeMap::new());
+) -> Result<(Sizes, Scalars), Failure> {
+    let (mut sizes, mut scalars) = (Sizes::new(), Scalars::new());
     let symbols: Vec<&VarData> = func.symbols.iter().map(|&v| &func.vars[v]).collect();
     let params: Vec<&VarData> = func
         .params

@@ -218,17 +218,7 @@ impl Lower<'_> {
         let wanted = DType::scalar(plan.inst.ab);
         let converts = dtype != wanted;
         if self.scope(o.region.buffer) == Scope::Fragment {
-            self.needs_registers(o.region.buffer, plan.steps * o.slots);
-            let Some(placed) = self.placement(o.step_of(plan), span) else {
-                return (o.region.buffer, Expr::i32(0));
-            };
-            let padded = placed.slots() < o.slots || is_padded(&placed, self.used(plan));
-            if !converts && !padded && self.ragged(o, plan).is_none() {
-                return (o.region.buffer, step.clone() * o.between_steps(plan));
-            }
-            let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
-            self.fragment_step(o, plan, placed, to, step, span, out);
-            return (to, Expr::i32(0));
+            return self.fragment_operand(o, plan, step, span, out);
         }
         let regs = self.temp(o.name, Scope::Local, dtype, &[o.slots]);
         if self.can_ldmatrix(o, plan) {
@@ -240,22 +230,33 @@ impl Lower<'_> {
             return (regs, Expr::i32(0));
         }
         let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
-        self.convert(regs, to, o.slots, Expr::i32(0), span, out);
+        self.convert(regs, to, o.slots, span, out);
         (to, Expr::i32(0))
     }
 
-    /// One step of an operand that is a fragment, in registers of its own: of the instruction's
-    /// type, and zero past the ends of the matrix, where the fragment holds nothing.
-    fn fragment_step(
+    /// One step of an operand that is a fragment: where it is, or in registers of its own, of the
+    /// instruction's type, and zero past the ends of the matrix, where the fragment holds nothing.
+    fn fragment_operand(
         &mut self,
         o: &Operand<'_>,
         plan: &GemmPlan,
-        placed: Fragment,
-        to: Buffer,
         step: &Expr,
         span: Span,
         out: &mut Block,
-    ) {
+    ) -> (Buffer, Expr) {
+        let buffer = o.region.buffer;
+        let in_place = (buffer, step.clone() * o.between_steps(plan));
+        self.needs_registers(buffer, plan.steps * o.slots);
+        let Some(placed) = self.placement(o.step_of(plan), span) else {
+            return in_place;
+        };
+        let wanted = DType::scalar(plan.inst.ab);
+        let padded = placed.slots() < o.slots || is_padded(&placed, self.used(plan));
+        let ragged = self.ragged(o, plan);
+        if self.dtype(buffer) == wanted && !padded && ragged.is_none() {
+            return in_place;
+        }
+        let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
         let (var, slot) = self.var("s", VarKind::Loop);
         let from = step.clone() * o.between_steps(plan);
         let from = if o.k_dim == 1 {
@@ -267,13 +268,13 @@ impl Lower<'_> {
             from + &slot
         };
         let mut inside = None;
-        let left = self.ragged(o, plan);
-        if left.is_some() || placed.slots() < o.slots || is_padded(&placed, self.used(plan)) {
+        if ragged.is_some() || padded {
             let Some(points) = self.points(&placed, &slot) else {
-                return self.give_up(span, "the layout of this operand has no closed form");
+                self.give_up(span, "the layout of this operand has no closed form");
+                return in_place;
             };
             inside = points.guard;
-            if let Some(depth) = left {
+            if let Some(depth) = ragged {
                 let left = Expr::int(depth.into(), DType::I32) - step.clone() * plan.inst.k as i64;
                 let below = points.index[o.k_dim].clone().lt(left);
                 inside = Some(match inside {
@@ -283,15 +284,15 @@ impl Lower<'_> {
             }
             self.zero(to, 0..o.slots, span, out);
         }
-        let dtype = self.dtype(to);
         let from = self.simplify(&from);
-        let value = self.load(o.region.buffer, vec![from]);
-        let copy = vec![store(to, vec![slot], value, dtype, span)];
+        let value = self.load(buffer, vec![from]);
+        let copy = vec![store(to, vec![slot], value, wanted, span)];
         let mut body = Vec::new();
         guarded(inside, copy, span, &mut body);
         // Slots that the placement does not have are zero.
         let slots = placed.slots().min(o.slots);
         out.push(counted(var, slots, unroll(), body, span));
+        (to, Expr::i32(0))
     }
 
     /// The depth of an operand, where the steps reach past it.
@@ -301,18 +302,10 @@ impl Lower<'_> {
         (depth % plan.inst.k as i64 != 0).then_some(depth)
     }
 
-    fn convert(
-        &mut self,
-        from: Buffer,
-        to: Buffer,
-        slots: i64,
-        start: Expr,
-        span: Span,
-        out: &mut Block,
-    ) {
+    fn convert(&mut self, from: Buffer, to: Buffer, slots: i64, span: Span, out: &mut Block) {
         let dtype = self.dtype(to);
         let (var, slot) = self.var("s", VarKind::Loop);
-        let value = self.load(from, vec![start + &slot]);
+        let value = self.load(from, vec![slot.clone()]);
         let body = vec![store(to, vec![slot], value, dtype, span)];
         out.push(counted(var, slots, unroll(), body, span));
     }
