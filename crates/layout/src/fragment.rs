@@ -303,7 +303,10 @@ impl FragmentInverse {
         let held = |g: &Guard| place[g.digit.dim] / g.digit.div % g.digit.extent < g.below;
         let index = self.form.eval(&place);
         let found = self.guards.iter().all(held) && index.iter().zip(&self.domain).all(inside);
-        found.then(|| unflatten(flatten(&index, &self.domain), &self.full))
+        if !found || self.domain == self.full {
+            return found.then_some(index);
+        }
+        Some(unflatten(flatten(&index, &self.domain), &self.full))
     }
 }
 

@@ -69,27 +69,34 @@ type Lanes = u64;
 
 /// The cycles of one phase: the words of its busiest bank, and zero when no lane takes part.
 fn phase(banks: u32, width: u32, lanes: &[Option<u32>], members: Lanes) -> u32 {
-    // The first word of each bank; further ones are conflicts and go on a list.
+    // The first word of each bank; further ones are conflicts and go on a list, each once.
     let mut first = [None; MAX_BANKS];
-    let mut further: Vec<(u32, u32)> = Vec::new();
+    let mut count = [0u32; MAX_BANKS];
+    let mut further: Vec<u32> = Vec::new();
     for lane in ones(members) {
         let Some(address) = lanes.get(lane).copied().flatten() else {
             continue;
         };
         for word in address / 4..=(address + width.max(1) - 1) / 4 {
-            let bank = word % banks;
-            match first[bank as usize] {
-                None => first[bank as usize] = Some(word),
-                Some(w) if w == word => {}
-                Some(_) => further.push((bank, word)),
-            }
+            let bank = (word % banks) as usize;
+            let known = match first[bank] {
+                None => {
+                    first[bank] = Some(word);
+                    false
+                }
+                Some(w) if w == word => true,
+                Some(_) => {
+                    let known = count[bank] > 1 && further.contains(&word);
+                    if !known {
+                        further.push(word);
+                    }
+                    known
+                }
+            };
+            count[bank] += u32::from(!known);
         }
     }
-    further.sort_unstable();
-    further.dedup();
-    let runs = further.chunk_by(|a, b| a.0 == b.0);
-    let most = runs.map(|run| run.len() as u32).max().unwrap_or(0);
-    most + first.iter().any(Option::is_some) as u32
+    count.into_iter().max().unwrap_or(0)
 }
 
 const MAX_BANKS: usize = 64;

@@ -252,10 +252,21 @@ impl State<'_> {
                 }
             }
         }
-        let place = |(buffer, reads): (Buffer, Vec<WarpRead>)| {
-            (buffer, self.operand_layout(buffer, &reads, target))
-        };
-        Ok(shared.into_iter().map(place).collect())
+        // Operands of one shape that are read alike lie alike.
+        let mut placed: Vec<(Buffer, Option<Layout>)> = Vec::with_capacity(shared.len());
+        for (at, (buffer, reads)) in shared.iter().enumerate() {
+            let alike = |b: Buffer| {
+                let (x, y) = (&self.func.buffers[b], &self.func.buffers[*buffer]);
+                x.dtype == y.dtype && x.shape == y.shape
+            };
+            let mut before = shared[..at].iter();
+            let layout = match before.position(|(b, r)| r == reads && alike(*b)) {
+                Some(same) => placed[same].1.clone(),
+                None => self.operand_layout(*buffer, reads, target),
+            };
+            placed.push((*buffer, layout));
+        }
+        Ok(placed)
     }
 
     /// Where an operand in shared memory lies, if its reads want another place than the target's
