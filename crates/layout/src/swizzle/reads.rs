@@ -6,6 +6,7 @@
 //! are few such bits: hundreds of candidates have a handful of costs, and each is counted once.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use tilewright_ir::target::Target;
 
@@ -55,8 +56,10 @@ pub fn for_reads(
     if 128 % bits != 0 || cols * bits % 8 != 0 || !whole {
         return Ok(None);
     }
-    let leading = vec![0; shape.len() - 2];
-    let placed = |row: i64, col: i64| than.offset(&[&leading[..], &[row, col]].concat()) * bits / 8;
+    let placed = |row: i64, col: i64| match shape.len() {
+        2 => than.offset(&[row, col]) * bits / 8,
+        rank => than.offset(&[&vec![0; rank - 2][..], &[row, col]].concat()) * bits / 8,
+    };
     // Products of one shape read alike, and what they lose counts as often.
     let mut distinct: Vec<(&WarpRead, u32)> = Vec::new();
     for read in reads {
@@ -92,11 +95,14 @@ pub fn for_reads(
             .iter()
             .map(|&(r, times)| (tile.costs(r, chunk), times));
         let mut costs: Vec<(Costs, u32)> = costs.collect();
-        for pairs in pairings(first, chunk_bits, row_bits, reads.len() > 1 && chunk == 16) {
-            if least == 0 {
-                break;
-            }
-            let candidate = RowXor { chunk, pairs };
+        let many = reads.len() > 1 && chunk == 16;
+        let mut candidate = RowXor {
+            chunk,
+            pairs: Vec::new(),
+        };
+        let searched = each_pairing(first, chunk_bits, row_bits, many, &mut |pairs| {
+            candidate.pairs.clear();
+            candidate.pairs.extend_from_slice(pairs);
             // No more than the best so far is worth adding up.
             let lost = costs.iter_mut().try_fold(0, |sum, (costs, times)| {
                 let sum = sum + *times * costs.of(&tile, &candidate, chunk_bits)?;
@@ -104,8 +110,15 @@ pub fn for_reads(
             });
             if let Some(lost) = lost {
                 least = lost;
-                best = Some(candidate);
+                best = Some(candidate.clone());
             }
+            match least {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        if searched.is_break() {
+            break;
         }
     }
     let layout = best.map(|best| row_xor(shape, best.chunk * 8 / bits, &best.pairs));
@@ -174,37 +187,39 @@ impl Costs<'_> {
     }
 }
 
-/// Ways to XOR row bits from `first` up onto the chunk bits: neighbouring row bits onto all chunk
-/// bits in turn, from each start. With `many`, then in every order, and the row bit after them
-/// onto each chunk bit as well, which is what reads along rows and across them take together.
-fn pairings(
+/// Calls `f` with ways to XOR row bits from `first` up onto the chunk bits: neighbouring row bits
+/// onto all chunk bits in turn, from each start. With `many`, then in every order, and the row bit
+/// after them onto each chunk bit as well, which is what reads along rows and across them take
+/// together.
+fn each_pairing(
     first: u32,
     chunk_bits: u32,
     row_bits: u32,
     many: bool,
-) -> impl Iterator<Item = Vec<(u32, u32)>> {
+    f: &mut impl FnMut(&[(u32, u32)]) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(chunk_bits as usize + 1);
     let starts = first..row_bits.max(first + 1);
-    let turns = move |start: u32| {
-        (0..chunk_bits).map(move |turn| {
-            let pair = |b| (start + b, (b + turn) % chunk_bits);
-            (0..chunk_bits).map(pair).collect()
-        })
-    };
-    let in_order = move |start: u32, order: &[u32]| {
-        let pairs = order.iter().zip(start..).map(|(&c, r)| (r, c));
-        let pairs: Vec<(u32, u32)> = pairs.collect();
-        (0..chunk_bits).map(move |extra| {
-            let mut pairs = pairs.clone();
-            pairs.push((start + chunk_bits, extra));
-            pairs
-        })
-    };
+    for start in starts.clone() {
+        for turn in 0..chunk_bits {
+            pairs.clear();
+            pairs.extend((0..chunk_bits).map(|b| (start + b, (b + turn) % chunk_bits)));
+            f(&pairs)?;
+        }
+    }
     let orders = if many { orders(chunk_bits) } else { Vec::new() };
-    let all_orders = starts.clone().flat_map(move |start| {
-        let each = orders.iter().flat_map(|order| in_order(start, order));
-        each.collect::<Vec<_>>()
-    });
-    starts.flat_map(turns).chain(all_orders)
+    for start in starts {
+        for order in &orders {
+            pairs.clear();
+            pairs.extend(order.iter().zip(start..).map(|(&c, r)| (r, c)));
+            for extra in 0..chunk_bits {
+                pairs.truncate(order.len());
+                pairs.push((start + chunk_bits, extra));
+                f(&pairs)?;
+            }
+        }
+    }
+    ControlFlow::Continue(())
 }
 
 #[cfg(test)]
@@ -293,13 +308,16 @@ mod tests {
                 let (first, chunk_bits) = RowXor::room(row_bytes, chunk, banks).unwrap();
                 for read in &reads {
                     let mut costs = tile.costs(read, chunk);
-                    for pairs in pairings(first, chunk_bits, 6, true) {
+                    let all = each_pairing(first, chunk_bits, 6, true, &mut |pairs| {
+                        let pairs = pairs.to_vec();
                         let candidate = RowXor { chunk, pairs };
                         let offset = |row, col: i64| candidate.offset(row_bytes, row, 2 * col);
                         let anew = read.lost(target, 16, offset);
                         assert_eq!(costs.of(&tile, &candidate, chunk_bits), anew);
                         counted += 1;
-                    }
+                        ControlFlow::Continue(())
+                    });
+                    assert!(all.is_continue());
                     remembered += costs.known.len();
                 }
             }
