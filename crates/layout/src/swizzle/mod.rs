@@ -304,12 +304,10 @@ impl RowXor {
             let Some((first, width)) = RowXor::room(row_bytes, chunk, banks) else {
                 continue;
             };
+            let orders = orders(width);
             for start in [first, first + 1] {
-                for order in orders(width) {
-                    let pairs = order
-                        .iter()
-                        .enumerate()
-                        .map(|(i, &b)| (start + i as u32, b));
+                for order in &orders {
+                    let pairs = order.iter().zip(start..).map(|(&b, row)| (row, b));
                     let candidate = RowXor {
                         chunk,
                         pairs: pairs.collect(),
