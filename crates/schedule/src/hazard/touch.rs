@@ -13,7 +13,7 @@ use tilewright_ir::{
 };
 
 use super::places::{Lanes, Places, Shape};
-use super::rhythm::Rhythm;
+use super::rhythm::{Rhythm, deciding};
 use super::scan::{Key, Scan, key};
 use super::value::{Bound, Env, evaluate};
 
@@ -91,8 +91,8 @@ pub struct Units<'f> {
     /// that touches nothing.
     free: FxHashMap<Key, Option<Rc<Free>>>,
     nothing: Rc<Touches>,
-    /// By loop, how its body depends on its index.
-    rhythms: FxHashMap<Key, Rhythm>,
+    /// By loop, how its body depends on its index, and the conditions in it.
+    rhythms: FxHashMap<Key, (Rhythm, Rc<[Expr]>)>,
 }
 
 /// A unit, the supposition it depends on, and what its variables are.
@@ -120,11 +120,12 @@ impl<'f> Units<'f> {
         }
     }
 
-    /// How the body of a loop depends on its index.
-    pub fn rhythm(&mut self, stmt: &Stmt, l: &Loop, var: Var) -> Rhythm {
+    /// How the body of a loop depends on its index, and the conditions in it.
+    pub fn rhythm(&mut self, stmt: &Stmt, l: &Loop, var: Var) -> (Rhythm, Rc<[Expr]>) {
         let scan = self.scan;
         let known = self.rhythms.entry(key(stmt));
-        *known.or_insert_with(|| Rhythm::of(scan, l, var))
+        let anew = || (Rhythm::of(scan, l, var), deciding(scan, l).into());
+        known.or_insert_with(anew).clone()
     }
 
     /// A run begins that supposes these values.

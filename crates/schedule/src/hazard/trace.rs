@@ -500,7 +500,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 "threads may leave a loop with a barrier at different times",
             ));
         }
-        let rhythm = self.units.rhythm(stmt, l, axis.var);
+        let (rhythm, conditions) = self.units.rhythm(stmt, l, axis.var);
         let known = |e: &Expr| i64::try_from(e.as_int()?).ok();
         let Some(first) = known(&start) else {
             let values = (0..rhythm.period).map(|r| r * step).collect();
@@ -521,7 +521,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         });
         let supposed = !constant && !self.env.supposed.is_empty();
         let longest = rhythm.lead() + rhythm.rest();
-        let rhythm = rhythm.measured(self.scan, &self.env, l, (axis.var, first, step, count));
+        let rhythm = rhythm.measured(&conditions, &self.env, (axis.var, first, step, count));
         let mut steady = None;
         let mut skipped = None;
         let (head, tail) = (rhythm.lead(), rhythm.rest());
