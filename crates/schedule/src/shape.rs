@@ -205,6 +205,8 @@ impl Shapes {
         let form = &self.forms[walked.0.0 as usize];
         let (width, starts) = form.units(unit);
         let mut met = Meeting::Nowhere;
+        // Neighbouring units mostly have the same owners.
+        let mut last = (Owner::NOBODY, Owner::NOBODY);
         for (at, offset) in walked.1.offsets.iter().enumerate() {
             if *offset == OUTSIDE {
                 continue;
@@ -215,7 +217,10 @@ impl Shapes {
                 let from = usize::try_from(place.max(0)).ok()?.min(owners.len());
                 let to = usize::try_from((place + width).max(0)).ok()?;
                 for other in &owners[from..to.clamp(from, owners.len())] {
-                    met = met.max(owner.meets(*other, self.warp));
+                    if (owner, *other) != last {
+                        last = (owner, *other);
+                        met = met.max(owner.meets(*other, self.warp));
+                    }
                 }
             }
             if met == Meeting::AcrossWarps {

@@ -299,6 +299,7 @@ impl RowXor {
 
     fn for_mfma(target: Target, row_bytes: i64, inst: &MmaInst) -> Option<RowXor> {
         let banks: i64 = target.facts().banks.into();
+        let reads = MfmaReads::new(row_bytes, inst);
         let mut best: Option<(u32, RowXor)> = None;
         for chunk in [16, 8] {
             let Some((first, width)) = RowXor::room(row_bytes, chunk, banks) else {
@@ -312,7 +313,7 @@ impl RowXor {
                         chunk,
                         pairs: pairs.collect(),
                     };
-                    let lost = candidate.mfma_conflicts(target, row_bytes, inst)?;
+                    let lost = candidate.mfma_conflicts(target, row_bytes, &reads)?;
                     if best.as_ref().is_none_or(|(least, _)| lost < *least) {
                         best = Some((lost, candidate));
                     }
@@ -325,33 +326,60 @@ impl RowXor {
         best.map(|(_, b)| b)
     }
 
-    /// The byte offset of a byte of a row.
-    fn offset(&self, row_bytes: i64, row: i64, byte: i64) -> i64 {
-        let moved = self
-            .pairs
-            .iter()
-            .fold(0, |acc, &(from, to)| acc ^ (row >> from & 1) << to);
-        row * row_bytes + (byte ^ (moved * self.chunk))
+    /// What is XORed onto the numbers of a row's chunks.
+    fn moved(&self, row: i64) -> i64 {
+        let pairs = self.pairs.iter();
+        pairs.fold(0, |acc, &(from, to)| acc ^ (row >> from & 1) << to)
     }
 
-    /// The cycles lost when a wave reads the first operand of a tile: lane `l` has row `l % M`
-    /// and its own run of K. Other operands of the tile differ by a constant XOR of banks.
-    fn mfma_conflicts(&self, target: Target, row_bytes: i64, inst: &MmaInst) -> Option<u32> {
+    /// The byte offset of a byte of a row.
+    fn offset(&self, row_bytes: i64, row: i64, byte: i64) -> i64 {
+        row * row_bytes + (byte ^ (self.moved(row) * self.chunk))
+    }
+
+    /// The cycles lost to a wave's reads of the first operand of a tile.
+    fn mfma_conflicts(&self, target: Target, row_bytes: i64, reads: &MfmaReads) -> Option<u32> {
+        let moved: Vec<i64> = (0..reads.rows).map(|row| self.moved(row)).collect();
+        let lost = reads.each.iter().map(|lanes| {
+            let at = |&(row, byte): &(i64, i64)| {
+                (row * row_bytes + (byte ^ (moved[row as usize] * self.chunk))) as u32
+            };
+            let lanes: Vec<Option<u32>> = lanes.iter().map(|l| l.as_ref().map(at)).collect();
+            let cost = banks::cost(target, banks::Kind::Read, reads.width, &lanes);
+            cost.map(banks::Cost::conflicts)
+        });
+        lost.sum()
+    }
+}
+
+/// How a wave reads the first operand of a tile: lane `l` has row `l % M` and its own run of K.
+/// Other operands of the tile differ by a constant XOR of banks.
+struct MfmaReads {
+    rows: i64,
+    /// Bytes that a lane reads at once.
+    width: u32,
+    /// By read and lane, the row and the byte in it.
+    each: Vec<Vec<Option<(i64, i64)>>>,
+}
+
+impl MfmaReads {
+    fn new(row_bytes: i64, inst: &MmaInst) -> MfmaReads {
         let (m, k, bits): (i64, i64, i64) = (inst.m.into(), inst.k.into(), inst.ab.bits().into());
         let run = k * m / 64 * bits / 8;
         let width = run.min(16);
-        let reads = (0..run / width).map(|read| {
-            let lanes: Vec<Option<u32>> = (0..64)
-                .map(|l| {
-                    let byte = run * (l / m) + read * width;
-                    // Rows shorter than one K step hold part of it; the rest is elsewhere.
-                    (byte < row_bytes).then(|| self.offset(row_bytes, l % m, byte) as u32)
-                })
-                .collect();
-            let cost = banks::cost(target, banks::Kind::Read, width as u32, &lanes);
-            cost.map(banks::Cost::conflicts)
-        });
-        reads.sum()
+        let read = |read: i64| {
+            let lane = |l: i64| {
+                let byte = run * (l / m) + read * width;
+                // Rows shorter than one K step hold part of it; the rest is elsewhere.
+                (byte < row_bytes).then_some((l % m, byte))
+            };
+            (0..64).map(lane).collect()
+        };
+        MfmaReads {
+            rows: m,
+            width: width as u32,
+            each: (0..run / width.max(1)).map(read).collect(),
+        }
     }
 }
 

@@ -322,6 +322,9 @@ impl State<'_> {
     /// Where an operand in shared memory lies, if its reads want another place than the target's
     /// own swizzle, which is made for rows of K and for types that the instruction takes.
     fn operand_layout(&self, buffer: Buffer, reads: &[WarpRead], target: Target) -> Option<Layout> {
+        if reads.is_empty() {
+            return None;
+        }
         let data = &self.func.buffers[buffer];
         let shape = const_shape(&data.shape).filter(|s| s.len() >= 2)?;
         let swizzled =
