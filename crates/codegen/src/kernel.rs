@@ -9,10 +9,10 @@ use tilewright_ir::{
     Buffer, BufferOrigin, Expr, Func, Kernel, Param, RasterOrder, Scope, SharedPlace, StmtKind,
     Target, Var,
 };
+use tilewright_schedule::register_waits::open_barrier;
 
 use crate::ctype::ctype;
 use crate::device::{Needs, Piece};
-use crate::lds_waits::with_lds_waits;
 use crate::names::{Names, identifier};
 use crate::place::Storage;
 use crate::source::{KernelArg, KernelSource, Source};
@@ -51,8 +51,16 @@ pub(crate) struct Emitter<'f> {
 }
 
 pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emit<Source> {
-    let explicit = target.is_amd().then(|| with_lds_waits(func));
-    let func = &*declared(explicit.as_ref().unwrap_or(func));
+    if target.is_amd()
+        && let Some(span) = open_barrier(func)
+    {
+        return unsupported(
+            span,
+            "a bare barrier with LDS accesses under way that nothing waits for: \
+             `register-waits` writes the wait down",
+        );
+    }
+    let func = &*declared(func);
     let mut emitter = Emitter {
         func,
         target,

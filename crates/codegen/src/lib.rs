@@ -25,7 +25,6 @@
 //! | `stmt`, `micro`, `thread` | statements, micro-ops, thread and device operations |
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
 //! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
-//! | `lds_waits` | waits that IR for AMD leaves to the machine, written down |
 //! | `place` | buffers: where they lie, addresses of their elements |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
@@ -36,7 +35,6 @@ mod ctype;
 pub mod device;
 mod expr;
 mod kernel;
-mod lds_waits;
 mod micro;
 mod names;
 mod place;
@@ -48,7 +46,6 @@ mod writer;
 
 use tilewright_ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target};
 
-pub use lds_waits::with_lds_waits;
 pub use source::{KernelArg, KernelSource, LineOrigin, Source};
 
 /// Names of the diagnostics of this crate.

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_codegen::with_lds_waits;
 use tilewright_gfx9::asm::{self, Wait};
 use tilewright_gfx9::audit::{self as gfx9, Expectation, Finding, Kind, Report, Step};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
@@ -40,13 +39,12 @@ pub fn audit(
     assembly: &str,
 ) -> Result<Vec<KernelAudit>, String> {
     let program = asm::parse(assembly).map_err(|e| e.to_string())?;
-    let explicit = with_lds_waits(func);
     let mut list = Vec::new();
-    for (kernel, name) in explicit.kernels.iter().zip(names) {
+    for (kernel, name) in func.kernels.iter().zip(names) {
         let compiled = program
             .function(name)
             .ok_or_else(|| format!("the assembly has no kernel `{name}`"))?;
-        let (expected, uncompared) = expectation(&explicit, kernel);
+        let (expected, uncompared) = expectation(func, kernel);
         let mut report = gfx9::audit(compiled, target.name(), &expected);
         if uncompared.is_some() {
             report.findings.retain(|f| !compares_loop(f));
@@ -84,7 +82,6 @@ fn compares_loop(finding: &Finding) -> bool {
 }
 
 /// What a kernel's hot loop must hold, and why its waits cannot be foretold where that is so.
-/// The function has every wait written down ([`with_lds_waits`]).
 pub fn expectation(func: &Func, kernel: &Kernel) -> (Expectation, Option<String>) {
     let threads: u32 = kernel.threads.iter().product();
     let waves = threads.div_ceil(64);
