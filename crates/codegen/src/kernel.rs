@@ -39,6 +39,8 @@ pub(crate) struct Emitter<'f> {
     pub data_vars: FxHashSet<Var>,
     /// Indices of loops that run once.
     pub settled: FxHashMap<Var, Expr>,
+    /// Indices of loops that are unrolled wholly, inside of them.
+    pub unrolled: FxHashSet<Var>,
     pub uses: Uses,
     /// Threads of a block along x, y, z.
     pub threads: [u32; 3],
@@ -48,6 +50,8 @@ pub(crate) struct Emitter<'f> {
     shared: u32,
     /// On AMD: what the kernel needs around its body.
     pub amd: crate::amd::Plan,
+    /// On AMD: the tensors that counted loads read.
+    pub tensors: crate::buffer_load::Tensors,
 }
 
 pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emit<Source> {
@@ -73,11 +77,13 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         storage: FxHashMap::default(),
         data_vars: FxHashSet::default(),
         settled: FxHashMap::default(),
+        unrolled: FxHashSet::default(),
         uses: Uses::default(),
         threads: [1; 3],
         helpers: Vec::new(),
         shared: 0,
         amd: crate::amd::Plan::default(),
+        tensors: crate::buffer_load::Tensors::default(),
     };
     let mut kernels = Vec::new();
     for (number, kernel) in func.kernels.iter().enumerate() {
@@ -140,6 +146,7 @@ impl Emitter<'_> {
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
         self.buffer_resources()?;
+        self.described_tensors(kernel);
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");

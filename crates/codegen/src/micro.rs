@@ -47,6 +47,7 @@ impl Emitter<'_> {
                 continue;
             }
             let name = self.declare(var);
+            self.unrolled.insert(var);
             self.out.directive("#pragma unroll");
             match &outer {
                 // Rows of products turn round at their ends, so that neighbours share an operand.
@@ -76,6 +77,7 @@ impl Emitter<'_> {
         }
         for (var, _) in &op.axes {
             self.settled.remove(var);
+            self.unrolled.remove(var);
         }
         self.analyzer.pop();
         self.names.close();
@@ -270,14 +272,21 @@ impl Emitter<'_> {
         };
         let (source, dest) = (self.access(source, span)?, self.access(&op.dest, span)?);
         let (_, scalars) = self.pieces(op);
+        let loads = self.buffer_load(op)?;
+        let transfer = |e: &mut Self| match loads {
+            Some(line) => {
+                e.out.line(line);
+                Ok(())
+            }
+            None => e.transfer(&source, &dest, scalars, span),
+        };
         let Some(pred) = &op.pred else {
-            self.transfer(&source, &dest, scalars, span)?;
-            return Ok(());
+            return transfer(self);
         };
         let pred = self.scalar(pred)?;
         self.out.line(format!("if ({pred}) {{"));
         self.out.indent();
-        self.transfer(&source, &dest, scalars, span)?;
+        transfer(self)?;
         self.out.dedent();
         if let (Inst::Load, Some(value)) = (op.inst, &op.otherwise) {
             let value = self.settled(value);

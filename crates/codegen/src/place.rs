@@ -1,5 +1,7 @@
 //! Buffers: where they lie, and addresses of their elements.
 
+use std::sync::Arc;
+
 use tilewright_ir::{
     Buffer, BufferData, BufferOrigin, DType, Expr, ExprKind, LayoutAttr, Scalar, Scope, Span, Var,
 };
@@ -24,11 +26,16 @@ pub(crate) struct Storage {
     strides: Vec<Vec<Expr>>,
     /// A function of the indices that gives the place.
     layout: Option<String>,
+    /// The places of the indices' bits, where the layout is the XOR of them.
+    images: Option<Arc<Vec<Vec<i64>>>>,
     /// Elements from one version to the next.
     version: i64,
     /// Whether offsets need 64 bits.
     wide: bool,
 }
+
+/// The placing function of a shared buffer, the places of its indices' bits, the elements it takes.
+type SharedLayout = (Option<String>, Option<Vec<Vec<i64>>>, i64);
 
 /// What an element is to C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,6 +186,30 @@ impl Emitter<'_> {
             };
             codes.push((self.expr(&index, lane)?, index));
         }
+        let first = match slot {
+            Some(slot) => self.version(&storage, slot)?,
+            None => None,
+        };
+        if let (Some(function), Some(images)) = (&storage.layout, &storage.images)
+            && self.target.is_amd()
+            && storage.lanes == 1
+            && storage.scalar.bits() >= 8
+            && codes.iter().all(|(_, index)| index.dtype().lanes == 1)
+        {
+            let start = match &first {
+                Some(first) => format!("{} + {}", storage.name, first.at_least(ADD)),
+                None => storage.name.clone(),
+            };
+            let indices: Vec<Expr> = codes.iter().map(|(_, index)| index.clone()).collect();
+            if let Some(name) = self.split_address(&start, function, images, &indices)? {
+                return Ok(Place {
+                    kind: storage.kind,
+                    name,
+                    scalar: storage.scalar,
+                    offset: Code::primary("0".to_string()),
+                });
+            }
+        }
         let mut offset = match &storage.layout {
             Some(function) => {
                 let list: Vec<&str> = codes.iter().map(|(c, _)| c.text.as_str()).collect();
@@ -186,24 +217,14 @@ impl Emitter<'_> {
             }
             None => self.strided(&storage, &codes)?,
         };
-        if let Some(slot) = slot {
-            let slot = self.settled(slot);
-            let first = match slot.as_int() {
-                Some(n) => Code::primary((n * i128::from(storage.version)).to_string()),
-                None => {
-                    let code = self.expr(&slot, 0)?;
-                    Code::new(format!("{} * {}", code.at_least(MUL), storage.version), MUL)
+        if let Some(first) = first {
+            offset = match offset.text.as_str() {
+                "0" => first,
+                _ => {
+                    let sum = format!("{} + {}", first.at_least(ADD), offset.at_least(ADD));
+                    Code::new(sum, ADD)
                 }
             };
-            if !slot.is_int(0) {
-                offset = match offset.text.as_str() {
-                    "0" => first,
-                    _ => {
-                        let sum = format!("{} + {}", first.at_least(ADD), offset.at_least(ADD));
-                        Code::new(sum, ADD)
-                    }
-                };
-            }
         }
         if storage.lanes > 1 {
             offset = Code::new(format!("{} * {}", offset.at_least(MUL), storage.lanes), MUL);
@@ -213,6 +234,20 @@ impl Emitter<'_> {
             name: storage.name,
             scalar: storage.scalar,
             offset,
+        })
+    }
+
+    /// The first element of a version, where that is not the buffer's.
+    fn version(&mut self, storage: &Storage, slot: &Expr) -> Emit<Option<Code>> {
+        let slot = self.settled(slot);
+        Ok(match slot.as_int() {
+            Some(0) => None,
+            Some(n) => Some(Code::primary((n * i128::from(storage.version)).to_string())),
+            None => {
+                let code = self.expr(&slot, 0)?;
+                let text = format!("{} * {}", code.at_least(MUL), storage.version);
+                Some(Code::new(text, MUL))
+            }
         })
     }
 
@@ -278,6 +313,7 @@ impl Emitter<'_> {
             lanes: data.dtype.lanes.into(),
             strides: strides(data),
             layout: None,
+            images: None,
             version: 0,
             wide: false,
         };
@@ -289,8 +325,9 @@ impl Emitter<'_> {
             }
             Scope::Shared => {
                 let shape = self.const_shape(data)?;
-                let (layout, span) = self.shared_layout(buffer, &shape)?;
-                storage.layout = layout;
+                let (function, images, span) = self.shared_layout(buffer, &shape)?;
+                storage.layout = function;
+                storage.images = images.map(Arc::new);
                 storage.version = span;
             }
             _ => {
@@ -337,9 +374,9 @@ impl Emitter<'_> {
         Some(last)
     }
 
-    /// The function that places elements of a shared buffer, where it is not row-major, and the
-    /// elements of space it needs.
-    fn shared_layout(&mut self, buffer: Buffer, shape: &[i64]) -> Emit<(Option<String>, i64)> {
+    /// The function that places elements of a shared buffer, where it is not row-major, the places
+    /// of its indices' bits, and the elements of space it needs.
+    fn shared_layout(&mut self, buffer: Buffer, shape: &[i64]) -> Emit<SharedLayout> {
         let data = &self.func.buffers[buffer];
         let count: i64 = shape.iter().product();
         let attr = match &data.layout {
@@ -347,10 +384,7 @@ impl Emitter<'_> {
             Some(attr) => attr,
         };
         let refuse = |what: String| {
-            unsupported::<(Option<String>, i64)>(
-                data.span,
-                format!("the layout of `{}`: {what}", data.name),
-            )
+            unsupported::<SharedLayout>(data.span, format!("the layout of `{}`: {what}", data.name))
         };
         let layout = match buffer_layout(attr, shape, self.target, data.dtype.scalar) {
             Ok(layout) => layout,
@@ -382,7 +416,7 @@ impl Emitter<'_> {
         self.analyzer.pop();
         let code = code?;
         if code.text == row_major(&names, shape) {
-            return Ok((None, layout.span()));
+            return Ok((None, None, layout.span()));
         }
         let function = self.globals.take(&format!("{}_at", data.name));
         let params: Vec<String> = names.iter().map(|n| format!("unsigned {n}")).collect();
@@ -394,11 +428,11 @@ impl Emitter<'_> {
             params.join(", "),
             code.text
         ));
-        Ok((Some(function), layout.span()))
+        Ok((Some(function), layout.bit_images(), layout.span()))
     }
 
     /// A shared buffer without a layout of its own; a view keeps its base's.
-    fn shared_view(&mut self, buffer: Buffer, count: i64) -> Emit<(Option<String>, i64)> {
+    fn shared_view(&mut self, buffer: Buffer, count: i64) -> Emit<SharedLayout> {
         let data = &self.func.buffers[buffer];
         if let BufferOrigin::View(base) = data.origin
             && self.storage.get(&base).is_some_and(|s| s.layout.is_some())
@@ -411,7 +445,7 @@ impl Emitter<'_> {
                 ),
             );
         }
-        Ok((None, count))
+        Ok((None, None, count))
     }
 
     /// A variable for the parameter of a placing function.

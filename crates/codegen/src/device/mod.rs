@@ -23,6 +23,8 @@ pub enum Piece {
     Packed,
     Regs,
     Memory,
+    Split,
+    BufferLoad,
     Async,
     Matrix,
     StMatrix,
@@ -56,6 +58,8 @@ impl Piece {
             Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
             Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
             Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
+            // Only AMD's addresses are in two parts.
+            Piece::Split | Piece::BufferLoad => ("", &[]),
             Piece::Async => (include_str!("cuda/async.h"), &[Piece::Core]),
             Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Core]),
             Piece::StMatrix => (include_str!("cuda/stmatrix.h"), &[Piece::Core]),

@@ -259,10 +259,7 @@ impl<'a> Walk<'a> {
             StmtKind::Micro(m) if m.counter == Some(Counter::Lgkmcnt) => {
                 let (end, registers) = match m.kind {
                     MicroKind::R2s => (&m.dest, None),
-                    _ => (
-                        &m.sources[0],
-                        Some(root(self.func, m.dest.region.buffer)),
-                    ),
+                    _ => (&m.sources[0], Some(root(self.func, m.dest.region.buffer))),
                 };
                 let slot = end.slot.as_ref().and_then(|s| self.slots.of(s));
                 let operation = Operation {

@@ -55,8 +55,6 @@ pub(super) fn is_narrow(func: &Func, op: &MicroOp) -> bool {
 pub(super) fn is_bare(stmt: &Stmt) -> bool {
     matches!(
         stmt.kind,
-        StmtKind::Device(DeviceOp::Barrier(
-            BarrierKind::Bare | BarrierKind::Cond(_)
-        ))
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Bare | BarrierKind::Cond(_)))
     )
 }
