@@ -48,7 +48,7 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            address_arithmetic: 32,
+            address_arithmetic: 24,
             lane_reads: 0,
         }
     }
