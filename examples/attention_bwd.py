@@ -11,8 +11,6 @@
 
 A block owns block_N keys and walks over the queries, so dK and dV stay in registers. Many blocks
 contribute to each row of dQ; they add to it atomically. The first launch computes delta and clears dQ.
-Scores and their gradients lie in shared memory on some targets: with block_M=32 the block stays below
-48 KB, which every target has.
 
     tilewright run examples/attention_bwd.py
     tilewright run examples/attention_bwd.py --set is_causal=True --set seq_len=100 --set dim=40
@@ -32,8 +30,8 @@ def attention_bwd(
     seq_len=128,
     dim=64,
     is_causal=False,
-    block_M=32,
-    block_N=64,
+    block_M=64,
+    block_N=32,
     num_stages=1,
     threads=128,
     dtype="float16",

@@ -26,11 +26,11 @@
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
 //! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
 //! | `buffer_load` | counted loads from tensors to registers (AMD) |
-//! | `place` | buffers: where they lie, addresses of their elements |
-//! | `split` | addresses in permuted shared memory, in two parts (AMD) |
+//! | `place`, `address` | buffers: where they lie, addresses of their elements |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
+mod address;
 mod amd;
 mod buffer_load;
 mod cast;
@@ -42,7 +42,6 @@ mod micro;
 mod names;
 mod place;
 pub mod source;
-mod split;
 mod stmt;
 mod thread;
 mod uses;

@@ -1,10 +1,11 @@
 //! Buffers: where they lie, and addresses of their elements.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use tilewright_ir::{
     Buffer, BufferData, BufferOrigin, DType, Expr, ExprKind, LayoutAttr, Scalar, Scope, Span, Var,
 };
+use tilewright_layout::Layout;
 use tilewright_layout::from_attr::buffer_layout;
 
 use crate::ctype::{ctype, is_packed, piece_of};
@@ -24,18 +25,20 @@ pub(crate) struct Storage {
     pub lanes: u32,
     /// Element strides, as factors that are multiplied; unused where a layout places elements.
     strides: Vec<Vec<Expr>>,
-    /// A function of the indices that gives the place.
-    layout: Option<String>,
-    /// The places of the indices' bits, where the layout is the XOR of them.
-    images: Option<Arc<Vec<Vec<i64>>>>,
+    /// How elements are placed that are not row-major.
+    layout: Option<Placing>,
     /// Elements from one version to the next.
     version: i64,
     /// Whether offsets need 64 bits.
     wide: bool,
 }
 
-/// The placing function of a shared buffer, the places of its indices' bits, the elements it takes.
-type SharedLayout = (Option<String>, Option<Vec<Vec<i64>>>, i64);
+/// A layout, and the function of the indices that gives the place.
+#[derive(Clone, Debug)]
+pub(crate) struct Placing {
+    pub function: String,
+    pub layout: Rc<Layout>,
+}
 
 /// What an element is to C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,6 +116,14 @@ impl Place {
         }
     }
 
+    /// The start of a shared buffer and the element's place in it, as two arguments.
+    pub fn in_shared(&self) -> String {
+        match self.scalar.bits() < 8 {
+            true => format!("{}, {} / 2", self.name, self.offset.at_least(MUL)),
+            false => format!("{}, {}", self.name, self.offset.text),
+        }
+    }
+
     /// A pointer to the words of registers.
     pub fn words(&self) -> String {
         match self.kind {
@@ -186,45 +197,31 @@ impl Emitter<'_> {
             };
             codes.push((self.expr(&index, lane)?, index));
         }
-        let first = match slot {
-            Some(slot) => self.version(&storage, slot)?,
-            None => None,
-        };
-        if let (Some(function), Some(images)) = (&storage.layout, &storage.images)
-            && self.target.is_amd()
-            && storage.lanes == 1
-            && storage.scalar.bits() >= 8
-            && codes.iter().all(|(_, index)| index.dtype().lanes == 1)
-        {
-            let start = match &first {
-                Some(first) => format!("{} + {}", storage.name, first.at_least(ADD)),
-                None => storage.name.clone(),
-            };
-            let indices: Vec<Expr> = codes.iter().map(|(_, index)| index.clone()).collect();
-            if let Some(name) = self.split_address(&start, function, images, &indices)? {
-                return Ok(Place {
-                    kind: storage.kind,
-                    name,
-                    scalar: storage.scalar,
-                    offset: Code::primary("0".to_string()),
-                });
-            }
-        }
         let mut offset = match &storage.layout {
-            Some(function) => {
-                let list: Vec<&str> = codes.iter().map(|(c, _)| c.text.as_str()).collect();
-                Code::new(format!("{function}({})", list.join(", ")), POSTFIX)
+            Some(placing) => {
+                let indices: Vec<Expr> = codes.into_iter().map(|(_, index)| index).collect();
+                self.placed(placing, &indices)?
             }
             None => self.strided(&storage, &codes)?,
         };
-        if let Some(first) = first {
-            offset = match offset.text.as_str() {
-                "0" => first,
-                _ => {
-                    let sum = format!("{} + {}", first.at_least(ADD), offset.at_least(ADD));
-                    Code::new(sum, ADD)
+        if let Some(slot) = slot {
+            let slot = self.settled(slot);
+            let first = match slot.as_int() {
+                Some(n) => Code::primary((n * i128::from(storage.version)).to_string()),
+                None => {
+                    let code = self.expr(&slot, 0)?;
+                    Code::new(format!("{} * {}", code.at_least(MUL), storage.version), MUL)
                 }
             };
+            if !slot.is_int(0) {
+                offset = match offset.text.as_str() {
+                    "0" => first,
+                    _ => {
+                        let sum = format!("{} + {}", first.at_least(ADD), offset.at_least(ADD));
+                        Code::new(sum, ADD)
+                    }
+                };
+            }
         }
         if storage.lanes > 1 {
             offset = Code::new(format!("{} * {}", offset.at_least(MUL), storage.lanes), MUL);
@@ -234,20 +231,6 @@ impl Emitter<'_> {
             name: storage.name,
             scalar: storage.scalar,
             offset,
-        })
-    }
-
-    /// The first element of a version, where that is not the buffer's.
-    fn version(&mut self, storage: &Storage, slot: &Expr) -> Emit<Option<Code>> {
-        let slot = self.settled(slot);
-        Ok(match slot.as_int() {
-            Some(0) => None,
-            Some(n) => Some(Code::primary((n * i128::from(storage.version)).to_string())),
-            None => {
-                let code = self.expr(&slot, 0)?;
-                let text = format!("{} * {}", code.at_least(MUL), storage.version);
-                Some(Code::new(text, MUL))
-            }
         })
     }
 
@@ -313,7 +296,6 @@ impl Emitter<'_> {
             lanes: data.dtype.lanes.into(),
             strides: strides(data),
             layout: None,
-            images: None,
             version: 0,
             wide: false,
         };
@@ -325,9 +307,8 @@ impl Emitter<'_> {
             }
             Scope::Shared => {
                 let shape = self.const_shape(data)?;
-                let (function, images, span) = self.shared_layout(buffer, &shape)?;
-                storage.layout = function;
-                storage.images = images.map(Arc::new);
+                let (layout, span) = self.shared_layout(buffer, &shape)?;
+                storage.layout = layout;
                 storage.version = span;
             }
             _ => {
@@ -374,9 +355,9 @@ impl Emitter<'_> {
         Some(last)
     }
 
-    /// The function that places elements of a shared buffer, where it is not row-major, the places
-    /// of its indices' bits, and the elements of space it needs.
-    fn shared_layout(&mut self, buffer: Buffer, shape: &[i64]) -> Emit<SharedLayout> {
+    /// The function that places elements of a shared buffer, where it is not row-major, and the
+    /// elements of space it needs.
+    fn shared_layout(&mut self, buffer: Buffer, shape: &[i64]) -> Emit<(Option<Placing>, i64)> {
         let data = &self.func.buffers[buffer];
         let count: i64 = shape.iter().product();
         let attr = match &data.layout {
@@ -384,7 +365,10 @@ impl Emitter<'_> {
             Some(attr) => attr,
         };
         let refuse = |what: String| {
-            unsupported::<SharedLayout>(data.span, format!("the layout of `{}`: {what}", data.name))
+            unsupported::<(Option<Placing>, i64)>(
+                data.span,
+                format!("the layout of `{}`: {what}", data.name),
+            )
         };
         let layout = match buffer_layout(attr, shape, self.target, data.dtype.scalar) {
             Ok(layout) => layout,
@@ -416,7 +400,7 @@ impl Emitter<'_> {
         self.analyzer.pop();
         let code = code?;
         if code.text == row_major(&names, shape) {
-            return Ok((None, None, layout.span()));
+            return Ok((None, layout.span()));
         }
         let function = self.globals.take(&format!("{}_at", data.name));
         let params: Vec<String> = names.iter().map(|n| format!("unsigned {n}")).collect();
@@ -428,11 +412,13 @@ impl Emitter<'_> {
             params.join(", "),
             code.text
         ));
-        Ok((Some(function), layout.bit_images(), layout.span()))
+        let span = layout.span();
+        let layout = Rc::new(layout);
+        Ok((Some(Placing { function, layout }), span))
     }
 
     /// A shared buffer without a layout of its own; a view keeps its base's.
-    fn shared_view(&mut self, buffer: Buffer, count: i64) -> Emit<SharedLayout> {
+    fn shared_view(&mut self, buffer: Buffer, count: i64) -> Emit<(Option<Placing>, i64)> {
         let data = &self.func.buffers[buffer];
         if let BufferOrigin::View(base) = data.origin
             && self.storage.get(&base).is_some_and(|s| s.layout.is_some())
@@ -445,7 +431,7 @@ impl Emitter<'_> {
                 ),
             );
         }
-        Ok((None, None, count))
+        Ok((None, count))
     }
 
     /// A variable for the parameter of a placing function.

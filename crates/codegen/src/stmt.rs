@@ -9,6 +9,7 @@ use crate::ctype::{ctype, is_packed};
 use crate::device::Piece;
 use crate::expr::is_row;
 use crate::kernel::Emitter;
+use crate::micro::takes_predicate;
 use crate::place::Kind;
 use crate::{Emit, unsupported};
 
@@ -112,6 +113,16 @@ impl Emitter<'_> {
 
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block) -> Emit<()> {
         let text = self.scalar(cond)?;
+        let predicated = |s: &Stmt| matches!(&s.kind, StmtKind::Micro(op) if takes_predicate(op));
+        if !self.target.is_amd() && otherwise.is_empty() && then.iter().all(predicated) {
+            self.when = Some(text);
+            self.analyzer.push();
+            self.analyzer.assume(cond);
+            let result = self.block(then);
+            self.analyzer.pop();
+            self.when = None;
+            return result;
+        }
         self.out.line(format!("if ({text}) {{"));
         self.out.indent();
         self.analyzer.push();

@@ -36,7 +36,6 @@ pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Pie
             ),
             &[Piece::Regs],
         ),
-        Piece::Split => (include_str!("hip/split.h"), &[Piece::Core]),
         Piece::BufferLoad => (include_str!("hip/buffer_load.h"), &[Piece::Memory]),
         Piece::Async => (include_str!("hip/copy.h"), &[Piece::Core]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
@@ -65,7 +64,7 @@ pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Pie
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
         Piece::Grid => (include_str!("cuda/grid.h"), &[Piece::Atomic]),
         // No AMD target has them; the emitter refuses what would ask for them.
-        Piece::Matrix | Piece::StMatrix => ("", &[]),
+        Piece::Shared | Piece::Matrix | Piece::StMatrix => ("", &[]),
     }
 }
 
