@@ -4,8 +4,8 @@
 //! gets the counter; a wait stands before a statement that uses registers which an `s2r` still
 //! fills, before a plain access of what is still being read or written, and before a bare
 //! barrier, which itself waits for nothing: there also for accesses that no counter follows.
-//! Code that not all threads run together has no waits inside, nor has a loop that issues no such
-//! operation itself: what they need is waited for before them. A wait leaves as many operations
+//! Code that not all threads run together has no waits inside for what was issued before it, nor
+//! has a loop that issues no such operation itself or has barriers: they are waited for before it. A wait leaves as many operations
 //! in flight as were certainly issued after the last one that is needed; of accesses that the
 //! compiler joins none is certain.
 //!
@@ -335,7 +335,7 @@ impl<'a> Walk<'a> {
 
     /// Puts a wait before the statement where it needs one, and takes it.
     fn wait_before(&mut self, stmt: &Stmt, own: usize, open: &mut InFlight) {
-        let whole = self.divergent.contains(&own) || is_quiet_loop(stmt);
+        let whole = self.divergent.contains(&own) || starts_clear(stmt);
         let mut needed = None;
         for (op, state) in &open.counted {
             let op = self.ops[*op];
@@ -397,19 +397,23 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a loop certainly runs and issues no LDS operations itself, so that what its body waits
-/// for is complete after the first iteration.
-fn is_quiet_loop(stmt: &Stmt) -> bool {
+/// Whether what a loop needs of operations before it is waited for before it: it certainly runs
+/// and issues none itself, or it has barriers, which wait for all. Inside, such waits would be for
+/// the first iteration alone.
+fn starts_clear(stmt: &Stmt) -> bool {
     let StmtKind::For(l) = &stmt.kind else {
         return false;
     };
     let runs = |a: &Axis| a.const_trip_count().is_some_and(|n| n > 0);
     let mut quiet = l.axes.iter().all(runs);
+    let mut meets = false;
     walk_stmts(&l.body, &mut |s| {
-        let StmtKind::Micro(m) = &s.kind else { return };
-        quiet &= m.counter != Some(Counter::Lgkmcnt);
+        meets |= is_meeting(s);
+        if let StmtKind::Micro(m) = &s.kind {
+            quiet &= m.counter != Some(Counter::Lgkmcnt);
+        }
     });
-    quiet
+    quiet || meets
 }
 
 /// The variables that get a value inside a block, another one each time it runs.
