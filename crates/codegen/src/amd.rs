@@ -74,11 +74,19 @@ impl Plan {
         });
         plan.needs_lds |= !plan.named.is_empty();
         if !plan.copied.is_empty() {
-            let uniformity = Uniformity::of(func, kernel);
-            let all = func.vars.keys();
-            plan.varying = all.filter(|v| uniformity.var_varies(*v)).collect();
+            plan.find_varying(func, kernel);
         }
         plan
+    }
+
+    /// Finds the variables on which threads may disagree.
+    pub fn find_varying(&mut self, func: &Func, kernel: &Kernel) {
+        if !self.varying.is_empty() {
+            return;
+        }
+        let uniformity = Uniformity::of(func, kernel);
+        let all = func.vars.keys();
+        self.varying = all.filter(|v| uniformity.var_varies(*v)).collect();
     }
 
     /// The C name of a barrier of some threads.

@@ -1,9 +1,7 @@
 //! Counted loads from tensors to registers on AMD, by buffer instructions.
 //!
-//! A buffer instruction takes a description of the tensor, a 32-bit offset for each lane and one
-//! that all lanes share. So an address is taken apart: what varies from thread to thread becomes
-//! the lane's offset, which no loop changes; blocks, loops and instructions go into the shared
-//! one, which scalar instructions compute. With plain pointers the compiler adds them up in 64 bits
+//! A buffer instruction takes a description of the tensor, an offset for each lane and one that all
+//! lanes share ([`crate::tensor_offset`]). With plain pointers the compiler adds them up in 64 bits
 //! for each lane and load, in the loop.
 //!
 //! Before:
@@ -16,13 +14,9 @@
 //!     (unsigned)(tx / 4 * 1024 + tx % 4 * 8) * 2, (unsigned)((by * 128 + c * 32) * 1024 + k * 32) * 2);
 //! ```
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{
-    Access, BinOp, Buffer, BufferOrigin, Counter, DType, Expr, ExprKind, Func, Inst, Kernel,
-    MicroOp, Scope, StmtKind, Var,
-};
-use tilewright_schedule::uniform::Uniformity;
+use tilewright_ir::{Buffer, BufferOrigin, Counter, Func, Inst, Kernel, MicroOp, Scope, StmtKind};
 
 use crate::Emit;
 use crate::device::Piece;
@@ -32,8 +26,6 @@ use crate::kernel::Emitter;
 #[derive(Debug, Default)]
 pub(crate) struct Tensors {
     names: FxHashMap<Buffer, String>,
-    /// Variables on which threads may disagree.
-    varying: FxHashSet<Var>,
 }
 
 impl Emitter<'_> {
@@ -55,9 +47,7 @@ impl Emitter<'_> {
         if read.is_empty() {
             return;
         }
-        let uniformity = Uniformity::of(self.func, kernel);
-        let all = self.func.vars.keys();
-        self.tensors.varying = all.filter(|v| uniformity.var_varies(*v)).collect();
+        self.amd.find_varying(self.func, kernel);
         self.needs.piece(Piece::BufferLoad);
         for (tensor, bytes) in read {
             let Some(start) = self.storage.get(&tensor).map(|s| s.name.clone()) else {
@@ -85,62 +75,17 @@ impl Emitter<'_> {
         let (Some(bytes @ (4 | 8 | 16)), _) = self.pieces(op) else {
             return Ok(None);
         };
-        let flat = self.settled(&flat_index(self.func, source));
-        let flat = self.analyzer.simplify(&flat);
-        let (shared, lane) = self.apart(&flat);
-        // The machine adds both without a sign.
-        let positive = |e: &mut Self, part: &Expr| {
-            let zero = Expr::int(0, part.dtype());
-            e.analyzer.prove_ge(part, &zero).is_yes()
-        };
-        if !positive(self, &shared) || !positive(self, &lane) {
+        let Some(offset) = self.offset_of(source) else {
             return Ok(None);
-        }
-        let size = self.func.buffers[tensor].dtype.bits() / 8;
-        let mut text = |part: &Expr| -> Emit<String> {
-            let part = self.analyzer.simplify(part);
-            match part.as_int() {
-                Some(n) => Ok((n * i128::from(size)).to_string()),
-                None => Ok(format!("(unsigned)({}) * {size}", self.scalar(&part)?)),
-            }
         };
-        let (lane, shared) = (text(&lane)?, text(&shared)?);
+        let size = self.func.buffers[tensor].dtype.bits() / 8;
+        let lane = self.in_bytes(&offset.lane, size)?;
+        let shared = self.in_bytes(&offset.shared, size)?;
         let to = self.access(&op.dest, tilewright_ir::Span::NONE)?;
         Ok(Some(format!(
             "tw::load_buffer<{bytes}>({}, {}, {name}, {lane}, {shared});",
             to.name, to.offset.text
         )))
-    }
-
-    /// A sum's parts: the same in all threads, and the rest.
-    fn apart(&self, e: &Expr) -> (Expr, Expr) {
-        let zero = || Expr::int(0, e.dtype());
-        if !self.may_vary(e) {
-            return (e.clone(), zero());
-        }
-        match e.kind() {
-            ExprKind::Binary(BinOp::Add, a, b) => {
-                let ((a_shared, a_lane), (b_shared, b_lane)) = (self.apart(a), self.apart(b));
-                (a_shared + b_shared, a_lane + b_lane)
-            }
-            ExprKind::Binary(BinOp::Mul, a, b) if b.as_int().is_some() => {
-                let (shared, lane) = self.apart(a);
-                (shared * b.clone(), lane * b.clone())
-            }
-            _ => (zero(), e.clone()),
-        }
-    }
-
-    /// Whether threads may disagree on the value.
-    fn may_vary(&self, e: &Expr) -> bool {
-        let mut varies = false;
-        e.walk_distinct(&mut |node| match node.kind() {
-            ExprKind::Var(var) => varies |= self.tensors.varying.contains(var),
-            // What is read from memory may be in vector registers though all lanes agree.
-            ExprKind::Load { .. } | ExprKind::AddressOf { .. } => varies = true,
-            _ => {}
-        });
-        varies
     }
 }
 
@@ -165,15 +110,4 @@ fn counted_load(func: &Func, op: &MicroOp) -> Option<(Buffer, i64)> {
         bytes = bytes.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
     }
     (plain && bytes <= i64::from(i32::MAX)).then_some((source, bytes))
-}
-
-/// The row-major number of the element.
-fn flat_index(func: &Func, source: &Access) -> Expr {
-    let shape = &func.buffers[source.region.buffer].shape;
-    let mut flat = Expr::int(0, DType::I32);
-    for (at, extent) in source.at.iter().zip(shape) {
-        let extent = extent.clone().cast_to(DType::I32);
-        flat = flat * extent + at.clone().cast_to(DType::I32);
-    }
-    flat
 }

@@ -27,7 +27,6 @@
 //! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
 //! | `buffer_load` | counted loads from tensors to registers (AMD) |
 //! | `place`, `address` | buffers: where they lie, addresses of their elements |
-//! | `split` | addresses in permuted shared memory, in two parts (AMD) |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
@@ -43,8 +42,8 @@ mod micro;
 mod names;
 mod place;
 pub mod source;
-mod split;
 mod stmt;
+mod tensor_offset;
 mod thread;
 mod uses;
 mod wave_copy;

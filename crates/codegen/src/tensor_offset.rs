@@ -1,0 +1,97 @@
+//! Offsets in a tensor, taken apart for buffer instructions.
+//!
+//! Such an instruction takes a 32-bit offset for each lane and one that all lanes share. What
+//! varies from thread to thread becomes the lane's offset, which no loop changes; blocks, loops and
+//! instructions go into the shared one, which scalar instructions compute.
+
+use tilewright_ir::{Access, BinOp, DType, Expr, ExprKind, Func};
+
+use crate::Emit;
+use crate::kernel::Emitter;
+
+/// An offset in elements.
+pub(crate) struct Offset {
+    /// Each lane's own.
+    pub lane: Expr,
+    /// The same for all lanes.
+    pub shared: Expr,
+}
+
+impl Emitter<'_> {
+    /// The parts of an element's number in its tensor; `None` where 32 bits are too few, or a part
+    /// may be below zero, for the machine adds them without a sign.
+    pub(crate) fn offset_of(&mut self, source: &Access) -> Option<Offset> {
+        let flat = flat_index(self.func, source)?;
+        let flat = self.settled(&flat);
+        let flat = self.analyzer.simplify(&flat);
+        let (shared, lane) = self.apart(&flat);
+        for part in [&shared, &lane] {
+            let zero = Expr::zero(part.dtype());
+            if !self.analyzer.prove_ge(part, &zero).is_yes() {
+                return None;
+            }
+        }
+        Some(Offset {
+            lane: self.analyzer.simplify(&lane),
+            shared: self.analyzer.simplify(&shared),
+        })
+    }
+
+    /// A part in bytes, as C.
+    pub(crate) fn in_bytes(&mut self, part: &Expr, size: u32) -> Emit<String> {
+        match part.as_int() {
+            Some(n) => Ok((n * i128::from(size)).to_string()),
+            None => Ok(format!("(unsigned)({}) * {size}", self.scalar(part)?)),
+        }
+    }
+
+    /// A sum's parts: the same in all threads, and the rest.
+    fn apart(&self, e: &Expr) -> (Expr, Expr) {
+        let zero = || Expr::zero(e.dtype());
+        if !self.may_vary(e) {
+            return (e.clone(), zero());
+        }
+        match e.kind() {
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                let ((a_shared, a_lane), (b_shared, b_lane)) = (self.apart(a), self.apart(b));
+                (a_shared + b_shared, a_lane + b_lane)
+            }
+            ExprKind::Binary(BinOp::Sub, a, b) if !self.may_vary(b) => {
+                let (shared, lane) = self.apart(a);
+                (shared - b.clone(), lane)
+            }
+            ExprKind::Binary(BinOp::Mul, a, b) if b.as_int().is_some() => {
+                let (shared, lane) = self.apart(a);
+                (shared * b.clone(), lane * b.clone())
+            }
+            _ => (zero(), e.clone()),
+        }
+    }
+
+    /// Whether threads may disagree on the value, or the compiler may have it in vector registers:
+    /// what is read from memory, though all lanes agree.
+    fn may_vary(&self, e: &Expr) -> bool {
+        let mut varies = false;
+        e.walk_distinct(&mut |node| match node.kind() {
+            ExprKind::Var(var) => {
+                varies |= self.amd.varying.contains(var) || self.data_vars.contains(var);
+            }
+            ExprKind::Load { .. } | ExprKind::AddressOf { .. } => varies = true,
+            _ => {}
+        });
+        varies
+    }
+}
+
+/// The row-major number of the element, where 32 bits hold it.
+fn flat_index(func: &Func, source: &Access) -> Option<Expr> {
+    let data = &func.buffers[source.region.buffer];
+    let mut elements = 1i64;
+    let mut flat = Expr::int(0, DType::I32);
+    for (at, extent) in source.at.iter().zip(&data.shape) {
+        let count = i64::try_from(extent.as_int()?).ok()?;
+        elements = elements.checked_mul(count)?;
+        flat = flat * count + at.clone().cast_to(DType::I32);
+    }
+    (elements <= i64::from(i32::MAX)).then_some(flat)
+}
