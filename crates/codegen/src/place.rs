@@ -228,10 +228,7 @@ impl Emitter<'_> {
             }
         }
         let mut offset = match &storage.layout {
-            Some(placing) => {
-                let indices: Vec<Expr> = codes.into_iter().map(|(_, index)| index).collect();
-                self.placed(placing, &indices)?
-            }
+            Some(placing) => self.placed(placing, &codes)?,
             None => self.strided(&storage, &codes)?,
         };
         if let Some(first) = first {
