@@ -189,8 +189,7 @@ fn effects(form: &Form, parts: &[Part], own: &[bool], masks: &[u64]) -> Result<S
             }
         }
     }
-    let count = form.radix.digits().len();
-    let values: Vec<i64> = (0..count).map(|at| form.radix.value(at, &index)).collect();
+    let values = form.digit_values(&index);
     for t in rows.iter().filter(|t| t.row & constants != 0) {
         let known = t.row & constants;
         let value = match t.row.is_power_of_two() {
