@@ -147,6 +147,12 @@ impl Form {
         }
     }
 
+    /// The digits of an index.
+    pub fn digit_values(&self, index: &[i64]) -> Vec<i64> {
+        let count = self.radix.digits().len();
+        (0..count).map(|at| self.radix.value(at, index)).collect()
+    }
+
     /// How many values a row takes.
     pub fn extent(&self, row: u64) -> i64 {
         if row.is_power_of_two() {
