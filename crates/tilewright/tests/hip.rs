@@ -55,8 +55,11 @@ const FAULTY: [(Kernel, &[&str]); 4] = [
     (("dequant_gemm", "dequant_gemm.py", &[]), &["looser vmcnt"]),
 ];
 
+/// Puts a fault into the source of a loop, where there is a place for it.
+type Plant = fn(&str) -> Option<String>;
+
 /// Faults for the source of a loop.
-const FAULTS: [(&str, fn(&str) -> Option<String>); 4] = [
+const FAULTS: [(&str, Plant); 4] = [
     ("looser vmcnt", |text| {
         let at = text.match_indices("tw::wait<").find(|(at, _)| {
             !text[*at..].starts_with("tw::wait<63") && text[*at..].contains(", 15>();")
@@ -140,7 +143,7 @@ fn examples() -> Vec<String> {
 }
 
 /// As it stands the audit has nothing to say; with the fault in its loop it names a line.
-fn finds(kernel: Kernel, target: Target, plant: fn(&str) -> Option<String>) -> Result<(), Failed> {
+fn finds(kernel: Kernel, target: Target, plant: Plant) -> Result<(), Failed> {
     let report = audited(kernel, target, |text| {
         let kernel = text.find("extern \"C\"").unwrap_or(0);
         let body = kernel + text[kernel..].find("for (int k = ").unwrap_or(0);
