@@ -25,8 +25,10 @@
 //! | `stmt`, `micro`, `thread` | statements, micro-ops, thread and device operations |
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
 //! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
-//! | `buffer_load` | counted loads from tensors to registers (AMD) |
+//! | `buffer_load`, `wave_copy` | counted loads from tensors to registers, copies to LDS (AMD) |
+//! | `tensor_offset` | what lanes share of an offset, and what each has (AMD) |
 //! | `place`, `address` | buffers: where they lie, addresses of their elements |
+//! | `split` | addresses in permuted shared memory, in two parts (AMD) |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
@@ -42,6 +44,7 @@ mod micro;
 mod names;
 mod place;
 pub mod source;
+mod split;
 mod stmt;
 mod tensor_offset;
 mod thread;

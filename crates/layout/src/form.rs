@@ -129,10 +129,10 @@ impl Form {
     pub fn eval_each(&self, index: &[i64], mut f: impl FnMut(i64)) {
         let mut values = [0; MAX_DIGITS];
         let mut odd = 0u64;
-        for at in 0..self.radix.digits().len() {
-            let value = self.radix.value(at, index);
-            values[at] = value;
-            odd |= ((value & 1) as u64) << at;
+        let count = self.radix.digits().len();
+        for (at, value) in values[..count].iter_mut().enumerate() {
+            *value = self.radix.value(at, index);
+            odd |= ((*value & 1) as u64) << at;
         }
         for out in &self.outs {
             let terms = out.terms.iter().map(|t| {
@@ -145,6 +145,12 @@ impl Form {
             });
             f(out.offset + terms.sum::<i64>());
         }
+    }
+
+    /// The digits of an index.
+    pub fn digit_values(&self, index: &[i64]) -> Vec<i64> {
+        let count = self.radix.digits().len();
+        (0..count).map(|at| self.radix.value(at, index)).collect()
     }
 
     /// How many values a row takes.

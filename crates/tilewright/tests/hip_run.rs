@@ -59,13 +59,25 @@ fn object(arch: &str, args: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&done.stdout).expect("one JSON object")
 }
 
+/// Whether an NVIDIA GPU would be taken where no target is named.
+fn has_nvidia() -> bool {
+    let found = object("gfx950", &["doctor", "--json"]);
+    let all = found["findings"].as_array().expect("a list");
+    all.iter()
+        .any(|f| f["what"] == "GPU 0" && f["status"] == "found")
+}
+
 #[test]
 fn a_kernel_is_compiled_loaded_launched_and_compared() {
     for arch in ["gfx942", "gfx950"] {
         // With a target, and with the one that the GPU has.
-        for target in [&["--target", arch][..], &[]] {
+        let mut targets = vec![vec!["--target", arch]];
+        if !has_nvidia() {
+            targets.push(Vec::new());
+        }
+        for target in targets {
             let mut args = vec!["run", EXAMPLE, "--on", "gpu", "--json"];
-            args.extend(target);
+            args.extend(&target);
             let found = object(arch, &args);
             assert_eq!(found["ok"], true, "{found}");
             assert_eq!(found["target"], arch, "{found}");
@@ -128,6 +140,23 @@ fn without_a_gpu_it_says_what_was_looked_for() {
         "the HIP runtime (libamdhip64.so) was not found",
         "/no/such/folder",
         "install ROCm",
+    ] {
+        assert!(said.contains(part), "no `{part}` in: {said}");
+    }
+}
+
+#[test]
+fn without_any_gpu_it_says_so_for_both_vendors() {
+    if has_nvidia() {
+        return;
+    }
+    let done = tilewright(None, &["run", EXAMPLE, "--on", "gpu"]);
+    assert_eq!(done.status.code(), Some(1));
+    let said = text(&done.stderr);
+    for part in [
+        "there is no GPU to run kernels on",
+        "NVIDIA: there is no",
+        "AMD: the HIP runtime (libamdhip64.so) was not found",
     ] {
         assert!(said.contains(part), "no `{part}` in: {said}");
     }

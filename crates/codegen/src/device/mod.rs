@@ -23,6 +23,7 @@ pub enum Piece {
     Packed,
     Regs,
     Memory,
+    Split,
     BufferLoad,
     Shared,
     Async,
@@ -62,7 +63,7 @@ impl Piece {
             Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
             Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
             // Only AMD has them.
-            Piece::BufferLoad => ("", &[]),
+            Piece::Split | Piece::BufferLoad => ("", &[]),
             Piece::Shared => (include_str!("cuda/shared.h"), &[Piece::Core]),
             Piece::Async => (include_str!("cuda/async.h"), &[Piece::Shared]),
             Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),

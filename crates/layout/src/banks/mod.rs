@@ -72,7 +72,7 @@ fn phase(banks: u32, width: u32, lanes: &[Option<u32>], members: Lanes) -> u32 {
     let addresses = || ones(members).filter_map(|lane| lanes.get(lane).copied().flatten());
     // Vectors at multiples of their width have the same banks or none in common, so that they
     // count as words of wider banks.
-    let wide = width > 4 && width.is_power_of_two() && banks % (width / 4) == 0;
+    let wide = width > 4 && width.is_power_of_two() && banks.is_multiple_of(width / 4);
     let aligned = wide && addresses().fold(0, |all, address| all | address) % width == 0;
     let (unit, banks) = match aligned {
         true => (width, banks * 4 / width),
