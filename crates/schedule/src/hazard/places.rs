@@ -40,6 +40,8 @@ pub struct Places<'f> {
     ids: FxHashMap<Rc<Shape>, u32>,
     meetings: FxHashMap<(u32, u32), Meeting>,
     selves: FxHashMap<u32, Meeting>,
+    /// Whether others cover a set.
+    covers: FxHashMap<(u32, Vec<u32>), bool>,
     /// By group, the warps in it.
     group_warps: Vec<u32>,
 }
@@ -113,6 +115,7 @@ impl<'f> Places<'f> {
             ids: FxHashMap::default(),
             meetings: FxHashMap::default(),
             selves: FxHashMap::default(),
+            covers: FxHashMap::default(),
             group_warps,
         }
     }
@@ -238,7 +241,13 @@ impl<'f> Places<'f> {
         if by.is_empty() || by.contains(&set) {
             return !by.is_empty();
         }
-        self.count_covered(set, by).unwrap_or(true)
+        let question = (set, by.to_vec());
+        if let Some(known) = self.covers.get(&question) {
+            return *known;
+        }
+        let covered = self.count_covered(set, by).unwrap_or(true);
+        self.covers.insert(question, covered);
+        covered
     }
 
     fn count_covered(&mut self, set: u32, by: &[u32]) -> Option<bool> {

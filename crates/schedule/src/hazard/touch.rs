@@ -8,8 +8,8 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    Access, BinOp, Block, Buffer, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt, StmtKind,
-    ThreadOp, Var,
+    Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt,
+    StmtKind, ThreadOp, Var,
 };
 
 use super::places::{Lanes, Places, Shape};
@@ -27,6 +27,16 @@ pub struct Touch {
     pub atomic: bool,
     /// The set of places, of [`Places`].
     pub set: u32,
+    /// The iteration of a pipelined loop that it belongs to, where the program says so.
+    pub iteration: Option<Iteration>,
+}
+
+/// An iteration of a pipelined loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Iteration {
+    pub number: i64,
+    /// The loop whose index it is counted from; none in a prologue or an epilogue.
+    pub from: Option<Var>,
 }
 
 impl Touch {
@@ -88,10 +98,12 @@ pub struct Units<'f> {
     supposition: u32,
     /// By unit, the variables and scalars from outside that its places depend on.
     free: FxHashMap<Key, Rc<Free>>,
+    /// The iteration that statements here belong to.
+    pub iteration: Option<Iteration>,
 }
 
-/// A unit, the supposition it depends on, and what its variables are.
-type Known = (Key, u32, Vec<Option<Bound>>);
+/// A unit, the supposition and iteration it depends on, and what its variables are.
+type Known = (Key, u32, Option<Iteration>, Vec<Option<Bound>>);
 
 /// Loops and conditions of the unit on the way to an access.
 #[derive(Clone, Default, Debug)]
@@ -110,6 +122,7 @@ impl<'f> Units<'f> {
             doubtful: FxHashSet::default(),
             supposition: 0,
             free: FxHashMap::default(),
+            iteration: None,
         }
     }
 
@@ -142,7 +155,7 @@ impl<'f> Units<'f> {
         let values: Vec<Option<Bound>> = vars.chain(scalars).collect();
         let doubtful = free.vars.iter().any(|v| self.doubtful.contains(v));
         let supposition = if doubtful { self.supposition } else { 0 };
-        let id = (key(stmt), supposition, values);
+        let id = (key(stmt), supposition, self.iteration, values);
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
@@ -163,15 +176,27 @@ impl<'f> Units<'f> {
         found
     }
 
+    /// Statements from here on belong to this iteration of a pipelined loop.
+    pub fn begin_iteration(&mut self, iteration: Option<&Expr>, env: &Env) {
+        self.iteration = iteration.and_then(|e| {
+            let number = env.value(e)?;
+            let mut from = None;
+            self.scan.expand(e).walk(&mut |node| from = from.or(node.as_var()));
+            Some(Iteration { number, from })
+        });
+    }
+
     /// What a micro-op touches.
     pub fn micro(&mut self, stmt: &'f Stmt, env: &Env) -> Rc<Touches> {
         self.unit(stmt, env)
     }
 
     fn block(&mut self, block: &'f Block, way: &Way, env: &mut Env, found: &mut Touches) {
+        let around = self.iteration;
         for stmt in block {
             self.stmt(stmt, way, env, found);
         }
+        self.iteration = around;
     }
 
     fn stmt(&mut self, stmt: &'f Stmt, way: &Way, env: &mut Env, found: &mut Touches) {
@@ -219,6 +244,9 @@ impl<'f> Units<'f> {
             }
             StmtKind::Micro(m) => self.micro_op(m, id, way, env, found),
             StmtKind::Thread(op) => self.thread_op(op, id, way, env, found),
+            StmtKind::Device(DeviceOp::Iteration(iteration)) => {
+                self.begin_iteration(iteration.as_ref(), env);
+            }
             StmtKind::Alloc(_)
             | StmtKind::Break
             | StmtKind::Continue
@@ -293,6 +321,7 @@ impl<'f> Units<'f> {
                 write,
                 atomic: false,
                 set,
+                iteration: self.iteration,
             });
         }
     }
@@ -414,6 +443,7 @@ impl<'f> Units<'f> {
             write,
             atomic,
             set,
+            iteration: self.iteration,
         });
     }
 

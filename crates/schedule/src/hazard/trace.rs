@@ -65,6 +65,8 @@ pub enum EventKind {
     },
     /// The next iteration of a loop begins.
     Iteration,
+    /// So many steps of a loop's index are left out.
+    Skip(Var, i64),
     /// A loop begins, whose states are compared or not.
     EnterLoop(bool),
     /// A loop ends. With a place and a period the state there must have been the one a period
@@ -172,6 +174,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             maybe: false,
             moment_stale: true,
         };
+        walk.units.iteration = None;
         walk.block(&scan.kernel.body)?;
         Ok(walk.trace)
     }
@@ -193,13 +196,16 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     fn block(&mut self, block: &'f Block) -> Result<Flow, Stop> {
+        let around = self.units.iteration;
+        let mut flow = Flow::Next;
         for stmt in block {
-            let flow = self.stmt(stmt)?;
+            flow = self.stmt(stmt)?;
             if flow != Flow::Next {
-                return Ok(flow);
+                break;
             }
         }
-        Ok(Flow::Next)
+        self.units.iteration = around;
+        Ok(flow)
     }
 
     fn stmt(&mut self, stmt: &'f Stmt) -> Result<Flow, Stop> {
@@ -213,6 +219,10 @@ impl<'f, 'p> Walk<'f, 'p> {
             && self.env.value(cond) == Some(0)
         {
             return Err(Stop::Impossible);
+        }
+        if let StmtKind::Device(DeviceOp::Iteration(iteration)) = &stmt.kind {
+            self.units.begin_iteration(iteration.as_ref(), &self.env);
+            return Ok(Flow::Next);
         }
         if !self.scan.is_sync(stmt) {
             let written = self.scan.written_scalars(stmt);
@@ -323,7 +333,8 @@ impl<'f, 'p> Walk<'f, 'p> {
             DeviceOp::Fence(_)
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
-            | DeviceOp::SchedGroupBarrier { .. } => Ok(()),
+            | DeviceOp::SchedGroupBarrier { .. }
+            | DeviceOp::Iteration(_) => Ok(()),
         }
     }
 
@@ -548,6 +559,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 && n == at
             {
                 n += jump;
+                self.emit(stmt, EventKind::Skip(axis.var, jump * step))?;
             }
             if self.iteration(stmt, &l.body, axis.var, first + n * step)? == Flow::Break {
                 break;
