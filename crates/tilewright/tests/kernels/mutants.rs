@@ -7,15 +7,16 @@
 //! loosened and is dropped instead.
 //!
 //! The simulator runs the first block of the grid, where copies land late. Where it finds nothing
-//! it gets the whole grid, other orders of warps, other modes and the kernel's other cases: a
+//! it gets other modes, the whole grid, other orders of warps and the kernel's other cases: a
 //! loop that runs once in a small case carries nothing to its next iteration.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use libtest_mimic::{Failed, Trial};
 use tilewright::ir::{
-    BarrierKind, Block, Buffer, DeviceOp, Expr, ExprKind, Func, Scope, SourceMap, Span, Stmt,
-    StmtKind, Target, visit,
+    BarrierKind, Block, Buffer, DeviceOp, Expr, ExprKind, Func, LoopKind, Scope, SourceMap, Span,
+    Stmt, StmtKind, Target, visit,
 };
 use tilewright::schedule::hazard;
 use tilewright::schedule::order::wait_limit;
@@ -29,12 +30,15 @@ use crate::oracle::{self, Case};
 /// Stages that loops are given, those that fit first.
 const STAGES: [u32; 2] = [3, 2];
 
+/// Iterations, beyond the stages, of a loop in which everything is needed: a version is used
+/// again, and the iteration that uses it again is followed by another.
+const MORE: u64 = 2;
+
 /// Cases of a kernel that are tried before a mutant counts as alive.
 const CASES: usize = 3;
 
-/// Some kernels have mutants that live, for reasons not looked into yet, so these trials are
-/// asked for by name: `cargo test --release -p tilewright --test examples -- --ignored mutants`.
-const ASKED_FOR: bool = true;
+/// Orders of warps in which the whole grid is run.
+const SEEDS: u64 = 2;
 
 pub fn trials() -> Vec<Trial> {
     let mut kernels: BTreeMap<(&str, &str), Vec<Case>> = BTreeMap::new();
@@ -47,115 +51,149 @@ pub fn trials() -> Vec<Trial> {
         if !is_pipelined(&cases[0]) {
             continue;
         }
-        cases.sort_by_key(|case| case.inputs.iter().map(|i| i.values.len()).sum::<usize>());
+        cases.sort_by_key(|case| {
+            let size = case.inputs.iter().map(|i| i.values.len()).sum::<usize>();
+            (stages_of(case).is_none(), size)
+        });
         cases.truncate(CASES);
         let cases: &'static [Case] = Vec::leak(cases);
         for target in TARGETS {
             let title = format!("mutants {target} {file}:{kernel}");
-            let trial = Trial::test(title, move || all_are_found(cases, target));
-            trials.push(trial.with_ignored_flag(ASKED_FOR));
+            trials.push(Trial::test(title, move || all_are_found(cases, target)));
         }
     }
     trials
 }
 
+/// The most stages at which the loops of a case are long enough, where all are.
+fn stages_of(case: &Case) -> Option<u32> {
+    let func = stage(case, &mut SourceMap::new()).ok()?;
+    let mut shortest = u64::MAX;
+    for kernel in &func.kernels {
+        visit::walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::For(l) = &stmt.kind
+                && let LoopKind::Pipelined(_) = l.kind
+                && let Some(trips) = l.axes[0].const_trip_count()
+            {
+                shortest = shortest.min(trips);
+            }
+        });
+    }
+    let enough = |stages: &u32| shortest >= u64::from(*stages) + MORE;
+    STAGES.into_iter().find(enough)
+}
+
 /// A lowered case with what it gives when nothing is wrong.
 struct Subject {
     case: &'static Case,
+    target: Target,
     func: Func,
     sources: SourceMap,
+    runs: Vec<Run>,
+    /// By run, what comes out; none where the function is not right by itself.
+    expected: RefCell<BTreeMap<usize, Option<Outcome>>>,
+}
+
+/// All tensors, to the last bit.
+type Outcome = Vec<Vec<u64>>;
+
+/// One way to run a function.
+#[derive(Clone, Copy)]
+struct Run {
+    /// Only the first block of the grid.
+    first: bool,
+    seed: u64,
+    landing: Landing,
 }
 
 impl Subject {
     fn of(case: &'static Case, target: Target) -> Result<Subject, Failed> {
         let mut sources = SourceMap::new();
-        let staged = stage(case, &mut sources)?;
-        for stages in STAGES {
-            let mut func = staged.clone();
-            set_stages(&mut func, stages);
-            if too_large(func.clone(), target, &sources).is_none() {
-                let func = lower(func, target, &sources)?;
-                return Ok(Subject {
-                    case,
-                    func,
-                    sources,
-                });
+        let mut func = stage(case, &mut sources)?;
+        let most = stages_of(case).unwrap_or(STAGES[1]);
+        for stages in STAGES.into_iter().filter(|s| *s <= most) {
+            let mut more = func.clone();
+            set_stages(&mut more, stages);
+            if too_large(more.clone(), target, &sources).is_none() {
+                func = more;
+                break;
             }
         }
-        let func = lower(staged, target, &sources)?;
+        let func = lower(func, target, &sources)?;
+        let runs = runs(&func);
         Ok(Subject {
             case,
+            target,
             func,
             sources,
+            runs,
+            expected: RefCell::default(),
         })
     }
 
     /// Whether the simulator reports a mutant: a finding, another result, or no end.
-    fn shows(&self, mutant: &Func, target: Target) -> Result<bool, Failed> {
-        let late = Landing {
-            dma: When::Late,
-            lds: When::Late,
-        };
-        let first = first_block(&self.func);
-        // A kernel that needs what other blocks do is wrong by itself with only one.
-        if self.is_clean(&first, target, late)?
-            && self.differs(&first, &first_block(mutant), target, 0, late)?
-        {
-            return Ok(true);
-        }
-        for seed in 0..2 {
-            for landing in landings(&self.func) {
-                if self.differs(&self.func, mutant, target, seed, landing)? {
-                    return Ok(true);
-                }
+    fn shows(&self, mutant: &Func) -> Result<bool, Failed> {
+        for (at, run) in self.runs.iter().enumerate() {
+            let known = self.expected.borrow().contains_key(&at);
+            if !known {
+                let expected = self.run(&self.func, run)?;
+                self.expected.borrow_mut().insert(at, expected);
+            }
+            let expected = self.expected.borrow();
+            // A kernel that needs what other blocks do is wrong by itself with only one.
+            let Some(Some(expected)) = expected.get(&at) else {
+                continue;
+            };
+            if self.run(mutant, run)?.as_ref() != Some(expected) {
+                return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn is_clean(&self, func: &Func, target: Target, landing: Landing) -> Result<bool, Failed> {
+    /// What comes out; none where something is wrong (waves that wait for ever, too).
+    fn run(&self, func: &Func, run: &Run) -> Result<Option<Outcome>, Failed> {
         let options = SimtOptions {
-            landing,
+            seed: run.seed,
+            landing: run.landing,
             max_reports: 1,
             threads: 1,
             ..SimtOptions::default()
         };
         let (mut args, _) = arguments(&self.func, self.case)?;
-        let ran = simt::run(func, target, &mut args, &options);
-        Ok(ran.is_ok_and(|report| report.is_clean()))
-    }
-
-    fn differs(
-        &self,
-        func: &Func,
-        mutant: &Func,
-        target: Target,
-        seed: u64,
-        landing: Landing,
-    ) -> Result<bool, Failed> {
-        let options = SimtOptions {
-            seed,
-            landing,
-            max_reports: 1,
-            threads: 1,
-            ..SimtOptions::default()
+        let ran = match run.first {
+            true => simt::run(&first_block(func), self.target, &mut args, &options),
+            false => simt::run(func, self.target, &mut args, &options),
         };
-        let (mut found, _) = arguments(&self.func, self.case)?;
-        // An error at run time (waves that wait for ever) is a report too.
-        let Ok(report) = simt::run(mutant, target, &mut found, &options) else {
-            return Ok(true);
-        };
-        if !report.is_clean() {
-            return Ok(true);
-        }
-        let (mut expected, _) = arguments(&self.func, self.case)?;
-        simt::run(func, target, &mut expected, &options).map_err(|e| e.to_string())?;
-        Ok(bits(&found) != bits(&expected))
+        let clean = ran.is_ok_and(|report| report.is_clean());
+        Ok(clean.then(|| bits(&args)))
     }
 }
 
-/// All tensors, to the last bit.
-fn bits(args: &Args) -> Vec<Vec<u64>> {
+/// The ways to run a function, those first that show most for least.
+fn runs(func: &Func) -> Vec<Run> {
+    let late = Landing {
+        dma: When::Late,
+        lds: When::Late,
+    };
+    let mut landings = landings(func);
+    landings.sort_by_key(|l| *l != late);
+    let mut runs = Vec::new();
+    for (first, seeds) in [(true, 1), (false, SEEDS)] {
+        for seed in 0..seeds {
+            for &landing in &landings {
+                runs.push(Run {
+                    first,
+                    seed,
+                    landing,
+                });
+            }
+        }
+    }
+    runs
+}
+
+fn bits(args: &Args) -> Outcome {
     let names = args.iter().map(|(name, _)| name);
     let tensors = names.filter_map(|name| args.tensor(name));
     tensors
@@ -177,8 +215,11 @@ fn first_block(func: &Func) -> Func {
 /// it has stages some of it is not: nothing is carried from an iteration to one that never comes.
 fn all_are_found(cases: &'static [Case], target: Target) -> Result<(), Failed> {
     let mut complaint = String::new();
+    let start = std::time::Instant::now(); // DEV
     for case in cases {
-        match alive(&Subject::of(case, target)?, target)? {
+        let found = alive(&Subject::of(case, target)?)?;
+        { use std::io::Write; let mut f = std::fs::OpenOptions::new().create(true).append(true).open("/tmp/mut/dev.txt").unwrap(); writeln!(f, "=== {target} {} {:.1}s\n{}", case.title(), start.elapsed().as_secs_f64(), found.clone().unwrap_or(format!("fine {}", stages_of(case).unwrap_or(0)))).unwrap(); } // DEV
+        match found {
             None => return Ok(()),
             Some(text) => complaint = format!("{}:\n{text}\n{complaint}", case.title()),
         }
@@ -187,12 +228,12 @@ fn all_are_found(cases: &'static [Case], target: Target) -> Result<(), Failed> {
 }
 
 /// The mutants of one case that somebody does not report.
-fn alive(subject: &Subject, target: Target) -> Result<Option<String>, Failed> {
+fn alive(subject: &Subject) -> Result<Option<String>, Failed> {
     let mut alive = Vec::new();
     let mut nth = 0;
     while let Some((mutant, what)) = mutant(&subject.func, nth) {
-        let checked = !hazard::check(&mutant, target).hazards.is_empty();
-        let shown = subject.shows(&mutant, target)?;
+        let checked = !hazard::check(&mutant, subject.target).hazards.is_empty();
+        let shown = subject.shows(&mutant)?;
         if !(checked && shown) {
             let who = match (checked, shown) {
                 (false, false) => "nobody reports",
