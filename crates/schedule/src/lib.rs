@@ -19,6 +19,7 @@
 //! | [`hazard`] | does what the program waits for order all it does? (shares nothing with the others) |
 
 pub mod access;
+mod bare_barriers;
 pub mod conflicts;
 pub mod footprint;
 pub mod hazard;
@@ -31,5 +32,6 @@ pub mod terms;
 pub mod thread_sync;
 pub mod uniform;
 
+pub use bare_barriers::bare_barriers;
 pub use register_waits::register_waits;
 pub use thread_sync::thread_sync;

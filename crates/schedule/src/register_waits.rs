@@ -242,10 +242,7 @@ impl Walk<'_> {
             StmtKind::Micro(m) if m.counter == Some(Counter::Lgkmcnt) => {
                 let (access, registers) = match m.kind {
                     MicroKind::R2s => (&m.dest, None),
-                    _ => (
-                        &m.sources[0],
-                        Some(root(self.func, m.dest.region.buffer)),
-                    ),
+                    _ => (&m.sources[0], Some(root(self.func, m.dest.region.buffer))),
                 };
                 let operation = Operation {
                     registers,
@@ -277,7 +274,9 @@ impl Walk<'_> {
             return None;
         };
         let mut leaves = false;
-        walk_stmts(&l.body, &mut |s| leaves |= matches!(s.kind, StmtKind::Break));
+        walk_stmts(&l.body, &mut |s| {
+            leaves |= matches!(s.kind, StmtKind::Break)
+        });
         if leaves || !axis.step.is_int(1) {
             return None;
         }

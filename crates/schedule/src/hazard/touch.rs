@@ -181,7 +181,9 @@ impl<'f> Units<'f> {
         self.iteration = iteration.and_then(|e| {
             let number = env.value(e)?;
             let mut from = None;
-            self.scan.expand(e).walk(&mut |node| from = from.or(node.as_var()));
+            self.scan
+                .expand(e)
+                .walk(&mut |node| from = from.or(node.as_var()));
             Some(Iteration { number, from })
         });
     }

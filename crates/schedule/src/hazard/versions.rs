@@ -24,12 +24,7 @@ const MOST: usize = 64;
 /// Looks at one group's way, which must be all that is done to these buffers. `whole` says that
 /// no condition was merely supposed; where one was, a writer may be left out of the run while its
 /// reader is not, and only iterations that something was written for are looked at.
-pub fn check(
-    scan: &Scan<'_>,
-    places: &mut Places<'_>,
-    trace: &Trace,
-    whole: bool,
-) -> Vec<Clash> {
+pub fn check(scan: &Scan<'_>, places: &mut Places<'_>, trace: &Trace, whole: bool) -> Vec<Clash> {
     let mut written = Written::default();
     let mut clashes = Vec::new();
     for event in &trace.events {
