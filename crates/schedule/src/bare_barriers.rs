@@ -2,8 +2,8 @@
 //!
 //! On AMD the block's barrier waits for all memory operations of a wave, loads for a later
 //! iteration too: what a pipelined loop has fetched ahead would be waited for at each barrier
-//! around it. Where such loads may be under way the waves meet at a bare barrier; RegisterWaits
-//! puts the waits before it that what goes through LDS needs.
+//! around it. A kernel whose loads are counted has every wait written down, so its barriers need
+//! not wait themselves; RegisterWaits puts the waits before them that what goes through LDS needs.
 //!
 //! Before:
 //! ```text
@@ -14,46 +14,31 @@
 //! ```
 //! After: the same with `barrier bare`.
 
+use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright_ir::{BarrierKind, Block, Counter, DeviceOp, Func, StmtKind};
 
-/// Makes barriers bare where loads are under way.
+/// Makes the barriers of kernels with counted loads bare.
 pub fn bare_barriers(func: &mut Func) {
     for kernel in &mut func.kernels {
-        block(&mut kernel.body, false);
-    }
-}
-
-/// Says whether loads may be under way behind the statements, given whether they are before.
-fn block(stmts: &mut Block, mut under_way: bool) -> bool {
-    for stmt in stmts {
-        match &mut stmt.kind {
-            StmtKind::Micro(m) => under_way |= m.counter == Some(Counter::Vmcnt),
-            StmtKind::Device(DeviceOp::Wait {
-                counter: Counter::Vmcnt,
-                at_most: 0,
-            }) => under_way = false,
-            StmtKind::Device(DeviceOp::Barrier(kind @ BarrierKind::Block)) => {
-                if under_way {
-                    *kind = BarrierKind::Bare;
-                }
+        let mut counted = false;
+        walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Micro(m) = &stmt.kind {
+                counted |= m.counter == Some(Counter::Vmcnt);
             }
-            StmtKind::For(l) => under_way = repeated(&mut l.body, under_way),
-            StmtKind::While { body, .. } => under_way = repeated(body, under_way),
-            StmtKind::If {
-                then, otherwise, ..
-            } => under_way = block(then, under_way) | block(otherwise, under_way),
-            StmtKind::WarpGroup { body, .. } => under_way |= block(body, under_way),
-            _ => {}
+        });
+        if counted {
+            make_bare(&mut kernel.body);
         }
     }
-    under_way
 }
 
-/// The end of one iteration is the start of the next.
-fn repeated(body: &mut Block, under_way: bool) -> bool {
-    let after = block(body, under_way);
-    if after && !under_way {
-        return block(body, true);
+fn make_bare(block: &mut Block) {
+    for stmt in block {
+        if let StmtKind::Device(DeviceOp::Barrier(kind @ BarrierKind::Block)) = &mut stmt.kind {
+            *kind = BarrierKind::Bare;
+        }
+        for child in child_blocks_mut(stmt) {
+            make_bare(child);
+        }
     }
-    after | under_way
 }

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
-    LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Loop, LoopKind,
+    MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
 };
 
 use super::report::Reason;
@@ -274,8 +274,8 @@ impl<'f, 'p> Walk<'f, 'p> {
                     return Err(undecided(stmt.span, &what));
                 }
                 let touches = self.units.micro(stmt, &self.env);
-                // A wave whose lanes are all switched off issues no direct copy.
-                let skipped = m.inst == Inst::BufferLoadLds && m.pred.is_some();
+                // A wave whose lanes are all switched off may not issue it.
+                let skipped = m.pred.is_some();
                 let kind = EventKind::Issue {
                     touches,
                     counter,

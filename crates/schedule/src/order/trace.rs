@@ -75,6 +75,18 @@ impl<'a> Plan<'a> {
                 while self.meetings[piece].barriers[place] > 0 {
                     self.meetings[piece].barriers[place] -= 1;
                     if !self.all_met() {
+                        if std::env::var_os("DEVORDER").is_some() {
+                            for t in &self.traces {
+                                for i in self.instances(t) {
+                                    if self.meeting_time(t, i).is_none() {
+                                        eprintln!(
+                                            "DEV piece {piece} of depth {} place {place}: {:?} ",
+                                            self.depth, self.needs[i.need]
+                                        );
+                                    }
+                                }
+                            }
+                        }
                         self.meetings[piece].barriers[place] += 1;
                         break;
                     }

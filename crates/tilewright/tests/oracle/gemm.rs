@@ -324,7 +324,7 @@ pub fn long_cases() -> Vec<Case> {
         batched_shared_b(1, size),
         grouped(&[40], 40, 150),
         ragged(&[40, 20], 40, 150),
-        blocksparse((64, 64, 192)),
+        blocksparse((128, 128, 192)),
         dequant((40, 30, 320), "uint8"),
     ];
     cases.extend(conv_cases().into_iter().take(1));
