@@ -68,28 +68,23 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Takes the barriers out of prologue and epilogue that nothing there needs.
+    /// Takes the barriers out of prologue and epilogue that nothing there needs; where only lanes
+    /// of one warp do, each warp waits for itself.
     pub fn prune_barriers(&mut self) {
         for piece in (0..self.meetings.len()).filter(|p| *p != self.depth) {
             for place in (0..self.order.ops.len()).rev() {
                 while self.meetings[piece].barriers[place] > 0 {
                     self.meetings[piece].barriers[place] -= 1;
-                    if !self.all_met() {
-                        if std::env::var_os("DEVORDER").is_some() {
-                            for t in &self.traces {
-                                for i in self.instances(t) {
-                                    if self.meeting_time(t, i).is_none() {
-                                        eprintln!(
-                                            "DEV piece {piece} of depth {} place {place}: {:?} ",
-                                            self.depth, self.needs[i.need]
-                                        );
-                                    }
-                                }
-                            }
-                        }
-                        self.meetings[piece].barriers[place] += 1;
-                        break;
+                    if self.all_met() {
+                        continue;
                     }
+                    let warp_sync = self.meetings[piece].warp_syncs[place];
+                    self.meetings[piece].warp_syncs[place] = true;
+                    if !self.all_met() {
+                        self.meetings[piece].warp_syncs[place] = warp_sync;
+                        self.meetings[piece].barriers[place] += 1;
+                    }
+                    break;
                 }
                 if self.meetings[piece].warp_syncs[place] {
                     self.meetings[piece].warp_syncs[place] = false;

@@ -281,24 +281,6 @@ pub(super) fn schedule(
     let meets = |a: usize, touch: usize, b: usize, _: usize| {
         meetings.between(a, b, buffers[order.ops[a].touches[touch].resource])
     };
-    if std::env::var_os("DEVORDER").is_some() {
-        for (i, u) in units.units.iter().enumerate() {
-            eprintln!(
-                "DEV unit {i} distance {}: {} touches {:?}",
-                u.distance,
-                tilewright_ir::text::print_stmt(func, &u.stmt)
-                    .lines()
-                    .take(3)
-                    .collect::<Vec<_>>()
-                    .join(" / "),
-                order.ops[i]
-                    .touches
-                    .iter()
-                    .map(|t| (func.buffers[buffers[t.resource]].name.clone(), t.write))
-                    .collect::<Vec<_>>()
-            );
-        }
-    }
     match derive(&order, &meets) {
         Ok(schedule) => Ok(Scheduled {
             schedule,
