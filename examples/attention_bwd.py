@@ -31,7 +31,7 @@ def attention_bwd(
     dim=64,
     is_causal=False,
     block_M=64,
-    block_N=64,
+    block_N=32,
     num_stages=1,
     threads=128,
     dtype="float16",

@@ -13,6 +13,7 @@ use crate::{Emit, unsupported};
 pub(crate) const TERNARY: u8 = 3;
 pub(crate) const OR: u8 = 4;
 pub(crate) const AND: u8 = 5;
+pub(crate) const BIT_XOR: u8 = 7;
 pub(crate) const EQUALITY: u8 = 9;
 pub(crate) const RELATION: u8 = 10;
 pub(crate) const ADD: u8 = 12;

@@ -39,6 +39,10 @@ pub(crate) struct Emitter<'f> {
     pub data_vars: FxHashSet<Var>,
     /// Indices of loops that run once.
     pub settled: FxHashMap<Var, Expr>,
+    /// Indices of loops that the compiler unrolls wholly: constants to what is around them.
+    pub unrolled: FxHashSet<Var>,
+    /// The condition of the predicated instructions that are printed.
+    pub when: Option<String>,
     pub uses: Uses,
     /// Threads of a block along x, y, z.
     pub threads: [u32; 3],
@@ -65,6 +69,8 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         storage: FxHashMap::default(),
         data_vars: FxHashSet::default(),
         settled: FxHashMap::default(),
+        unrolled: FxHashSet::default(),
+        when: None,
         uses: Uses::default(),
         threads: [1; 3],
         helpers: Vec::new(),

@@ -26,10 +26,11 @@
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
 //! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
 //! | `lds_waits` | waits that IR for AMD leaves to the machine, written down |
-//! | `place` | buffers: where they lie, addresses of their elements |
+//! | `place`, `address` | buffers: where they lie, addresses of their elements |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
+mod address;
 mod amd;
 mod cast;
 mod ctype;

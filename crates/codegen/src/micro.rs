@@ -47,6 +47,7 @@ impl Emitter<'_> {
                 continue;
             }
             let name = self.declare(var);
+            self.unrolled.insert(var);
             self.out.directive("#pragma unroll");
             match &outer {
                 // Rows of products turn round at their ends, so that neighbours share an operand.
@@ -76,6 +77,7 @@ impl Emitter<'_> {
         }
         for (var, _) in &op.axes {
             self.settled.remove(var);
+            self.unrolled.remove(var);
         }
         self.analyzer.pop();
         self.names.close();
@@ -175,8 +177,7 @@ impl Emitter<'_> {
 
     /// A machine vector that has a value in every element.
     fn splat(&mut self, value: &Expr, scalar: tilewright_ir::Scalar, bytes: u32) -> Emit<String> {
-        let zero = value.is_int(0) || value.as_float().is_some_and(|v| v.to_bits() == 0);
-        if zero {
+        if is_zero(value) {
             return Ok(format!("tw::Vector<{bytes}>::type()"));
         }
         let value = self.settled(value);
@@ -198,11 +199,11 @@ impl Emitter<'_> {
                 let (source, dest) = self.matrix_operands(op, span)?;
                 self.needs.piece(Piece::Matrix);
                 let name = if trans { "ldmatrix_trans" } else { "ldmatrix" };
-                self.out.line(format!(
-                    "tw::{name}<{tiles}>({}, {});",
-                    dest.words(),
-                    source.address()
-                ));
+                let operands = format!("{}, {}", dest.words(), source.in_shared());
+                self.out.line(match &self.when {
+                    Some(when) => format!("tw::{name}_if<{tiles}>({when}, {operands});"),
+                    None => format!("tw::{name}<{tiles}>({operands});"),
+                });
                 Ok(())
             }
             Inst::StMatrix { tiles, trans } => {
@@ -214,7 +215,7 @@ impl Emitter<'_> {
                 let name = if trans { "stmatrix_trans" } else { "stmatrix" };
                 self.out.line(format!(
                     "tw::{name}<{tiles}>({}, {});",
-                    dest.address(),
+                    dest.in_shared(),
                     source.words()
                 ));
                 Ok(())
@@ -376,33 +377,46 @@ impl Emitter<'_> {
             return unsupported(span, format!("`cp.async` of {scalars} elements"));
         };
         self.needs.piece(Piece::Async);
-        let (to, from) = (dest.address(), source.address());
-        let Some(pred) = &op.pred else {
-            self.out
-                .line(format!("tw::cp_async<{bytes}>({to}, {from});"));
-            return Ok(());
+        let (to, from) = (dest.in_shared(), source.address());
+        let pred = op.pred.as_ref().map(|p| self.scalar(p)).transpose()?;
+        let line = match (pred, self.when.clone(), &op.otherwise) {
+            (None, None, _) => format!("tw::cp_async<{bytes}>({to}, {from});"),
+            (None, Some(when), _) => format!("tw::cp_async_if<{bytes}>({when}, {to}, {from});"),
+            (Some(pred), None, None) => format!("tw::cp_async_if<{bytes}>({pred}, {to}, {from});"),
+            (Some(pred), Some(when), None) => {
+                let both = format!("{} && {}", bracketed(&when), bracketed(&pred));
+                format!("tw::cp_async_if<{bytes}>({both}, {to}, {from});")
+            }
+            (Some(pred), None, Some(value)) if is_zero(value) => {
+                format!("tw::cp_async_or_zero<{bytes}>({to}, {from}, {pred});")
+            }
+            (Some(pred), Some(when), Some(value)) if is_zero(value) => {
+                format!("tw::cp_async_or_zero_if<{bytes}>({when}, {to}, {from}, {pred});")
+            }
+            (Some(pred), _, Some(value)) => {
+                self.needs.piece(Piece::Memory);
+                let fill = self.splat(value, dest.scalar, bytes)?;
+                self.out
+                    .line(format!("if ({pred}) tw::cp_async<{bytes}>({to}, {from});"));
+                format!("else tw::drop<{bytes}>({}, {fill});", dest.address())
+            }
         };
-        let pred = self.scalar(pred)?;
-        let zero = op
-            .otherwise
-            .as_ref()
-            .is_some_and(|e| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0));
-        if zero {
-            self.out.line(format!(
-                "tw::cp_async_or_zero<{bytes}>({to}, {from}, {pred});"
-            ));
-            return Ok(());
-        }
-        self.out
-            .line(format!("if ({pred}) tw::cp_async<{bytes}>({to}, {from});"));
-        if let Some(value) = &op.otherwise {
-            self.needs.piece(Piece::Memory);
-            let fill = self.splat(value, dest.scalar, bytes)?;
-            self.out
-                .line(format!("else tw::drop<{bytes}>({to}, {fill});"));
-        }
+        self.out.line(line);
         Ok(())
     }
+}
+
+/// Whether the instruction can be guarded by a predicate instead of a branch.
+pub(crate) fn takes_predicate(op: &MicroOp) -> bool {
+    match op.inst {
+        Inst::LdMatrix { .. } => true,
+        Inst::CpAsync => op.otherwise.as_ref().is_none_or(is_zero),
+        _ => false,
+    }
+}
+
+fn is_zero(value: &Expr) -> bool {
+    value.is_int(0) || value.as_float().is_some_and(|v| v.to_bits() == 0)
 }
 
 /// Offsets in scalars and sizes in bytes of the machine moves of some scalars in a row. What

@@ -1,8 +1,11 @@
 //! Buffers: where they lie, and addresses of their elements.
 
+use std::rc::Rc;
+
 use tilewright_ir::{
     Buffer, BufferData, BufferOrigin, DType, Expr, ExprKind, LayoutAttr, Scalar, Scope, Span, Var,
 };
+use tilewright_layout::Layout;
 use tilewright_layout::from_attr::buffer_layout;
 
 use crate::ctype::{ctype, is_packed, piece_of};
@@ -22,12 +25,19 @@ pub(crate) struct Storage {
     pub lanes: u32,
     /// Element strides, as factors that are multiplied; unused where a layout places elements.
     strides: Vec<Vec<Expr>>,
-    /// A function of the indices that gives the place.
-    layout: Option<String>,
+    /// How elements are placed that are not row-major.
+    layout: Option<Placing>,
     /// Elements from one version to the next.
     version: i64,
     /// Whether offsets need 64 bits.
     wide: bool,
+}
+
+/// A layout, and the function of the indices that gives the place.
+#[derive(Clone, Debug)]
+pub(crate) struct Placing {
+    pub function: String,
+    pub layout: Rc<Layout>,
 }
 
 /// What an element is to C.
@@ -106,6 +116,14 @@ impl Place {
         }
     }
 
+    /// The start of a shared buffer and the element's place in it, as two arguments.
+    pub fn in_shared(&self) -> String {
+        match self.scalar.bits() < 8 {
+            true => format!("{}, {} / 2", self.name, self.offset.at_least(MUL)),
+            false => format!("{}, {}", self.name, self.offset.text),
+        }
+    }
+
     /// A pointer to the words of registers.
     pub fn words(&self) -> String {
         match self.kind {
@@ -180,9 +198,9 @@ impl Emitter<'_> {
             codes.push((self.expr(&index, lane)?, index));
         }
         let mut offset = match &storage.layout {
-            Some(function) => {
-                let list: Vec<&str> = codes.iter().map(|(c, _)| c.text.as_str()).collect();
-                Code::new(format!("{function}({})", list.join(", ")), POSTFIX)
+            Some(placing) => {
+                let indices: Vec<Expr> = codes.into_iter().map(|(_, index)| index).collect();
+                self.placed(placing, &indices)?
             }
             None => self.strided(&storage, &codes)?,
         };
@@ -339,7 +357,7 @@ impl Emitter<'_> {
 
     /// The function that places elements of a shared buffer, where it is not row-major, and the
     /// elements of space it needs.
-    fn shared_layout(&mut self, buffer: Buffer, shape: &[i64]) -> Emit<(Option<String>, i64)> {
+    fn shared_layout(&mut self, buffer: Buffer, shape: &[i64]) -> Emit<(Option<Placing>, i64)> {
         let data = &self.func.buffers[buffer];
         let count: i64 = shape.iter().product();
         let attr = match &data.layout {
@@ -347,7 +365,7 @@ impl Emitter<'_> {
             Some(attr) => attr,
         };
         let refuse = |what: String| {
-            unsupported::<(Option<String>, i64)>(
+            unsupported::<(Option<Placing>, i64)>(
                 data.span,
                 format!("the layout of `{}`: {what}", data.name),
             )
@@ -394,11 +412,13 @@ impl Emitter<'_> {
             params.join(", "),
             code.text
         ));
-        Ok((Some(function), layout.span()))
+        let span = layout.span();
+        let layout = Rc::new(layout);
+        Ok((Some(Placing { function, layout }), span))
     }
 
     /// A shared buffer without a layout of its own; a view keeps its base's.
-    fn shared_view(&mut self, buffer: Buffer, count: i64) -> Emit<(Option<String>, i64)> {
+    fn shared_view(&mut self, buffer: Buffer, count: i64) -> Emit<(Option<Placing>, i64)> {
         let data = &self.func.buffers[buffer];
         if let BufferOrigin::View(base) = data.origin
             && self.storage.get(&base).is_some_and(|s| s.layout.is_some())

@@ -9,6 +9,7 @@ use crate::ctype::{ctype, is_packed};
 use crate::device::Piece;
 use crate::expr::is_row;
 use crate::kernel::Emitter;
+use crate::micro::takes_predicate;
 use crate::place::Kind;
 use crate::{Emit, unsupported};
 
@@ -111,6 +112,16 @@ impl Emitter<'_> {
 
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block) -> Emit<()> {
         let text = self.scalar(cond)?;
+        let predicated = |s: &Stmt| matches!(&s.kind, StmtKind::Micro(op) if takes_predicate(op));
+        if !self.target.is_amd() && otherwise.is_empty() && then.iter().all(predicated) {
+            self.when = Some(text);
+            self.analyzer.push();
+            self.analyzer.assume(cond);
+            let result = self.block(then);
+            self.analyzer.pop();
+            self.when = None;
+            return result;
+        }
         self.out.line(format!("if ({text}) {{"));
         self.out.indent();
         self.analyzer.push();
@@ -417,7 +428,10 @@ impl Emitter<'_> {
         };
         match unroll {
             Some(Some(factor)) => self.out.directive(format!("#pragma unroll {factor}")),
-            Some(None) => self.out.directive("#pragma unroll"),
+            Some(None) => {
+                self.unrolled.insert(*var);
+                self.out.directive("#pragma unroll");
+            }
             None => {}
         }
         let compare = if backward { ">" } else { "<" };
@@ -425,7 +439,9 @@ impl Emitter<'_> {
             "for ({} {name} = {start}; {name} {compare} {stop}; {next})",
             ctype(scalar)
         );
-        self.braced(&head, body)
+        let result = self.braced(&head, body);
+        self.unrolled.remove(var);
+        result
     }
 
     /// A body in braces of its own, where it declares something.

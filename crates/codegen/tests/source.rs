@@ -49,7 +49,7 @@ fn asynchronous_copies_fill_with_zeros_and_name_their_version() {
     let text = kernel(PIPELINED, Target::Sm80);
     has(
         &text,
-        "tw::cp_async_or_zero<16>(&S[k % 3 * 512 + tx / 8 * 64 + tx % 8 * 8], &A[(long long)(k * 8 + tx / 8) * 64 + tx % 8 * 8], k * 8 + tx / 8 < n);",
+        "tw::cp_async_or_zero<16>(S, k % 3 * 512 + tx / 8 * 64 + tx % 8 * 8, &A[(long long)(k * 8 + tx / 8) * 64 + tx % 8 * 8], k * 8 + tx / 8 < n);",
     );
     has(&text, "tw::cp_async_commit();");
     has(&text, "tw::cp_async_wait<1>();");

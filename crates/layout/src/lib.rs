@@ -167,6 +167,7 @@
 //! | [`radix`] | digits of an index box |
 //! | [`Form`] | the closed form; its composition and its decisions |
 //! | [`Layout`], [`Fragment`] | the two kinds of placement |
+//! | [`split`] | addresses in two parts, a thread's own and a constant one |
 //! | [`swizzle`] | 128/64/32-byte swizzles, matrix-core swizzles, HipKittens subtiles |
 //! | [`lanes`] | which lane holds what of `mma.sync`, `ldmatrix`, wgmma, MFMA |
 //! | [`banks`] | cycles of shared-memory accesses, by each target's phases |
@@ -186,6 +187,7 @@ pub mod lanes;
 mod layout;
 mod placement;
 pub mod radix;
+pub mod split;
 pub mod swizzle;
 mod table;
 mod to_expr;

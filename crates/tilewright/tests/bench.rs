@@ -105,3 +105,33 @@ fn blocks_that_add_to_one_result_all_run() {
     let (_, report) = run(&example("gemm_splitk.py", &[]), Some(2));
     assert!(report.kernels.iter().all(|k| k.ran == k.blocks));
 }
+
+/// Adds `share` of the deviation to the first element of a tensor and asks for the verdict.
+fn verdict_after(func: &Func, tensor: &str, share: f64) -> bool {
+    let (expected, _) = run(func, None);
+    let mut found = expected.clone();
+    let t = found.tensor_mut(tensor).expect("an output");
+    let moved = t.get_f64(0) + share * sim::summarize(t).deviation;
+    t.set(0, Number::Float(moved));
+    jit::verdict(func, &found, &expected).ok
+}
+
+#[test]
+fn what_is_rounded_on_the_way_may_be_rounded_the_other_way() {
+    // dS is rounded to float16 before it is multiplied, dQ is float32.
+    let sizes = [("heads", "1"), ("seq_len", "64"), ("dim", "32")];
+    let attention = example("attention_bwd.py", &sizes);
+    assert!(verdict_after(&attention, "dQ", 1e-3));
+    assert!(!verdict_after(&attention, "dQ", 1e-2));
+
+    // Nothing is rounded on the way to a float32 product.
+    let sizes = [
+        ("M", "128"),
+        ("N", "128"),
+        ("K", "64"),
+        ("dtype", "float32"),
+    ];
+    let gemm = example("gemm.py", &sizes);
+    assert!(!verdict_after(&gemm, "C", 1e-3));
+    assert!(verdict_after(&gemm, "C", 1e-6));
+}

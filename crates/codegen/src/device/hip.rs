@@ -63,7 +63,7 @@ pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Pie
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
         Piece::Grid => (include_str!("cuda/grid.h"), &[Piece::Atomic]),
         // No AMD target has them; the emitter refuses what would ask for them.
-        Piece::Matrix | Piece::StMatrix => ("", &[]),
+        Piece::Shared | Piece::Matrix | Piece::StMatrix => ("", &[]),
     }
 }
 

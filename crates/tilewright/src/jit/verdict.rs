@@ -1,10 +1,12 @@
 //! Whether a result is the reference's, up to rounding.
 //!
 //! Machines add in another order than the reference and contract products and sums, so float
-//! results differ in their last places. How far they may is worked out from the output's type
-//! and the size of its values, not chosen kernel by kernel. Integers must be equal.
+//! results differ in their last places. How far they may is worked out from the output's type,
+//! the types that the kernel rounds to on the way there, and the size of the values, not chosen
+//! kernel by kernel. Integers must be equal.
 
-use tilewright_ir::{Func, Scalar, small_float::Format};
+use tilewright_ir::visit::{stmt_exprs, walk_stmts};
+use tilewright_ir::{Buffer, DType, ExprKind, Func, Scalar, StmtKind, TileOp, small_float::Format};
 use tilewright_sim::{Args, Tolerance, compare, compare_written, summarize};
 
 /// How a result compares with the reference.
@@ -44,6 +46,7 @@ fn judge(func: &Func, found: &Args, expected: &Args, sample: bool) -> Verdict {
         wrong: Vec::new(),
         elements: 0,
     };
+    let on_the_way = coarsest_rounding(func);
     for (buffer, output) in func.tensors() {
         if sample && !output {
             continue;
@@ -58,8 +61,10 @@ fn judge(func: &Func, found: &Args, expected: &Args, sample: bool) -> Verdict {
             let largest = s.min.abs().max(s.max.abs());
             let typical = s.mean.abs() + s.deviation;
             let step = epsilon(scalar);
+            // A value that lies between two of the coarser type goes to either of them.
+            let coarsest = step.max(on_the_way);
             Tolerance {
-                absolute: 2.0 * step * typical + SUMMATION * largest,
+                absolute: 2.0 * coarsest * typical + SUMMATION * largest,
                 relative: 2.0 * step,
             }
         } else {
@@ -89,6 +94,40 @@ fn judge(func: &Func, found: &Args, expected: &Args, sample: bool) -> Verdict {
         }
     }
     result
+}
+
+/// The step of the coarsest float type that the kernel rounds values to before they reach an
+/// output; zero where it rounds to none. Outputs themselves round by their own type.
+fn coarsest_rounding(func: &Func) -> f64 {
+    let inner = |b: Buffer| !func.tensors().any(|(tensor, _)| tensor == b);
+    let rounded = |from: DType, to: DType| match (from.scalar, to.scalar) {
+        (a, b) if a.is_float() && b.is_float() && epsilon(b) > epsilon(a) => epsilon(b),
+        _ => 0.0,
+    };
+    let mut coarsest = 0.0f64;
+    for kernel in &func.kernels {
+        walk_stmts(&kernel.body, &mut |stmt| {
+            let mut outer = None;
+            match &stmt.kind {
+                StmtKind::Tile(TileOp::Copy(c)) if inner(c.dst.buffer) => {
+                    let of = |b: Buffer| func.buffers[b].dtype;
+                    coarsest = coarsest.max(rounded(of(c.src.buffer), of(c.dst.buffer)));
+                }
+                StmtKind::Store { buffer, value, .. } if !inner(*buffer) => outer = Some(value),
+                _ => {}
+            }
+            stmt_exprs(stmt, &mut |expr| {
+                expr.walk_distinct(&mut |node| {
+                    if let ExprKind::Cast(from) = node.kind()
+                        && outer != Some(node)
+                    {
+                        coarsest = coarsest.max(rounded(from.dtype(), node.dtype()));
+                    }
+                });
+            });
+        });
+    }
+    coarsest
 }
 
 /// The distance from one to the next value of the type.

@@ -2,8 +2,8 @@ namespace tw {
 
 // The reverse of ldmatrix (sm_90).
 #define TW_STMATRIX(NAME, TRANS)                                                                       \
-  template <int COUNT> TW_FN void NAME(void* row, const unsigned* r) {                                 \
-    unsigned a = (unsigned)__cvta_generic_to_shared(row);                                              \
+  template <int COUNT, class T> TW_FN void NAME(T* base, int i, const unsigned* r) {                   \
+    unsigned a = shared_address(base, i);                                                              \
     if constexpr (COUNT == 4)                                                                          \
       asm volatile("stmatrix.sync.aligned.m8n8.x4" TRANS ".shared.b16 [%0], {%1, %2, %3, %4};"         \
                    ::"r"(a), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");                   \

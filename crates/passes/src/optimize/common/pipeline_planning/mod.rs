@@ -43,6 +43,7 @@ use super::effects::Effects;
 use crate::Changed;
 
 const NOT_PIPELINED: Code = Code("not-pipelined");
+const SYNC_DERIVED: Code = Code("sync-derived");
 const READ_BEFORE_WRITE: Code = Code("pipeline-read-before-write");
 
 /// Plans every pipelined loop.
@@ -152,6 +153,11 @@ impl Planning<'_> {
         rest: &Rest<'_>,
         out: &mut Block,
     ) {
+        if !std::mem::take(&mut spec.sync).is_empty() {
+            let message = "`sync` has no effect: the loop's waits and barriers are derived";
+            self.diags
+                .push(Diagnostic::warning(SYNC_DERIVED, span, message).help("leave it out"));
+        }
         let original = l.body.clone();
         let planned = match self.obstacle(&l, span) {
             Some(why) => Err(why),

@@ -1,0 +1,130 @@
+//! Addresses in shared memory whose places are not row-major.
+//!
+//! An access names its element by indices, and the buffer's layout is a function of them. Much of
+//! an index is known when compiling: constants, and indices of unrolled loops. Where the layout
+//! splits ([`tilewright_layout::split`]), only a thread's own part goes through the function, so
+//! that the compiler computes it once for many accesses and keeps it over loops:
+//!
+//! ```text
+//! A_shared_at(tx % 16 + t * 16, tx / 16 * 8 + 16)
+//! (A_shared_at(tx % 16, tx / 16 * 8) ^ 16) + t * 1024
+//! ```
+
+use tilewright_ir::{BinOp, DType, Expr, ExprKind};
+use tilewright_layout::split::{Effect, Kind, Part};
+
+use crate::Emit;
+use crate::expr::{ADD, BIT_XOR, Code, POSTFIX};
+use crate::kernel::Emitter;
+use crate::place::Placing;
+
+impl Emitter<'_> {
+    /// The place of the element at these indices.
+    pub(crate) fn placed(&mut self, placing: &Placing, indices: &[Expr]) -> Emit<Code> {
+        match self.split(placing, indices)? {
+            Some(code) => Ok(code),
+            None => self.through(placing, indices),
+        }
+    }
+
+    /// `A_shared_at(i, j)`
+    fn through(&mut self, placing: &Placing, indices: &[Expr]) -> Emit<Code> {
+        let mut list = Vec::with_capacity(indices.len());
+        for index in indices {
+            list.push(self.expr(index, 0)?.text);
+        }
+        let call = format!("{}({})", placing.function, list.join(", "));
+        Ok(Code::new(call, POSTFIX))
+    }
+
+    /// `(A_shared_at(i, j) ^ xor) + add`, where something of the indices is known and splits off.
+    fn split(&mut self, placing: &Placing, indices: &[Expr]) -> Emit<Option<Code>> {
+        let mut terms = Vec::new();
+        for (dim, index) in indices.iter().enumerate() {
+            let mut list = Vec::new();
+            summands(index, &mut list);
+            for term in list.into_iter().filter(|t| !t.is_int(0)) {
+                let Some(part) = self.part(dim, &term) else {
+                    return Ok(None);
+                };
+                terms.push((part, term));
+            }
+        }
+        let parts: Vec<Part> = terms.iter().map(|(part, _)| *part).collect();
+        let Some(split) = placing.layout.split(&parts) else {
+            return Ok(None);
+        };
+        let zero = || Expr::int(0, DType::I32);
+        let mut own = vec![zero(); indices.len()];
+        let (mut xor, mut add) = (zero(), zero());
+        for ((part, term), effect) in terms.into_iter().zip(&split.effects) {
+            match effect {
+                Effect::Own => own[part.dim] = own[part.dim].clone() + term,
+                Effect::Xor(ratio) => xor = xor + term * *ratio,
+                Effect::Add(ratio) => add = add + term * *ratio,
+                Effect::Counted => {}
+            }
+        }
+        let own: Vec<Expr> = own.iter().map(|e| self.analyzer.simplify(e)).collect();
+        let xor = self.analyzer.simplify(&(xor + split.xor));
+        let add = self.analyzer.simplify(&(add + split.add));
+        if own.iter().all(|e| e.is_int(0)) && xor.is_int(0) {
+            return self.expr(&add, 0).map(Some);
+        }
+        let mut code = self.through(placing, &own)?;
+        if !xor.is_int(0) {
+            let xor = self.expr(&xor, 0)?.at_least(ADD);
+            code = Code::new(format!("{} ^ {xor}", code.at_least(ADD)), BIT_XOR);
+        }
+        if !add.is_int(0) {
+            let add = self.expr(&add, 0)?.at_least(ADD);
+            code = Code::new(format!("{} + {add}", code.at_least(ADD)), ADD);
+        }
+        Ok(Some(code))
+    }
+
+    /// What is known of a summand; nothing where it may be negative or has no bound.
+    fn part(&mut self, dim: usize, term: &Expr) -> Option<Part> {
+        if let Some(c) = term.as_int() {
+            let c = i64::try_from(c).ok().filter(|c| *c > 0)?;
+            return Some(Part {
+                dim,
+                multiple: 1 << c.trailing_zeros(),
+                most: c,
+                kind: Kind::Constant(c),
+            });
+        }
+        let bounds = self.analyzer.const_bounds(term);
+        let most = i64::try_from(bounds.hi).ok()?;
+        if bounds.lo < 0 || most > i64::from(i32::MAX) {
+            return None;
+        }
+        let congruence = self.analyzer.congruence(term);
+        // Any power of two that divides both divides every value.
+        let known = congruence.modulus | congruence.residue;
+        let multiple = 1i64 << known.trailing_zeros().min(30);
+        let mut unrolled = true;
+        term.walk_distinct(&mut |node| match node.kind() {
+            ExprKind::Var(var) => unrolled &= self.unrolled.contains(var),
+            ExprKind::Load { .. } | ExprKind::AddressOf { .. } => unrolled = false,
+            _ => {}
+        });
+        Some(Part {
+            dim,
+            multiple,
+            most,
+            kind: if unrolled { Kind::Unrolled } else { Kind::Own },
+        })
+    }
+}
+
+/// The summands of a sum.
+fn summands(e: &Expr, list: &mut Vec<Expr>) {
+    let mut open = vec![e];
+    while let Some(e) = open.pop() {
+        match e.kind() {
+            ExprKind::Binary(BinOp::Add, a, b) => open.extend([b, a]),
+            _ => list.push(e.clone()),
+        }
+    }
+}
