@@ -6,7 +6,8 @@
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::visit::stmt_exprs;
+use tilewright_ir::visit::{stmt_exprs, walk_stmts};
+use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt,
     StmtKind, ThreadOp, Var,
@@ -155,7 +156,8 @@ impl<'f> Units<'f> {
         let values: Vec<Option<Bound>> = vars.chain(scalars).collect();
         let doubtful = free.vars.iter().any(|v| self.doubtful.contains(v));
         let supposition = if doubtful { self.supposition } else { 0 };
-        let id = (key(stmt), supposition, self.iteration, values);
+        let iteration = self.iteration.filter(|_| free.versions);
+        let id = (key(stmt), supposition, iteration, values);
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
@@ -622,6 +624,8 @@ pub fn trip_count(start: i64, stop: i64, step: i64) -> Option<i64> {
 struct Free {
     vars: Vec<Var>,
     scalars: Vec<Buffer>,
+    /// Whether it touches a buffer with versions.
+    versions: bool,
 }
 
 fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
@@ -667,5 +671,19 @@ fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
     vars.sort();
     let mut scalars: Vec<Buffer> = scalars.into_iter().collect();
     scalars.sort();
-    Free { vars, scalars }
+    let mut versions = false;
+    let mut note = |s: &Stmt| {
+        stmt_buffers(s, &mut |b| {
+            versions |= scan.func.buffers[scan.root(b)].versions > 1;
+        });
+    };
+    note(stmt);
+    for child in tilewright_ir::visit::child_blocks(stmt) {
+        walk_stmts(child, &mut note);
+    }
+    Free {
+        vars,
+        scalars,
+        versions,
+    }
 }

@@ -220,7 +220,7 @@ pub fn long_cases() -> Vec<Case> {
         seq: 160,
         heads: 1,
         dim_k: 16,
-        dim_v: 16,
+        dim_v: 32,
         chunk: 32,
     };
     let scanned = Mamba {
