@@ -47,7 +47,10 @@ mod thread;
 mod uses;
 mod writer;
 
-use tilewright_ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target};
+use tilewright_ir::visit::child_blocks_mut;
+use tilewright_ir::{
+    Block, Code, DeviceOp, Diagnostic, Func, Level, SourceMap, Span, StmtKind, Target,
+};
 
 pub use lds_waits::with_lds_waits;
 pub use source::{KernelArg, KernelSource, LineOrigin, Source};
@@ -88,7 +91,20 @@ pub fn generate(
             ),
         ));
     }
-    kernel::generate(func, target, options)
+    let mut plain = func.clone();
+    for kernel in &mut plain.kernels {
+        drop_iterations(&mut kernel.body);
+    }
+    kernel::generate(&plain, target, options)
+}
+
+/// Takes out what names iterations for the checker: it would stand between statements that are
+/// generated together.
+fn drop_iterations(block: &mut Block) {
+    block.retain(|stmt| !matches!(stmt.kind, StmtKind::Device(DeviceOp::Iteration(_))));
+    for stmt in block {
+        child_blocks_mut(stmt).into_iter().for_each(drop_iterations);
+    }
 }
 
 pub(crate) type Emit<T> = Result<T, Box<Diagnostic>>;
