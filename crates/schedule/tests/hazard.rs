@@ -321,16 +321,18 @@ fn a_read_takes_what_was_written_for_its_iteration() {
         ] {
             let wrong = named_pipeline(trips, read, write);
             let hazards = found(&wrong, Target::Sm80);
+            let other = |h: &String| h.starts_with("read of another iteration's data T");
             // One iteration alone reads right whatever comes later.
             let alone = trips == "1" && !read.starts_with('(');
-            assert_eq!(hazards.is_empty(), alone, "{trips} {read} {write}");
-            let other = |h: &String| h.starts_with("read of another iteration's data T");
-            assert!(hazards.iter().all(other), "{hazards:?}");
+            assert_eq!(hazards.iter().any(other), !alone, "{trips} {read} {write}");
+            // No barrier is missing: without the names nothing is known of the versions.
             let unnamed = wrong
                 .lines()
                 .filter(|l| !l.trim_start().starts_with("iteration"));
             let unnamed: Vec<&str> = unnamed.collect();
-            assert_eq!(found(&unnamed.join("\n"), Target::Sm80), [""; 0]);
+            let hazards = found(&unnamed.join("\n"), Target::Sm80);
+            let unwritten = |h: &String| h.starts_with("read of an unwritten version T");
+            assert!(hazards.iter().all(unwritten), "{hazards:?}");
         }
     }
 }

@@ -679,7 +679,8 @@ impl<'f, 'p> Walk<'f, 'p> {
         if core.as_int().is_some() {
             return undecided(span, "the bounds of this loop are not known");
         }
-        let mut wanted: Vec<i64> = wanted.iter().map(|w| w - offset).collect();
+        let wanted = wanted.iter().filter_map(|w| w.checked_sub(offset));
+        let mut wanted: Vec<i64> = wanted.collect();
         // What comes before or after a loop that was cut short depends on counts too small for
         // the loop itself.
         let least = wanted.iter().copied().min().unwrap_or(0);
