@@ -403,8 +403,13 @@ impl fmt::Debug for Expr {
 
 impl Drop for Node {
     /// Unlinks deep chains one by one: the derived drop would recurse once a level and
-    /// overflow the stack on an expression of a hundred thousand terms.
+    /// overflow the stack on an expression of a hundred thousand terms. Shallow ones are left
+    /// to it, which needs no list.
     fn drop(&mut self) {
+        const SHALLOW: u32 = 64;
+        if self.depth <= SHALLOW {
+            return;
+        }
         let mut pending = Vec::new();
         take_children(&mut self.kind, &mut pending);
         while let Some(child) = pending.pop() {

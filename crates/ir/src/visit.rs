@@ -13,6 +13,14 @@ use crate::stmt::{Block, LoopKind, Stmt, StmtKind};
 use crate::thread_op::ThreadOp;
 use crate::tile_op::{AtomicSource, CopyKind, TileOp};
 
+/// Expressions up to this depth are walked by recursion, which needs no memory of its own; deeper
+/// ones, which are rare, by a list.
+const RECURSION: u32 = 64;
+
+/// Expressions up to this many nodes have their distinct nodes found in a list, larger ones in a
+/// hash table.
+const LISTED: usize = 48;
+
 impl Expr {
     /// The operands, left to right.
     pub fn operands(&self) -> Vec<&Expr> {
@@ -66,6 +74,9 @@ impl Expr {
 
     /// Calls `f` on every node, parents first, left to right.
     pub fn walk<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        if self.depth() <= RECURSION {
+            return self.walk_down(f);
+        }
         let mut pending = vec![self];
         while let Some(node) = pending.pop() {
             f(node);
@@ -75,8 +86,16 @@ impl Expr {
         }
     }
 
+    fn walk_down<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        f(self);
+        self.kind().each_operand(|e| e.walk_down(f));
+    }
+
     /// Calls `f` on every node once, however often it is shared; parents first.
     pub fn walk_distinct<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        if self.depth() <= RECURSION && self.size() as usize <= LISTED {
+            return self.walk_listed(&mut ([0; LISTED], 0), f);
+        }
         let mut seen = HashSet::new();
         let mut pending = vec![self];
         while let Some(node) = pending.pop() {
@@ -91,9 +110,30 @@ impl Expr {
         }
     }
 
+    /// The walk over distinct nodes of a small expression; `seen` lists the shared ones so far.
+    fn walk_listed<'a>(
+        &'a self,
+        seen: &mut ([usize; LISTED], usize),
+        f: &mut impl FnMut(&'a Expr),
+    ) {
+        if let (true, identity) = self.identity() {
+            let (list, count) = (&mut seen.0, &mut seen.1);
+            if list[..*count].contains(&identity) {
+                return;
+            }
+            list[*count] = identity;
+            *count += 1;
+        }
+        f(self);
+        self.kind().each_operand(|e| e.walk_listed(seen, f));
+    }
+
     /// Rebuilds the tree bottom-up: `f` sees each node over rewritten operands and returns its
     /// replacement, or `None` to keep it. Untouched subtrees stay shared.
     pub fn rewrite(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
+        if self.depth() <= RECURSION {
+            return self.rewrite_down(f);
+        }
         enum Step<'a> {
             Enter(&'a Expr),
             /// The operands are done: they are the last ones of `done`.
@@ -124,6 +164,35 @@ impl Expr {
         }
         // Each node leaves exactly one result, so one is left for the root.
         done.pop().unwrap_or_else(|| self.clone())
+    }
+
+    fn rewrite_down(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
+        let changed = match self.kind() {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) => None,
+            // The most frequent kind, without a list of its operands.
+            ExprKind::Binary(op, a, b) => {
+                let (x, y) = (a.rewrite_down(f), b.rewrite_down(f));
+                let same = x.same_node(a) && y.same_node(b);
+                let changed = || {
+                    let kind = ExprKind::Binary(*op, x, y);
+                    Expr::new(kind, self.dtype(), self.span())
+                };
+                (!same).then(changed)
+            }
+            kind => {
+                let (mut new, mut same) = (Vec::new(), true);
+                kind.each_operand(|e| {
+                    let rewritten = e.rewrite_down(f);
+                    same &= rewritten.same_node(e);
+                    new.push(rewritten);
+                });
+                (!same).then(|| self.with_operands(new))
+            }
+        };
+        match changed {
+            None => f(self).unwrap_or_else(|| self.clone()),
+            Some(node) => f(&node).unwrap_or(node),
+        }
     }
 }
 
@@ -375,3 +444,73 @@ expr_walk!(
     [],
     mut
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Span;
+    use crate::dtype::DType;
+    use crate::expr::BinOp;
+    use crate::ids::Var;
+
+    /// `x + 0`, twice that sum of itself with `x + 1`, and so on: every level is shared, and the
+    /// tree is `levels` deep. Built of trees too deep for recursion as well as of shallow ones.
+    fn chain(levels: u32) -> Expr {
+        let x = Expr::new(ExprKind::Var(Var::from_u32(0)), DType::I32, Span::NONE);
+        (1..levels).fold(x.clone(), |e, level| {
+            let right = if level % 7 == 3 { e.clone() } else { x.clone() };
+            Expr::new(
+                ExprKind::Binary(BinOp::Add, e, right),
+                DType::I32,
+                Span::NONE,
+            )
+        })
+    }
+
+    fn nodes(e: &Expr) -> Vec<usize> {
+        let mut all = vec![e.identity().1];
+        e.kind().each_operand(|o| all.extend(nodes(o)));
+        all
+    }
+
+    #[test]
+    fn walks_agree_at_every_depth() {
+        for levels in [1, 2, 5, 20, 63, 64, 65, 70] {
+            let e = chain(levels);
+            let mut walked = Vec::new();
+            e.walk(&mut |node| walked.push(node.identity().1));
+            assert_eq!(walked, nodes(&e), "{levels}");
+            let mut distinct = Vec::new();
+            e.walk_distinct(&mut |node| distinct.push(node.identity().1));
+            let mut firsts = Vec::new();
+            for node in walked {
+                if !firsts.contains(&node) {
+                    firsts.push(node);
+                }
+            }
+            assert_eq!(distinct, firsts, "{levels}");
+        }
+    }
+
+    #[test]
+    fn rewrites_agree_at_every_depth() {
+        for levels in [1, 2, 5, 63, 64, 65, 70] {
+            let e = chain(levels);
+            assert!(e.rewrite(&mut |_| None).same_node(&e));
+            let mut seen = Vec::new();
+            let one = e.rewrite(&mut |node| {
+                seen.push(node.depth());
+                node.as_var().map(|_| Expr::int(1, DType::I32))
+            });
+            // Operands come before what they are operands of, and each as often as it occurs.
+            assert_eq!(seen.len(), e.size() as usize);
+            assert_eq!((seen.first(), seen.last()), (Some(&1), Some(&e.depth())));
+            let mut ones = 0;
+            one.walk(&mut |node| {
+                assert!(node.as_var().is_none());
+                ones += usize::from(node.is_int(1));
+            });
+            assert_eq!(ones, (e.size() as usize).div_ceil(2));
+        }
+    }
+}

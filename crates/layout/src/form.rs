@@ -10,7 +10,7 @@
 //! over one radix the weights of a function are unique, and two forms are the same function
 //! exactly when their weights agree: equality needs no evaluation.
 
-use crate::radix::{Cut, Digit, Radix, ones};
+use crate::radix::{Cut, Digit, MAX_DIGITS, Radix, ones};
 
 /// One summand of an output.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -120,19 +120,21 @@ impl Form {
 
     /// The outputs at an index.
     pub fn eval(&self, index: &[i64]) -> Vec<i64> {
-        self.eval_digits(&self.digit_values(index))
+        let mut outs = Vec::with_capacity(self.outs.len());
+        self.eval_each(index, |value| outs.push(value));
+        outs
     }
 
-    /// The digits of an index.
-    pub fn digit_values(&self, index: &[i64]) -> Vec<i64> {
+    /// Calls `f` on the outputs at an index, in order.
+    pub fn eval_each(&self, index: &[i64], mut f: impl FnMut(i64)) {
+        let mut values = [0; MAX_DIGITS];
+        let mut odd = 0u64;
         let count = self.radix.digits().len();
-        (0..count).map(|at| self.radix.value(at, index)).collect()
-    }
-
-    fn eval_digits(&self, values: &[i64]) -> Vec<i64> {
-        let numbered = values.iter().enumerate();
-        let odd = numbered.fold(0u64, |m, (at, v)| m | ((v & 1) as u64) << at);
-        let of = |out: &Sum| {
+        for (at, value) in values[..count].iter_mut().enumerate() {
+            *value = self.radix.value(at, index);
+            odd |= ((*value & 1) as u64) << at;
+        }
+        for out in &self.outs {
             let terms = out.terms.iter().map(|t| {
                 let value = if t.row.is_power_of_two() {
                     values[t.row.trailing_zeros() as usize]
@@ -141,9 +143,14 @@ impl Form {
                 };
                 t.weight * value
             });
-            out.offset + terms.sum::<i64>()
-        };
-        self.outs.iter().map(of).collect()
+            f(out.offset + terms.sum::<i64>());
+        }
+    }
+
+    /// The digits of an index.
+    pub fn digit_values(&self, index: &[i64]) -> Vec<i64> {
+        let count = self.radix.digits().len();
+        (0..count).map(|at| self.radix.value(at, index)).collect()
     }
 
     /// How many values a row takes.

@@ -51,6 +51,13 @@ impl Fragment {
         Ok(Fragment { layout })
     }
 
+    /// The same of a layout that is made of injective ones so that it is injective itself: of
+    /// products, of parts, of other orders and shapes, in more space.
+    fn of_injective(layout: Layout) -> Fragment {
+        debug_assert!(layout.codomain().len() == 2 && layout.is_injective());
+        Fragment { layout }
+    }
+
     /// Built from digits of the index, each list from the lowest place up: the thread number is
     /// `threads[0] + threads[0].extent · (threads[1] + …)`. Dimension `shape.len()` is the copy.
     pub fn from_digits(
@@ -243,7 +250,10 @@ impl Fragment {
     /// `outer` over tiles, `inner` inside each, threads and slots alike: with warps as `outer`
     /// and a lane map as `inner`, the fragment of a block.
     pub fn product(outer: &Fragment, inner: &Fragment) -> Result<Fragment, LayoutError> {
-        Fragment::new(Layout::product(&outer.layout, &inner.layout)?)
+        Ok(Fragment::of_injective(Layout::product(
+            &outer.layout,
+            &inner.layout,
+        )?))
     }
 
     /// The fragment repeated `times` along each dimension, in further slots; row-major.
@@ -264,25 +274,27 @@ impl Fragment {
     /// Reorders the dimensions: `order[i]` is the old number of dimension `i`.
     pub fn permute(&self, order: &[usize]) -> Result<Fragment, LayoutError> {
         let with_copy = [order, &[self.shape().len()]].concat();
-        Fragment::new(self.layout.permute(&with_copy)?)
+        Ok(Fragment::of_injective(self.layout.permute(&with_copy)?))
     }
 
     /// The same elements in the same row-major order under another shape.
     pub fn reshape(&self, shape: &[i64]) -> Result<Fragment, LayoutError> {
         let full = [shape, &[self.replicas()]].concat();
-        Fragment::new(self.layout.reshape(&full)?)
+        Ok(Fragment::of_injective(self.layout.reshape(&full)?))
     }
 
     /// The elements `start .. start + extents`, where they are.
     pub fn slice(&self, start: &[i64], extents: &[i64]) -> Result<Fragment, LayoutError> {
         let start = [start, &[0]].concat();
         let extents = [extents, &[self.replicas()]].concat();
-        Fragment::new(self.layout.slice(&start, &extents)?)
+        Ok(Fragment::of_injective(self.layout.slice(&start, &extents)?))
     }
 
     /// The same placement in a block of more threads, the new ones idle.
     pub fn with_threads(&self, threads: i64) -> Result<Fragment, LayoutError> {
-        Fragment::new(self.layout.within(&[threads, self.slots()])?)
+        Ok(Fragment::of_injective(
+            self.layout.within(&[threads, self.slots()])?,
+        ))
     }
 
     /// The largest power of two `v` such that `v` elements along the dimension, from a multiple
@@ -303,7 +315,10 @@ impl FragmentInverse {
         let held = |g: &Guard| place[g.digit.dim] / g.digit.div % g.digit.extent < g.below;
         let index = self.form.eval(&place);
         let found = self.guards.iter().all(held) && index.iter().zip(&self.domain).all(inside);
-        found.then(|| unflatten(flatten(&index, &self.domain), &self.full))
+        if !found || self.domain == self.full {
+            return found.then_some(index);
+        }
+        Some(unflatten(flatten(&index, &self.domain), &self.full))
     }
 }
 

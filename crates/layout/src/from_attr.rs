@@ -42,9 +42,24 @@ pub fn buffer_layout(
             }
         }
         LayoutAttr::Map(map) => index_map(map, shape),
-        LayoutAttr::Fragment(_) => Err(LayoutError::NotAMap {
-            what: "a map to threads and registers, where a place in memory is needed,".to_owned(),
-        }),
+        LayoutAttr::Fragment(_) => Err(no_place()),
+    }
+}
+
+fn no_place() -> LayoutError {
+    LayoutError::NotAMap {
+        what: "a map to threads and registers, where a place in memory is needed,".to_owned(),
+    }
+}
+
+/// How many places [`buffer_layout`] has, where there is such a layout. Swizzles permute the places
+/// of rows, so which of them it is does not matter.
+pub fn buffer_places(attr: &LayoutAttr, shape: &[i64]) -> Result<i64, LayoutError> {
+    match attr {
+        LayoutAttr::Linear | LayoutAttr::Swizzled => check_shape(shape),
+        LayoutAttr::Padded(pad) => Ok(Layout::padded(shape, (*pad).into())?.span()),
+        LayoutAttr::Map(map) => Ok(index_map(map, shape)?.span()),
+        LayoutAttr::Fragment(_) => Err(no_place()),
     }
 }
 
@@ -204,10 +219,10 @@ impl Symbolic<'_> {
                 }
             }
             ExprKind::Cast(inner) if e.dtype().scalar.is_int() => self.of(inner, depth + 1)?,
-            ExprKind::Binary(op, a, b) => {
-                let (a, b) = (self.of(a, depth + 1)?, self.of(b, depth + 1)?);
-                binary(*op, a, b)?
-            }
+            ExprKind::Binary(op, a, b) => match plain_constant(b) {
+                Some(c) if takes_constant(*op) => by_constant(*op, self.of(a, depth + 1)?, c)?,
+                _ => binary(*op, self.of(a, depth + 1)?, self.of(b, depth + 1)?)?,
+            },
             _ => return None,
         };
         // A value that leaves its type wraps around, which is no sum any more.
@@ -246,18 +261,48 @@ fn binary(op: BinOp, a: Form, b: Form) -> Option<Form> {
             (_, Some(c)) => scaled(a, c),
             _ => None,
         },
-        BinOp::Shl => scaled(a, 1i64.checked_shl(as_constant(&b)?.try_into().ok()?)?),
-        BinOp::FloorDiv | BinOp::TruncDiv => divided(op, a, as_constant(&b)?).map(|(q, _)| q),
-        BinOp::FloorMod | BinOp::TruncMod => divided(op, a, as_constant(&b)?).map(|(_, r)| r),
-        BinOp::Shr => {
-            let by = u32::try_from(as_constant(&b)?).ok().filter(|&s| s < 60)?;
-            divided(BinOp::FloorDiv, a, 1 << by).map(|(q, _)| q)
-        }
         BinOp::BitXor => Form::xor(&a, &b),
         BinOp::BitAnd => Form::and(&a, &b),
         BinOp::BitOr => Form::or(&a, &b),
+        _ if takes_constant(op) => by_constant(op, a, as_constant(&b)?),
         _ => None,
     }
+}
+
+/// Whether [`by_constant`] knows the operation.
+fn takes_constant(op: BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::Mul
+            | BinOp::Shl
+            | BinOp::FloorDiv
+            | BinOp::TruncDiv
+            | BinOp::FloorMod
+            | BinOp::TruncMod
+            | BinOp::Shr
+    )
+}
+
+fn by_constant(op: BinOp, a: Form, c: i64) -> Option<Form> {
+    match op {
+        BinOp::Mul => scaled(a, c),
+        BinOp::Shl => scaled(a, 1i64.checked_shl(c.try_into().ok()?)?),
+        BinOp::FloorDiv | BinOp::TruncDiv => divided(op, a, c, Part::Quotient),
+        BinOp::FloorMod | BinOp::TruncMod => divided(op, a, c, Part::Remainder),
+        BinOp::Shr => {
+            let by = u32::try_from(c).ok().filter(|&s| s < 60)?;
+            divided(BinOp::FloorDiv, a, 1 << by, Part::Quotient)
+        }
+        _ => None,
+    }
+}
+
+/// The value of a constant of moderate size, as it is written.
+fn plain_constant(e: &Expr) -> Option<i64> {
+    let value = e.as_int().filter(|_| e.dtype().is_scalar())?;
+    let (least, most) = e.dtype().scalar.int_range()?;
+    let small = (least..=most).contains(&value) && value.abs() < 1 << 60;
+    small.then(|| i64::try_from(value).ok()).flatten()
 }
 
 fn as_constant(form: &Form) -> Option<i64> {
@@ -288,8 +333,15 @@ fn scaled(form: Form, by: i64) -> Option<Form> {
     Some(form)
 }
 
-/// Quotient and remainder by a positive constant.
-fn divided(op: BinOp, form: Form, by: i64) -> Option<(Form, Form)> {
+/// What is wanted of a division.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Quotient,
+    Remainder,
+}
+
+/// The quotient or the remainder by a positive constant.
+fn divided(op: BinOp, form: Form, by: i64, part: Part) -> Option<Form> {
     if by <= 0 {
         return None;
     }
@@ -308,30 +360,36 @@ fn divided(op: BinOp, form: Form, by: i64) -> Option<(Form, Form)> {
             rest.add(t.row, t.weight);
         }
     }
-    let part = |outs| Form {
-        radix: form.radix.clone(),
-        outs: vec![outs],
+    let over = |radix: &Radix, sum| Form {
+        radix: radix.clone(),
+        outs: vec![sum],
     };
-    let (whole, rest) = (part(whole), part(rest));
+    let rest = over(&form.radix, rest);
     let most = Pieces::of(&rest, 0)?.max();
     if most < by {
-        return Some((whole, rest));
+        return Some(match part {
+            Part::Quotient => over(&form.radix, whole),
+            Part::Remainder => rest,
+        });
     }
     let mut digits = Form::identity(&[most + 1]);
     digits.cut(0, by)?;
     let at = digits.radix.position(0, by)?;
-    let (mut quotient, mut remainder) = (Sum::default(), digits.outs[0].clone());
-    for (i, d) in digits.radix.digits().iter().enumerate().skip(at) {
-        quotient.add(1 << i, d.div / by);
-        remainder.add(1 << i, -d.div);
-    }
-    let split = |outs| Form {
-        radix: digits.radix.clone(),
-        outs: vec![outs],
+    let mut sum = match part {
+        Part::Quotient => Sum::default(),
+        Part::Remainder => digits.outs[0].clone(),
     };
-    let quotient = rest.then(&split(quotient))?;
-    let remainder = rest.then(&split(remainder))?;
-    Some((linear(whole, quotient, 1)?, remainder))
+    for (i, d) in digits.radix.digits().iter().enumerate().skip(at) {
+        match part {
+            Part::Quotient => sum.add(1 << i, d.div / by),
+            Part::Remainder => sum.add(1 << i, -d.div),
+        }
+    }
+    let wanted = rest.then(&over(&digits.radix, sum))?;
+    match part {
+        Part::Quotient => linear(over(&form.radix, whole), wanted, 1),
+        Part::Remainder => Some(wanted),
+    }
 }
 
 /// The value of an integer expression over index variables.

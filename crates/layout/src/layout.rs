@@ -157,6 +157,15 @@ impl Layout {
 
     /// The row-major number of the place of an element.
     pub fn offset(&self, index: &[i64]) -> i64 {
+        if let Map::Form(form) = &self.map
+            && form.radix.shape() == self.shape
+        {
+            let (mut flat, mut extents) = (0, self.codomain.iter());
+            form.eval_each(index, |value| {
+                flat = flat * extents.next().unwrap_or(&1) + value;
+            });
+            return flat;
+        }
         flatten(&self.eval(index), &self.codomain)
     }
 

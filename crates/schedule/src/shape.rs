@@ -180,8 +180,60 @@ impl Shapes {
             return Some(Meeting::Nowhere);
         }
         let unit = gcd(gcd(first.grain, second.grain), shift);
+        if first.span / unit > MAX_UNITS || second.span / unit > MAX_UNITS {
+            return None;
+        }
+        // Who touches which unit is listed for one of the two, best for one where that is known
+        // or short; the places of the other are gone through until two warps meet.
+        let known = |shape: Shape| self.maps.contains_key(&(shape, unit));
+        let places = |spread: &Spread, shape: Shape| {
+            let runs = &self.forms[shape.0 as usize].runs;
+            let each: i64 = runs.iter().map(|run| run.count).product();
+            (spread.offsets.len() as i64).saturating_mul(each)
+        };
+        let (short, long) = ((a, &first), (b, &second));
+        let swap = match (known(a), known(b)) {
+            (true, true) => return self.meet_listed(a, b, shift / unit, unit),
+            (true, false) => false,
+            (false, true) => true,
+            (false, false) => places(&second, b) < places(&first, a),
+        };
+        let (listed, walked) = if swap { (long, short) } else { (short, long) };
+        // Where the walked places start in the list.
+        let shift = if swap { -shift } else { shift } / unit;
+        let owners = self.owners(listed.0, unit)?;
+        let form = &self.forms[walked.0.0 as usize];
+        let (width, starts) = form.units(unit);
+        let mut met = Meeting::Nowhere;
+        // Neighbouring units mostly have the same owners.
+        let mut last = (Owner::NOBODY, Owner::NOBODY);
+        for (at, offset) in walked.1.offsets.iter().enumerate() {
+            if *offset == OUTSIDE {
+                continue;
+            }
+            let owner = self.owner(walked.1, at);
+            for start in &starts {
+                let place = shift + offset / unit + start;
+                let from = usize::try_from(place.max(0)).ok()?.min(owners.len());
+                let to = usize::try_from((place + width).max(0)).ok()?;
+                for other in &owners[from..to.clamp(from, owners.len())] {
+                    if (owner, *other) != last {
+                        last = (owner, *other);
+                        met = met.max(owner.meets(*other, self.warp));
+                    }
+                }
+            }
+            if met == Meeting::AcrossWarps {
+                break;
+            }
+        }
+        Some(met)
+    }
+
+    /// The same where it is listed for both who touches which unit, the second list starting
+    /// `shift` units into the first.
+    fn meet_listed(&mut self, a: Shape, b: Shape, shift: i64, unit: i64) -> Option<Meeting> {
         let (a, b) = (self.owners(a, unit)?, self.owners(b, unit)?);
-        let shift = shift / unit;
         let (a, b) = if shift >= 0 {
             (&a[shift as usize..], &b[..])
         } else {
@@ -195,6 +247,14 @@ impl Shapes {
             }
         }
         Some(met)
+    }
+
+    /// Who has the offset at this number.
+    fn owner(&self, spread: &Spread, at: usize) -> Owner {
+        match spread.per_thread {
+            Some(own) => Owner::thread((at / own) as u32),
+            None => Owner::first_threads(self.threads, self.warp),
+        }
     }
 
     fn spread(&mut self, shape: Shape) -> Option<Rc<Spread>> {
@@ -281,27 +341,15 @@ impl Shapes {
             return None;
         }
         let mut owners = vec![Owner::NOBODY; usize::try_from(units).ok()?];
-        let width = usize::try_from(form.bits / unit).ok()?;
-        let mut starts = vec![0usize];
-        for run in &form.runs {
-            let stride = usize::try_from(run.stride / unit).ok()?;
-            let count = usize::try_from(run.count).ok()?;
-            starts = starts
-                .iter()
-                .flat_map(|start| (0..count).map(move |n| start + n * stride))
-                .collect();
-        }
+        let (width, starts) = form.units(unit);
         for (at, offset) in spread.offsets.iter().enumerate() {
             if *offset == OUTSIDE {
                 continue;
             }
-            let owner = match spread.per_thread {
-                Some(own) => Owner::thread((at / own) as u32),
-                None => Owner::first_threads(self.threads, self.warp),
-            };
-            let place = usize::try_from(offset / unit).ok()?;
+            let owner = self.owner(&spread, at);
             for start in &starts {
-                for slot in &mut owners[place + start..place + start + width] {
+                let place = usize::try_from(offset / unit + start).ok()?;
+                for slot in &mut owners[place..place + width as usize] {
                     *slot = slot.and(owner, self.warp);
                 }
             }
@@ -313,6 +361,19 @@ impl Shapes {
 }
 
 impl Form {
+    /// The units of one place, and the first unit of each repetition by the runs.
+    fn units(&self, unit: i64) -> (i64, Vec<i64>) {
+        let mut starts = vec![0];
+        for run in &self.runs {
+            let stride = run.stride / unit;
+            starts = starts
+                .iter()
+                .flat_map(|start| (0..run.count).map(move |n| start + n * stride))
+                .collect();
+        }
+        (self.bits / unit, starts)
+    }
+
     /// Puts runs without gaps into the width.
     fn widen(&mut self) -> Option<()> {
         while let Some(at) = self.runs.iter().position(|run| run.stride <= self.bits) {

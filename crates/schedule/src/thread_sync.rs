@@ -5,7 +5,9 @@
 //! walked a second time, starting from what its first iteration leaves open, so hazards
 //! between iterations are seen. A barrier stands only where all threads of the block go
 //! together: before a thread-dependent `if`, never in it. Where only threads of one warp meet,
-//! a warp barrier does. Then each barrier without which no hazard is left goes.
+//! a warp barrier does. Warp groups in regions of their own meet each other at the user's barriers
+//! only; a barrier in a region is one of its groups, and what is done there stays open to the
+//! rest of the block. Then each barrier without which no hazard is left goes.
 //!
 //! The walk is over the body's [`outline`], and what two accesses do to each other is remembered
 //! in [`Conflicts`], so walking again costs little.
@@ -101,6 +103,27 @@ fn count(items: &[Item]) -> usize {
     items.iter().map(|item| 1 + inner(item)).sum()
 }
 
+/// What the items touch, each class once.
+fn classes_in(items: &[Item], found: &mut Vec<Class>) {
+    for item in items {
+        for &class in &item.classes {
+            if !found.contains(&class) {
+                found.push(class);
+            }
+        }
+        match &item.kind {
+            ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => {}
+            ItemKind::Loop { body, .. } | ItemKind::Groups { body, .. } => classes_in(body, found),
+            ItemKind::Branch {
+                then, otherwise, ..
+            } => {
+                classes_in(then, found);
+                classes_in(otherwise, found);
+            }
+        }
+    }
+}
+
 /// Writes the waits into the body that the items were made from.
 fn insert(block: &mut Block, items: &[Item], waits: &[Waits], barrier: BarrierKind) {
     let stmts = std::mem::take(block);
@@ -158,6 +181,8 @@ enum Mode {
     Insert,
     /// Says so and stops.
     Check,
+    /// Passes barriers by: what is open in the end is all that was done.
+    Gather,
 }
 
 /// The accesses that no barrier has closed, each once.
@@ -180,12 +205,15 @@ struct Pending {
     changed: Changed,
     /// Whether each warp has synchronised since.
     in_warp: bool,
+    /// Whether it was done in a region of some warp groups.
+    in_region: bool,
 }
 
 impl Open {
     fn add(&mut self, pending: Pending) {
         let known = self.list.iter_mut().find(|p| {
             p.class == pending.class
+                && p.in_region == pending.in_region
                 && p.changed == pending.changed
                 && p.slot == pending.slot
                 && p.values == pending.values
@@ -268,7 +296,10 @@ impl Walk<'_, '_> {
     }
 
     fn item(&mut self, item: &Item, open: &mut Open) {
-        self.wait_if_needed(item, open);
+        match &item.kind {
+            ItemKind::Groups { body, .. } => self.wait_before_region(item, body, open),
+            _ => self.wait_if_needed(item, &item.classes, open),
+        }
         for &class in &item.classes {
             open.add(Pending {
                 class,
@@ -277,10 +308,12 @@ impl Walk<'_, '_> {
                 when: self.when,
                 changed: ChangedSets::NONE,
                 in_warp: false,
+                in_region: false,
             });
         }
         match &item.kind {
             ItemKind::Unit => {}
+            ItemKind::WaitsForBlock if self.mode == Mode::Gather => {}
             ItemKind::WaitsForBlock => open.list.clear(),
             ItemKind::WaitsForWarp => open.sync_warps(),
             ItemKind::Loop {
@@ -312,10 +345,16 @@ impl Walk<'_, '_> {
                 open.merge(other);
             }
             ItemKind::Groups { body, .. } => {
-                // Regions run beside each other and meet only at the user's barriers.
-                let mut inside = open.clone();
-                self.block(body, &mut inside);
-                open.merge(inside);
+                // Nothing before the region is open to it by now.
+                self.block(body, &mut Open::default());
+                let outer = std::mem::replace(&mut self.mode, Mode::Gather);
+                let mut done = Open::default();
+                self.block(body, &mut done);
+                self.mode = outer;
+                for pending in &mut done.list {
+                    pending.in_region = true;
+                }
+                open.merge(done);
             }
         }
     }
@@ -416,7 +455,10 @@ impl Walk<'_, '_> {
 
     /// Takes the waits before the item, and puts in another where it conflicts with what is
     /// still open.
-    fn wait_if_needed(&mut self, item: &Item, open: &mut Open) {
+    fn wait_if_needed(&mut self, item: &Item, classes: &[Class], open: &mut Open) {
+        if self.mode == Mode::Gather {
+            return;
+        }
         let waits = self.waits[item.at];
         if waits.warp {
             open.sync_warps();
@@ -424,7 +466,7 @@ impl Walk<'_, '_> {
         if waits.all {
             open.list.clear();
         }
-        let needed = self.meeting(&item.classes, open);
+        let needed = self.meeting(classes, open);
         if needed == Meeting::Nowhere {
             return;
         }
@@ -439,6 +481,19 @@ impl Walk<'_, '_> {
         } else {
             waits.all = true;
             open.list.clear();
+        }
+    }
+
+    /// All that the region does waits for what the block has done. Other regions run beside it.
+    fn wait_before_region(&mut self, item: &Item, body: &[Item], open: &mut Open) {
+        let mut classes = Vec::new();
+        classes_in(body, &mut classes);
+        let beside = |p: &Pending| p.in_region;
+        let (regions, block) = std::mem::take(&mut open.list).into_iter().partition(beside);
+        open.list = block;
+        self.wait_if_needed(item, &classes, open);
+        if !self.waits[item.at].all {
+            open.list.extend::<Vec<Pending>>(regions);
         }
     }
 

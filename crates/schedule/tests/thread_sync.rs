@@ -213,3 +213,59 @@ fn a_divergent_hazard_is_said_once() {
     let (_, diags) = sync(body);
     assert_eq!(diags.iter().count(), 1, "{diags:?}");
 }
+
+/// The lines before which barriers stand, each with its barrier, in a kernel of 256 threads.
+fn in_two_groups(body: &str) -> Vec<(String, String)> {
+    let source = format!(
+        "func @f level=loop {{\n  param A: float32[1024]\n  param B: float32[1024]\n  \
+         kernel grid(bx: 8) threads(tx: 256, ty: 1, tz: 1) {{\n{body}\n  }}\n}}\n"
+    );
+    let mut func = text::parse(&source, FileId(0)).expect("it parses");
+    let mut diags = Diagnostics::new();
+    thread_sync(&mut func, 32, &mut diags);
+    let printed = text::print(&func);
+    let lines: Vec<&str> = printed.lines().map(str::trim).collect();
+    lines
+        .windows(2)
+        .filter(|pair| pair[0].starts_with("barrier"))
+        .map(|pair| (pair[0].to_string(), pair[1].to_string()))
+        .collect()
+}
+
+#[test]
+fn a_region_waits_with_the_block_for_what_the_block_has_done() {
+    // The group's own barrier would not wait for the other group's writes.
+    let found = in_two_groups(
+        "alloc S: shared float32[256]\nS[tx] = A[tx]\nwarp_group 0 {\n  B[tx] = S[255 - tx]\n}",
+    );
+    let wanted = [("barrier block".to_string(), "warp_group 0 {".to_string())];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn what_a_region_does_stays_open_to_the_block() {
+    let found = in_two_groups(
+        "alloc S: shared float32[128]\nalloc T: shared float32[128]\nwarp_group 0 {\n  \
+         S[tx] = A[tx]\n  T[127 - tx] = S[127 - tx]\n}\nB[tx] = S[tx % 128]",
+    );
+    let kinds: Vec<(&str, &str)> = found
+        .iter()
+        .map(|(a, b)| (a.as_str(), b.as_str()))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("barrier named(1, 128)", "T[127 - tx] = S[127 - tx]"),
+            ("barrier block", "B[tx] = S[tx % 128]"),
+        ]
+    );
+}
+
+#[test]
+fn regions_beside_each_other_meet_at_the_users_barriers() {
+    let found = in_two_groups(
+        "alloc S: shared float32[128]\nwarp_group 0 {\n  S[tx] = A[tx]\n  sync_threads id=1 count=256\n}\n\
+         warp_group 1 {\n  sync_threads id=1 count=256\n  B[tx] = S[255 - tx]\n}",
+    );
+    assert_eq!(found, []);
+}

@@ -44,7 +44,7 @@ fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagn
     let limit = i64::from(target.facts().shared_bytes);
     let bytes_of = |b: Buffer| {
         let versions = func.buffers[b].versions;
-        i64::try_from(shared_bytes(func, b, target, versions)).unwrap_or(i64::MAX)
+        i64::try_from(shared_bytes(func, b, versions)).unwrap_or(i64::MAX)
     };
     let (total, parts) = most_shared(func, kernel, &bytes_of);
     if total <= limit {
@@ -168,6 +168,9 @@ impl<'f> Lives<'f> {
 
     /// The largest sum of what is alive at once, and what that is, largest first.
     fn most(&self, size: &dyn Fn(Buffer) -> i64) -> (i64, Vec<Buffer>) {
+        // A size can be the work of converting a layout.
+        let sizes = self.spans.keys().map(|&b| (b, size(b)));
+        let sizes: FxHashMap<Buffer, i64> = sizes.collect();
         let mut most: (i64, Vec<Buffer>) = (0, Vec::new());
         let mut starts: Vec<usize> = self.spans.values().map(|s| s.0).collect();
         starts.sort_unstable();
@@ -175,9 +178,9 @@ impl<'f> Lives<'f> {
             let spans = self.spans.iter();
             let here = spans.filter(|(_, (first, last))| (*first..=*last).contains(&at));
             let mut alive: Vec<Buffer> = here.map(|(b, _)| *b).collect();
-            let total = alive.iter().fold(0i64, |n, b| n.saturating_add(size(*b)));
+            let total = alive.iter().fold(0i64, |n, b| n.saturating_add(sizes[b]));
             if total > most.0 {
-                alive.sort_by_key(|b| (std::cmp::Reverse(size(*b)), *b));
+                alive.sort_by_key(|b| (std::cmp::Reverse(sizes[b]), *b));
                 most = (total, alive);
             }
         }

@@ -24,7 +24,7 @@ pub struct GemmShape {
 
 /// How it is done. The placements are worked out when asked for: layout inference needs that
 /// of C, lowering those of the operands that lie in memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GemmPlan {
     shape: GemmShape,
     pub inst: MmaInst,

@@ -40,11 +40,16 @@ pub struct Places<'f> {
     ids: FxHashMap<Rc<Shape>, u32>,
     meetings: FxHashMap<(u32, u32), Meeting>,
     selves: FxHashMap<u32, Meeting>,
-    /// Whether others cover a set.
+    /// Whether a set is covered by others.
     covers: FxHashMap<(u32, Vec<u32>), bool>,
+    columns: Columns,
     /// By group, the warps in it.
     group_warps: Vec<u32>,
 }
+
+/// The values of expressions over thread indices, by thread: sets share most of their terms.
+/// `None` where there is no value.
+type Columns = FxHashMap<Expr, Rc<[Option<i64>]>>;
 
 #[derive(Debug)]
 struct Set {
@@ -116,6 +121,7 @@ impl<'f> Places<'f> {
             meetings: FxHashMap::default(),
             selves: FxHashMap::default(),
             covers: FxHashMap::default(),
+            columns: Columns::default(),
             group_warps,
         }
     }
@@ -211,13 +217,16 @@ impl<'f> Places<'f> {
         }
         let points = self.points(set)?;
         let bits = self.sets[set as usize].bits();
-        let mut seen: FxHashMap<i64, (u32, u32)> = FxHashMap::default();
         let unit = gcd(points.grain, bits).max(8);
+        let cells = |place: i64| (place.div_euclid(unit), (place + bits - 1).div_euclid(unit));
+        let ends = points.list.iter().map(|&(_, _, place)| cells(place));
+        let reach = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let mut seen = Firsts::new(reach.unwrap_or((0, 0)));
         let mut met = Meeting::default();
         for &(thread, point, place) in &points.list {
-            let (first, last) = (place.div_euclid(unit), (place + bits - 1).div_euclid(unit));
+            let (first, last) = cells(place);
             for cell in first..=last {
-                let (other, at) = *seen.entry(cell).or_insert((thread, point));
+                let (other, at) = seen.first(cell, (thread, point));
                 if other == thread || at == point {
                     continue;
                 }
@@ -242,8 +251,8 @@ impl<'f> Places<'f> {
             return !by.is_empty();
         }
         let question = (set, by.to_vec());
-        if let Some(known) = self.covers.get(&question) {
-            return *known;
+        if let Some(&known) = self.covers.get(&question) {
+            return known;
         }
         let covered = self.count_covered(set, by).unwrap_or(true);
         self.covers.insert(question, covered);
@@ -314,7 +323,7 @@ impl<'f> Places<'f> {
             return known.clone();
         }
         let shape = self.sets[set as usize].shape.clone();
-        let points = count_points(self.scan, &shape).map(Rc::new);
+        let points = count_points(self.scan, &shape, &mut self.columns).map(Rc::new);
         self.sets[set as usize].points = Some(points.clone());
         points
     }
@@ -328,8 +337,52 @@ impl Set {
         }
     }
 }
+
+/// Who came to each cell first: a list where the cells lie close, a hash table where not.
+enum Firsts {
+    Near(i64, Vec<(u32, u32)>),
+    Far(FxHashMap<i64, (u32, u32)>),
+}
+
+impl Firsts {
+    /// For cells from the first to the second one.
+    fn new((low, high): (i64, i64)) -> Firsts {
+        let count = high.checked_sub(low).and_then(|d| usize::try_from(d).ok());
+        match count.filter(|c| *c < MAX_POINTS) {
+            Some(count) => Firsts::Near(low, vec![(MANY, MANY); count + 1]),
+            None => Firsts::Far(FxHashMap::default()),
+        }
+    }
+
+    /// The first who came to a cell, which is `own` where nobody has.
+    fn first(&mut self, cell: i64, own: (u32, u32)) -> (u32, u32) {
+        match self {
+            Firsts::Near(low, list) => {
+                let known = &mut list[(cell - *low) as usize];
+                if known.0 == MANY {
+                    *known = own;
+                }
+                *known
+            }
+            Firsts::Far(table) => *table.entry(cell).or_insert(own),
+        }
+    }
+}
+
+/// An expression's value for every thread.
+fn column(scan: &Scan<'_>, e: &Expr, columns: &mut Columns) -> Rc<[Option<i64>]> {
+    if let Some(known) = columns.get(e) {
+        return known.clone();
+    }
+    let threads = 0..scan.kernel.num_threads();
+    let values = threads.map(|thread| evaluate(e, &scan.thread_env(thread)));
+    let values: Rc<[Option<i64>]> = values.collect();
+    columns.insert(e.clone(), values.clone());
+    values
+}
+
 /// All accesses of a set, thread by thread.
-fn count_points(scan: &Scan<'_>, shape: &Shape) -> Option<Points> {
+fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Option<Points> {
     let Shape::Places {
         constant,
         terms,
@@ -388,6 +441,9 @@ fn count_points(scan: &Scan<'_>, shape: &Shape) -> Option<Points> {
         offsets.push(offset);
         values.push(at);
     }
+    let mut column = |e: &Expr| column(scan, e, columns);
+    let own: Vec<_> = own.iter().map(|(e, f)| (column(e), *f)).collect();
+    let thread_guards: Vec<_> = thread_guards.into_iter().map(column).collect();
     let mut list = Vec::with_capacity(count * threads as usize);
     let mut grain = 0;
     for thread in 0..threads {
@@ -399,14 +455,14 @@ fn count_points(scan: &Scan<'_>, shape: &Shape) -> Option<Points> {
         let index = scan.thread_env(thread);
         let mut inside = true;
         for guard in &thread_guards {
-            inside &= evaluate(guard, &index)? != 0;
+            inside &= guard[thread as usize]? != 0;
         }
         if !inside {
             continue;
         }
         let mut base = 0i64;
-        for (term, factor) in &own {
-            base = base.checked_add(evaluate(term, &index)?.checked_mul(*factor)?)?;
+        for (values, factor) in &own {
+            base = base.checked_add(values[thread as usize]?.checked_mul(*factor)?)?;
         }
         'points: for (point, offset) in offsets.iter().enumerate() {
             let var = |v: Var| match axes.iter().position(|(axis, _)| *axis == v) {
@@ -422,7 +478,9 @@ fn count_points(scan: &Scan<'_>, shape: &Shape) -> Option<Points> {
             for (term, factor) in &mixed {
                 place = place.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
             }
-            grain = gcd(grain, place);
+            if grain == 0 || place % grain != 0 {
+                grain = gcd(grain, place);
+            }
             list.push((thread, point as u32, place));
         }
     }

@@ -65,12 +65,11 @@ impl Rhythm {
     }
 
     /// The same with known bounds (variable, first value, step, count): beyond `head` and
-    /// before `tail` the conditions over the index repeat with the period.
+    /// before `tail` the [conditions](deciding) over the index repeat with the period.
     pub fn measured(
         self,
-        scan: &Scan<'_>,
+        conditions: &[Expr],
         env: &Env,
-        l: &Loop,
         (var, first, step, count): (Var, i64, i64, i64),
     ) -> Rhythm {
         let mut found = Rhythm {
@@ -78,29 +77,26 @@ impl Rhythm {
             tail: 0,
             ..self
         };
-        walk_stmts(&l.body, &mut |inner| {
-            let StmtKind::If { cond, .. } = &inner.kind else {
-                return;
-            };
-            if !decides(scan, inner) {
-                return;
-            }
-            let cond = env.fold(&scan.expand(cond));
+        for cond in conditions {
+            let cond = env.fold(cond);
             if !mentions(&cond, var) {
-                return;
+                continue;
             }
             if count > MAX_MEASURED {
                 found.regular = false;
-                return;
+                continue;
             }
             let at = |n: i64| {
                 let value = first + n * step;
                 evaluate(&cond, &|v| (v == var).then_some(value))
             };
-            for n in 0..count - self.period {
-                if at(n) != at(n + self.period) {
+            let values: Vec<Option<i64>> = (0..count).map(at).collect();
+            let later = values.iter().skip(self.period as usize);
+            for (n, (now, then)) in values.iter().zip(later).enumerate() {
+                if now != then {
                     // The iteration a period later is the first that is different.
-                    let (from_start, from_end) = (n + self.period, count - n - self.period);
+                    let from_start = n as i64 + self.period;
+                    let from_end = count - from_start;
                     if from_start <= from_end {
                         found.head = found.head.max(from_start);
                     } else {
@@ -108,9 +104,22 @@ impl Rhythm {
                     }
                 }
             }
-        });
+        }
         found
     }
+}
+
+/// The conditions in a loop that decide what an iteration does, with `let`s put in.
+pub fn deciding(scan: &Scan<'_>, l: &Loop) -> Vec<Expr> {
+    let mut found = Vec::new();
+    walk_stmts(&l.body, &mut |inner| {
+        if let StmtKind::If { cond, .. } = &inner.kind
+            && decides(scan, inner)
+        {
+            found.push(scan.expand(cond));
+        }
+    });
+    found
 }
 
 /// Whether the statement is a condition that decides what an iteration does as a whole. One that

@@ -3,6 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
+use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Func, Kernel,
     Scope, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
@@ -37,6 +38,8 @@ pub struct Scan<'f> {
     pub relevant: FxHashSet<Var>,
     /// Scalars, the same in all threads, that reach such an expression.
     scalars: FxHashSet<Buffer>,
+    /// By statement, the followed scalars that it or one in it writes; absent where there are none.
+    writes: FxHashMap<Key, Vec<Buffer>>,
     /// Register arrays that asynchronous loads write.
     pub loaded: FxHashSet<Buffer>,
     varying_vars: FxHashSet<Var>,
@@ -62,6 +65,7 @@ impl<'f> Scan<'f> {
             lets: FxHashMap::default(),
             relevant: FxHashSet::default(),
             scalars: FxHashSet::default(),
+            writes: FxHashMap::default(),
             loaded: FxHashSet::default(),
             varying_vars: FxHashSet::default(),
             varying_buffers: FxHashSet::default(),
@@ -80,6 +84,9 @@ impl<'f> Scan<'f> {
         });
         scan.find_varying();
         scan.find_relevant();
+        if !scan.scalars.is_empty() {
+            scan.find_writes(&kernel.body);
+        }
         scan.split_groups();
         scan
     }
@@ -307,18 +314,45 @@ impl<'f> Scan<'f> {
     }
 
     /// The followed scalars that the statement, or one in it, writes.
-    pub fn written_scalars(&self, stmt: &Stmt) -> Vec<Buffer> {
-        let mut found = Vec::new();
-        let mut note = |s: &Stmt| match &s.kind {
-            StmtKind::Store { buffer, .. } if self.is_scalar(*buffer) => found.push(*buffer),
-            StmtKind::Alloc(buffer) if self.is_scalar(*buffer) => found.push(*buffer),
-            _ => {}
-        };
-        note(stmt);
-        for child in child_blocks(stmt) {
-            walk_stmts(child, &mut note);
+    pub fn written_scalars(&self, stmt: &Stmt) -> &[Buffer] {
+        self.writes.get(&key(stmt)).map_or(&[], |list| list)
+    }
+
+    /// Lists what each statement of the block writes, and returns what all of them do.
+    fn find_writes(&mut self, block: &Block) -> Vec<Buffer> {
+        let mut all = Vec::new();
+        for stmt in block {
+            let mut found = Vec::new();
+            match &stmt.kind {
+                StmtKind::Store { buffer, .. } | StmtKind::Alloc(buffer)
+                    if self.is_scalar(*buffer) =>
+                {
+                    found.push(*buffer);
+                }
+                _ => {}
+            }
+            for child in child_blocks(stmt) {
+                found.extend(self.find_writes(child));
+            }
+            if !found.is_empty() {
+                all.extend_from_slice(&found);
+                self.writes.insert(key(stmt), found);
+            }
         }
-        found
+        all
+    }
+
+    /// Whether the unit may touch what is looked at: shared memory, or registers that
+    /// asynchronous loads write.
+    pub fn touches_memory(&self, unit: &Stmt) -> bool {
+        let mut touches = false;
+        stmt_buffers(unit, &mut |buffer| {
+            let root = self.root(buffer);
+            let shared = self.func.buffers[root].scope == Scope::Shared;
+            touches |= shared || self.loaded.contains(&root);
+        });
+        let mut inner = child_blocks(unit).into_iter().flatten();
+        touches || inner.any(|stmt| self.touches_memory(stmt))
     }
 
     /// The expressions of a statement that say where shared memory is touched or how control

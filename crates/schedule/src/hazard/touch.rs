@@ -9,11 +9,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, MicroOp, Region, Scope, Stmt,
-    StmtKind, ThreadOp, Var,
+    Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Region, Scope,
+    Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::places::{Lanes, Places, Shape};
+use super::rhythm::{Rhythm, deciding};
 use super::scan::{Key, Scan, key};
 use super::value::{Bound, Env, evaluate};
 
@@ -97,8 +98,12 @@ pub struct Units<'f> {
     /// The variables in it, and a number of its own for what depends on them.
     doubtful: FxHashSet<Var>,
     supposition: u32,
-    /// By unit, the variables and scalars from outside that its places depend on.
-    free: FxHashMap<Key, Rc<Free>>,
+    /// By unit, the variables and scalars from outside that its places depend on; `None` for one
+    /// that touches nothing.
+    free: FxHashMap<Key, Option<Rc<Free>>>,
+    nothing: Rc<Touches>,
+    /// By loop, how its body depends on its index, and the conditions in it.
+    rhythms: FxHashMap<Key, (Rhythm, Rc<[Expr]>)>,
     /// The iteration that statements here belong to.
     pub iteration: Option<Iteration>,
 }
@@ -123,8 +128,18 @@ impl<'f> Units<'f> {
             doubtful: FxHashSet::default(),
             supposition: 0,
             free: FxHashMap::default(),
+            nothing: Rc::default(),
+            rhythms: FxHashMap::default(),
             iteration: None,
         }
+    }
+
+    /// How the body of a loop depends on its index, and the conditions in it.
+    pub fn rhythm(&mut self, stmt: &Stmt, l: &Loop, var: Var) -> (Rhythm, Rc<[Expr]>) {
+        let scan = self.scan;
+        let known = self.rhythms.entry(key(stmt));
+        let anew = || (Rhythm::of(scan, l, var), deciding(scan, l).into());
+        known.or_insert_with(anew).clone()
     }
 
     /// A run begins that supposes these values.
@@ -142,13 +157,13 @@ impl<'f> Units<'f> {
 
     /// What a unit touches, with the variables as they are.
     pub fn unit(&mut self, stmt: &'f Stmt, env: &Env) -> Rc<Touches> {
-        let free = match self.free.get(&key(stmt)) {
-            Some(free) => free.clone(),
-            None => {
-                let free = Rc::new(free_vars(self.scan, stmt));
-                self.free.insert(key(stmt), free.clone());
-                free
-            }
+        let scan = self.scan;
+        let free = self.free.entry(key(stmt)).or_insert_with(|| {
+            let touches = scan.touches_memory(stmt);
+            touches.then(|| Rc::new(free_vars(scan, stmt)))
+        });
+        let Some(free) = free.clone() else {
+            return self.nothing.clone();
         };
         let vars = free.vars.iter().map(|v| env.vars.get(v).cloned());
         let scalars = free.scalars.iter();
@@ -162,7 +177,15 @@ impl<'f> Units<'f> {
             return known.clone();
         }
         let mut found = Touches::default();
-        self.stmt(stmt, &Way::default(), &mut env.clone(), &mut found);
+        match &stmt.kind {
+            StmtKind::Micro(m) => {
+                // It binds nothing, so the variables need no copy.
+                let (id, way) = (key(stmt), Way::default());
+                stmt_exprs(stmt, &mut |e| self.loads(e, id, &way, env, &mut found));
+                self.micro_op(m, id, &way, env, &mut found);
+            }
+            _ => self.stmt(stmt, &Way::default(), &mut env.clone(), &mut found),
+        }
         let found = Rc::new(found);
         self.known.insert(id, found.clone());
         found

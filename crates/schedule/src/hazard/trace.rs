@@ -14,7 +14,7 @@ use tilewright_ir::{
 };
 
 use super::report::Reason;
-use super::rhythm::{Rhythm, core, solve};
+use super::rhythm::{core, solve};
 use super::scan::{Key, Scan, is_block_vote, key};
 use super::touch::{Touches, Units, bound, trip_count};
 use super::value::{Bound, Env};
@@ -226,8 +226,11 @@ impl<'f, 'p> Walk<'f, 'p> {
         }
         if !self.scan.is_sync(stmt) {
             let written = self.scan.written_scalars(stmt);
-            let value = self.written_value(stmt);
-            if !matches!(stmt.kind, StmtKind::Store { .. }) {
+            let value = match written {
+                [] => None,
+                _ => self.written_value(stmt),
+            };
+            if !written.is_empty() && !matches!(stmt.kind, StmtKind::Store { .. }) {
                 self.env.scalars.retain(|b, _| !written.contains(b));
             }
             let touches = self.units.unit(stmt, &self.env);
@@ -236,15 +239,17 @@ impl<'f, 'p> Walk<'f, 'p> {
             }
             for buffer in written {
                 match value {
-                    Some(value) => self.env.scalars.insert(buffer, value),
-                    None => self.env.scalars.remove(&buffer),
+                    Some(value) => self.env.scalars.insert(*buffer, value),
+                    None => self.env.scalars.remove(buffer),
                 };
             }
             return Ok(Flow::Next);
         }
-        let header = self.units.header(stmt, &self.env);
-        if !header.is_empty() && !matches!(stmt.kind, StmtKind::Micro(_)) {
-            self.emit(stmt, EventKind::Touch(Rc::new(header)))?;
+        if !matches!(stmt.kind, StmtKind::Micro(_)) {
+            let header = self.units.header(stmt, &self.env);
+            if !header.is_empty() {
+                self.emit(stmt, EventKind::Touch(Rc::new(header)))?;
+            }
         }
         match &stmt.kind {
             StmtKind::For(l) => return self.counted(stmt, l),
@@ -506,7 +511,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 "threads may leave a loop with a barrier at different times",
             ));
         }
-        let rhythm = Rhythm::of(self.scan, l, axis.var);
+        let (rhythm, conditions) = self.units.rhythm(stmt, l, axis.var);
         let known = |e: &Expr| i64::try_from(e.as_int()?).ok();
         let Some(first) = known(&start) else {
             let values = (0..rhythm.period).map(|r| r * step).collect();
@@ -527,7 +532,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         });
         let supposed = !constant && !self.env.supposed.is_empty();
         let longest = rhythm.lead() + rhythm.rest();
-        let rhythm = rhythm.measured(self.scan, &self.env, l, (axis.var, first, step, count));
+        let rhythm = rhythm.measured(&conditions, &self.env, (axis.var, first, step, count));
         let mut steady = None;
         let mut skipped = None;
         let (head, tail) = (rhythm.lead(), rhythm.rest());
@@ -646,7 +651,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             _ => None,
         };
         for buffer in self.scan.written_scalars(stmt) {
-            self.env.scalars.remove(&buffer);
+            self.env.scalars.remove(buffer);
         }
         self.emit(stmt, EventKind::EnterLoop(count == MOST))?;
         for n in 0..count {

@@ -202,6 +202,38 @@ fn known_types(target: Target) -> String {
     names.join(", ")
 }
 
+/// What a read of an operand depends on: the plan, which operand, whether it lies transposed, and
+/// the bits of an element.
+type ReadKey = (usize, bool, bool, i64);
+
+/// How the first warp reads its first vectors of an operand. Other vectors and warps lie a
+/// constant apart, which moves all lanes' banks alike. `None` for `ldmatrix`, which reads
+/// whole chunks in both directions.
+fn operand_read(
+    bits: i64,
+    step: impl FnOnce() -> Option<Fragment>,
+    trans: bool,
+    target: Target,
+) -> Option<WarpRead> {
+    let facts = target.facts();
+    if facts.ldmatrix && bits == 16 {
+        return None;
+    }
+    let mut step = step()?;
+    if trans {
+        step = step.permute(&[1, 0]).ok()?;
+    }
+    let inverse = step.inverse()?;
+    let first = |thread| {
+        let element = inverse.element(Holder { thread, slot: 0 })?;
+        Some([*element.first()?, *element.get(1)?])
+    };
+    Some(WarpRead {
+        lanes: (0..i64::from(facts.warp_size)).map(first).collect(),
+        vector: step.vector_width(1).min(128 / bits).max(1),
+    })
+}
+
 #[derive(Clone)]
 struct State<'f> {
     func: &'f Func,
@@ -223,12 +255,22 @@ impl State<'_> {
             }
         }
         let mut shared: Vec<(Buffer, Vec<WarpRead>)> = Vec::new();
+        // Gemms of one shape have one plan and read alike.
+        let mut plans: Vec<(GemmPlan, Result<Fragment, LayoutError>)> = Vec::new();
+        let mut known_reads: Vec<(ReadKey, Option<WarpRead>)> = Vec::new();
         for u in uses {
             let UseKind::Gemm(g) = &u.kind else { continue };
             let plan =
                 plan_gemm(self.func, g, u.threads, target, u.span).map_err(Problem::Error)?;
             let no_place = |e: LayoutError| Problem::Error(Box::new(no_placement(&e, u.span)));
-            self.demand(g.c.buffer, &plan.c().map_err(no_place)?, u.span)?;
+            let known = plans.iter().position(|(p, _)| *p == plan);
+            let of = known.unwrap_or_else(|| {
+                let c = plan.c();
+                plans.push((plan.clone(), c));
+                plans.len() - 1
+            });
+            let c = plans[of].1.as_ref().map_err(|e| no_place(e.clone()))?;
+            self.demand(g.c.buffer, c, u.span)?;
             for (region, is_a, trans) in [(&g.a, true, g.trans_a), (&g.b, false, g.trans_b)] {
                 match self.func.buffers[region.buffer].scope {
                     Scope::Fragment => {
@@ -240,9 +282,17 @@ impl State<'_> {
                         self.demand(region.buffer, &placed, u.span)?;
                     }
                     Scope::Shared => {
-                        // Without a placement there is no read; lowering says why.
-                        let step = || if is_a { plan.a_step() } else { plan.b_step() }.ok();
-                        let read = self.operand_read(region.buffer, step, trans, target);
+                        let bits = i64::from(self.func.buffers[region.buffer].dtype.bits());
+                        let key = (of, is_a, trans, bits);
+                        let known = known_reads.iter().find(|(k, _)| *k == key);
+                        let read = known.map(|(_, read)| read.clone());
+                        let read = read.unwrap_or_else(|| {
+                            // Without a placement there is no read; lowering says why.
+                            let step = || if is_a { plan.a_step() } else { plan.b_step() }.ok();
+                            let read = operand_read(bits, step, trans, target);
+                            known_reads.push((key, read.clone()));
+                            read
+                        });
                         match shared.iter_mut().find(|(b, _)| *b == region.buffer) {
                             Some((_, reads)) => reads.extend(read),
                             None => shared.push((region.buffer, read.into_iter().collect())),
@@ -252,51 +302,35 @@ impl State<'_> {
                 }
             }
         }
-        let place = |(buffer, reads): (Buffer, Vec<WarpRead>)| {
-            (buffer, self.operand_layout(buffer, &reads, target))
-        };
-        Ok(shared.into_iter().map(place).collect())
+        // Operands of one shape that are read alike lie alike.
+        let mut placed: Vec<(Buffer, Option<Layout>)> = Vec::with_capacity(shared.len());
+        for (at, (buffer, reads)) in shared.iter().enumerate() {
+            let alike = |b: Buffer| {
+                let (x, y) = (&self.func.buffers[b], &self.func.buffers[*buffer]);
+                x.dtype == y.dtype && x.shape == y.shape
+            };
+            let mut before = shared[..at].iter();
+            let layout = match before.position(|(b, r)| r == reads && alike(*b)) {
+                Some(same) => placed[same].1.clone(),
+                None => self.operand_layout(*buffer, reads, target),
+            };
+            placed.push((*buffer, layout));
+        }
+        Ok(placed)
     }
 
     /// Where an operand in shared memory lies, if its reads want another place than the target's
     /// own swizzle, which is made for rows of K and for types that the instruction takes.
     fn operand_layout(&self, buffer: Buffer, reads: &[WarpRead], target: Target) -> Option<Layout> {
+        if reads.is_empty() {
+            return None;
+        }
         let data = &self.func.buffers[buffer];
         let shape = const_shape(&data.shape).filter(|s| s.len() >= 2)?;
         let swizzled =
             from_attr::buffer_layout(&LayoutAttr::Swizzled, &shape, target, data.dtype.scalar);
         let bits = i64::from(data.dtype.bits());
         swizzle::for_reads(target, &shape, bits, reads, &swizzled.ok()?).ok()?
-    }
-
-    /// How the first warp reads its first vectors of an operand. Other vectors and warps lie a
-    /// constant apart, which moves all lanes' banks alike. `None` for `ldmatrix`, which reads
-    /// whole chunks in both directions.
-    fn operand_read(
-        &self,
-        buffer: Buffer,
-        step: impl FnOnce() -> Option<Fragment>,
-        trans: bool,
-        target: Target,
-    ) -> Option<WarpRead> {
-        let bits = i64::from(self.func.buffers[buffer].dtype.bits());
-        let facts = target.facts();
-        if facts.ldmatrix && bits == 16 {
-            return None;
-        }
-        let mut step = step()?;
-        if trans {
-            step = step.permute(&[1, 0]).ok()?;
-        }
-        let inverse = step.inverse()?;
-        let first = |thread| {
-            let element = inverse.element(Holder { thread, slot: 0 })?;
-            Some([*element.first()?, *element.get(1)?])
-        };
-        Some(WarpRead {
-            lanes: (0..i64::from(facts.warp_size)).map(first).collect(),
-            vector: step.vector_width(1).min(128 / bits).max(1),
-        })
     }
 
     fn annotation(&mut self, buffer: Buffer, u: &Use) -> Result<(), Problem> {

@@ -28,7 +28,7 @@ pub(super) fn check(
 ) {
     let limit = u64::from(target.facts().shared_bytes);
     let versions = |buffer: Buffer| written.buffers[buffer].versions;
-    if bytes_apart(written, kernel, target, &versions) <= limit {
+    if bytes_apart(written, kernel, &versions) <= limit {
         return;
     }
     let plan = merged(written, at, target);
@@ -94,14 +94,9 @@ fn capped_versions(
 }
 
 /// Bytes where every buffer has its own.
-fn bytes_apart(
-    func: &Func,
-    kernel: &Kernel,
-    target: Target,
-    versions: &dyn Fn(Buffer) -> u32,
-) -> u64 {
+fn bytes_apart(func: &Func, kernel: &Kernel, versions: &dyn Fn(Buffer) -> u32) -> u64 {
     let buffers = shared_buffers(func, kernel).into_iter();
-    let bytes = buffers.map(|b| shared_bytes(func, b, target, versions(b)));
+    let bytes = buffers.map(|b| shared_bytes(func, b, versions(b)));
     bytes.map(|b| b.next_multiple_of(16)).sum()
 }
 

@@ -160,14 +160,14 @@ impl Plan {
 }
 
 /// Bytes of a shared buffer in its layout, with so many versions.
-pub(crate) fn shared_bytes(func: &Func, buffer: Buffer, target: Target, versions: u32) -> u64 {
+pub(crate) fn shared_bytes(func: &Func, buffer: Buffer, versions: u32) -> u64 {
     let data = &func.buffers[buffer];
     let Some(shape) = const_shape(&data.shape) else {
         return 0;
     };
     let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-    let layout = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar);
-    let elements = layout.map_or(shape.iter().product(), |l| l.span());
+    let places = from_attr::buffer_places(attr, &shape);
+    let elements = places.unwrap_or_else(|_| shape.iter().product());
     let bits = elements.max(0) as u64 * u64::from(data.dtype.bits());
     bits.saturating_mul(u64::from(versions.max(1))).div_ceil(8)
 }
@@ -203,7 +203,7 @@ fn items(func: &Func, kernel: &Kernel, target: Target) -> Vec<Item> {
         let data = &func.buffers[buffer];
         let swizzled = matches!(data.layout, Some(LayoutAttr::Swizzled | LayoutAttr::Map(_)));
         let tensor = tensors.contains(&buffer) || (swizzled && target == Target::Sm90a);
-        let bytes = shared_bytes(func, buffer, target, data.versions);
+        let bytes = shared_bytes(func, buffer, data.versions);
         Item {
             buffer,
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),

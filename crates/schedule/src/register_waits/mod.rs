@@ -3,9 +3,11 @@
 //! A wave's LDS instructions complete in order and are counted by lgkmcnt. Each `s2r` and `r2s`
 //! gets the counter; a wait stands before a statement that uses registers which an `s2r` still
 //! fills, before a plain access of what is still being read or written, and before a bare
-//! barrier, which itself waits for nothing. Code that not all threads run together has no waits
-//! inside: what it needs is waited for before it. A wait leaves as many operations in flight as were
-//! certainly issued after the last one that is needed.
+//! barrier, which itself waits for nothing: there also for accesses that no counter follows.
+//! Code that not all threads run together has no waits inside for what was issued before it, nor
+//! has a loop that issues no such operation itself or has barriers: they are waited for before it. A wait leaves as many operations
+//! in flight as were certainly issued after the last one that is needed; of accesses that the
+//! compiler joins none is certain.
 //!
 //! Before:
 //! ```text
@@ -22,23 +24,27 @@
 //! ```
 //!
 //! The walk carries what may be in flight: for each operation, how many others were certainly
-//! issued after it on every way here, and which version of a buffer it touches. Ways that join
-//! keep the smaller number, and a loop is walked until nothing changes. It never moves a
-//! statement.
+//! issued after it on every way here. Ways that join keep the smaller number, and a loop is
+//! walked until nothing changes. An operation of a buffer with versions keeps its slot, in terms
+//! of the iteration that the walk is in, so that other versions are used meanwhile. It never
+//! moves a statement.
+
+mod plain;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{child_blocks, child_blocks_mut, stmt_exprs, walk_stmts};
-use tilewright_ir::visit_ids::stmt_buffers;
+use tilewright_ir::visit_ids::{Id, stmt_buffers, stmt_ids};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Func, Loop, MicroKind, Stmt,
+    Axis, BarrierKind, Block, Buffer, Counter, DeviceOp, Func, Kernel, MicroKind, Span, Stmt,
     StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::order::wait_limit;
 use crate::slots::{Slot, Slots};
 use crate::uniform::{Uniformity, root};
+use plain::{is_bare, is_narrow, touches};
 
 /// Gives LDS operations their counter and inserts the waits. Returns how many.
 pub fn register_waits(func: &mut Func) -> usize {
@@ -49,14 +55,7 @@ pub fn register_waits(func: &mut Func) -> usize {
         find_divergent(&func.kernels[at].body, &uniformity, &mut 0, &mut divergent);
         let mut body = std::mem::take(&mut func.kernels[at].body);
         mark(&mut body, &mut 0, &divergent, false);
-        let mut walk = Walk {
-            func,
-            divergent,
-            ops: Vec::new(),
-            numbers: FxHashMap::default(),
-            waits: BTreeMap::new(),
-            slots: Slots::default(),
-        };
+        let mut walk = Walk::new(func, divergent);
         walk.block(&body, &mut 0, &mut InFlight::default());
         let waits = walk.waits;
         inserted += waits.len();
@@ -64,6 +63,17 @@ pub fn register_waits(func: &mut Func) -> usize {
         func.kernels[at].body = body;
     }
     inserted
+}
+
+/// The first bare barrier that LDS accesses without a counter may still be under way at: the
+/// function has not been through [`register_waits`].
+pub fn open_barrier(func: &Func) -> Option<Span> {
+    let open = |kernel: &Kernel| {
+        let mut walk = Walk::new(func, FxHashSet::default());
+        walk.block(&kernel.body, &mut 0, &mut InFlight::default());
+        walk.open_barrier
+    };
+    func.kernels.iter().find_map(open)
 }
 
 /// The statements, by number, whose blocks not all threads run together.
@@ -137,60 +147,53 @@ struct Operation {
     writes: bool,
 }
 
-/// The operations that may be in flight.
+/// What may be under way.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-struct InFlight(BTreeMap<usize, Flight>);
+struct InFlight {
+    counted: BTreeMap<usize, Open>,
+    /// LDS accesses that no counter follows.
+    plain: bool,
+}
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Flight {
+/// An operation under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Open {
     /// How many others were certainly issued after it.
     younger: u32,
-    /// The version that it touches, in terms of the variables' values by now; `None` may be any.
+    /// The version of its buffer, by the loop indices of where the walk is.
     slot: Option<Slot>,
-    /// What loop indices are by now, where that is known.
-    values: Vec<(Var, Slot)>,
 }
 
 impl InFlight {
-    fn issue(&mut self, op: usize, count: u32, slot: Option<Slot>) {
-        for flight in self.0.values_mut() {
+    fn issue(&mut self, op: usize, slot: Option<Slot>, count: u32) {
+        for open in self.counted.values_mut() {
             // More than the counter holds tells nothing more.
-            flight.younger = (flight.younger + count).min(64);
+            open.younger = (open.younger + count).min(64);
         }
-        // The one of an earlier iteration may have touched another version.
-        let slot = slot.filter(|_| !self.0.contains_key(&op));
-        let flight = Flight {
-            younger: 0,
-            slot,
-            values: Vec::new(),
-        };
-        self.0.insert(op, flight);
+        self.counted.insert(op, Open { younger: 0, slot });
     }
 
     fn wait(&mut self, at_most: u32) {
-        self.0.retain(|_, flight| flight.younger < at_most);
+        self.counted.retain(|_, open| open.younger < at_most);
+        self.plain &= at_most > 0;
     }
 
     /// What may be in flight on either of two ways.
     fn join(&mut self, other: &InFlight) {
-        for (op, flight) in &other.0 {
-            let Some(known) = self.0.get_mut(op) else {
-                self.0.insert(*op, flight.clone());
-                continue;
-            };
-            known.younger = known.younger.min(flight.younger);
-            known.slot = known.slot.filter(|slot| flight.slot == Some(*slot));
-            known.values.retain(|value| flight.values.contains(value));
+        for (op, open) in &other.counted {
+            let known = self.counted.entry(*op).or_insert(*open);
+            known.younger = known.younger.min(open.younger);
+            known.slot = known.slot.filter(|s| Some(*s) == open.slot);
+        }
+        self.plain |= other.plain;
+    }
+
+    /// Puts every slot in other terms.
+    fn map_slots(&mut self, mut f: impl FnMut(Slot) -> Option<Slot>) {
+        for open in self.counted.values_mut() {
+            open.slot = open.slot.and_then(&mut f);
         }
     }
-}
-
-/// The index of a loop that goes up by ones.
-#[derive(Clone, Copy, Debug)]
-struct Index {
-    var: Var,
-    first: Slot,
-    last: Slot,
 }
 
 struct Walk<'a> {
@@ -202,9 +205,23 @@ struct Walk<'a> {
     /// The wait before a statement.
     waits: BTreeMap<usize, u32>,
     slots: Slots,
+    /// A bare barrier that plain accesses reach.
+    open_barrier: Option<Span>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(func: &'a Func, divergent: FxHashSet<usize>) -> Self {
+        Self {
+            func,
+            divergent,
+            ops: Vec::new(),
+            numbers: FxHashMap::default(),
+            waits: BTreeMap::new(),
+            slots: Slots::default(),
+            open_barrier: None,
+        }
+    }
+
     fn block(&mut self, block: &[Stmt], number: &mut usize, open: &mut InFlight) {
         for stmt in block {
             self.stmt(stmt, number, open);
@@ -215,16 +232,16 @@ impl Walk<'_> {
         let own = *number;
         *number += 1;
         self.wait_before(stmt, own, open);
+        open.plain |= touches(self.func, stmt);
         match &stmt.kind {
             StmtKind::For(l) => {
                 let trips = l.axes.iter().map(|a| a.const_trip_count());
                 let runs = trips.clone().all(|n| n.is_some_and(|n| n > 0));
                 let again = trips.clone().all(|n| n.is_none_or(|n| n > 1));
-                let index = self.index(l);
-                self.repeated(&l.body, index, (runs, again), number, open);
+                self.repeated(&l.body, &l.axes, (runs, again), number, open);
             }
             StmtKind::While { body, .. } => {
-                self.repeated(body, None, (false, true), number, open);
+                self.repeated(body, &[], (false, true), number, open);
             }
             StmtKind::If {
                 then, otherwise, ..
@@ -240,93 +257,72 @@ impl Walk<'_> {
                 open.join(&before);
             }
             StmtKind::Micro(m) if m.counter == Some(Counter::Lgkmcnt) => {
-                let (access, registers) = match m.kind {
+                let (end, registers) = match m.kind {
                     MicroKind::R2s => (&m.dest, None),
                     _ => (&m.sources[0], Some(root(self.func, m.dest.region.buffer))),
                 };
+                let slot = end.slot.as_ref().and_then(|s| self.slots.of(s));
                 let operation = Operation {
                     registers,
-                    shared: root(self.func, access.region.buffer),
+                    shared: root(self.func, end.region.buffer),
                     writes: m.kind == MicroKind::R2s,
                 };
-                let slot = access.slot.as_ref().and_then(|s| self.slots.of(s));
                 let next = self.ops.len();
                 let op = *self.numbers.entry(own).or_insert(next);
                 if op == next {
                     self.ops.push(operation);
                 }
                 // A wave none of whose lanes act may not issue it.
-                open.issue(op, if m.pred.is_some() { 0 } else { m.count() }, slot);
+                let certain = m.pred.is_none() && !is_narrow(self.func, m);
+                open.issue(op, slot, if certain { m.count() } else { 0 });
             }
             StmtKind::Device(DeviceOp::Wait {
                 counter: Counter::Lgkmcnt,
                 at_most,
             }) => open.wait(*at_most),
             // The block's barrier waits for the wave's memory operations itself.
-            StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => open.0.clear(),
+            StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => {
+                *open = InFlight::default();
+            }
             _ => {}
         }
-    }
-
-    /// The index of a loop, if it goes up by ones to its end.
-    fn index(&mut self, l: &Loop) -> Option<Index> {
-        let [axis] = &l.axes[..] else {
-            return None;
-        };
-        let mut leaves = false;
-        walk_stmts(&l.body, &mut |s| {
-            leaves |= matches!(s.kind, StmtKind::Break)
-        });
-        if leaves || !axis.step.is_int(1) {
-            return None;
-        }
-        let (first, stop) = (self.slots.of(&axis.start)?, self.slots.of(&axis.stop)?);
-        Some(Index {
-            var: axis.var,
-            first,
-            last: self.slots.less(stop, 1)?,
-        })
     }
 
     /// A body that certainly runs, and may run again.
     fn repeated(
         &mut self,
-        body: &Block,
-        index: Option<Index>,
+        body: &[Stmt],
+        axes: &[Axis],
         (runs, again): (bool, bool),
         number: &mut usize,
         open: &mut InFlight,
     ) {
-        let mut changed = FxHashSet::default();
-        walk_stmts(body, &mut |s| match &s.kind {
-            StmtKind::Let { var, .. } => {
-                changed.insert(*var);
-            }
-            StmtKind::For(l) => changed.extend(l.axes.iter().map(|a| a.var)),
-            StmtKind::Thread(op) => changed.extend(op.result()),
-            _ => {}
-        });
         let first = *number;
+        let is_index = |v: Var| axes.iter().any(|a| a.var == v);
+        let bound = bound_inside(body);
         let mut before = open.clone();
-        if let Some(index) = index {
-            for flight in before.0.values_mut() {
-                flight.values.push((index.var, index.first));
-            }
-        }
         loop {
             *number = first;
             let mut after = before.clone();
             self.block(body, number, &mut after);
-            let mut carried = after.clone();
-            for flight in carried.0.values_mut() {
-                self.carry(flight, index, &changed);
-            }
-            let mut joined = before.clone();
-            joined.join(&carried);
-            if !again || joined == before {
-                for flight in after.0.values_mut() {
-                    self.leave(flight, index, &changed);
+            // What the end of an iteration leaves, in terms of the next one.
+            let mut next = after.clone();
+            let slots = &mut self.slots;
+            next.map_slots(|slot| match axes {
+                _ if slots.mentions(slot, |v| bound.contains(&v)) => None,
+                [axis] => {
+                    let step = i64::try_from(axis.step.as_int()?).ok()?;
+                    slots.shifted(slot, axis.var, step.checked_neg()?)
                 }
+                _ => Some(slot).filter(|s| !slots.mentions(*s, is_index)),
+            });
+            let mut joined = before.clone();
+            joined.join(&next);
+            if !again || joined == before {
+                // Outside the loop its index means nothing.
+                let slots = &self.slots;
+                let ends = |v: Var| is_index(v) || bound.contains(&v);
+                after.map_slots(|s| (!slots.mentions(s, ends)).then_some(s));
                 if !runs {
                     after.join(open);
                 }
@@ -337,42 +333,19 @@ impl Walk<'_> {
         }
     }
 
-    /// What is in flight, in terms of the next iteration.
-    fn carry(&mut self, flight: &mut Flight, index: Option<Index>, changed: &FxHashSet<Var>) {
-        let slots = &mut self.slots;
-        flight.values.clear();
-        flight.slot = flight
-            .slot
-            .filter(|s| !slots.mentions(*s, |v| changed.contains(&v)));
-        if let Some(index) = index {
-            // What the index was is one less than what it is.
-            flight.slot = flight.slot.and_then(|s| slots.shifted(s, index.var, -1));
-        }
-    }
-
-    /// What is in flight behind a loop: its index is the last one.
-    fn leave(&mut self, flight: &mut Flight, index: Option<Index>, changed: &FxHashSet<Var>) {
-        let slots = &mut self.slots;
-        flight.values.clear();
-        flight.slot = flight
-            .slot
-            .filter(|s| !slots.mentions(*s, |v| changed.contains(&v)));
-        if let Some(index) = index {
-            flight.slot = flight
-                .slot
-                .and_then(|s| slots.with_value(s, index.var, index.last));
-        }
-    }
-
     /// Puts a wait before the statement where it needs one, and takes it.
     fn wait_before(&mut self, stmt: &Stmt, own: usize, open: &mut InFlight) {
-        let mut needed: Option<u32> = None;
-        let whole = self.divergent.contains(&own);
-        for (op, flight) in &open.0 {
+        let whole = self.divergent.contains(&own) || starts_clear(stmt);
+        let mut needed = None;
+        for (op, state) in &open.counted {
             let op = self.ops[*op];
-            if self.needs(stmt, op, flight) || whole && self.needs_inside(stmt, op, flight) {
-                needed = Some(needed.map_or(flight.younger, |n| n.min(flight.younger)));
+            if self.needs(stmt, op, state.slot) || whole && self.needs_inside(stmt, op) {
+                needed = Some(needed.unwrap_or(u32::MAX).min(state.younger));
             }
+        }
+        if open.plain && is_bare(stmt) {
+            self.open_barrier.get_or_insert(stmt.span);
+            needed = Some(0);
         }
         if let Some(younger) = needed {
             let at_most = younger.min(wait_limit(Counter::Lgkmcnt));
@@ -385,78 +358,79 @@ impl Walk<'_> {
     }
 
     /// The same for the blocks inside it.
-    fn needs_inside(&mut self, stmt: &Stmt, op: Operation, flight: &Flight) -> bool {
+    fn needs_inside(&mut self, stmt: &Stmt, op: Operation) -> bool {
         let mut stmts = child_blocks(stmt).into_iter().flatten();
-        stmts.any(|s| self.needs(s, op, flight) || self.needs_inside(s, op, flight))
+        // Indices of loops inside are not those that the operation's slot is given by.
+        stmts.any(|s| self.needs(s, op, None) || self.needs_inside(s, op))
     }
 
     /// Whether the statement itself, without the blocks inside it, must not run before the
-    /// operation is complete.
-    fn needs(&mut self, stmt: &Stmt, op: Operation, flight: &Flight) -> bool {
+    /// operation is complete, which uses this version of its buffer.
+    fn needs(&mut self, stmt: &Stmt, op: Operation, slot: Option<Slot>) -> bool {
         if is_meeting(stmt) {
             return true;
         }
-        let (mut registers, mut shared) = (false, false);
+        let mut found = false;
+        let mut meets = false;
         stmt_buffers(stmt, &mut |buffer| {
             let root = root(self.func, buffer);
-            registers |= Some(root) == op.registers;
-            shared |= root == op.shared;
+            found |= Some(root) == op.registers;
+            // Whoever writes has to wait for readers, and the other way round.
+            meets |= root == op.shared && (op.writes || writes_to(self.func, stmt, root));
         });
-        // Whoever writes has to wait for readers, and the other way round.
-        shared &= op.writes || writes_to(self.func, stmt, op.shared);
-        registers || shared && !self.is_apart(stmt, op, flight)
+        found || meets && !self.is_apart(stmt, op, slot)
     }
 
-    /// Whether the statement touches other versions of the buffer than the operation does.
-    fn is_apart(&mut self, stmt: &Stmt, op: Operation, flight: &Flight) -> bool {
-        let (Some(own), Some(touched)) = (flight.slot, versions_of(self.func, stmt, op.shared))
-        else {
+    /// Whether a micro-op uses other versions of the operation's buffer only.
+    fn is_apart(&mut self, stmt: &Stmt, op: Operation, slot: Option<Slot>) -> bool {
+        let (StmtKind::Micro(m), Some(slot)) = (&stmt.kind, slot) else {
             return false;
         };
-        touched.iter().all(|e| {
-            let slot = self.slots.of(e);
-            slot.is_some_and(|s| self.slots.differ(own, s, &flight.values))
+        let mut ends = m.sources.iter().chain([&m.dest]);
+        ends.all(|end| {
+            if root(self.func, end.region.buffer) != op.shared {
+                return true;
+            }
+            let own = end.slot.as_ref().and_then(|s| self.slots.of(s));
+            own.is_some_and(|own| self.slots.differ(own, slot, &[]))
         })
     }
 }
 
-/// The versions of a shared buffer that the statement names, itself; `None` where an access
-/// names none.
-fn versions_of(func: &Func, stmt: &Stmt, shared: Buffer) -> Option<Vec<Expr>> {
-    let mut found: Option<Vec<Expr>> = Some(Vec::new());
-    let mut note = |version: Option<&Expr>| match (version, &mut found) {
-        (Some(version), Some(list)) => list.push(version.clone()),
-        _ => found = None,
+/// Whether what a loop needs of operations before it is waited for before it: it certainly runs
+/// and issues none itself, or it has barriers, which wait for all. Inside, such waits would be for
+/// the first iteration alone.
+fn starts_clear(stmt: &Stmt) -> bool {
+    let StmtKind::For(l) = &stmt.kind else {
+        return false;
     };
-    // A plain access names the version before the place.
-    let first = |buffer: Buffer, indices: &'_ [Expr]| -> Option<Expr> {
-        let named = indices.len() > func.buffers[buffer].shape.len();
-        indices.first().filter(|_| named).cloned()
-    };
-    match &stmt.kind {
-        StmtKind::Micro(m) => {
-            for access in m.sources.iter().chain([&m.dest]) {
-                if root(func, access.region.buffer) == shared {
-                    note(access.slot.as_ref());
-                }
-            }
+    let runs = |a: &Axis| a.const_trip_count().is_some_and(|n| n > 0);
+    let mut quiet = l.axes.iter().all(runs);
+    let mut meets = false;
+    walk_stmts(&l.body, &mut |s| {
+        meets |= is_meeting(s);
+        if let StmtKind::Micro(m) = &s.kind {
+            quiet &= m.counter != Some(Counter::Lgkmcnt);
         }
-        StmtKind::Store {
-            buffer, indices, ..
-        } if root(func, *buffer) == shared => note(first(*buffer, indices).as_ref()),
-        StmtKind::Thread(_) => note(None),
-        _ => {}
-    }
-    stmt_exprs(stmt, &mut |e| {
-        e.walk(&mut |node| match node.kind() {
-            ExprKind::Load { buffer, indices } if root(func, *buffer) == shared => {
-                note(first(*buffer, indices).as_ref());
-            }
-            ExprKind::AddressOf { buffer, .. } if root(func, *buffer) == shared => note(None),
-            _ => {}
-        });
     });
-    found
+    quiet || meets
+}
+
+/// The variables that get a value inside a block, another one each time it runs.
+fn bound_inside(block: &[Stmt]) -> FxHashSet<Var> {
+    let mut bound = FxHashSet::default();
+    for stmt in block {
+        // Outside of expressions a statement names only the variables that it binds.
+        stmt_ids(stmt, &mut |id| {
+            if let Id::Var(v) = id {
+                bound.insert(v);
+            }
+        });
+        for child in child_blocks(stmt) {
+            bound.extend(bound_inside(child));
+        }
+    }
+    bound
 }
 
 /// Whether other waves may go on from here, by what this one has done.

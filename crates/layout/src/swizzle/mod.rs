@@ -5,8 +5,10 @@
 //! are and permutes chunks inside each row by bits of the row's number, which also works for
 //! rows of any length. Padding is [`Layout::padded`].
 //!
-//! [`for_matrix`] picks for a target. That its choices are free of conflicts is counted by the
-//! tests with the phases of [`banks`].
+//! [`for_matrix`] picks for a target, [`for_reads`] for given reads. That their choices are free of
+//! conflicts is counted by the tests with the phases of [`banks`].
+
+mod reads;
 
 use tilewright_ir::micro_op::{MmaFamily, MmaInst};
 use tilewright_ir::target::Target;
@@ -16,6 +18,8 @@ use crate::error::LayoutError;
 use crate::form::Form;
 use crate::layout::Layout;
 use crate::radix::row_major_strides;
+
+pub use reads::{WarpRead, for_reads};
 
 /// XORs the bits `from .. from + bits` of a byte offset onto the bits `to .. to + bits`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -264,107 +268,6 @@ pub fn for_matrix(target: Target, shape: &[i64], inst: &MmaInst) -> Result<Layou
     }
 }
 
-/// One access of a warp to a tile: the row and column where each lane's vector starts, `None` for
-/// lanes that take no part.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WarpRead {
-    pub lanes: Vec<Option<[i64; 2]>>,
-    /// Elements of a lane's vector, along the row.
-    pub vector: i64,
-}
-
-impl WarpRead {
-    /// The cycles lost to bank conflicts, where `offset` is the first byte of an element.
-    fn lost(&self, target: Target, bits: i64, offset: impl Fn(i64, i64) -> i64) -> Option<u32> {
-        let at = |[row, col]: [i64; 2]| u32::try_from(offset(row, col)).ok();
-        let lanes: Vec<Option<u32>> = self.lanes.iter().map(|l| l.and_then(at)).collect();
-        let width = u32::try_from(self.vector * bits / 8).ok()?;
-        let cost = banks::cost(target, banks::Kind::Read, width, &lanes)?;
-        Some(cost.conflicts())
-    }
-}
-
-/// The placement of a tile that is read in these ways with the fewest bank conflicts. `None`
-/// where no permutation of chunks is better than `than`.
-///
-/// [`for_matrix`] knows how operands with rows of K are read. This is for the others: operands
-/// whose rows run along M or N, those that are converted on the way, and those that several
-/// products read. As there, widest chunks come first, so that the copy into the tile stays wide.
-pub fn for_reads(
-    target: Target,
-    shape: &[i64],
-    bits: i64,
-    reads: &[WarpRead],
-    than: &Layout,
-) -> Result<Option<Layout>, LayoutError> {
-    let (rows, cols) = rows_and_cols(shape)?;
-    let widest = reads.iter().map(|r| r.vector * bits).max().unwrap_or(0) / 8;
-    let whole = reads.iter().all(|r| r.vector * bits % 8 == 0);
-    if 128 % bits != 0 || cols * bits % 8 != 0 || !whole {
-        return Ok(None);
-    }
-    let lost = |offset: &dyn Fn(i64, i64) -> i64| -> Option<u32> {
-        reads.iter().map(|r| r.lost(target, bits, offset)).sum()
-    };
-    let leading = vec![0; shape.len() - 2];
-    let placed = |row: i64, col: i64| than.offset(&[&leading[..], &[row, col]].concat()) * bits / 8;
-    let Some(mut least) = lost(&placed) else {
-        return Ok(None);
-    };
-    let mut best: Option<RowXor> = None;
-    let row_bytes = cols * bits / 8;
-    let row_bits = (rows as u64).next_power_of_two().trailing_zeros();
-    for chunk in [16, 8] {
-        let room = RowXor::room(row_bytes, chunk, target.facts().banks.into());
-        // A vector must stay in one piece.
-        let Some((first, chunk_bits)) = room.filter(|_| widest <= chunk) else {
-            continue;
-        };
-        for pairs in pairings(first, chunk_bits, row_bits, reads.len() > 1 && chunk == 16) {
-            if least == 0 {
-                break;
-            }
-            let candidate = RowXor { chunk, pairs };
-            let placed = |row, col| candidate.offset(row_bytes, row, col * bits / 8);
-            if let Some(lost) = lost(&placed)
-                && lost < least
-            {
-                least = lost;
-                best = Some(candidate);
-            }
-        }
-    }
-    let layout = best.map(|best| row_xor(shape, best.chunk * 8 / bits, &best.pairs));
-    layout.transpose()
-}
-
-/// Ways to XOR row bits from `first` up onto the chunk bits: neighbouring row bits onto all chunk
-/// bits in turn, from each start. With `many`, then in every order, and the row bit after them
-/// onto each chunk bit as well, which is what reads along rows and across them take together.
-fn pairings(first: u32, chunk_bits: u32, row_bits: u32, many: bool) -> Vec<Vec<(u32, u32)>> {
-    let starts = first..row_bits.max(first + 1);
-    let turns = |start: u32| {
-        (0..chunk_bits).map(move |turn| {
-            let pair = |b| (start + b, (b + turn) % chunk_bits);
-            (0..chunk_bits).map(pair).collect()
-        })
-    };
-    let mut all: Vec<Vec<(u32, u32)>> = starts.clone().flat_map(turns).collect();
-    if !many {
-        return all;
-    }
-    for start in starts {
-        for order in orders(chunk_bits) {
-            let pairs = order.iter().zip(start..).map(|(&c, r)| (r, c));
-            let pairs: Vec<(u32, u32)> = pairs.collect();
-            for extra in 0..chunk_bits {
-                all.push([pairs.as_slice(), &[(start + chunk_bits, extra)]].concat());
-            }
-        }
-    }
-    all
-}
-
 /// A permutation of the chunks of each row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct RowXor {
@@ -396,22 +299,21 @@ impl RowXor {
 
     fn for_mfma(target: Target, row_bytes: i64, inst: &MmaInst) -> Option<RowXor> {
         let banks: i64 = target.facts().banks.into();
+        let reads = MfmaReads::new(row_bytes, inst);
         let mut best: Option<(u32, RowXor)> = None;
         for chunk in [16, 8] {
             let Some((first, width)) = RowXor::room(row_bytes, chunk, banks) else {
                 continue;
             };
+            let orders = orders(width);
             for start in [first, first + 1] {
-                for order in orders(width) {
-                    let pairs = order
-                        .iter()
-                        .enumerate()
-                        .map(|(i, &b)| (start + i as u32, b));
+                for order in &orders {
+                    let pairs = order.iter().zip(start..).map(|(&b, row)| (row, b));
                     let candidate = RowXor {
                         chunk,
                         pairs: pairs.collect(),
                     };
-                    let lost = candidate.mfma_conflicts(target, row_bytes, inst)?;
+                    let lost = candidate.mfma_conflicts(target, row_bytes, &reads)?;
                     if best.as_ref().is_none_or(|(least, _)| lost < *least) {
                         best = Some((lost, candidate));
                     }
@@ -424,33 +326,60 @@ impl RowXor {
         best.map(|(_, b)| b)
     }
 
-    /// The byte offset of a byte of a row.
-    fn offset(&self, row_bytes: i64, row: i64, byte: i64) -> i64 {
-        let moved = self
-            .pairs
-            .iter()
-            .fold(0, |acc, &(from, to)| acc ^ (row >> from & 1) << to);
-        row * row_bytes + (byte ^ (moved * self.chunk))
+    /// What is XORed onto the numbers of a row's chunks.
+    fn moved(&self, row: i64) -> i64 {
+        let pairs = self.pairs.iter();
+        pairs.fold(0, |acc, &(from, to)| acc ^ (row >> from & 1) << to)
     }
 
-    /// The cycles lost when a wave reads the first operand of a tile: lane `l` has row `l % M`
-    /// and its own run of K. Other operands of the tile differ by a constant XOR of banks.
-    fn mfma_conflicts(&self, target: Target, row_bytes: i64, inst: &MmaInst) -> Option<u32> {
+    /// The byte offset of a byte of a row.
+    fn offset(&self, row_bytes: i64, row: i64, byte: i64) -> i64 {
+        row * row_bytes + (byte ^ (self.moved(row) * self.chunk))
+    }
+
+    /// The cycles lost to a wave's reads of the first operand of a tile.
+    fn mfma_conflicts(&self, target: Target, row_bytes: i64, reads: &MfmaReads) -> Option<u32> {
+        let moved: Vec<i64> = (0..reads.rows).map(|row| self.moved(row)).collect();
+        let lost = reads.each.iter().map(|lanes| {
+            let at = |&(row, byte): &(i64, i64)| {
+                (row * row_bytes + (byte ^ (moved[row as usize] * self.chunk))) as u32
+            };
+            let lanes: Vec<Option<u32>> = lanes.iter().map(|l| l.as_ref().map(at)).collect();
+            let cost = banks::cost(target, banks::Kind::Read, reads.width, &lanes);
+            cost.map(banks::Cost::conflicts)
+        });
+        lost.sum()
+    }
+}
+
+/// How a wave reads the first operand of a tile: lane `l` has row `l % M` and its own run of K.
+/// Other operands of the tile differ by a constant XOR of banks.
+struct MfmaReads {
+    rows: i64,
+    /// Bytes that a lane reads at once.
+    width: u32,
+    /// By read and lane, the row and the byte in it.
+    each: Vec<Vec<Option<(i64, i64)>>>,
+}
+
+impl MfmaReads {
+    fn new(row_bytes: i64, inst: &MmaInst) -> MfmaReads {
         let (m, k, bits): (i64, i64, i64) = (inst.m.into(), inst.k.into(), inst.ab.bits().into());
         let run = k * m / 64 * bits / 8;
         let width = run.min(16);
-        let reads = (0..run / width).map(|read| {
-            let lanes: Vec<Option<u32>> = (0..64)
-                .map(|l| {
-                    let byte = run * (l / m) + read * width;
-                    // Rows shorter than one K step hold part of it; the rest is elsewhere.
-                    (byte < row_bytes).then(|| self.offset(row_bytes, l % m, byte) as u32)
-                })
-                .collect();
-            let cost = banks::cost(target, banks::Kind::Read, width as u32, &lanes);
-            cost.map(banks::Cost::conflicts)
-        });
-        reads.sum()
+        let read = |read: i64| {
+            let lane = |l: i64| {
+                let byte = run * (l / m) + read * width;
+                // Rows shorter than one K step hold part of it; the rest is elsewhere.
+                (byte < row_bytes).then_some((l % m, byte))
+            };
+            (0..64).map(lane).collect()
+        };
+        MfmaReads {
+            rows: m,
+            width: width as u32,
+            each: (0..run / width.max(1)).map(read).collect(),
+        }
     }
 }
 
@@ -572,33 +501,6 @@ mod tests {
         assert_eq!(ragged, Layout::linear(&[16, 20]).unwrap());
     }
 
-    /// Rows of N instead of K: 16 columns of two bytes from each of four rows, eight apart.
-    #[test]
-    fn reads_across_rows_are_free() {
-        let mfma = inst("mfma.16x16x32.float16.float32");
-        let shape = [32, 128];
-        let rows_of_k = for_matrix(Target::Gfx950, &shape, &mfma).unwrap();
-        let lanes: Vec<_> = (0..64).map(|l| Some([l / 16 * 8, l % 16])).collect();
-        let lost = |layout: &Layout| {
-            let at = |l: &Option<[i64; 2]>| l.map(|i| 2 * layout.offset(&i) as u32);
-            let lanes: Vec<_> = lanes.iter().map(at).collect();
-            let cost = banks::cost(Target::Gfx950, banks::Kind::Read, 2, &lanes).unwrap();
-            cost.conflicts()
-        };
-        assert!(lost(&rows_of_k) > 0);
-        let reads = [WarpRead {
-            lanes: lanes.clone(),
-            vector: 1,
-        }];
-        let found = for_reads(Target::Gfx950, &shape, 16, &reads, &rows_of_k).unwrap();
-        let found = found.expect("a better one");
-        assert_eq!(lost(&found), 0);
-        assert!(found.is_bijective() && found.vector_width(1) == 8);
-        // Nothing is better than free.
-        let none = for_reads(Target::Gfx950, &shape, 16, &reads, &found).unwrap();
-        assert_eq!(none, None);
-    }
-
     #[test]
     fn several_row_bits_on_one_chunk_bit() {
         let layout = row_xor(&[32, 64], 8, &[(1, 0), (2, 1), (3, 2), (4, 1)]).unwrap();
@@ -606,24 +508,6 @@ mod tests {
         for i in indices(&[32, 64]) {
             let chunk = (i[1] / 8) ^ (i[0] / 2 % 8) ^ (i[0] / 16 % 2 * 2);
             assert_eq!(layout.offset(&i), i[0] * 64 + chunk * 8 + i[1] % 8);
-        }
-    }
-
-    /// A tile that one product reads along its rows and another across them.
-    #[test]
-    fn one_place_serves_both_directions() {
-        let mfma = inst("mfma.16x16x32.float16.float32");
-        let shape = [64, 64];
-        let along = (0..64).map(|l| Some([l % 16, l / 16 * 8]));
-        let across = (0..64).map(|l| Some([l / 16 * 8, l % 16]));
-        let reads = [(along.collect(), 8), (across.collect(), 1)];
-        let reads = reads.map(|(lanes, vector)| WarpRead { lanes, vector });
-        let rows_of_k = for_matrix(Target::Gfx950, &shape, &mfma).unwrap();
-        let found = for_reads(Target::Gfx950, &shape, 16, &reads, &rows_of_k).unwrap();
-        let found = found.expect("a better one");
-        for read in reads {
-            let lost = read.lost(Target::Gfx950, 16, |row, col| 2 * found.offset(&[row, col]));
-            assert_eq!(lost, Some(0));
         }
     }
 
