@@ -256,6 +256,8 @@ impl Emitter<'_> {
                     format!("{} has no fence `{}`", self.target, kind.name()),
                 );
             }
+            // For the checker alone.
+            DeviceOp::Iteration(_) => {}
             DeviceOp::SetPrio(level) => {
                 self.out
                     .line(format!("__builtin_amdgcn_s_setprio({level});"));

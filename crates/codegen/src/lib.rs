@@ -52,7 +52,10 @@ mod uses;
 mod wave_copy;
 mod writer;
 
-use tilewright_ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target};
+use tilewright_ir::visit::child_blocks_mut;
+use tilewright_ir::{
+    Block, Code, DeviceOp, Diagnostic, Func, Level, SourceMap, Span, StmtKind, Target,
+};
 
 pub use source::{KernelArg, KernelSource, LineOrigin, Source};
 pub use uses::unrolled_loops;
@@ -93,7 +96,20 @@ pub fn generate(
             ),
         ));
     }
-    kernel::generate(func, target, options)
+    let mut plain = func.clone();
+    for kernel in &mut plain.kernels {
+        drop_iterations(&mut kernel.body);
+    }
+    kernel::generate(&plain, target, options)
+}
+
+/// Takes out what names iterations for the checker: it would stand between statements that are
+/// generated together.
+fn drop_iterations(block: &mut Block) {
+    block.retain(|stmt| !matches!(stmt.kind, StmtKind::Device(DeviceOp::Iteration(_))));
+    for stmt in block {
+        child_blocks_mut(stmt).into_iter().for_each(drop_iterations);
+    }
 }
 
 pub(crate) type Emit<T> = Result<T, Box<Diagnostic>>;

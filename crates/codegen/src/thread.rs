@@ -619,8 +619,9 @@ impl Emitter<'_> {
             DeviceOp::Fence(FenceKind::Wgmma) => {
                 return unsupported(span, format!("{} has no wgmma here", self.target));
             }
-            // Hints of another machine's scheduler.
-            DeviceOp::SetPrio(_)
+            // For the checker, or hints of another machine's scheduler.
+            DeviceOp::Iteration(_)
+            | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
             | DeviceOp::SchedGroupBarrier { .. } => {}
             DeviceOp::BarrierInit {

@@ -22,6 +22,11 @@ pub enum DeviceOp {
     SchedBarrier(u32),
     /// `sched_group_barrier mask=8 size=1 group=0`
     SchedGroupBarrier { mask: u32, size: u32, group: u32 },
+    /// `iteration k + 2` / `end_iteration`
+    /// The statements after it in its block, and in blocks inside those, belong to this iteration
+    /// of a pipelined loop (to none), up to the next one. It does nothing: it says which version
+    /// of a buffer is meant, so that a slot index can be checked.
+    Iteration(Option<Expr>),
     /// `barrier_init bar[0] count=128`
     BarrierInit {
         barrier: Buffer,

@@ -417,6 +417,7 @@ macro_rules! expr_walk {
                 }
                 StmtKind::Device(op) => match op {
                     DeviceOp::Barrier(BarrierKind::Cond(cond)) => f(cond),
+                    DeviceOp::Iteration(Some(iteration)) => f(iteration),
                     DeviceOp::BarrierInit { index, .. } => f(index),
                     DeviceOp::Wait { .. }
                     | DeviceOp::Commit(_)
@@ -424,7 +425,8 @@ macro_rules! expr_walk {
                     | DeviceOp::Fence(_)
                     | DeviceOp::SetPrio(_)
                     | DeviceOp::SchedBarrier(_)
-                    | DeviceOp::SchedGroupBarrier { .. } => {}
+                    | DeviceOp::SchedGroupBarrier { .. }
+                    | DeviceOp::Iteration(None) => {}
                 },
             }
         }

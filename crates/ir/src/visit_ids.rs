@@ -299,7 +299,8 @@ macro_rules! id_walk {
                     | DeviceOp::Fence(_)
                     | DeviceOp::SetPrio(_)
                     | DeviceOp::SchedBarrier(_)
-                    | DeviceOp::SchedGroupBarrier { .. } => {}
+                    | DeviceOp::SchedGroupBarrier { .. }
+                    | DeviceOp::Iteration(_) => {}
                 },
             }
         }

@@ -111,6 +111,7 @@ fn the_generator_reaches_everything() {
         "commit",
         "fence",
         "set_prio",
+        "iteration",
         "sched_barrier",
         "barrier_init",
         "} else",
@@ -119,6 +120,7 @@ fn the_generator_reaches_everything() {
     }
     for piece in [
         "break\n",
+        "end_iteration\n",
         "continue\n",
         "sync_threads\n",
         "sync_threads id=",

@@ -491,6 +491,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     ("barrier block", "level"),
     ("set_prio 1", "level"),
+    ("iteration 1", "level"),
 ];
 
 /// Levels below: level, lines and the rule they break.
@@ -582,6 +583,7 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ("device", "barrier_init bar[0] count=0", "barrier-named"),
     ("device", "barrier cond(bx)", "condition-type"),
     ("device", "set_prio 4", "priority-range"),
+    ("device", "iteration 1.5", "iteration-type"),
 ];
 
 /// Faults of the function itself: what is replaced, by what, and the rule.

@@ -3,6 +3,9 @@
 //! Nothing is implicit at device level, so a pipelined loop that no pass has taken up becomes
 //! the serial loop it means.
 //!
+//! On AMD a barrier that loads for a later iteration are under way at is bare: it must not wait
+//! for them.
+//!
 //! The work is done by the schedule engine's dependence model; see
 //! [`tilewright_schedule::thread_sync`] for the before and after.
 
@@ -16,6 +19,9 @@ pub fn thread_sync(func: &mut Func, target: Target, diags: &mut Diagnostics) -> 
     let inserted = tilewright_schedule::thread_sync(func, target.facts().warp_size, diags);
     for kernel in &mut func.kernels {
         serial_loops(&mut kernel.body);
+    }
+    if target.is_amd() {
+        tilewright_schedule::bare_barriers(func);
     }
     func.level = Level::Device;
     if inserted > 0 {

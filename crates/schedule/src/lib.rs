@@ -15,10 +15,12 @@
 //! | [`outline`] | which statements must be looked into? |
 //! | [`order`] | what follows from the order in which a pipelined loop runs its ops? |
 //! | [`register_waits`] | when are registers that LDS fills, and what is stored to it, there? |
+//! | [`bare_barriers`] | which barriers leave loads under way? |
 //! | [`thread_sync`] | where must the block wait for all its threads? |
 //! | [`hazard`] | does what the program waits for order all it does? (shares nothing with the others) |
 
 pub mod access;
+pub mod bare_barriers;
 pub mod conflicts;
 pub mod footprint;
 pub mod hazard;
@@ -31,5 +33,6 @@ pub mod terms;
 pub mod thread_sync;
 pub mod uniform;
 
+pub use bare_barriers::bare_barriers;
 pub use register_waits::register_waits;
 pub use thread_sync::thread_sync;

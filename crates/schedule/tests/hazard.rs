@@ -288,6 +288,55 @@ fn versions_are_written_before_they_are_read() {
     );
 }
 
+/// A pipeline whose barriers order everything, whatever the slots.
+fn named_pipeline(trips: &str, read: &str, write: &str) -> String {
+    format!(
+        "iteration 0
+T[0, tx] = A[0, tx]
+iteration 1
+T[1, tx] = A[1, tx]
+for k in serial(0, {trips}) {{
+  barrier block
+  iteration k
+  B[k, tx] = T[{read}, 127 - tx]
+  barrier block
+  iteration k + 2
+  T[{write}, tx] = A[k + 2, tx]
+}}
+end_iteration
+barrier block
+B[0, tx] = T[0, tx]"
+    )
+}
+
+#[test]
+fn a_read_takes_what_was_written_for_its_iteration() {
+    for trips in ["n", "1", "5", "1000"] {
+        let right = named_pipeline(trips, "k % 3", "(k + 2) % 3");
+        assert_eq!(found(&right, Target::Sm80), [""; 0], "{trips}");
+        for (read, write) in [
+            ("(k + 1) % 3", "(k + 2) % 3"),
+            ("k % 3", "k % 3"),
+            ("k % 2", "(k + 2) % 3"),
+        ] {
+            let wrong = named_pipeline(trips, read, write);
+            let hazards = found(&wrong, Target::Sm80);
+            let other = |h: &String| h.starts_with("read of another iteration's data T");
+            // One iteration alone reads right whatever comes later.
+            let alone = trips == "1" && !read.starts_with('(');
+            assert_eq!(hazards.iter().any(other), !alone, "{trips} {read} {write}");
+            // No barrier is missing: without the names nothing is known of the versions.
+            let unnamed = wrong
+                .lines()
+                .filter(|l| !l.trim_start().starts_with("iteration"));
+            let unnamed: Vec<&str> = unnamed.collect();
+            let hazards = found(&unnamed.join("\n"), Target::Sm80);
+            let unwritten = |h: &String| h.starts_with("read of an unwritten version T");
+            assert!(hazards.iter().all(unwritten), "{hazards:?}");
+        }
+    }
+}
+
 #[test]
 fn what_a_version_is_follows_the_trip_count_supposed() {
     // The second write goes to the version that is read where `n` is odd, and to another one in

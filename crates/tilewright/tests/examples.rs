@@ -11,8 +11,8 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::{
-    TARGETS, arguments, banks, gpu, issues, lower, reference, render, shapes, simulated, stage,
-    stages,
+    TARGETS, arguments, banks, gpu, issues, lower, mutants, reference, render, shapes, simulated,
+    stage, stages,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Output};
@@ -57,6 +57,7 @@ fn main() {
     trials.extend(issues::trials());
     trials.extend(gpu::trials());
     trials.extend(stages::trials());
+    trials.extend(mutants::trials());
     libtest_mimic::run(&args, trials).exit();
 }
 

@@ -102,7 +102,7 @@ impl Gen<'_> {
     }
 
     pub(super) fn device_statement(&mut self) {
-        let op = match self.pick(11) {
+        let op = match self.pick(12) {
             0 => DeviceOp::Barrier(BarrierKind::Block),
             1 => DeviceOp::Wait {
                 counter: self.one_of(&Counter::ALL),
@@ -127,6 +127,10 @@ impl Gen<'_> {
                 size: self.small(),
                 group: 0,
             },
+            10 => {
+                let iteration = self.int_expr(DType::I32, 2);
+                DeviceOp::Iteration((self.pick(4) > 0).then_some(iteration))
+            }
             _ => {
                 let shape = self.shape_of(&[2]);
                 let origin = BufferOrigin::Barriers(vec![1, 1]);

@@ -96,7 +96,9 @@ impl<'a> Verifier<'a> {
         // barriers of a pipelined loop are derived before those of the rest.
         let allowed = match op {
             DeviceOp::Wait { .. } | DeviceOp::Commit(_) | DeviceOp::Fence(_) => true,
-            DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare) => !self.tile_level(),
+            DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare) | DeviceOp::Iteration(_) => {
+                !self.tile_level()
+            }
             _ => self.func.level == Level::Device,
         };
         if !allowed {
@@ -132,6 +134,9 @@ impl<'a> Verifier<'a> {
                 }
             }
             DeviceOp::Barrier(BarrierKind::Cond(cond)) => self.condition(cond),
+            DeviceOp::Iteration(Some(iteration)) => {
+                self.integer(iteration, "iteration-type", "an iteration");
+            }
             DeviceOp::SetPrio(priority) => {
                 if *priority > 3 {
                     self.fail(
@@ -156,7 +161,8 @@ impl<'a> Verifier<'a> {
             DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)
             | DeviceOp::Fence(_)
             | DeviceOp::SchedBarrier(_)
-            | DeviceOp::SchedGroupBarrier { .. } => {}
+            | DeviceOp::SchedGroupBarrier { .. }
+            | DeviceOp::Iteration(None) => {}
         }
     }
 }

@@ -100,7 +100,7 @@
 //! - `barrier-operand`, `sync-named`, `shuffle-width`, `vote-type`, `allreduce-types`,
 //!   `dp4a-types`, `vec-add`
 //! - *loop, device* `micro-scope`, `micro-slot`, `micro-count`, `micro-otherwise`
-//! - `wait-range`, `commit-counter`, `barrier-named`, `priority-range`
+//! - `wait-range`, `commit-counter`, `barrier-named`, `priority-range`, `iteration-type`
 
 mod buffer;
 mod copy;

@@ -22,6 +22,7 @@
 //! - Threads that write one place in one statement hold copies of one value.
 //! - Buffers that lie over each other are one memory; what one held is gone once the other is
 //!   written.
+//! - In a pipelined loop that names its iterations a read takes what was written for its own one.
 //! - Waves are in step on AMD; on NVIDIA lanes that exchange data need `sync_warp`.
 //!
 //! Only shared memory and registers are looked at; global memory is not.
@@ -139,8 +140,9 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             continue;
         }
         let mut clashes = outcome.clashes;
-        if whole_story(&choice, &traces) {
-            clashes.extend(versions::check(&scan, &traces[0]));
+        let whole = whole_story(&choice, &traces);
+        if whole || traces.len() == 1 {
+            clashes.extend(versions::check(&scan, &mut units.places, &traces[0], whole));
         }
         for clash in &clashes {
             note(report, namer.hazard(clash, &traces, scan.groups));

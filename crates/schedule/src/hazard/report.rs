@@ -98,10 +98,12 @@ pub enum HazardKind {
     Deadlock,
     /// A read of a version of a buffer that nothing has written.
     UnwrittenVersion,
+    /// A read of what was written for another iteration of a pipelined loop.
+    OtherIteration,
 }
 
 impl HazardKind {
-    pub const ALL: [HazardKind; 8] = [
+    pub const ALL: [HazardKind; 9] = [
         HazardKind::ReadAfterWrite,
         HazardKind::WriteAfterRead,
         HazardKind::WriteAfterWrite,
@@ -110,6 +112,7 @@ impl HazardKind {
         HazardKind::DivergentBarrier,
         HazardKind::Deadlock,
         HazardKind::UnwrittenVersion,
+        HazardKind::OtherIteration,
     ];
 
     /// The stable name of the diagnostic.
@@ -123,6 +126,7 @@ impl HazardKind {
             HazardKind::DivergentBarrier => Code("hazard-divergent-barrier"),
             HazardKind::Deadlock => Code("hazard-deadlock"),
             HazardKind::UnwrittenVersion => Code("hazard-unwritten-version"),
+            HazardKind::OtherIteration => Code("hazard-other-iteration"),
         }
     }
 }
@@ -138,6 +142,7 @@ impl fmt::Display for HazardKind {
             HazardKind::DivergentBarrier => "divergent barrier",
             HazardKind::Deadlock => "deadlock",
             HazardKind::UnwrittenVersion => "read of an unwritten version",
+            HazardKind::OtherIteration => "read of another iteration's data",
         })
     }
 }

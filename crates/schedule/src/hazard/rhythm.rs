@@ -230,18 +230,18 @@ pub fn core(e: &Expr) -> (Expr, i64) {
         ExprKind::Binary(BinOp::Add, a, b) => match (small(a), small(b)) {
             (_, Some(c)) => {
                 let (core, offset) = core(a);
-                (core, offset + c)
+                (core, offset.saturating_add(c))
             }
             (Some(c), _) => {
                 let (core, offset) = core(b);
-                (core, offset + c)
+                (core, offset.saturating_add(c))
             }
             _ => (e.clone(), 0),
         },
         ExprKind::Binary(BinOp::Sub, a, b) => match small(b) {
             Some(c) => {
                 let (core, offset) = core(a);
-                (core, offset - c)
+                (core, offset.saturating_sub(c))
             }
             None => (e.clone(), 0),
         },

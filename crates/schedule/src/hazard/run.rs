@@ -213,7 +213,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.try_named(*id, *count);
                 return;
             }
-            EventKind::Nothing => {}
+            EventKind::Nothing | EventKind::Skip(..) => {}
             EventKind::SyncWarp => self.groups[g].warp_sync = self.moment,
             EventKind::Arrive {
                 barrier,

@@ -528,7 +528,8 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
             DeviceOp::Fence(_)
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
-            | DeviceOp::SchedGroupBarrier { .. } => (false, false),
+            | DeviceOp::SchedGroupBarrier { .. }
+            | DeviceOp::Iteration(_) => (false, false),
         },
         StmtKind::Thread(op) => match op {
             ThreadOp::SyncThreads { .. }

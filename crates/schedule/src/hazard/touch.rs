@@ -6,10 +6,11 @@
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::visit::stmt_exprs;
+use tilewright_ir::visit::{stmt_exprs, walk_stmts};
+use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    Access, BinOp, Block, Buffer, Expr, ExprKind, Inst, Loop, MicroOp, Region, Scope, Stmt,
-    StmtKind, ThreadOp, Var,
+    Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Region, Scope,
+    Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::places::{Lanes, Places, Shape};
@@ -28,6 +29,16 @@ pub struct Touch {
     pub atomic: bool,
     /// The set of places, of [`Places`].
     pub set: u32,
+    /// The iteration of a pipelined loop that it belongs to, where the program says so.
+    pub iteration: Option<Iteration>,
+}
+
+/// An iteration of a pipelined loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Iteration {
+    pub number: i64,
+    /// The loop whose index it is counted from; none in a prologue or an epilogue.
+    pub from: Option<Var>,
 }
 
 impl Touch {
@@ -93,10 +104,12 @@ pub struct Units<'f> {
     nothing: Rc<Touches>,
     /// By loop, how its body depends on its index, and the conditions in it.
     rhythms: FxHashMap<Key, (Rhythm, Rc<[Expr]>)>,
+    /// The iteration that statements here belong to.
+    pub iteration: Option<Iteration>,
 }
 
-/// A unit, the supposition it depends on, and what its variables are.
-type Known = (Key, u32, Vec<Option<Bound>>);
+/// A unit, the supposition and iteration it depends on, and what its variables are.
+type Known = (Key, u32, Option<Iteration>, Vec<Option<Bound>>);
 
 /// Loops and conditions of the unit on the way to an access.
 #[derive(Clone, Default, Debug)]
@@ -117,6 +130,7 @@ impl<'f> Units<'f> {
             free: FxHashMap::default(),
             nothing: Rc::default(),
             rhythms: FxHashMap::default(),
+            iteration: None,
         }
     }
 
@@ -157,7 +171,8 @@ impl<'f> Units<'f> {
         let values: Vec<Option<Bound>> = vars.chain(scalars).collect();
         let doubtful = free.vars.iter().any(|v| self.doubtful.contains(v));
         let supposition = if doubtful { self.supposition } else { 0 };
-        let id = (key(stmt), supposition, values);
+        let iteration = self.iteration.filter(|_| free.versions);
+        let id = (key(stmt), supposition, iteration, values);
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
@@ -186,15 +201,29 @@ impl<'f> Units<'f> {
         found
     }
 
+    /// Statements from here on belong to this iteration of a pipelined loop.
+    pub fn begin_iteration(&mut self, iteration: Option<&Expr>, env: &Env) {
+        self.iteration = iteration.and_then(|e| {
+            let number = env.value(e)?;
+            let mut from = None;
+            self.scan
+                .expand(e)
+                .walk(&mut |node| from = from.or(node.as_var()));
+            Some(Iteration { number, from })
+        });
+    }
+
     /// What a micro-op touches.
     pub fn micro(&mut self, stmt: &'f Stmt, env: &Env) -> Rc<Touches> {
         self.unit(stmt, env)
     }
 
     fn block(&mut self, block: &'f Block, way: &Way, env: &mut Env, found: &mut Touches) {
+        let around = self.iteration;
         for stmt in block {
             self.stmt(stmt, way, env, found);
         }
+        self.iteration = around;
     }
 
     fn stmt(&mut self, stmt: &'f Stmt, way: &Way, env: &mut Env, found: &mut Touches) {
@@ -242,6 +271,9 @@ impl<'f> Units<'f> {
             }
             StmtKind::Micro(m) => self.micro_op(m, id, way, env, found),
             StmtKind::Thread(op) => self.thread_op(op, id, way, env, found),
+            StmtKind::Device(DeviceOp::Iteration(iteration)) => {
+                self.begin_iteration(iteration.as_ref(), env);
+            }
             StmtKind::Alloc(_)
             | StmtKind::Break
             | StmtKind::Continue
@@ -316,6 +348,7 @@ impl<'f> Units<'f> {
                 write,
                 atomic: false,
                 set,
+                iteration: self.iteration,
             });
         }
     }
@@ -437,6 +470,7 @@ impl<'f> Units<'f> {
             write,
             atomic,
             set,
+            iteration: self.iteration,
         });
     }
 
@@ -613,6 +647,8 @@ pub fn trip_count(start: i64, stop: i64, step: i64) -> Option<i64> {
 struct Free {
     vars: Vec<Var>,
     scalars: Vec<Buffer>,
+    /// Whether it touches a buffer with versions.
+    versions: bool,
 }
 
 fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
@@ -658,5 +694,19 @@ fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
     vars.sort();
     let mut scalars: Vec<Buffer> = scalars.into_iter().collect();
     scalars.sort();
-    Free { vars, scalars }
+    let mut versions = false;
+    let mut note = |s: &Stmt| {
+        stmt_buffers(s, &mut |b| {
+            versions |= scan.func.buffers[scan.root(b)].versions > 1;
+        });
+    };
+    note(stmt);
+    for child in tilewright_ir::visit::child_blocks(stmt) {
+        walk_stmts(child, &mut note);
+    }
+    Free {
+        vars,
+        scalars,
+        versions,
+    }
 }

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
-    LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Loop, LoopKind,
+    MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
 };
 
 use super::report::Reason;
@@ -65,6 +65,8 @@ pub enum EventKind {
     },
     /// The next iteration of a loop begins.
     Iteration,
+    /// So many steps of a loop's index are left out.
+    Skip(Var, i64),
     /// A loop begins, whose states are compared or not.
     EnterLoop(bool),
     /// A loop ends. With a place and a period the state there must have been the one a period
@@ -172,6 +174,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             maybe: false,
             moment_stale: true,
         };
+        walk.units.iteration = None;
         walk.block(&scan.kernel.body)?;
         Ok(walk.trace)
     }
@@ -193,13 +196,16 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     fn block(&mut self, block: &'f Block) -> Result<Flow, Stop> {
+        let around = self.units.iteration;
+        let mut flow = Flow::Next;
         for stmt in block {
-            let flow = self.stmt(stmt)?;
+            flow = self.stmt(stmt)?;
             if flow != Flow::Next {
-                return Ok(flow);
+                break;
             }
         }
-        Ok(Flow::Next)
+        self.units.iteration = around;
+        Ok(flow)
     }
 
     fn stmt(&mut self, stmt: &'f Stmt) -> Result<Flow, Stop> {
@@ -213,6 +219,10 @@ impl<'f, 'p> Walk<'f, 'p> {
             && self.env.value(cond) == Some(0)
         {
             return Err(Stop::Impossible);
+        }
+        if let StmtKind::Device(DeviceOp::Iteration(iteration)) = &stmt.kind {
+            self.units.begin_iteration(iteration.as_ref(), &self.env);
+            return Ok(Flow::Next);
         }
         if !self.scan.is_sync(stmt) {
             let written = self.scan.written_scalars(stmt);
@@ -269,10 +279,10 @@ impl<'f, 'p> Walk<'f, 'p> {
                     return Err(undecided(stmt.span, &what));
                 }
                 let touches = self.units.micro(stmt, &self.env);
-                // A wave whose lanes are all switched off issues no direct copy; lanes that fill
-                // in zeros are not.
-                let skipped =
-                    m.inst == Inst::BufferLoadLds && m.pred.is_some() && m.otherwise.is_none();
+                // A wave whose lanes are all switched off may not issue it; lanes that fill in zeros
+                // on the way to LDS are not.
+                let fills = m.inst == Inst::BufferLoadLds && m.otherwise.is_some();
+                let skipped = m.pred.is_some() && !fills;
                 let kind = EventKind::Issue {
                     touches,
                     counter,
@@ -330,7 +340,8 @@ impl<'f, 'p> Walk<'f, 'p> {
             DeviceOp::Fence(_)
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
-            | DeviceOp::SchedGroupBarrier { .. } => Ok(()),
+            | DeviceOp::SchedGroupBarrier { .. }
+            | DeviceOp::Iteration(_) => Ok(()),
         }
     }
 
@@ -555,6 +566,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 && n == at
             {
                 n += jump;
+                self.emit(stmt, EventKind::Skip(axis.var, jump * step))?;
             }
             if self.iteration(stmt, &l.body, axis.var, first + n * step)? == Flow::Break {
                 break;
@@ -674,7 +686,8 @@ impl<'f, 'p> Walk<'f, 'p> {
         if core.as_int().is_some() {
             return undecided(span, "the bounds of this loop are not known");
         }
-        let mut wanted: Vec<i64> = wanted.iter().map(|w| w - offset).collect();
+        let wanted = wanted.iter().filter_map(|w| w.checked_sub(offset));
+        let mut wanted: Vec<i64> = wanted.collect();
         // What comes before or after a loop that was cut short depends on counts too small for
         // the loop itself.
         let least = wanted.iter().copied().min().unwrap_or(0);

@@ -1,28 +1,40 @@
-//! Whether versions of a buffer that are read were written.
+//! Whether what is read of a buffer with versions is what is meant.
 //!
 //! A wrong slot index need not be a race: with the right barriers a loop reads, in good order,
-//! what another iteration has brought. At the ends of a pipeline it shows: a version is read that
-//! nothing has written.
+//! what another iteration has brought. Two rules find it:
+//! - a version that is read was written before;
+//! - where the program names the iterations of a pipelined loop (`iteration k + 2`), the last
+//!   write to what is read was made for the iteration that reads.
+//!
+//! What is fetched too far and never read is legal.
 
-use rustc_hash::FxHashSet;
-use tilewright_ir::Buffer;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::{Buffer, Var};
 
+use super::places::Places;
 use super::report::HazardKind;
 use super::run::{Clash, Memory, Remedy, Side};
 use super::scan::Scan;
-use super::touch::Touch;
+use super::touch::{Iteration, Touch};
 use super::trace::{EventKind, Trace};
 
-/// Looks at one group's way. Only meaningful where the group does all that is done, and no
-/// condition was merely supposed: a writer may be left out of such a run.
-pub fn check(scan: &Scan<'_>, trace: &Trace) -> Vec<Clash> {
-    let mut written: FxHashSet<(Buffer, i64)> = FxHashSet::default();
-    // Buffers of which a write may have meant any version.
-    let mut somewhere: FxHashSet<Buffer> = FxHashSet::default();
+/// The writes to a version that are remembered.
+const MOST: usize = 64;
+
+/// Looks at one group's way, which must be all that is done to these buffers. `whole` says that
+/// no condition was merely supposed; where one was, a writer may be left out of the run while its
+/// reader is not, and only iterations that something was written for are looked at.
+pub fn check(scan: &Scan<'_>, places: &mut Places<'_>, trace: &Trace, whole: bool) -> Vec<Clash> {
+    let mut written = Written::default();
     let mut clashes = Vec::new();
     for event in &trace.events {
-        let (EventKind::Touch(touches) | EventKind::Issue { touches, .. }) = &event.kind else {
-            continue;
+        let touches = match &event.kind {
+            EventKind::Touch(touches) | EventKind::Issue { touches, .. } => touches,
+            EventKind::Skip(var, by) => {
+                written.skip(*var, *by);
+                continue;
+            }
+            _ => continue,
         };
         let versioned = |t: &&Touch| scan.func.buffers[t.root].versions > 1 && !t.atomic;
         let (writes, reads): (Vec<&Touch>, Vec<&Touch>) = touches
@@ -31,39 +43,135 @@ pub fn check(scan: &Scan<'_>, trace: &Trace) -> Vec<Clash> {
             .filter(versioned)
             .partition(|t| t.write);
         for touch in reads {
-            let Some(slot) = touch.slot else {
-                continue;
-            };
-            if written.contains(&(touch.root, slot)) || somewhere.contains(&touch.root) {
-                continue;
-            }
             let side = Side {
                 stmt: touch.stmt,
                 group: 0,
                 moment: event.moment,
             };
+            let found = match written.finding(places, touch, whole) {
+                Finding::Right => continue,
+                Finding::Unwritten => (HazardKind::UnwrittenVersion, side),
+                Finding::Other(write) => (HazardKind::OtherIteration, write),
+            };
             clashes.push(Clash {
-                kind: HazardKind::UnwrittenVersion,
-                first: side,
+                kind: found.0,
+                first: found.1,
                 second: side,
                 memory: Memory {
                     root: Some(touch.root),
-                    slot: Some(slot),
+                    slot: touch.slot,
                     over: None,
                 },
                 remedy: Remedy::Version,
             });
         }
         for touch in writes {
-            match touch.slot {
-                Some(slot) => {
-                    written.insert((touch.root, slot));
-                }
-                None => {
-                    somewhere.insert(touch.root);
-                }
-            }
+            written.add(touch, event.moment);
         }
     }
     clashes
+}
+
+enum Finding {
+    Right,
+    Unwritten,
+    Other(Side),
+}
+
+/// A write to a version of a buffer.
+struct Write {
+    side: Side,
+    set: u32,
+    iteration: Option<Iteration>,
+}
+
+#[derive(Default)]
+struct Written {
+    /// By version, oldest first.
+    versions: FxHashMap<(Buffer, i64), Vec<Write>>,
+    /// Buffers of which a write may have meant any version.
+    somewhere: FxHashSet<Buffer>,
+}
+
+impl Written {
+    fn add(&mut self, touch: &Touch, moment: u32) {
+        let Some(slot) = touch.slot else {
+            self.somewhere.insert(touch.root);
+            return;
+        };
+        let list = self.versions.entry((touch.root, slot)).or_default();
+        list.retain(|w| (w.side.stmt, w.set) != (touch.stmt, touch.set));
+        if list.len() == MOST {
+            list.remove(0);
+        }
+        list.push(Write {
+            side: Side {
+                stmt: touch.stmt,
+                group: 0,
+                moment,
+            },
+            set: touch.set,
+            iteration: touch.iteration,
+        });
+    }
+
+    /// Iterations of a loop are left out in which nothing new happens: what was written for one
+    /// of the last ones stands for what would have been written by now.
+    fn skip(&mut self, var: Var, by: i64) {
+        for write in self.versions.values_mut().flatten() {
+            if let Some(iteration) = &mut write.iteration
+                && iteration.from == Some(var)
+            {
+                iteration.number += by;
+            }
+        }
+    }
+
+    fn finding(&self, places: &mut Places<'_>, touch: &Touch, whole: bool) -> Finding {
+        let Some(slot) = touch.slot else {
+            return Finding::Right;
+        };
+        if self.somewhere.contains(&touch.root) {
+            return Finding::Right;
+        }
+        let Some(list) = self.versions.get(&(touch.root, slot)) else {
+            return match whole || self.was_written(touch) {
+                true => Finding::Unwritten,
+                false => Finding::Right,
+            };
+        };
+        let Some(wanted) = touch.iteration else {
+            return Finding::Right;
+        };
+        let mut own = Vec::new();
+        for write in list.iter().rev() {
+            let Some(iteration) = write.iteration else {
+                return Finding::Right;
+            };
+            if iteration.number == wanted.number {
+                own.push(write.set);
+                continue;
+            }
+            if places.covered(touch.set, &own) {
+                return Finding::Right;
+            }
+            if places.meeting(write.set, touch.set).overlap != 0 {
+                return match whole || self.was_written(touch) {
+                    true => Finding::Other(write.side),
+                    false => Finding::Right,
+                };
+            }
+        }
+        Finding::Right
+    }
+
+    /// Whether any version was written for the iteration that reads.
+    fn was_written(&self, touch: &Touch) -> bool {
+        let Some(wanted) = touch.iteration else {
+            return false;
+        };
+        let own = self.versions.iter().filter(|(id, _)| id.0 == touch.root);
+        let mut writes = own.flat_map(|(_, list)| list);
+        writes.any(|w| w.iteration.is_some_and(|i| i.number == wanted.number))
+    }
 }

@@ -69,9 +69,9 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Takes the barriers out of prologue and epilogue that nothing there needs. One in the
-    /// epilogue stays where its wait would otherwise move into the steady iteration, which would
-    /// then wait for what only the end needs.
+    /// Takes the barriers out of prologue and epilogue that nothing there needs; where only lanes
+    /// of one warp do, each warp waits for itself. One in the epilogue stays where its wait would
+    /// otherwise move into the steady iteration, which would then wait for what only the end needs.
     pub fn prune_barriers(&mut self) {
         for piece in (0..self.meetings.len()).filter(|p| *p != self.depth) {
             let strictest = match piece > self.depth {
@@ -81,10 +81,16 @@ impl<'a> Plan<'a> {
             for place in (0..self.order.ops.len()).rev() {
                 while self.meetings[piece].barriers[place] > 0 {
                     self.meetings[piece].barriers[place] -= 1;
-                    if !self.may_go(piece, &strictest) {
-                        self.meetings[piece].barriers[place] += 1;
-                        break;
+                    if self.may_go(piece, &strictest) {
+                        continue;
                     }
+                    let warp_sync = self.meetings[piece].warp_syncs[place];
+                    self.meetings[piece].warp_syncs[place] = true;
+                    if !self.may_go(piece, &strictest) {
+                        self.meetings[piece].warp_syncs[place] = warp_sync;
+                        self.meetings[piece].barriers[place] += 1;
+                    }
+                    break;
                 }
                 if self.meetings[piece].warp_syncs[place] {
                     self.meetings[piece].warp_syncs[place] = false;

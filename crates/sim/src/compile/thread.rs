@@ -258,7 +258,8 @@ pub(crate) fn device(b: &mut Builder<'_, '_>, op: &DeviceOp) -> Compiled<()> {
         | DeviceOp::Fence(_)
         | DeviceOp::SetPrio(_)
         | DeviceOp::SchedBarrier(_)
-        | DeviceOp::SchedGroupBarrier { .. } => ThreadKind::Nop,
+        | DeviceOp::SchedGroupBarrier { .. }
+        | DeviceOp::Iteration(_) => ThreadKind::Nop,
         DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare) => {
             ThreadKind::Sync { id: 0, count: None }
         }

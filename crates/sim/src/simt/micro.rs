@@ -374,6 +374,13 @@ impl Env<'_> {
             self.move_now(warp, &moves);
             return;
         };
+        // A wave whose lanes are all switched off may not issue the instruction: it is not counted.
+        let switched_off =
+            |m: &Move| matches!((m.source, m.dest), (Source::Fill(..), Dest::Local(..)));
+        if moves.iter().all(switched_off) {
+            self.move_now(warp, &moves);
+            return;
+        }
         let mut op = Pending::new(counter);
         let mut writes = Vec::new();
         let mut reads = Vec::new();

@@ -3,6 +3,7 @@
 pub mod banks;
 pub mod gpu;
 pub mod issues;
+pub mod mutants;
 pub mod shapes;
 pub mod stages;
 

@@ -46,7 +46,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-fn is_pipelined(case: &Case) -> bool {
+pub fn is_pipelined(case: &Case) -> bool {
     let mut sources = SourceMap::new();
     stage(case, &mut sources).is_ok_and(|mut func| set_stages(&mut func, 1) > 0)
 }
@@ -74,7 +74,7 @@ fn staged(case: &Case, target: Target, stages: u32) -> Result<(), Failed> {
 }
 
 /// What is said where the stages do not fit the target's shared memory.
-fn too_large(mut func: Func, target: Target, sources: &SourceMap) -> Option<String> {
+pub fn too_large(mut func: Func, target: Target, sources: &SourceMap) -> Option<String> {
     let mut diags = Diagnostics::new();
     for pass in passes::pipeline(target) {
         (pass.run)(&mut func, target, &mut diags);
@@ -87,7 +87,7 @@ fn too_large(mut func: Func, target: Target, sources: &SourceMap) -> Option<Stri
 }
 
 /// Sets the stages of every pipelined loop. Returns how many there are.
-fn set_stages(func: &mut Func, stages: u32) -> usize {
+pub fn set_stages(func: &mut Func, stages: u32) -> usize {
     let kernels = func.kernels.iter_mut();
     kernels.map(|k| set_in(&mut k.body, stages)).sum()
 }

@@ -297,6 +297,15 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
+pub fn long_cases() -> Vec<Case> {
+    vec![
+        mha(1, 1, 160, 16, false),
+        gqa(2, 2, 32, 160, 16, false),
+        bwd(1, 160, 16, false),
+        decode(4, 1, 320, 2),
+    ]
+}
+
 fn mha(batch: usize, heads: usize, seq: usize, dim: usize, causal: bool) -> Case {
     let problem = Problem {
         batch,

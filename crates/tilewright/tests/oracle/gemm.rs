@@ -284,6 +284,53 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
+pub fn long_cases() -> Vec<Case> {
+    let size = (50, 40, 150);
+    let (m, n, k) = size;
+    let dynamic =
+        Case::new("gemm_dynamic.py", "matmul_dynamic").sizes([("m", m), ("N", n), ("K", k)]);
+    let dynamic_mnk = Case::new("gemm_dynamic.py", "matmul_dynamic_mnk");
+    let persistent = |kernel| {
+        plain(
+            Case::new("gemm_persistent.py", kernel).set("num_blocks", 2),
+            (70, 120, 160),
+            F16,
+        )
+    };
+    let mut cases = vec![
+        plain(
+            gemm_tiles(Case::new("gemm.py", "matmul")),
+            (32, 30, 80),
+            F16,
+        ),
+        relu_gemm(size),
+        with_operands(dynamic, size, F16),
+        with_operands(dynamic_mnk.sizes([("m", m), ("n", n), ("k", k)]), size, F16),
+        plain(
+            Case::new("gemm_splitk.py", "matmul_splitk").set("split_k", 2),
+            (50, 40, 310),
+            F32,
+        ),
+        persistent("matmul_persistent"),
+        persistent("matmul_waves"),
+        plain(
+            Case::new("gemm_streamk.py", "matmul_streamk").set("num_blocks", 2),
+            (64, 100, 192),
+            F32,
+        ),
+        fp8((32, 40, 320), "float8_e4m3fn"),
+        fp8_scaled((32, 40, 640)),
+        batched(1, size),
+        batched_shared_b(1, size),
+        grouped(&[40], 40, 150),
+        ragged(&[40, 20], 40, 150),
+        blocksparse((128, 128, 192)),
+        dequant((40, 30, 320), "uint8"),
+    ];
+    cases.extend(conv_cases().into_iter().take(1));
+    cases
+}
+
 /// Tiles small enough that several fit into a small problem.
 fn gemm_tiles(case: Case) -> Case {
     case.sizes([

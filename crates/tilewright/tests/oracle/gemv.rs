@@ -14,20 +14,24 @@ fn gemv(n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<Approx> {
     (0..n).map(row).collect()
 }
 
+fn plain(kernel: &'static str, n: usize, k: usize) -> Case {
+    Case::new("gemv.py", kernel)
+        .sizes([("N", n), ("K", k)])
+        .input("A", [k], Fill::Uniform(-1.0, 1.0))
+        .input("B", [n, k], Fill::Uniform(-1.0, 1.0))
+        .check(move |t| vec![Output::new("C", gemv(n, k, t.get("A"), t.get("B")), F16)])
+}
+
+pub fn long_case() -> Case {
+    plain("gemv", 7, 320)
+}
+
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     // K = 333 is no multiple of any tile, vector or thread count.
     for (n, k) in [(64, 256), (50, 333), (7, 1000)] {
         for kernel in ["gemv", "gemv_splitk", "gemv_vectorized", "gemv_shuffle"] {
-            cases.push(
-                Case::new("gemv.py", kernel)
-                    .sizes([("N", n), ("K", k)])
-                    .input("A", [k], Fill::Uniform(-1.0, 1.0))
-                    .input("B", [n, k], Fill::Uniform(-1.0, 1.0))
-                    .check(move |t| {
-                        vec![Output::new("C", gemv(n, k, t.get("A"), t.get("B")), F16)]
-                    }),
-            );
+            cases.push(plain(kernel, n, k));
         }
     }
     for (n, k) in [(64, 128), (50, 100), (65, 36)] {

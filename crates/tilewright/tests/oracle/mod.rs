@@ -359,6 +359,17 @@ pub fn all_cases() -> Vec<Case> {
     cases
 }
 
+/// A small case of every kernel with a pipelined loop in which the loop runs so often that each
+/// version of a buffer is used again.
+pub fn long_cases() -> Vec<Case> {
+    let mut cases = gemm::long_cases();
+    cases.push(gemv::long_case());
+    cases.extend(rowwise::long_cases());
+    cases.extend(attention::long_cases());
+    cases.extend(scan::long_cases());
+    cases
+}
+
 /// A small generator (SplitMix64), seeded by what the numbers are for, so that cases do not disturb
 /// one another and a failure can be repeated.
 struct Random(u64);

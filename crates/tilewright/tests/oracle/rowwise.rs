@@ -98,6 +98,13 @@ pub fn top_k(row: &[f64], k: usize) -> Vec<(f64, usize)> {
     order.into_iter().take(k).map(|j| (row[j], j)).collect()
 }
 
+pub fn long_cases() -> Vec<Case> {
+    vec![
+        rms_norm_case("rms_norm_split", 8, 640),
+        reduce_reducer(30, 640),
+    ]
+}
+
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     cases.extend([

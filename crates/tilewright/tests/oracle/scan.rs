@@ -239,6 +239,27 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
+pub fn long_cases() -> Vec<Case> {
+    let sizes = Linear {
+        batch: 1,
+        seq: 160,
+        heads: 1,
+        dim_k: 16,
+        dim_v: 32,
+        chunk: 32,
+    };
+    let scanned = Mamba {
+        batch: 1,
+        seq: 160,
+        chunk: 160,
+        groups: 1,
+        heads: 1,
+        head_dim: 16,
+        d_state: 80,
+    };
+    vec![linear(sizes), mamba(scanned)]
+}
+
 fn linear(sizes: Linear) -> Case {
     let Linear {
         batch,

@@ -377,6 +377,8 @@ impl<'t> Parser<'t> {
             "barrier" => DeviceOp::Barrier(self.barrier_kind()?),
             "fence" => DeviceOp::Fence(self.word()?),
             "set_prio" => DeviceOp::SetPrio(self.number("a priority")?),
+            "iteration" => DeviceOp::Iteration(Some(self.expr()?)),
+            "end_iteration" => DeviceOp::Iteration(None),
             "sched_barrier" => DeviceOp::SchedBarrier(self.number("a mask")?),
             "sched_group_barrier" => {
                 self.expect_word("mask")?;

@@ -13,7 +13,7 @@ use crate::text::parser::{Parser, Result1};
 use crate::thread_op::ThreadOp;
 
 /// The words that statements start with, for suggestions.
-const STATEMENTS: [&str; 52] = [
+const STATEMENTS: [&str; 54] = [
     "let",
     "alloc",
     "view",
@@ -64,6 +64,8 @@ const STATEMENTS: [&str; 52] = [
     "barrier",
     "fence",
     "set_prio",
+    "iteration",
+    "end_iteration",
     "sched_barrier",
     "sched_group_barrier",
 ];

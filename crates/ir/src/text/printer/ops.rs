@@ -439,6 +439,11 @@ impl Printer<'_> {
             }
             DeviceOp::Fence(kind) => self.put_fmt(format_args!("fence {}", kind.name())),
             DeviceOp::SetPrio(level) => self.put_fmt(format_args!("set_prio {level}")),
+            DeviceOp::Iteration(Some(iteration)) => {
+                self.put("iteration ");
+                self.expr(iteration);
+            }
+            DeviceOp::Iteration(None) => self.put("end_iteration"),
             DeviceOp::SchedBarrier(mask) => self.put_fmt(format_args!("sched_barrier {mask}")),
             DeviceOp::SchedGroupBarrier { mask, size, group } => {
                 self.put("sched_group_barrier");

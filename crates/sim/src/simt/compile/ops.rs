@@ -615,6 +615,7 @@ impl Compiler<'_> {
 
     pub(super) fn device_op(&mut self, op: &DeviceOp, span: Span) -> Compiled<()> {
         let what = match op {
+            DeviceOp::Iteration(_) => return Ok(()),
             DeviceOp::Wait { .. } => "wait",
             DeviceOp::Commit(_) => "commit",
             DeviceOp::Barrier(_) => "barrier",
@@ -655,7 +656,8 @@ impl Compiler<'_> {
             DeviceOp::Fence(_)
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
-            | DeviceOp::SchedGroupBarrier { .. } => DeviceCode::Nothing,
+            | DeviceOp::SchedGroupBarrier { .. }
+            | DeviceOp::Iteration(_) => DeviceCode::Nothing,
         };
         self.emit(Op::Device(code));
         Ok(())

@@ -40,6 +40,8 @@ pub(super) fn emit(
         func.add_var(name, dtype, VarKind::Loop)
     };
     let depth = i128::from(scheduled.schedule.depth);
+    let mut buffers = scheduled.buffers.iter();
+    let versioned = buffers.any(|b| func.buffers[*b].versions > 1);
     let mut emit = Emit {
         func,
         target,
@@ -63,6 +65,10 @@ pub(super) fn emit(
         emit.step(*step, &mut drain);
     }
     emit.out.append(&mut drain.stmts);
+    if versioned {
+        let end = StmtKind::Device(DeviceOp::Iteration(None));
+        emit.out.push(Stmt::new(end, span));
+    }
     emit.out
 }
 
@@ -113,6 +119,8 @@ struct Scope {
     guarded: Option<(Expr, Box<Scope>)>,
     /// The counters that the units here add to.
     counters: Vec<Counter>,
+    /// The iteration that was named last.
+    iteration: Option<Expr>,
 }
 
 impl Scope {
@@ -125,6 +133,8 @@ impl Scope {
                 otherwise: Vec::new(),
             };
             self.stmts.push(Stmt::new(kind, span));
+            // Where the condition turns out to hold always, its block becomes a part of this one.
+            self.iteration = None;
         }
     }
 
@@ -296,6 +306,14 @@ impl Emit<'_> {
         let func: &Func = self.func;
         let scheduled = self.scheduled;
         let dtype = self.dtype;
+        let effects = Effects::of(func, &unit.stmt);
+        let mut touched = effects.reads.iter().chain(&effects.writes);
+        let versioned = touched.any(|b| func.buffers[*b].versions > 1);
+        if versioned && scope.iteration.as_ref() != Some(iteration) {
+            let kind = StmtKind::Device(DeviceOp::Iteration(Some(iteration.clone())));
+            stmts.insert(0, Stmt::new(kind, self.span));
+            scope.iteration = Some(iteration.clone());
+        }
         add_slots(func, &mut stmts, &|buffer: Buffer| {
             let versions = i128::from(scheduled.versions(root(func, buffer)));
             match iteration.as_int() {
