@@ -19,22 +19,16 @@ use crate::kernel::Emitter;
 use crate::place::Placing;
 
 impl Emitter<'_> {
-    /// The place of the element at these indices.
-    pub(crate) fn placed(&mut self, placing: &Placing, indices: &[Expr]) -> Emit<Code> {
-        match self.split(placing, indices)? {
-            Some(code) => Ok(code),
-            None => self.through(placing, indices),
+    /// The place of the element at these indices, each with its text.
+    pub(crate) fn placed(&mut self, placing: &Placing, indices: &[(Code, Expr)]) -> Emit<Code> {
+        // The lanes of a vector of indices are in the text alone.
+        if indices.iter().all(|(_, index)| index.dtype().lanes == 1) {
+            let exprs: Vec<Expr> = indices.iter().map(|(_, index)| index.clone()).collect();
+            if let Some(code) = self.split(placing, &exprs)? {
+                return Ok(code);
+            }
         }
-    }
-
-    /// `A_shared_at(i, j)`
-    fn through(&mut self, placing: &Placing, indices: &[Expr]) -> Emit<Code> {
-        let mut list = Vec::with_capacity(indices.len());
-        for index in indices {
-            list.push(self.expr(index, 0)?.text);
-        }
-        let call = format!("{}({})", placing.function, list.join(", "));
-        Ok(Code::new(call, POSTFIX))
+        Ok(through(placing, indices.iter().map(|(code, _)| code)))
     }
 
     /// `(A_shared_at(i, j) ^ xor) + add`, where something of the indices is known and splits off.
@@ -71,7 +65,11 @@ impl Emitter<'_> {
         if own.iter().all(|e| e.is_int(0)) && xor.is_int(0) {
             return self.expr(&add, 0).map(Some);
         }
-        let mut code = self.through(placing, &own)?;
+        let mut codes = Vec::with_capacity(own.len());
+        for index in &own {
+            codes.push(self.expr(index, 0)?);
+        }
+        let mut code = through(placing, codes.iter());
         if !xor.is_int(0) {
             let xor = self.expr(&xor, 0)?.at_least(ADD);
             code = Code::new(format!("{} ^ {xor}", code.at_least(ADD)), BIT_XOR);
@@ -116,6 +114,13 @@ impl Emitter<'_> {
             kind: if unrolled { Kind::Unrolled } else { Kind::Own },
         })
     }
+}
+
+/// `A_shared_at(i, j)`
+fn through<'c>(placing: &Placing, indices: impl Iterator<Item = &'c Code>) -> Code {
+    let list: Vec<&str> = indices.map(|code| code.text.as_str()).collect();
+    let call = format!("{}({})", placing.function, list.join(", "));
+    Code::new(call, POSTFIX)
 }
 
 /// The summands of a sum.

@@ -1,7 +1,6 @@
 //! What AMD machines do otherwise: copies to LDS, waits by counts, barriers.
 //!
-//! Waits and barriers are printed as the IR has them ([`crate::lds_waits`] has written down those
-//! that it leaves to the machine).
+//! Waits and barriers are printed as the IR has them.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;

@@ -9,10 +9,10 @@ use tilewright_ir::{
     Buffer, BufferOrigin, Expr, Func, Kernel, Param, RasterOrder, Scope, SharedPlace, StmtKind,
     Target, Var,
 };
+use tilewright_schedule::register_waits::open_barrier;
 
 use crate::ctype::ctype;
 use crate::device::{Needs, Piece};
-use crate::lds_waits::with_lds_waits;
 use crate::names::{Names, identifier};
 use crate::place::Storage;
 use crate::source::{KernelArg, KernelSource, Source};
@@ -52,11 +52,21 @@ pub(crate) struct Emitter<'f> {
     shared: u32,
     /// On AMD: what the kernel needs around its body.
     pub amd: crate::amd::Plan,
+    /// On AMD: the tensors that counted loads read.
+    pub tensors: crate::buffer_load::Tensors,
 }
 
 pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emit<Source> {
-    let explicit = target.is_amd().then(|| with_lds_waits(func));
-    let func = &*declared(explicit.as_ref().unwrap_or(func));
+    if target.is_amd()
+        && let Some(span) = open_barrier(func)
+    {
+        return unsupported(
+            span,
+            "a bare barrier with LDS accesses under way that nothing waits for: \
+             `register-waits` writes the wait down",
+        );
+    }
+    let func = &*declared(func);
     let mut emitter = Emitter {
         func,
         target,
@@ -76,6 +86,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         helpers: Vec::new(),
         shared: 0,
         amd: crate::amd::Plan::default(),
+        tensors: crate::buffer_load::Tensors::default(),
     };
     let mut kernels = Vec::new();
     for (number, kernel) in func.kernels.iter().enumerate() {
@@ -138,6 +149,7 @@ impl Emitter<'_> {
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
         self.buffer_resources()?;
+        self.described_tensors(kernel);
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");

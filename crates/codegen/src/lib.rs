@@ -25,23 +25,25 @@
 //! | `stmt`, `micro`, `thread` | statements, micro-ops, thread and device operations |
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
 //! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
-//! | `lds_waits` | waits that IR for AMD leaves to the machine, written down |
+//! | `buffer_load` | counted loads from tensors to registers (AMD) |
 //! | `place`, `address` | buffers: where they lie, addresses of their elements |
+//! | `split` | addresses in permuted shared memory, in two parts (AMD) |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
 mod address;
 mod amd;
+mod buffer_load;
 mod cast;
 mod ctype;
 pub mod device;
 mod expr;
 mod kernel;
-mod lds_waits;
 mod micro;
 mod names;
 mod place;
 pub mod source;
+mod split;
 mod stmt;
 mod thread;
 mod uses;
@@ -49,8 +51,8 @@ mod writer;
 
 use tilewright_ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target};
 
-pub use lds_waits::with_lds_waits;
 pub use source::{KernelArg, KernelSource, LineOrigin, Source};
+pub use uses::unrolled_loops;
 
 /// Names of the diagnostics of this crate.
 pub mod codes {

@@ -271,14 +271,21 @@ impl Emitter<'_> {
         };
         let (source, dest) = (self.access(source, span)?, self.access(&op.dest, span)?);
         let (_, scalars) = self.pieces(op);
+        let loads = self.buffer_load(op)?;
+        let transfer = |e: &mut Self| match loads {
+            Some(line) => {
+                e.out.line(line);
+                Ok(())
+            }
+            None => e.transfer(&source, &dest, scalars, span),
+        };
         let Some(pred) = &op.pred else {
-            self.transfer(&source, &dest, scalars, span)?;
-            return Ok(());
+            return transfer(self);
         };
         let pred = self.scalar(pred)?;
         self.out.line(format!("if ({pred}) {{"));
         self.out.indent();
-        self.transfer(&source, &dest, scalars, span)?;
+        transfer(self)?;
         self.out.dedent();
         if let (Inst::Load, Some(value)) = (op.inst, &op.otherwise) {
             let value = self.settled(value);

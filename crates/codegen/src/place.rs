@@ -38,6 +38,8 @@ pub(crate) struct Storage {
 pub(crate) struct Placing {
     pub function: String,
     pub layout: Rc<Layout>,
+    /// The places of the indices' bits, where the layout is the XOR of them.
+    pub images: Option<Rc<Vec<Vec<i64>>>>,
 }
 
 /// What an element is to C.
@@ -197,31 +199,46 @@ impl Emitter<'_> {
             };
             codes.push((self.expr(&index, lane)?, index));
         }
-        let mut offset = match &storage.layout {
-            Some(placing) => {
-                let indices: Vec<Expr> = codes.into_iter().map(|(_, index)| index).collect();
-                self.placed(placing, &indices)?
+        let first = match slot {
+            Some(slot) => self.version(&storage, slot)?,
+            None => None,
+        };
+        if let Some(Placing {
+            function,
+            images: Some(images),
+            ..
+        }) = &storage.layout
+            && self.target.is_amd()
+            && storage.lanes == 1
+            && storage.scalar.bits() >= 8
+            && codes.iter().all(|(_, index)| index.dtype().lanes == 1)
+        {
+            let start = match &first {
+                Some(first) => format!("{} + {}", storage.name, first.at_least(ADD)),
+                None => storage.name.clone(),
+            };
+            let indices: Vec<Expr> = codes.iter().map(|(_, index)| index.clone()).collect();
+            if let Some(name) = self.split_address(&start, function, images, &indices)? {
+                return Ok(Place {
+                    kind: storage.kind,
+                    name,
+                    scalar: storage.scalar,
+                    offset: Code::primary("0".to_string()),
+                });
             }
+        }
+        let mut offset = match &storage.layout {
+            Some(placing) => self.placed(placing, &codes)?,
             None => self.strided(&storage, &codes)?,
         };
-        if let Some(slot) = slot {
-            let slot = self.settled(slot);
-            let first = match slot.as_int() {
-                Some(n) => Code::primary((n * i128::from(storage.version)).to_string()),
-                None => {
-                    let code = self.expr(&slot, 0)?;
-                    Code::new(format!("{} * {}", code.at_least(MUL), storage.version), MUL)
+        if let Some(first) = first {
+            offset = match offset.text.as_str() {
+                "0" => first,
+                _ => {
+                    let sum = format!("{} + {}", first.at_least(ADD), offset.at_least(ADD));
+                    Code::new(sum, ADD)
                 }
             };
-            if !slot.is_int(0) {
-                offset = match offset.text.as_str() {
-                    "0" => first,
-                    _ => {
-                        let sum = format!("{} + {}", first.at_least(ADD), offset.at_least(ADD));
-                        Code::new(sum, ADD)
-                    }
-                };
-            }
         }
         if storage.lanes > 1 {
             offset = Code::new(format!("{} * {}", offset.at_least(MUL), storage.lanes), MUL);
@@ -231,6 +248,20 @@ impl Emitter<'_> {
             name: storage.name,
             scalar: storage.scalar,
             offset,
+        })
+    }
+
+    /// The first element of a version, where that is not the buffer's.
+    fn version(&mut self, storage: &Storage, slot: &Expr) -> Emit<Option<Code>> {
+        let slot = self.settled(slot);
+        Ok(match slot.as_int() {
+            Some(0) => None,
+            Some(n) => Some(Code::primary((n * i128::from(storage.version)).to_string())),
+            None => {
+                let code = self.expr(&slot, 0)?;
+                let text = format!("{} * {}", code.at_least(MUL), storage.version);
+                Some(Code::new(text, MUL))
+            }
         })
     }
 
@@ -413,8 +444,14 @@ impl Emitter<'_> {
             code.text
         ));
         let span = layout.span();
+        let images = layout.bit_images().map(Rc::new);
         let layout = Rc::new(layout);
-        Ok((Some(Placing { function, layout }), span))
+        let placing = Placing {
+            function,
+            layout,
+            images,
+        };
+        Ok((Some(placing), span))
     }
 
     /// A shared buffer without a layout of its own; a view keeps its base's.

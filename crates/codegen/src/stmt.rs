@@ -13,9 +13,10 @@ use crate::micro::takes_predicate;
 use crate::place::Kind;
 use crate::{Emit, unsupported};
 
-/// A loop of at most so many iterations is unrolled when its index is a subscript of registers;
-/// registers of a longer one go to memory.
-const MAX_UNROLL: u64 = 128;
+/// Iterations that clang may have at once of a longer loop. By itself it unrolls loops of any
+/// constant length wholly, and reads all that they read before the first value is used: a row of
+/// 64 elements takes 64 registers.
+const AMD_UNROLL: u32 = 8;
 
 impl Emitter<'_> {
     /// The statements of a block, in a scope of names and facts of their own.
@@ -465,12 +466,10 @@ impl Emitter<'_> {
     }
 
     /// How a serial loop is unrolled: wholly where its index is a subscript of registers, not at
-    /// all where its body is large already, else as the compiler likes.
+    /// all where its body is large already, else as the compiler likes (on AMD within a limit).
     fn wants_unroll(&self, l: &Loop) -> Option<Option<u32>> {
         let axis = l.axes.first()?;
-        let trips = axis.const_trip_count();
-        if self.uses.register_indices.contains(&axis.var) && trips.is_some_and(|n| n <= MAX_UNROLL)
-        {
+        if self.uses.unrolls(l) {
             return Some(None);
         }
         let mut large = false;
@@ -480,7 +479,14 @@ impl Emitter<'_> {
                 StmtKind::Micro(_) | StmtKind::Device(_) | StmtKind::Thread(_)
             );
         });
-        large.then_some(Some(1))
+        let long = axis
+            .const_trip_count()
+            .is_some_and(|n| n > u64::from(AMD_UNROLL));
+        match large {
+            true => Some(Some(1)),
+            false if self.target.is_amd() && long => Some(Some(AMD_UNROLL)),
+            false => None,
+        }
     }
 
     /// The number of the thread in its block.

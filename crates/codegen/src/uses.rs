@@ -4,9 +4,27 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::{Id, buffer_exprs, stmt_ids};
 use tilewright_ir::{
-    Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Func, Kernel, MicroOp, Scope, Stmt,
-    StmtKind, ThreadOp, Var,
+    Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Func, Kernel, Loop, LoopKind, MicroOp,
+    Scope, Stmt, StmtKind, ThreadOp, Var,
 };
+
+/// A loop of at most so many iterations is unrolled when its index is a subscript of registers;
+/// registers of a longer one go to memory.
+const MAX_UNROLL: u64 = 128;
+
+/// The loops of a kernel that are printed to be unrolled wholly, by their indices.
+pub fn unrolled_loops(func: &Func, kernel: &Kernel) -> FxHashSet<Var> {
+    let uses = Uses::of(func, kernel);
+    let mut found = FxHashSet::default();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        if let StmtKind::For(l) = &stmt.kind
+            && uses.unrolls(l)
+        {
+            found.extend(l.axes.iter().map(|a| a.var));
+        }
+    });
+    found
+}
 
 /// What a kernel uses.
 #[derive(Debug, Default)]
@@ -34,6 +52,19 @@ impl Uses {
         }
         uses.find_buffers(func, &kernel.body);
         uses
+    }
+
+    /// Whether a loop is unrolled wholly: it says so, or its index is a subscript of registers.
+    pub fn unrolls(&self, l: &Loop) -> bool {
+        let index = l.axes.first();
+        match l.kind {
+            LoopKind::Unroll { factor: None } | LoopKind::Vectorized => true,
+            LoopKind::Unroll { factor: Some(_) } => false,
+            _ => index.is_some_and(|axis| {
+                let few = axis.const_trip_count().is_some_and(|n| n <= MAX_UNROLL);
+                few && self.register_indices.contains(&axis.var)
+            }),
+        }
     }
 
     fn block(&mut self, block: &Block) {

@@ -30,6 +30,7 @@ pub mod value;
 
 use std::collections::BTreeMap;
 
+use tilewright_ir::small_float::Number;
 use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, Span};
 
 pub use eval::Stage;
@@ -47,6 +48,8 @@ pub struct Staged {
     pub warnings: Vec<Diagnostic>,
     /// Values that the settings give to run-time sizes (`T.dynamic`).
     pub symbol_values: BTreeMap<String, i64>,
+    /// Values that the settings give to scalar parameters, which are chosen at each launch.
+    pub scalar_values: BTreeMap<String, Number>,
 }
 
 /// The stack of the thread that evaluates: recursion is bounded, and this holds its bound.
@@ -55,7 +58,8 @@ const STACK_BYTES: usize = 256 << 20;
 /// Turns the kernel of a file into tile IR.
 ///
 /// `entry` names a function; without it the first kernel of the file is taken. `settings` give
-/// values to factory parameters, `T.const` dimensions and `T.dynamic` sizes.
+/// values to factory parameters, `T.const` dimensions, `T.dynamic` sizes and the scalars that the
+/// kernel takes at a launch.
 pub fn stage(
     sources: &SourceMap,
     file: FileId,
@@ -123,6 +127,7 @@ fn stage_here(
         Ok(func) => Ok(Staged {
             func,
             symbol_values: stage.symbol_values(),
+            scalar_values: stage.take_scalar_values(),
             warnings: stage.take_warnings(),
         }),
         Err(error) => {

@@ -1,6 +1,7 @@
 //! Staging end to end: source text in, tile IR out.
 
 use tilewright_frontend::{SettingValue, Staged, stage};
+use tilewright_ir::small_float::Number;
 use tilewright_ir::text::print;
 use tilewright_ir::{Diagnostic, SourceMap};
 
@@ -507,6 +508,64 @@ def bench():
         let said = format!("{} {} {}", d.message, d.notes.join(" "), d.help.join(" "));
         assert!(said.contains(part), "{said}");
     }
+}
+
+#[test]
+fn settings_give_values_to_scalars_of_the_launch() {
+    let text = r#"
+import tilelang.language as T
+
+def scale(N=64, beta=3):
+    @T.prim_func
+    def main(
+        A: T.Tensor((N,), "float32"), alpha: T.float32, beta: T.float32, shift: T.int8,
+        on: T.bool, B: T.Tensor((N,), "float32"),
+    ):
+        with T.Kernel(1, threads=64) as bx:
+            for i in T.Parallel(N):
+                B[i] = T.if_then_else(on, A[i] * alpha + beta, T.cast(shift, "float32"))
+    return main
+"#;
+    let set = [
+        ("alpha", "2"),
+        ("beta", "5"),
+        ("shift", "-128"),
+        ("on", "True"),
+    ];
+    let staged = run(text, &set).unwrap();
+    let value = |name: &str| staged.scalar_values.get(name).copied();
+    assert_eq!(value("alpha"), Some(Number::Float(2.0)));
+    assert_eq!(value("shift"), Some(Number::Int(-128)));
+    assert_eq!(value("on"), Some(Number::Int(1)));
+    // A parameter of the factory comes first.
+    assert_eq!(value("beta"), None);
+    assert!(staged.symbol_values.is_empty());
+    for (set, want, part) in [
+        (("alpha", "True"), "bad-setting", "takes a number (float32)"),
+        (("alpha", "'x'"), "bad-setting", "takes a number (float32)"),
+        (("shift", "1.5"), "bad-setting", "takes an int (int8)"),
+        (("shift", "128"), "bad-setting", "int8 holds -128 to 127"),
+        (("on", "1"), "bad-setting", "takes True or False"),
+        (("alpa", "1"), "unknown-setting", "did you mean `alpha`?"),
+        (("A", "1"), "unknown-setting", "names no parameter"),
+    ] {
+        let d = &run(text, &[set]).unwrap_err()[0];
+        assert_eq!(d.code.0, want, "{set:?}: {}", d.message);
+        let said = format!("{} {} {}", d.message, d.notes.join(" "), d.help.join(" "));
+        assert!(said.contains(part), "{said}");
+    }
+    // A kernel without a factory has scalars too.
+    let plain = "import tilelang.language as T\n\
+         @T.prim_func\n\
+         def k(A: T.Tensor((16,), 'int32'), n: T.int32):\n    \
+             with T.Kernel(1, threads=32) as bx:\n        \
+                 A[0] = n\n";
+    let staged = run(plain, &[("n", "7")]).unwrap();
+    assert_eq!(staged.scalar_values.get("n"), Some(&Number::Int(7)));
+    assert_eq!(
+        run(plain, &[("A", "7")]).unwrap_err()[0].code.0,
+        "unknown-setting"
+    );
 }
 
 #[test]

@@ -33,6 +33,9 @@ fn gemm() -> Expectation {
         address_arithmetic: 4,
         lane_reads: 0,
         half_rate: false,
+        drained: true,
+        no_fences: true,
+        ..Expectation::default()
     }
 }
 

@@ -81,6 +81,17 @@ impl Target {
         matches!(self, Target::Gfx942 | Target::Gfx950)
     }
 
+    /// How many neighbouring elements one atomic addition to global memory takes, at most.
+    /// PTX ISA, `red`: packed halves from sm_60 on, vectors from sm_90 on. Where bfloat16 has no
+    /// addition of its own, the two of a word are still changed together.
+    pub const fn atomic_add_lanes(self, scalar: Scalar) -> u32 {
+        match (self, scalar) {
+            (Target::Sm80, Scalar::F16 | Scalar::BF16) => 2,
+            (Target::Sm90a, Scalar::F16 | Scalar::BF16 | Scalar::F32) => 4,
+            _ => 1,
+        }
+    }
+
     pub const fn facts(self) -> &'static Facts {
         match self {
             Target::Sm80 => &SM80,

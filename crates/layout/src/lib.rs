@@ -183,6 +183,7 @@ mod error;
 mod form;
 mod fragment;
 pub mod from_attr;
+mod images;
 pub mod lanes;
 mod layout;
 mod placement;

@@ -189,7 +189,9 @@ fn effects(form: &Form, parts: &[Part], own: &[bool], masks: &[u64]) -> Result<S
             }
         }
     }
-    let values = form.digit_values(&index);
+    let values: Vec<i64> = (0..form.radix.digits().len())
+        .map(|at| form.radix.value(at, &index))
+        .collect();
     for t in rows.iter().filter(|t| t.row & constants != 0) {
         let known = t.row & constants;
         let value = match t.row.is_power_of_two() {

@@ -7,9 +7,10 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use tilewright_runtime::cache::{Cache, DEFAULT_CAP, KeyBuilder, Outcome};
-use tilewright_runtime::device::cuda::{
-    Arg, Device, DeviceError, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
-    Swizzle, TensorMap, TiledTensor, TmaType,
+use tilewright_runtime::device::cuda::{self, Swizzle, TensorMap, TiledTensor, TmaType};
+use tilewright_runtime::device::{
+    Arg, Device, DeviceError, Kernel, KernelSpec, Launch, Model, Module, ParamKind, ParamSpec,
+    ScalarType, Stream,
 };
 use tilewright_runtime::doctor;
 use tilewright_runtime::env::Env;
@@ -97,7 +98,7 @@ fn text(error: impl std::fmt::Display) -> String {
 
 fn run(rows: &mut Outcomes) -> Result<(), String> {
     let env = Env::process();
-    let device = Device::open(0).map_err(text);
+    let device = cuda::open(0).map_err(text);
     // What needs no GPU is measured without one too.
     let arch = match &device {
         Ok(device) => device.info().arch(),
@@ -148,7 +149,7 @@ fn run(rows: &mut Outcomes) -> Result<(), String> {
     let module = device.load(&cubin).map_err(text)?;
     rows.push(("load module", Ok(format!("{:?}", start.elapsed()))));
     let add = module.kernel("add", add_spec()).map_err(text)?;
-    let kernel = add.info();
+    let kernel = cubin.kernel("add").ok_or("no kernel `add`")?;
     rows.push((
         "resources of `add`",
         Ok(format!(
@@ -175,7 +176,12 @@ fn run(rows: &mut Outcomes) -> Result<(), String> {
         big_shared(&device, &stream, &module),
     ));
     rows.push(("refused before the launch", refused(&device, &stream, &add)));
-    if info.capability.0 >= 9 {
+    if matches!(
+        info.model,
+        Model::Nvidia {
+            capability: (9.., _)
+        }
+    ) {
         let hopper = toolchain
             .compile(HOPPER, &info.arch(), &options)
             .map_err(text)?;
@@ -319,11 +325,7 @@ fn timing(device: &Device, stream: &Stream) -> Result<String, String> {
     ))
 }
 
-fn big_shared(
-    device: &Device,
-    stream: &Stream,
-    module: &tilewright_runtime::device::cuda::Module,
-) -> Result<String, String> {
+fn big_shared(device: &Device, stream: &Stream, module: &Module) -> Result<String, String> {
     let mut spec = one_pointer("smoke.rs");
     spec.params
         .push(ParamSpec::new("words", ParamKind::Scalar(ScalarType::I32)));
@@ -448,7 +450,7 @@ fn child(fault: &str) -> ExitCode {
 
 /// Faults, then goes on in the same process: the device is opened again and must work.
 fn provoke(fault: &str) -> Result<String, String> {
-    let device = Device::open(0).map_err(text)?;
+    let device = cuda::open(0).map_err(text)?;
     let toolchain = Toolchain::find(&Env::process()).map_err(text)?;
     let options = CompileOptions::default();
     if fault == "old-cubin" {
@@ -488,7 +490,7 @@ fn provoke(fault: &str) -> Result<String, String> {
     if !matches!(buffer.to_vec(&stream), Err(DeviceError::Lost(_))) {
         return Err("the lost buffer could be read".to_owned());
     }
-    let device = Device::open(0).map_err(|e| format!("{error}; then {e}"))?;
+    let device = cuda::open(0).map_err(|e| format!("{error}; then {e}"))?;
     let stream = device.stream().map_err(text)?;
     let module = device.load(&cubin).map_err(text)?;
     let add = module.kernel("add", add_spec()).map_err(text)?;

@@ -6,8 +6,7 @@
 use std::fmt;
 
 use crate::cache::Cache;
-use crate::device::cuda::{Device, DeviceError};
-use crate::device::hip;
+use crate::device::{DeviceError, cuda, hip};
 use crate::env::Env;
 use crate::library::LoadError;
 use crate::toolchain::amd_search::{CLANG_HELP, HIP_HELP, HIPRTC_HELP, find_hip};
@@ -45,7 +44,14 @@ impl Finding {
     pub fn is_found(&self) -> bool {
         matches!(self.status, Status::Found { .. })
     }
+
+    /// Whether it is a GPU that kernels run on.
+    pub fn is_gpu(&self) -> bool {
+        self.is_found() && self.purpose == GPU_PURPOSE
+    }
 }
+
+const GPU_PURPOSE: &str = "runs kernels";
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,10 +82,10 @@ impl fmt::Display for Finding {
 /// Looks for everything.
 pub fn report(env: &Env) -> Vec<Finding> {
     let mut findings = vec![nvrtc(env), nvcc(env)];
-    findings.extend(cuda());
+    findings.extend(nvidia());
     findings.push(amd_clang(env));
     findings.push(hiprtc(env));
-    findings.extend(hip(env));
+    findings.extend(amd(env));
     findings.push(cache(env));
     findings
 }
@@ -146,7 +152,7 @@ fn nvcc(env: &Env) -> Finding {
 }
 
 /// The driver and each GPU.
-fn cuda() -> Vec<Finding> {
+fn nvidia() -> Vec<Finding> {
     let driver = |status| Finding {
         what: "CUDA driver".to_owned(),
         purpose: "runs kernels on NVIDIA GPUs",
@@ -154,10 +160,10 @@ fn cuda() -> Vec<Finding> {
     };
     let gpu = |what: String, status| Finding {
         what,
-        purpose: "runs kernels",
+        purpose: GPU_PURPOSE,
         status,
     };
-    let version = match Device::driver_version() {
+    let version = match cuda::driver_version() {
         Ok((major, minor)) => driver(Status::Found {
             version: format!("supports CUDA {major}.{minor}"),
             place: "libcuda.so.1".to_owned(),
@@ -179,7 +185,7 @@ fn cuda() -> Vec<Finding> {
         }
     };
     let mut findings = vec![version];
-    match Device::list() {
+    match cuda::list() {
         Ok(devices) if devices.is_empty() => findings.push(gpu(
             "NVIDIA GPU".to_owned(),
             Status::Missing {
@@ -280,7 +286,7 @@ fn hiprtc(env: &Env) -> Finding {
 }
 
 /// The HIP runtime and each GPU.
-fn hip(env: &Env) -> Vec<Finding> {
+fn amd(env: &Env) -> Vec<Finding> {
     let runtime = |status| Finding {
         what: "HIP runtime".to_owned(),
         purpose: "runs kernels on AMD GPUs",
@@ -299,22 +305,32 @@ fn hip(env: &Env) -> Vec<Finding> {
         reason: error.to_string(),
         help: HIP_HELP.to_owned(),
     };
-    let listed = hip::Device::list_in(env).and_then(|gpus| Ok((hip::Device::rocm_in(env)?, gpus)));
-    match listed {
+    match hip::found_in(env) {
         Err(error) => vec![runtime(broken(error))],
         Ok(((major, minor), gpus)) => {
             let found = runtime(Status::Found {
                 version: format!("ROCm {major}.{minor}"),
                 place: path.display().to_string(),
             });
+            if gpus.is_empty() {
+                let none = Finding {
+                    what: "AMD GPU".to_owned(),
+                    purpose: GPU_PURPOSE,
+                    status: Status::Missing {
+                        looked: vec!["the devices that the HIP runtime lists".to_owned()],
+                        help: "kernels can be compiled, and run in the simulator".to_owned(),
+                    },
+                };
+                return vec![found, none];
+            }
             let gpus = gpus.iter().map(|gpu| Finding {
                 what: format!("AMD GPU {}", gpu.ordinal),
-                purpose: "runs kernels",
+                purpose: GPU_PURPOSE,
                 status: Status::Found {
-                    version: format!("{} ({})", gpu.name, gpu.arch),
+                    version: format!("{} ({})", gpu.name, gpu.arch()),
                     place: format!(
                         "{} compute units, {:.0} GiB",
-                        gpu.compute_units,
+                        gpu.multiprocessors,
                         gpu.memory_bytes as f64 / f64::from(1 << 30)
                     ),
                 },

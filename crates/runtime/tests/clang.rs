@@ -51,6 +51,9 @@ fn expected() -> Expectation {
         address_arithmetic: 4,
         lane_reads: 0,
         half_rate: false,
+        drained: true,
+        no_fences: true,
+        ..Expectation::default()
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use tilewright::frontend::codes;
+use tilewright::frontend::{self, SettingValue, codes};
+use tilewright::ir::{SourceMap, Target};
+use tilewright::jit;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -54,7 +57,6 @@ fn architecture_fits_in_three_hundred_lines() {
 
 #[test]
 fn every_pass_is_in_a_pipeline_and_has_its_file() {
-    use tilewright::ir::Target;
     use tilewright::passes;
     for pass in passes::PASSES {
         let used = Target::ALL
@@ -70,4 +72,54 @@ fn every_pass_is_in_a_pipeline_and_has_its_file() {
             });
         assert!(found, "{} has no file of its name", pass.name);
     }
+}
+
+/// The words of a command that is written for a shell.
+fn words(command: &str) -> Vec<String> {
+    let script = format!("printf '%s\\0' {command}");
+    let done = Command::new("sh").args(["-c", &script]).output();
+    let done = done.expect("a shell");
+    assert!(done.status.success(), "{command}");
+    let text = String::from_utf8(done.stdout).expect("text");
+    text.split_terminator('\0').map(str::to_string).collect()
+}
+
+#[test]
+fn the_examples_commands_are_accepted() {
+    let mut count = 0;
+    for entry in fs::read_dir(root().join("examples")).expect("the examples") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_none_or(|e| e != "py") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("it can be read");
+        let commands = text
+            .lines()
+            .map(str::trim)
+            .filter(|l| l.starts_with("tilewright run "));
+        for command in commands {
+            let words = words(command);
+            let mut sources = SourceMap::new();
+            let (name, entry) = match words[2].split_once(':') {
+                Some((name, entry)) => (name, Some(entry)),
+                None => (words[2].as_str(), None),
+            };
+            let file = sources.add(name, read(name));
+            let mut settings = Vec::new();
+            for pair in words.windows(2).filter(|pair| pair[0] == "--set") {
+                let (name, value) = pair[1].split_once('=').expect("NAME=VALUE");
+                let value = SettingValue::parse(value).expect("a literal");
+                settings.push((name.to_string(), value));
+            }
+            let staged = frontend::stage(&sources, file, entry, &settings)
+                .unwrap_or_else(|d| panic!("{command}: {}", d[0].message));
+            for target in Target::ALL {
+                if let Err(error) = jit::lower(&staged.func, target) {
+                    panic!("{command}, {target}: {error}");
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} commands");
 }

@@ -8,30 +8,92 @@ use std::path::Path;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::codegen;
 use tilewright::frontend::{self, SettingValue};
-use tilewright::gfx9::audit::{Finding, Kind};
 use tilewright::ir::{Diagnostic, SourceMap, Target};
-use tilewright::jit::{self, audit::KernelAudit};
+use tilewright::jit::{
+    self,
+    audit::{Budget, KernelAudit},
+};
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{AmdClang, HipOptions};
 
-/// Kernels that hold more values than the 256 registers that all instructions reach, so that some
-/// rest in accumulation registers and are moved.
-const MOVES: [&str; 3] = ["attention_fwd.py", "attention_gqa.py", "cumsum.py"];
-
-/// The wait for the first tile of a step, by target: the other tile's loads stay under way.
-const LOADS: &str = "tw::wait<LOADS, 15>();";
-
-/// Faults for the loop of the gemm example: what stands there, what is put in its place.
-const FAULTS: [(&str, &str, &str); 4] = [
-    ("looser vmcnt", LOADS, "tw::wait<63, 15>();"),
-    ("dropped lgkmcnt", "tw::wait<63, 0>();", ""),
-    ("dropped barrier", "tw::barrier();", ""),
-    (
-        "added fence",
-        "tw::barrier();",
-        "__threadfence(); tw::barrier();",
-    ),
+/// What the hot loops of some examples spend on addresses beyond the default.
+const BUDGETS: [(&str, Budget); 2] = [
+    // Every element's place in the image is worked out from its number in the patch.
+    ("convolution.py", addresses(136)),
+    // The copying waves' loop is joined with the multiplying ones', and its loads are plain.
+    ("warp_specialized_gemm.py", addresses(40)),
 ];
+
+const fn addresses(address_arithmetic: u32) -> Budget {
+    Budget {
+        address_arithmetic,
+        lane_reads: 0,
+    }
+}
+
+/// A kernel: its name in titles, its file, its settings.
+type Kernel = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+/// The gemm whose loop has nothing that the schedule does not count.
+const COUNTED: Kernel = (
+    "gemm",
+    "gemm.py",
+    &[("trans_B", "True"), ("dtype", "bfloat16")],
+);
+
+/// Kernels that get faults, and the faults that they do not get. In the loops of the last three
+/// the compiler waits for some loads itself; where it waits for global memory, a looser vmcnt is
+/// put right by it.
+const FAULTY: [(Kernel, &[&str]); 4] = [
+    (COUNTED, &[]),
+    (("gemm_splitk", "gemm_splitk.py", &[]), &[]),
+    (("attention_fwd", "attention_fwd.py", &[]), &[]),
+    (("dequant_gemm", "dequant_gemm.py", &[]), &["looser vmcnt"]),
+];
+
+/// Puts a fault into the source of a loop, where there is a place for it.
+type Plant = fn(&str) -> Option<String>;
+
+/// Faults for the source of a loop.
+const FAULTS: [(&str, Plant); 4] = [
+    ("looser vmcnt", |text| {
+        let at = text.match_indices("tw::wait<").find(|(at, _)| {
+            !text[*at..].starts_with("tw::wait<63") && text[*at..].contains(", 15>();")
+        })?;
+        let end = at.0 + text[at.0..].find(';')? + 1;
+        Some(format!(
+            "{}tw::wait<63, 15>();{}",
+            &text[..at.0],
+            &text[end..]
+        ))
+    }),
+    ("dropped lgkmcnt", |text| {
+        let wait = "tw::wait<63, 0>();";
+        let places = text.match_indices(wait).map(|(at, _)| at);
+        // One that a barrier follows, if there is such a one.
+        let before_barrier = |at: &usize| {
+            text[at + wait.len()..]
+                .trim_start()
+                .starts_with("tw::barrier")
+        };
+        let at = places.clone().find(before_barrier).or(places.min())?;
+        Some(format!("{}{}", &text[..at], &text[at + wait.len()..]))
+    }),
+    ("dropped barrier", |text| {
+        replace(text, "tw::barrier();", "")
+    }),
+    ("added fence", |text| {
+        replace(text, "tw::barrier();", "__threadfence(); tw::barrier();")
+    }),
+];
+
+fn replace(text: &str, what: &str, instead: &str) -> Option<String> {
+    text.contains(what).then(|| text.replacen(what, instead, 1))
+}
 
 fn main() {
     let args = Arguments::from_args();
@@ -45,31 +107,21 @@ fn main() {
     for target in [Target::Gfx942, Target::Gfx950] {
         let title = format!("{target} gemm is as scheduled");
         trials.push(Trial::test(title, move || {
-            let report = gemm(target, |text| text)?;
-            match report.passed() && report.uncompared.is_none() {
+            let report = audited(COUNTED, target, Ok)?;
+            let alone = report.uncompared.is_none() && report.own_waits.is_none();
+            match report.passed() && alone {
                 true => Ok(()),
-                false => Err(format!("{:?}: {}", report.uncompared, report.report).into()),
+                false => Err(format!("{report:?}").into()),
             }
         }));
         let title = format!("{target} matrix instructions and copies to LDS");
         trials.push(Trial::test(title, move || instructions(target)));
-        for (name, what, instead) in FAULTS {
-            let title = format!("{target} gemm with {name}");
-            trials.push(Trial::test(title, move || {
-                let loads = if target == Target::Gfx942 { "8" } else { "4" };
-                let what = &what.replace("LOADS", loads);
-                let report = gemm(target, |text| {
-                    let body = text.find("for (int k = ").unwrap_or(0);
-                    let (head, tail) = text.split_at(body);
-                    assert!(tail.contains(what), "the loop has no `{what}`");
-                    format!("{head}{}", tail.replacen(what, instead, 1))
-                })?;
-                let located = report.report.findings.iter().any(|f| f.line > 0);
-                match located {
-                    true => Ok(()),
-                    false => Err(format!("nothing found: {}", report.report).into()),
-                }
-            }));
+        for (kernel, healed) in FAULTY {
+            let faults = FAULTS.into_iter().filter(|f| !healed.contains(&f.0));
+            for (name, plant) in faults {
+                let title = format!("{target} {} with {name}", kernel.0);
+                trials.push(Trial::test(title, move || finds(kernel, target, plant)));
+            }
         }
     }
     libtest_mimic::run(&args, trials).exit();
@@ -90,23 +142,45 @@ fn examples() -> Vec<String> {
     names
 }
 
-/// The audit of the gemm example with both operands contiguous along K, its source changed.
-fn gemm(target: Target, change: impl FnOnce(String) -> String) -> Result<KernelAudit, Failed> {
+/// As it stands the audit has nothing to say; with the fault in its loop it names a line.
+fn finds(kernel: Kernel, target: Target, plant: Plant) -> Result<(), Failed> {
+    let report = audited(kernel, target, |text| {
+        let kernel = text.find("extern \"C\"").unwrap_or(0);
+        let body = kernel + text[kernel..].find("for (int k = ").unwrap_or(0);
+        let (head, tail) = text.split_at(body);
+        let planted = plant(tail).ok_or("the loop has no place for the fault")?;
+        Ok(format!("{head}{planted}"))
+    })?;
+    match report.report.findings.iter().any(|f| f.line > 0) {
+        true => Ok(()),
+        false => Err(format!("nothing found: {report:?}").into()),
+    }
+}
+
+/// The audit of a kernel, its source changed.
+fn audited(
+    (_, file, settings): Kernel,
+    target: Target,
+    change: impl FnOnce(String) -> Result<String, Failed>,
+) -> Result<KernelAudit, Failed> {
     let mut sources = SourceMap::new();
-    let text = fs::read_to_string(folder().join("gemm.py"))?;
-    let file = sources.add("gemm.py", text);
-    let settings = [("trans_B", "True"), ("dtype", "bfloat16")]
-        .map(|(k, v)| (k.to_string(), SettingValue::parse(v).expect("a literal")));
+    let text = fs::read_to_string(folder().join(file))?;
+    let name = file;
+    let file = sources.add(file, text);
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|(k, v)| (k.to_string(), SettingValue::parse(v).expect("a literal")))
+        .collect();
     let staged = frontend::stage(&sources, file, None, &settings)
         .map_err(|d| format!("it does not stage: {d:?}"))?;
     let (func, _) = jit::lower(&staged.func, target).map_err(|e| format!("{e:?}"))?;
     let source = codegen::generate(&func, target, codegen::Options::default())
         .map_err(|d| d.message.clone())?;
     let asm = clang()?
-        .assembly(&change(source.text), target.name(), &HipOptions::default())
+        .assembly(&change(source.text)?, target.name(), &HipOptions::default())
         .map_err(|e| e.to_string())?;
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-    let mut audits = jit::audit::audit(&func, target, &names, &asm)?;
+    let mut audits = jit::audit::audit(&func, target, &names, &asm, budget(name))?;
     audits.pop().ok_or_else(|| "no kernel".into())
 }
 
@@ -180,10 +254,8 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
         text.join("\n").into()
     };
     let staged = frontend::stage(&sources, file, None, &[]).map_err(|d| render(&d, &sources))?;
-    let func = match jit::lower(&staged.func, target) {
-        Ok((func, _)) => func,
-        Err(e) => return Err(render(&e.into_diagnostics(), &sources)),
-    };
+    let (func, _) =
+        jit::lower(&staged.func, target).map_err(|e| render(&e.into_diagnostics(), &sources))?;
     let options = codegen::Options {
         sources: Some(&sources),
         line_directives: false,
@@ -202,11 +274,15 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
         }
     }
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-    for audit in jit::audit::audit(&func, target, &names, program.asm())? {
-        let moves = |f: &Finding| f.kind == Kind::AccumulatorMove && MOVES.contains(&name);
-        if !audit.report.findings.iter().all(moves) {
-            return Err(format!("{}: {}", audit.name, audit.report).into());
+    for audit in jit::audit::audit(&func, target, &names, program.asm(), budget(name))? {
+        if !audit.passed() {
+            return Err(format!("{audit:?}\n{}", audit.report).into());
         }
     }
     Ok(())
+}
+
+fn budget(name: &str) -> Budget {
+    let own = BUDGETS.iter().find(|(example, _)| *example == name);
+    own.map_or_else(Budget::default, |(_, budget)| *budget)
 }

@@ -75,3 +75,9 @@ fn attention_fwd() {
 fn histogram() {
     insta::assert_snapshot!(source("histogram.py", None, &[], Target::Sm80));
 }
+
+/// Additions to two neighbours at once.
+#[test]
+fn gemm_splitk() {
+    insta::assert_snapshot!(source("gemm_splitk.py", None, &[], Target::Sm90a));
+}

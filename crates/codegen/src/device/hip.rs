@@ -36,6 +36,8 @@ pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Pie
             ),
             &[Piece::Regs],
         ),
+        Piece::Split => (include_str!("hip/split.h"), &[Piece::Core]),
+        Piece::BufferLoad => (include_str!("hip/buffer_load.h"), &[Piece::Memory]),
         Piece::Async => (include_str!("hip/copy.h"), &[Piece::Core]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
         Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),
@@ -57,6 +59,8 @@ pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Pie
         ),
         // The loop of compare-and-swap serves float16.
         Piece::AtomicF16 => ("", &[Piece::F16, Piece::Atomic]),
+        // Elements are added to one by one.
+        Piece::AddF32 | Piece::AddF16 | Piece::AddBf16 => ("", &[]),
         Piece::Warp => (include_str!("hip/warp.h"), &[Piece::Core]),
         Piece::Barriers => (include_str!("hip/barriers.h"), &[Piece::Core]),
         Piece::Waits => (include_str!("hip/waits.h"), &[Piece::Core]),

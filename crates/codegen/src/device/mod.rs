@@ -23,6 +23,8 @@ pub enum Piece {
     Packed,
     Regs,
     Memory,
+    Split,
+    BufferLoad,
     Shared,
     Async,
     Matrix,
@@ -32,6 +34,9 @@ pub enum Piece {
     Math,
     Atomic,
     AtomicF16,
+    AddF32,
+    AddF16,
+    AddBf16,
     Warp,
     Barriers,
     Waits,
@@ -57,6 +62,8 @@ impl Piece {
             Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
             Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
             Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
+            // Only AMD has them.
+            Piece::Split | Piece::BufferLoad => ("", &[]),
             Piece::Shared => (include_str!("cuda/shared.h"), &[Piece::Core]),
             Piece::Async => (include_str!("cuda/async.h"), &[Piece::Shared]),
             Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),
@@ -69,6 +76,15 @@ impl Piece {
                 include_str!("cuda/atomic_f16.h"),
                 &[Piece::F16, Piece::Atomic],
             ),
+            Piece::AddF32 => (include_str!("cuda/add_f32.h"), &[Piece::Core]),
+            Piece::AddF16 if target == Target::Sm80 => {
+                (include_str!("cuda/add_f16_sm80.h"), &[Piece::F16])
+            }
+            Piece::AddF16 => (include_str!("cuda/add_f16.h"), &[Piece::F16]),
+            Piece::AddBf16 if target == Target::Sm80 => {
+                (include_str!("cuda/add_bf16_sm80.h"), &[Piece::Bf16])
+            }
+            Piece::AddBf16 => (include_str!("cuda/add_bf16.h"), &[Piece::Bf16]),
             Piece::Warp => (include_str!("cuda/warp.h"), &[Piece::Core]),
             Piece::Barriers => (include_str!("cuda/barriers.h"), &[Piece::Core]),
             // What waits are called elsewhere.

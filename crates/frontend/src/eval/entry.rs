@@ -77,6 +77,7 @@ impl Stage {
                 .help("put the body into `with T.Kernel(...)`")
                 .into());
         }
+        self.bind_scalars()?;
         self.check_unused()?;
         self.name_the_nameless();
         Ok(std::mem::replace(&mut self.func, Func::new("")))

@@ -54,9 +54,11 @@ pub mod subscript;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use tilewright_ir::small_float::Number;
 use tilewright_ir::{Buffer, Code, Diagnostic, Func, Span, Var};
 
 use crate::codes;
@@ -113,6 +115,8 @@ pub struct Stage {
     pub(crate) return_base: usize,
     pub(crate) signature: signature::Signature,
     pub(crate) settings: settings::Settings,
+    /// What the settings give to scalar parameters.
+    pub(crate) scalar_values: BTreeMap<String, Number>,
     /// What language functions remember.
     pub(crate) lang: crate::lang::LangState,
 
@@ -158,6 +162,7 @@ impl Stage {
             return_base: 0,
             signature: signature::Signature::default(),
             settings,
+            scalar_values: BTreeMap::new(),
             lang: crate::lang::LangState::default(),
             span: Span::NONE,
             warnings: Vec::new(),

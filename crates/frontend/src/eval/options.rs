@@ -13,7 +13,7 @@ use crate::eval::settings::setting_error;
 use crate::eval::signature::split_names;
 use crate::lang::Arg;
 use crate::syntax::Symbol;
-use crate::syntax::ast::{ExprKind, FuncDef, ParamKind, StmtKind};
+use crate::syntax::ast::{ExprKind, FuncDef, Param, ParamKind, StmtKind};
 use crate::value::{Closure, Decorator, JitOptions, Role, StagedFn, Value};
 use crate::{Error, Result};
 
@@ -33,23 +33,23 @@ impl Stage {
     /// Says at once which settings name nothing, before a missing one is complained about.
     pub(super) fn check_settings(&self, def: &FuncDef, style: Style) -> Result<()> {
         let mut known: Vec<String> = Vec::new();
-        if style != Style::PrimFunc {
-            known.extend(
-                def.params
-                    .iter()
-                    .map(|p| self.symbols.text(p.name.sym).to_string()),
-            );
-        }
-        // A factory may return another one, with parameters of its own.
+        let mut add = |def: &FuncDef, of_kernel: bool| {
+            let of_kernel = |p: &&Param| !of_kernel || self.may_be_scalar(p);
+            let params = def.params.iter().filter(of_kernel);
+            known.extend(params.map(|p| self.symbols.text(p.name.sym).to_string()));
+        };
+        add(def, style == Style::PrimFunc);
+        // A factory may return another one, with parameters of its own, and the kernel's own
+        // scalars are given at its launch.
         walk(def.statements(), &mut |stmt| {
-            if let StmtKind::FunctionDef(inner) = &stmt.kind
-                && !inner
-                    .decorators
-                    .iter()
-                    .any(|d| matches!(self.decorator_name(d), Some("prim_func" | "macro")))
-            {
-                let names = inner.params.iter().map(|p| self.symbols.text(p.name.sym));
-                known.extend(names.map(|n| n.to_string()));
+            if let StmtKind::FunctionDef(inner) = &stmt.kind {
+                let is = |name| {
+                    let mut all = inner.decorators.iter();
+                    all.any(|d| self.decorator_name(d) == Some(name))
+                };
+                if !is("macro") {
+                    add(inner, is("prim_func"));
+                }
             }
         });
         let mut loose = def.params.iter().any(|p| p.kind == ParamKind::KeywordRest);
@@ -67,6 +67,18 @@ impl Stage {
             return Ok(());
         }
         Err(self.unknown_setting(bad, &known, def.head))
+    }
+
+    /// Whether a parameter of a kernel can be a scalar: it is not annotated as a tensor.
+    fn may_be_scalar(&self, param: &Param) -> bool {
+        let Some(annotation) = &param.annotation else {
+            return false;
+        };
+        match &annotation.kind {
+            ExprKind::Call(call) => self.decorator_name(&call.func) == Some("dtype"),
+            ExprKind::Subscript(..) => false,
+            _ => true,
+        }
     }
 
     fn unknown_setting(&self, name: &str, known: &[String], span: Span) -> Error {
@@ -122,12 +134,10 @@ impl Stage {
         match unused.first() {
             None => Ok(()),
             Some(name) => {
-                let known: Vec<String> = self
-                    .signature
-                    .consts
-                    .iter()
-                    .map(|c| c.name.clone())
-                    .collect();
+                let consts = self.signature.consts.iter().map(|c| c.name.clone());
+                let scalars = self.scalar_params();
+                let scalars = scalars.into_iter().map(|(name, ..)| name);
+                let known: Vec<String> = consts.chain(scalars).collect();
                 Err(self.unknown_setting(name, &known, self.func.span))
             }
         }

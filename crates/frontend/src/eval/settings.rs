@@ -1,10 +1,13 @@
-//! `--set NAME=VALUE`: values for factory parameters, `T.const` dimensions and symbols.
+//! `--set NAME=VALUE`: values for factory parameters, `T.const` dimensions, symbols, and scalars
+//! that a kernel takes at its launch.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::{Code, DType, Diagnostic, FileId, Span};
+use tilewright_ir::small_float::Number;
+use tilewright_ir::{Code, DType, Diagnostic, FileId, Param, Scalar, Span};
 
 use crate::codes;
 use crate::eval::Stage;
@@ -122,6 +125,33 @@ fn literal(e: &Expr, symbols: &Symbols, depth: u32) -> Option<SettingValue> {
         ExprKind::Tuple(list) => SettingValue::Tuple(items(list)?),
         _ => return None,
     })
+}
+
+impl SettingValue {
+    /// The setting as a scalar of a type; else what the type takes.
+    pub fn scalar(&self, dtype: DType) -> std::result::Result<Number, String> {
+        let scalar = dtype.scalar;
+        let number = match (self, scalar.int_range()) {
+            (SettingValue::Bool(b), _) if scalar == Scalar::Bool => {
+                Some(Number::Int(i128::from(*b)))
+            }
+            (SettingValue::Int(v), Some((low, high))) if scalar != Scalar::Bool => {
+                if !(low..=high).contains(v) {
+                    return Err(format!("{dtype} holds {low} to {high}"));
+                }
+                Some(Number::Int(*v))
+            }
+            (SettingValue::Int(v), None) if scalar.is_float() => Some(Number::Float(*v as f64)),
+            (SettingValue::Float(v), None) if scalar.is_float() => Some(Number::Float(*v)),
+            _ => None,
+        };
+        number.ok_or_else(|| match scalar {
+            Scalar::Bool => "the parameter takes True or False".to_string(),
+            Scalar::Handle => "the parameter is a pointer and takes no value".to_string(),
+            _ if scalar.is_float() => format!("the parameter takes a number ({dtype})"),
+            _ => format!("the parameter takes an int ({dtype})"),
+        })
+    }
 }
 
 /// The settings of a compilation and which of them were used.
@@ -243,6 +273,36 @@ impl Stage {
             "dtype" => Wanted::DType,
             _ => Wanted::Anything,
         }
+    }
+
+    /// The kernel's scalar parameters: name, type, and where they stand.
+    pub(crate) fn scalar_params(&self) -> Vec<(String, DType, Span)> {
+        let vars = self.func.params.iter().filter_map(|param| match param {
+            Param::Scalar(var) => Some(&self.func.vars[*var]),
+            Param::Tensor { .. } => None,
+        });
+        vars.map(|v| (v.name.clone(), v.dtype, v.span)).collect()
+    }
+
+    /// Gives the kernel's scalar parameters the values that settings name and nothing else took.
+    pub(crate) fn bind_scalars(&mut self) -> Result<()> {
+        for (name, dtype, span) in self.scalar_params() {
+            if !self.settings.unused().contains(&name.as_str()) {
+                continue;
+            }
+            let Some(setting) = self.settings.take(&name) else {
+                continue;
+            };
+            let value = setting.scalar(dtype).map_err(|why| {
+                self.bad_setting(span, format!("`--set {name}={setting}`: {why}"))
+            })?;
+            self.scalar_values.insert(name, value);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn take_scalar_values(&mut self) -> BTreeMap<String, Number> {
+        std::mem::take(&mut self.scalar_values)
     }
 
     pub(crate) fn bad_setting(&self, span: Span, message: String) -> Error {

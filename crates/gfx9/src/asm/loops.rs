@@ -3,6 +3,8 @@
 //! LLVM lays the blocks of a loop out side by side, so a backward branch and its target bound the
 //! loop in the text. A block that a loop keeps elsewhere is not seen as part of it.
 
+use std::cmp::Reverse;
+
 use super::{Function, Instruction};
 
 /// A loop of a function.
@@ -38,7 +40,10 @@ impl Function {
             else {
                 continue;
             };
-            if *first > last {
+            // A branch back to a block that was laid out earlier closes no loop where the kernel
+            // ends in between.
+            let ends = |i: &Instruction| i.mnemonic == "s_endpgm";
+            if *first > last || self.instructions[*first..last].iter().any(ends) {
                 continue;
             }
             match loops.iter_mut().find(|known| known.first == *first) {
@@ -52,19 +57,27 @@ impl Function {
         loops
     }
 
-    /// The loop that a kernel's time goes into: of the innermost loops the one with most matrix
-    /// instructions, or where none has any, the longest.
+    /// The loop that a kernel's time goes into: the one with most matrix instructions that are in
+    /// no loop inside it (of equal ones the shortest, which is the inner one), or where none has
+    /// any, the longest innermost one.
     pub fn hot_loop(&self) -> Option<Loop> {
         let loops = self.loops();
-        let innermost = loops
-            .iter()
-            .copied()
-            .filter(|l| !loops.iter().any(|other| l.holds(*other)));
-        innermost.max_by_key(|l| {
-            let body = l.body(self);
-            let matrix = body.iter().filter(|i| i.is_mfma()).count();
-            (matrix, body.len())
-        })
+        let inside = |l: Loop| loops.iter().filter(move |other| l.holds(**other));
+        let matrix = |l: Loop| {
+            let own = (l.first..=l.last).filter(|at| {
+                let deeper = inside(l).any(|i| (i.first..=i.last).contains(at));
+                !deeper && self.instructions.get(*at).is_some_and(Instruction::is_mfma)
+            });
+            own.count()
+        };
+        let counted = loops.iter().map(|l| (matrix(*l), *l));
+        match counted.max_by_key(|(count, l)| (*count, Reverse(l.body(self).len()))) {
+            Some((count, hot)) if count > 0 => Some(hot),
+            _ => {
+                let innermost = loops.iter().filter(|l| inside(**l).next().is_none());
+                innermost.copied().max_by_key(|l| l.body(self).len())
+            }
+        }
     }
 }
 

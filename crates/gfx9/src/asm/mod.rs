@@ -108,6 +108,22 @@ impl Instruction {
         self.mnemonic.starts_with("ds_write")
     }
 
+    /// An operation on LDS other than a load or a store; lane permutations touch no memory.
+    pub fn is_lds_atomic(&self) -> bool {
+        let name = self.mnemonic.as_str();
+        let other = ["ds_bpermute", "ds_permute", "ds_swizzle", "ds_nop"];
+        name.starts_with("ds_")
+            && !other.iter().any(|p| name.starts_with(p))
+            && !self.is_lds_read()
+            && !self.is_lds_write()
+    }
+
+    /// Cache maintenance, which only a fence of more than the block asks for.
+    pub fn is_cache_fence(&self) -> bool {
+        let names = ["buffer_inv", "buffer_wbl2", "buffer_wbinvl1"];
+        names.iter().any(|p| self.mnemonic.starts_with(p))
+    }
+
     pub fn is_barrier(&self) -> bool {
         self.mnemonic == "s_barrier"
     }

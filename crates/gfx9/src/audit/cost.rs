@@ -16,6 +16,13 @@ pub(super) fn check_kernel(kernel: &Function, expected: &Expectation, report: &m
                 .push(finding(Kind::Scratch, instruction, reason));
         }
     }
+    let fences = kernel.instructions.iter().filter(|i| i.is_cache_fence());
+    for fence in fences.filter(|_| expected.no_fences) {
+        let reason = "a fence that the kernel did not ask for";
+        report
+            .findings
+            .push(finding(Kind::ExtraFence, fence, reason));
+    }
     let whole = |kind, reason| Finding {
         kind,
         line: 0,
@@ -147,6 +154,11 @@ fn is_half_rate(name: &str) -> bool {
     })
 }
 
+fn is_float(instruction: &Instruction) -> bool {
+    let types = ["_f16", "_bf16", "_f32", "_f64"];
+    types.iter().any(|t| instruction.mnemonic.contains(t))
+}
+
 fn is_lane_read(instruction: &Instruction) -> bool {
     instruction.mnemonic.starts_with("v_readfirstlane")
         || instruction.mnemonic.starts_with("v_readlane")
@@ -172,7 +184,8 @@ fn address_arithmetic(body: &[Instruction]) -> Vec<&Instruction> {
             .into_iter()
             .find(|i| accesses[*i].writes.contains(&register));
         let Some(writer) = writer else { continue };
-        if !body[writer].is_valu() || !counted.insert(writer) {
+        // Addresses are integers: a register that floats were in before is another value.
+        if !body[writer].is_valu() || is_float(&body[writer]) || !counted.insert(writer) {
             continue;
         }
         let vectors = accesses[writer].reads.iter();

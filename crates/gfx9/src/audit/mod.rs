@@ -3,17 +3,21 @@
 //! [`audit`] finds a kernel's hot loop in its assembly and compares it with an [`Expectation`].
 //! Each thing that is not as expected is a [`Finding`] with the line it stands on:
 //!
-//! - waits and barriers must be the schedule's, in its order (`steps`);
+//! - waits and barriers must be the schedule's, in its order (`steps`); for loads that it leaves
+//!   to the compiler, the compiler may wait besides ([`OwnWaits`]);
+//! - no LDS access is under way at a barrier (`drained`), in the whole kernel;
 //! - every register that a load fills must be waited for before it is used (`pending`), in the
 //!   whole kernel: inline assembly can hide a load from the compiler;
 //! - hazards that the compiler does not look for inside inline assembly (`hazard`);
-//! - no spills, no scratch, no `v_accvgpr` moves, no matrix instructions of half rate, not more
+//! - no fence that the kernel did not ask for, no spills, no scratch, no `v_accvgpr` moves, no matrix instructions of half rate, not more
 //!   registers than the occupancy allows, not more per-lane address arithmetic and
 //!   `v_readfirstlane` than was said (`cost`).
 //!
 //! The audit reads; it never changes an expectation to fit the code.
 
 mod cost;
+mod drained;
+mod flow;
 mod hazard;
 mod pending;
 mod steps;
@@ -44,6 +48,26 @@ pub struct Expectation {
     /// The loop may use the matrix forms that run at half rate on gfx950: its K is too small
     /// for the others.
     pub half_rate: bool,
+    /// Waits that the compiler may add.
+    pub own_waits: OwnWaits,
+    /// At every barrier all LDS accesses of the wave are complete.
+    pub drained: bool,
+    /// The kernel has no fence of more than the block, so that its code must have none.
+    pub no_fences: bool,
+}
+
+/// The counters that the compiler may wait for by itself, because the loop has loads that the
+/// schedule does not count. Its waits may then stand between the schedule's, and may be stricter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnWaits {
+    pub vmcnt: bool,
+    pub lgkmcnt: bool,
+}
+
+impl OwnWaits {
+    pub fn any(self) -> bool {
+        self.vmcnt || self.lgkmcnt
+    }
 }
 
 /// One step of a wave through the loop.
@@ -99,6 +123,10 @@ pub enum Kind {
     MovedWork,
     /// A register that a load may still be filling is used.
     Pending,
+    /// A barrier with an LDS access under way.
+    Undrained,
+    /// A fence that the kernel did not ask for.
+    ExtraFence,
     /// Too few wait states between two instructions, one of them inline assembly.
     Hazard,
     Count,
@@ -179,6 +207,9 @@ pub fn audit(kernel: &Function, arch: &str, expected: &Expectation) -> Report {
     let mut report = Report::default();
     pending::check(kernel, &mut report.findings);
     hazard::check(kernel, &mut report.findings);
+    if expected.drained {
+        drained::check(kernel, &mut report.findings);
+    }
     cost::check_kernel(kernel, expected, &mut report);
     match kernel.hot_loop() {
         Some(hot) => check_loop(kernel, hot, arch, expected, &mut report),

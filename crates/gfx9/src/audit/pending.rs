@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::asm::{Counter, Function, Instruction, Register, Wait};
 
+use super::flow::{self, State};
 use super::{Finding, Kind, finding};
 
 /// Ages past this are all the same to a counter of six bits.
@@ -19,7 +20,7 @@ const OLDEST: u8 = 64;
 
 /// Loads under way: for each register the age in the counters that hold it back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct State {
+struct Ages {
     vm: BTreeMap<Register, u8>,
     lgkm: BTreeMap<Register, u8>,
     /// A scalar or flat load is under way, so `lgkmcnt` counts in no order.
@@ -27,80 +28,18 @@ struct State {
 }
 
 pub(super) fn check(function: &Function, findings: &mut Vec<Finding>) {
-    let code = &function.instructions;
-    let mut at_start: Vec<Option<State>> = vec![None; code.len()];
-    let starts = block_starts(function);
-    let mut work: Vec<usize> = vec![0];
-    if let Some(first) = at_start.first_mut() {
-        *first = Some(State::default());
-    }
-    while let Some(start) = work.pop() {
-        let Some(mut state) = at_start.get(start).cloned().flatten() else {
-            continue;
-        };
-        let mut index = start;
-        while let Some(instruction) = code.get(index) {
-            state.step(instruction);
-            let mut next = Vec::new();
-            if let Some(label) = instruction.target() {
-                next.extend(function.labels.get(label).copied());
-            }
-            let falls = !instruction.ends_block();
-            let ends = !next.is_empty() || starts.contains(&(index + 1));
-            if falls && ends {
-                next.push(index + 1);
-            }
-            for target in next {
-                if let Some(slot) = at_start.get_mut(target) {
-                    let changed = match slot {
-                        Some(known) => known.meet(&state),
-                        None => {
-                            *slot = Some(state.clone());
-                            true
-                        }
-                    };
-                    if changed {
-                        work.push(target);
-                    }
-                }
-            }
-            if !falls || ends {
-                break;
-            }
-            index += 1;
-        }
-    }
-    report(function, &at_start, findings);
-}
-
-/// One more walk over every block with its final state, to name what is used too early.
-fn report(function: &Function, at_start: &[Option<State>], findings: &mut Vec<Finding>) {
-    let mut state: Option<State> = None;
-    for (index, instruction) in function.instructions.iter().enumerate() {
-        if let Some(Some(known)) = at_start.get(index) {
-            state = Some(known.clone());
-        }
-        // Code that nothing reaches has no state.
-        let Some(current) = &mut state else { continue };
-        if let Some(register) = current.uses_pending(instruction) {
+    flow::visit(function, |state: &Ages, instruction| {
+        if let Some(register) = state.uses_pending(instruction) {
             findings.push(finding(
                 Kind::Pending,
                 instruction,
                 format!("{register} may still be under way from memory: a wait is missing"),
             ));
         }
-        current.step(instruction);
-        if instruction.ends_block() {
-            state = None;
-        }
-    }
+    });
 }
 
-fn block_starts(function: &Function) -> std::collections::BTreeSet<usize> {
-    function.labels.values().copied().collect()
-}
-
-impl State {
+impl Ages {
     /// A register that the instruction reads or writes while a load is under way to it.
     fn uses_pending(&self, instruction: &Instruction) -> Option<Register> {
         let access = instruction.access();
@@ -119,6 +58,22 @@ impl State {
         pending.find(|r| access.reads.contains(r) || !same_order(r))
     }
 
+    fn wait(&mut self, wait: Wait) {
+        if let Some(count) = wait.vmcnt {
+            self.vm.retain(|_, age| *age < count);
+        }
+        match wait.lgkmcnt {
+            Some(0) => {
+                self.lgkm.clear();
+                self.unordered = false;
+            }
+            Some(count) if !self.unordered => self.lgkm.retain(|_, age| *age < count),
+            _ => {}
+        }
+    }
+}
+
+impl State for Ages {
     fn step(&mut self, instruction: &Instruction) {
         if let Some(wait) = instruction.wait() {
             self.wait(wait);
@@ -148,21 +103,6 @@ impl State {
         }
     }
 
-    fn wait(&mut self, wait: Wait) {
-        if let Some(count) = wait.vmcnt {
-            self.vm.retain(|_, age| *age < count);
-        }
-        match wait.lgkmcnt {
-            Some(0) => {
-                self.lgkm.clear();
-                self.unordered = false;
-            }
-            Some(count) if !self.unordered => self.lgkm.retain(|_, age| *age < count),
-            _ => {}
-        }
-    }
-
-    /// Takes in another path. Says whether anything changed.
     fn meet(&mut self, other: &Self) -> bool {
         let mut changed = !self.unordered && other.unordered;
         self.unordered |= other.unordered;

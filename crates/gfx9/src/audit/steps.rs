@@ -1,12 +1,18 @@
 //! Waits and barriers of the loop against the schedule's.
 //!
-//! Neighbouring waits for different counters are one wait, on both sides: the compiler merges and
-//! splits them. Two waits for one counter stay two. A loop may be laid out with another first block than the schedule's, so the
-//! steps are compared as a ring: the turn that agrees best is the one that is reported.
+//! Each counter is compared by itself, with the barriers and with the work that it counts: the
+//! compiler merges and splits waits for different counters, and waits for one stay as they are. A
+//! loop may be laid out with another first block than the schedule's, so the steps are compared as
+//! a ring: the turn that agrees best is the one that is reported.
+//!
+//! Where the compiler has loads of its own to wait for, its waits stand between the schedule's.
+//! Then the schedule's waits for that counter must all be there, in their order and between the
+//! same barriers, at least as strict; for a counter that the compiler has nothing to wait for,
+//! nothing else may be there.
 
-use crate::asm::Instruction;
+use crate::asm::{Instruction, Wait};
 
-use super::{Expectation, Finding, Kind, Report, Step, finding};
+use super::{Expectation, Finding, Kind, OwnWaits, Report, Step, finding};
 
 /// A step of the code, the instruction it starts with and the one it ends with.
 struct Found<'a> {
@@ -21,15 +27,45 @@ pub(super) fn check(body: &[Instruction], expected: &Expectation, report: &mut R
 
     let copies = expected.steps.iter().any(|s| matches!(s, Step::Copies(_)));
     let reads = expected.steps.iter().any(|s| matches!(s, Step::Reads(_)));
-    let want = joined(&expected.steps);
-    let got = merged(&steps(body, copies, reads));
-    let turns = (0..got.len().max(1)).map(|turn| {
-        let turned: Vec<&Found<'_>> = got[turn..].iter().chain(&got[..turn]).collect();
-        compare(&want, &turned, body)
-    });
-    // Of equal turns the first is the one as written.
-    let best = turns.min_by_key(Vec::len).unwrap_or_default();
-    report.findings.extend(best);
+    let all = steps(body, copies, reads);
+    each_counter(&all, expected, body, &mut report.findings);
+}
+
+/// Compares waits for one counter at a time, with the barriers between them.
+fn each_counter(
+    all: &[Found<'_>],
+    expected: &Expectation,
+    body: &[Instruction],
+    findings: &mut Vec<Finding>,
+) {
+    let OwnWaits { vmcnt, lgkmcnt } = expected.own_waits;
+    for (of_vm, lenient) in [(true, vmcnt), (false, lgkmcnt)] {
+        let only = |step: Step| match step {
+            Step::Wait(w) if of_vm => w.vmcnt.map(|n| Step::Wait(Wait::vm(n))),
+            Step::Wait(w) => w.lgkmcnt.map(|n| Step::Wait(Wait::lgkm(n))),
+            Step::Barrier => Some(Step::Barrier),
+            Step::Copies(_) => Some(step).filter(|_| of_vm),
+            Step::Reads(_) => Some(step).filter(|_| !of_vm),
+        };
+        let want: Vec<Step> = expected.steps.iter().filter_map(|s| only(*s)).collect();
+        let want = joined(&want);
+        let got = all.iter().filter_map(|found| {
+            let step = only(found.step)?;
+            Some(Found { step, ..*found })
+        });
+        let got = merged(&got.collect::<Vec<_>>());
+        let turns = (0..got.len().max(1)).map(|turn| {
+            let turned: Vec<&Found<'_>> = got[turn..].iter().chain(&got[..turn]).collect();
+            compare(&want, &turned, body, lenient)
+        });
+        let best = turns.min_by_key(Vec::len).unwrap_or_default();
+        for finding in best {
+            // Barriers are in both comparisons.
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
 }
 
 /// The steps of a loop body, copies and reads one by one where they are asked for.
@@ -106,14 +142,25 @@ fn join(one: Step, other: Step) -> Option<Step> {
     }
 }
 
-/// The differences, by the longest common subsequence.
-fn compare(want: &[Step], got: &[&Found<'_>], body: &[Instruction]) -> Vec<Finding> {
+/// The differences, by the longest common subsequence. Where waits are lenient, more of them and
+/// stricter ones are no difference.
+fn compare(want: &[Step], got: &[&Found<'_>], body: &[Instruction], lenient: bool) -> Vec<Finding> {
     let (n, m) = (want.len(), got.len());
+    let serves = |want: Step, got: Step| match (want, got) {
+        (Step::Wait(want), Step::Wait(got)) if lenient => {
+            let within = |want: Option<u8>, got: Option<u8>| match (want, got) {
+                (Some(want), Some(got)) => got <= want,
+                (want, got) => want == got,
+            };
+            within(want.vmcnt, got.vmcnt) && within(want.lgkmcnt, got.lgkmcnt)
+        }
+        (want, got) => want == got,
+    };
     // common[i][j]: the longest common part of want[i..] and got[j..].
     let mut common = vec![vec![0u32; m + 1]; n + 1];
     for i in (0..n).rev() {
         for j in (0..m).rev() {
-            common[i][j] = match want[i] == got[j].step {
+            common[i][j] = match serves(want[i], got[j].step) {
                 true => common[i + 1][j + 1] + 1,
                 false => common[i + 1][j].max(common[i][j + 1]),
             };
@@ -123,11 +170,13 @@ fn compare(want: &[Step], got: &[&Found<'_>], body: &[Instruction]) -> Vec<Findi
     let (mut i, mut j) = (0, 0);
     let end = body.last();
     while i < n || j < m {
-        if i < n && j < m && want[i] == got[j].step {
+        let here = i < n && j < m && serves(want[i], got[j].step);
+        if here && common[i][j] == common[i + 1][j + 1] + 1 {
             (i, j) = (i + 1, j + 1);
             continue;
         }
-        let both = i < n
+        let both = !lenient
+            && i < n
             && j < m
             && std::mem::discriminant(&want[i]) == std::mem::discriminant(&got[j].step)
             && common[i + 1][j + 1] == common[i][j];
@@ -135,7 +184,9 @@ fn compare(want: &[Step], got: &[&Found<'_>], body: &[Instruction]) -> Vec<Findi
             findings.push(differs(want[i], got[j]));
             (i, j) = (i + 1, j + 1);
         } else if j < m && (i == n || common[i][j + 1] >= common[i + 1][j]) {
-            findings.push(extra(got[j]));
+            if !lenient || !matches!(got[j].step, Step::Wait(_)) {
+                findings.push(extra(got[j]));
+            }
             j += 1;
         } else {
             let at = got.get(j).map(|found| found.first).or(end);

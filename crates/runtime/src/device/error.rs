@@ -18,6 +18,11 @@ pub enum DeviceError {
     NoHip(NotFound),
     /// The HIP runtime is there and cannot be used.
     BadHip(LoadError),
+    /// Neither vendor's GPUs can be used, each for its own reason.
+    NoGpu {
+        nvidia: Box<DeviceError>,
+        amd: Box<DeviceError>,
+    },
     /// There is no GPU with this number.
     NoDevice {
         ordinal: u32,
@@ -198,6 +203,10 @@ impl fmt::Display for DeviceError {
                 f,
                 "{error}\nset TILEWRIGHT_HIP to another libamdhip64.so, or repair this one"
             ),
+            Self::NoGpu { nvidia, amd } => write!(
+                f,
+                "there is no GPU to run kernels on\nNVIDIA: {nvidia}\nAMD: {amd}"
+            ),
             Self::NoDevice { ordinal, count: 0 } => {
                 write!(f, "there is no GPU {ordinal}: the driver sees none at all")
             }
@@ -262,7 +271,7 @@ impl fmt::Display for DeviceError {
             Self::TooOld { call } => {
                 write!(
                     f,
-                    "the CUDA driver is too old: it has no {call}; install a newer one"
+                    "the GPU's driver is too old: it has no {call}; install a newer one"
                 )
             }
             Self::Launch(error) => error.fmt(f),

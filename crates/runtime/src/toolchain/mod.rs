@@ -6,6 +6,7 @@
 //! lines they speak of.
 
 pub mod amd_search;
+mod binary;
 pub mod clang;
 pub mod cubin;
 mod elf;
@@ -19,6 +20,7 @@ pub mod search;
 
 use std::path::PathBuf;
 
+pub use binary::{Binary, Needs};
 pub use clang::{AmdClang, HipOptions, Hsaco};
 pub use cubin::{KernelInfo, Spills};
 pub use error::CompileError;

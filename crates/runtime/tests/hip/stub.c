@@ -1,5 +1,7 @@
-// A HIP runtime without a GPU, for tests: device memory is host memory, and one kernel, `add`,
-// adds its third argument to the first `n` floats of its first. It has two GPUs of gfx950.
+// A HIP runtime without a GPU, for tests: device memory is host memory, and code is not run but
+// known by name. `add` adds its third argument to the first `n` floats of its first;
+// `elementwise_add` is the example of that name at its default tiles; `flush` reads memory and
+// leaves nothing. With STUB_WRONG set, sums are off by one. It has two GPUs, of gfx950 or what STUB_ARCH says.
 //
 // A launch with a grid of 13 in y faults: the next synchronisation says so, and every later call
 // fails until the device is reset, as on a GPU.
@@ -51,7 +53,9 @@ status hipDeviceGetAttribute(int *value, int what, int d) {
 // The real structure has the name first and the architecture far behind it.
 status hipGetDevicePropertiesR0600(void *p, int d) {
   strcpy((char *)p, "gfx000 is the GPU's own name");
-  strcpy((char *)p + 1160, "gfx950:sramecc+:xnack-");
+  const char *arch = getenv("STUB_ARCH");
+  strcpy((char *)p + 1160, arch ? arch : "gfx950");
+  strcat((char *)p + 1160, ":sramecc+:xnack-");
   return OK;
 }
 status hipDeviceSynchronize(void) {
@@ -95,17 +99,28 @@ status hipModuleLoadData(void **m, const void *image) {
 status hipModuleUnload(void *m) { return drop(m); }
 status hipModuleGetFunction(void **f, void *m, const char *name) {
   ALIVE;
-  if (strcmp(name, "add")) return NOT_FOUND;
-  *f = (void *)name;
-  return OK;
+  static const char *known[] = {"add", "elementwise_add", "flush"};
+  for (int i = 0; i < 3; i++)
+    if (!strcmp(name, known[i])) { *f = (void *)known[i]; return OK; }
+  return NOT_FOUND;
 }
 status hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *f, int threads, size_t lds) { *blocks = 2048 / threads; return OK; }
 status hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned lds, void *s, void **args, void **extra) {
   ALIVE;
   if (gy == 13) { pending[current] = 1; return OK; }
   float *p = *(float **)args[0];
+  if (!strcmp(f, "flush")) return OK;
+  if (!strcmp(f, "elementwise_add")) {
+    float *b = *(float **)args[1], *c = *(float **)args[2];
+    float wrong = getenv("STUB_WRONG") ? 1 : 0;
+    for (long i = 0; i < (long)gx * 128 * gy * 32; i++) c[i] = p[i] + b[i] + wrong;
+    return OK;
+  }
   int n = *(int *)args[1];
   float x = *(float *)args[2];
   for (int i = 0; i < n && i < (int)(gx * bx); i++) p[i] += x;
   return OK;
+}
+status hipModuleLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned lds, void *s, void **args) {
+  return hipModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, lds, s, args, NULL);
 }

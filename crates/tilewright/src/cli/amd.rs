@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tilewright::codegen;
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
-use tilewright::jit::audit::{self, KernelAudit};
+use tilewright::jit::audit::{self, Budget, KernelAudit};
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{AmdKernelInfo, AmdToolchain, HipOptions, Hsaco};
 
@@ -68,6 +68,7 @@ pub fn audit(
     func: &Func,
     target: Target,
     sources: &SourceMap,
+    budget: Budget,
 ) -> Result<Vec<KernelAudit>, Box<Diagnostic>> {
     let options = codegen::Options {
         sources: Some(sources),
@@ -76,7 +77,7 @@ pub fn audit(
     let source = codegen::generate(func, target, options)?;
     let program = compile(func, target, &source, false)?;
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-    audit::audit(func, target, &names, program.asm())
+    audit::audit(func, target, &names, program.asm(), budget)
         .map_err(|message| Box::new(Diagnostic::error(Code("audit"), Span::NONE, message)))
 }
 
@@ -98,6 +99,7 @@ pub fn audit_json(audit: &KernelAudit) -> Value {
         "kernel": audit.name,
         "waits_compared": audit.uncompared.is_none(),
         "reason": audit.uncompared,
+        "own_waits": audit.own_waits,
         "vgprs": audit.report.vgprs,
         "findings": audit.report.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
@@ -105,9 +107,12 @@ pub fn audit_json(audit: &KernelAudit) -> Value {
 
 /// `compiled matmul: as scheduled; hot loop, lines 506 to 743: …`
 pub fn audit_line(audit: &KernelAudit) -> String {
-    let verdict = match &audit.uncompared {
-        None => "waits and barriers as scheduled".to_string(),
-        Some(reason) => format!("waits not compared ({reason})"),
+    let verdict = match (&audit.uncompared, &audit.own_waits) {
+        (Some(reason), _) => format!("waits not compared ({reason})"),
+        (None, Some(reason)) => {
+            format!("waits and barriers as scheduled, others of the compiler's ({reason})")
+        }
+        (None, None) => "waits and barriers as scheduled".to_string(),
     };
     format!("compiled {}: {verdict}; {}\n", audit.name, audit.report)
 }

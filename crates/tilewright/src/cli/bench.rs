@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Value, json};
 use tilewright::ir::{Func, Target};
-use tilewright::jit::{self, Flush, Program, Runs, Verdict};
+use tilewright::jit::{self, Compiler, Flush, Program, Runs, Verdict};
 use tilewright::runtime::cache::{Cache, Outcome as CacheOutcome};
 use tilewright::runtime::env::Env;
-use tilewright::runtime::toolchain::Toolchain;
 use tilewright::sim::{self, RunOptions};
 
 use super::gpu::{self, Gpu};
@@ -79,7 +78,7 @@ pub fn bench(args: &BenchArgs) -> Outcome {
 
     let env = Env::process();
     let gpu = Gpu::open(named).map_err(fail)?;
-    let toolchain = Toolchain::find(&env).map_err(|e| fail(jit::Error::Toolchain(e)))?;
+    let compiler = Compiler::find(gpu.target, &env).map_err(fail)?;
     let options = jit::Options {
         fast_math: args.fast_math,
         ..jit::Options::default()
@@ -89,7 +88,7 @@ pub fn bench(args: &BenchArgs) -> Outcome {
         false => Cache::off(),
     };
     let program = gpu
-        .build_with(func, &options, sources, &toolchain, &cache)
+        .build_with(func, &options, sources, &compiler, &cache)
         .map_err(fail)?;
     let start = Instant::now();
     let kernel = program.load(&gpu.device).map_err(fail)?;
@@ -111,7 +110,7 @@ pub fn bench(args: &BenchArgs) -> Outcome {
         return Err(gpu::wrong(func, &verdict, sources, args.json));
     }
 
-    let flush = Flush::new(&gpu.device, &toolchain, kernel.stream()).map_err(fail)?;
+    let flush = Flush::new(&gpu.device, &compiler, kernel.stream()).map_err(fail)?;
     let runs = Runs {
         warmup: args.warmup,
         timed: args.iters,
@@ -181,14 +180,11 @@ fn ms(time: Duration) -> f64 {
 /// kernel of the program, the sum for spills. Spills are unknown where the compiler's report is
 /// not at hand.
 fn needs(program: &Program) -> (u32, u32, Option<u32>) {
-    let kernels = program.cubin.kernels();
+    let kernels = program.code.needs();
     let registers = kernels.iter().map(|k| k.registers).max().unwrap_or(0);
     let fixed = kernels.iter().map(|k| k.static_shared).max().unwrap_or(0);
     let dynamic = program.kernels.iter().map(|k| k.shared_bytes).max();
-    let spills = kernels
-        .iter()
-        .map(|k| k.spills.map(|s| s.stores + s.loads))
-        .sum();
+    let spills = kernels.iter().map(|k| k.spills).sum();
     (registers, fixed + dynamic.unwrap_or(0), spills)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -67,6 +68,7 @@ enum Emit {
 }
 
 pub fn compile(args: &CompileArgs) -> Outcome {
+    let start = Instant::now();
     let target = parse_target(&args.target)?;
     if args.emit == Emit::LayoutsSvg && args.output.is_none() {
         return Err(Failure::Usage(
@@ -125,7 +127,7 @@ pub fn compile(args: &CompileArgs) -> Outcome {
                 )));
             }
             let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
-            machine(args, &func, target, sources)
+            machine(args, &func, target, sources, start)
         }
         Emit::LayoutsSvg => {
             let drawn = drawings(loaded.func)?;
@@ -143,7 +145,13 @@ pub fn compile(args: &CompileArgs) -> Outcome {
 }
 
 /// What the code generator and the target's compiler make of a lowered function.
-fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap) -> Outcome {
+fn machine(
+    args: &CompileArgs,
+    func: &Func,
+    target: Target,
+    sources: &SourceMap,
+    start: Instant,
+) -> Outcome {
     let fail = |diag: Diagnostic| output::fail(&[diag], sources, args.json);
     let options = codegen::Options {
         sources: Some(sources),
@@ -156,7 +164,7 @@ fn machine(args: &CompileArgs, func: &Func, target: Target, sources: &SourceMap)
         return write(args, sources, source.text.as_bytes(), object);
     }
     if target.is_amd() {
-        return amd(args, func, target, &source, sources);
+        return amd(args, func, target, &source, sources, start);
     }
     let ptx = args.emit == Emit::Ptx;
     let options = CompileOptions {
@@ -206,9 +214,12 @@ fn amd(
     target: Target,
     source: &codegen::Source,
     sources: &SourceMap,
+    start: Instant,
 ) -> Outcome {
+    let own = start.elapsed();
     let program = amd::compile(func, target, source, args.fast_math)
         .map_err(|d| output::fail(&[*d], sources, args.json))?;
+    let toolchain = start.elapsed() - own;
     let figures: String = program
         .kernels()
         .iter()
@@ -222,7 +233,15 @@ fn amd(
         }
         return write(args, sources, program.asm().as_bytes(), object);
     }
-    let object = json!({ "emit": "hsaco", "bytes": program.bytes().len(), "kernels": kernels });
+    let [own, toolchain] = [own, toolchain].map(|time| time.as_secs_f64() * 1e3);
+    let object = json!({
+        "emit": "hsaco",
+        "bytes": program.bytes().len(),
+        "kernels": kernels,
+        "tilewright_ms": own,
+        "toolchain_ms": toolchain,
+    });
+    let figures = format!("{figures}Tilewright {own:.1} ms, clang {toolchain:.1} ms\n");
     if args.output.is_some() {
         write(args, sources, program.bytes(), object)?;
     } else if args.json {

@@ -37,12 +37,16 @@ pub fn doctor(args: &DoctorArgs) -> Outcome {
     let env = Env::process();
     let cores = thread::available_parallelism().map_or(1, |n| n.get());
     let mut findings = doctor::report(&env);
+    let mut executors = vec!["reference", "sim"];
+    if findings.iter().any(Finding::is_gpu) {
+        executors.push("gpu");
+    }
     findings.extend(PROGRAMS.map(|(name, purpose, help)| program(&env, name, purpose, help)));
     if args.json {
         output::print_json(&json!({
             "version": env!("CARGO_PKG_VERSION"),
             "cores": cores,
-            "executors": ["reference", "sim"],
+            "executors": executors,
             "findings": findings.iter().map(to_json).collect::<Vec<_>>(),
         }));
         return Ok(());

@@ -5,11 +5,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
-use tilewright::jit::{self, Error, Loaded, Program, Verdict};
+use tilewright::jit::{self, Compiler, Error, Loaded, Program, Verdict};
 use tilewright::runtime::cache::Cache;
-use tilewright::runtime::device::cuda::Device;
+use tilewright::runtime::device::{self, Device, DeviceError, DeviceInfo, Vendor};
 use tilewright::runtime::env::Env;
-use tilewright::runtime::toolchain::Toolchain;
 use tilewright::sim;
 
 use super::output::{self, Failure, Outcome};
@@ -22,14 +21,24 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens the first GPU. Without a target it is the best that the GPU has.
+    /// Opens the first GPU of the target's vendor. Without a target it is the first GPU of the
+    /// machine, and the best target that it has.
     pub fn open(target: Option<Target>) -> Result<Gpu, Error> {
-        let device = Device::open(0)?;
+        let device = match target.map(Target::is_amd) {
+            Some(true) => device::open(Vendor::Amd, 0)?,
+            Some(false) => device::open(Vendor::Nvidia, 0)?,
+            None => device::open_any()?,
+        };
         let target = match target {
             Some(target) => target,
-            None if device.info().runs(Target::Sm90a.name()) => Target::Sm90a,
-            None => Target::Sm80,
+            None => best_target(device.info())?,
         };
+        // What was lowered for one NVIDIA GPU can be compiled for a later one. AMD's generations
+        // differ in their matrix instructions and their LDS, so there it must be the very same.
+        let info = device.info();
+        if target.is_amd() && !info.runs(target.name()) {
+            return Err(Error::Device(wrong_arch(target.name(), info)));
+        }
         Ok(Gpu { device, target })
     }
 
@@ -41,18 +50,18 @@ impl Gpu {
         options: &jit::Options,
         sources: &SourceMap,
     ) -> Result<Program, Error> {
-        let toolchain = Toolchain::find(&Env::process()).map_err(Error::Toolchain)?;
-        let cache = Cache::open(&Env::process());
-        self.build_with(func, options, sources, &toolchain, &cache)
+        let env = Env::process();
+        let compiler = Compiler::find(self.target, &env)?;
+        self.build_with(func, options, sources, &compiler, &Cache::open(&env))
     }
 
-    /// The same with a toolchain and a cache of the caller's.
+    /// The same with a compiler and a cache of the caller's.
     pub fn build_with(
         &self,
         func: &Func,
         options: &jit::Options,
         sources: &SourceMap,
-        toolchain: &Toolchain,
+        compiler: &Compiler,
         cache: &Cache,
     ) -> Result<Program, Error> {
         let info = self.device.info();
@@ -62,7 +71,7 @@ impl Gpu {
             ..options.clone()
         };
         let sources = Some(sources);
-        jit::build_with(func, self.target, &options, sources, toolchain, cache)
+        jit::build_with(func, self.target, &options, sources, compiler, cache)
     }
 
     /// Runs a function once on host tensors, and says how long its kernels took.
@@ -93,6 +102,25 @@ impl Gpu {
         stream.record(&end)?;
         end.synchronize()?;
         Ok(end.since(&start)?)
+    }
+}
+
+/// The best target that a GPU has.
+fn best_target(info: &DeviceInfo) -> Result<Target, Error> {
+    let all = match info.vendor() {
+        Vendor::Nvidia if info.runs(Target::Sm90a.name()) => return Ok(Target::Sm90a),
+        Vendor::Nvidia => return Ok(Target::Sm80),
+        Vendor::Amd => [Target::Gfx942, Target::Gfx950],
+    };
+    let own = all.into_iter().find(|target| info.runs(target.name()));
+    let names = all.map(Target::name).join(" or ");
+    own.ok_or_else(|| Error::Device(wrong_arch(&names, info)))
+}
+
+fn wrong_arch(code: &str, info: &DeviceInfo) -> DeviceError {
+    DeviceError::WrongArch {
+        code: code.to_owned(),
+        device: format!("{} ({})", info.arch(), info.name),
     }
 }
 

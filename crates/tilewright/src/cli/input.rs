@@ -5,12 +5,18 @@ use std::fs;
 use std::collections::BTreeMap;
 
 use tilewright::frontend::{self, SettingValue};
-use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, text, verify};
+use tilewright::ir::small_float::Number;
+use tilewright::ir::{Code, Diagnostic, Func, Param, SourceMap, Span, VarData, text, verify};
 
 use super::KernelArgs;
 use super::output::{self, Failure};
 
 const UNREADABLE: Code = Code("unreadable-file");
+
+/// Run-time sizes by name.
+pub type Sizes = BTreeMap<String, i64>;
+/// Scalars of a launch by name.
+pub type Scalars = BTreeMap<String, Number>;
 
 /// A kernel as loaded, with what is needed to speak of it.
 #[derive(Debug)]
@@ -18,7 +24,9 @@ pub struct Loaded {
     pub func: Func,
     pub sources: SourceMap,
     /// Settings that name run-time sizes rather than parameters.
-    pub sizes: BTreeMap<String, i64>,
+    pub sizes: Sizes,
+    /// Settings that name scalars of the kernel, given at each launch.
+    pub scalars: Scalars,
 }
 
 /// Loads and verifies a kernel; errors have been reported when this fails.
@@ -29,21 +37,22 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
     let text = read(path).map_err(|d| output::fail(&[*d], &sources, as_json))?;
 
     let file = sources.add(path, text.as_str());
-    let (func, sizes) = if path.ends_with(".tw") {
+    let (func, sizes, scalars) = if path.ends_with(".tw") {
         let func = text::parse(&text, file).map_err(|d| output::fail(&d, &sources, as_json))?;
-        let sizes = sizes_of(&func, &settings)?;
-        (func, sizes)
+        let (sizes, scalars) = values_of(&func, &settings)?;
+        (func, sizes, scalars)
     } else {
         let staged = frontend::stage(&sources, file, entry, &settings)
             .map_err(|d| output::fail(&d, &sources, as_json))?;
         output::warn(&staged.warnings, &sources);
-        (staged.func, staged.symbol_values)
+        (staged.func, staged.symbol_values, staged.scalar_values)
     };
     verify::verify(&func).map_err(|d| output::fail(&d, &sources, as_json))?;
     Ok(Loaded {
         func,
         sources,
         sizes,
+        scalars,
     })
 }
 
@@ -84,26 +93,42 @@ fn parse_settings(set: &[String]) -> Result<Vec<(String, SettingValue)>, Failure
         .collect()
 }
 
-/// In text IR the only settings are the values of symbols.
-fn sizes_of(
+/// In text IR the only settings are the values of symbols and of scalar parameters.
+fn values_of(
     func: &Func,
     settings: &[(String, SettingValue)],
-) -> Result<BTreeMap<String, i64>, Failure> {
-    let names: Vec<&str> = func
-        .symbols
+) -> Result<(Sizes, Scalars), Failure> {
+    let (mut sizes, mut scalars) = (Sizes::new(), Scalars::new());
+    let symbols: Vec<&VarData> = func.symbols.iter().map(|&v| &func.vars[v]).collect();
+    let params: Vec<&VarData> = func
+        .params
         .iter()
-        .map(|&v| func.vars[v].name.as_str())
-        .collect();
-    settings
-        .iter()
-        .map(|(name, value)| match value {
-            SettingValue::Int(n) if names.contains(&name.as_str()) => i64::try_from(*n)
-                .map(|n| (name.clone(), n))
-                .map_err(|_| Failure::Usage(format!("`--set {name}`: {n} is too large"))),
-            _ => Err(Failure::Usage(format!(
-                "`--set {name}`: text IR takes integers for its symbols ({})",
-                names.join(", ")
-            ))),
+        .filter_map(|param| match param {
+            Param::Scalar(var) => Some(&func.vars[*var]),
+            Param::Tensor { .. } => None,
         })
-        .collect()
+        .collect();
+    for (name, value) in settings {
+        let usage = |why: String| Failure::Usage(format!("`--set {name}={value}`: {why}"));
+        let named = |list: &[&VarData]| list.iter().find(|v| v.name == *name).map(|v| v.dtype);
+        if let Some(dtype) = named(&symbols) {
+            match value.scalar(dtype).map_err(usage)? {
+                Number::Int(n) => {
+                    let size = i64::try_from(n).map_err(|_| usage("it is too large".to_string()));
+                    sizes.insert(name.clone(), size?);
+                }
+                Number::Float(_) => return Err(usage("a size is an int".to_string())),
+            }
+        } else if let Some(dtype) = named(&params) {
+            scalars.insert(name.clone(), value.scalar(dtype).map_err(usage)?);
+        } else {
+            let all = symbols.iter().chain(&params).map(|v| v.name.as_str());
+            let all: Vec<&str> = all.collect();
+            return Err(usage(format!(
+                "text IR takes values for its symbols and scalars ({})",
+                all.join(", ")
+            )));
+        }
+    }
+    Ok((sizes, scalars))
 }

@@ -62,7 +62,8 @@ struct KernelArgs {
     /// A kernel file: `FILE.py`, `FILE.py:function`, or IR in text form, `FILE.tw`.
     #[arg(value_name = "FILE[:FUNCTION]")]
     kernel: String,
-    /// Bind a parameter of the kernel's factory, a `T.const` or a `T.dynamic` size.
+    /// Bind a parameter of the kernel's factory, a `T.const` or a `T.dynamic` size, or a scalar
+    /// that the kernel takes at its launch (`alpha: T.float32`).
     /// The value is a Python literal or the name of a dtype. May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,

@@ -189,8 +189,8 @@ pub fn run(args: &RunArgs) -> Outcome {
     Ok(())
 }
 
-/// What a kernel is run on: random tensors, and sizes that the user gave or a default, with a
-/// note for each default.
+/// What a kernel is run on: random tensors, and sizes and scalars that the user gave or a default,
+/// with a note for each default.
 pub fn inputs(loaded: &Loaded, seed: u64) -> (InputSpec, Vec<String>) {
     let func = &loaded.func;
     let mut spec = InputSpec {
@@ -207,6 +207,18 @@ pub fn inputs(loaded: &Loaded, seed: u64) -> (InputSpec, Vec<String>) {
             DEFAULT_SIZE
         });
         spec.values.insert(name.clone(), Number::Int(value.into()));
+    }
+    for param in &func.params {
+        let Param::Scalar(var) = *param else { continue };
+        let name = &func.vars[var].name;
+        match loaded.scalars.get(name) {
+            Some(&value) => {
+                spec.values.insert(name.clone(), value);
+            }
+            None if spec.values.contains_key(name) => {}
+            // What `make_inputs` takes where nothing is said.
+            None => notes.push(format!("{name} = 1 (choose with --set {name}=…)")),
+        }
     }
     (spec, notes)
 }

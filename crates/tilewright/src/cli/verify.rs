@@ -4,6 +4,7 @@
 use clap::Args;
 use serde_json::json;
 use tilewright::ir::{Level, Severity};
+use tilewright::jit::audit::Budget;
 use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, Interleaving, Landing, SimtOptions};
 
@@ -20,6 +21,12 @@ pub struct VerifyArgs {
     /// Orders of warps to try, in each mode.
     #[arg(long, default_value_t = 5)]
     seeds: u64,
+    /// Vector instructions for addresses that a compiled hot loop may have (AMD).
+    #[arg(long, default_value_t = Budget::default().address_arithmetic)]
+    address_budget: u32,
+    /// `v_readfirstlane` and `v_readlane` that a compiled hot loop may have (AMD).
+    #[arg(long, default_value_t = Budget::default().lane_reads)]
+    lane_read_budget: u32,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -66,8 +73,12 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             }
         }
     }
+    let budget = Budget {
+        address_arithmetic: args.address_budget,
+        lane_reads: args.lane_read_budget,
+    };
     let audits = match target.is_amd() {
-        true => super::amd::audit(&func, target, sources)
+        true => super::amd::audit(&func, target, sources, budget)
             .map_err(|d| output::fail(&[*d], sources, args.json))?,
         false => Vec::new(),
     };

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use tilewright_codegen::{KernelArg, Source};
 use tilewright_ir::{Buffer, FileId, Func, Param, Span, Var, text};
-use tilewright_runtime::toolchain::Cubin;
+use tilewright_runtime::toolchain::Binary;
 
 use super::error::Error;
 
@@ -33,10 +33,10 @@ pub enum MetaArg {
 pub(super) struct Entry {
     pub signature: Func,
     pub kernels: Vec<KernelMeta>,
-    pub cubin: Cubin,
+    pub code: Binary,
 }
 
-pub(super) fn encode(device: &Func, source: &Source, cubin: &Cubin) -> Vec<u8> {
+pub(super) fn encode(device: &Func, source: &Source, code: &Binary) -> Vec<u8> {
     let mut signature = device.clone();
     for kernel in &mut signature.kernels {
         kernel.body.clear();
@@ -54,11 +54,11 @@ pub(super) fn encode(device: &Func, source: &Source, cubin: &Cubin) -> Vec<u8> {
         );
     }
     let mut out = Vec::new();
-    let cubin = cubin.encode();
+    let code = code.encode();
     for part in [
         text::print(&signature).as_bytes(),
         lines.as_bytes(),
-        cubin.as_slice(),
+        code.as_slice(),
     ] {
         out.extend_from_slice(&(part.len() as u64).to_le_bytes());
         out.extend_from_slice(part);
@@ -105,7 +105,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Entry, Error> {
         rest = &tail[length..];
         Some(part)
     };
-    let (Some(ir), Some(lines), Some(cubin)) = (part(), part(), part()) else {
+    let (Some(ir), Some(lines), Some(code)) = (part(), part(), part()) else {
         return Err(bad("entry is cut short"));
     };
     let ir = std::str::from_utf8(ir).map_err(|_| bad("signature is no text"))?;
@@ -115,7 +115,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Entry, Error> {
     Ok(Entry {
         signature,
         kernels: kernels.ok_or_else(|| bad("launch cannot be read"))?,
-        cubin: Cubin::decode(cubin).map_err(Error::Toolchain)?,
+        code: Binary::decode(code).map_err(Error::Toolchain)?,
     })
 }
 

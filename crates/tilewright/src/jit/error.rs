@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tilewright_ir::{Code, Diagnostic, Diagnostics, Func, Span};
-use tilewright_runtime::device::cuda::DeviceError;
+use tilewright_runtime::device::DeviceError;
 use tilewright_runtime::toolchain::CompileError;
 use tilewright_sim::RunError;
 

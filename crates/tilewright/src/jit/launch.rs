@@ -2,7 +2,7 @@
 
 use tilewright_ir::small_float::{self, Number};
 use tilewright_ir::{Func, Scalar};
-use tilewright_runtime::device::cuda::{
+use tilewright_runtime::device::{
     Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
 };
 use tilewright_sim::{Args, Resolved, resolve};
@@ -38,7 +38,7 @@ enum Value {
 impl Program {
     /// Puts the program on a device.
     pub fn load(&self, device: &Device) -> Result<Loaded, Error> {
-        let module = device.load(&self.cubin)?;
+        let module = device.load(&self.code)?;
         let mut kernels = Vec::new();
         for (number, meta) in self.kernels.iter().enumerate() {
             let mut params = Vec::new();

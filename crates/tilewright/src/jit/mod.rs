@@ -10,6 +10,7 @@
 //! program serves all of them.
 
 pub mod audit;
+mod compiler;
 mod entry;
 mod error;
 mod launch;
@@ -19,12 +20,15 @@ mod work;
 
 use std::time::{Duration, Instant};
 
+use self::compiler::Wishes;
+
 use tilewright_codegen as codegen;
 use tilewright_ir::{Diagnostics, Func, Kernel, Level, SourceMap, Target, text, verify};
 use tilewright_runtime::cache::{Cache, Key, KeyBuilder, Outcome};
 use tilewright_runtime::env::Env;
-use tilewright_runtime::toolchain::{CompileOptions, Cubin, Toolchain};
+use tilewright_runtime::toolchain::Binary;
 
+pub use compiler::Compiler;
 pub use entry::{KernelMeta, MetaArg};
 pub use error::Error;
 pub use launch::{Call, Loaded};
@@ -64,7 +68,7 @@ pub struct Program {
     /// Where each kernel stands in the user's files, like `gemm.py:40`: for the report of a
     /// fault. Not part of what the cache keeps.
     pub origins: Vec<Option<String>>,
-    pub cubin: Cubin,
+    pub code: Binary,
     pub timings: Timings,
     /// Whether the program came from the cache.
     pub outcome: Outcome,
@@ -110,24 +114,18 @@ pub fn build(
     sources: Option<&SourceMap>,
     env: &Env,
 ) -> Result<Program, Error> {
-    let toolchain = Toolchain::find(env).map_err(Error::Toolchain)?;
-    build_with(
-        func,
-        target,
-        options,
-        sources,
-        &toolchain,
-        &Cache::open(env),
-    )
+    let compiler = Compiler::find(target, env)?;
+    let cache = Cache::open(env);
+    build_with(func, target, options, sources, &compiler, &cache)
 }
 
-/// Compiles a tile-level function.
+/// Compiles a tile-level function with the compiler for its target.
 pub fn build_with(
     func: &Func,
     target: Target,
     options: &Options,
     sources: Option<&SourceMap>,
-    toolchain: &Toolchain,
+    compiler: &Compiler,
     cache: &Cache,
 ) -> Result<Program, Error> {
     if func.level != Level::Tile {
@@ -135,7 +133,7 @@ pub fn build_with(
     }
     let start = Instant::now();
     let mut timings = Timings::default();
-    let identity = toolchain.identity().map_err(Error::Toolchain)?;
+    let identity = compiler.identity().map_err(Error::Toolchain)?;
     let key = key(func, target, options, &identity);
     let label = format!("{} {target}", func.name);
     let (bytes, outcome) = cache.get_or_build(&key, &label, || {
@@ -155,18 +153,17 @@ pub fn build_with(
         timings.codegen = at.elapsed();
         let at = Instant::now();
         let arch = options.arch.as_deref().unwrap_or(target.name());
-        let compile = CompileOptions {
-            name: format!("{}.cu", device.name),
+        let wishes = Wishes {
+            name: device.name.clone(),
             fast_math: options.fast_math,
             line_info: options.line_info,
             extra: device.attrs.compile_flags.clone(),
-            ..CompileOptions::default()
         };
-        let cubin = toolchain
-            .compile(&source.text, arch, &compile)
+        let code = compiler
+            .compile(&source.text, arch, wishes)
             .map_err(Error::Toolchain)?;
         timings.toolchain = at.elapsed();
-        Ok::<_, Error>(entry::encode(&device, &source, &cubin))
+        Ok::<_, Error>(entry::encode(&device, &source, &code))
     })?;
     timings.total = start.elapsed();
     let entry = entry::decode(&bytes)?;
@@ -175,7 +172,7 @@ pub fn build_with(
         signature: entry.signature,
         kernels: entry.kernels,
         origins: func.kernels.iter().map(|k| origin(k, sources)).collect(),
-        cubin: entry.cubin,
+        code: entry.code,
         timings,
         outcome,
     })

@@ -7,11 +7,11 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_runtime::device::cuda::{
+use tilewright_runtime::device::{
     Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
 };
-use tilewright_runtime::toolchain::{CompileOptions, Toolchain};
 
+use super::compiler::{Compiler, Wishes};
 use super::error::Error;
 use super::launch::{Call, Loaded};
 
@@ -39,12 +39,27 @@ pub struct Flush {
     launch: Launch,
 }
 
+/// What the source below takes from its vendor: CUDA has it built in.
+const CUDA_WORDS: &str = r#"
+typedef uint4 vector;
+#define THREAD (blockIdx.x * blockDim.x + threadIdx.x)
+#define THREADS ((unsigned long long)gridDim.x * blockDim.x)
+"#;
+
+const HIP_WORDS: &str = r#"
+#define __global__ __attribute__((global))
+struct alignas(16) vector { unsigned x, y, z, w; };
+#define THREAD \
+  (__builtin_amdgcn_workgroup_id_x() * __builtin_amdgcn_workgroup_size_x() + \
+   __builtin_amdgcn_workitem_id_x())
+#define THREADS ((unsigned long long)__builtin_amdgcn_grid_size_x())
+"#;
+
 const FLUSH: &str = r#"
-extern "C" __global__ void flush(const uint4* memory, unsigned long long vectors, unsigned* sink) {
+extern "C" __global__ void flush(const vector* memory, unsigned long long vectors, unsigned* sink) {
   unsigned sum = 0;
-  unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;
-  for (unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += step) {
-    uint4 v = memory[i];
+  for (unsigned long long i = THREAD; i < vectors; i += THREADS) {
+    vector v = memory[i];
     sum += v.x + v.y + v.z + v.w;
   }
   if (sum == 1) *sink = sum;  // Never, as the memory is zero; but the compiler cannot know.
@@ -55,14 +70,18 @@ extern "C" __global__ void flush(const uint4* memory, unsigned long long vectors
 const LARGE_L2: usize = 128 << 20;
 
 impl Flush {
-    pub fn new(device: &Device, toolchain: &Toolchain, stream: &Stream) -> Result<Flush, Error> {
+    pub fn new(device: &Device, compiler: &Compiler, stream: &Stream) -> Result<Flush, Error> {
         let info = device.info();
-        let options = CompileOptions {
-            name: "flush.cu".to_owned(),
-            ..CompileOptions::default()
+        let words = match compiler {
+            Compiler::Cuda(_) => CUDA_WORDS,
+            Compiler::Hip(_) => HIP_WORDS,
         };
-        let cubin = toolchain
-            .compile(FLUSH, &info.arch(), &options)
+        let wishes = Wishes {
+            name: "flush".to_owned(),
+            ..Wishes::default()
+        };
+        let code = compiler
+            .compile(&format!("{words}{FLUSH}"), &info.arch(), wishes)
             .map_err(Error::Toolchain)?;
         let pointer = |name| {
             let kind = ParamKind::Pointer {
@@ -80,7 +99,7 @@ impl Flush {
             ],
             origin: None,
         };
-        let kernel = device.load(&cubin)?.kernel("flush", spec)?;
+        let kernel = device.load(&code)?.kernel("flush", spec)?;
         let bytes = match info.l2_bytes {
             0 => LARGE_L2,
             bytes => 2 * bytes as usize,

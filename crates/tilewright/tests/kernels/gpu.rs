@@ -3,7 +3,7 @@
 use libtest_mimic::{Failed, Trial};
 use tilewright::ir::{SourceMap, Target};
 use tilewright::jit;
-use tilewright::runtime::device::cuda::Device;
+use tilewright::runtime::device::cuda;
 use tilewright::runtime::env::Env;
 
 use super::{arguments, as_multiplied, compare, render, stage};
@@ -31,7 +31,7 @@ fn on_gpu(case: &Case, target: Target) -> Result<(), Failed> {
     let func = stage(case, &mut sources)?;
     let (mut args, inputs) = arguments(&func, case)?;
     let told = |e: jit::Error| render(e.into_diagnostics().iter(), &sources);
-    let device = Device::open(0).map_err(|e| e.to_string())?;
+    let device = cuda::open(0).map_err(|e| e.to_string())?;
     let info = device.info();
     let options = jit::Options {
         arch: (!info.runs(target.name())).then(|| info.arch()),

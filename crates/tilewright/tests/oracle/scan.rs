@@ -200,6 +200,24 @@ pub fn cases() -> Vec<Case> {
         dim_v: 33,
         chunk: 32,
     };
+    // Rows that no instruction divides, in a fragment that outlives the loop.
+    let linear_documented = Linear {
+        batch: 1,
+        seq: 150,
+        heads: 2,
+        dim_k: 40,
+        dim_v: 72,
+        chunk: 64,
+    };
+    // Nor the depth of a product whose operand is a fragment.
+    let linear_ragged = Linear {
+        batch: 1,
+        seq: 90,
+        heads: 1,
+        dim_k: 24,
+        dim_v: 40,
+        chunk: 40,
+    };
     let past = Mamba {
         batch: 1,
         seq: 65,
@@ -209,7 +227,14 @@ pub fn cases() -> Vec<Case> {
         head_dim: 33,
         d_state: 17,
     };
-    let mut cases: Vec<Case> = [linear_even, linear_odd, linear_past].map(linear).into();
+    let linear_sizes = [
+        linear_even,
+        linear_odd,
+        linear_past,
+        linear_documented,
+        linear_ragged,
+    ];
+    let mut cases: Vec<Case> = linear_sizes.map(linear).into();
     cases.extend([even, odd, past].map(mamba));
     cases
 }

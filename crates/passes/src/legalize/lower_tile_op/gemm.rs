@@ -4,6 +4,8 @@
 //! 16-bit operands come by `ldmatrix`, straight or transposed; everything else by vector loads
 //! along the placement of the operand. Rows, columns and steps past the tile are zero.
 
+use std::ops::Range;
+
 use tilewright_ir::{
     Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, Region,
     RegionDim, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
@@ -25,6 +27,30 @@ struct Operand<'a> {
     /// Register elements of one step.
     slots: i64,
     name: &'static str,
+}
+
+impl Operand<'_> {
+    /// Where the elements of one step are.
+    fn step_of(&self, plan: &GemmPlan) -> Result<Fragment, LayoutError> {
+        match self.k_dim {
+            1 => plan.a_step(),
+            _ => plan.b_step(),
+        }
+    }
+
+    /// Slots between the steps of an operand that is a fragment.
+    fn between_steps(&self, plan: &GemmPlan) -> i64 {
+        match self.k_dim {
+            1 => plan.slots[0],
+            _ => plan.tiles[1] * plan.slots[1],
+        }
+    }
+}
+
+/// Whether some slot of one of the first `threads` threads holds no element.
+fn is_padded(placed: &Fragment, threads: i64) -> bool {
+    let size: i64 = placed.shape().iter().product();
+    placed.slots() * threads != size * placed.replicas()
 }
 
 impl Lower<'_> {
@@ -56,7 +82,7 @@ impl Lower<'_> {
         self.multiply(c, (a_regs, a_at), (b_regs, b_at), &plan, span, &mut body);
 
         // Warps beyond the plan's take no part.
-        let used = plan.warps[0] * plan.warps[1] * self.target.facts().warp_size as i64;
+        let used = self.used(&plan);
         let taking_part = (used < self.threads).then(|| self.tid.clone().lt(used));
         let mut inner = Vec::new();
         guarded(taking_part, body, span, &mut inner);
@@ -66,14 +92,26 @@ impl Lower<'_> {
         }
     }
 
+    /// The threads that take part: those of the plan's warps.
+    fn used(&self, plan: &GemmPlan) -> i64 {
+        plan.warps[0] * plan.warps[1] * self.target.facts().warp_size as i64
+    }
+
     /// The registers that accumulate: C itself, or a copy of it from memory.
     fn accumulator(&mut self, g: &GemmOp, plan: &GemmPlan, span: Span, out: &mut Block) -> Buffer {
         if self.scope(g.c.buffer) == Scope::Fragment {
+            self.needs_registers(g.c.buffer, plan.c_slots());
+            if self
+                .placement(plan.c(), span)
+                .is_some_and(|c| c.slots() < plan.c_slots() || is_padded(&c, self.used(plan)))
+            {
+                self.padded.insert(g.c.buffer);
+            }
             return g.c.buffer;
         }
         let dtype = self.dtype(g.c.buffer);
         let c = self.temp("c", Scope::Local, dtype, &[plan.c_slots()]);
-        self.zero(c, plan.c_slots(), span, out);
+        self.zero(c, 0..plan.c_slots(), span, out);
         if !g.clear.is_int(1)
             && let Some(fragment) = self.placement(plan.c(), span)
         {
@@ -149,17 +187,22 @@ impl Lower<'_> {
                 &mut fill,
             );
         } else {
-            self.zero(c, plan.c_slots(), span, &mut fill);
+            self.zero(c, 0..plan.c_slots(), span, &mut fill);
         }
         let cond = (!g.clear.is_int(1)).then(|| g.clear.clone());
         guarded(cond, fill, span, out);
     }
 
-    fn zero(&mut self, buffer: Buffer, slots: i64, span: Span, out: &mut Block) {
+    /// Fills registers of an array with zero.
+    pub(super) fn zero(&mut self, buffer: Buffer, slots: Range<i64>, span: Span, out: &mut Block) {
         let dtype = self.dtype(buffer);
-        let (var, slot) = self.var("s", VarKind::Loop);
+        let (var, n) = self.var("s", VarKind::Loop);
+        let slot = match slots.start {
+            0 => n,
+            start => n + start,
+        };
         let body = vec![store(buffer, vec![slot], Expr::zero(dtype), dtype, span)];
-        out.push(counted(var, slots, unroll(), body, span));
+        out.push(counted(var, slots.end - slots.start, unroll(), body, span));
     }
 
     /// The registers of one step of an operand, and where the step starts in them.
@@ -175,13 +218,7 @@ impl Lower<'_> {
         let wanted = DType::scalar(plan.inst.ab);
         let converts = dtype != wanted;
         if self.scope(o.region.buffer) == Scope::Fragment {
-            let start = step.clone() * self.fragment_step(o, plan);
-            if !converts {
-                return (o.region.buffer, start);
-            }
-            let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
-            self.convert(o.region.buffer, to, o.slots, start, span, out);
-            return (to, Expr::i32(0));
+            return self.fragment_operand(o, plan, step, span, out);
         }
         let regs = self.temp(o.name, Scope::Local, dtype, &[o.slots]);
         if self.can_ldmatrix(o, plan) {
@@ -193,31 +230,82 @@ impl Lower<'_> {
             return (regs, Expr::i32(0));
         }
         let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
-        self.convert(regs, to, o.slots, Expr::i32(0), span, out);
+        self.convert(regs, to, o.slots, span, out);
         (to, Expr::i32(0))
     }
 
-    /// Slots between steps of an operand that is a fragment.
-    fn fragment_step(&self, o: &Operand<'_>, plan: &GemmPlan) -> i64 {
-        if o.k_dim == 1 {
-            plan.slots[0]
-        } else {
-            plan.tiles[1] * plan.slots[1]
-        }
-    }
-
-    fn convert(
+    /// One step of an operand that is a fragment: where it is, or in registers of its own, of the
+    /// instruction's type, and zero past the ends of the matrix, where the fragment holds nothing.
+    fn fragment_operand(
         &mut self,
-        from: Buffer,
-        to: Buffer,
-        slots: i64,
-        start: Expr,
+        o: &Operand<'_>,
+        plan: &GemmPlan,
+        step: &Expr,
         span: Span,
         out: &mut Block,
-    ) {
+    ) -> (Buffer, Expr) {
+        let buffer = o.region.buffer;
+        let in_place = (buffer, step.clone() * o.between_steps(plan));
+        self.needs_registers(buffer, plan.steps * o.slots);
+        let Some(placed) = self.placement(o.step_of(plan), span) else {
+            return in_place;
+        };
+        let wanted = DType::scalar(plan.inst.ab);
+        let padded = placed.slots() < o.slots || is_padded(&placed, self.used(plan));
+        let ragged = self.ragged(o, plan);
+        if self.dtype(buffer) == wanted && !padded && ragged.is_none() {
+            return in_place;
+        }
+        let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
+        let (var, slot) = self.var("s", VarKind::Loop);
+        let from = step.clone() * o.between_steps(plan);
+        let from = if o.k_dim == 1 {
+            // All steps of a tile of A are together.
+            let per_tile = plan.slots[0];
+            let tile = slot.clone().floor_div(per_tile) * (plan.steps * per_tile);
+            from + tile + slot.clone().floor_mod(per_tile)
+        } else {
+            from + &slot
+        };
+        let mut inside = None;
+        if ragged.is_some() || padded {
+            let Some(points) = self.points(&placed, &slot) else {
+                self.give_up(span, "the layout of this operand has no closed form");
+                return in_place;
+            };
+            inside = points.guard;
+            if let Some(depth) = ragged {
+                let left = Expr::int(depth.into(), DType::I32) - step.clone() * plan.inst.k as i64;
+                let below = points.index[o.k_dim].clone().lt(left);
+                inside = Some(match inside {
+                    None => below,
+                    Some(guard) => guard.and(below),
+                });
+            }
+            self.zero(to, 0..o.slots, span, out);
+        }
+        let from = self.simplify(&from);
+        let value = self.load(buffer, vec![from]);
+        let copy = vec![store(to, vec![slot], value, wanted, span)];
+        let mut body = Vec::new();
+        guarded(inside, copy, span, &mut body);
+        // Slots that the placement does not have are zero.
+        let slots = placed.slots().min(o.slots);
+        out.push(counted(var, slots, unroll(), body, span));
+        (to, Expr::i32(0))
+    }
+
+    /// The depth of an operand, where the steps reach past it.
+    fn ragged(&self, o: &Operand<'_>, plan: &GemmPlan) -> Option<i64> {
+        let [x, y] = matrix(o.region)?;
+        let depth = if (o.k_dim == 1) != o.trans { y } else { x };
+        (depth % plan.inst.k as i64 != 0).then_some(depth)
+    }
+
+    fn convert(&mut self, from: Buffer, to: Buffer, slots: i64, span: Span, out: &mut Block) {
         let dtype = self.dtype(to);
         let (var, slot) = self.var("s", VarKind::Loop);
-        let value = self.load(from, vec![start + &slot]);
+        let value = self.load(from, vec![slot.clone()]);
         let body = vec![store(to, vec![slot], value, dtype, span)];
         out.push(counted(var, slots, unroll(), body, span));
     }
@@ -235,12 +323,7 @@ impl Lower<'_> {
         let Some([x, y]) = matrix(o.region) else {
             return self.give_up(span, "the operands of a gemm need constant sizes");
         };
-        let placed = if o.k_dim == 1 {
-            plan.a_step()
-        } else {
-            plan.b_step()
-        };
-        let Some(placed) = self.placement(placed, span) else {
+        let Some(placed) = self.placement(o.step_of(plan), span) else {
             return;
         };
         let k = plan.inst.k as i64;
@@ -256,10 +339,8 @@ impl Lower<'_> {
         let order = if o.trans { [1, 0] } else { [0, 1] };
         let dtype = self.dtype(regs);
         let ragged_k = depth % k != 0;
-        let padded = placed.slots() * placed.threads()
-            != placed.shape().iter().product::<i64>() * placed.replicas();
-        if padded || ragged_k {
-            self.zero(regs, o.slots, span, out);
+        if is_padded(&placed, placed.threads()) || ragged_k {
+            self.zero(regs, 0..o.slots, span, out);
         }
         let inside = if ragged_k {
             let left = Expr::int(depth.into(), DType::I32) - step.clone() * k;

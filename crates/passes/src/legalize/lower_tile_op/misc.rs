@@ -18,6 +18,7 @@ impl Lower<'_> {
                 let Some(fragment) = self.fragment(dst.buffer) else {
                     return self.give_up(span, "a fragment that nothing placed is filled");
                 };
+                self.filled.insert(dst.buffer);
                 let (var, slot) = self.var("s", VarKind::Loop);
                 let body = vec![store(dst.buffer, vec![slot], value, dtype, span)];
                 out.push(counted(var, fragment.slots(), unroll(), body, span));
@@ -91,7 +92,16 @@ impl Lower<'_> {
             AtomicSource::Region(region) => (region, None),
             AtomicSource::Value(value) => (dst.clone(), Some(self.hoisted(value, span, out))),
         };
-        self.region_loop(&src.clone(), &dst, 1, span, out, |lower, from, to| {
+        // Neighbours go to one thread where the machine adds to several at once.
+        let joined = op == AtomicOp::Add
+            && order == MemoryOrder::Relaxed
+            && self.scope(dst.buffer) == Scope::Global;
+        let run = match joined {
+            true => i64::from(self.target.atomic_add_lanes(dtype.scalar)),
+            false => 1,
+        };
+        let run = run.min(self.run_of(&[&dst, &src]));
+        self.region_loop(&src.clone(), &dst, run, span, out, |lower, from, to| {
             let value = constant.unwrap_or_else(|| lower.load(src.buffer, from));
             vec![Stmt::new(
                 StmtKind::Thread(ThreadOp::AtomicRmw {

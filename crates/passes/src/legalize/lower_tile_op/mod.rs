@@ -30,9 +30,9 @@ mod scan;
 
 pub use reduce::identity;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::Analyzer;
-use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright_ir::{
     Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
     FragmentMap, Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target,
@@ -66,9 +66,13 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             maps: FxHashMap::default(),
             widths: FxHashMap::default(),
             allocs: Vec::new(),
+            registers: FxHashMap::default(),
+            padded: FxHashSet::default(),
+            filled: FxHashSet::default(),
         };
         let mut body = lower.block(body);
         lower.find_slots(&body, &mut slots);
+        lower.clear_padding(&mut body);
         let mut allocs = std::mem::take(&mut lower.allocs);
         allocs.append(&mut body);
         func.kernels[at].body = allocs;
@@ -120,6 +124,12 @@ struct Lower<'a> {
     widths: FxHashMap<Buffer, i64>,
     /// Allocations of temporaries, put at the start of the kernel.
     allocs: Block,
+    /// The registers that instructions take of fragments, at least.
+    registers: FxHashMap<Buffer, i64>,
+    /// Accumulators with registers that hold no element.
+    padded: FxHashSet<Buffer>,
+    /// Fragments all of whose registers some statement fills.
+    filled: FxHashSet<Buffer>,
 }
 
 /// What a fragment map says, whatever its variables are called.
@@ -293,7 +303,45 @@ impl Lower<'_> {
             if placed.is_none() && self.func.buffers[buffer].layout.is_some() {
                 self.give_up(span, "the layout of this fragment has no closed form");
             }
-            slots.insert(buffer, placed.map_or(1, |f| f.slots()));
+            let needed = self.registers.get(&buffer).copied().unwrap_or(1);
+            slots.insert(buffer, placed.map_or(1, |f| f.slots()).max(needed));
+        }
+    }
+
+    /// An instruction works on whole tiles, so it takes registers for elements that a fragment
+    /// does not have.
+    fn needs_registers(&mut self, buffer: Buffer, count: i64) {
+        let most = self.registers.entry(buffer).or_insert(count);
+        *most = count.max(*most);
+    }
+
+    /// What an instruction adds to must have been written: registers of accumulators that hold no
+    /// element start as zero. Those among a fragment's slots do not where something fills the
+    /// fragment whole, which writes every slot of every thread.
+    fn clear_padding(&mut self, body: &mut Block) {
+        let mut at = 0;
+        while at < body.len() {
+            for block in child_blocks_mut(&mut body[at]) {
+                self.clear_padding(block);
+            }
+            if let StmtKind::Alloc(buffer) = body[at].kind
+                && self.padded.contains(&buffer)
+                && let Some(&registers) = self.registers.get(&buffer)
+            {
+                let slots = self.fragment(buffer).map_or(0, |f| f.slots());
+                let first = match self.filled.contains(&buffer) {
+                    true => slots.min(registers),
+                    false => 0,
+                };
+                if first < registers {
+                    let mut fill = Vec::new();
+                    self.zero(buffer, first..registers, body[at].span, &mut fill);
+                    let count = fill.len();
+                    body.splice(at + 1..at + 1, fill);
+                    at += count;
+                }
+            }
+            at += 1;
         }
     }
 

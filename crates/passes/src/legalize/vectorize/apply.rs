@@ -5,7 +5,8 @@ use tilewright_ir::visit::{child_blocks_mut, stmt_exprs_mut};
 use tilewright_ir::visit_ids::{IdMut, stmt_ids_mut};
 use tilewright_ir::{
     Access, Axis, Block, Buffer, BufferData, BufferOrigin, DType, Expr, ExprKind, Func, Inst, Loop,
-    LoopKind, MicroKind, MicroOp, Region, RegionDim, Scope, Span, Stmt, StmtKind, Var, VarKind,
+    LoopKind, MicroKind, MicroOp, Region, RegionDim, Scope, Span, Stmt, StmtKind, ThreadOp, Var,
+    VarKind,
 };
 
 use super::sites::Sites;
@@ -18,7 +19,7 @@ impl Vectorizer<'_> {
     /// Vector loads, the iterations on registers, vector stores.
     pub fn apply(&mut self, mut l: Loop, lanes: i64, plan: Plan, span: Span, out: &mut Block) {
         let index = self.func.var_expr(l.axes[0].var);
-        let mut sites = Sites::of(self.func, &l.body);
+        let sites = Sites::of(self.func, self.target, &l.body);
         let (mut loads, mut stores) = (Placed::default(), Placed::default());
         let mut after = Vec::new();
         for vector in &plan.vectors {
@@ -34,7 +35,13 @@ impl Vectorizer<'_> {
                 out.push(micro);
             }
         }
-        replace(&mut l.body, &mut sites, &index, &loads, &stores);
+        for vector in &plan.adds {
+            let registers = self.registers(vector, lanes);
+            out.push(Stmt::new(StmtKind::Alloc(registers), vector.span));
+            stores.insert((vector.buffer, vector.indices.clone()), registers);
+            self.add(vector, registers, lanes, &mut after);
+        }
+        replace(&mut l.body, &sites, &index, &loads, &stores);
         l.kind = LoopKind::Unroll { factor: None };
         out.push(Stmt::new(StmtKind::For(l), span));
         out.extend(after);
@@ -111,6 +118,38 @@ impl Vectorizer<'_> {
         )
     }
 
+    /// Adds registers to memory, as many at once as the vector is wide.
+    fn add(&mut self, vector: &Vector, registers: Buffer, lanes: i64, out: &mut Block) {
+        let mut all = Vec::new();
+        for first in (0..lanes).step_by(vector.width as usize) {
+            let mut at = vector.base.clone();
+            if first > 0
+                && let Some(last) = at.last_mut()
+            {
+                *last = last.clone() + Expr::int(first.into(), last.dtype());
+            }
+            let add = ThreadOp::AtomicVecAdd {
+                dst: vector.buffer,
+                dst_indices: at,
+                src: registers,
+                src_indices: vec![Expr::int(first.into(), DType::I32)],
+                lanes: vector.width as u16,
+            };
+            all.push(Stmt::new(StmtKind::Thread(add), vector.span));
+        }
+        match &vector.pred {
+            None => out.extend(all),
+            Some(pred) => out.push(Stmt::new(
+                StmtKind::If {
+                    cond: pred.clone(),
+                    then: all,
+                    otherwise: Vec::new(),
+                },
+                vector.span,
+            )),
+        }
+    }
+
     /// `for c in 0 .. count / lanes { for v in vectorized(lanes) { i = c * lanes + v; … } }`
     pub fn split(&mut self, l: Loop, count: i64, lanes: i64, span: Span) -> Stmt {
         let var = l.axes[0].var;
@@ -144,7 +183,7 @@ impl Vectorizer<'_> {
 }
 
 /// Lets the iterations work on registers.
-fn replace(block: &mut Block, sites: &mut Sites, index: &Expr, loads: &Placed, stores: &Placed) {
+fn replace(block: &mut Block, sites: &Sites, index: &Expr, loads: &Placed, stores: &Placed) {
     for stmt in block {
         stmt_exprs_mut(stmt, &mut |e| {
             *e = e.rewrite(&mut |node| {
@@ -165,6 +204,23 @@ fn replace(block: &mut Block, sites: &mut Sites, index: &Expr, loads: &Placed, s
             if let Some(registers) = stores.get(&(*buffer, place)) {
                 *buffer = *registers;
                 *indices = vec![index.clone().cast_to(DType::I32)];
+            }
+        }
+        if let StmtKind::Thread(ThreadOp::AtomicRmw {
+            buffer,
+            indices,
+            value,
+            ..
+        }) = &stmt.kind
+            && sites.is_add(*buffer, indices)
+        {
+            let place = indices.iter().map(|i| sites.outside(i)).collect();
+            if let Some(registers) = stores.get(&(*buffer, place)) {
+                stmt.kind = StmtKind::Store {
+                    buffer: *registers,
+                    indices: vec![index.clone().cast_to(DType::I32)],
+                    value: value.clone(),
+                };
             }
         }
         for child in child_blocks_mut(stmt) {

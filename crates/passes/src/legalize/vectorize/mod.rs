@@ -19,6 +19,10 @@
 //! r2g y[0 +: 8] at [0] -> Y[…] at [i, j] inst="store" width=8
 //! ```
 //!
+//! Atomic additions to neighbouring elements of global memory are joined in the same way, where
+//! the machine has additions of several elements: the iterations compute what to add, and
+//! `atomic_vec_add` adds it afterwards. Each element is still added to on its own.
+//!
 //! An access takes part when neighbouring iterations touch neighbouring elements, its first
 //! element and every row start at a multiple of the vector, and no vector can reach over the
 //! end of a row. Each access has its own width, at most 16 bytes; one that cannot take part
@@ -61,6 +65,8 @@ pub struct Vectorizer<'a> {
 #[derive(Debug, Default)]
 pub struct Plan {
     vectors: Vec<Vector>,
+    /// Elements that are added to together.
+    adds: Vec<Vector>,
     /// Why something the loop touches stays as it is.
     pub refused: Vec<(Span, String)>,
     /// What would have to hold at run time for wider vectors.
@@ -114,16 +120,18 @@ impl<'a> Vectorizer<'a> {
     /// How many iterations make the widest access of the narrowest element that the loop
     /// touches; one where it touches no memory.
     pub fn lanes_for(&self, l: &Loop) -> i64 {
-        let sites = Sites::of(self.func, &l.body);
+        let sites = Sites::of(self.func, self.target, &l.body);
         let bits = |s: &Site| self.func.buffers[s.buffer].dtype.bits() as i64;
-        let narrowest = sites.sites.iter().map(bits).min();
-        narrowest.map_or(1, |b| (VECTOR_BITS / b.max(8)).max(1))
+        let widest = |s: &Site| (VECTOR_BITS / bits(s).max(8)).max(1);
+        let moved = sites.sites.iter().map(widest);
+        let added = sites.adds.iter().map(|s| self.add_lanes(s.buffer));
+        moved.chain(added).max().unwrap_or(1)
     }
 
     /// What the accesses of a loop of `lanes` iterations, from zero in steps of one, may become.
     pub fn plan(&mut self, l: &Loop, lanes: i64) -> Plan {
         let mut plan = Plan::default();
-        let sites = Sites::of(self.func, &l.body);
+        let sites = Sites::of(self.func, self.target, &l.body);
         if let Some((span, why)) = sites.refused {
             plan.refused.push((span, why.to_string()));
             return plan;
@@ -139,7 +147,10 @@ impl<'a> Vectorizer<'a> {
                 continue;
             }
             done.push(key);
-            match self.vector(site, &sites, index, lanes, &mut plan.missing) {
+            let vector = self.order_is_free(site, &sites).and_then(|()| {
+                self.vector(site, &sites.sites, &sites, index, lanes, &mut plan.missing)
+            });
+            match vector {
                 Ok(vector) => plan.vectors.push(vector),
                 Err(why) => {
                     let name = &self.func.buffers[site.buffer].name;
@@ -147,20 +158,36 @@ impl<'a> Vectorizer<'a> {
                 }
             }
         }
+        for site in &sites.adds {
+            // Nobody asked for these, so there is nothing to say where they stay as they are.
+            let vector = self.add_order_is_free(site, &sites).and_then(|()| {
+                self.vector(site, &sites.adds, &sites, index, lanes, &mut plan.missing)
+            });
+            if let Ok(vector) = vector {
+                let width = vector.width.min(self.add_lanes(site.buffer));
+                plan.adds.push(Vector { width, ..vector });
+            }
+        }
         self.analyzer.pop();
         plan
+    }
+
+    /// Elements of a buffer that are added to at once.
+    fn add_lanes(&self, buffer: Buffer) -> i64 {
+        let scalar = self.func.buffers[buffer].dtype.scalar;
+        self.target.atomic_add_lanes(scalar).into()
     }
 
     fn vector(
         &mut self,
         site: &Site,
+        alike: &[Site],
         sites: &Sites,
         index: Var,
         lanes: i64,
         missing: &mut Missing,
     ) -> Result<Vector, &'static str> {
-        self.order_is_free(site, sites)?;
-        let pred = self.condition(site, sites, index, lanes, missing)?;
+        let pred = self.condition(site, alike, sites, index, lanes, missing)?;
         if !site.indices.iter().all(|i| sites.is_known_before(i)) {
             return Err("is indexed by values that the iterations compute");
         }
@@ -208,7 +235,8 @@ impl<'a> Vectorizer<'a> {
         let aliased = sites.sites.iter().any(|s| self.may_alias.contains(&s.root));
         let same =
             |other: Buffer| other == site.root || (aliased && global(other) && global(site.root));
-        if sites.other_writes.iter().any(|b| same(*b)) {
+        let adds = sites.adds.iter().map(|a| &a.root);
+        if sites.other_writes.iter().chain(adds).any(|b| same(*b)) {
             return Err("is also changed by what stays as it is");
         }
         let mut writes = sites.sites.iter().filter(|s| s.write && same(s.root));
@@ -231,10 +259,22 @@ impl<'a> Vectorizer<'a> {
         Ok(())
     }
 
+    /// Additions move behind the iterations, and their storage is their own unless the kernel says
+    /// that tensors may be one memory.
+    fn add_order_is_free(&self, site: &Site, sites: &Sites) -> Result<(), &'static str> {
+        let roots = sites.sites.iter().chain(&sites.adds).map(|s| &s.root);
+        let mut all = roots.chain([&site.root]);
+        match all.any(|b| self.may_alias.contains(b)) {
+            true => Err("may be the same memory as what else is touched"),
+            false => Ok(()),
+        }
+    }
+
     /// When the access happens, which must be the same for all iterations.
     fn condition(
         &mut self,
         site: &Site,
+        alike: &[Site],
         sites: &Sites,
         index: Var,
         lanes: i64,
@@ -243,7 +283,7 @@ impl<'a> Vectorizer<'a> {
         let same_place = |s: &&Site| {
             s.buffer == site.buffer && s.indices == site.indices && s.write == site.write
         };
-        let all: Vec<&Site> = sites.sites.iter().filter(same_place).collect();
+        let all: Vec<&Site> = alike.iter().filter(same_place).collect();
         if all.iter().any(|s| s.conds.is_empty()) {
             return Ok(None);
         }

@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    BinOp, Block, Buffer, BufferOrigin, Expr, ExprKind, Func, LoopKind, Scope, Span, Stmt,
-    StmtKind, ThreadOp, Var,
+    AtomicOp, BinOp, Block, Buffer, BufferOrigin, Expr, ExprKind, Func, LoopKind, MemoryOrder,
+    Scope, Span, Stmt, StmtKind, Target, ThreadOp, Var,
 };
 
 /// An access of global or shared memory.
@@ -28,6 +28,9 @@ pub struct Site {
 #[derive(Debug, Default)]
 pub struct Sites {
     pub sites: Vec<Site>,
+    /// Additions to global memory that the machine does for several elements at once. Each is
+    /// the only thing that the body does to its storage.
+    pub adds: Vec<Site>,
     /// Storage that is touched in ways that stay as they are: atomics, loops inside.
     pub other_reads: FxHashSet<Buffer>,
     pub other_writes: FxHashSet<Buffer>,
@@ -40,16 +43,40 @@ pub struct Sites {
 }
 
 impl Sites {
-    pub fn of(func: &Func, block: &Block) -> Sites {
+    pub fn of(func: &Func, target: Target, block: &Block) -> Sites {
         let mut found = Sites::default();
         let mut walk = Walk {
             func,
+            target,
             found: &mut found,
             position: 0,
             inner: false,
         };
         walk.block(block, &[]);
+        found.lone_adds();
         found
+    }
+
+    /// Only additions to storage that nothing else touches can wait for the last iteration; the
+    /// others stay where they are.
+    fn lone_adds(&mut self) {
+        let count = |root: Buffer| self.adds.iter().filter(|a| a.root == root).count();
+        let alone = |add: &Site| {
+            count(add.root) == 1
+                && !self.sites.iter().any(|s| s.root == add.root)
+                && !self.other_reads.contains(&add.root)
+                && !self.other_writes.contains(&add.root)
+        };
+        let (adds, others): (Vec<Site>, Vec<Site>) = self.adds.iter().cloned().partition(alone);
+        self.adds = adds;
+        self.other_writes.extend(others.iter().map(|a| a.root));
+    }
+
+    /// Whether the body adds to an element in a way that can be joined.
+    pub fn is_add(&self, buffer: Buffer, indices: &[Expr]) -> bool {
+        let place: Vec<Expr> = indices.iter().map(|i| self.outside(i)).collect();
+        let mut adds = self.adds.iter();
+        adds.any(|a| a.buffer == buffer && a.indices == place)
     }
 
     /// The expression over what is known outside of the loop, and the loop's index.
@@ -71,6 +98,7 @@ impl Sites {
 
 struct Walk<'a> {
     func: &'a Func,
+    target: Target,
     found: &'a mut Sites,
     position: usize,
     /// Inside a loop of the body.
@@ -133,6 +161,20 @@ impl Walk<'_> {
             }
             StmtKind::Assert { cond, .. } | StmtKind::Assume(cond) => {
                 self.expr(cond, stmt.span, conds);
+            }
+            StmtKind::Thread(ThreadOp::AtomicRmw {
+                op: AtomicOp::Add,
+                buffer,
+                indices,
+                value,
+                order: MemoryOrder::Relaxed,
+                result: None,
+            }) if self.joins(*buffer) => {
+                for e in indices.iter().chain([value]) {
+                    self.expr(e, stmt.span, conds);
+                }
+                let site = self.site(*buffer, indices, true, stmt.span, conds);
+                self.found.adds.push(site);
             }
             StmtKind::Thread(
                 op @ (ThreadOp::AtomicRmw { .. }
@@ -221,26 +263,45 @@ impl Walk<'_> {
         if !matches!(data.scope, Scope::Global | Scope::Shared) {
             return;
         }
-        let root = root(self.func, buffer);
         let vector = indices.iter().any(|i| i.dtype().lanes > 1);
         if self.inner || vector {
             let others = match write {
                 true => &mut self.found.other_writes,
                 false => &mut self.found.other_reads,
             };
-            others.insert(root);
+            others.insert(root(self.func, buffer));
             return;
         }
-        let site = Site {
+        let site = self.site(buffer, indices, write, span, conds);
+        self.found.sites.push(site);
+    }
+
+    fn site(
+        &self,
+        buffer: Buffer,
+        indices: &[Expr],
+        write: bool,
+        span: Span,
+        conds: &[Expr],
+    ) -> Site {
+        Site {
             buffer,
-            root,
+            root: root(self.func, buffer),
             indices: indices.iter().map(|i| self.found.outside(i)).collect(),
             conds: conds.to_vec(),
             write,
             position: self.position,
             span,
-        };
-        self.found.sites.push(site);
+        }
+    }
+
+    /// Whether the machine adds to neighbours in this buffer at once.
+    fn joins(&self, buffer: Buffer) -> bool {
+        let data = &self.func.buffers[buffer];
+        !self.inner
+            && data.scope == Scope::Global
+            && data.dtype.lanes == 1
+            && self.target.atomic_add_lanes(data.dtype.scalar) > 1
     }
 }
 

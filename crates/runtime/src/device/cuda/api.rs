@@ -1,39 +1,21 @@
-//! The functions of the CUDA driver that we call, and its numbers.
+//! The CUDA driver: its functions, its numbers, and what only it has.
 
-use std::ffi::{CStr, c_char, c_float, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::sync::OnceLock;
 
+use super::super::context::Context;
+use super::super::driver::{
+    Driver, Functions, Names, Owner, RawFunction, RawStream, Status, number, status,
+};
 use super::super::error::DeviceError;
-use crate::library::c_api;
+use super::super::info::{DeviceInfo, Model};
+use super::super::launch::Launch;
+use super::super::module::Entry;
+use crate::library::{LoadError, c_api};
 
-pub(super) type Status = c_int;
 pub(super) type DeviceId = c_int;
-pub(super) type DevicePtr = u64;
 pub(super) type RawContext = *mut c_void;
-pub(super) type RawStream = *mut c_void;
-pub(super) type RawEvent = *mut c_void;
-pub(super) type RawModule = *mut c_void;
-pub(super) type RawFunction = *mut c_void;
-
-/// `CUresult`: the values that get a treatment of their own.
-pub(super) mod status {
-    use super::Status;
-    pub const SUCCESS: Status = 0;
-    pub const OUT_OF_MEMORY: Status = 2;
-    pub const NO_DEVICE: Status = 100;
-    pub const INVALID_DEVICE: Status = 101;
-    pub const INVALID_IMAGE: Status = 200;
-    pub const NO_BINARY_FOR_GPU: Status = 209;
-    pub const NOT_FOUND: Status = 500;
-    pub const NOT_READY: Status = 600;
-
-    /// Errors after which the context is dead: illegal and misaligned addresses, traps, asserts,
-    /// failed launches, uncorrectable memory errors, a context that somebody destroyed.
-    pub fn is_sticky(status: Status) -> bool {
-        matches!(status, 214 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721)
-    }
-}
 
 /// `CUdevice_attribute`.
 pub(super) mod attribute {
@@ -43,7 +25,6 @@ pub(super) mod attribute {
     pub const MAX_GRID_Y: c_int = 6;
     pub const MAX_GRID_Z: c_int = 7;
     pub const WARP_SIZE: c_int = 10;
-    pub const REGISTERS_PER_BLOCK: c_int = 12;
     pub const CLOCK_KHZ: c_int = 13;
     pub const MULTIPROCESSORS: c_int = 16;
     pub const MEMORY_CLOCK_KHZ: c_int = 36;
@@ -51,7 +32,6 @@ pub(super) mod attribute {
     pub const L2_BYTES: c_int = 38;
     pub const CAPABILITY_MAJOR: c_int = 75;
     pub const CAPABILITY_MINOR: c_int = 76;
-    pub const SHARED_PER_MULTIPROCESSOR: c_int = 81;
     pub const SHARED_PER_BLOCK_OPTIN: c_int = 97;
 }
 
@@ -87,61 +67,58 @@ pub(super) struct LaunchConfig {
     pub attribute_count: c_uint,
 }
 
+/// The largest cluster that every GPU with clusters has; larger ones must be asked for.
+const PORTABLE_CLUSTER: u32 = 8;
+
+/// What is called as with every vendor, in the versions of CUDA 11 and later.
+const NAMES: Names = Names {
+    init: "cuInit",
+    version: "cuDriverGetVersion",
+    device_count: "cuDeviceGetCount",
+    device_name: "cuDeviceGetName",
+    device_attribute: "cuDeviceGetAttribute",
+    device_memory: "cuDeviceTotalMem_v2",
+    synchronize: "cuCtxSynchronize",
+    memory_info: "cuMemGetInfo_v2",
+    alloc: "cuMemAlloc_v2",
+    free: "cuMemFree_v2",
+    copy_to_device: "cuMemcpyHtoDAsync_v2",
+    copy_to_host: "cuMemcpyDtoHAsync_v2",
+    copy_on_device: "cuMemcpyDtoDAsync_v2",
+    set_bytes: "cuMemsetD8Async",
+    set_words: "cuMemsetD32Async",
+    stream_create: "cuStreamCreate",
+    stream_destroy: "cuStreamDestroy_v2",
+    stream_synchronize: "cuStreamSynchronize",
+    stream_query: "cuStreamQuery",
+    stream_wait: "cuStreamWaitEvent",
+    event_create: "cuEventCreate",
+    event_destroy: "cuEventDestroy_v2",
+    event_record: "cuEventRecord",
+    event_synchronize: "cuEventSynchronize",
+    event_elapsed: "cuEventElapsedTime",
+    module_load: "cuModuleLoadData",
+    module_unload: "cuModuleUnload",
+    module_function: "cuModuleGetFunction",
+    occupancy: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+    launch: "cuLaunchKernel",
+};
+
 c_api! {
-    /// The driver's functions, in the versions of CUDA 11 and later.
-    pub(crate) struct Api {
-        init = "cuInit"(c_uint) -> Status;
-        driver_version = "cuDriverGetVersion"(*mut c_int) -> Status;
+    /// What only the CUDA driver has.
+    pub(crate) struct Own {
         error_name = "cuGetErrorName"(Status, *mut *const c_char) -> Status;
         error_string = "cuGetErrorString"(Status, *mut *const c_char) -> Status;
 
-        device_count = "cuDeviceGetCount"(*mut c_int) -> Status;
         device_get = "cuDeviceGet"(*mut DeviceId, c_int) -> Status;
-        device_name = "cuDeviceGetName"(*mut c_char, c_int, DeviceId) -> Status;
-        device_attribute = "cuDeviceGetAttribute"(*mut c_int, c_int, DeviceId) -> Status;
-        device_memory = "cuDeviceTotalMem_v2"(*mut usize, DeviceId) -> Status;
-
         primary_retain = "cuDevicePrimaryCtxRetain"(*mut RawContext, DeviceId) -> Status;
         primary_release = "cuDevicePrimaryCtxRelease_v2"(DeviceId) -> Status;
         primary_reset = "cuDevicePrimaryCtxReset_v2"(DeviceId) -> Status;
         context_get = "cuCtxGetCurrent"(*mut RawContext) -> Status;
         context_set = "cuCtxSetCurrent"(RawContext) -> Status;
-        context_synchronize = "cuCtxSynchronize"() -> Status;
 
-        memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize) -> Status;
-        alloc = "cuMemAlloc_v2"(*mut DevicePtr, usize) -> Status;
-        free = "cuMemFree_v2"(DevicePtr) -> Status;
-        copy_to_device = "cuMemcpyHtoDAsync_v2"(DevicePtr, *const c_void, usize, RawStream) -> Status;
-        copy_to_host = "cuMemcpyDtoHAsync_v2"(*mut c_void, DevicePtr, usize, RawStream) -> Status;
-        copy_on_device = "cuMemcpyDtoDAsync_v2"(DevicePtr, DevicePtr, usize, RawStream) -> Status;
-        set_bytes = "cuMemsetD8Async"(DevicePtr, u8, usize, RawStream) -> Status;
-        set_words = "cuMemsetD32Async"(DevicePtr, c_uint, usize, RawStream) -> Status;
-
-        stream_create = "cuStreamCreate"(*mut RawStream, c_uint) -> Status;
-        stream_destroy = "cuStreamDestroy_v2"(RawStream) -> Status;
-        stream_synchronize = "cuStreamSynchronize"(RawStream) -> Status;
-        stream_query = "cuStreamQuery"(RawStream) -> Status;
-        stream_wait = "cuStreamWaitEvent"(RawStream, RawEvent, c_uint) -> Status;
-        event_create = "cuEventCreate"(*mut RawEvent, c_uint) -> Status;
-        event_destroy = "cuEventDestroy_v2"(RawEvent) -> Status;
-        event_record = "cuEventRecord"(RawEvent, RawStream) -> Status;
-        event_synchronize = "cuEventSynchronize"(RawEvent) -> Status;
-        event_elapsed = "cuEventElapsedTime"(*mut c_float, RawEvent, RawEvent) -> Status;
-
-        module_load = "cuModuleLoadData"(*mut RawModule, *const c_void) -> Status;
-        module_unload = "cuModuleUnload"(RawModule) -> Status;
-        module_function = "cuModuleGetFunction"(*mut RawFunction, RawModule, *const c_char) -> Status;
         function_get = "cuFuncGetAttribute"(*mut c_int, c_int, RawFunction) -> Status;
         function_set = "cuFuncSetAttribute"(RawFunction, c_int, c_int) -> Status;
-        occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor"(
-            *mut c_int, RawFunction, c_int, usize,
-        ) -> Status;
-        launch = "cuLaunchKernel"(
-            RawFunction,
-            c_uint, c_uint, c_uint,
-            c_uint, c_uint, c_uint,
-            c_uint, RawStream, *mut *mut c_void, *mut *mut c_void,
-        ) -> Status;
     }
     optional {
         launch_ex = "cuLaunchKernelEx"(
@@ -153,6 +130,13 @@ c_api! {
             c_int, c_int, c_int, c_int,
         ) -> Status;
     }
+}
+
+/// The CUDA driver.
+#[derive(Debug)]
+pub(crate) struct Api {
+    pub(super) functions: Functions,
+    pub(super) own: Own,
 }
 
 /// The names under which loaders know the driver; the last is where WSL keeps it.
@@ -183,60 +167,55 @@ fn load_any(libraries: &[&str]) -> Result<&'static Api, DeviceError> {
     Err(DeviceError::NoDriver { tried })
 }
 
+/// A version as the driver counts it, as (13, 0).
+pub(super) fn version(number: u32) -> (u32, u32) {
+    (number / 1000, number % 1000 / 10)
+}
+
 impl Api {
-    /// `cuInit`. A machine with a driver and no GPU is no error here: it has no devices.
-    pub(super) fn start(&self) -> Result<(), DeviceError> {
-        // SAFETY: the only argument allowed is 0.
-        match unsafe { (self.init)(0) } {
-            status::SUCCESS | status::NO_DEVICE => Ok(()),
-            other => Err(self.error("cuInit", other)),
+    fn load(path: &Path) -> Result<Self, LoadError> {
+        Ok(Self {
+            functions: Functions::load(path, &NAMES)?,
+            own: Own::load(path)?,
+        })
+    }
+
+    fn device_id(&self, ordinal: u32) -> Result<DeviceId, DeviceError> {
+        let mut id = 0;
+        // SAFETY: the pointer is valid for a write.
+        match unsafe { (self.own.device_get)(&mut id, number(ordinal)) } {
+            status::INVALID_DEVICE => Err(DeviceError::NoDevice {
+                ordinal,
+                count: self.devices()?,
+            }),
+            other => self.check("cuDeviceGet", other).map(|()| id),
         }
     }
 
-    /// The CUDA version the driver supports, as (13, 0).
-    pub(super) fn version(&self) -> Result<(u32, u32), DeviceError> {
-        let mut version = 0;
-        // SAFETY: the pointer is valid for a write of an int.
-        self.check("cuDriverGetVersion", unsafe {
-            (self.driver_version)(&mut version)
-        })?;
-        let version = version.unsigned_abs();
-        Ok((version / 1000, version % 1000 / 10))
+    fn set_attribute(
+        &self,
+        context: &Context,
+        function: RawFunction,
+        what: c_int,
+        value: c_int,
+    ) -> Result<(), DeviceError> {
+        context.call("cuFuncSetAttribute", |_| {
+            // SAFETY: the function is loaded.
+            unsafe { (self.own.function_set)(function, what, value) }
+        })
+    }
+}
+
+impl Driver for Api {
+    fn functions(&self) -> &Functions {
+        &self.functions
     }
 
-    /// The number of GPUs; none is no error.
-    pub(super) fn devices(&self) -> Result<u32, DeviceError> {
-        let mut count = 0;
-        // SAFETY: the pointer is valid for a write of an int.
-        match unsafe { (self.device_count)(&mut count) } {
-            // Without a GPU `cuInit` fails and the driver then says it was never called.
-            status::NO_DEVICE | 3 => Ok(0),
-            other => self
-                .check("cuDeviceGetCount", other)
-                .map(|()| count.unsigned_abs()),
-        }
+    fn names(&self) -> &'static Names {
+        &NAMES
     }
 
-    /// Turns a status into an error that knows nothing of contexts.
-    pub(super) fn check(&self, call: &'static str, status: Status) -> Result<(), DeviceError> {
-        match status {
-            status::SUCCESS => Ok(()),
-            other => Err(self.error(call, other)),
-        }
-    }
-
-    pub(super) fn error(&self, call: &'static str, status: Status) -> DeviceError {
-        let (name, text) = self.describe(status);
-        DeviceError::Driver {
-            call,
-            status,
-            name,
-            text,
-        }
-    }
-
-    /// The driver's name and sentence for a status.
-    pub(super) fn describe(&self, status: Status) -> (String, String) {
+    fn describe(&self, status: Status) -> (String, String) {
         let ask = |function: unsafe extern "C" fn(Status, *mut *const c_char) -> Status| {
             let mut text = std::ptr::null();
             // SAFETY: the driver writes a pointer to a static string, or null.
@@ -247,9 +226,179 @@ impl Api {
                 Some(CStr::from_ptr(text).to_string_lossy().into_owned())
             }
         };
-        let name = ask(self.error_name).unwrap_or_else(|| format!("CUDA error {status}"));
-        let text = ask(self.error_string).unwrap_or_else(|| "no description".to_owned());
+        let name = ask(self.own.error_name).unwrap_or_else(|| format!("CUDA error {status}"));
+        let text = ask(self.own.error_string).unwrap_or_else(|| "no description".to_owned());
         (name, text)
+    }
+
+    /// Illegal and misaligned addresses, traps, asserts, failed launches, uncorrectable memory
+    /// errors, a context that somebody destroyed.
+    fn is_sticky(&self, status: Status) -> bool {
+        matches!(status, 214 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721)
+    }
+
+    fn info(&self, ordinal: u32) -> Result<DeviceInfo, DeviceError> {
+        let id = self.device_id(ordinal)?;
+        let get = |what| self.device_attribute(what, id);
+        Ok(DeviceInfo {
+            ordinal,
+            name: self.device_name(id)?,
+            model: Model::Nvidia {
+                capability: (
+                    get(attribute::CAPABILITY_MAJOR)?,
+                    get(attribute::CAPABILITY_MINOR)?,
+                ),
+            },
+            multiprocessors: get(attribute::MULTIPROCESSORS)?,
+            memory_bytes: self.device_memory(id)?,
+            l2_bytes: get(attribute::L2_BYTES)?,
+            shared_per_block: get(attribute::SHARED_PER_BLOCK_OPTIN)?,
+            max_threads_per_block: get(attribute::MAX_THREADS_PER_BLOCK)?,
+            max_block_z: 64,
+            max_grid: [
+                get(attribute::MAX_GRID_X)?,
+                get(attribute::MAX_GRID_Y)?,
+                get(attribute::MAX_GRID_Z)?,
+            ],
+            warp_size: get(attribute::WARP_SIZE)?,
+            clock_khz: get(attribute::CLOCK_KHZ)?,
+            memory_clock_khz: get(attribute::MEMORY_CLOCK_KHZ)?,
+            memory_bus_bits: get(attribute::MEMORY_BUS_BITS)?,
+            driver: version(self.raw_version()?),
+        })
+    }
+
+    fn retain(&self, ordinal: u32) -> Result<Owner, DeviceError> {
+        let id = self.device_id(ordinal)?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the pointer is valid for a write and the device exists.
+        let got = unsafe { (self.own.primary_retain)(&mut raw, id) };
+        self.check("cuDevicePrimaryCtxRetain", got)?;
+        Ok(Owner(raw as usize))
+    }
+
+    fn release(&self, ordinal: u32) {
+        if let Ok(id) = self.device_id(ordinal) {
+            // SAFETY: the device exists, and each context is released once.
+            unsafe { (self.own.primary_release)(id) };
+        }
+    }
+
+    fn reset(&self, ordinal: u32, held: bool) -> Result<(), DeviceError> {
+        let id = self.device_id(ordinal)?;
+        // These calls report the fault that brought us here; whether the device works again is
+        // for the caller to find out.
+        // SAFETY: clearing the thread's context is always allowed; the device exists.
+        unsafe { (self.own.context_set)(std::ptr::null_mut()) };
+        if held {
+            self.release(ordinal);
+        }
+        // SAFETY: the device exists.
+        unsafe { (self.own.primary_reset)(id) };
+        Ok(())
+    }
+
+    fn current(&self) -> Result<Owner, DeviceError> {
+        let mut current: RawContext = std::ptr::null_mut();
+        // SAFETY: the pointer is valid for a write.
+        let got = unsafe { (self.own.context_get)(&mut current) };
+        self.check("cuCtxGetCurrent", got)?;
+        Ok(Owner(current as usize))
+    }
+
+    fn set_current(&self, owner: Owner) -> Result<(), DeviceError> {
+        // SAFETY: an owner is a context that this process retained, or that was current before.
+        let set = unsafe { (self.own.context_set)(owner.0 as RawContext) };
+        self.check("cuCtxSetCurrent", set)
+    }
+
+    fn image_help(&self, info: &DeviceInfo) -> String {
+        let (major, minor) = info.driver;
+        format!(
+            "the driver supports CUDA {major}.{minor}, and code of a newer major version needs a \
+             newer driver or NVRTC {major} (TILEWRIGHT_NVRTC)"
+        )
+    }
+
+    fn max_threads(
+        &self,
+        context: &Context,
+        function: RawFunction,
+        _: &Entry,
+    ) -> Result<u32, DeviceError> {
+        let mut most = 0;
+        context.call("cuFuncGetAttribute", |_| {
+            let what = function_attribute::MAX_THREADS_PER_BLOCK;
+            // SAFETY: the pointer is valid for a write and the function is loaded.
+            unsafe { (self.own.function_get)(&mut most, what, function) }
+        })?;
+        Ok(most.unsigned_abs())
+    }
+
+    fn allow_shared(
+        &self,
+        context: &Context,
+        function: RawFunction,
+        bytes: u32,
+    ) -> Result<(), DeviceError> {
+        let value = i32::try_from(bytes).unwrap_or(i32::MAX);
+        let what = function_attribute::MAX_DYNAMIC_SHARED;
+        self.set_attribute(context, function, what, value)
+    }
+
+    unsafe fn launch_with(
+        &self,
+        context: &Context,
+        function: RawFunction,
+        launch: &Launch,
+        stream: RawStream,
+        params: *mut *mut c_void,
+    ) -> Result<(), DeviceError> {
+        let Some(launch_ex) = self.own.launch_ex else {
+            return Err(DeviceError::TooOld {
+                call: "cuLaunchKernelEx",
+            });
+        };
+        let attribute = |id, front: [u32; 3]| {
+            let mut value = [0; 16];
+            value[..3].copy_from_slice(&front);
+            LaunchAttribute {
+                id,
+                pad: [0; 4],
+                value,
+            }
+        };
+        let mut attributes = [attribute(0, [0; 3]); 2];
+        let mut count = 0;
+        if let Some(cluster) = launch.cluster {
+            if cluster.iter().product::<u32>() > PORTABLE_CLUSTER {
+                let what = function_attribute::NON_PORTABLE_CLUSTER;
+                self.set_attribute(context, function, what, 1)?;
+            }
+            attributes[count] = attribute(LAUNCH_CLUSTER, cluster);
+            count += 1;
+        }
+        if launch.cooperative {
+            attributes[count] = attribute(LAUNCH_COOPERATIVE, [1, 0, 0]);
+            count += 1;
+        }
+        let config = LaunchConfig {
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared,
+            stream,
+            attributes: attributes.as_ptr(),
+            attribute_count: count as u32,
+        };
+        context.call("cuLaunchKernelEx", |_| {
+            // SAFETY: the caller vouches for the function and its parameters; `config` and its
+            // attributes live through the call.
+            unsafe { launch_ex(&config, function, params, std::ptr::null_mut()) }
+        })
+    }
+
+    fn as_cuda(&self) -> Option<&Api> {
+        Some(self)
     }
 }
 

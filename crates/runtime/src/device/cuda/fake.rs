@@ -9,6 +9,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
+use super::super::driver::{
+    DevicePtr, Functions, RawEvent, RawFunction, RawModule, RawStream, Status,
+};
 use super::api::*;
 
 #[derive(Debug, Default)]
@@ -140,7 +143,7 @@ unsafe extern "C" fn init(_: c_uint) -> Status {
         |state| if state.devices == 0 { 100 } else { 0 },
     )
 }
-unsafe extern "C" fn driver_version(out: *mut c_int) -> Status {
+unsafe extern "C" fn version(out: *mut c_int) -> Status {
     // SAFETY: callers of this table pass what the driver asks for; this holds for all below.
     unsafe { *out = 13_000 };
     0
@@ -151,7 +154,7 @@ unsafe extern "C" fn error_name(status: Status, out: *mut *const c_char) -> Stat
         700 => c"CUDA_ERROR_ILLEGAL_ADDRESS",
         _ => return 1,
     };
-    // SAFETY: see `driver_version`.
+    // SAFETY: see `version`.
     unsafe { *out = name.as_ptr() };
     0
 }
@@ -159,24 +162,24 @@ unsafe extern "C" fn error_string(status: Status, out: *mut *const c_char) -> St
     if status != 700 {
         return 1;
     }
-    // SAFETY: see `driver_version`.
+    // SAFETY: see `version`.
     unsafe { *out = c"an illegal memory access was encountered".as_ptr() };
     0
 }
 unsafe extern "C" fn device_count(out: *mut c_int) -> Status {
     call("cuDeviceGetCount", false, |state| {
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = state.devices };
         0
     })
 }
 unsafe extern "C" fn device_get(out: *mut DeviceId, ordinal: c_int) -> Status {
-    // SAFETY: see `driver_version`.
+    // SAFETY: see `version`.
     unsafe { *out = ordinal };
     0
 }
 unsafe extern "C" fn device_name(out: *mut c_char, _: c_int, _: DeviceId) -> Status {
-    // SAFETY: see `driver_version`.
+    // SAFETY: see `version`.
     unsafe { std::ptr::copy_nonoverlapping(c"Fake GPU".as_ptr(), out, 9) };
     0
 }
@@ -190,19 +193,19 @@ unsafe extern "C" fn device_attribute(out: *mut c_int, what: c_int, _: DeviceId)
         attribute::SHARED_PER_BLOCK_OPTIN => 232_448,
         _ => 1,
     });
-    // SAFETY: see `driver_version`.
+    // SAFETY: see `version`.
     unsafe { *out = value };
     0
 }
 unsafe extern "C" fn device_memory(out: *mut usize, _: DeviceId) -> Status {
-    // SAFETY: see `driver_version`.
+    // SAFETY: see `version`.
     unsafe { *out = 1 << 30 };
     0
 }
 unsafe extern "C" fn primary_retain(out: *mut RawContext, device: DeviceId) -> Status {
     call("cuDevicePrimaryCtxRetain", false, |state| {
         state.retained[device as usize] += 1;
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = context_of(state, device) as RawContext };
         0
     })
@@ -229,7 +232,7 @@ unsafe extern "C" fn primary_reset(device: DeviceId) -> Status {
     })
 }
 unsafe extern "C" fn context_get(out: *mut RawContext) -> Status {
-    // SAFETY: see `driver_version`.
+    // SAFETY: see `version`.
     with(|state| unsafe { *out = state.current as RawContext });
     0
 }
@@ -237,12 +240,12 @@ unsafe extern "C" fn context_set(context: RawContext) -> Status {
     with(|state| state.current = context as usize);
     0
 }
-unsafe extern "C" fn context_synchronize() -> Status {
+unsafe extern "C" fn synchronize() -> Status {
     call("cuCtxSynchronize", true, synchronise)
 }
 unsafe extern "C" fn memory_info(free: *mut usize, total: *mut usize) -> Status {
     call("cuMemGetInfo", true, |state| {
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe {
             *free = state.memory_left;
             *total = 1 << 30;
@@ -259,7 +262,7 @@ unsafe extern "C" fn alloc(out: *mut DevicePtr, bytes: usize) -> Status {
         let address = state.next_address;
         state.next_address += (bytes as u64).next_multiple_of(256);
         state.memory.insert(address, vec![0xcd; bytes]);
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = address };
         0
     })
@@ -291,7 +294,7 @@ unsafe extern "C" fn copy_to_device(
     _: RawStream,
 ) -> Status {
     call("cuMemcpyHtoD", true, |state| {
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         let from = unsafe { std::slice::from_raw_parts(from.cast(), bytes) };
         memory(state, to, bytes).copy_from_slice(from);
         0
@@ -304,7 +307,7 @@ unsafe extern "C" fn copy_to_host(
     _: RawStream,
 ) -> Status {
     call("cuMemcpyDtoH", true, |state| {
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), bytes) };
         to.copy_from_slice(memory(state, from, bytes));
         0
@@ -339,7 +342,7 @@ unsafe extern "C" fn set_words(to: DevicePtr, word: c_uint, count: usize, _: Raw
 unsafe extern "C" fn stream_create(out: *mut RawStream, _: c_uint) -> Status {
     call("cuStreamCreate", true, |state| {
         state.streams += 1;
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = (0x5000 + state.streams as usize) as RawStream };
         0
     })
@@ -362,7 +365,7 @@ unsafe extern "C" fn stream_wait(_: RawStream, _: RawEvent, _: c_uint) -> Status
 unsafe extern "C" fn event_create(out: *mut RawEvent, _: c_uint) -> Status {
     call("cuEventCreate", true, |state| {
         state.events += 1;
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = (0x6000 + state.events as usize) as RawEvent };
         0
     })
@@ -381,7 +384,7 @@ unsafe extern "C" fn event_synchronize(_: RawEvent) -> Status {
 }
 unsafe extern "C" fn event_elapsed(out: *mut f32, _: RawEvent, _: RawEvent) -> Status {
     call("cuEventElapsedTime", true, |_| {
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = 1.5 };
         0
     })
@@ -389,7 +392,7 @@ unsafe extern "C" fn event_elapsed(out: *mut f32, _: RawEvent, _: RawEvent) -> S
 unsafe extern "C" fn module_load(out: *mut RawModule, _: *const c_void) -> Status {
     call("cuModuleLoadData", true, |state| {
         state.modules += 1;
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = 0x8000 as RawModule };
         0
     })
@@ -406,14 +409,14 @@ unsafe extern "C" fn module_function(
     _: *const c_char,
 ) -> Status {
     call("cuModuleGetFunction", true, |_| {
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = 0x9000 as RawFunction };
         0
     })
 }
 unsafe extern "C" fn function_get(out: *mut c_int, _: c_int, _: RawFunction) -> Status {
     call("cuFuncGetAttribute", true, |_| {
-        // SAFETY: see `driver_version`.
+        // SAFETY: see `version`.
         unsafe { *out = 256 };
         0
     })
@@ -425,7 +428,7 @@ unsafe extern "C" fn function_set(_: RawFunction, what: c_int, value: c_int) -> 
     })
 }
 unsafe extern "C" fn occupancy(out: *mut c_int, _: RawFunction, _: c_int, shared: usize) -> Status {
-    // SAFETY: see `driver_version`.
+    // SAFETY: see `version`.
     unsafe { *out = if shared > 100_000 { 1 } else { 2 } };
     0
 }
@@ -528,22 +531,14 @@ unsafe extern "C" fn tensor_map_encode_tiled(
 }
 
 fn api() -> Api {
-    Api {
+    let functions = Functions {
         init,
-        driver_version,
-        error_name,
-        error_string,
+        version,
         device_count,
-        device_get,
         device_name,
         device_attribute,
         device_memory,
-        primary_retain,
-        primary_release,
-        primary_reset,
-        context_get,
-        context_set,
-        context_synchronize,
+        synchronize,
         memory_info,
         alloc,
         free,
@@ -565,11 +560,22 @@ fn api() -> Api {
         module_load,
         module_unload,
         module_function,
-        function_get,
-        function_set,
         occupancy,
         launch,
+    };
+    let own = Own {
+        error_name,
+        error_string,
+        device_get,
+        primary_retain,
+        primary_release,
+        primary_reset,
+        context_get,
+        context_set,
+        function_get,
+        function_set,
         launch_ex: Some(launch_ex),
         tensor_map_encode_tiled: Some(tensor_map_encode_tiled),
-    }
+    };
+    Api { functions, own }
 }

@@ -1,37 +1,38 @@
 //! NVIDIA GPUs through the CUDA driver, loaded at run time.
 //!
-//! A [`Device`] is a GPU with its primary context, the one that other CUDA libraries in the
-//! process use too, so buffers and streams can be shared with them. Memory ([`Buffer`]), queues
-//! ([`Stream`]) and code ([`Module`], [`Kernel`]) belong to a device and go away with their last
-//! owner.
+//! A device is a GPU with its primary context, the one that other CUDA libraries in the process
+//! use too, so buffers and streams can be shared with them. After a fault [`open`] destroys the
+//! primary context and makes a new one.
 //!
-//! **When a kernel faults** (an illegal address, a trap), CUDA leaves its context unusable for
-//! good: every later call fails, memory is lost. The first call that notices returns
-//! [`DeviceError::Fault`] with the kernel's name; after that everything of the old context
-//! returns [`DeviceError::Lost`] without asking the driver. [`Device::open`] then destroys the
-//! primary context and makes a new one, and the process goes on with new buffers and modules.
-//! Other libraries that used the context (their memory is as lost as ours) must be reset too.
-//!
-//! Nothing here panics where there is no driver: [`Device::list`] and [`Device::open`] return
+//! Nothing here panics where there is no driver: [`list`] and [`open`] return
 //! [`DeviceError::NoDriver`].
 
 mod api;
-mod context;
 #[cfg(test)]
 mod fake;
-mod launch;
-mod memory;
-mod module;
-mod stream;
 mod tensor_map;
 #[cfg(test)]
 mod tests;
 
-pub use super::error::{DeviceError, Fault, LaunchError, Problem};
-pub use super::spec::{KernelSpec, ParamKind, ParamSpec, ScalarType};
-pub use context::{Device, DeviceInfo};
-pub use launch::{Arg, Launch, MAX_ARGS};
-pub use memory::{Buffer, View};
-pub use module::{Kernel, Module};
-pub use stream::{Event, Stream};
+use super::driver::Driver as _;
+use super::{Device, DeviceError, DeviceInfo};
+
+pub(super) use api::Api;
 pub use tensor_map::{Swizzle, TensorMap, TensorMapError, TiledTensor, TmaType};
+
+/// All GPUs the driver sees. A machine with a driver and no GPU has none.
+pub fn list() -> Result<Vec<DeviceInfo>, DeviceError> {
+    Device::list_with(api::driver()?)
+}
+
+/// The CUDA version that the driver supports, as (13, 0).
+pub fn driver_version() -> Result<(u32, u32), DeviceError> {
+    let version = api::driver()?.raw_version()?;
+    Ok(api::version(version))
+}
+
+/// Opens a GPU; all who open it share one context. After a fault the first to open it again
+/// destroys the dead context, with all that was in it, and makes a new one.
+pub fn open(ordinal: u32) -> Result<Device, DeviceError> {
+    Device::open_with(api::driver()?, ordinal)
+}

@@ -6,7 +6,8 @@
 use std::fmt;
 
 use super::super::error::DeviceError;
-use super::memory::View;
+use super::super::launch::Arg;
+use super::super::memory::View;
 
 /// A tensor in global memory that TMA copies in boxes. Lists run from the innermost dimension
 /// outwards.
@@ -89,6 +90,8 @@ pub enum TensorMapError {
         needed: u64,
         got: u64,
     },
+    /// The tensor is on another vendor's GPU.
+    NoTma,
     Device(Box<DeviceError>),
 }
 
@@ -202,7 +205,10 @@ impl TensorMap {
     pub fn tiled(view: View<'_>, tensor: &TiledTensor) -> Result<Self, TensorMapError> {
         tensor.check(view.address(), view.bytes() as u64)?;
         let context = view.buffer.context();
-        let Some(encode) = context.api.tensor_map_encode_tiled else {
+        let Some(cuda) = context.driver.as_cuda() else {
+            return Err(TensorMapError::NoTma);
+        };
+        let Some(encode) = cuda.own.tensor_map_encode_tiled else {
             let call = "cuTensorMapEncodeTiled";
             return Err(TensorMapError::Device(Box::new(DeviceError::TooOld {
                 call,
@@ -238,6 +244,12 @@ impl TensorMap {
 
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+}
+
+impl<'a> From<&'a TensorMap> for Arg<'a> {
+    fn from(map: &'a TensorMap) -> Self {
+        Self::Bytes(map.as_bytes())
     }
 }
 
@@ -291,6 +303,7 @@ impl fmt::Display for TensorMapError {
             Self::TooSmall { needed, got } => {
                 write!(f, "it takes {needed} bytes and the buffer has {got}")
             }
+            Self::NoTma => write!(f, "its GPU has no TMA"),
             Self::Device(error) => error.fmt(f),
         }
     }

@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 use super::api::function_attribute;
 use super::fake::{self, Launched, with};
 use super::*;
+use crate::device::{
+    Arg, Buffer, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
+};
 use crate::toolchain::cubin::Param;
 use crate::toolchain::{Cubin, KernelInfo};
 
@@ -96,7 +99,7 @@ fn refused(setup: &Setup, launch: &Launch, args: &[Arg<'_>]) -> String {
 #[test]
 fn no_driver_is_an_error_everywhere_and_no_panic() {
     // On a machine with a GPU the real driver answers; `api.rs` tests the missing one directly.
-    for result in [Device::list().map(|_| ()), Device::open(0).map(|_| ())] {
+    for result in [list().map(|_| ()), open(0).map(|_| ())] {
         if let Err(error) = result {
             let text = error.to_string();
             let known = matches!(
@@ -166,7 +169,7 @@ fn everything_is_given_back() {
         buffer,
     } = setup();
     let event = device.event().unwrap();
-    let again = Device::open_with(device.context.api, 0).unwrap();
+    let again = Device::open_with(device.context.driver, 0).unwrap();
     assert_eq!(
         with(held),
         (1, 1, 1, 1, 1),
@@ -347,7 +350,7 @@ fn wrong_arguments_are_refused_in_words() {
         ),
         "kernel `add`: argument 2 `map` is passed as 128 bytes and was given 64"
     );
-    let other = Device::open_with(setup.device.context.api, 1).unwrap();
+    let other = Device::open_with(setup.device.context.driver, 1).unwrap();
     let elsewhere = other.alloc(256).unwrap();
     assert_eq!(
         with_first((&elsewhere).into()),
@@ -498,7 +501,7 @@ fn a_fault_names_the_kernel_and_the_process_goes_on() {
     );
     assert!(matches!(old.device.alloc(1), Err(DeviceError::Lost(_))));
 
-    let device = Device::open_with(old.device.context.api, 0).unwrap();
+    let device = Device::open_with(old.device.context.driver, 0).unwrap();
     assert!(!device.is_lost());
     let stream = device.stream().unwrap();
     let kernel = device
@@ -596,7 +599,7 @@ fn a_device_that_stays_dead_is_reported() {
         .launch(&shape(), &setup.stream, &args(&setup.buffer))
         .unwrap();
     setup.device.synchronize().unwrap_err();
-    let text = Device::open_with(setup.device.context.api, 0)
+    let text = Device::open_with(setup.device.context.driver, 0)
         .unwrap_err()
         .to_string();
     assert!(text.contains("start the process again"), "{text}");

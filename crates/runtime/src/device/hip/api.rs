@@ -1,39 +1,20 @@
-//! The functions of the HIP runtime that we call, and its numbers.
+//! The HIP runtime: its functions, its numbers, and what only it has.
 
-use std::ffi::{CStr, c_char, c_float, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::sync::OnceLock;
 
+use super::super::context::Context;
+use super::super::driver::{
+    Driver, Functions, Names, Owner, RawFunction, RawStream, Status, number,
+};
 use super::super::error::DeviceError;
+use super::super::info::{DeviceInfo, Model};
+use super::super::launch::Launch;
+use super::super::module::Entry;
 use crate::env::Env;
-use crate::library::c_api;
+use crate::library::{LoadError, c_api};
 use crate::toolchain::amd_search;
-
-pub(super) type Status = c_int;
-/// `hipDeviceptr_t` is a `void*`; as a number it can be counted with.
-pub(super) type DevicePtr = u64;
-pub(super) type RawStream = *mut c_void;
-pub(super) type RawEvent = *mut c_void;
-pub(super) type RawModule = *mut c_void;
-pub(super) type RawFunction = *mut c_void;
-
-/// `hipError_t`: the values that get a treatment of their own.
-pub(super) mod status {
-    use super::Status;
-    pub const SUCCESS: Status = 0;
-    pub const OUT_OF_MEMORY: Status = 2;
-    pub const NO_DEVICE: Status = 100;
-    pub const INVALID_IMAGE: Status = 200;
-    pub const NO_BINARY_FOR_GPU: Status = 209;
-    pub const NOT_FOUND: Status = 500;
-    pub const NOT_READY: Status = 600;
-
-    /// Errors after which the GPU must be reset: uncorrectable memory errors, illegal addresses,
-    /// kernels that hang, assert or abort.
-    pub fn is_sticky(status: Status) -> bool {
-        matches!(status, 214 | 700 | 702 | 710 | 719)
-    }
-}
 
 /// `hipDeviceAttribute_t`, whose numbers are fixed since ROCm 5.
 pub(super) mod attribute {
@@ -51,61 +32,68 @@ pub(super) mod attribute {
     pub const WARP_SIZE: c_int = 87;
 }
 
+/// What is called as with every vendor, in the versions of ROCm 5 and later.
+const NAMES: Names = Names {
+    init: "hipInit",
+    version: "hipRuntimeGetVersion",
+    device_count: "hipGetDeviceCount",
+    device_name: "hipDeviceGetName",
+    device_attribute: "hipDeviceGetAttribute",
+    device_memory: "hipDeviceTotalMem",
+    synchronize: "hipDeviceSynchronize",
+    memory_info: "hipMemGetInfo",
+    alloc: "hipMalloc",
+    free: "hipFree",
+    copy_to_device: "hipMemcpyHtoDAsync",
+    copy_to_host: "hipMemcpyDtoHAsync",
+    copy_on_device: "hipMemcpyDtoDAsync",
+    set_bytes: "hipMemsetD8Async",
+    set_words: "hipMemsetD32Async",
+    stream_create: "hipStreamCreateWithFlags",
+    stream_destroy: "hipStreamDestroy",
+    stream_synchronize: "hipStreamSynchronize",
+    stream_query: "hipStreamQuery",
+    stream_wait: "hipStreamWaitEvent",
+    event_create: "hipEventCreateWithFlags",
+    event_destroy: "hipEventDestroy",
+    event_record: "hipEventRecord",
+    event_synchronize: "hipEventSynchronize",
+    event_elapsed: "hipEventElapsedTime",
+    module_load: "hipModuleLoadData",
+    module_unload: "hipModuleUnload",
+    module_function: "hipModuleGetFunction",
+    occupancy: "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+    launch: "hipModuleLaunchKernel",
+};
+
 c_api! {
-    /// The runtime's functions, in the versions of ROCm 5 and later.
-    pub(crate) struct Api {
-        init = "hipInit"(c_uint) -> Status;
-        runtime_version = "hipRuntimeGetVersion"(*mut c_int) -> Status;
+    /// What only the HIP runtime has.
+    pub(crate) struct Own {
         error_name = "hipGetErrorName"(Status) -> *const c_char;
         error_string = "hipGetErrorString"(Status) -> *const c_char;
 
-        device_count = "hipGetDeviceCount"(*mut c_int) -> Status;
         device_current = "hipGetDevice"(*mut c_int) -> Status;
         device_set = "hipSetDevice"(c_int) -> Status;
-        device_name = "hipDeviceGetName"(*mut c_char, c_int, c_int) -> Status;
-        device_attribute = "hipDeviceGetAttribute"(*mut c_int, c_int, c_int) -> Status;
-        device_memory = "hipDeviceTotalMem"(*mut usize, c_int) -> Status;
-        device_synchronize = "hipDeviceSynchronize"() -> Status;
         device_reset = "hipDeviceReset"() -> Status;
-
-        memory_info = "hipMemGetInfo"(*mut usize, *mut usize) -> Status;
-        alloc = "hipMalloc"(*mut DevicePtr, usize) -> Status;
-        free = "hipFree"(DevicePtr) -> Status;
-        copy_to_device = "hipMemcpyHtoDAsync"(DevicePtr, *const c_void, usize, RawStream) -> Status;
-        copy_to_host = "hipMemcpyDtoHAsync"(*mut c_void, DevicePtr, usize, RawStream) -> Status;
-        copy_on_device = "hipMemcpyDtoDAsync"(DevicePtr, DevicePtr, usize, RawStream) -> Status;
-        set_bytes = "hipMemsetD8Async"(DevicePtr, u8, usize, RawStream) -> Status;
-        set_words = "hipMemsetD32Async"(DevicePtr, c_uint, usize, RawStream) -> Status;
-
-        stream_create = "hipStreamCreateWithFlags"(*mut RawStream, c_uint) -> Status;
-        stream_destroy = "hipStreamDestroy"(RawStream) -> Status;
-        stream_synchronize = "hipStreamSynchronize"(RawStream) -> Status;
-        stream_query = "hipStreamQuery"(RawStream) -> Status;
-        stream_wait = "hipStreamWaitEvent"(RawStream, RawEvent, c_uint) -> Status;
-        event_create = "hipEventCreateWithFlags"(*mut RawEvent, c_uint) -> Status;
-        event_destroy = "hipEventDestroy"(RawEvent) -> Status;
-        event_record = "hipEventRecord"(RawEvent, RawStream) -> Status;
-        event_synchronize = "hipEventSynchronize"(RawEvent) -> Status;
-        event_elapsed = "hipEventElapsedTime"(*mut c_float, RawEvent, RawEvent) -> Status;
-
-        module_load = "hipModuleLoadData"(*mut RawModule, *const c_void) -> Status;
-        module_unload = "hipModuleUnload"(RawModule) -> Status;
-        module_function = "hipModuleGetFunction"(*mut RawFunction, RawModule, *const c_char) -> Status;
-        occupancy = "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"(
-            *mut c_int, RawFunction, c_int, usize,
-        ) -> Status;
-        launch = "hipModuleLaunchKernel"(
-            RawFunction,
-            c_uint, c_uint, c_uint,
-            c_uint, c_uint, c_uint,
-            c_uint, RawStream, *mut *mut c_void, *mut *mut c_void,
-        ) -> Status;
     }
     optional {
         // The structure grew with ROCm 6, and its function got a new name.
         properties_6 = "hipGetDevicePropertiesR0600"(*mut c_void, c_int) -> Status;
         properties = "hipGetDeviceProperties"(*mut c_void, c_int) -> Status;
+        launch_cooperative = "hipModuleLaunchCooperativeKernel"(
+            RawFunction,
+            c_uint, c_uint, c_uint,
+            c_uint, c_uint, c_uint,
+            c_uint, RawStream, *mut *mut c_void,
+        ) -> Status;
     }
+}
+
+/// The HIP runtime.
+#[derive(Debug)]
+pub(crate) struct Api {
+    functions: Functions,
+    own: Own,
 }
 
 /// The runtime of this process, initialised.
@@ -120,78 +108,32 @@ pub(super) fn load(env: &Env) -> Result<&'static Api, DeviceError> {
     open(&path)
 }
 
+/// A version as the runtime counts it, as (7, 1).
+pub(super) fn version(number: u32) -> (u32, u32) {
+    (number / 10_000_000, number / 100_000 % 100)
+}
+
 fn open(path: &Path) -> Result<&'static Api, DeviceError> {
     let api = Api::load(path).map_err(DeviceError::BadHip)?;
     let api: &'static Api = Box::leak(Box::new(api));
-    // SAFETY: the only argument allowed is 0.
-    match unsafe { (api.init)(0) } {
-        // A machine with ROCm and no GPU has no devices; that is no error here.
-        status::SUCCESS | status::NO_DEVICE => Ok(api),
-        other => Err(api.error("hipInit", other)),
-    }
+    api.start()?;
+    Ok(api)
 }
 
 impl Api {
-    /// ROCm's version, as (7, 1).
-    pub(super) fn version(&self) -> Result<(u32, u32), DeviceError> {
-        let mut version = 0;
-        // SAFETY: the pointer is valid for a write of an int.
-        self.check("hipRuntimeGetVersion", unsafe {
-            (self.runtime_version)(&mut version)
-        })?;
-        let version = version.unsigned_abs();
-        Ok((version / 10_000_000, version / 100_000 % 100))
-    }
-
-    /// The number of GPUs; none is no error.
-    pub(super) fn devices(&self) -> Result<u32, DeviceError> {
-        let mut count = 0;
-        // SAFETY: the pointer is valid for a write of an int.
-        match unsafe { (self.device_count)(&mut count) } {
-            status::NO_DEVICE => Ok(0),
-            other => self
-                .check("hipGetDeviceCount", other)
-                .map(|()| count.unsigned_abs()),
-        }
-    }
-
-    pub(super) fn check(&self, call: &'static str, status: Status) -> Result<(), DeviceError> {
-        match status {
-            status::SUCCESS => Ok(()),
-            other => Err(self.error(call, other)),
-        }
-    }
-
-    pub(super) fn error(&self, call: &'static str, status: Status) -> DeviceError {
-        let (name, text) = self.describe(status);
-        DeviceError::Driver {
-            call,
-            status,
-            name,
-            text,
-        }
-    }
-
-    /// The runtime's name and sentence for a status.
-    pub(super) fn describe(&self, status: Status) -> (String, String) {
-        let ask = |function: unsafe extern "C" fn(Status) -> *const c_char| {
-            // SAFETY: the runtime returns a static string, or null.
-            unsafe {
-                let text = function(status);
-                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-            }
-        };
-        let name = ask(self.error_name).unwrap_or_else(|| format!("HIP error {status}"));
-        let text = ask(self.error_string).unwrap_or_else(|| "no description".to_owned());
-        (name, text)
+    fn load(path: &Path) -> Result<Self, LoadError> {
+        Ok(Self {
+            functions: Functions::load(path, &NAMES)?,
+            own: Own::load(path)?,
+        })
     }
 
     /// The GPU's architecture, `gfx950`. The structure of properties has another layout in each
     /// major version, but the name always stands in it as text, behind the GPU's own name.
-    pub(super) fn arch(&self, ordinal: c_int) -> Result<String, DeviceError> {
+    fn arch(&self, ordinal: c_int) -> Result<String, DeviceError> {
         // Several times what any version fills.
         let mut properties = vec![0u8; 16 * 1024];
-        let Some(function) = self.properties_6.or(self.properties) else {
+        let Some(function) = self.own.properties_6.or(self.own.properties) else {
             return Err(DeviceError::TooOld {
                 call: "hipGetDeviceProperties",
             });
@@ -218,5 +160,143 @@ impl Api {
                 text: "the properties name no gfx architecture".to_owned(),
             }),
         }
+    }
+}
+
+/// A thread works with one GPU at a time, by its number. The first has number 0, which no [`Owner`]
+/// may have.
+fn owner(id: c_int) -> Owner {
+    Owner(id.unsigned_abs() as usize + 1)
+}
+
+impl Driver for Api {
+    fn functions(&self) -> &Functions {
+        &self.functions
+    }
+
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+
+    fn describe(&self, status: Status) -> (String, String) {
+        let ask = |function: unsafe extern "C" fn(Status) -> *const c_char| {
+            // SAFETY: the runtime returns a static string, or null.
+            unsafe {
+                let text = function(status);
+                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+            }
+        };
+        let name = ask(self.own.error_name).unwrap_or_else(|| format!("HIP error {status}"));
+        let text = ask(self.own.error_string).unwrap_or_else(|| "no description".to_owned());
+        (name, text)
+    }
+
+    /// Uncorrectable memory errors, illegal addresses, kernels that hang, assert or abort.
+    fn is_sticky(&self, status: Status) -> bool {
+        matches!(status, 214 | 700 | 702 | 710 | 719)
+    }
+
+    fn info(&self, ordinal: u32) -> Result<DeviceInfo, DeviceError> {
+        let id = number(ordinal);
+        let get = |what| self.device_attribute(what, id);
+        let max_threads_per_block = get(attribute::MAX_THREADS_PER_BLOCK)?;
+        Ok(DeviceInfo {
+            ordinal,
+            name: self.device_name(id)?,
+            model: Model::Amd {
+                arch: self.arch(id)?,
+            },
+            multiprocessors: get(attribute::COMPUTE_UNITS)?,
+            memory_bytes: self.device_memory(id)?,
+            l2_bytes: get(attribute::L2_BYTES)?,
+            shared_per_block: get(attribute::SHARED_PER_BLOCK)?,
+            max_threads_per_block,
+            max_block_z: max_threads_per_block,
+            max_grid: [
+                get(attribute::MAX_GRID_X)?,
+                get(attribute::MAX_GRID_Y)?,
+                get(attribute::MAX_GRID_Z)?,
+            ],
+            warp_size: get(attribute::WARP_SIZE)?,
+            clock_khz: get(attribute::CLOCK_KHZ)?,
+            memory_clock_khz: get(attribute::MEMORY_CLOCK_KHZ)?,
+            memory_bus_bits: get(attribute::MEMORY_BUS_BITS)?,
+            driver: version(self.raw_version()?),
+        })
+    }
+
+    /// The runtime keeps every GPU ready until the process ends.
+    fn retain(&self, ordinal: u32) -> Result<Owner, DeviceError> {
+        Ok(owner(number(ordinal)))
+    }
+
+    fn release(&self, _: u32) {}
+
+    fn reset(&self, ordinal: u32, _: bool) -> Result<(), DeviceError> {
+        let before = self.current()?;
+        self.set_current(owner(number(ordinal)))?;
+        // SAFETY: the lost device is current; what it held is not used again.
+        let reset = unsafe { (self.own.device_reset)() };
+        self.set_current(before)?;
+        self.check("hipDeviceReset", reset)
+    }
+
+    fn current(&self) -> Result<Owner, DeviceError> {
+        let mut current = 0;
+        // SAFETY: the pointer is valid for a write.
+        let got = unsafe { (self.own.device_current)(&mut current) };
+        self.check("hipGetDevice", got)?;
+        Ok(owner(current))
+    }
+
+    fn set_current(&self, owner: Owner) -> Result<(), DeviceError> {
+        let id = owner.0.saturating_sub(1);
+        // SAFETY: any number may be asked for.
+        let set = unsafe { (self.own.device_set)(c_int::try_from(id).unwrap_or(c_int::MAX)) };
+        self.check("hipSetDevice", set)
+    }
+
+    fn image_help(&self, info: &DeviceInfo) -> String {
+        let (major, minor) = info.driver;
+        format!(
+            "this is ROCm {major}.{minor}, and code of a newer clang may need a newer ROCm or \
+             `-mcode-object-version=5`"
+        )
+    }
+
+    fn max_threads(
+        &self,
+        context: &Context,
+        _: RawFunction,
+        entry: &Entry,
+    ) -> Result<u32, DeviceError> {
+        let most = context.info.max_threads_per_block;
+        Ok(entry.max_threads.map_or(most, |own| own.min(most)))
+    }
+
+    /// A kernel may have all of a compute unit's LDS without asking.
+    fn allow_shared(&self, _: &Context, _: RawFunction, _: u32) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// All blocks at once; a launch in clusters was refused before.
+    unsafe fn launch_with(
+        &self,
+        context: &Context,
+        function: RawFunction,
+        launch: &Launch,
+        stream: RawStream,
+        params: *mut *mut c_void,
+    ) -> Result<(), DeviceError> {
+        let call = "hipModuleLaunchCooperativeKernel";
+        let Some(cooperative) = self.own.launch_cooperative else {
+            return Err(DeviceError::TooOld { call });
+        };
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        let shared = launch.shared;
+        context.call(call, |_| {
+            // SAFETY: the caller vouches for the function and its parameters.
+            unsafe { cooperative(function, gx, gy, gz, bx, by, bz, shared, stream, params) }
+        })
     }
 }

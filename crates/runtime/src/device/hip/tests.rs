@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use super::api::{self, Api};
 use super::*;
+use crate::device::{Arg, KernelSpec, Launch, Model, ParamKind, ParamSpec, ScalarType};
 use crate::env::Env;
 use crate::toolchain::{AmdArg, AmdKernelInfo, Hsaco};
 
@@ -106,16 +107,17 @@ fn gpus_are_described() {
     let devices = Device::list_with(stub.api).unwrap();
     assert_eq!(devices.len(), 2);
     let info = &devices[1];
+    let arch = "gfx950".to_owned();
     assert_eq!(
-        (info.name.as_str(), info.arch.as_str()),
-        ("Stub 1", "gfx950")
+        (info.name.as_str(), &info.model),
+        ("Stub 1", &Model::Amd { arch })
     );
     assert_eq!(
-        (info.compute_units, info.lds_per_block, info.wave_size),
+        (info.multiprocessors, info.shared_per_block, info.warp_size),
         (256, 163_840, 64)
     );
     assert_eq!(info.max_grid, [0x7fff_ffff, 65535, 65535]);
-    assert_eq!((info.rocm, info.memory_bytes), ((7, 1), 1 << 30));
+    assert_eq!((info.driver, info.memory_bytes), ((7, 1), 1 << 30));
     let error = Device::open_with(stub.api, 2).unwrap_err();
     assert_eq!(
         error,
@@ -139,8 +141,8 @@ fn a_kernel_is_loaded_launched_and_timed() {
             .unwrap()
             .kernel("add", spec())
             .unwrap();
-        assert_eq!(kernel.info().vgprs, 8);
-        assert_eq!(kernel.blocks_per_compute_unit(256, 0), Ok(8));
+        assert_eq!(kernel.entry().params, [8, 4, 4]);
+        assert_eq!(kernel.blocks_per_multiprocessor(256, 0), Ok(8));
         let (start, end) = (device.event().unwrap(), device.event().unwrap());
         stream.record(&start).unwrap();
         let args = [(&buffer).into(), Arg::I32(6), Arg::F32(0.5)];
@@ -152,6 +154,11 @@ fn a_kernel_is_loaded_launched_and_timed() {
         assert_eq!(end.since(&start).unwrap().as_millis(), 1);
         let got = floats(&buffer.to_vec(&stream).unwrap());
         assert_eq!(got, [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.0, 7.0]);
+        let mut together = Launch::new([1, 1, 1], [64, 1, 1]);
+        together.cooperative = true;
+        kernel.launch(&together, &stream, &args).unwrap();
+        let got = floats(&buffer.to_vec(&stream).unwrap());
+        assert_eq!(got[..3], [1.0, 2.0, 3.0]);
         buffer.fill_words(0x3f80_0000, &stream).unwrap();
         let copy = device.zeros(32, &stream).unwrap();
         copy.copy_from(&buffer, &stream).unwrap();
@@ -222,6 +229,7 @@ fn wrong_launches_are_refused_before_they_reach_the_runtime() {
             &good,
             "larger than the GPU's",
         ),
+        (one.cluster([1, 1, 1]), &good, "this GPU has no clusters"),
         (one.shared(163_000), &good, "the GPU has 163840 for a block"),
     ] {
         let got = refused(launch, args);

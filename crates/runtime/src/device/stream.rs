@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::error::DeviceError;
-use super::api::{RawStream, status};
 use super::context::{Context, Device, Handle};
+use super::driver::{RawStream, status};
+use super::error::DeviceError;
 
 const NON_BLOCKING: u32 = 1;
 const NO_TIMING: u32 = 2;
@@ -29,9 +29,9 @@ impl Device {
     /// A new stream that does not wait for the device's default stream.
     pub fn stream(&self) -> Result<Stream, DeviceError> {
         let mut raw = std::ptr::null_mut();
-        self.context.call("cuStreamCreate", |api| {
+        self.context.call(self.context.names.stream_create, |f| {
             // SAFETY: the pointer is valid for a write.
-            unsafe { (api.stream_create)(&mut raw, NON_BLOCKING) }
+            unsafe { (f.stream_create)(&mut raw, NON_BLOCKING) }
         })?;
         Ok(Stream {
             context: self.context.clone(),
@@ -53,8 +53,8 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// `raw` must be a `CUstream` of this device's primary context, and stay so while the stream
-    /// is in use.
+    /// `raw` must be a `CUstream` of this device's primary context or a `hipStream_t` of this
+    /// device, and stay so while the stream is in use.
     pub unsafe fn borrow_stream(&self, raw: *mut std::ffi::c_void) -> Stream {
         Stream {
             context: self.context.clone(),
@@ -75,9 +75,9 @@ impl Device {
 
     fn new_event(&self, flags: u32) -> Result<Event, DeviceError> {
         let mut raw = std::ptr::null_mut();
-        self.context.call("cuEventCreate", |api| {
+        self.context.call(self.context.names.event_create, |f| {
             // SAFETY: the pointer is valid for a write.
-            unsafe { (api.event_create)(&mut raw, flags) }
+            unsafe { (f.event_create)(&mut raw, flags) }
         })?;
         Ok(Event {
             context: self.context.clone(),
@@ -98,42 +98,45 @@ impl Stream {
     /// Waits until all work queued so far is done. A fault of a kernel comes up here at the
     /// latest.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.context.call("cuStreamSynchronize", |api| {
-            // SAFETY: the stream is alive.
-            unsafe { (api.stream_synchronize)(self.raw.0) }
-        })?;
+        self.context
+            .call(self.context.names.stream_synchronize, |f| {
+                // SAFETY: the stream is alive.
+                unsafe { (f.stream_synchronize)(self.raw.0) }
+            })?;
         self.context.state().recent.clear_stream(self.raw.0);
         Ok(())
     }
 
     /// Whether all work queued so far is done.
     pub fn is_done(&self) -> Result<bool, DeviceError> {
-        let got = self.context.raw_call("cuStreamQuery", |api| {
-            // SAFETY: the stream is alive.
-            unsafe { (api.stream_query)(self.raw.0) }
-        })?;
+        let got = self
+            .context
+            .raw_call(self.context.names.stream_query, |f| {
+                // SAFETY: the stream is alive.
+                unsafe { (f.stream_query)(self.raw.0) }
+            })?;
         match got {
             status::SUCCESS => Ok(true),
             status::NOT_READY => Ok(false),
-            other => Err(self.context.fail("cuStreamQuery", other)),
+            other => Err(self.context.fail(self.context.names.stream_query, other)),
         }
     }
 
     /// Sets the mark after all work queued so far.
     pub fn record(&self, event: &Event) -> Result<(), DeviceError> {
         self.context.same("the event", &event.context)?;
-        self.context.call("cuEventRecord", |api| {
+        self.context.call(self.context.names.event_record, |f| {
             // SAFETY: both are alive and of one context.
-            unsafe { (api.event_record)(event.raw.0, self.raw.0) }
+            unsafe { (f.event_record)(event.raw.0, self.raw.0) }
         })
     }
 
     /// Makes later work on this stream wait for a mark of any stream of the device.
     pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
         self.context.same("the event", &event.context)?;
-        self.context.call("cuStreamWaitEvent", |api| {
+        self.context.call(self.context.names.stream_wait, |f| {
             // SAFETY: both are alive and of one context.
-            unsafe { (api.stream_wait)(self.raw.0, event.raw.0, 0) }
+            unsafe { (f.stream_wait)(self.raw.0, event.raw.0, 0) }
         })
     }
 
@@ -146,11 +149,12 @@ impl Drop for Stream {
     fn drop(&mut self) {
         if self.owned {
             let raw = self.raw.0;
-            self.context.quietly("cuStreamDestroy", |api| {
-                // SAFETY: this object made the stream and destroys it once; the driver lets
-                // queued work finish.
-                unsafe { (api.stream_destroy)(raw) }
-            });
+            self.context
+                .quietly(self.context.names.stream_destroy, |f| {
+                    // SAFETY: this object made the stream and destroys it once; the driver lets
+                    // queued work finish.
+                    unsafe { (f.stream_destroy)(raw) }
+                });
         }
     }
 }
@@ -158,10 +162,11 @@ impl Drop for Stream {
 impl Event {
     /// Waits until the work before the mark is done.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.context.call("cuEventSynchronize", |api| {
-            // SAFETY: the event is alive.
-            unsafe { (api.event_synchronize)(self.raw.0) }
-        })
+        self.context
+            .call(self.context.names.event_synchronize, |f| {
+                // SAFETY: the event is alive.
+                unsafe { (f.event_synchronize)(self.raw.0) }
+            })
     }
 
     /// The time the GPU took from `start` to this mark, both recorded and done; the resolution is
@@ -169,9 +174,9 @@ impl Event {
     pub fn since(&self, start: &Event) -> Result<Duration, DeviceError> {
         self.context.same("the event", &start.context)?;
         let mut milliseconds = 0.0;
-        self.context.call("cuEventElapsedTime", |api| {
+        self.context.call(self.context.names.event_elapsed, |f| {
             // SAFETY: the pointer is valid for a write and both events are alive.
-            unsafe { (api.event_elapsed)(&mut milliseconds, start.raw.0, self.raw.0) }
+            unsafe { (f.event_elapsed)(&mut milliseconds, start.raw.0, self.raw.0) }
         })?;
         let seconds = f64::from(milliseconds).max(0.0) / 1e3;
         Ok(Duration::try_from_secs_f64(seconds).unwrap_or_default())
@@ -181,9 +186,9 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         let raw = self.raw.0;
-        self.context.quietly("cuEventDestroy", |api| {
+        self.context.quietly(self.context.names.event_destroy, |f| {
             // SAFETY: this object made the event and destroys it once.
-            unsafe { (api.event_destroy)(raw) }
+            unsafe { (f.event_destroy)(raw) }
         });
     }
 }

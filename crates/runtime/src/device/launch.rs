@@ -1,14 +1,16 @@
 //! Launching a kernel with checked arguments.
 //!
 //! The path of a launch that succeeds allocates nothing: the arguments are checked in place and
-//! copied to the stack, where the runtime reads them.
+//! copied to the stack, where the driver reads them.
 
 use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 
-use super::super::error::{Argument, DeviceError, LaunchError, Problem};
-use super::super::spec::{ParamKind, ScalarType};
+use super::error::{Argument, DeviceError, LaunchError, Problem};
+use super::info::Model;
 use super::memory::{Buffer, View};
 use super::module::Kernel;
+use super::spec::{ParamKind, ScalarType};
 use super::stream::Stream;
 
 /// The most arguments a launch can have.
@@ -17,12 +19,16 @@ pub const MAX_ARGS: usize = 128;
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Workgroups in x, y, z.
+    /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a workgroup in x, y, z.
+    /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic LDS of a workgroup in bytes.
+    /// Dynamic shared memory of a block in bytes.
     pub shared: u32,
+    /// Blocks of a cluster in x, y, z (Hopper and later).
+    pub cluster: Option<[u32; 3]>,
+    /// All blocks run at once and may wait for each other.
+    pub cooperative: bool,
 }
 
 impl Launch {
@@ -31,11 +37,18 @@ impl Launch {
             grid,
             block,
             shared: 0,
+            cluster: None,
+            cooperative: false,
         }
     }
 
     pub fn shared(mut self, bytes: u32) -> Self {
         self.shared = bytes;
+        self
+    }
+
+    pub fn cluster(mut self, blocks: [u32; 3]) -> Self {
+        self.cluster = Some(blocks);
         self
     }
 }
@@ -97,14 +110,28 @@ impl Kernel {
         let mut values = [0u64; MAX_ARGS];
         let mut pointers = [std::ptr::null_mut::<c_void>(); MAX_ARGS];
         self.check_args(args, &mut values, &mut pointers)?;
-        context.state().recent.push(&self.label);
+        self.allow_shared(launch.shared)?;
+        context.state().recent.push(stream.raw(), &self.label);
+
+        if launch.cluster.is_some() || launch.cooperative {
+            // SAFETY: as below.
+            return unsafe {
+                context.driver.launch_with(
+                    context,
+                    self.function.0,
+                    launch,
+                    stream.raw(),
+                    pointers.as_mut_ptr(),
+                )
+            };
+        }
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
-        context.call("hipModuleLaunchKernel", |api| {
+        context.call(context.names.launch, |f| {
             // SAFETY: the function is loaded, and `pointers` has a pointer to a value of the right
             // size for each of its parameters, as `Module::kernel` and `check_args` made sure. The
-            // runtime copies the values before it returns.
+            // driver copies the values before it returns.
             unsafe {
-                (api.launch)(
+                (f.launch)(
                     self.function.0,
                     gx,
                     gy,
@@ -119,6 +146,19 @@ impl Kernel {
                 )
             }
         })
+    }
+
+    /// Much dynamic shared memory must be asked for, once for each kernel.
+    pub(super) fn allow_shared(&self, bytes: u32) -> Result<(), DeviceError> {
+        if bytes <= self.allowed_shared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let context = &self.module.context;
+        context
+            .driver
+            .allow_shared(context, self.function.0, bytes)?;
+        self.allowed_shared.fetch_max(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     fn check_shape(&self, launch: &Launch) -> Result<(), DeviceError> {
@@ -139,26 +179,46 @@ impl Kernel {
             .iter()
             .map(|n| u64::from(*n))
             .fold(1, u64::saturating_mul);
-        let limit = match self.info.max_threads {
-            0 => device.max_threads_per_block,
-            most => most.min(device.max_threads_per_block),
-        };
-        if threads > u64::from(limit) {
+        if threads > u64::from(self.max_threads) || block[2] > device.max_block_z {
             return Err(self.refuse(Problem::BlockTooLarge {
                 block,
                 threads,
-                limit,
+                limit: self.max_threads,
             }));
         }
-        let fixed = self.info.lds_bytes;
-        if u64::from(launch.shared) + u64::from(fixed) > u64::from(device.lds_per_block) {
+        let fixed = self.entry.static_shared;
+        if u64::from(launch.shared) + u64::from(fixed) > u64::from(device.shared_per_block) {
             return Err(self.refuse(Problem::SharedTooLarge {
                 dynamic: launch.shared,
                 fixed,
-                limit: device.lds_per_block,
+                limit: device.shared_per_block,
             }));
         }
-        Ok(())
+        match launch.cluster {
+            Some(cluster) => self.check_cluster(cluster, grid),
+            None => Ok(()),
+        }
+    }
+
+    fn check_cluster(&self, cluster: [u32; 3], grid: [u32; 3]) -> Result<(), DeviceError> {
+        let blocks: u64 = cluster
+            .iter()
+            .map(|n| u64::from(*n))
+            .fold(1, u64::saturating_mul);
+        let has_clusters = match self.module.context.info.model {
+            Model::Nvidia { capability } => capability.0 >= 9,
+            Model::Amd { .. } => false,
+        };
+        let reason = if !has_clusters {
+            "this GPU has no clusters; they came with sm_90"
+        } else if blocks == 0 || blocks > 16 {
+            "it must have 1 to 16 blocks"
+        } else if grid.iter().zip(cluster).any(|(n, c)| n % c != 0) {
+            "the grid is not a multiple of it"
+        } else {
+            return Ok(());
+        };
+        Err(self.refuse(Problem::Cluster { cluster, reason }))
     }
 
     /// Checks each argument and puts a pointer to its value where the driver will read it.
@@ -275,7 +335,7 @@ impl Kernel {
 
     fn refuse(&self, problem: Problem) -> DeviceError {
         DeviceError::Launch(LaunchError {
-            kernel: self.info.name.clone(),
+            kernel: self.entry.name.clone(),
             problem,
         })
     }

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::super::error::DeviceError;
-use super::api::{DevicePtr, status};
 use super::context::{Context, Device};
+use super::driver::{DevicePtr, status};
+use super::error::DeviceError;
 use super::stream::Stream;
 
 /// A piece of a GPU's memory, freed with its last owner.
@@ -42,9 +42,9 @@ impl Device {
         if bytes == 0 {
             return Ok(buffer);
         }
-        let got = self.context.raw_call("cuMemAlloc", |api| {
+        let got = self.context.raw_call(self.context.names.alloc, |f| {
             // SAFETY: the pointer is valid for a write.
-            unsafe { (api.alloc)(&mut buffer.pointer, bytes) }
+            unsafe { (f.alloc)(&mut buffer.pointer, bytes) }
         })?;
         match got {
             status::SUCCESS => Ok(buffer),
@@ -56,7 +56,7 @@ impl Device {
                     total,
                 })
             }
-            other => Err(self.context.fail("cuMemAlloc", other)),
+            other => Err(self.context.fail(self.context.names.alloc, other)),
         }
     }
 
@@ -78,8 +78,8 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// `pointer` must be the address of `bytes` bytes of device memory in this device's primary
-    /// context, and stay so while the buffer is in use.
+    /// `pointer` must be the address of `bytes` bytes of device memory on this device (of its
+    /// primary context, with CUDA), and stay so while the buffer is in use.
     pub unsafe fn borrow_memory(&self, pointer: u64, bytes: usize) -> Buffer {
         Buffer {
             context: self.context.clone(),
@@ -130,11 +130,11 @@ impl Buffer {
         if data.is_empty() {
             return Ok(());
         }
-        self.context.call("cuMemcpyHtoD", |api| {
+        self.context.call(self.context.names.copy_to_device, |f| {
             let to = self.pointer + offset as u64;
             // SAFETY: the target range is inside this buffer, and `data` is borrowed until the
             // synchronisation below.
-            unsafe { (api.copy_to_device)(to, data.as_ptr().cast(), data.len(), stream.raw()) }
+            unsafe { (f.copy_to_device)(to, data.as_ptr().cast(), data.len(), stream.raw()) }
         })?;
         stream.synchronize()
     }
@@ -146,11 +146,11 @@ impl Buffer {
         if out.is_empty() {
             return Ok(());
         }
-        self.context.call("cuMemcpyDtoH", |api| {
+        self.context.call(self.context.names.copy_to_host, |f| {
             let from = self.pointer + offset as u64;
             // SAFETY: the source range is inside this buffer, and `out` is borrowed until the
             // synchronisation below.
-            unsafe { (api.copy_to_host)(out.as_mut_ptr().cast(), from, out.len(), stream.raw()) }
+            unsafe { (f.copy_to_host)(out.as_mut_ptr().cast(), from, out.len(), stream.raw()) }
         })?;
         stream.synchronize()
     }
@@ -170,10 +170,10 @@ impl Buffer {
         if from.bytes == 0 {
             return Ok(());
         }
-        self.context.call("cuMemcpyDtoD", |api| {
+        self.context.call(self.context.names.copy_on_device, |f| {
             // SAFETY: both ranges are inside their buffers, in one context. Freeing either waits
             // for the work in flight.
-            unsafe { (api.copy_on_device)(self.pointer, from.pointer, from.bytes, stream.raw()) }
+            unsafe { (f.copy_on_device)(self.pointer, from.pointer, from.bytes, stream.raw()) }
         })
     }
 
@@ -183,9 +183,9 @@ impl Buffer {
         if self.bytes == 0 {
             return Ok(());
         }
-        self.context.call("cuMemsetD8", |api| {
+        self.context.call(self.context.names.set_bytes, |f| {
             // SAFETY: the range is this buffer.
-            unsafe { (api.set_bytes)(self.pointer, byte, self.bytes, stream.raw()) }
+            unsafe { (f.set_bytes)(self.pointer, byte, self.bytes, stream.raw()) }
         })
     }
 
@@ -195,9 +195,9 @@ impl Buffer {
         if self.bytes < 4 {
             return Ok(());
         }
-        self.context.call("cuMemsetD32", |api| {
+        self.context.call(self.context.names.set_words, |f| {
             // SAFETY: the range is inside this buffer, which the driver aligned.
-            unsafe { (api.set_words)(self.pointer, word, self.bytes / 4, stream.raw()) }
+            unsafe { (f.set_words)(self.pointer, word, self.bytes / 4, stream.raw()) }
         })
     }
 
@@ -226,10 +226,10 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         if self.owned && self.pointer != 0 {
             let pointer = self.pointer;
-            self.context.quietly("cuMemFree", |api| {
+            self.context.quietly(self.context.names.free, |f| {
                 // SAFETY: this buffer allocated the memory and frees it once; the driver waits
                 // for work that uses it.
-                unsafe { (api.free)(pointer) }
+                unsafe { (f.free)(pointer) }
             });
         }
     }

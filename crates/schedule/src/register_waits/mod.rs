@@ -3,9 +3,11 @@
 //! A wave's LDS instructions complete in order and are counted by lgkmcnt. Each `s2r` and `r2s`
 //! gets the counter; a wait stands before a statement that uses registers which an `s2r` still
 //! fills, before a plain access of what is still being read or written, and before a bare
-//! barrier, which itself waits for nothing. Code that not all threads run together has no waits
-//! inside: what it needs is waited for before it. A wait leaves as many operations in flight as were
-//! certainly issued after the last one that is needed.
+//! barrier, which itself waits for nothing: there also for accesses that no counter follows.
+//! Code that not all threads run together has no waits inside for what was issued before it, nor
+//! has a loop that issues no such operation itself or has barriers: they are waited for before it. A wait leaves as many operations
+//! in flight as were certainly issued after the last one that is needed; of accesses that the
+//! compiler joins none is certain.
 //!
 //! Before:
 //! ```text
@@ -23,20 +25,26 @@
 //!
 //! The walk carries what may be in flight: for each operation, how many others were certainly
 //! issued after it on every way here. Ways that join keep the smaller number, and a loop is
-//! walked until nothing changes. It never moves a statement.
+//! walked until nothing changes. An operation of a buffer with versions keeps its slot, in terms
+//! of the iteration that the walk is in, so that other versions are used meanwhile. It never
+//! moves a statement.
+
+mod plain;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::visit::{child_blocks, child_blocks_mut, stmt_exprs};
-use tilewright_ir::visit_ids::stmt_buffers;
+use tilewright_ir::visit::{child_blocks, child_blocks_mut, stmt_exprs, walk_stmts};
+use tilewright_ir::visit_ids::{Id, stmt_buffers, stmt_ids};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Func, MicroKind, Stmt, StmtKind, ThreadOp,
-    VoteKind,
+    Axis, BarrierKind, Block, Buffer, Counter, DeviceOp, Func, Kernel, MicroKind, Span, Stmt,
+    StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::order::wait_limit;
+use crate::slots::{Slot, Slots};
 use crate::uniform::{Uniformity, root};
+use plain::{is_bare, is_narrow, touches};
 
 /// Gives LDS operations their counter and inserts the waits. Returns how many.
 pub fn register_waits(func: &mut Func) -> usize {
@@ -47,13 +55,7 @@ pub fn register_waits(func: &mut Func) -> usize {
         find_divergent(&func.kernels[at].body, &uniformity, &mut 0, &mut divergent);
         let mut body = std::mem::take(&mut func.kernels[at].body);
         mark(&mut body, &mut 0, &divergent, false);
-        let mut walk = Walk {
-            func,
-            divergent,
-            ops: Vec::new(),
-            numbers: FxHashMap::default(),
-            waits: BTreeMap::new(),
-        };
+        let mut walk = Walk::new(func, divergent);
         walk.block(&body, &mut 0, &mut InFlight::default());
         let waits = walk.waits;
         inserted += waits.len();
@@ -61,6 +63,17 @@ pub fn register_waits(func: &mut Func) -> usize {
         func.kernels[at].body = body;
     }
     inserted
+}
+
+/// The first bare barrier that LDS accesses without a counter may still be under way at: the
+/// function has not been through [`register_waits`].
+pub fn open_barrier(func: &Func) -> Option<Span> {
+    let open = |kernel: &Kernel| {
+        let mut walk = Walk::new(func, FxHashSet::default());
+        walk.block(&kernel.body, &mut 0, &mut InFlight::default());
+        walk.open_barrier
+    };
+    func.kernels.iter().find_map(open)
 }
 
 /// The statements, by number, whose blocks not all threads run together.
@@ -134,28 +147,51 @@ struct Operation {
     writes: bool,
 }
 
-/// By operation: how many others were certainly issued after it.
+/// What may be under way.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-struct InFlight(BTreeMap<usize, u32>);
+struct InFlight {
+    counted: BTreeMap<usize, Open>,
+    /// LDS accesses that no counter follows.
+    plain: bool,
+}
+
+/// An operation under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Open {
+    /// How many others were certainly issued after it.
+    younger: u32,
+    /// The version of its buffer, by the loop indices of where the walk is.
+    slot: Option<Slot>,
+}
 
 impl InFlight {
-    fn issue(&mut self, op: usize, count: u32) {
-        for younger in self.0.values_mut() {
+    fn issue(&mut self, op: usize, slot: Option<Slot>, count: u32) {
+        for open in self.counted.values_mut() {
             // More than the counter holds tells nothing more.
-            *younger = (*younger + count).min(64);
+            open.younger = (open.younger + count).min(64);
         }
-        self.0.insert(op, 0);
+        self.counted.insert(op, Open { younger: 0, slot });
     }
 
     fn wait(&mut self, at_most: u32) {
-        self.0.retain(|_, younger| *younger < at_most);
+        self.counted.retain(|_, open| open.younger < at_most);
+        self.plain &= at_most > 0;
     }
 
     /// What may be in flight on either of two ways.
     fn join(&mut self, other: &InFlight) {
-        for (op, younger) in &other.0 {
-            let known = self.0.entry(*op).or_insert(*younger);
-            *known = (*known).min(*younger);
+        for (op, open) in &other.counted {
+            let known = self.counted.entry(*op).or_insert(*open);
+            known.younger = known.younger.min(open.younger);
+            known.slot = known.slot.filter(|s| Some(*s) == open.slot);
+        }
+        self.plain |= other.plain;
+    }
+
+    /// Puts every slot in other terms.
+    fn map_slots(&mut self, mut f: impl FnMut(Slot) -> Option<Slot>) {
+        for open in self.counted.values_mut() {
+            open.slot = open.slot.and_then(&mut f);
         }
     }
 }
@@ -168,9 +204,24 @@ struct Walk<'a> {
     numbers: FxHashMap<usize, usize>,
     /// The wait before a statement.
     waits: BTreeMap<usize, u32>,
+    slots: Slots,
+    /// A bare barrier that plain accesses reach.
+    open_barrier: Option<Span>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(func: &'a Func, divergent: FxHashSet<usize>) -> Self {
+        Self {
+            func,
+            divergent,
+            ops: Vec::new(),
+            numbers: FxHashMap::default(),
+            waits: BTreeMap::new(),
+            slots: Slots::default(),
+            open_barrier: None,
+        }
+    }
+
     fn block(&mut self, block: &[Stmt], number: &mut usize, open: &mut InFlight) {
         for stmt in block {
             self.stmt(stmt, number, open);
@@ -181,15 +232,16 @@ impl Walk<'_> {
         let own = *number;
         *number += 1;
         self.wait_before(stmt, own, open);
+        open.plain |= touches(self.func, stmt);
         match &stmt.kind {
             StmtKind::For(l) => {
                 let trips = l.axes.iter().map(|a| a.const_trip_count());
                 let runs = trips.clone().all(|n| n.is_some_and(|n| n > 0));
                 let again = trips.clone().all(|n| n.is_none_or(|n| n > 1));
-                self.repeated(&l.body, (runs, again), number, open);
+                self.repeated(&l.body, &l.axes, (runs, again), number, open);
             }
             StmtKind::While { body, .. } => {
-                self.repeated(body, (false, true), number, open);
+                self.repeated(body, &[], (false, true), number, open);
             }
             StmtKind::If {
                 then, otherwise, ..
@@ -205,16 +257,14 @@ impl Walk<'_> {
                 open.join(&before);
             }
             StmtKind::Micro(m) if m.counter == Some(Counter::Lgkmcnt) => {
-                let (shared, registers) = match m.kind {
-                    MicroKind::R2s => (m.dest.region.buffer, None),
-                    _ => (
-                        m.sources[0].region.buffer,
-                        Some(root(self.func, m.dest.region.buffer)),
-                    ),
+                let (end, registers) = match m.kind {
+                    MicroKind::R2s => (&m.dest, None),
+                    _ => (&m.sources[0], Some(root(self.func, m.dest.region.buffer))),
                 };
+                let slot = end.slot.as_ref().and_then(|s| self.slots.of(s));
                 let operation = Operation {
                     registers,
-                    shared: root(self.func, shared),
+                    shared: root(self.func, end.region.buffer),
                     writes: m.kind == MicroKind::R2s,
                 };
                 let next = self.ops.len();
@@ -223,14 +273,17 @@ impl Walk<'_> {
                     self.ops.push(operation);
                 }
                 // A wave none of whose lanes act may not issue it.
-                open.issue(op, if m.pred.is_some() { 0 } else { m.count() });
+                let certain = m.pred.is_none() && !is_narrow(self.func, m);
+                open.issue(op, slot, if certain { m.count() } else { 0 });
             }
             StmtKind::Device(DeviceOp::Wait {
                 counter: Counter::Lgkmcnt,
                 at_most,
             }) => open.wait(*at_most),
             // The block's barrier waits for the wave's memory operations itself.
-            StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => open.0.clear(),
+            StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => {
+                *open = InFlight::default();
+            }
             _ => {}
         }
     }
@@ -239,19 +292,37 @@ impl Walk<'_> {
     fn repeated(
         &mut self,
         body: &[Stmt],
+        axes: &[Axis],
         (runs, again): (bool, bool),
         number: &mut usize,
         open: &mut InFlight,
     ) {
         let first = *number;
+        let is_index = |v: Var| axes.iter().any(|a| a.var == v);
+        let bound = bound_inside(body);
         let mut before = open.clone();
         loop {
             *number = first;
             let mut after = before.clone();
             self.block(body, number, &mut after);
+            // What the end of an iteration leaves, in terms of the next one.
+            let mut next = after.clone();
+            let slots = &mut self.slots;
+            next.map_slots(|slot| match axes {
+                _ if slots.mentions(slot, |v| bound.contains(&v)) => None,
+                [axis] => {
+                    let step = i64::try_from(axis.step.as_int()?).ok()?;
+                    slots.shifted(slot, axis.var, step.checked_neg()?)
+                }
+                _ => Some(slot).filter(|s| !slots.mentions(*s, is_index)),
+            });
             let mut joined = before.clone();
-            joined.join(&after);
+            joined.join(&next);
             if !again || joined == before {
+                // Outside the loop its index means nothing.
+                let slots = &self.slots;
+                let ends = |v: Var| is_index(v) || bound.contains(&v);
+                after.map_slots(|s| (!slots.mentions(s, ends)).then_some(s));
                 if !runs {
                     after.join(open);
                 }
@@ -264,16 +335,18 @@ impl Walk<'_> {
 
     /// Puts a wait before the statement where it needs one, and takes it.
     fn wait_before(&mut self, stmt: &Stmt, own: usize, open: &mut InFlight) {
-        let needed = open
-            .0
-            .iter()
-            .filter(|(op, _)| {
-                let op = self.ops[**op];
-                let whole = self.divergent.contains(&own);
-                self.needs(stmt, op) || whole && self.needs_inside(stmt, op)
-            })
-            .map(|(_, younger)| *younger)
-            .min();
+        let whole = self.divergent.contains(&own) || starts_clear(stmt);
+        let mut needed = None;
+        for (op, state) in &open.counted {
+            let op = self.ops[*op];
+            if self.needs(stmt, op, state.slot) || whole && self.needs_inside(stmt, op) {
+                needed = Some(needed.unwrap_or(u32::MAX).min(state.younger));
+            }
+        }
+        if open.plain && is_bare(stmt) {
+            self.open_barrier.get_or_insert(stmt.span);
+            needed = Some(0);
+        }
         if let Some(younger) = needed {
             let at_most = younger.min(wait_limit(Counter::Lgkmcnt));
             let known = self.waits.entry(own).or_insert(at_most);
@@ -285,26 +358,79 @@ impl Walk<'_> {
     }
 
     /// The same for the blocks inside it.
-    fn needs_inside(&self, stmt: &Stmt, op: Operation) -> bool {
+    fn needs_inside(&mut self, stmt: &Stmt, op: Operation) -> bool {
         let mut stmts = child_blocks(stmt).into_iter().flatten();
-        stmts.any(|s| self.needs(s, op) || self.needs_inside(s, op))
+        // Indices of loops inside are not those that the operation's slot is given by.
+        stmts.any(|s| self.needs(s, op, None) || self.needs_inside(s, op))
     }
 
     /// Whether the statement itself, without the blocks inside it, must not run before the
-    /// operation is complete.
-    fn needs(&self, stmt: &Stmt, op: Operation) -> bool {
+    /// operation is complete, which uses this version of its buffer.
+    fn needs(&mut self, stmt: &Stmt, op: Operation, slot: Option<Slot>) -> bool {
         if is_meeting(stmt) {
             return true;
         }
         let mut found = false;
+        let mut meets = false;
         stmt_buffers(stmt, &mut |buffer| {
             let root = root(self.func, buffer);
             found |= Some(root) == op.registers;
             // Whoever writes has to wait for readers, and the other way round.
-            found |= root == op.shared && (op.writes || writes_to(self.func, stmt, root));
+            meets |= root == op.shared && (op.writes || writes_to(self.func, stmt, root));
         });
-        found
+        found || meets && !self.is_apart(stmt, op, slot)
     }
+
+    /// Whether a micro-op uses other versions of the operation's buffer only.
+    fn is_apart(&mut self, stmt: &Stmt, op: Operation, slot: Option<Slot>) -> bool {
+        let (StmtKind::Micro(m), Some(slot)) = (&stmt.kind, slot) else {
+            return false;
+        };
+        let mut ends = m.sources.iter().chain([&m.dest]);
+        ends.all(|end| {
+            if root(self.func, end.region.buffer) != op.shared {
+                return true;
+            }
+            let own = end.slot.as_ref().and_then(|s| self.slots.of(s));
+            own.is_some_and(|own| self.slots.differ(own, slot, &[]))
+        })
+    }
+}
+
+/// Whether what a loop needs of operations before it is waited for before it: it certainly runs
+/// and issues none itself, or it has barriers, which wait for all. Inside, such waits would be for
+/// the first iteration alone.
+fn starts_clear(stmt: &Stmt) -> bool {
+    let StmtKind::For(l) = &stmt.kind else {
+        return false;
+    };
+    let runs = |a: &Axis| a.const_trip_count().is_some_and(|n| n > 0);
+    let mut quiet = l.axes.iter().all(runs);
+    let mut meets = false;
+    walk_stmts(&l.body, &mut |s| {
+        meets |= is_meeting(s);
+        if let StmtKind::Micro(m) = &s.kind {
+            quiet &= m.counter != Some(Counter::Lgkmcnt);
+        }
+    });
+    quiet || meets
+}
+
+/// The variables that get a value inside a block, another one each time it runs.
+fn bound_inside(block: &[Stmt]) -> FxHashSet<Var> {
+    let mut bound = FxHashSet::default();
+    for stmt in block {
+        // Outside of expressions a statement names only the variables that it binds.
+        stmt_ids(stmt, &mut |id| {
+            if let Id::Var(v) = id {
+                bound.insert(v);
+            }
+        });
+        for child in child_blocks(stmt) {
+            bound.extend(bound_inside(child));
+        }
+    }
+    bound
 }
 
 /// Whether other waves may go on from here, by what this one has done.

@@ -1,0 +1,26 @@
+namespace tw {
+
+// A tensor as the machine's buffer instructions see it.
+typedef __amdgpu_buffer_rsrc_t Tensor;
+TW_FN Tensor tensor(const void* start, int bytes) {
+  return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(start), 0, bytes, 0x00027000);
+}
+template <int BYTES> TW_FN auto buffer_words(Tensor from, unsigned lane, unsigned shared) {
+  if constexpr (BYTES == 16) return __builtin_amdgcn_raw_buffer_load_b128(from, lane, shared, 0);
+  else if constexpr (BYTES == 8) return __builtin_amdgcn_raw_buffer_load_b64(from, lane, shared, 0);
+  else return __builtin_amdgcn_raw_buffer_load_b32(from, lane, shared, 0);
+}
+// BYTES of a tensor into a register array, from an element on: each lane reads at `lane` bytes, its
+// own, plus `shared`, the same for all and in a scalar register.
+template <int BYTES, class T>
+TW_FN void load_buffer(T* regs, int at, Tensor from, unsigned lane, unsigned shared) {
+  auto words = buffer_words<BYTES>(from, lane, shared);
+  load<BYTES>(regs, at, (const T*)&words);
+}
+template <int BYTES, class T, int N>
+TW_FN void load_buffer(Regs<T, N>& regs, int at, Tensor from, unsigned lane, unsigned shared) {
+  auto words = buffer_words<BYTES>(from, lane, shared);
+  load<BYTES>(regs, at, (const T*)&words);
+}
+
+}  // namespace tw

@@ -1,0 +1,177 @@
+//! Kernels on an AMD GPU from the command line, where there is none: compiled by clang to a code
+//! object, loaded and launched through the HIP runtime's interface, which a stub library has. The
+//! stub knows the example's kernel by name, so all but the GPU's own work is tested.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+const EXAMPLE: &str = "elementwise_add.py";
+
+fn manifest(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The folder of the compiled stub.
+fn stub() -> &'static Path {
+    static STUB: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = STUB.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let status = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-w"])
+            .arg(manifest("../runtime/tests/hip/stub.c"))
+            .arg("-o")
+            .arg(folder.path().join("libamdhip64.so.7"))
+            .status()
+            .expect("this test needs a C compiler called cc, as Rust itself does");
+        assert!(status.success());
+        folder
+    });
+    folder.path()
+}
+
+/// The compiler on a machine with one GPU of `arch`, or with a HIP runtime that is not there.
+fn command(arch: Option<&str>, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    command
+        .args(args)
+        .current_dir(manifest("../../examples"))
+        .env("TILEWRIGHT_CACHE_DIR", "");
+    match arch {
+        Some(arch) => command.env("TILEWRIGHT_HIP", stub()).env("STUB_ARCH", arch),
+        None => command.env("TILEWRIGHT_HIP", "/no/such/folder"),
+    };
+    command
+}
+
+fn tilewright(arch: Option<&str>, args: &[&str]) -> Output {
+    command(arch, args).output().expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a successful command prints, as JSON.
+fn object(arch: &str, args: &[&str]) -> serde_json::Value {
+    let done = tilewright(Some(arch), args);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    serde_json::from_slice(&done.stdout).expect("one JSON object")
+}
+
+/// Whether an NVIDIA GPU would be taken where no target is named.
+fn has_nvidia() -> bool {
+    let found = object("gfx950", &["doctor", "--json"]);
+    let all = found["findings"].as_array().expect("a list");
+    all.iter()
+        .any(|f| f["what"] == "GPU 0" && f["status"] == "found")
+}
+
+#[test]
+fn a_kernel_is_compiled_loaded_launched_and_compared() {
+    for arch in ["gfx942", "gfx950"] {
+        // With a target, and with the one that the GPU has.
+        let mut targets = vec![vec!["--target", arch]];
+        if !has_nvidia() {
+            targets.push(Vec::new());
+        }
+        for target in targets {
+            let mut args = vec!["run", EXAMPLE, "--on", "gpu", "--json"];
+            args.extend(&target);
+            let found = object(arch, &args);
+            assert_eq!(found["ok"], true, "{found}");
+            assert_eq!(found["target"], arch, "{found}");
+            assert_eq!(found["executor"], "gpu", "{found}");
+            assert_eq!(found["max_abs_err"], 0.0, "{found}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_is_timed() {
+    let args = [
+        "bench", EXAMPLE, "--target", "gfx950", "--iters", "3", "--warmup", "1", "--json",
+    ];
+    let found = object("gfx950", &args);
+    assert_eq!(found["device"], "Stub 0", "{found}");
+    // The stub's clock ticks once a mark.
+    assert_eq!(found["ms"], 1.0, "{found}");
+    assert_eq!(found["spills"], 0, "{found}");
+    assert!(found["registers"].as_u64() > Some(0), "{found}");
+    assert_eq!(found["shared_bytes"], 2 * 32 * 128 * 4, "{found}");
+}
+
+#[test]
+fn a_wrong_result_is_found() {
+    let args = ["run", EXAMPLE, "--on", "gpu", "--target", "gfx950"];
+    let mut command = command(Some("gfx950"), &args);
+    let done = command.env("STUB_WRONG", "1").output().expect("it starts");
+    assert_eq!(done.status.code(), Some(1));
+    let said = text(&done.stderr);
+    let wrong = "`elementwise_add` differs from the reference evaluator in 262144 elements of `C`";
+    assert!(said.contains(wrong), "{said}");
+}
+
+#[test]
+fn another_gpu_is_refused() {
+    let args = ["run", EXAMPLE, "--on", "gpu", "--target", "gfx942"];
+    let done = tilewright(Some("gfx950"), &args);
+    assert_eq!(done.status.code(), Some(1));
+    let said = text(&done.stderr);
+    assert!(
+        said.contains("the kernel was compiled for gfx942 and the GPU is gfx950 (Stub 0)"),
+        "{said}"
+    );
+    let done = tilewright(
+        Some("gfx1100"),
+        &["run", EXAMPLE, "--on", "gpu", "--target", "gfx950"],
+    );
+    let said = text(&done.stderr);
+    assert!(said.contains("the GPU is gfx1100"), "{said}");
+}
+
+#[test]
+fn without_a_gpu_it_says_what_was_looked_for() {
+    let args = ["run", EXAMPLE, "--on", "gpu", "--target", "gfx942"];
+    let done = tilewright(None, &args);
+    assert_eq!(done.status.code(), Some(1));
+    let said = text(&done.stderr);
+    for part in [
+        "the HIP runtime (libamdhip64.so) was not found",
+        "/no/such/folder",
+        "install ROCm",
+    ] {
+        assert!(said.contains(part), "no `{part}` in: {said}");
+    }
+}
+
+#[test]
+fn without_any_gpu_it_says_so_for_both_vendors() {
+    if has_nvidia() {
+        return;
+    }
+    let done = tilewright(None, &["run", EXAMPLE, "--on", "gpu"]);
+    assert_eq!(done.status.code(), Some(1));
+    let said = text(&done.stderr);
+    for part in [
+        "there is no GPU to run kernels on",
+        "NVIDIA: there is no",
+        "AMD: the HIP runtime (libamdhip64.so) was not found",
+    ] {
+        assert!(said.contains(part), "no `{part}` in: {said}");
+    }
+}
+
+#[test]
+fn doctor_lists_the_gpus() {
+    let found = object("gfx942", &["doctor", "--json"]);
+    let all = found["findings"].as_array().expect("a list");
+    let of = |what: &str| all.iter().find(|f| f["what"] == what);
+    let gpu = of("AMD GPU 1").expect("the second GPU");
+    assert_eq!(gpu["status"], "found", "{gpu}");
+    assert_eq!(gpu["details"]["version"], "Stub 1 (gfx942)", "{gpu}");
+    let runtime = of("HIP runtime").expect("the runtime");
+    assert_eq!(runtime["details"]["version"], "ROCm 7.1", "{runtime}");
+    let executors = found["executors"].as_array().expect("a list");
+    assert!(executors.iter().any(|e| e == "gpu"), "{found}");
+}
