@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Loop, LoopKind,
-    MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
+    LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
 };
 
 use super::report::Reason;
