@@ -170,6 +170,8 @@ impl InFlight {
             // More than the counter holds tells nothing more.
             open.younger = (open.younger + count).min(64);
         }
+        // The one of an earlier iteration, which may be under way too, used another version.
+        let slot = slot.filter(|_| self.counted.get(&op).is_none_or(|o| o.slot == slot));
         self.counted.insert(op, Open { younger: 0, slot });
     }
 
