@@ -221,7 +221,7 @@ fn a_counted_load_is_waited_for_by_the_schedule_alone() {
     assert!(good.passed(), "{good}");
     // The compiler's own load drains the copies that it does not know of.
     let plain = report(&["PLAIN_LOAD"]);
-    assert!(plain.has(Kind::WrongWait), "{plain}");
+    assert!(plain.has(Kind::ExtraWait), "{plain}");
     // Registers that are copied while they are under way: the compiler makes wrong code of it.
     let carried = report(&["CARRIED"]);
     assert!(carried.has(Kind::Pending), "{carried}");
