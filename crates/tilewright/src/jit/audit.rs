@@ -35,8 +35,9 @@ impl KernelAudit {
     }
 }
 
-/// What a hot loop may spend on addresses. What a kernel needs beyond the default is said where it
-/// is audited.
+/// What a hot loop may spend on addresses. The default is what loops need that read an operand
+/// across its rows, and whose index lanes compare with, so that it is read back for copies; what
+/// a kernel needs beyond it is said where it is audited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Vector instructions that compute lanes' addresses.
@@ -48,8 +49,8 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            address_arithmetic: 24,
-            lane_reads: 0,
+            address_arithmetic: 64,
+            lane_reads: 1,
         }
     }
 }
