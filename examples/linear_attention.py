@@ -27,9 +27,9 @@ def linear_attention(
     dim_k=64,
     dim_v=64,
     chunk=64,
-    block_V=32,
+    block_V=64,
     num_stages=2,
-    threads=128,
+    threads=256,
     dtype="float16",
     accum_dtype="float32",
 ):

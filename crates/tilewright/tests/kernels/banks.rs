@@ -66,6 +66,7 @@ fn products() -> Vec<Case> {
         Case::new("attention_gqa.py", "gqa_attention").sizes([("heads", 4), ("seq_q", 64)]),
         Case::new("attention_decode.py", "attention_decode").sizes([("batch", 1)]),
         Case::new("attention_bwd.py", "attention_bwd").sizes([("heads", 1), ("seq_len", 64)]),
+        Case::new("linear_attention.py", "linear_attention").sizes([("heads", 1)]),
         Case::new("mamba_chunk_scan.py", "chunk_scan").sizes([("heads", 1)]),
         Case::new("convolution.py", "convolution").sizes([("batch", 1), ("H", 8), ("W", 8)]),
         Case::new("warp_specialized_gemm.py", "matmul_warp_specialized").sizes([
