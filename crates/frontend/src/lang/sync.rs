@@ -231,7 +231,7 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         let n = stage.to_int(&arg.value.clone(), arg.span, "a warp group")?;
         let group = u32::try_from(n)
             .ok()
-            .filter(|g| u64::from(*g) * u64::from(GROUP) < u64::from(threads));
+            .filter(|g| (u64::from(*g) + 1) * u64::from(GROUP) <= u64::from(threads));
         let Some(group) = group else {
             return Err(stage
                 .error(
@@ -239,7 +239,8 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     arg.span,
                     format!(
                         "{WHAT}: there is no warp group {n}; {threads} threads make {}",
-                        match threads.div_ceil(GROUP) {
+                        match threads / GROUP {
+                            0 => "no whole group of 128".to_string(),
                             1 => "one group of 128, number 0".to_string(),
                             n => format!("{n} groups of 128, numbers 0 to {}", n - 1),
                         }
