@@ -9,11 +9,17 @@
 //! A_shared_at(tx % 16 + t * 16, tx / 16 * 8 + 16)
 //! (A_shared_at(tx % 16, tx / 16 * 8) ^ 16) + t * 1024
 //! ```
+//!
+//! Where the known part goes several ways it is `tw::place<24>(S_at(tx % 4, j), S_at(t * 4, 0))`: the
+//! second place is a constant once loops are unrolled, and a mask takes it apart. Left in one piece
+//! every address is a value of its own, and clang keeps those of a loop in registers until they
+//! run out.
 
 use tilewright_ir::{BinOp, DType, Expr, ExprKind};
 use tilewright_layout::split::{Effect, Kind, Part};
 
 use crate::Emit;
+use crate::device::Piece;
 use crate::expr::{ADD, BIT_XOR, Code, POSTFIX};
 use crate::kernel::Emitter;
 use crate::place::Placing;
@@ -50,26 +56,29 @@ impl Emitter<'_> {
         };
         let zero = || Expr::int(0, DType::I32);
         let mut own = vec![zero(); indices.len()];
+        let mut fixed = own.clone();
         let (mut xor, mut add) = (zero(), zero());
         for ((part, term), effect) in terms.into_iter().zip(&split.effects) {
             match effect {
                 Effect::Own => own[part.dim] = own[part.dim].clone() + term,
                 Effect::Xor(ratio) => xor = xor + term * *ratio,
                 Effect::Add(ratio) => add = add + term * *ratio,
+                Effect::Fixed => fixed[part.dim] = fixed[part.dim].clone() + term,
                 Effect::Counted => {}
             }
         }
-        let own: Vec<Expr> = own.iter().map(|e| self.analyzer.simplify(e)).collect();
+        if split.effects.contains(&Effect::Fixed) {
+            let (own, fixed) = (self.called(placing, &own)?, self.called(placing, &fixed)?);
+            self.needs.piece(Piece::Place);
+            let call = format!("tw::place<{}>({}, {})", split.mask, own.text, fixed.text);
+            return Ok(Some(Code::new(call, POSTFIX)));
+        }
         let xor = self.analyzer.simplify(&(xor + split.xor));
         let add = self.analyzer.simplify(&(add + split.add));
         if own.iter().all(|e| e.is_int(0)) && xor.is_int(0) {
             return self.expr(&add, 0).map(Some);
         }
-        let mut codes = Vec::with_capacity(own.len());
-        for index in &own {
-            codes.push(self.expr(index, 0)?);
-        }
-        let mut code = through(placing, codes.iter());
+        let mut code = self.called(placing, &own)?;
         if !xor.is_int(0) {
             let xor = self.expr(&xor, 0)?.at_least(ADD);
             code = Code::new(format!("{} ^ {xor}", code.at_least(ADD)), BIT_XOR);
@@ -79,6 +88,16 @@ impl Emitter<'_> {
             code = Code::new(format!("{} + {add}", code.at_least(ADD)), ADD);
         }
         Ok(Some(code))
+    }
+
+    /// The layout's function of these indices.
+    fn called(&mut self, placing: &Placing, indices: &[Expr]) -> Emit<Code> {
+        let mut codes = Vec::with_capacity(indices.len());
+        for index in indices {
+            let index = self.analyzer.simplify(index);
+            codes.push(self.expr(&index, 0)?);
+        }
+        Ok(through(placing, codes.iter()))
     }
 
     /// What is known of a summand; nothing where it may be negative or has no bound.

@@ -28,7 +28,6 @@
 //! | `buffer_load`, `wave_copy` | counted loads from tensors to registers, copies to LDS (AMD) |
 //! | `tensor_offset` | what lanes share of an offset, and what each has (AMD) |
 //! | `place`, `address` | buffers: where they lie, addresses of their elements |
-//! | `split` | addresses in permuted shared memory, in two parts (AMD) |
 //! | `uses` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
@@ -44,7 +43,6 @@ mod micro;
 mod names;
 mod place;
 pub mod source;
-mod split;
 mod stmt;
 mod tensor_offset;
 mod thread;

@@ -38,8 +38,6 @@ pub(crate) struct Storage {
 pub(crate) struct Placing {
     pub function: String,
     pub layout: Rc<Layout>,
-    /// The places of the indices' bits, where the layout is the XOR of them.
-    pub images: Option<Rc<Vec<Vec<i64>>>>,
 }
 
 /// What an element is to C.
@@ -203,30 +201,6 @@ impl Emitter<'_> {
             Some(slot) => self.version(&storage, slot)?,
             None => None,
         };
-        if let Some(Placing {
-            function,
-            images: Some(images),
-            ..
-        }) = &storage.layout
-            && self.target.is_amd()
-            && storage.lanes == 1
-            && storage.scalar.bits() >= 8
-            && codes.iter().all(|(_, index)| index.dtype().lanes == 1)
-        {
-            let start = match &first {
-                Some(first) => format!("{} + {}", storage.name, first.at_least(ADD)),
-                None => storage.name.clone(),
-            };
-            let indices: Vec<Expr> = codes.iter().map(|(_, index)| index.clone()).collect();
-            if let Some(name) = self.split_address(&start, function, images, &indices)? {
-                return Ok(Place {
-                    kind: storage.kind,
-                    name,
-                    scalar: storage.scalar,
-                    offset: Code::primary("0".to_string()),
-                });
-            }
-        }
         let mut offset = match &storage.layout {
             Some(placing) => self.placed(placing, &codes)?,
             None => self.strided(&storage, &codes)?,
@@ -444,13 +418,8 @@ impl Emitter<'_> {
             code.text
         ));
         let span = layout.span();
-        let images = layout.bit_images().map(Rc::new);
         let layout = Rc::new(layout);
-        let placing = Placing {
-            function,
-            layout,
-            images,
-        };
+        let placing = Placing { function, layout };
         Ok((Some(placing), span))
     }
 

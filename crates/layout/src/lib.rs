@@ -184,7 +184,6 @@ mod error;
 mod form;
 mod fragment;
 pub mod from_attr;
-mod images;
 pub mod lanes;
 mod layout;
 mod placement;

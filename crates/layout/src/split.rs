@@ -20,6 +20,14 @@
 //!
 //! So a swizzle costs a thread one computation and an XOR for each constant, instead of one for
 //! each access, and the rest is an offset in the instruction.
+//!
+//! Digits of an unrolled index may also go several ways, as where bits of the row's number are
+//! XORed into a chunk and count the row as well. Then the fixed summands go through the layout
+//! together, at compile time, and a mask takes the place apart:
+//!
+//! ```text
+//! place(own + fixed) = (place(own) ^ (place(fixed) & mask)) + (place(fixed) & !mask)
+//! ```
 
 use crate::form::{Form, Term};
 use crate::layout::Layout;
@@ -54,6 +62,9 @@ pub enum Effect {
     Xor(i64),
     /// A constant, which is in [`Split::add`] and [`Split::xor`].
     Counted,
+    /// It is an argument of `place(fixed)`, of which the bits of [`Split::mask`] are XORed and the
+    /// others added.
+    Fixed,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +73,7 @@ pub struct Split {
     pub effects: Vec<Effect>,
     pub add: i64,
     pub xor: i64,
+    pub mask: i64,
 }
 
 impl Layout {
@@ -174,6 +186,7 @@ fn effects(form: &Form, parts: &[Part], own: &[bool], masks: &[u64]) -> Result<S
         effects: vec![Effect::Own; parts.len()],
         add: 0,
         xor: 0,
+        mask: 0,
     };
     let mut index = vec![0; form.radix.shape().len()];
     let mut constants = 0;
@@ -184,9 +197,10 @@ fn effects(form: &Form, parts: &[Part], own: &[bool], masks: &[u64]) -> Result<S
                 constants |= masks[at];
                 split.effects[at] = Effect::Counted;
             }
-            Kind::Own | Kind::Unrolled => {
-                split.effects[at] = ratio(form, &rows, masks[at], mine).ok_or(at)?;
-            }
+            Kind::Own | Kind::Unrolled => match ratio(form, &rows, masks[at], mine) {
+                Some(effect) => split.effects[at] = effect,
+                None => return together(form, sum.offset, &rows, own, mine).ok_or(at),
+            },
         }
     }
     let values: Vec<i64> = (0..form.radix.digits().len())
@@ -208,7 +222,32 @@ fn effects(form: &Form, parts: &[Part], own: &[bool], masks: &[u64]) -> Result<S
     Ok(split)
 }
 
-/// Whether the bit of this weight in `place(own)` is the value of one row alone.
+/// All fixed summands through the layout, where its bits that are XORed are those of one row each.
+fn together(form: &Form, offset: i64, rows: &[Term], own: &[bool], mine: u64) -> Option<Split> {
+    // Both places would have it.
+    if offset != 0 {
+        return None;
+    }
+    let mut mask = 0;
+    for t in rows
+        .iter()
+        .filter(|t| t.row & mine != 0 && t.row & !mine != 0)
+    {
+        if !stands_alone(form, offset, rows, !mine, t.weight) {
+            return None;
+        }
+        mask |= t.weight;
+    }
+    let effect = |&own: &bool| if own { Effect::Own } else { Effect::Fixed };
+    Some(Split {
+        effects: own.iter().map(effect).collect(),
+        add: 0,
+        xor: 0,
+        mask,
+    })
+}
+
+/// Whether the bit of this weight in the place of some digits is the value of one row alone.
 fn stands_alone(form: &Form, offset: i64, rows: &[Term], mine: u64, weight: i64) -> bool {
     if weight <= 0 || weight & (weight - 1) != 0 || offset != 0 {
         return false;

@@ -58,7 +58,8 @@ fn parts(layout: &Layout, seed: &[u32]) -> Vec<Part> {
 fn agrees(layout: &Layout, parts: &[Part], split: &Split, seed: u32) -> Result<(), TestCaseError> {
     let mut state = u64::from(seed) | 1;
     for _ in 0..400 {
-        let (mut whole, mut own) = (vec![0; layout.shape().len()], vec![0; layout.shape().len()]);
+        let mut fixed = vec![0; layout.shape().len()];
+        let (mut whole, mut own) = (fixed.clone(), fixed.clone());
         let (mut xor, mut add) = (split.xor, split.add);
         for (part, effect) in parts.iter().zip(&split.effects) {
             state = state
@@ -74,6 +75,7 @@ fn agrees(layout: &Layout, parts: &[Part], split: &Split, seed: u32) -> Result<(
                 Effect::Own => own[part.dim] += value,
                 Effect::Add(ratio) => add += ratio * value,
                 Effect::Xor(ratio) => xor += ratio * value,
+                Effect::Fixed => fixed[part.dim] += value,
                 Effect::Counted => {}
             }
         }
@@ -85,6 +87,9 @@ fn agrees(layout: &Layout, parts: &[Part], split: &Split, seed: u32) -> Result<(
             continue;
         }
         let flat = layout.flatten().expect("a layout");
+        let fixed = flat.offset(&fixed);
+        xor ^= fixed & split.mask;
+        add += fixed & !split.mask;
         prop_assert_eq!(flat.offset(&whole), (flat.offset(&own) ^ xor) + add);
     }
     Ok(())
@@ -144,4 +149,24 @@ fn summands_that_may_carry_stay_together() {
     };
     let parts = [part(1, 15, Kind::Own), part(8, 8, Kind::Constant(8))];
     assert_eq!(layout.split(&parts), None);
+}
+
+#[test]
+fn what_goes_several_ways_goes_through_the_layout() {
+    // Bits 1, 2 and 3 of the row's number permute chunks, and 4 t has bits of both kinds.
+    let layout = row_xor(&[64, 32], 8, &[(1, 0), (2, 1), (3, 0)]).expect("a layout");
+    let part = |dim, multiple, most, kind| Part {
+        dim,
+        multiple,
+        most,
+        kind,
+    };
+    let parts = [
+        part(0, 1, 3, Kind::Own),
+        part(0, 4, 60, Kind::Unrolled),
+        part(1, 8, 24, Kind::Own),
+    ];
+    let split = layout.split(&parts).expect("it splits");
+    assert_eq!(split.effects, [Effect::Own, Effect::Fixed, Effect::Own]);
+    assert_eq!(split.mask, 24);
 }

@@ -36,7 +36,7 @@ pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Pie
             ),
             &[Piece::Regs],
         ),
-        Piece::Split => (include_str!("hip/split.h"), &[Piece::Core]),
+        Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
         Piece::BufferLoad => (include_str!("hip/buffer_load.h"), &[Piece::Memory]),
         Piece::Async => (include_str!("hip/copy.h"), &[Piece::Core]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),

@@ -23,7 +23,7 @@ pub enum Piece {
     Packed,
     Regs,
     Memory,
-    Split,
+    Place,
     BufferLoad,
     Shared,
     Async,
@@ -63,7 +63,8 @@ impl Piece {
             Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
             Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
             // Only AMD has them.
-            Piece::Split | Piece::BufferLoad => ("", &[]),
+            Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
+            Piece::BufferLoad => ("", &[]),
             Piece::Shared => (include_str!("cuda/shared.h"), &[Piece::Core]),
             Piece::Async => (include_str!("cuda/async.h"), &[Piece::Shared]),
             Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),
