@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{Buffer, Func, Kernel, SharedPlace, StmtKind};
 
-use super::run::Side;
+use super::clash::Side;
 use super::touch::Touch;
 
 /// Which buffers overlap, and whose content is gone.

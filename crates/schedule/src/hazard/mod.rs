@@ -28,6 +28,8 @@
 //! Only shared memory and registers are looked at; global memory is not.
 
 mod alias;
+mod clash;
+mod conditions;
 mod places;
 mod report;
 mod rhythm;
@@ -39,12 +41,14 @@ mod trace;
 mod value;
 mod versions;
 
+use clash::{Clash, Memory, Remedy, Side};
+use conditions::Conditions;
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{DType, Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
-use run::{Clash, Memory, Remedy, Run, Side};
+use run::Run;
 use scan::{Key, Scan, key};
 use touch::Units;
 use trace::{Choice, EventKind, Stop, Trace, Walk};
@@ -76,6 +80,7 @@ pub fn check(func: &Func, target: Target) -> HazardReport {
 fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut HazardReport) {
     let scan = Scan::of(func, kernel, target.facts().warp_size);
     let mut units = Units::new(&scan);
+    let mut conditions = Conditions::default();
     let mut stmts: FxHashMap<Key, &Stmt> = FxHashMap::default();
     walk_stmts(&kernel.body, &mut |stmt| {
         stmts.insert(key(stmt), stmt);
@@ -109,7 +114,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             break;
         }
         units.suppose(&choice.supposed);
-        let traces = match traces(&scan, &mut units, amd, &choice) {
+        let traces = match traces(&scan, &mut units, &mut conditions, amd, &choice) {
             Ok(traces) => traces,
             Err(Stop::Need(need)) => {
                 if choice.supposed.contains_key(&need.expr) {
@@ -131,7 +136,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
                 continue;
             }
         };
-        let outcome = Run::of(&scan, &mut units.places, amd, &traces);
+        let outcome = Run::of(&scan, &mut units.places, amd, &conditions, &traces);
         let mut again = choice.clone();
         again.whole.extend(&outcome.unsteady);
         if again.whole.len() > choice.whole.len() {
@@ -181,11 +186,13 @@ fn whole_story(choice: &Choice, traces: &[Trace]) -> bool {
 fn traces<'f>(
     scan: &'f Scan<'f>,
     units: &mut Units<'f>,
+    conditions: &mut Conditions,
     amd: bool,
     choice: &Choice,
 ) -> Result<Vec<Trace>, Stop> {
+    conditions.clear();
     (0..scan.groups)
-        .map(|group| Walk::of(scan, units, group, amd, choice))
+        .map(|group| Walk::of(scan, units, conditions, group, amd, choice))
         .collect()
 }
 
@@ -234,7 +241,7 @@ impl Namer<'_> {
             over: clash.memory.over.map(name),
             slot: clash.memory.slot,
             distance,
-            help: help(clash),
+            help: clash.help(),
             first,
             second,
         }
@@ -275,35 +282,4 @@ fn moment(side: Side, traces: &[Trace]) -> &[(Var, i64)] {
     let trace = traces.get(side.group);
     let moment = trace.and_then(|t| t.moments.get(side.moment as usize));
     moment.map_or(&[], |m| m)
-}
-
-fn help(clash: &Clash) -> String {
-    match clash.remedy {
-        Remedy::Barrier => "a barrier of the block between the two would order them".to_string(),
-        Remedy::WarpBarrier => "`sync_warp` between the two would order them".to_string(),
-        Remedy::WaitBeforeBarrier(counter, left) => format!(
-            "`wait {}({left})` before the last barrier between the two would order them",
-            counter.name()
-        ),
-        Remedy::WaitTwoBarriersBefore(counter, left) => format!(
-            "`wait {}({left})` before the last barrier but one between the two would order them: \
-             one group of waves runs a barrier behind",
-            counter.name()
-        ),
-        Remedy::WaitAndBarrier(counter, left) => format!(
-            "`wait {}({left})` and a barrier between the two would order them",
-            counter.name()
-        ),
-        Remedy::Wait(counter, left) => {
-            format!("`wait {}({left})` before the second", counter.name())
-        }
-        Remedy::Version => {
-            "readers and writers of one iteration must name the same version".to_string()
-        }
-        Remedy::Apart => "give the two buffers different bytes of shared memory".to_string(),
-        Remedy::Converge => {
-            "all waves of the block must come to the same barriers, the same number of times"
-                .to_string()
-        }
-    }
 }

@@ -13,61 +13,14 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use tilewright_ir::{Buffer, BufferOrigin, Counter};
 
 use super::alias::Aliases;
+use super::clash::{Clash, Memory, Remedy, Side};
+use super::conditions::{Conditions, Under, contradict, either};
 use super::places::{Meeting, Places};
 use super::report::HazardKind;
-use super::scan::{Key, MAX_GROUPS, Scan, counts_groups, most_in_flight};
+use super::scan::{Key, MAX_GROUPS, Scan, most_in_flight};
 use super::state::{Group, Open, Pending, Phase, State, fingerprint};
 use super::touch::{RegisterTouch, Touch, Touches};
 use super::trace::{EventKind, Trace};
-
-/// Two operations in no order, found in a run.
-#[derive(Clone, Debug)]
-pub struct Clash {
-    pub kind: HazardKind,
-    pub first: Side,
-    pub second: Side,
-    pub memory: Memory,
-    pub remedy: Remedy,
-}
-
-/// What two operations meet in.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Memory {
-    pub root: Option<Buffer>,
-    pub slot: Option<i64>,
-    /// The buffer of the other operation, where it lies over the first.
-    pub over: Option<Buffer>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Side {
-    pub stmt: Key,
-    pub group: usize,
-    pub moment: u32,
-}
-
-/// What would order them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Remedy {
-    /// A barrier between the two.
-    Barrier,
-    /// A barrier of each warp.
-    WarpBarrier,
-    /// A wait that leaves this many in flight, before the last barrier that lies between.
-    WaitBeforeBarrier(Counter, u32),
-    /// The same, a barrier earlier.
-    WaitTwoBarriersBefore(Counter, u32),
-    /// A wait, and a barrier after it.
-    WaitAndBarrier(Counter, u32),
-    /// A wait before the use of a register.
-    Wait(Counter, u32),
-    /// All waves must come to the barrier.
-    Converge,
-    /// Another slot index.
-    Version,
-    /// The buffers need storage of their own.
-    Apart,
-}
 
 /// What a run found.
 #[derive(Default, Debug)]
@@ -81,6 +34,7 @@ pub struct Run<'f, 'p> {
     scan: &'f Scan<'f>,
     places: &'p mut Places<'f>,
     amd: bool,
+    conditions: &'p Conditions,
     traces: &'p [Trace],
     groups: Vec<Group>,
     open: FxHashMap<Buffer, Vec<Open>>,
@@ -100,12 +54,14 @@ impl<'f, 'p> Run<'f, 'p> {
         scan: &'f Scan<'f>,
         places: &'p mut Places<'f>,
         amd: bool,
+        conditions: &'p Conditions,
         traces: &'p [Trace],
     ) -> Outcome {
         let mut run = Run {
             scan,
             places,
             amd,
+            conditions,
             traces,
             groups: traces.iter().map(|_| Group::new()).collect(),
             open: FxHashMap::default(),
@@ -178,6 +134,7 @@ impl<'f, 'p> Run<'f, 'p> {
             self.groups[g].trail = h.finish();
         }
         match &event.kind {
+            EventKind::Under(under) => self.groups[g].under = under.clone(),
             EventKind::Touch(touches) => self.touch(g, touches, side, None),
             EventKind::Issue {
                 touches,
@@ -197,7 +154,10 @@ impl<'f, 'p> Run<'f, 'p> {
                     }
                 }
             }
-            EventKind::Wait(counter, at_most) => self.wait(g, *counter, *at_most),
+            EventKind::Wait(counter, at_most) => {
+                let under = self.groups[g].under.clone();
+                self.wait(g, *counter, *at_most, &under);
+            }
             EventKind::Barrier { drains, .. } => {
                 if *drains {
                     self.complete(g, |_| true);
@@ -228,6 +188,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.groups[g].loops.push(compared.then(Vec::new));
             }
             EventKind::Iteration => {
+                self.groups[g].iterations += 1;
                 if let Some(Some(_)) = self.groups[g].loops.last() {
                     let state = self.state(g);
                     if let Some(Some(list)) = self.groups[g].loops.last_mut() {
@@ -259,7 +220,8 @@ impl<'f, 'p> Run<'f, 'p> {
 
     /// The state, and what the group has done since its last iteration began.
     fn state(&self, g: usize) -> u64 {
-        fingerprint(&self.groups, &self.open, &self.phases)
+        let when = (self.conditions, self.groups[g].iterations);
+        fingerprint(&self.groups, &self.open, &self.phases, when)
             .wrapping_add(self.aliases.fingerprint())
             .wrapping_add(self.groups[g].trail)
     }
@@ -280,9 +242,17 @@ impl<'f, 'p> Run<'f, 'p> {
         let (clock, time, at) = (self.groups[g].clock, self.moment, self.groups[g].at);
         for touch in &touches.shared {
             let list = self.open.entry(touch.root).or_default();
+            let mut under = self.groups[g].under.clone();
             // What comes after the newer one comes after the older one too.
             if op.is_none() {
-                list.retain(|o| !(o.done.is_some() && o.group == g && o.touch.repeats(touch)));
+                list.retain(|o| {
+                    let older = o.done.is_some() && o.group == g && o.touch.repeats(touch);
+                    if older {
+                        // From now on this one stands for both.
+                        under = either(&under, &o.under);
+                    }
+                    !older
+                });
             }
             list.push(Open {
                 touch: touch.clone(),
@@ -293,6 +263,8 @@ impl<'f, 'p> Run<'f, 'p> {
                 done: op.is_none().then_some(clock),
                 time,
                 at_barrier: None,
+                under,
+                partly: Vec::new(),
             });
         }
     }
@@ -341,8 +313,13 @@ impl<'f, 'p> Run<'f, 'p> {
             if !(open.touch.write || touch.write) || atomic || apart {
                 continue;
             }
+            let under = &self.groups[g].under;
+            if contradict(&open.under, under) {
+                continue;
+            }
+            let done = open.done_under(under);
             let knows = self.groups[g].knows[open.group];
-            if open.done.is_some_and(|done| done <= knows) {
+            if done.is_some_and(|(clock, _)| clock <= knows) {
                 continue;
             }
             // Different layouts: any threads may meet.
@@ -351,18 +328,18 @@ impl<'f, 'p> Run<'f, 'p> {
                 false => Meeting::ANY,
             };
             let pair = 1u64 << (8 * open.group + g);
-            let remedy = match open.done {
+            let remedy = match done {
                 None if met.overlap & pair != 0 => self.remedy(open, g),
                 None => continue,
                 Some(_) if met.across & pair != 0 => match (open.op, open.at_barrier) {
                     (Some((_, counter)), Some(left)) => Remedy::WaitBeforeBarrier(counter, left),
                     _ => Remedy::Barrier,
                 },
-                Some(_)
+                Some((_, time))
                     if !self.amd
                         && open.group == g
                         && met.in_warp >> g & 1 == 1
-                        && self.groups[g].warp_sync < open.time =>
+                        && self.groups[g].warp_sync < time =>
                 {
                     Remedy::WarpBarrier
                 }
@@ -419,7 +396,7 @@ impl<'f, 'p> Run<'f, 'p> {
         match queue[at].at_barrier[usize::from(apart)] {
             Some(left) if apart => Remedy::WaitTwoBarriersBefore(counter, left),
             Some(left) => Remedy::WaitBeforeBarrier(counter, left),
-            None => Remedy::WaitAndBarrier(counter, self.groups[open.group].younger(at)),
+            None => Remedy::WaitAndBarrier(counter, self.groups[open.group].younger(at, &[])),
         }
     }
 
@@ -499,10 +476,10 @@ impl<'f, 'p> Run<'f, 'p> {
     }
 
     fn check_register(&mut self, g: usize, touch: &RegisterTouch, side: Side) {
-        let queue = &self.groups[g].queue;
+        let (queue, under) = (&self.groups[g].queue, &self.groups[g].under);
         let found = queue
             .iter()
-            .position(|p| p.registers.iter().any(|r| r.meets(touch)));
+            .position(|p| p.registers.iter().any(|r| r.meets(touch)) && p.may_meet(under));
         let Some(at) = found else { return };
         let pending = &queue[at];
         let first = Side {
@@ -514,7 +491,7 @@ impl<'f, 'p> Run<'f, 'p> {
             stmt: touch.stmt,
             ..side
         };
-        let remedy = Remedy::Wait(pending.counter, self.groups[g].younger(at));
+        let remedy = Remedy::Wait(pending.counter, self.groups[g].younger(at, under));
         let kind = HazardKind::RegisterBeforeWait;
         let memory = Memory {
             root: Some(touch.root),
@@ -537,6 +514,7 @@ impl<'f, 'p> Run<'f, 'p> {
         let op = self.next_op;
         self.touch(g, touches, side, Some((op, counter)));
         let registers = touches.registers.iter().filter(|r| r.write).cloned();
+        let under = self.groups[g].under.clone();
         self.groups[g].queue.push(Pending {
             op,
             stmt: side.stmt,
@@ -547,23 +525,34 @@ impl<'f, 'p> Run<'f, 'p> {
             group: None,
             at_barrier: [None; 2],
             registers: registers.collect(),
+            under,
+            partly: Vec::new(),
         });
-        // A counter that is full holds the wave back.
+        // A counter that is full holds the wave back. This is so for operations that come with
+        // enough others, whatever the condition here: lanes may disagree on that.
         if let Some(most) = most_in_flight(counter) {
-            self.wait(g, counter, most);
+            self.wait(g, counter, most, &Under::default());
         }
     }
 
-    fn wait(&mut self, g: usize, counter: Counter, at_most: u32) {
-        let queue = &self.groups[g].queue;
-        let done: Vec<u32> = (0..queue.len())
-            .filter(|&at| queue[at].counter == counter)
-            .filter(|&at| !counts_groups(counter) || queue[at].group.is_some())
-            .filter(|&at| self.groups[g].younger(at) >= at_most)
-            .map(|at| queue[at].op)
-            .collect();
+    /// A wait under a condition. What is complete in some cases only stays under way.
+    fn wait(&mut self, g: usize, counter: Counter, at_most: u32, under: &Under) {
+        let (done, partly) = self.groups[g].waited(counter, at_most, under);
+        if !partly.is_empty() {
+            self.complete_partly(g, under, &partly);
+        }
         if !done.is_empty() {
             self.complete(g, |op| done.contains(&op));
+        }
+    }
+
+    /// Under a condition these operations are complete.
+    fn complete_partly(&mut self, g: usize, under: &Under, ops: &[u32]) {
+        let (clock, time) = (self.groups[g].clock, self.moment);
+        for open in self.open.values_mut().flatten() {
+            if open.op.is_some_and(|(op, _)| ops.contains(&op)) {
+                open.complete_partly(under, clock, time);
+            }
         }
     }
 
@@ -581,32 +570,49 @@ impl<'f, 'p> Run<'f, 'p> {
             return;
         }
         for list in self.open.values_mut() {
-            let mut newly: Vec<Touch> = Vec::new();
-            for open in list.iter_mut().rev() {
+            let mut newly: Vec<(Touch, Under)> = Vec::new();
+            for open in list.iter_mut() {
                 if let Some((op, _)) = open.op
                     && let Some(left) = at_barrier.get(&op)
                 {
                     open.done = Some(clock);
                     open.time = time;
                     open.at_barrier = *left;
-                    newly.push(open.touch.clone());
+                    open.partly.clear();
+                    newly.push((open.touch.clone(), open.under.clone()));
                 }
             }
             if newly.is_empty() {
                 continue;
             }
-            // Older ones of the same statement at the same places say nothing more.
+            // Older ones of the same statement at the same places say nothing more: the newer one
+            // stands for them.
             list.retain(|o| {
                 let older = o.done.is_some() && o.time < time && o.group == g;
-                !(older && newly.iter().any(|t| t.repeats(&o.touch)))
+                let mut repeated = false;
+                for (touch, under) in newly.iter_mut().filter(|_| older) {
+                    if touch.repeats(&o.touch) {
+                        *under = either(under, &o.under);
+                        repeated = true;
+                    }
+                }
+                !repeated
             });
+            let mut newly = newly.into_iter();
+            for open in list.iter_mut() {
+                if open.op.is_some_and(|(op, _)| at_barrier.contains_key(&op))
+                    && let Some((_, under)) = newly.next()
+                {
+                    open.under = under;
+                }
+            }
         }
     }
 
     /// Remembers what a wait before this barrier would have had to say.
     fn note_barrier(&mut self, g: usize) {
         for at in 0..self.groups[g].queue.len() {
-            let left = self.groups[g].younger(at);
+            let left = self.groups[g].younger(at, &[]);
             let [latest, _] = self.groups[g].queue[at].at_barrier;
             self.groups[g].queue[at].at_barrier = [Some(left), latest];
         }

@@ -32,6 +32,10 @@ pub struct Scan<'f> {
     sync: FxHashSet<Key>,
     /// Of those, the ones that hold a barrier or a wait.
     blocking: FxHashSet<Key>,
+    /// Of those, the ones that hold more than waits for the wave's own instructions.
+    meeting: FxHashSet<Key>,
+    /// Global memory that the kernel writes; none where that may be any.
+    written: Option<FxHashSet<Buffer>>,
     /// The definition of every `let`.
     pub lets: FxHashMap<Var, &'f Expr>,
     /// Variables that reach a shared place, a slot or a condition around synchronisation.
@@ -62,6 +66,8 @@ impl<'f> Scan<'f> {
             warp,
             sync: FxHashSet::default(),
             blocking: FxHashSet::default(),
+            meeting: FxHashSet::default(),
+            written: Some(FxHashSet::default()),
             lets: FxHashMap::default(),
             relevant: FxHashSet::default(),
             scalars: FxHashSet::default(),
@@ -81,6 +87,7 @@ impl<'f> Scan<'f> {
             if let StmtKind::Let { var, value } = &stmt.kind {
                 scan.lets.insert(*var, value);
             }
+            scan.mark_written(stmt);
         });
         scan.find_varying();
         scan.find_relevant();
@@ -98,6 +105,21 @@ impl<'f> Scan<'f> {
     /// Whether the statement holds a barrier or a wait.
     pub fn is_blocking(&self, stmt: &Stmt) -> bool {
         self.blocking.contains(&key(stmt))
+    }
+
+    /// Whether the statement holds a barrier, or anything else that other waves take part in or
+    /// that decides how control goes on: more than waits for the wave's own instructions.
+    pub fn is_meeting(&self, stmt: &Stmt) -> bool {
+        self.meeting.contains(&key(stmt))
+    }
+
+    /// Whether the kernel leaves this memory as it is. Tensors do not overlap.
+    pub fn is_constant(&self, buffer: Buffer) -> bool {
+        let root = self.root(buffer);
+        let data = &self.func.buffers[root];
+        let tensor = matches!(data.origin, BufferOrigin::Param | BufferOrigin::Workspace);
+        let written = self.written.as_ref();
+        tensor && data.scope == Scope::Global && written.is_some_and(|w| !w.contains(&root))
     }
 
     /// Whether a group takes a branch, or does a conditional barrier, that splits the block.
@@ -162,10 +184,11 @@ impl<'f> Scan<'f> {
         }
     }
 
-    fn mark_sync(&mut self, block: &Block) -> (bool, bool) {
-        let mut any = (false, false);
+    fn mark_sync(&mut self, block: &Block) -> (bool, bool, bool) {
+        let mut any = (false, false, false);
         for stmt in block {
             let (mut sync, mut blocking) = own_sync(stmt);
+            let mut meeting = blocking && !waits_for_own(stmt);
             if let StmtKind::Micro(m) = &stmt.kind
                 && m.counter.is_some()
                 && !self.is_shared(m.dest.region.buffer)
@@ -176,6 +199,7 @@ impl<'f> Scan<'f> {
                 let inner = self.mark_sync(child);
                 sync |= inner.0;
                 blocking |= inner.1;
+                meeting |= inner.2;
             }
             if sync {
                 self.sync.insert(key(stmt));
@@ -183,9 +207,32 @@ impl<'f> Scan<'f> {
             if blocking {
                 self.blocking.insert(key(stmt));
             }
-            any = (any.0 | sync, any.1 | blocking);
+            if meeting {
+                self.meeting.insert(key(stmt));
+            }
+            any = (any.0 | sync, any.1 | blocking, any.2 | meeting);
         }
         any
+    }
+
+    /// Notes what global memory the statement may write.
+    fn mark_written(&mut self, stmt: &Stmt) {
+        let mut found: Vec<Buffer> = Vec::new();
+        match &stmt.kind {
+            StmtKind::Store { buffer, .. } => found.push(*buffer),
+            StmtKind::Micro(m) => found.push(m.dest.region.buffer),
+            StmtKind::Thread(_) | StmtKind::Tile(_) => stmt_buffers(stmt, &mut |b| found.push(b)),
+            _ => {}
+        }
+        for buffer in found {
+            let root = self.root(buffer);
+            match self.func.buffers[root].origin {
+                BufferOrigin::Pointer(_) => self.written = None,
+                _ => self.written.iter_mut().for_each(|w| {
+                    w.insert(root);
+                }),
+            }
+        }
     }
 
     /// `break` and `continue` of loops that synchronise decide how control goes on.
@@ -213,6 +260,7 @@ impl<'f> Scan<'f> {
             if own {
                 self.sync.insert(key(stmt));
                 self.blocking.insert(key(stmt));
+                self.meeting.insert(key(stmt));
             }
             leaves |= own;
         }
@@ -544,6 +592,15 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
         },
         StmtKind::WarpGroup { .. } => (true, true),
         _ => (false, false),
+    }
+}
+
+/// Whether the statement waits for the wave's own instructions and for nothing else. Groups of
+/// operations are not among them: a group that may not have been closed is not followed.
+fn waits_for_own(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Device(DeviceOp::Wait { counter, .. }) => !counts_groups(*counter),
+        _ => false,
     }
 }
 

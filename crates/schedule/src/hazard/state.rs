@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::{Buffer, Counter};
 
+use super::conditions::{Conditions, Literal, Under, contradict, follows, possible};
 use super::scan::{Key, MAX_GROUPS, counts_groups};
 use super::touch::{RegisterTouch, Touch};
 
@@ -24,6 +25,10 @@ pub struct Group {
     pub loops: Vec<Option<Vec<u64>>>,
     /// What the group has done since its last iteration began.
     pub trail: u64,
+    /// The condition under which it is here.
+    pub under: Under,
+    /// Iterations of all loops that it has begun.
+    pub iterations: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,7 +53,22 @@ pub struct Pending {
     /// the latest first.
     pub at_barrier: [Option<u32>; 2],
     pub registers: Vec<RegisterTouch>,
+    /// The condition under which it was issued.
+    pub under: Under,
+    /// The conditions under which it has been waited for.
+    pub partly: Vec<Under>,
 }
+
+/// A wait under a condition that an access does not always come with.
+pub struct Partly {
+    pub under: Under,
+    pub clock: u32,
+    pub time: u64,
+}
+
+/// The most of them that are remembered, the latest ones: more help only what comes long after,
+/// and the state of a loop must not grow.
+const MAX_PARTLY: usize = 2;
 
 /// An access that some group may not know of yet.
 pub struct Open {
@@ -63,6 +83,60 @@ pub struct Open {
     /// When it was complete, in events of the run.
     pub time: u64,
     pub at_barrier: Option<u32>,
+    /// The condition under which it happens.
+    pub under: Under,
+    /// Where it is not complete in every case, those where it is.
+    pub partly: Vec<Partly>,
+}
+
+impl Open {
+    /// The clock and time at which it was complete, in the cases in which something is done
+    /// under a condition.
+    pub fn done_under(&self, under: &[Literal]) -> Option<(u32, u64)> {
+        if let Some(clock) = self.done {
+            return Some((clock, self.time));
+        }
+        if self.partly.is_empty() || may_be_under_way(&self.under, under, &self.waits()) {
+            return None;
+        }
+        // Which of them it was is not known.
+        let clock = self.partly.iter().map(|p| p.clock).max()?;
+        let time = self.partly.iter().map(|p| p.time).max()?;
+        Some((clock, time))
+    }
+
+    /// Under a condition it is complete from now on.
+    pub fn complete_partly(&mut self, under: &Under, clock: u32, time: u64) {
+        let under = under.clone();
+        remember(&mut self.partly, Partly { under, clock, time });
+    }
+
+    fn waits(&self) -> Vec<&[Literal]> {
+        self.partly.iter().map(|p| &p.under[..]).collect()
+    }
+}
+
+impl Pending {
+    /// Whether it may be under way where something is done under a condition.
+    pub fn may_meet(&self, under: &[Literal]) -> bool {
+        let waits: Vec<&[Literal]> = self.partly.iter().map(|u| &u[..]).collect();
+        !contradict(&self.under, under) && may_be_under_way(&self.under, under, &waits)
+    }
+}
+
+/// Adds to a list of the latest ones.
+fn remember<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == MAX_PARTLY {
+        list.remove(0);
+    }
+    list.push(item);
+}
+
+/// Whether an operation, under a condition and waited for under others, may be under way where
+/// another condition holds as well.
+fn may_be_under_way(own: &[Literal], under: &[Literal], waits: &[&[Literal]]) -> bool {
+    let both: Vec<Literal> = own.iter().chain(under).copied().collect();
+    possible(&both, waits)
 }
 
 /// An arrival barrier.
@@ -86,12 +160,45 @@ impl Group {
             warp_sync: 0,
             loops: Vec::new(),
             trail: 0,
+            under: Under::default(),
+            iterations: 0,
         }
     }
 
+    /// What a wait under a condition completes: operations, and those that are complete in some
+    /// cases only.
+    pub fn waited(
+        &mut self,
+        counter: Counter,
+        at_most: u32,
+        under: &Under,
+    ) -> (Vec<u32>, Vec<u32>) {
+        let queue = &self.queue;
+        let waited: Vec<usize> = (0..queue.len())
+            .filter(|&at| queue[at].counter == counter)
+            .filter(|&at| !counts_groups(counter) || queue[at].group.is_some())
+            .filter(|&at| !contradict(&queue[at].under, under))
+            .filter(|&at| self.younger(at, under) >= at_most)
+            .collect();
+        let (mut done, mut partly) = (Vec::new(), Vec::new());
+        for at in waited {
+            let pending = &mut self.queue[at];
+            if !follows(under, &pending.under, &[]) {
+                remember(&mut pending.partly, under.clone());
+                if pending.may_meet(&[]) {
+                    partly.push(pending.op);
+                    continue;
+                }
+            }
+            done.push(pending.op);
+        }
+        (done, partly)
+    }
+
     /// How many operations (or closed groups) of the same counter certainly came after the one
-    /// at this place of the queue: a wait that leaves so many completes it.
-    pub fn younger(&self, at: usize) -> u32 {
+    /// at this place of the queue, where it and a condition hold: a wait under that condition
+    /// that leaves so many completes it.
+    pub fn younger(&self, at: usize, under: &[Literal]) -> u32 {
         let p = &self.queue[at];
         if counts_groups(p.counter) {
             let closed = self.closed[p.counter as usize];
@@ -99,7 +206,7 @@ impl Group {
         }
         let later = self.queue[at + 1..].iter();
         later
-            .filter(|q| q.counter == p.counter && q.certain)
+            .filter(|q| q.counter == p.counter && q.certain && follows(&q.under, &p.under, under))
             .map(|q| q.count)
             .sum()
     }
@@ -111,8 +218,10 @@ pub fn fingerprint(
     groups: &[Group],
     open: &FxHashMap<Buffer, Vec<Open>>,
     phases: &FxHashMap<(Buffer, i64), Phase>,
+    (conditions, iterations): (&Conditions, u32),
 ) -> u64 {
     let mut sum = 0u64;
+    let relative = |under: &Under| conditions.relative(under, iterations);
     for group in groups {
         for (at, p) in group.queue.iter().enumerate() {
             let mut h = FxHasher::default();
@@ -131,6 +240,8 @@ pub fn fingerprint(
             for r in &p.registers {
                 (r.root, r.slot, r.range).hash(&mut h);
             }
+            relative(&p.under).hash(&mut h);
+            p.partly.iter().for_each(|u| relative(u).hash(&mut h));
             sum = sum.wrapping_add(h.finish());
         }
     }
@@ -144,6 +255,13 @@ pub fn fingerprint(
                 (group.knows[access.group] >= done).hash(&mut h);
             }
             (groups[access.group].warp_sync < access.time).hash(&mut h);
+        }
+        relative(&access.under).hash(&mut h);
+        for partly in &access.partly {
+            relative(&partly.under).hash(&mut h);
+            for group in groups {
+                (group.knows[access.group] >= partly.clock).hash(&mut h);
+            }
         }
         sum = sum.wrapping_add(h.finish());
     }

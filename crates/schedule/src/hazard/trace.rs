@@ -13,6 +13,7 @@ use tilewright_ir::{
     LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
 };
 
+use super::conditions::{Around, Conditions, Under, with};
 use super::report::Reason;
 use super::rhythm::{core, solve};
 use super::scan::{Key, Scan, is_block_vote, key};
@@ -31,8 +32,10 @@ pub struct Event {
 pub enum EventKind {
     /// Accesses that are done when the next event comes.
     Touch(Rc<Touches>),
+    /// What follows happens under this condition.
+    Under(Under),
     /// An asynchronous operation starts: so many instructions of a counter. One that is not
-    /// certain may not be there at all.
+    /// certain may not be there at all, whatever the condition.
     Issue {
         touches: Rc<Touches>,
         counter: Counter,
@@ -128,17 +131,22 @@ enum Flow {
 pub struct Walk<'f, 'p> {
     scan: &'f Scan<'f>,
     units: &'p mut Units<'f>,
+    conditions: &'p mut Conditions,
     group: usize,
     amd: bool,
     env: Env,
     loops: Vec<(Var, i64)>,
+    /// By loop that the walk is in, how far its index has jumped.
+    skipped: FxHashMap<Var, i64>,
+    /// Iterations of all loops so far.
+    iterations: u32,
     trace: Trace,
     /// How often each condition without a supposed value was met.
     met: FxHashMap<Key, u32>,
     turn: u32,
     whole: &'p FxHashSet<Key>,
-    /// Inside a branch that may not be taken.
-    maybe: bool,
+    /// The branches around that may not be taken.
+    under: Under,
     moment_stale: bool,
 }
 
@@ -147,6 +155,7 @@ impl<'f, 'p> Walk<'f, 'p> {
     pub fn of(
         scan: &'f Scan<'f>,
         units: &'p mut Units<'f>,
+        conditions: &'p mut Conditions,
         group: usize,
         amd: bool,
         choice: &'p Choice,
@@ -163,15 +172,18 @@ impl<'f, 'p> Walk<'f, 'p> {
         let mut walk = Walk {
             scan,
             units,
+            conditions,
             group,
             amd,
             env,
             loops: Vec::new(),
+            skipped: FxHashMap::default(),
+            iterations: 0,
             trace: Trace::default(),
             met: FxHashMap::default(),
             turn: choice.turn,
             whole: &choice.whole,
-            maybe: false,
+            under: Under::default(),
             moment_stale: true,
         };
         walk.units.iteration = None;
@@ -180,6 +192,7 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     fn emit(&mut self, stmt: &Stmt, kind: EventKind) -> Result<(), Stop> {
+        self.iterations += u32::from(matches!(kind, EventKind::Iteration));
         if self.moment_stale {
             self.trace.moments.push(self.loops.clone().into());
             self.moment_stale = false;
@@ -217,6 +230,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         }
         if let StmtKind::Assume(cond) = &stmt.kind
             && self.env.value(cond) == Some(0)
+            && self.under.is_empty()
         {
             return Err(Stop::Impossible);
         }
@@ -287,7 +301,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                     touches,
                     counter,
                     count: m.count(),
-                    certain: !self.maybe && !skipped,
+                    certain: !skipped,
                 };
                 self.emit(stmt, kind)?;
             }
@@ -300,7 +314,7 @@ impl<'f, 'p> Walk<'f, 'p> {
 
     /// What a statement that writes one followed scalar certainly writes.
     fn written_value(&self, stmt: &Stmt) -> Option<i64> {
-        if self.maybe {
+        if !self.under.is_empty() {
             return None;
         }
         match &stmt.kind {
@@ -319,7 +333,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 self.emit(stmt, EventKind::Wait(*counter, *at_most))
             }
             // A commit that may not be there helps no wait.
-            DeviceOp::Commit(_) if self.maybe => Ok(()),
+            DeviceOp::Commit(_) if !self.under.is_empty() => Ok(()),
             DeviceOp::Commit(counter) => self.emit(stmt, EventKind::Commit(*counter)),
             DeviceOp::Barrier(kind) => match kind {
                 BarrierKind::Block => self.barrier(stmt, false),
@@ -422,11 +436,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             return self.block(if taken { then } else { otherwise });
         }
         if !self.scan.is_blocking(stmt) {
-            let before = std::mem::replace(&mut self.maybe, true);
-            self.block(then)?;
-            self.block(otherwise)?;
-            self.maybe = before;
-            return Ok(Flow::Next);
+            return self.both_ways(stmt, cond, then, otherwise);
         }
         let folded = self.env.fold(cond);
         if let Some(need) = self.block_index(&folded) {
@@ -437,6 +447,9 @@ impl<'f, 'p> Walk<'f, 'p> {
                 expr: folded,
                 values: vec![1, 0],
             }));
+        }
+        if !self.scan.is_meeting(stmt) {
+            return self.both_ways(stmt, cond, then, otherwise);
         }
         self.trace.turns = 16;
         let first = self.met.is_empty();
@@ -451,6 +464,45 @@ impl<'f, 'p> Walk<'f, 'p> {
         let taken = CIRCLE >> ((*met + self.turn) % 16) & 1 == 1;
         *met += 1;
         self.block(if taken { then } else { otherwise })
+    }
+
+    /// A branch that no other wave takes part in: one way after the other, each under its
+    /// condition.
+    fn both_ways(
+        &mut self,
+        stmt: &'f Stmt,
+        cond: &'f Expr,
+        then: &'f Block,
+        otherwise: &'f Block,
+    ) -> Result<Flow, Stop> {
+        let around = self.loops.iter().map(|&(var, value)| Around {
+            var,
+            value: value - self.skipped.get(&var).copied().unwrap_or(0),
+            counted: self.env.vars.contains_key(&var),
+        });
+        let around: Vec<Around> = around.collect();
+        let scan = self.scan;
+        let conditions = &mut self.conditions;
+        let ways = conditions.literals(scan, stmt, cond, &around, self.iterations);
+        let before = self.under.clone();
+        for (literal, block) in ways.into_iter().zip([then, otherwise]) {
+            if block.is_empty() {
+                continue;
+            }
+            // The same condition may be around already.
+            let Some(under) = with(&before, literal) else {
+                continue;
+            };
+            self.enter(stmt, under)?;
+            self.block(block)?;
+            self.enter(stmt, before.clone())?;
+        }
+        Ok(Flow::Next)
+    }
+
+    fn enter(&mut self, stmt: &Stmt, under: Under) -> Result<(), Stop> {
+        self.under = under.clone();
+        self.emit(stmt, EventKind::Under(under))
     }
 
     /// The block index behind a value, where it alone is and has few values: then all are
@@ -566,6 +618,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 && n == at
             {
                 n += jump;
+                self.skipped.insert(axis.var, jump * step);
                 self.emit(stmt, EventKind::Skip(axis.var, jump * step))?;
             }
             if self.iteration(stmt, &l.body, axis.var, first + n * step)? == Flow::Break {
@@ -575,6 +628,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         }
         self.moment_stale = true;
         self.env.vars.remove(&axis.var);
+        self.skipped.remove(&axis.var);
         // Where conditions follow patterns no state repeats; the patterns are all there are.
         let steady = steady.filter(|_| self.met.is_empty());
         self.emit(stmt, EventKind::LeaveLoop(steady))?;

@@ -11,9 +11,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{Buffer, Var};
 
+use super::clash::{Clash, Memory, Remedy, Side};
 use super::places::Places;
 use super::report::HazardKind;
-use super::run::{Clash, Memory, Remedy, Side};
 use super::scan::Scan;
 use super::touch::{Iteration, Touch};
 use super::trace::{EventKind, Trace};

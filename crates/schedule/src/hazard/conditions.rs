@@ -1,0 +1,245 @@
+//! Conditions that are not known, and what follows from one of them for another.
+//!
+//! A branch whose condition is not known and that no other wave takes part in is walked both
+//! ways, one after the other, and what happens in it happens *under* a condition: a conjunction of
+//! literals. So the number of ways does not grow with the iterations. What is concluded between
+//! operations under conditions:
+//! - an operation is certainly there if its literals are among those that hold already;
+//! - a wait under a condition completes what is under way in those cases only;
+//! - two operations whose literals contradict each other never both happen.
+//!
+//! Two literals are about the same value if the condition has the same form, at the same values of
+//! the loops around it, and reads nothing but memory that the kernel never writes. `k + 2` two
+//! iterations ago and `k` now are the same: a form is written with the offset taken away.
+//! Everything else is a value of its own at each time it is met, which concludes less.
+//!
+//! Iterations that a walk leaves out are not counted in the values of loops, so that what was
+//! met before them stands for what would have been met since.
+
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHasher};
+use tilewright_ir::{BinOp, Expr, ExprKind, Stmt, Var, VarKind};
+
+use super::scan::{Key, Scan, key};
+
+/// A condition that holds, or the same one that does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Literal {
+    atom: u32,
+    holds: bool,
+}
+
+impl Literal {
+    fn negated(self) -> Literal {
+        Literal {
+            holds: !self.holds,
+            ..self
+        }
+    }
+}
+
+/// All of these hold; none is always.
+pub type Under = Rc<[Literal]>;
+
+/// The conditions met in a run, by all groups.
+#[derive(Default, Debug)]
+pub struct Conditions {
+    /// By branch, the form of its condition; none where its value is new each time.
+    forms: FxHashMap<Key, Option<Rc<Form>>>,
+    /// By form and values of its loops.
+    known: FxHashMap<(Expr, Vec<i64>), u32>,
+    atoms: Vec<Atom>,
+}
+
+/// A value that is not known.
+#[derive(Debug)]
+struct Atom {
+    /// The branch where it was met first, and how many iterations of all loops had begun then.
+    stmt: Key,
+    born: u32,
+}
+
+/// A condition over loop indices, each with an offset that was taken away.
+#[derive(Debug)]
+struct Form {
+    expr: Expr,
+    loops: Vec<(Var, i64)>,
+}
+
+/// A loop that a walk is in.
+#[derive(Clone, Copy, Debug)]
+pub struct Around {
+    pub var: Var,
+    /// Its index, less what was left out.
+    pub value: i64,
+    /// Whether that is the value of the index, not a number of the iteration.
+    pub counted: bool,
+}
+
+impl Conditions {
+    /// Another run begins: what conditions are is not the same any more.
+    pub fn clear(&mut self) {
+        self.known.clear();
+        self.atoms.clear();
+    }
+
+    /// The literals of both ways of a branch, met after so many iterations.
+    pub fn literals(
+        &mut self,
+        scan: &Scan<'_>,
+        stmt: &Stmt,
+        cond: &Expr,
+        around: &[Around],
+        iterations: u32,
+    ) -> [Literal; 2] {
+        let literal = |atom, holds| Literal { atom, holds };
+        if scan.varies(cond) {
+            // Lanes of a wave may go both ways.
+            let ways = [(); 2].map(|()| self.new_atom(stmt, iterations));
+            return ways.map(|atom| literal(atom, true));
+        }
+        let form = self.forms.entry(key(stmt));
+        let form = form.or_insert_with(|| Form::of(scan, cond, around).map(Rc::new));
+        let atom = match form.clone() {
+            None => self.new_atom(stmt, iterations),
+            Some(form) => {
+                let value = |(var, offset): &(Var, i64)| {
+                    let found = around.iter().find(|a| a.var == *var);
+                    found.map_or(0, |a| a.value.wrapping_add(*offset))
+                };
+                let id = (form.expr.clone(), form.loops.iter().map(value).collect());
+                match self.known.get(&id) {
+                    Some(atom) => *atom,
+                    None => {
+                        let atom = self.new_atom(stmt, iterations);
+                        self.known.insert(id, atom);
+                        atom
+                    }
+                }
+            }
+        };
+        [literal(atom, true), literal(atom, false)]
+    }
+
+    fn new_atom(&mut self, stmt: &Stmt, born: u32) -> u32 {
+        let stmt = key(stmt);
+        self.atoms.push(Atom { stmt, born });
+        self.atoms.len() as u32 - 1
+    }
+
+    /// A number for a conjunction that is the same after more iterations: where each literal
+    /// comes from, and how long ago.
+    pub fn relative(&self, under: &[Literal], iterations: u32) -> u64 {
+        let mut sum = 0u64;
+        for literal in under {
+            let atom = &self.atoms[literal.atom as usize];
+            let mut h = FxHasher::default();
+            (atom.stmt, iterations.wrapping_sub(atom.born), literal.holds).hash(&mut h);
+            sum = sum.wrapping_add(h.finish());
+        }
+        sum
+    }
+}
+
+impl Form {
+    fn of(scan: &Scan<'_>, cond: &Expr, around: &[Around]) -> Option<Form> {
+        let mut expr = scan.expand(cond);
+        let (mut lasting, mut used) = (true, Vec::new());
+        expr.walk(&mut |node| match node.kind() {
+            ExprKind::Load { buffer, .. } => lasting &= scan.is_constant(*buffer),
+            ExprKind::Var(var) => match around.iter().find(|a| a.var == *var) {
+                Some(a) if used.iter().all(|u: &Around| u.var != a.var) => used.push(*a),
+                Some(_) => {}
+                None => {
+                    let kind = scan.func.vars[*var].kind;
+                    lasting &= matches!(
+                        kind,
+                        VarKind::Symbol | VarKind::Param | VarKind::BlockIdx(_)
+                    );
+                }
+            },
+            _ => {}
+        });
+        if !lasting {
+            return None;
+        }
+        let mut loops = Vec::new();
+        for around in used {
+            let mut offset = 0;
+            if around.counted {
+                (expr, offset) = without_offset(expr, around.var);
+            }
+            loops.push((around.var, offset));
+        }
+        Some(Form { expr, loops })
+    }
+}
+
+/// The expression with `var` for `var + c`, and `c`, where the variable comes with the same `c`
+/// everywhere; as it is, and 0, otherwise.
+fn without_offset(e: Expr, var: Var) -> (Expr, i64) {
+    let offset_of = |node: &Expr| match node.kind() {
+        ExprKind::Binary(BinOp::Add, a, b) if a.as_var() == Some(var) => {
+            i64::try_from(b.as_int()?).ok()
+        }
+        _ => None,
+    };
+    let (mut uses, mut offsets) = (0, Vec::new());
+    e.walk(&mut |node| {
+        uses += usize::from(node.as_var() == Some(var));
+        offsets.extend(offset_of(node));
+    });
+    let Some(&offset) = offsets.first() else {
+        return (e, 0);
+    };
+    if offsets.len() < uses || offsets.iter().any(|o| *o != offset) {
+        return (e, 0);
+    }
+    let plain = e.rewrite(&mut |node| match node.kind() {
+        ExprKind::Binary(BinOp::Add, a, _) => offset_of(node).map(|_| a.clone()),
+        _ => None,
+    });
+    (plain, offset)
+}
+
+/// The conjunction with one more literal; none where it then never holds.
+pub fn with(under: &Under, literal: Literal) -> Option<Under> {
+    if under.contains(&literal.negated()) {
+        return None;
+    }
+    if under.contains(&literal) {
+        return Some(under.clone());
+    }
+    Some(under.iter().copied().chain([literal]).collect())
+}
+
+/// Whether the first conjunction holds wherever the others both do.
+pub fn follows(what: &[Literal], from: &[Literal], and: &[Literal]) -> bool {
+    what.iter().all(|l| from.contains(l) || and.contains(l))
+}
+
+/// Whether the two never hold together.
+pub fn contradict(a: &[Literal], b: &[Literal]) -> bool {
+    a.iter().any(|l| b.contains(&l.negated()))
+}
+
+/// What holds wherever either does, as far as one conjunction says it.
+pub fn either(a: &Under, b: &Under) -> Under {
+    if a == b {
+        return a.clone();
+    }
+    a.iter().copied().filter(|l| b.contains(l)).collect()
+}
+
+/// Whether all of these may hold while none of the conjunctions does.
+pub fn possible(assumed: &[Literal], unless: &[&[Literal]]) -> bool {
+    let Some((first, rest)) = unless.split_first() else {
+        return true;
+    };
+    first.iter().any(|l| {
+        let more = assumed.iter().copied().chain([l.negated()]);
+        !assumed.contains(l) && possible(&more.collect::<Vec<_>>(), rest)
+    })
+}
