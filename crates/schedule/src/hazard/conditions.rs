@@ -146,9 +146,8 @@ impl Conditions {
 impl Form {
     fn of(scan: &Scan<'_>, cond: &Expr, around: &[Around]) -> Option<Form> {
         let mut expr = scan.expand(cond);
-        let (mut lasting, mut used) = (true, Vec::new());
+        let (mut lasting, mut used) = (scan.reads_constants(&expr), Vec::new());
         expr.walk(&mut |node| match node.kind() {
-            ExprKind::Load { buffer, .. } => lasting &= scan.is_constant(*buffer),
             ExprKind::Var(var) => match around.iter().find(|a| a.var == *var) {
                 Some(a) if used.iter().all(|u: &Around| u.var != a.var) => used.push(*a),
                 Some(_) => {}

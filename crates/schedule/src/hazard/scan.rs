@@ -122,6 +122,17 @@ impl<'f> Scan<'f> {
         tensor && data.scope == Scope::Global && written.is_some_and(|w| !w.contains(&root))
     }
 
+    /// Whether all memory that is read for the value stays as it is.
+    pub fn reads_constants(&self, e: &Expr) -> bool {
+        let mut constant = true;
+        e.walk(&mut |node| {
+            if let ExprKind::Load { buffer, .. } = node.kind() {
+                constant &= self.is_constant(*buffer);
+            }
+        });
+        constant
+    }
+
     /// Whether a group takes a branch, or does a conditional barrier, that splits the block.
     pub fn group_takes(&self, stmt: &Stmt, group: usize) -> Option<bool> {
         self.truths.get(&key(stmt)).map(|list| list[group])

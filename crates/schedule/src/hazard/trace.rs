@@ -13,7 +13,7 @@ use tilewright_ir::{
     LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
 };
 
-use super::conditions::{Around, Conditions, Under, with};
+use super::conditions::{Around, Conditions, Literal, Under, with};
 use super::report::Reason;
 use super::rhythm::{core, solve};
 use super::scan::{Key, Scan, is_block_vote, key};
@@ -249,7 +249,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             }
             let touches = self.units.unit(stmt, &self.env);
             if !touches.is_empty() {
-                self.emit(stmt, EventKind::Touch(touches))?;
+                self.touch(stmt, touches)?;
             }
             for buffer in written {
                 match value {
@@ -310,6 +310,30 @@ impl<'f, 'p> Walk<'f, 'p> {
             _ => {}
         }
         Ok(Flow::Next)
+    }
+
+    /// What a unit touches; if it is a branch as a whole, under its condition.
+    fn touch(&mut self, stmt: &'f Stmt, touches: Rc<Touches>) -> Result<(), Stop> {
+        let before = self.under.clone();
+        if let StmtKind::If {
+            cond, otherwise, ..
+        } = &stmt.kind
+            && otherwise.is_empty()
+            && self.env.value(cond).is_none()
+            && !self.scan.varies(cond)
+            && self.scan.reads_constants(cond)
+        {
+            let [literal, _] = self.literals(stmt, cond);
+            let Some(under) = with(&before, literal) else {
+                return Ok(());
+            };
+            self.enter(stmt, under)?;
+        }
+        self.emit(stmt, EventKind::Touch(touches))?;
+        if self.under != before {
+            self.enter(stmt, before)?;
+        }
+        Ok(())
     }
 
     /// What a statement that writes one followed scalar certainly writes.
@@ -475,15 +499,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         then: &'f Block,
         otherwise: &'f Block,
     ) -> Result<Flow, Stop> {
-        let around = self.loops.iter().map(|&(var, value)| Around {
-            var,
-            value: value - self.skipped.get(&var).copied().unwrap_or(0),
-            counted: self.env.vars.contains_key(&var),
-        });
-        let around: Vec<Around> = around.collect();
-        let scan = self.scan;
-        let conditions = &mut self.conditions;
-        let ways = conditions.literals(scan, stmt, cond, &around, self.iterations);
+        let ways = self.literals(stmt, cond);
         let before = self.under.clone();
         for (literal, block) in ways.into_iter().zip([then, otherwise]) {
             if block.is_empty() {
@@ -498,6 +514,19 @@ impl<'f, 'p> Walk<'f, 'p> {
             self.enter(stmt, before.clone())?;
         }
         Ok(Flow::Next)
+    }
+
+    /// The literals of both ways of a branch.
+    fn literals(&mut self, stmt: &Stmt, cond: &Expr) -> [Literal; 2] {
+        let around = self.loops.iter().map(|&(var, value)| Around {
+            var,
+            value: value - self.skipped.get(&var).copied().unwrap_or(0),
+            counted: self.env.vars.contains_key(&var),
+        });
+        let around: Vec<Around> = around.collect();
+        let scan = self.scan;
+        let conditions = &mut self.conditions;
+        conditions.literals(scan, stmt, cond, &around, self.iterations)
     }
 
     fn enter(&mut self, stmt: &Stmt, under: Under) -> Result<(), Stop> {

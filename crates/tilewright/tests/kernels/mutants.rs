@@ -12,8 +12,6 @@
 //! - Barriers on AMD around a loop whose length is not known: ThreadSync does not see that where
 //!   the loop is skipped its epilogue reads the version that the prologue's barrier ordered.
 //!
-//! A kernel that the checker cannot decide is left to the simulator.
-//!
 //! The simulator runs the first block of the grid, where copies land late. Where it finds nothing
 //! it gets other modes, the whole grid and other orders of warps. The cases are those whose loops
 //! run long enough ([`oracle::long_cases`]): a loop that runs once carries nothing to its next
@@ -234,8 +232,6 @@ fn first_block(func: &Func) -> Func {
 
 fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
     let subject = Subject::of(case, target)?;
-    // Of a kernel that the checker cannot follow to the end it reports nothing.
-    let decided = hazard::check(&subject.func, target).proved;
     let (mut alive, mut spare) = (Vec::new(), 0);
     let mut nth = 0;
     while let Some((mutant, what)) = mutant(&subject.func, nth) {
@@ -246,8 +242,8 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
             Kind::Barrier => target.is_amd() && !subject.known,
             Kind::Wait | Kind::Commit | Kind::Slot => false,
         };
-        let shown = subject.shows(&mutant, may_be_spare && decided && !checked)?;
-        let who = match (checked || !decided, shown) {
+        let shown = subject.shows(&mutant, may_be_spare && !checked)?;
+        let who = match (checked, shown) {
             (true, true) => continue,
             (_, false) if may_be_spare && !checked => {
                 spare += 1;
