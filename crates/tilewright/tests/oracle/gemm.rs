@@ -271,9 +271,9 @@ pub fn cases() -> Vec<Case> {
         ragged(&[1, 33, 32], 65, 33),
     ]);
     cases.extend([
-        blocksparse((128, 128, 96)),
-        blocksparse((100, 90, 70)),
-        blocksparse((65, 129, 33)),
+        blocksparse((128, 128, 96), Fill::Integers(0, 1)),
+        blocksparse((100, 90, 70), Fill::Integers(0, 1)),
+        blocksparse((65, 129, 33), Fill::Integers(0, 1)),
     ]);
     cases.extend([
         dequant((64, 64, 128), "uint8"),
@@ -324,7 +324,7 @@ pub fn long_cases() -> Vec<Case> {
         batched_shared_b(1, size),
         grouped(&[40], 40, 150),
         ragged(&[40, 20], 40, 150),
-        blocksparse((128, 128, 192)),
+        long_blocksparse(),
         dequant((40, 30, 320), "uint8"),
     ];
     cases.extend(conv_cases().into_iter().take(1));
@@ -506,7 +506,16 @@ fn ragged(sizes: &'static [usize], n: usize, k: usize) -> Case {
         })
 }
 
-fn blocksparse((m, n, k): (usize, usize, usize)) -> Case {
+/// Four blocks of C with six depth blocks each. What a wait is needed for may happen only where a
+/// depth block is skipped and the next one is not, so one block keeps all of them and the others
+/// skip in turns.
+fn long_blocksparse() -> Case {
+    let kept = ["111111", "101010", "010101", "110011"].concat();
+    let mask = kept.chars().map(|c| f64::from(u8::from(c == '1')));
+    blocksparse((128, 128, 192), Fill::Given(mask.collect()))
+}
+
+fn blocksparse((m, n, k): (usize, usize, usize), mask: Fill) -> Case {
     let (block_m, block_n, block_k) = (64, 64, 32);
     let blocks = [
         ceil_div(m, block_m),
@@ -517,7 +526,7 @@ fn blocksparse((m, n, k): (usize, usize, usize)) -> Case {
         .sizes([("M", m), ("N", n), ("K", k)])
         .input("A", [m, k], Fill::Uniform(-1.0, 1.0))
         .input("B", [k, n], Fill::Uniform(-1.0, 1.0))
-        .input("mask", blocks, Fill::Integers(0, 1))
+        .input("mask", blocks, mask)
         .check(move |t: &Inputs| {
             let (a, b, mask) = (t.get("A"), t.get("B"), t.get("mask"));
             let mut c = Vec::with_capacity(m * n);
