@@ -5,7 +5,7 @@
 //! loop is written out and every condition decided, so that nothing unknown is left to the checker.
 
 use tilewright_ir::{Diagnostic, SourceMap, Target, text, verify};
-use tilewright_schedule::hazard::{self, HazardReport};
+use tilewright_schedule::hazard::{self, HazardKind, HazardReport};
 
 fn check_text(source: &str) -> HazardReport {
     let mut sources = SourceMap::new();
@@ -55,6 +55,8 @@ const COPY: &str = "g2s A[0, 0 +: 128] at [0, tx] -> S[0 +: 128] at [tx] inst=\"
 const OTHER: &str = "g2s A[1, 0 +: 128] at [1, tx] -> T[0 +: 128] slot=0 at [tx] inst=\"buffer_load_lds\" width=1 counter=vmcnt";
 const READ: &str =
     "s2r S[0 +: 128] at [127 - tx] -> r[0 +: 1] at [0] inst=\"load\" width=1 counter=lgkmcnt";
+const STORE: &str =
+    "r2s r[0 +: 1] at [0] -> S[0 +: 128] at [tx] inst=\"store\" width=1 counter=lgkmcnt";
 const USE: &str = "B[0, tx] = r[0]";
 const NOTHING: [&str; 0] = [];
 
@@ -157,11 +159,10 @@ fn conditions_of_later_iterations_are_recognised() {
         let report = check_text(&program(&format!(
             "for k in serial(0, {trips}) {{\n{body}\n}}"
         )));
-        assert!(report.proved, "{:?}", report.reasons);
-        let hazards = report.hazards.iter();
-        hazards
-            .map(|h| h.kind.to_string())
-            .any(|kind| kind == "RAW")
+        let mut kinds = report.hazards.iter().map(|h| h.kind);
+        let early = kinds.any(|kind| kind == HazardKind::ReadAfterWrite);
+        assert!(report.proved || early, "{:?}", report.reasons);
+        early
     };
     for trips in ["6", "40", "n"] {
         // Whoever copied waits, in the iteration that reads or the one before.
@@ -193,13 +194,16 @@ enum Item {
 
 fn operation(numbers: &mut Numbers) -> String {
     let count = numbers.below(3).saturating_sub(1);
-    match numbers.below(10) {
+    let version = format!("((k + {}) % 3)", numbers.below(3));
+    match numbers.below(13) {
         0 => COPY.to_string(),
-        1 => OTHER.to_string(),
+        1 => OTHER.replace("slot=0", &format!("slot={version}")),
         2 | 3 => READ.to_string(),
         4 => USE.to_string(),
         5 => "B[1, tx] = S[127 - tx]".to_string(),
-        6 | 7 => format!("wait vmcnt({count})"),
+        6 => format!("B[1, tx] = T[{version}, 127 - tx]"),
+        7 => STORE.to_string(),
+        8 | 9 => format!("wait vmcnt({count})"),
         _ => format!("wait lgkmcnt({count})"),
     }
 }
@@ -243,7 +247,7 @@ fn unknown(items: &[Item]) -> String {
 fn decided(items: &[Item], k: u64, elements: u64, lines: &mut Vec<String>) {
     for item in items {
         match item {
-            Item::Plain(text) => lines.push(text.clone()),
+            Item::Plain(text) => lines.push(text.replace("(k +", &format!("({k} +"))),
             Item::Branch(ahead, then, otherwise) => match elements >> (k + ahead) & 1 {
                 1 => decided(then, k, elements, lines),
                 _ => decided(otherwise, k, elements, lines),
@@ -252,46 +256,60 @@ fn decided(items: &[Item], k: u64, elements: u64, lines: &mut Vec<String>) {
     }
 }
 
+/// Whether the program has a race. What a version holds is another matter: that it was written in
+/// every case is not looked at.
+fn races(report: &HazardReport) -> bool {
+    let mut kinds = report.hazards.iter().map(|h| h.kind);
+    kinds.any(|kind| kind != HazardKind::UnwrittenVersion)
+}
+
 #[test]
 fn what_is_proved_is_clean_however_conditions_turn_out() {
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
-    let (mut proved, mut refuted, mut alarms) = (0, 0, 0);
+    let (mut proved, mut refuted, mut alarms, mut undecided) = (0, 0, 0, 0);
     for _ in 0..4000 {
         let program_items = items(&mut numbers, 6, 2);
-        // Long ones are not run as a whole.
-        let (trips, all) = match numbers.below(4) {
-            0 => (14u64, false),
-            trips => (trips, true),
+        // Long loops are not run as a whole, those of any length not even with all lengths.
+        let (length, trips) = match numbers.below(6) {
+            0 => ("14".to_string(), vec![14]),
+            1 => ("n".to_string(), vec![1, 2, 3, 12]),
+            trips => (trips.to_string(), vec![trips]),
         };
-        let looped = format!(
-            "for k in serial(0, {trips}) {{\n{}\n}}",
-            unknown(&program_items)
-        );
+        let body = unknown(&program_items);
+        let looped = format!("for k in serial(0, {length}) {{\n{body}\n}}");
         let report = check_text(&program(&looped));
-        assert!(report.proved, "{:?}\n{looped}", report.reasons);
-        let ways: Vec<u64> = match all {
-            true => (0..1 << (trips + 1)).collect(),
-            false => (0..12).map(|_| numbers.below(1 << (trips + 1))).collect(),
-        };
-        let hazardous = ways.iter().find(|way| {
-            let mut lines = Vec::new();
-            for k in 0..trips {
-                decided(&program_items, k, **way, &mut lines);
+        if !report.proved {
+            assert_eq!(length, "n", "{:?}\n{looped}", report.reasons);
+            undecided += 1;
+            continue;
+        }
+        let mut ways = Vec::new();
+        for &trips in &trips {
+            match trips {
+                0..5 => ways.extend((0..1 << (trips + 1)).map(|way| (trips, way))),
+                _ => ways.extend((0..8).map(|_| (trips, numbers.below(1 << (trips + 1))))),
             }
-            !check_text(&program(&lines.join("\n"))).hazards.is_empty()
+        }
+        let hazardous = ways.iter().find(|(trips, way)| {
+            let mut lines = Vec::new();
+            (0..*trips).for_each(|k| decided(&program_items, k, *way, &mut lines));
+            races(&check_text(&program(&lines.join("\n"))))
         });
-        match (report.hazards.is_empty(), hazardous) {
-            (true, None) => proved += 1,
-            (true, Some(way)) => panic!("with the elements {way:b} this is not clean:\n{looped}"),
-            (false, Some(_)) => refuted += 1,
-            (false, None) if all => alarms += 1,
-            (false, None) => {}
+        match (races(&report), hazardous) {
+            (false, None) => proved += 1,
+            (false, Some((trips, way))) => {
+                panic!("{trips} times, with the elements {way:b}, this is not clean:\n{looped}")
+            }
+            (true, Some(_)) => refuted += 1,
+            (true, None) if trips.iter().all(|t| *t < 5) => {
+                println!("{looped}\n{:?}", report.hazards);
+                alarms += 1
+            }
+            (true, None) => {}
         }
     }
-    assert!(
-        proved > 400 && refuted > 400,
-        "{proved} proved, {refuted} refuted"
-    );
+    println!("{proved} proved, {refuted} refuted, {undecided} undecided, {alarms} false alarms");
+    assert!(proved > 400 && refuted > 400);
     // Not promised, but what it says is no accident.
     assert_eq!(alarms, 0);
 }
