@@ -144,6 +144,18 @@ fn a_condition_is_the_same_only_if_nothing_changes_it() {
     assert_eq!(with("", &wait, &read), NOTHING);
 }
 
+/// A read of an earlier iteration is not forgotten for one of this iteration, which the write under
+/// the opposite condition never comes with.
+#[test]
+fn the_newest_access_stands_for_older_ones_in_all_their_cases() {
+    for read in [READ, "B[0, tx] = S[127 - tx]"] {
+        let then = when("k", &lines(&[read, "wait lgkmcnt(0)"]));
+        let body = format!("{then} else {{\nS[tx] = A[1, tx]\n}}");
+        let looped = format!("for k in serial(0, 2) {{\n{body}\n}}");
+        assert_eq!(found(&looped), ["RAW S", "WAR S"]);
+    }
+}
+
 /// Iterations that are two apart speak of the same element in two ways.
 #[test]
 fn conditions_of_later_iterations_are_recognised() {
@@ -267,7 +279,7 @@ fn races(report: &HazardReport) -> bool {
 fn what_is_proved_is_clean_however_conditions_turn_out() {
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     let (mut proved, mut refuted, mut alarms, mut undecided) = (0, 0, 0, 0);
-    for _ in 0..4000 {
+    for _ in 0..1500 {
         let program_items = items(&mut numbers, 6, 2);
         // Long loops are not run as a whole, those of any length not even with all lengths.
         let (length, trips) = match numbers.below(6) {
@@ -301,15 +313,12 @@ fn what_is_proved_is_clean_however_conditions_turn_out() {
                 panic!("{trips} times, with the elements {way:b}, this is not clean:\n{looped}")
             }
             (true, Some(_)) => refuted += 1,
-            (true, None) if trips.iter().all(|t| *t < 5) => {
-                println!("{looped}\n{:?}", report.hazards);
-                alarms += 1
-            }
+            (true, None) if trips.iter().all(|t| *t < 5) => alarms += 1,
             (true, None) => {}
         }
     }
-    println!("{proved} proved, {refuted} refuted, {undecided} undecided, {alarms} false alarms");
-    assert!(proved > 400 && refuted > 400);
+    assert!(proved > 400 && refuted > 400, "{proved}, {refuted}");
+    assert!(undecided < 100, "{undecided}");
     // Not promised, but what it says is no accident.
     assert_eq!(alarms, 0);
 }
