@@ -279,7 +279,7 @@ fn races(report: &HazardReport) -> bool {
 fn what_is_proved_is_clean_however_conditions_turn_out() {
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     let (mut proved, mut refuted, mut alarms, mut undecided) = (0, 0, 0, 0);
-    for _ in 0..1500 {
+    for _ in 0..1000 {
         let program_items = items(&mut numbers, 6, 2);
         // Long loops are not run as a whole, those of any length not even with all lengths.
         let (length, trips) = match numbers.below(6) {
@@ -317,7 +317,7 @@ fn what_is_proved_is_clean_however_conditions_turn_out() {
             (true, None) => {}
         }
     }
-    assert!(proved > 400 && refuted > 400, "{proved}, {refuted}");
+    assert!(proved > 200 && refuted > 200, "{proved}, {refuted}");
     assert!(undecided < 100, "{undecided}");
     // Not promised, but what it says is no accident.
     assert_eq!(alarms, 0);

@@ -20,7 +20,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHasher};
-use tilewright_ir::{BinOp, Expr, ExprKind, Stmt, Var, VarKind};
+use tilewright_ir::{BinOp, Expr, ExprKind, Stmt, Var};
 
 use super::scan::{Key, Scan, key};
 
@@ -146,20 +146,16 @@ impl Conditions {
 impl Form {
     fn of(scan: &Scan<'_>, cond: &Expr, around: &[Around]) -> Option<Form> {
         let mut expr = scan.expand(cond);
-        let (mut lasting, mut used) = (scan.reads_constants(&expr), Vec::new());
-        expr.walk(&mut |node| match node.kind() {
-            ExprKind::Var(var) => match around.iter().find(|a| a.var == *var) {
-                Some(a) if used.iter().all(|u: &Around| u.var != a.var) => used.push(*a),
+        let (mut lasting, mut used) = (scan.reads_constants(&expr), Vec::<Around>::new());
+        expr.walk(&mut |node| {
+            let Some(var) = node.as_var() else {
+                return;
+            };
+            match around.iter().find(|a| a.var == var) {
+                Some(a) if used.iter().all(|u| u.var != var) => used.push(*a),
                 Some(_) => {}
-                None => {
-                    let kind = scan.func.vars[*var].kind;
-                    lasting &= matches!(
-                        kind,
-                        VarKind::Symbol | VarKind::Param | VarKind::BlockIdx(_)
-                    );
-                }
-            },
-            _ => {}
+                None => lasting &= scan.is_fixed(var),
+            }
         });
         if !lasting {
             return None;

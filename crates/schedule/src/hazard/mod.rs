@@ -9,13 +9,15 @@
 //! out, but only for pairs that nothing orders ([`mod@touch`], [`mod@places`]).
 //!
 //! Values that the way depends on and that are not known, such as trip counts, are supposed one
-//! after another; a loop is run until its state repeats. Where that fails the report says
+//! after another; a loop is run until its state repeats. Conditions that only waits and accesses
+//! are under need not be supposed ([`mod@conditions`]). Where that fails the report says
 //! `proved: false` and why.
 //!
 //! Rules, the same as the simulator's:
 //! - An asynchronous operation is under way until its wave has waited for its counter: in
 //!   instructions for vmcnt and lgkmcnt, in closed groups for cp.async. A counter that is full
-//!   holds the wave back. An operation under an unknown condition helps no wait.
+//!   holds the wave back. An operation under an unknown condition helps only waits that come
+//!   with it, and a wait under one orders only what comes with the wait.
 //! - A bare barrier waits for no memory; on AMD the block's barrier does.
 //! - Registers are read when an instruction is issued; those that a load writes must be left
 //!   alone until it has been waited for.

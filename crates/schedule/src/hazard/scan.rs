@@ -6,7 +6,7 @@ use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Func, Kernel,
-    Scope, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+    Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, VoteKind,
 };
 
 use super::report::Reason;
@@ -120,6 +120,14 @@ impl<'f> Scan<'f> {
         let tensor = matches!(data.origin, BufferOrigin::Param | BufferOrigin::Workspace);
         let written = self.written.as_ref();
         tensor && data.scope == Scope::Global && written.is_some_and(|w| !w.contains(&root))
+    }
+
+    /// Whether the variable is the same for the whole block, from beginning to end.
+    pub fn is_fixed(&self, var: Var) -> bool {
+        matches!(
+            self.func.vars[var].kind,
+            VarKind::Symbol | VarKind::Param | VarKind::BlockIdx(_)
+        )
     }
 
     /// Whether all memory that is read for the value stays as it is.

@@ -4,13 +4,16 @@
 //! values it depends on are supposed: trip counts and conditions that are not constants. Where
 //! one is met the walk stops and says what it needs ([`Need`]); the caller supposes each value
 //! in turn and starts again.
+//!
+//! A condition around waits and accesses alone is not supposed. Its branches are walked one after
+//! the other, and the events say under which condition they are ([`EventKind::Under`]).
 
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
     BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
-    LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+    LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::conditions::{Around, Conditions, Literal, Under, with};
@@ -561,13 +564,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         let mut fixed = true;
         e.walk(&mut |node| match node.kind() {
             ExprKind::Load { .. } => fixed = false,
-            ExprKind::Var(var) => {
-                let kind = self.scan.func.vars[*var].kind;
-                fixed &= matches!(
-                    kind,
-                    VarKind::Symbol | VarKind::Param | VarKind::BlockIdx(_)
-                );
-            }
+            ExprKind::Var(var) => fixed &= self.scan.is_fixed(*var),
             _ => {}
         });
         fixed
