@@ -687,6 +687,21 @@ fn what_another_buffer_replaced_is_gone() {
         summary(&overlapping(0, &part)),
         ["read of overwritten data A"]
     );
+    // Not in every case.
+    let case = "if X[0] > 0.0 {\nA[tx] = 2.0\n}";
+    let sometimes = again.replace("A[tx] = 2.0", case);
+    assert_eq!(
+        summary(&overlapping(0, &sometimes)),
+        ["read of overwritten data A"]
+    );
+    // But wherever it is read, or one way or another.
+    let there = sometimes.replace(
+        "Y[tx] = A[127 - tx]",
+        "if X[0] > 0.0 {\nY[tx] = A[127 - tx]\n}",
+    );
+    assert!(overlapping(0, &there).is_clean());
+    let either = again.replace("A[tx] = 2.0", &format!("{case} else {{\nA[tx] = 3.0\n}}"));
+    assert!(overlapping(0, &either).is_clean());
     // In a loop the content of the iteration before is gone too.
     let carried = "A[tx] = X[tx]\nfor k in serial(0, 40) {\nbarrier block\nY[tx] = A[127 - tx]\n\
                    barrier block\nB[tx] = 1.0\n}";

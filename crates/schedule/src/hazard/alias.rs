@@ -4,7 +4,7 @@
 //! Two things follow. Accesses of different buffers conflict like those of one, and since their
 //! layouts differ nothing is known of which threads meet: any may. And what a buffer held is
 //! gone once another one was written there, however well the two are ordered: a read of it must
-//! come after a write that gives it all that is read.
+//! come after a write that gives it all that is read, and that happens wherever the read does.
 
 use std::hash::{Hash, Hasher};
 
@@ -13,6 +13,7 @@ use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{Buffer, Func, Kernel, SharedPlace, StmtKind};
 
 use super::clash::Side;
+use super::conditions::{Literal, Under, follows, possible, remember};
 use super::touch::Touch;
 
 /// Which buffers overlap, and whose content is gone.
@@ -28,7 +29,19 @@ pub struct Aliases {
 pub struct Gone {
     pub by: Side,
     pub over: Buffer,
-    pub written: Vec<u32>,
+    /// By set, the conditions under which it was written.
+    written: Vec<(u32, Vec<Under>)>,
+}
+
+impl Gone {
+    /// What has certainly been written since, where a condition holds.
+    pub fn written(&self, under: &[Literal]) -> Vec<u32> {
+        let certain = self.written.iter().filter(|(_, cases)| {
+            let cases: Vec<&[Literal]> = cases.iter().map(|u| &u[..]).collect();
+            !possible(under, &cases)
+        });
+        certain.map(|(set, _)| *set).collect()
+    }
 }
 
 impl Aliases {
@@ -83,8 +96,9 @@ impl Aliases {
         }
     }
 
-    /// A write: what others held at its place is gone, and its own is there again.
-    pub fn write(&mut self, touch: &Touch, side: Side) {
+    /// A write under a condition: what others held at its place is gone, and its own is there
+    /// again.
+    pub fn write(&mut self, touch: &Touch, side: Side, under: &Under) {
         let Some(bytes) = self.bytes(touch) else {
             return;
         };
@@ -104,10 +118,17 @@ impl Aliases {
             }
         }
         for version in self.versions(touch) {
-            if let Some(gone) = self.gone.get_mut(&(touch.root, version))
-                && !gone.written.contains(&touch.set)
-            {
-                gone.written.push(touch.set);
+            let Some(gone) = self.gone.get_mut(&(touch.root, version)) else {
+                continue;
+            };
+            let found = gone.written.iter().position(|(set, _)| *set == touch.set);
+            let at = found.unwrap_or_else(|| {
+                gone.written.push((touch.set, Vec::new()));
+                gone.written.len() - 1
+            });
+            let cases = &mut gone.written[at].1;
+            if !cases.iter().any(|own| follows(own, under, &[])) {
+                remember(cases, under.clone());
             }
         }
     }
@@ -120,12 +141,15 @@ impl Aliases {
     }
 
     /// What decides later findings, in any order.
-    pub fn fingerprint(&self) -> u64 {
+    pub fn fingerprint(&self, relative: &dyn Fn(&Under) -> u64) -> u64 {
         let mut sum = 0u64;
         for (place, gone) in &self.gone {
             let mut h = FxHasher::default();
             (place, gone.by.stmt, gone.over).hash(&mut h);
-            let mut written = gone.written.clone();
+            let written = gone.written.iter();
+            let mut written: Vec<(u32, u64)> = written
+                .map(|(set, cases)| (*set, cases.iter().map(relative).fold(0, u64::wrapping_add)))
+                .collect();
             written.sort_unstable();
             written.hash(&mut h);
             sum = sum.wrapping_add(h.finish());

@@ -238,3 +238,15 @@ pub fn possible(assumed: &[Literal], unless: &[&[Literal]]) -> bool {
         !assumed.contains(l) && possible(&more.collect::<Vec<_>>(), rest)
     })
 }
+
+/// The most conditions under which something is remembered to have happened. Forgetting one
+/// concludes less, more help only what comes long after, and the state of a loop must not grow.
+const MOST: usize = 2;
+
+/// Adds to a list of the latest ones.
+pub fn remember<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == MOST {
+        list.remove(0);
+    }
+    list.push(item);
+}

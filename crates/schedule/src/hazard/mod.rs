@@ -32,6 +32,7 @@
 mod alias;
 mod clash;
 mod conditions;
+mod event;
 mod places;
 mod report;
 mod rhythm;
@@ -45,6 +46,7 @@ mod versions;
 
 use clash::{Clash, Memory, Remedy, Side};
 use conditions::Conditions;
+use event::{EventKind, Trace};
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{DType, Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
@@ -53,7 +55,7 @@ pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use run::Run;
 use scan::{Key, Scan, key};
 use touch::Units;
-use trace::{Choice, EventKind, Stop, Trace, Walk};
+use trace::{Choice, Stop, Walk};
 
 /// The most runs of a kernel.
 const MAX_RUNS: usize = 600;

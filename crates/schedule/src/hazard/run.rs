@@ -15,12 +15,12 @@ use tilewright_ir::{Buffer, BufferOrigin, Counter};
 use super::alias::Aliases;
 use super::clash::{Clash, Memory, Remedy, Side};
 use super::conditions::{Conditions, Under, contradict, either};
+use super::event::{EventKind, Trace};
 use super::places::{Meeting, Places};
 use super::report::HazardKind;
 use super::scan::{Key, MAX_GROUPS, Scan, most_in_flight};
 use super::state::{Group, Open, Pending, Phase, State, fingerprint};
 use super::touch::{RegisterTouch, Touch, Touches};
-use super::trace::{EventKind, Trace};
 
 /// What a run found.
 #[derive(Default, Debug)]
@@ -222,7 +222,7 @@ impl<'f, 'p> Run<'f, 'p> {
     fn state(&self, g: usize) -> u64 {
         let when = (self.conditions, self.groups[g].iterations);
         fingerprint(&self.groups, &self.open, &self.phases, when)
-            .wrapping_add(self.aliases.fingerprint())
+            .wrapping_add(self.aliases.fingerprint(&|u| when.0.relative(u, when.1)))
             .wrapping_add(self.groups[g].trail)
     }
 
@@ -237,7 +237,7 @@ impl<'f, 'p> Run<'f, 'p> {
             if op.is_none() && unseen {
                 self.check_inside(g, &touches.shared[at..], side);
             }
-            self.check_content(touch, side);
+            self.check_content(g, touch, side);
         }
         let (clock, time, at) = (self.groups[g].clock, self.moment, self.groups[g].at);
         for touch in &touches.shared {
@@ -270,17 +270,18 @@ impl<'f, 'p> Run<'f, 'p> {
     }
 
     /// Whether what a read means is still there: another buffer may lie over it.
-    fn check_content(&mut self, touch: &Touch, side: Side) {
+    fn check_content(&mut self, g: usize, touch: &Touch, side: Side) {
+        let under = self.groups[g].under.clone();
         if touch.write {
             let side = Side {
                 stmt: touch.stmt,
                 ..side
             };
-            self.aliases.write(touch, side);
+            self.aliases.write(touch, side, &under);
             return;
         }
         for gone in self.aliases.gone(touch) {
-            if self.places.covered(touch.set, &gone.written) {
+            if self.places.covered(touch.set, &gone.written(&under)) {
                 continue;
             }
             let second = Side {

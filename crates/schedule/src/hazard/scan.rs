@@ -113,13 +113,16 @@ impl<'f> Scan<'f> {
         self.meeting.contains(&key(stmt))
     }
 
-    /// Whether the kernel leaves this memory as it is. Tensors do not overlap.
+    /// Whether the kernel leaves this memory as it is. Tensors do not overlap unless the kernel
+    /// says so.
     pub fn is_constant(&self, buffer: Buffer) -> bool {
         let root = self.root(buffer);
         let data = &self.func.buffers[root];
         let tensor = matches!(data.origin, BufferOrigin::Param | BufferOrigin::Workspace);
+        let alone = !self.kernel.attrs.may_alias.contains(&root);
         let written = self.written.as_ref();
-        tensor && data.scope == Scope::Global && written.is_some_and(|w| !w.contains(&root))
+        let unwritten = written.is_some_and(|w| !w.contains(&root));
+        tensor && data.scope == Scope::Global && alone && unwritten
     }
 
     /// Whether the variable is the same for the whole block, from beginning to end.

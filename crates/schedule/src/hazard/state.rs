@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::{Buffer, Counter};
 
-use super::conditions::{Conditions, Literal, Under, contradict, follows, possible};
+use super::conditions::{Conditions, Literal, Under, contradict, follows, possible, remember};
 use super::scan::{Key, MAX_GROUPS, counts_groups};
 use super::touch::{RegisterTouch, Touch};
 
@@ -66,10 +66,6 @@ pub struct Partly {
     pub time: u64,
 }
 
-/// The most of them that are remembered, the latest ones: more help only what comes long after,
-/// and the state of a loop must not grow.
-const MAX_PARTLY: usize = 2;
-
 /// An access that some group may not know of yet.
 pub struct Open {
     pub touch: Touch,
@@ -122,14 +118,6 @@ impl Pending {
         let waits: Vec<&[Literal]> = self.partly.iter().map(|u| &u[..]).collect();
         !contradict(&self.under, under) && may_be_under_way(&self.under, under, &waits)
     }
-}
-
-/// Adds to a list of the latest ones.
-fn remember<T>(list: &mut Vec<T>, item: T) {
-    if list.len() == MAX_PARTLY {
-        list.remove(0);
-    }
-    list.push(item);
 }
 
 /// Whether an operation, under a condition and waited for under others, may be under way where

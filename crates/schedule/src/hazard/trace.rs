@@ -17,78 +17,12 @@ use tilewright_ir::{
 };
 
 use super::conditions::{Around, Conditions, Literal, Under, with};
+use super::event::{Event, EventKind, Trace};
 use super::report::Reason;
 use super::rhythm::{core, solve};
 use super::scan::{Key, Scan, is_block_vote, key};
 use super::touch::{Touches, Units, bound, trip_count};
 use super::value::{Bound, Env};
-
-#[derive(Clone, Debug)]
-pub struct Event {
-    pub kind: EventKind,
-    pub stmt: Key,
-    /// Where the loops stand: a number of [`Trace::moments`].
-    pub moment: u32,
-}
-
-#[derive(Clone, Debug)]
-pub enum EventKind {
-    /// Accesses that are done when the next event comes.
-    Touch(Rc<Touches>),
-    /// What follows happens under this condition.
-    Under(Under),
-    /// An asynchronous operation starts: so many instructions of a counter. One that is not
-    /// certain may not be there at all, whatever the condition.
-    Issue {
-        touches: Rc<Touches>,
-        counter: Counter,
-        count: u32,
-        certain: bool,
-    },
-    Commit(Counter),
-    Wait(Counter, u32),
-    /// All waves of the block; `drains` waits for the wave's own operations first, `bare`
-    /// ones may meet at different statements.
-    Barrier {
-        bare: bool,
-        drains: bool,
-    },
-    Named {
-        id: u32,
-        count: u32,
-    },
-    SyncWarp,
-    Nothing,
-    /// So many threads of the group arrive; `whole` is all of them.
-    Arrive {
-        barrier: (Buffer, i64),
-        threads: u32,
-        whole: bool,
-    },
-    Await {
-        barrier: (Buffer, i64),
-        parity: i64,
-    },
-    /// The next iteration of a loop begins.
-    Iteration,
-    /// So many steps of a loop's index are left out.
-    Skip(Var, i64),
-    /// A loop begins, whose states are compared or not.
-    EnterLoop(bool),
-    /// A loop ends. With a place and a period the state there must have been the one a period
-    /// before, so that iterations left out change nothing.
-    LeaveLoop(Option<(usize, usize)>),
-}
-
-/// A group's way.
-#[derive(Default, Debug)]
-pub struct Trace {
-    pub events: Vec<Event>,
-    /// Values of the loops around an event, outermost first.
-    pub moments: Vec<Rc<[(Var, i64)]>>,
-    /// Patterns of conditions that change from iteration to iteration.
-    pub turns: u32,
-}
 
 /// What decides among the ways.
 #[derive(Clone, Default, Debug)]

@@ -12,11 +12,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{Buffer, Var};
 
 use super::clash::{Clash, Memory, Remedy, Side};
+use super::event::{EventKind, Trace};
 use super::places::Places;
 use super::report::HazardKind;
 use super::scan::Scan;
 use super::touch::{Iteration, Touch};
-use super::trace::{EventKind, Trace};
 
 /// The writes to a version that are remembered.
 const MOST: usize = 64;
