@@ -57,6 +57,8 @@ pub struct Open {
     pub moment: u32,
     /// Its place in the group's list of events.
     pub at: usize,
+    /// The clock at which it was issued.
+    pub clock: u32,
     pub op: Option<(u32, Counter)>,
     /// The clock at which it was complete.
     pub done: Option<u32>,

@@ -6,11 +6,9 @@
 //! all orders less than a wait for all but one more. A wait at the limit of its counter cannot be
 //! loosened and is dropped instead.
 //!
-//! Where a derivation takes more than is needed, checker and simulator must only agree:
-//! - Waits for LDS (lgkmcnt): RegisterWaits takes a buffer for one place, and waits for everything
-//!   before a bare barrier.
-//! - Barriers on AMD around a loop whose length is not known: ThreadSync does not see that where
-//!   the loop is skipped its epilogue reads the version that the prologue's barrier ordered.
+//! Where a derivation takes more than is needed, checker and simulator must only agree: on AMD
+//! ThreadSync and RegisterWaits do not see, where a loop whose length is not known is skipped,
+//! that its epilogue reads the version that the prologue's barrier ordered.
 //!
 //! A kernel that the checker cannot decide is left to the simulator.
 //!
@@ -242,8 +240,7 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
         nth += 1;
         let checked = !hazard::check(&mutant, subject.target).hazards.is_empty();
         let may_be_spare = match what.kind {
-            Kind::LdsWait => true,
-            Kind::Barrier => target.is_amd() && !subject.known,
+            Kind::LdsWait | Kind::Barrier => target.is_amd() && (!subject.known || !decided),
             Kind::Wait | Kind::Commit | Kind::Slot => false,
         };
         let shown = subject.shows(&mutant, may_be_spare && decided && !checked)?;
