@@ -52,8 +52,6 @@ pub(crate) struct Emitter<'f> {
     shared: u32,
     /// On AMD: what the kernel needs around its body.
     pub amd: crate::amd::Plan,
-    /// On AMD: the tensors that counted loads read.
-    pub tensors: crate::buffer_load::Tensors,
 }
 
 pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emit<Source> {
@@ -86,7 +84,6 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         helpers: Vec::new(),
         shared: 0,
         amd: crate::amd::Plan::default(),
-        tensors: crate::buffer_load::Tensors::default(),
     };
     let mut kernels = Vec::new();
     for (number, kernel) in func.kernels.iter().enumerate() {
@@ -131,7 +128,7 @@ impl Emitter<'_> {
         self.uses = Uses::of(self.func, kernel);
         self.threads = kernel.threads;
         self.shared = 0;
-        self.amd = crate::amd::Plan::of(self.func, kernel);
+        self.amd = crate::amd::Plan::of(kernel);
         self.storage.clear();
         self.var_names.clear();
         self.data_vars.clear();
@@ -148,8 +145,7 @@ impl Emitter<'_> {
         self.indices(kernel);
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
-        self.buffer_resources()?;
-        self.described_tensors(kernel);
+        self.described_tensors(kernel)?;
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");

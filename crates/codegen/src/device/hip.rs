@@ -37,8 +37,12 @@ pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Pie
             &[Piece::Regs],
         ),
         Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
-        Piece::BufferLoad => (include_str!("hip/buffer_load.h"), &[Piece::Memory]),
-        Piece::Async => (include_str!("hip/copy.h"), &[Piece::Core]),
+        Piece::Tensor => (include_str!("hip/tensor.h"), &[Piece::Core]),
+        Piece::BufferLoad => (
+            include_str!("hip/buffer_load.h"),
+            &[Piece::Memory, Piece::Tensor],
+        ),
+        Piece::Async => (include_str!("hip/copy.h"), &[Piece::Tensor]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
         Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),
         Piece::Math => (

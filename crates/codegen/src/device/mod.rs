@@ -24,6 +24,7 @@ pub enum Piece {
     Regs,
     Memory,
     Place,
+    Tensor,
     BufferLoad,
     Shared,
     Async,
@@ -62,9 +63,9 @@ impl Piece {
             Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
             Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
             Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
-            // Only AMD has them.
             Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
-            Piece::BufferLoad => ("", &[]),
+            // Only AMD has buffer instructions.
+            Piece::Tensor | Piece::BufferLoad => ("", &[]),
             Piece::Shared => (include_str!("cuda/shared.h"), &[Piece::Core]),
             Piece::Async => (include_str!("cuda/async.h"), &[Piece::Shared]),
             Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),
@@ -125,7 +126,7 @@ impl Needs {
         }
         let mut text = String::new();
         for piece in all {
-            text += piece.text(target).0;
+            text += &piece.text(target);
             text.push('\n');
         }
         for inst in &self.mma {
