@@ -218,13 +218,7 @@ impl Emitter<'_> {
                 barrier,
                 index,
                 count,
-            } => {
-                let bar = self.barrier(*barrier, index, span)?;
-                let thread = self.linear_thread();
-                self.out.line(format!(
-                    "if ({thread} == 0) tw::mbarrier_init({bar}, {count});"
-                ));
-            }
+            } => return self.barrier_init(*barrier, index, *count, span),
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use tilewright_layout::wave_places::{Threads, in_a_row};
 
 use crate::device::Piece;
 use crate::kernel::Emitter;
+use crate::micro::is_zero;
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -30,8 +31,7 @@ impl Emitter<'_> {
         let [source] = op.sources.as_slice() else {
             return unsupported(span, format!("`{}` takes one source", op.inst));
         };
-        let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
-        if op.otherwise.as_ref().is_some_and(|e| !zero(e)) {
+        if op.otherwise.as_ref().is_some_and(|e| !is_zero(e)) {
             return unsupported(span, format!("`{}` fills with zeros only", op.inst));
         }
         let (Some(bytes @ (4 | 16)), _) = self.pieces(op) else {

@@ -8,7 +8,7 @@ use tilewright_ir::{MmaInst, Scalar, Target};
 use super::Piece;
 
 /// The text of a piece, and what must come before it.
-pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Piece]) {
+pub(super) fn parts(piece: Piece, target: Target) -> (&'static str, &'static [Piece]) {
     let machine_fp8 = target == Target::Gfx950;
     match piece {
         Piece::Core => (

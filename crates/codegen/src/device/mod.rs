@@ -6,6 +6,7 @@
 
 mod hip;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -46,10 +47,20 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// The text on a target, and what must come before it.
-    fn text(self, target: Target) -> (&'static str, &'static [Piece]) {
+    /// The text on a target.
+    fn text(self, target: Target) -> Cow<'static, str> {
+        let text = self.parts(target).0;
+        match self {
+            Piece::AddF16 => text.replace("HALF", "f16").into(),
+            Piece::AddBf16 => text.replace("HALF", "bf16").into(),
+            _ => text.into(),
+        }
+    }
+
+    /// The text as it is written, and what must come before it.
+    fn parts(self, target: Target) -> (&'static str, &'static [Piece]) {
         if target.is_amd() {
-            return hip::text(self, target);
+            return hip::parts(self, target);
         }
         let machine_fp8 = target != Target::Sm80;
         match self {
@@ -80,13 +91,13 @@ impl Piece {
             ),
             Piece::AddF32 => (include_str!("cuda/add_f32.h"), &[Piece::Core]),
             Piece::AddF16 if target == Target::Sm80 => {
-                (include_str!("cuda/add_f16_sm80.h"), &[Piece::F16])
+                (include_str!("cuda/add_two.h"), &[Piece::F16])
             }
-            Piece::AddF16 => (include_str!("cuda/add_f16.h"), &[Piece::F16]),
+            Piece::AddF16 => (ADD_TWO_OR_FOUR, &[Piece::F16]),
             Piece::AddBf16 if target == Target::Sm80 => {
                 (include_str!("cuda/add_bf16_sm80.h"), &[Piece::Bf16])
             }
-            Piece::AddBf16 => (include_str!("cuda/add_bf16.h"), &[Piece::Bf16]),
+            Piece::AddBf16 => (ADD_TWO_OR_FOUR, &[Piece::Bf16]),
             Piece::Warp => (include_str!("cuda/warp.h"), &[Piece::Core]),
             Piece::Barriers => (include_str!("cuda/barriers.h"), &[Piece::Core]),
             // What waits are called elsewhere.
@@ -96,6 +107,13 @@ impl Piece {
         }
     }
 }
+
+/// Vector atomics of a type of 16 bits, which stands in place of `HALF`.
+const ADD_TWO_OR_FOUR: &str = concat!(
+    include_str!("cuda/add_two.h"),
+    "\n",
+    include_str!("cuda/add_four.h")
+);
 
 /// What a program needs of the header.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +140,7 @@ impl Needs {
         let mut open: Vec<Piece> = self.pieces.iter().copied().collect();
         while let Some(piece) = open.pop() {
             all.insert(piece);
-            open.extend(piece.text(target).1);
+            open.extend(piece.parts(target).1);
         }
         let mut text = String::new();
         for piece in all {
