@@ -2,14 +2,12 @@
 //! nothing spills, nothing is in scratch memory, and what the audit can compare is as scheduled.
 //! No GPU is needed, clang is.
 
-use std::fs;
-use std::path::Path;
+mod corpus;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::codegen;
-use tilewright::frontend::{self, SettingValue};
 use tilewright::gfx9::audit::Step;
-use tilewright::ir::{Diagnostic, SourceMap, Target};
+use tilewright::ir::{SourceMap, Target};
 use tilewright::jit::{
     self,
     audit::{Budget, KernelAudit},
@@ -186,14 +184,9 @@ const LOOPS: [Loop; 5] = [
 
 fn main() {
     let args = Arguments::from_args();
-    let mut trials = Vec::new();
-    for target in [Target::Gfx942, Target::Gfx950] {
-        for name in examples() {
-            let title = format!("{target} {name}");
-            trials.push(Trial::test(title, move || compiles(&name, target)));
-        }
-    }
-    for target in [Target::Gfx942, Target::Gfx950] {
+    let targets = [Target::Gfx942, Target::Gfx950];
+    let mut trials: Vec<Trial> = corpus::trials(&targets, compiles).collect();
+    for target in targets {
         let title = format!("{target} gemm is as scheduled");
         trials.push(Trial::test(title, move || {
             let report = audited(COUNTED, target, Ok)?;
@@ -221,21 +214,6 @@ fn main() {
         trials.push(Trial::test(title, move || two_stages(&l)));
     }
     libtest_mimic::run(&args, trials).exit();
-}
-
-fn folder() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
-
-fn examples() -> Vec<String> {
-    let files = fs::read_dir(folder()).expect("the examples are there");
-    let mut names: Vec<String> = files
-        .filter_map(|f| Some(f.ok()?.file_name().to_string_lossy().into_owned()))
-        .filter(|name| name.ends_with(".py"))
-        .collect();
-    names.sort();
-    assert!(!names.is_empty());
-    names
 }
 
 /// As it stands the audit has nothing to say; with the fault in its loop it names a line.
@@ -315,19 +293,7 @@ fn audited_with(
     extra: Vec<String>,
     change: impl FnOnce(String) -> Result<String, Failed>,
 ) -> Result<KernelAudit, Failed> {
-    let mut sources = SourceMap::new();
-    let text = fs::read_to_string(folder().join(file))?;
-    let name = file;
-    let file = sources.add(file, text);
-    let settings: Vec<_> = settings
-        .iter()
-        .map(|(k, v)| (k.to_string(), SettingValue::parse(v).expect("a literal")))
-        .collect();
-    let staged = frontend::stage(&sources, file, None, &settings)
-        .map_err(|d| format!("it does not stage: {d:?}"))?;
-    let (func, _) = jit::lower(&staged.func, target).map_err(|e| format!("{e:?}"))?;
-    let source = codegen::generate(&func, target, codegen::Options::default())
-        .map_err(|d| d.message.clone())?;
+    let (func, source) = corpus::generated(file, settings, target)?;
     let options = HipOptions {
         extra,
         ..HipOptions::default()
@@ -336,7 +302,7 @@ fn audited_with(
         .assembly(&change(source.text)?, target.name(), &options)
         .map_err(|e| e.to_string())?;
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-    let mut audits = jit::audit::audit(&func, target, &names, &asm, budget(name, target))?;
+    let mut audits = jit::audit::audit(&func, target, &names, &asm, budget(file, target))?;
     audits.pop().ok_or_else(|| "no kernel".into())
 }
 
@@ -403,20 +369,7 @@ fn clang() -> Result<AmdClang, Failed> {
 }
 
 fn compiles(name: &str, target: Target) -> Result<(), Failed> {
-    let mut sources = SourceMap::new();
-    let file = sources.add(name, fs::read_to_string(folder().join(name))?);
-    let render = |list: &[Diagnostic], sources: &SourceMap| -> Failed {
-        let text: Vec<String> = list.iter().map(|d| d.render(sources, false)).collect();
-        text.join("\n").into()
-    };
-    let staged = frontend::stage(&sources, file, None, &[]).map_err(|d| render(&d, &sources))?;
-    let (func, _) =
-        jit::lower(&staged.func, target).map_err(|e| render(&e.into_diagnostics(), &sources))?;
-    let options = codegen::Options {
-        sources: Some(&sources),
-        line_directives: false,
-    };
-    let source = codegen::generate(&func, target, options).map_err(|d| render(&[*d], &sources))?;
+    let (func, source) = corpus::generated(name, &[], target)?;
     let program = clang()?
         .compile(&source.text, target.name(), &HipOptions::default())
         .map_err(|e| e.to_string())?;
