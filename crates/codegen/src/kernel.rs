@@ -334,18 +334,7 @@ impl Emitter<'_> {
                     BufferOrigin::View(base) if self.storage.contains_key(base) => {
                         self.view(buffer, *base)?;
                     }
-                    BufferOrigin::Pointer(address) => {
-                        let address = self.scalar(address)?;
-                        let name = self.names.take(&data.name);
-                        let written = self.uses.buffers.get(&buffer) == Some(&true);
-                        let constant = if written { "" } else { "const " };
-                        let element = self.element_type(buffer);
-                        self.out.line(format!(
-                            "{constant}{element}* {name} = ({constant}{element}*){address};"
-                        ));
-                        let storage = self.describe(buffer, name)?;
-                        self.storage.insert(buffer, storage);
-                    }
+                    BufferOrigin::Pointer(address) => self.pointer(buffer, address)?,
                     _ => later.push(buffer),
                 }
             }

@@ -108,16 +108,19 @@ proptest! {
     }
 }
 
-#[test]
-fn rows_are_added_and_chunks_are_xored() {
-    // `ldmatrix` of 64 rows: lane + 16 t, column 8 h + 16.
-    let layout = row_xor(&[128, 64], 8, &[(0, 0), (1, 1), (2, 2)]).expect("a layout");
-    let part = |dim, multiple, most, kind| Part {
+fn part(dim: usize, multiple: i64, most: i64, kind: Kind) -> Part {
+    Part {
         dim,
         multiple,
         most,
         kind,
-    };
+    }
+}
+
+#[test]
+fn rows_are_added_and_chunks_are_xored() {
+    // `ldmatrix` of 64 rows: lane + 16 t, column 8 h + 16.
+    let layout = row_xor(&[128, 64], 8, &[(0, 0), (1, 1), (2, 2)]).expect("a layout");
     let parts = [
         part(0, 64, 64, Kind::Own),
         part(0, 1, 15, Kind::Own),
@@ -141,13 +144,7 @@ fn rows_are_added_and_chunks_are_xored() {
 fn summands_that_may_carry_stay_together() {
     // The lane and the constant share digits: 12 + 8 is 20.
     let layout = row_xor(&[128, 64], 8, &[(0, 0), (1, 1), (2, 2)]).expect("a layout");
-    let part = |multiple, most, kind| Part {
-        dim: 0,
-        multiple,
-        most,
-        kind,
-    };
-    let parts = [part(1, 15, Kind::Own), part(8, 8, Kind::Constant(8))];
+    let parts = [part(0, 1, 15, Kind::Own), part(0, 8, 8, Kind::Constant(8))];
     assert_eq!(layout.split(&parts), None);
 }
 
@@ -155,12 +152,6 @@ fn summands_that_may_carry_stay_together() {
 fn what_goes_several_ways_goes_through_the_layout() {
     // Bits 1, 2 and 3 of the row's number permute chunks, and 4 t has bits of both kinds.
     let layout = row_xor(&[64, 32], 8, &[(1, 0), (2, 1), (3, 0)]).expect("a layout");
-    let part = |dim, multiple, most, kind| Part {
-        dim,
-        multiple,
-        most,
-        kind,
-    };
     let parts = [
         part(0, 1, 3, Kind::Own),
         part(0, 4, 60, Kind::Unrolled),
