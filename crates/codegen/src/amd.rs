@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub needs_lds: bool,
     /// The names of the tensors that buffer instructions read ([`crate::tensors`]).
     pub tensors: FxHashMap<Buffer, String>,
-    /// Variables on which threads may disagree, where that is asked for.
+    /// Variables on which threads may disagree.
     pub varying: FxHashSet<Var>,
     /// The name of the number of the wave's first thread.
     pub wave: String,

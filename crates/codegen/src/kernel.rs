@@ -129,6 +129,9 @@ impl Emitter<'_> {
         self.threads = kernel.threads;
         self.shared = 0;
         self.amd = crate::amd::Plan::of(kernel);
+        if self.target.is_amd() {
+            self.amd.find_varying(self.func, kernel);
+        }
         self.storage.clear();
         self.var_names.clear();
         self.data_vars.clear();

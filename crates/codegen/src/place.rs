@@ -197,9 +197,9 @@ impl Emitter<'_> {
             };
             codes.push((self.expr(&index, lane)?, index));
         }
-        let first = match slot {
+        let (name, first) = match slot {
             Some(slot) => self.version(&storage, slot)?,
-            None => None,
+            None => (storage.name.clone(), None),
         };
         let mut offset = match &storage.layout {
             Some(placing) => self.placed(placing, &codes)?,
@@ -219,24 +219,33 @@ impl Emitter<'_> {
         }
         Ok(Place {
             kind: storage.kind,
-            name: storage.name,
+            name,
             scalar: storage.scalar,
             offset,
         })
     }
 
-    /// The first element of a version, where that is not the buffer's.
-    fn version(&mut self, storage: &Storage, slot: &Expr) -> Emit<Option<Code>> {
+    /// Where a version starts: the start of the buffer or of the version itself, and the element
+    /// there where that is not the first.
+    fn version(&mut self, storage: &Storage, slot: &Expr) -> Emit<(String, Option<Code>)> {
         let slot = self.settled(slot);
-        Ok(match slot.as_int() {
-            Some(0) => None,
-            Some(n) => Some(Code::primary((n * i128::from(storage.version)).to_string())),
-            None => {
-                let code = self.expr(&slot, 0)?;
-                let text = format!("{} * {}", code.at_least(MUL), storage.version);
-                Some(Code::new(text, MUL))
-            }
-        })
+        let buffer = storage.name.clone();
+        if let Some(n) = slot.as_int() {
+            let first = (n * i128::from(storage.version)).to_string();
+            return Ok((buffer, (n != 0).then(|| Code::primary(first))));
+        }
+        let code = self.expr(&slot, 0)?;
+        let text = format!("{} * {}", code.at_least(MUL), storage.version);
+        let memory = storage.kind == Kind::Memory && storage.scalar.bits() >= 8;
+        if self.target.is_amd() && memory && !self.may_vary(&slot) {
+            self.needs.piece(Piece::Version);
+            let lanes = match storage.lanes {
+                1 => String::new(),
+                lanes => format!(" * {lanes}"),
+            };
+            return Ok((format!("tw::version({buffer}, {text}{lanes})"), None));
+        }
+        Ok((buffer, Some(Code::new(text, MUL))))
     }
 
     /// `(by * 128 + i) * 1024 + k`

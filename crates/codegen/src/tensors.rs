@@ -32,10 +32,6 @@ impl Emitter<'_> {
             StmtKind::Micro(op) => loaded.extend(counted_load(self.func, op)),
             _ => {}
         });
-        if copied.is_empty() && loaded.is_empty() {
-            return Ok(());
-        }
-        self.amd.find_varying(self.func, kernel);
         if !copied.is_empty() {
             self.wave_number();
         }

@@ -15,33 +15,42 @@ use tilewright::jit::{
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{AmdClang, HipOptions};
 
-/// What the hot loops of some examples spend on addresses beyond 24 instructions and no lane read.
-const BUDGETS: [(&str, Budget); 2] = [
-    // Every element's place in the image is worked out from its number in the patch.
-    ("convolution.py", addresses(136)),
-    // The copying waves' loop is joined with the multiplying ones', and its loads are plain.
-    ("warp_specialized_gemm.py", addresses(40)),
-];
+/// What a hot loop may spend on addresses where nothing else is said.
+const FEW: Budget = addresses(6);
 
-/// The same for copies straight to LDS, on gfx950. Their tiles have a version more.
-const DIRECT_BUDGETS: [(&str, Budget); 8] = [
-    // The compiler keeps the loop's index in a vector register, for lanes compare with it or load
+/// The same where both operands of a gemm are read along their rows: a place for each operand and
+/// half of a swizzled row, and on gfx942 the place that tiles are written to.
+const ALONG_ROWS: Budget = addresses(5);
+
+/// What the hot loops of other examples spend, on gfx942 and on gfx950: the figures measured, so
+/// that one instruction more is seen.
+const BUDGETS: [(&str, Budget, Budget); 11] = [
+    // Rows are reduced in LDS by inner loops, whose index is in the addresses. On gfx950 the
+    // compiler keeps the outer loop's index in a vector register, for lanes compare with it or load
     // by it, and reads it back for the copies.
-    ("attention_bwd.py", index_read()),
-    ("attention_fwd.py", index_read()),
-    ("attention_gqa.py", index_read()),
-    ("blocksparse_gemm.py", index_read()),
-    ("dequant_gemm.py", index_read()),
-    // Each address of an operand that is read across its rows has the version added to it.
-    ("gemm.py", addresses(64)),
-    ("linear_attention.py", addresses(32)),
-    ("mamba_chunk_scan.py", addresses(28)),
+    ("attention_bwd.py", addresses(18), index_read(18)),
+    ("attention_fwd.py", addresses(17), index_read(17)),
+    ("attention_gqa.py", addresses(17), index_read(17)),
+    ("blocksparse_gemm.py", FEW, index_read(6)),
+    ("dequant_gemm.py", addresses(9), index_read(8)),
+    // Every element's place in the image is worked out from its number in the patch.
+    ("convolution.py", addresses(81), addresses(84)),
+    // An operand that is read across its rows has one place for each pattern of its swizzle, and
+    // the version is added to each.
+    ("gemm.py", addresses(23), FEW),
+    ("linear_attention.py", addresses(8), addresses(24)),
+    // Loads that nothing counts, or that are guarded, are plain: addresses of 64 bits.
+    ("mamba_chunk_scan.py", addresses(13), addresses(17)),
+    ("grouped_gemm.py", addresses(8), addresses(10)),
+    // The copying waves' loop is joined with the multiplying ones', its loads are plain, and the
+    // version is an index of the user's.
+    ("warp_specialized_gemm.py", addresses(39), addresses(23)),
 ];
 
-const fn index_read() -> Budget {
+const fn index_read(address_arithmetic: u32) -> Budget {
     Budget {
         lane_reads: 1,
-        ..addresses(24)
+        ..addresses(address_arithmetic)
     }
 }
 
@@ -68,7 +77,8 @@ const COUNTED: Kernel = (
 
 /// Kernels that get faults, and the faults that they do not get. In the loops of the last three
 /// the compiler waits for some loads itself; where it waits for global memory, a looser vmcnt is
-/// put right by it, and on gfx950, where waves write nothing to LDS, a dropped lgkmcnt.
+/// put right by it, and on gfx950 a dropped lgkmcnt, where a wave writes nothing to LDS, or reads
+/// from it afterwards and uses that before it meets the others.
 const FAULTY: [(Kernel, &[(Target, &str)]); 4] = [
     (COUNTED, &[]),
     (
@@ -81,6 +91,7 @@ const FAULTY: [(Kernel, &[(Target, &str)]); 4] = [
         &[
             (Target::Gfx942, "looser vmcnt"),
             (Target::Gfx950, "looser vmcnt"),
+            (Target::Gfx950, "dropped lgkmcnt"),
         ],
     ),
 ];
@@ -302,7 +313,8 @@ fn audited_with(
         .assembly(&change(source.text)?, target.name(), &options)
         .map_err(|e| e.to_string())?;
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-    let mut audits = jit::audit::audit(&func, target, &names, &asm, budget(file, target))?;
+    let mut audits =
+        jit::audit::audit(&func, target, &names, &asm, budget(file, settings, target))?;
     audits.pop().ok_or_else(|| "no kernel".into())
 }
 
@@ -383,7 +395,13 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
         }
     }
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-    for audit in jit::audit::audit(&func, target, &names, program.asm(), budget(name, target))? {
+    for audit in jit::audit::audit(
+        &func,
+        target,
+        &names,
+        program.asm(),
+        budget(name, &[], target),
+    )? {
         if !audit.passed() {
             return Err(format!("{audit:?}\n{}", audit.report).into());
         }
@@ -391,11 +409,13 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
     Ok(())
 }
 
-fn budget(name: &str, target: Target) -> Budget {
-    let direct: &[(&str, Budget)] = match target {
-        Target::Gfx950 => &DIRECT_BUDGETS,
-        _ => &[],
-    };
-    let own = direct.iter().chain(&BUDGETS).find(|b| b.0 == name);
-    own.map_or(addresses(24), |(_, budget)| *budget)
+fn budget(name: &str, settings: &[(&str, &str)], target: Target) -> Budget {
+    if name == "gemm.py" && settings.contains(&("trans_B", "True")) {
+        return ALONG_ROWS;
+    }
+    let own = BUDGETS.iter().find(|b| b.0 == name);
+    own.map_or(FEW, |(_, gfx942, gfx950)| match target {
+        Target::Gfx950 => *gfx950,
+        _ => *gfx942,
+    })
 }

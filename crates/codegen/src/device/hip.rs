@@ -37,6 +37,7 @@ pub(super) fn parts(piece: Piece, target: Target) -> (&'static str, &'static [Pi
             &[Piece::Regs],
         ),
         Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
+        Piece::Version => (include_str!("hip/version.h"), &[Piece::Core]),
         Piece::Tensor => (include_str!("hip/tensor.h"), &[Piece::Core]),
         Piece::BufferLoad => (
             include_str!("hip/buffer_load.h"),
