@@ -166,8 +166,8 @@ impl<'a> Program<'a> {
     fn read(&self, size: SizeOf, get: Get, call: &'static str) -> Result<Vec<u8>, CompileError> {
         let mut length = 0;
         // SAFETY: the program is alive and the pointer is valid for a write.
-        self.rtc
-            .check(call, unsafe { size(self.raw, &mut length) })?;
+        let status = unsafe { size(self.raw, &mut length) };
+        self.rtc.check(call, status)?;
         let mut bytes = vec![0u8; length];
         // SAFETY: the library writes exactly the `length` bytes it asked for.
         let status = unsafe { get(self.raw, bytes.as_mut_ptr().cast()) };
