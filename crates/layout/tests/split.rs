@@ -32,9 +32,10 @@ fn parts(layout: &Layout, seed: &[u32]) -> Vec<Part> {
             // An odd number of steps ends the row of cuts.
             let last = count.count_ones() != 1;
             let most = multiple * (count - 1);
-            let kind = match next(3) {
+            let kind = match next(4) {
                 0 => Kind::Own,
                 1 => Kind::Unrolled,
+                2 => Kind::Shared,
                 _ => Kind::Constant(multiple * i64::from(next(8)).min(count - 1)),
             };
             if kind != Kind::Constant(0) {
@@ -160,4 +161,23 @@ fn what_goes_several_ways_goes_through_the_layout() {
     let split = layout.split(&parts).expect("it splits");
     assert_eq!(split.effects, [Effect::Own, Effect::Fixed, Effect::Own]);
     assert_eq!(split.mask, 24);
+}
+
+#[test]
+fn a_version_comes_off_where_it_only_adds() {
+    // Tile `v` of two, rows of 64 in chunks of four: row `lane + 4 c`, column `8 h`.
+    let layout = row_xor(&[2, 32, 64], 4, &[(0, 0), (1, 1), (2, 2)]).expect("a layout");
+    let parts = [
+        part(0, 1, 1, Kind::Shared),
+        part(1, 1, 3, Kind::Own),
+        part(1, 4, 28, Kind::Unrolled),
+        part(2, 8, 56, Kind::Own),
+    ];
+    let split = layout.split(&parts).expect("it splits");
+    let effects = [Effect::Add(2048), Effect::Own, Effect::Fixed, Effect::Own];
+    assert_eq!(split.effects, effects);
+    assert_eq!(split.mask, 16);
+    // A row that all threads agree on is XORed into the column: it stays theirs.
+    let parts = [part(1, 1, 31, Kind::Shared), part(2, 4, 60, Kind::Own)];
+    assert_eq!(layout.split(&parts), None);
 }

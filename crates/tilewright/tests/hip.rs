@@ -42,9 +42,8 @@ const BUDGETS: [(&str, Budget, Budget); 11] = [
     // Loads that nothing counts, or that are guarded, are plain: addresses of 64 bits.
     ("mamba_chunk_scan.py", addresses(13), addresses(17)),
     ("grouped_gemm.py", addresses(8), addresses(10)),
-    // The copying waves' loop is joined with the multiplying ones', its loads are plain, and the
-    // version is an index of the user's.
-    ("warp_specialized_gemm.py", addresses(39), addresses(23)),
+    // The copying waves' loop is joined with the multiplying ones', and its loads are plain.
+    ("warp_specialized_gemm.py", addresses(21), addresses(13)),
 ];
 
 const fn index_read(address_arithmetic: u32) -> Budget {
