@@ -30,8 +30,9 @@ use tilewright::schedule::order::wait_limit;
 use tilewright::sim::Args;
 use tilewright::sim::simt::{self, Landing, SimtOptions, When};
 
+use super::landings::landings;
 use super::stages::{is_pipelined, set_stages, too_large};
-use super::{TARGETS, arguments, landings, lower, stage};
+use super::{TARGETS, arguments, lower, stage};
 use crate::oracle::{self, Case};
 
 /// Stages that loops are given, those that fit first.
