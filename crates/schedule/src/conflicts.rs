@@ -202,7 +202,7 @@ impl<'k> Conflicts<'k> {
         };
         known(a)
             && known(b)
-            && matches!(self.relation(a, b), Relation::Counted(met) if met != Meeting::Nowhere)
+            && matches!(self.relation(a, b), Relation::Counted(met) if met > Meeting::InThread)
     }
 
     /// Whether the class's places move when these variables get other values. Memory that is

@@ -15,7 +15,7 @@ use tilewright_ir::{
 use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
 use crate::footprint::Meeting;
-use crate::slots::Slot;
+use crate::slots::{Slot, Slots};
 use crate::uniform::Uniformity;
 
 const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
@@ -178,7 +178,7 @@ impl Outliner<'_, '_, '_, '_> {
                     body,
                     trips,
                     changed,
-                    index: self.index(l, lets),
+                    index: index_of(&mut self.conflicts.slots, l, lets),
                 }
             }
             StmtKind::While { body, .. } => {
@@ -214,28 +214,6 @@ impl Outliner<'_, '_, '_, '_> {
             // Nothing else has blocks.
             _ => ItemKind::Unit,
         }
-    }
-
-    fn index(&mut self, l: &Loop, lets: &Lets) -> Option<Index> {
-        let [axis] = &l.axes[..] else {
-            return None;
-        };
-        // A loop that is left early is left at any index.
-        let mut leaves = false;
-        walk_stmts(&l.body, &mut |s| leaves |= s.kind == StmtKind::Break);
-        if leaves || !axis.step.is_int(1) {
-            return None;
-        }
-        let slots = &mut self.conflicts.slots;
-        let first = slots.of(&lets.substitute(&axis.start))?;
-        let stop = slots.of(&lets.substitute(&axis.stop))?;
-        // Values of variables are forms, not remainders.
-        slots.less(first, 0)?;
-        Some(Index {
-            var: axis.var,
-            first,
-            last: slots.less(stop, 1)?,
-        })
     }
 
     /// What the statement touches, unless barriers may be needed inside it and can stand there.
@@ -284,7 +262,7 @@ impl Outliner<'_, '_, '_, '_> {
     /// Whether two of the accesses conflict, in one iteration or between two.
     fn has_hazard(&mut self, classes: &[Class]) -> bool {
         let meets = |relation: Option<crate::conflicts::Relation>| {
-            relation.is_some_and(|r| r.meeting() != Meeting::Nowhere)
+            relation.is_some_and(|r| r.meeting() > Meeting::InThread)
         };
         // One answer suffices, so those that take no counting come first.
         pairs(classes).any(|(a, b)| meets(self.conflicts.known_relation(a, b)))
@@ -296,6 +274,28 @@ impl Outliner<'_, '_, '_, '_> {
     fn has_certain_hazard(&mut self, classes: &[Class]) -> bool {
         pairs(classes).any(|(a, b)| self.conflicts.certain(a, b))
     }
+}
+
+/// The index of a loop, if it goes up by ones.
+pub fn index_of(slots: &mut Slots, l: &Loop, lets: &Lets) -> Option<Index> {
+    let [axis] = &l.axes[..] else {
+        return None;
+    };
+    // A loop that is left early is left at any index.
+    let mut leaves = false;
+    walk_stmts(&l.body, &mut |s| leaves |= s.kind == StmtKind::Break);
+    if leaves || !axis.step.is_int(1) {
+        return None;
+    }
+    let first = slots.of(&lets.substitute(&axis.start))?;
+    let stop = slots.of(&lets.substitute(&axis.stop))?;
+    // Values of variables are forms, not remainders.
+    slots.less(first, 0)?;
+    Some(Index {
+        var: axis.var,
+        first,
+        last: slots.less(stop, 1)?,
+    })
 }
 
 /// Every pair, a class with itself included: two runs of one access may meet.
@@ -344,7 +344,7 @@ fn is_sync(stmt: &Stmt) -> bool {
 }
 
 /// The variables that a statement gives new values each time it runs.
-fn bound_vars(stmt: &Stmt, out: &mut FxHashSet<Var>) {
+pub fn bound_vars(stmt: &Stmt, out: &mut FxHashSet<Var>) {
     match &stmt.kind {
         StmtKind::Let { var, .. } => {
             out.insert(*var);

@@ -467,7 +467,7 @@ impl Walk<'_, '_> {
             open.list.clear();
         }
         let needed = self.meeting(classes, open);
-        if needed == Meeting::Nowhere {
+        if needed <= Meeting::InThread {
             return;
         }
         self.hazard = true;

@@ -114,6 +114,22 @@ fn a_wait_in_a_branch_does_not_order_what_comes_after() {
     assert_eq!(with(&nested, &when("0", &when("1", READ))), NOTHING);
 }
 
+/// An access without a counter is complete where its wave has waited for all of LDS.
+#[test]
+fn a_wait_in_a_branch_settles_accesses_without_a_counter() {
+    let read = "B[0, tx] = S[127 - tx]";
+    let with =
+        |write: &str, wait: &str, read: &str| found(&lines(&[write, wait, "barrier bare", read]));
+    let (write, wait) = ("S[tx] = A[0, tx]", when("0", "wait lgkmcnt(0)"));
+    assert_eq!(with(write, "wait lgkmcnt(0)", read), NOTHING);
+    assert_eq!(with(write, &wait, read), ["RAW S"]);
+    assert_eq!(with(write, &wait, &when("0", read)), NOTHING);
+    assert_eq!(with(write, &wait, &when("1", read)), ["RAW S"]);
+    assert_eq!(with(&when("0", write), &wait, read), NOTHING);
+    let either = format!("{wait} else {{\nwait lgkmcnt(0)\n}}");
+    assert_eq!(with(write, &either, read), NOTHING);
+}
+
 #[test]
 fn what_was_issued_under_a_condition_counts_where_it_holds() {
     let with = |first: &str, second: &str, wait: &str| {
@@ -167,6 +183,7 @@ fn conditions_of_later_iterations_are_recognised() {
             "barrier bare",
             &when("k + 2", &copy),
             &when("k", "B[0, tx] = T[k % 3, 127 - tx]"),
+            "wait lgkmcnt(0)",
             "barrier bare",
         ]);
         let report = check_text(&program(&format!(

@@ -5,12 +5,17 @@
 //! `c`: by a barrier that both took part in, or by a chain of arrivals and waits. The waves of
 //! one group know each other no better than that. An asynchronous access is complete when its
 //! own wave has waited for it; until then whatever touches its place, in any wave, is a hazard.
+//! Only LDS operations of one wave are in order among each other. On AMD an access without a
+//! counter is one of them, and *loose* for the other waves until its own has waited for all of
+//! them: a bare barrier says nothing about it.
+
+mod barriers;
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use tilewright_ir::{Buffer, BufferOrigin, Counter};
+use tilewright_ir::{Buffer, Counter};
 
 use super::alias::Aliases;
 use super::clash::{Clash, Memory, Remedy, Side};
@@ -18,7 +23,7 @@ use super::conditions::{Conditions, Under, contradict, either};
 use super::event::{EventKind, Trace};
 use super::places::{Meeting, Places};
 use super::report::HazardKind;
-use super::scan::{Key, MAX_GROUPS, Scan, most_in_flight};
+use super::scan::{Key, Scan, most_in_flight};
 use super::state::{Group, Open, Pending, Phase, State, fingerprint};
 use super::touch::{RegisterTouch, Touch, Touches};
 
@@ -161,12 +166,14 @@ impl<'f, 'p> Run<'f, 'p> {
             EventKind::Barrier { drains, .. } => {
                 if *drains {
                     self.complete(g, |_| true);
+                    self.settle(g, &Under::default());
                 }
                 self.note_barrier(g);
                 self.groups[g].state = State::Barrier;
                 return;
             }
             EventKind::Named { id, count } => {
+                self.settle(g, &Under::default());
                 self.note_barrier(g);
                 self.groups[g].state = State::Named(*id);
                 self.named.entry(*id).or_default().push(g);
@@ -233,7 +240,7 @@ impl<'f, 'p> Run<'f, 'p> {
         }
         let unseen = self.inside.insert((Rc::as_ptr(touches) as usize, g));
         for (at, touch) in touches.shared.iter().enumerate() {
-            self.check_shared(g, touch, side);
+            self.check_shared(g, touch, side, op);
             if op.is_none() && unseen {
                 self.check_inside(g, &touches.shared[at..], side);
             }
@@ -246,7 +253,8 @@ impl<'f, 'p> Run<'f, 'p> {
             // What comes after the newer one comes after the older one too.
             if op.is_none() {
                 list.retain(|o| {
-                    let older = o.done.is_some() && o.group == g && o.touch.repeats(touch);
+                    let known = o.done.is_some() || o.op.is_none();
+                    let older = known && o.group == g && o.touch.repeats(touch);
                     if older {
                         // From now on this one stands for both.
                         under = either(&under, &o.under);
@@ -259,8 +267,9 @@ impl<'f, 'p> Run<'f, 'p> {
                 group: g,
                 moment: side.moment,
                 at,
+                clock,
                 op,
-                done: op.is_none().then_some(clock),
+                done: (op.is_none() && !self.amd).then_some(clock),
                 time,
                 at_barrier: None,
                 under,
@@ -298,7 +307,11 @@ impl<'f, 'p> Run<'f, 'p> {
         }
     }
 
-    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side) {
+    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
+        let in_order = |op: Option<(u32, Counter)>| match op {
+            None => self.amd,
+            Some((_, counter)) => counter == Counter::Lgkmcnt,
+        };
         let others = self.aliases.others(touch.root);
         let lists = std::iter::once(&touch.root).chain(others);
         let lists: Vec<&Vec<Open>> = lists.filter_map(|b| self.open.get(b)).collect();
@@ -330,6 +343,7 @@ impl<'f, 'p> Run<'f, 'p> {
             };
             let pair = 1u64 << (8 * open.group + g);
             let remedy = match done {
+                None if in_order(open.op) && in_order(op) && met.across & pair == 0 => continue,
                 None if met.overlap & pair != 0 => self.remedy(open, g),
                 None => continue,
                 Some(_) if met.across & pair != 0 => match (open.op, open.at_barrier) {
@@ -385,7 +399,11 @@ impl<'f, 'p> Run<'f, 'p> {
     /// What a wait for an operation that is under way would have to say.
     fn remedy(&self, open: &Open, g: usize) -> Remedy {
         let Some((op, counter)) = open.op else {
-            return Remedy::Barrier;
+            let passed = self.groups[open.group].clock > open.clock;
+            return match passed {
+                true => Remedy::WaitBeforeBarrier(Counter::Lgkmcnt, 0),
+                false => Remedy::Barrier,
+            };
         };
         let queue = &self.groups[open.group].queue;
         let Some(at) = queue.iter().position(|p| p.op == op) else {
@@ -545,6 +563,19 @@ impl<'f, 'p> Run<'f, 'p> {
         if !done.is_empty() {
             self.complete(g, |op| done.contains(&op));
         }
+        if (counter, at_most) == (Counter::Lgkmcnt, 0) {
+            self.settle(g, under);
+        }
+    }
+
+    /// Under a condition, what the group has done without a counter is complete.
+    fn settle(&mut self, g: usize, under: &Under) {
+        let (clock, time) = (self.groups[g].clock, self.moment);
+        for open in self.open.values_mut().flatten() {
+            if open.group == g && open.op.is_none() && open.done.is_none() {
+                open.settle(under, clock, time);
+            }
+        }
     }
 
     /// Under a condition these operations are complete.
@@ -617,156 +648,6 @@ impl<'f, 'p> Run<'f, 'p> {
             let [latest, _] = self.groups[g].queue[at].at_barrier;
             self.groups[g].queue[at].at_barrier = [Some(left), latest];
         }
-    }
-
-    /// Opens the barrier of the block when every group is there.
-    fn release_barrier(&mut self) -> bool {
-        let waits = |g: &Group| g.state == State::Barrier;
-        let ended = |g: &Group| g.state == State::Done;
-        if !self.groups.iter().any(waits) || !self.groups.iter().all(|g| waits(g) || ended(g)) {
-            return false;
-        }
-        let members: Vec<usize> = (0..self.groups.len())
-            .filter(|&g| waits(&self.groups[g]))
-            .collect();
-        let sides: Vec<Side> = members.iter().map(|&g| self.side(g)).collect();
-        let bare = members.iter().any(|&g| {
-            let event = &self.traces[g].events[self.groups[g].at];
-            matches!(event.kind, EventKind::Barrier { bare: true, .. })
-        });
-        let missing = members.len() < self.groups.len();
-        let other = sides.iter().find(|s| s.stmt != sides[0].stmt).copied();
-        if missing || (other.is_some() && !bare) {
-            let kind = HazardKind::DivergentBarrier;
-            let other = other.unwrap_or(sides[0]);
-            self.clash(kind, sides[0], other, Memory::default(), Remedy::Converge);
-        }
-        self.meet(&members);
-        true
-    }
-
-    fn try_named(&mut self, id: u32, count: u32) {
-        let members = self.named.get(&id).cloned().unwrap_or_default();
-        let threads = |g: &usize| {
-            let own = self.scan.group_of.iter();
-            own.filter(|o| usize::from(**o) == *g).count() as u32
-        };
-        let arrived: u32 = members.iter().map(threads).sum();
-        if arrived < count {
-            return;
-        }
-        self.named.remove(&id);
-        if arrived > count
-            && let Some(&g) = members.last()
-        {
-            let side = self.side(g);
-            let kind = HazardKind::DivergentBarrier;
-            self.clash(kind, side, side, Memory::default(), Remedy::Converge);
-        }
-        self.meet(&members);
-    }
-
-    /// The groups know of each other all that happened so far, and go on.
-    fn meet(&mut self, members: &[usize]) {
-        let mut all = [0u32; MAX_GROUPS];
-        for &m in members {
-            for (known, own) in all.iter_mut().zip(self.groups[m].knows) {
-                *known = (*known).max(own);
-            }
-            all[m] = all[m].max(self.groups[m].clock);
-        }
-        for &m in members {
-            let group = &mut self.groups[m];
-            group.knows = all;
-            group.clock += 1;
-            group.state = State::Ready;
-            group.at += 1;
-        }
-        self.forget();
-    }
-
-    /// Drops accesses that every group knows of.
-    fn forget(&mut self) {
-        let mut known = [u32::MAX; MAX_GROUPS];
-        for group in self.groups.iter().filter(|g| g.state != State::Done) {
-            for (least, own) in known.iter_mut().zip(group.knows) {
-                *least = (*least).min(own);
-            }
-        }
-        for list in self.open.values_mut() {
-            list.retain(|o| o.done.is_none_or(|done| done > known[o.group]));
-        }
-    }
-
-    fn phase(&mut self, barrier: (Buffer, i64)) -> &mut Phase {
-        let origin = &self.scan.func.buffers[barrier.0].origin;
-        let needed = match origin {
-            BufferOrigin::Barriers(counts) => usize::try_from(barrier.1)
-                .ok()
-                .and_then(|i| counts.get(i))
-                .copied(),
-            _ => None,
-        };
-        self.phases.entry(barrier).or_insert(Phase {
-            needed: needed.unwrap_or(u32::MAX),
-            arrived: 0,
-            parity: 0,
-            gathering: [0; MAX_GROUPS],
-            done: [0; MAX_GROUPS],
-        })
-    }
-
-    fn arrive(&mut self, g: usize, barrier: (Buffer, i64), threads: u32, whole: bool) {
-        let (mut knows, clock) = (self.groups[g].knows, self.groups[g].clock);
-        if whole {
-            knows[g] = knows[g].max(clock);
-        }
-        let phase = self.phase(barrier);
-        for (all, own) in phase.gathering.iter_mut().zip(knows) {
-            *all = (*all).max(own);
-        }
-        phase.arrived += threads;
-        while phase.arrived >= phase.needed {
-            phase.arrived -= phase.needed;
-            phase.parity ^= 1;
-            let gathered = phase.gathering;
-            for (all, own) in phase.done.iter_mut().zip(gathered) {
-                *all = (*all).max(own);
-            }
-            phase.gathering = [0; MAX_GROUPS];
-        }
-        self.groups[g].clock += 1;
-    }
-
-    /// Lets groups go on whose phase has completed.
-    fn wake_waiting(&mut self) -> bool {
-        let mut moved = false;
-        for g in 0..self.groups.len() {
-            if self.groups[g].state != State::Await {
-                continue;
-            }
-            let event = &self.traces[g].events[self.groups[g].at];
-            let EventKind::Await { barrier, parity } = event.kind else {
-                continue;
-            };
-            // The phase of this parity has completed when the current one has the other.
-            let phase = self.phase(barrier);
-            if phase.parity == parity & 1 {
-                continue;
-            }
-            let done = phase.done;
-            let group = &mut self.groups[g];
-            for (known, own) in group.knows.iter_mut().zip(done) {
-                *known = (*known).max(own);
-            }
-            group.state = State::Ready;
-            group.at += 1;
-            moved = true;
-        }
-        if moved {
-            self.forget();
-        }
-        moved
     }
 
     fn clash(

@@ -73,6 +73,8 @@ pub struct Open {
     pub moment: u32,
     /// Its place in the group's list of events.
     pub at: usize,
+    /// The clock at which it was issued.
+    pub clock: u32,
     pub op: Option<(u32, Counter)>,
     /// The clock at which it was complete.
     pub done: Option<u32>,
@@ -105,6 +107,21 @@ impl Open {
     pub fn complete_partly(&mut self, under: &Under, clock: u32, time: u64) {
         let under = under.clone();
         remember(&mut self.partly, Partly { under, clock, time });
+    }
+
+    /// Its wave has waited for it under a condition, which may be all cases by now.
+    pub fn settle(&mut self, under: &Under, clock: u32, time: u64) {
+        if contradict(&self.under, under) {
+            return;
+        }
+        if !follows(under, &self.under, &[]) {
+            self.complete_partly(under, clock, time);
+            if may_be_under_way(&self.under, &[], &self.waits()) {
+                return;
+            }
+        }
+        (self.done, self.time) = (Some(clock), time);
+        self.partly.clear();
     }
 
     fn waits(&self) -> Vec<&[Literal]> {

@@ -238,7 +238,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                     touches,
                     counter,
                     count: m.count(),
-                    certain: !skipped,
+                    certain: !skipped && !m.may_be_joined(self.scan.func),
                 };
                 self.emit(stmt, kind)?;
             }

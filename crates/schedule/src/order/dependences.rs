@@ -101,7 +101,7 @@ pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Ne
                 let between = match data.space {
                     Space::Register | Space::Global => Between::Thread,
                     Space::Shared => match meets(a, a_touch, b, b_touch) {
-                        Meeting::Nowhere => Between::Thread,
+                        Meeting::Nowhere | Meeting::InThread => Between::Thread,
                         Meeting::InWarp => Between::Warp,
                         Meeting::AcrossWarps => Between::Block,
                     },

@@ -382,6 +382,7 @@ impl Env<'_> {
             return;
         }
         let mut op = Pending::new(counter);
+        op.joined = code.joined;
         let mut writes = Vec::new();
         let mut reads = Vec::new();
         let mut global = false;
@@ -498,10 +499,24 @@ impl Env<'_> {
         out
     }
 
-    /// An operation is complete.
-    pub fn land(&mut self, warp: &mut Warp, op: Pending) {
+    /// Moves what the warp's operations on shared memory have yet to move, before an access of
+    /// its own that comes after them. They stay under way for everybody else.
+    pub fn catch_up(&mut self, warp: &mut Warp) {
+        if warp.queue.is_empty() {
+            return;
+        }
+        for (moves, registers) in warp.queue.take_moves(Counter::Lgkmcnt) {
+            self.carry(warp, &moves);
+            for (lane, offset, len) in registers {
+                warp.local
+                    .set_flags(lane, offset as usize, len as usize, HELD);
+            }
+        }
+    }
+
+    fn carry(&mut self, warp: &mut Warp, moves: &[Move]) {
         let mut bytes = [0u8; MAX_MOVE];
-        for m in &op.moves {
+        for m in moves {
             let bytes = self.fetch(warp, m, &mut bytes);
             match m.dest {
                 Dest::Shared(at) => self.shared.bytes[at..at + bytes.len()].copy_from_slice(bytes),
@@ -512,6 +527,11 @@ impl Env<'_> {
                 }
             }
         }
+    }
+
+    /// An operation is complete.
+    pub fn land(&mut self, warp: &mut Warp, op: Pending) {
+        self.carry(warp, &op.moves);
         if let Some(token) = op.token {
             self.shared.release(token, warp.own_clock());
         }
@@ -526,6 +546,9 @@ impl Env<'_> {
         for op in warp.queue.wait(counter, at_most) {
             self.land(warp, op);
         }
+        if (counter, at_most) == (Counter::Lgkmcnt, 0) {
+            self.settle(warp);
+        }
     }
 
     /// Completes everything that is under way.
@@ -533,6 +556,7 @@ impl Env<'_> {
         for op in warp.queue.drain() {
             self.land(warp, op);
         }
+        self.settle(warp);
     }
 
     fn count_matrix(&mut self, warp: &Warp, rows: &[u32]) {

@@ -15,7 +15,10 @@
 //! - Where buffers overlap, a byte belongs to the one it was last written through; a read through
 //!   another one is a read of what nothing wrote.
 //! - Bytes of an asynchronous operation under way are *held*: any conflicting access until it
-//!   is waited for is reported, whenever the data really moves.
+//!   is waited for is reported, whenever the data really moves. Only LDS operations of one wave
+//!   are in order among each other.
+//! - On AMD an access without a counter is *loose* until its wave has waited for all LDS
+//!   operations: a bare barrier tells the other waves nothing about it.
 
 use rustc_hash::FxHashMap;
 
@@ -42,7 +45,10 @@ pub(super) struct Shared {
     /// Through which buffer accesses come now.
     owner: u16,
     held_reads: Vec<u8>,
+    held_writes: Vec<u8>,
     held: Vec<Held>,
+    /// By warp, the instances that are loose.
+    loose: Vec<Vec<u32>>,
     /// Accesses since the last barrier of the whole block.
     instances: Vec<Instance>,
     /// Loop indices of the instances.
@@ -68,8 +74,21 @@ pub(super) struct Instance {
     pub clock: u32,
     pub atomic: bool,
     pub writes: bool,
+    /// Whether it is one of the warp's own operations on shared memory, which are in order; a
+    /// copy that does not go through registers is not.
+    pub in_order: bool,
     /// Where its loop indices are.
     iteration: u32,
+}
+
+/// The clock of an access that other warps do not hear of.
+const NEVER: u32 = u32::MAX;
+
+impl Instance {
+    /// Whether its warp has yet to wait for it.
+    pub fn is_loose(&self) -> bool {
+        self.clock == NEVER
+    }
 }
 
 /// An asynchronous operation under way.
@@ -138,6 +157,7 @@ impl Shared {
         self.writers.resize(len, 0);
         self.readers.resize(len, 0);
         self.held_reads.resize(len, 0);
+        self.held_writes.resize(len, 0);
         self.updaters.resize(len, 0);
         let lists = self.reads.iter_mut().chain(&mut self.updates);
         lists
@@ -158,7 +178,9 @@ impl Shared {
             owners: Vec::new(),
             owner: 0,
             held_reads: vec![0; len],
+            held_writes: vec![0; len],
             held: Vec::new(),
+            loose: vec![Vec::new(); warps],
             instances: Vec::new(),
             iterations: Vec::new(),
             first: 1,
@@ -208,13 +230,47 @@ impl Shared {
             clock,
             atomic,
             writes,
+            in_order: false,
             iteration: at,
         });
         self.first + self.instances.len() as u32 - 1
     }
 
+    /// The access is one of the warp's own operations on shared memory.
+    pub fn keep_order(&mut self, id: u32) {
+        let at = (id - self.first) as usize;
+        self.instances[at].in_order = true;
+    }
+
+    /// Numbers an access that other warps do not hear of before [`Shared::settle`].
+    pub fn loose_instance(
+        &mut self,
+        (stmt, warp): (u32, u32),
+        atomic: bool,
+        writes: bool,
+        iteration: impl FnOnce(&mut Vec<i64>),
+    ) -> u32 {
+        let id = self.instance((stmt, warp, NEVER), atomic, writes, iteration);
+        self.loose[warp as usize].push(id);
+        id
+    }
+
+    /// What the warp has done is complete, by this clock of its own.
+    pub fn settle(&mut self, warp: u32, clock: u32) {
+        for id in std::mem::take(&mut self.loose[warp as usize]) {
+            let at = id.checked_sub(self.first).map(|at| at as usize);
+            if let Some(instance) = at.and_then(|at| self.instances.get_mut(at)) {
+                instance.clock = clock;
+            }
+        }
+    }
+
     /// A barrier of the whole block: all that happened so far is ordered before what comes.
     pub fn all_ordered(&mut self) {
+        // Clocks tell what is loose from what is not.
+        if self.loose.iter().any(|list| !list.is_empty()) {
+            return;
+        }
         self.first += self.instances.len() as u32;
         self.instances.clear();
         self.iterations.clear();
@@ -226,6 +282,7 @@ impl Shared {
     /// Forgets all accesses, because the numbers of instances ran out.
     fn restart(&mut self) {
         self.first = 1;
+        self.loose.iter_mut().for_each(Vec::clear);
         self.instances.clear();
         self.iterations.clear();
         self.write.fill(0);
@@ -249,7 +306,9 @@ impl Shared {
             let flags = self.flags[at];
             if flags != WRITTEN {
                 if flags & HELD != 0 {
-                    trouble.held.get_or_insert(at);
+                    if self.is_held_from(at, who, false) {
+                        trouble.held.get_or_insert(at);
+                    }
                 } else {
                     trouble.unwritten.get_or_insert(at);
                 }
@@ -347,7 +406,8 @@ impl Shared {
         }
         let mut fine = 0;
         for at in start..start + len {
-            let held = self.flags[at] & HELD != 0 || self.held_reads[at] > 0;
+            let held = (self.flags[at] & HELD != 0 || self.held_reads[at] > 0)
+                && self.is_held_from(at, who, true);
             if held {
                 trouble.held.get_or_insert(at);
             }
@@ -406,6 +466,7 @@ impl Shared {
             for at in range.start..range.start + range.len {
                 if writes {
                     self.flags[at] |= HELD;
+                    self.held_writes[at] = self.held_writes[at].saturating_add(1);
                 } else {
                     self.held_reads[at] = self.held_reads[at].saturating_add(1);
                 }
@@ -441,7 +502,9 @@ impl Shared {
             let stamp = id << LANE_BITS | range.lane;
             for at in range.start..range.start + range.len {
                 if held.writes {
-                    self.flags[at] = WRITTEN;
+                    self.held_writes[at] = self.held_writes[at].saturating_sub(1);
+                    let still = self.held_writes[at] > 0;
+                    self.flags[at] = if still { WRITTEN | HELD } else { WRITTEN };
                     self.write[at] = stamp;
                     self.writers[at] = 1 << warp;
                     self.readers[at] = 0;
@@ -480,6 +543,17 @@ impl Shared {
                 lane: range.lane,
                 iteration: held.iteration.clone(),
             })
+        })
+    }
+
+    /// Whether an operation holds the byte that this access must not come before: one that is not
+    /// in order with it, and writes, or reads what is written now.
+    fn is_held_from(&self, at: usize, who: Who<'_>, writes: bool) -> bool {
+        let in_order = self.instance_of(who.id).in_order;
+        self.held.iter().any(|held| {
+            let own = in_order && held.instance.in_order && held.instance.warp == who.warp;
+            let covers = |r: &Range| (r.start..r.start + r.len).contains(&at);
+            !own && (writes || held.writes) && held.ranges.iter().any(covers)
         })
     }
 

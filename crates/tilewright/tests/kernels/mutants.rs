@@ -6,11 +6,9 @@
 //! all orders less than a wait for all but one more. A wait at the limit of its counter cannot be
 //! loosened and is dropped instead.
 //!
-//! Where a derivation takes more than is needed, checker and simulator must only agree:
-//! - Waits for LDS (lgkmcnt): RegisterWaits takes a buffer for one place, and waits for everything
-//!   before a bare barrier.
-//! - Barriers on AMD around a loop whose length is not known: ThreadSync does not see that where
-//!   the loop is skipped its epilogue reads the version that the prologue's barrier ordered.
+//! Where a derivation takes more than is needed, checker and simulator must only agree: on AMD
+//! ThreadSync and RegisterWaits do not see, where a loop whose length is not known is skipped,
+//! that its epilogue reads the version that the prologue's barrier ordered.
 //!
 //! The simulator runs the first block of the grid, where copies land late. Where it finds nothing
 //! it gets other modes, the whole grid and other orders of warps. The cases are those whose loops
@@ -30,8 +28,9 @@ use tilewright::schedule::order::wait_limit;
 use tilewright::sim::Args;
 use tilewright::sim::simt::{self, Landing, SimtOptions, When};
 
+use super::landings::landings;
 use super::stages::{is_pipelined, set_stages, too_large};
-use super::{TARGETS, arguments, landings, lower, stage};
+use super::{TARGETS, arguments, lower, stage};
 use crate::oracle::{self, Case};
 
 /// Stages that loops are given, those that fit first.
@@ -238,8 +237,7 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
         nth += 1;
         let checked = !hazard::check(&mutant, subject.target).hazards.is_empty();
         let may_be_spare = match what.kind {
-            Kind::LdsWait => true,
-            Kind::Barrier => target.is_amd() && !subject.known,
+            Kind::LdsWait | Kind::Barrier => target.is_amd() && !subject.known,
             Kind::Wait | Kind::Commit | Kind::Slot => false,
         };
         let shown = subject.shows(&mutant, may_be_spare && !checked)?;
