@@ -1,8 +1,9 @@
 //! A kernel's body as RegisterWaits walks it: operations on LDS, and whatever meets them.
 //!
 //! Every statement has a number, outer first. A statement with blocks is *opened* where an
-//! operation with a counter, a wait or a barrier stands in it and all threads take it together;
-//! any other is a unit: waits stand before it.
+//! operation with a counter (any counter: a copy that another one follows is no access of LDS
+//! without one), a wait or a barrier stands in it and all threads take it together; any other is
+//! a unit: waits stand before it.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
@@ -180,7 +181,7 @@ impl Outliner<'_, '_, '_> {
         for block in blocks {
             walk_stmts(block, &mut |s| {
                 let kind = kind(self.collector.func, s);
-                found |= !matches!(kind, Kind::Plain | Kind::Elsewhere);
+                found |= !matches!(kind, Kind::Plain);
             });
         }
         found
