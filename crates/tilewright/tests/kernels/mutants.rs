@@ -243,8 +243,7 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
         let checked = !hazard::check(&mutant, subject.target).hazards.is_empty();
         let may_be_spare = match what.kind {
             Kind::LdsWait => true,
-            Kind::Barrier => target.is_amd() && !subject.known,
-            Kind::Wait | Kind::Commit | Kind::Slot => false,
+            Kind::Barrier | Kind::Wait | Kind::Commit | Kind::Slot => false,
         };
         let shown = subject.shows(&mutant, may_be_spare && decided && !checked)?;
         let who = match (checked || !decided, shown) {
@@ -259,8 +258,8 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
         };
         let place = subject.sources.locate(what.span);
         alive.push(format!(
-            "{who} {:?} of `{}` ({place})",
-            what.kind, what.text
+            "{who} {:?} #{} of `{}` ({place})",
+            what.kind, nth - 1, what.text
         ));
     }
     if nth == 0 {
