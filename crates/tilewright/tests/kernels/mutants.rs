@@ -1,7 +1,7 @@
 //! Nothing that was derived for a pipelined loop can be left out.
 //!
 //! Each wait of a pipelined example is loosened by one, each commit and barrier removed, and each
-//! slot index moved to the next version, one at a time. The hazard checker and the simulator must
+//! slot index moved to each other version, one at a time. The hazard checker and the simulator must
 //! each report every one of these mutants. Loosening stands for dropping: a wait for nothing at
 //! all orders less than a wait for all but one more. A wait at the limit of its counter cannot be
 //! loosened and is dropped instead.
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use libtest_mimic::{Failed, Trial};
 use tilewright::ir::{
     BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Func, LoopKind, Scope,
-    SourceMap, Span, Stmt, StmtKind, Target, visit,
+    SourceMap, Span, Stmt, StmtKind, Target, ThreadOp, visit,
 };
 use tilewright::schedule::hazard;
 use tilewright::schedule::order::wait_limit;
@@ -320,7 +320,7 @@ fn change(func: &Func, block: &mut Block, left: &mut usize) -> Option<Change> {
             }
             here.then_some(kind)
         } else {
-            next_slot(func, &mut block[at], left).then_some(Kind::Slot)
+            other_slot(func, &mut block[at], left).then_some(Kind::Slot)
         };
         if let Some(kind) = found {
             return Some(Change {
@@ -347,9 +347,8 @@ fn changed_whole(stmt: &Stmt) -> Option<Kind> {
         }) => Some(Kind::LdsWait),
         StmtKind::Device(DeviceOp::Wait { .. }) => Some(Kind::Wait),
         StmtKind::Device(DeviceOp::Commit(_)) => Some(Kind::Commit),
-        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => {
-            Some(Kind::Barrier)
-        }
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare))
+        | StmtKind::Thread(ThreadOp::SyncWarp) => Some(Kind::Barrier),
         _ => None,
     }
 }
@@ -369,8 +368,8 @@ fn first_line(func: &Func, stmt: &Stmt) -> String {
     text.lines().next().unwrap_or_default().trim().to_string()
 }
 
-/// Moves the nth slot index of a statement to the next version.
-fn next_slot(func: &Func, stmt: &mut Stmt, left: &mut usize) -> bool {
+/// Moves the nth slot index of a statement to another version: each in turn.
+fn other_slot(func: &Func, stmt: &mut Stmt, left: &mut usize) -> bool {
     let versions = |buffer: Buffer| match func.buffers[buffer].versions {
         n if n > 1 && func.buffers[buffer].scope == Scope::Shared => Some(n),
         _ => None,
@@ -380,12 +379,13 @@ fn next_slot(func: &Func, stmt: &mut Stmt, left: &mut usize) -> bool {
         let Some(n) = versions(buffer).filter(|_| !moved) else {
             return;
         };
-        if *left == 0 {
+        let others = n as usize - 1;
+        if *left < others {
             moved = true;
-            let next = slot.clone() + Expr::int(1, slot.dtype());
-            *slot = next.floor_mod(Expr::int(n.into(), slot.dtype()));
+            let other = slot.clone() + Expr::int(*left as i128 + 1, slot.dtype());
+            *slot = other.floor_mod(Expr::int(n.into(), slot.dtype()));
         } else {
-            *left -= 1;
+            *left -= others;
         }
     };
     match &mut stmt.kind {
