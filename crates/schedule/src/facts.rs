@@ -248,7 +248,10 @@ mod tests {
         let skips = p.of(&[(&t.clone().ge(3), false)]).expect("facts");
         let even = p.slots.of(&t.clone().floor_mod(2)).expect("a form");
         let one = p.slots.of(&Expr::i32(1)).expect("a form");
-        let zeros = p.sets.zeros(&mut p.slots, runs, skips).expect("both can hold");
+        let zeros = p
+            .sets
+            .zeros(&mut p.slots, runs, skips)
+            .expect("both can hold");
         assert_eq!(zeros.len(), 1);
         let zeros = zeros.to_vec();
         assert!(p.slots.differ(even, one, &zeros));

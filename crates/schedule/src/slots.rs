@@ -298,7 +298,8 @@ fn is_exact(e: &Expr, known: &mut Analyzer) -> bool {
         _ => return false,
     };
     let range = Interval::of(e.dtype().scalar);
-    ends.iter().all(|end| end.is_some_and(|v| range.lo <= v && v <= range.hi))
+    ends.iter()
+        .all(|end| end.is_some_and(|v| range.lo <= v && v <= range.hi))
 }
 
 /// `a + b * by`, over the integers; both are taken without their moduli.
@@ -386,17 +387,25 @@ mod tests {
         let k = func.add_var("k", DType::I32, VarKind::Loop);
         let n = func.add_var("n", DType::I32, VarKind::Let);
         let mut slots = Slots::default();
-        let version = slots.of(&(func.var_expr(k) + 1).floor_mod(3)).expect("a form");
+        let version = slots
+            .of(&(func.var_expr(k) + 1).floor_mod(3))
+            .expect("a form");
         let last = slots.of(&func.var_expr(n)).expect("a form");
-        let unknown = slots.with_value(version, k, last, Congruence::ANY).expect("a form");
-        let known = slots.with_value(version, k, last, Congruence::new(6, 4)).expect("a form");
+        let unknown = slots
+            .with_value(version, k, last, Congruence::ANY)
+            .expect("a form");
+        let known = slots
+            .with_value(version, k, last, Congruence::new(6, 4))
+            .expect("a form");
         let [one, two] = [1, 2].map(|c| slots.of(&Expr::i32(c)).expect("a form"));
         assert!(!slots.differ(unknown, one, &[]));
         assert!(slots.differ(known, one, &[]));
         assert!(!slots.differ(known, two, &[]));
         // Six into four: a remainder modulo six says nothing modulo four.
         let fourth = slots.of(&func.var_expr(k).floor_mod(4)).expect("a form");
-        let fourth = slots.with_value(fourth, k, last, Congruence::new(6, 4)).expect("a form");
+        let fourth = slots
+            .with_value(fourth, k, last, Congruence::new(6, 4))
+            .expect("a form");
         assert!(!slots.differ(fourth, one, &[]));
     }
 

@@ -197,15 +197,16 @@ fn block_barriers_order_threads() {
 }
 
 #[test]
-fn lanes_of_a_warp_are_in_step_on_amd_only() {
-    let inside = "S[tx] = A[0, tx]\nB[0, tx] = S[tx // 32 * 32 + 31 - tx % 32]";
-    assert_eq!(found(inside, Target::Sm80), ["RAW S"]);
-    assert_eq!(found(inside, Target::Gfx942), [""; 0]);
-    let synced = "S[tx] = A[0, tx]\nsync_warp\nB[0, tx] = S[tx // 32 * 32 + 31 - tx % 32]";
-    assert_eq!(found(synced, Target::Sm80), [""; 0]);
-    // Not beyond the warp.
-    let beyond = "S[tx] = A[0, tx]\nsync_warp\nB[0, tx] = S[127 - tx]";
-    assert_eq!(found(beyond, Target::Sm80), ["RAW S"]);
+fn lanes_that_exchange_data_need_a_warp_barrier() {
+    for target in [Target::Sm80, Target::Gfx942] {
+        let inside = "S[tx] = A[0, tx]\nB[0, tx] = S[tx // 32 * 32 + 31 - tx % 32]";
+        assert_eq!(found(inside, target), ["RAW S"]);
+        let synced = "S[tx] = A[0, tx]\nsync_warp\nB[0, tx] = S[tx // 32 * 32 + 31 - tx % 32]";
+        assert_eq!(found(synced, target), [""; 0]);
+        // Not beyond the warp.
+        let beyond = "S[tx] = A[0, tx]\nsync_warp\nB[0, tx] = S[127 - tx]";
+        assert_eq!(found(beyond, target), ["RAW S"]);
+    }
 }
 
 #[test]
@@ -602,8 +603,9 @@ if tx % 2 == 0 {
 if tx % 2 == 1 {
   P[tx] = uint4(tx)
 }";
-    assert_eq!(found(split, Target::Sm80), ["WAW P"]);
-    assert_eq!(found(split, Target::Gfx942), [""; 0]);
+    for target in [Target::Sm80, Target::Gfx942] {
+        assert_eq!(found(split, target), ["WAW P"]);
+    }
 }
 
 #[test]

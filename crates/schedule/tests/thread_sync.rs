@@ -300,10 +300,7 @@ fn the_epilogue_of_a_loop_that_may_be_skipped_waits_once() {
     // Two trips: the first version was closed by the prologue's barrier, and the one before
     // the last read closes the second. One trip: there is nothing but the first version.
     check(&pipelined("", "sync_threads\n"), &[]);
-    check(
-        &pipelined("", ""),
-        &["B[tx] = S[(n + 1) % 2, 127 - tx]"],
-    );
+    check(&pipelined("", ""), &["B[tx] = S[(n + 1) % 2, 127 - tx]"]);
 }
 
 #[test]
@@ -336,8 +333,5 @@ fn a_branch_of_the_first_iteration_is_not_open_to_itself() {
         )
     };
     check(&body("0 < last"), &["B[tx] = S[127 - tx]"]);
-    check(
-        &body("0 <= last"),
-        &["S[tx] = A[k]", "B[tx] = S[127 - tx]"],
-    );
+    check(&body("0 <= last"), &["S[tx] = A[k]", "B[tx] = S[127 - tx]"]);
 }

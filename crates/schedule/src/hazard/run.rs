@@ -359,8 +359,7 @@ impl<'f, 'p> Run<'f, 'p> {
                     _ => Remedy::Barrier,
                 },
                 Some(_)
-                    if !self.amd
-                        && open.group == g
+                    if open.group == g
                         && met.in_warp >> g & 1 == 1
                         && self.groups[g].warp_sync < open.time =>
                 {

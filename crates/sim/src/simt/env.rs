@@ -3,10 +3,11 @@
 use tilewright_ir::Target;
 
 use super::counts::{Counts, InstKind};
+use super::global_shadow::GlobalShadow;
 use super::memory::Memory;
 use super::program::{Program, Slot, Space};
 use super::report::{Collector, Finding, FindingKind, Place};
-use super::shared::{GlobalShadow, Past, Shared, Trouble, Who};
+use super::shared::{Past, Shared, Trouble, Who};
 use super::sync::Barriers;
 use super::warp::Warp;
 use super::{Landing, banks};
@@ -219,6 +220,17 @@ impl Env<'_> {
             self.report_pair(warp, kind, (lane, writes), past, |env| {
                 let name = env.name_of_byte(which, at);
                 format!("{name} is {verb}: no barrier between them")
+            });
+        }
+        if let Some((stamp, at)) = trouble.unordered_lane {
+            let past = past(self, stamp);
+            let kind = FindingKind::RaceInWarp;
+            self.report_pair(warp, kind, (lane, writes), past, |env| {
+                let name = env.name_of_byte(which, at);
+                let verb = if writes { "written" } else { "read" };
+                format!(
+                    "{name} is {verb} after another lane's access: no warp barrier between them"
+                )
             });
         }
         if let Some((stamp, at)) = trouble.conflict {

@@ -8,8 +8,9 @@
 //! orders everything before it, so accesses older than the last one need no look-up.
 //!
 //! Choices:
-//! - Lanes of one warp are ordered by the program. Lanes of *one instruction* conflict when
-//!   they write different values to one byte.
+//! - Lanes of one warp are ordered by the warp's barriers ([`LaneShadow`]), in global memory by
+//!   the program. Lanes of *one instruction* conflict when they write different values to one
+//!   byte.
 //! - Threads that write equal values to one byte without order do not race, and each may read
 //!   it back: replicated values are stored by all their holders.
 //! - Where buffers overlap, a byte belongs to the one it was last written through; a read through
@@ -17,7 +18,7 @@
 //! - Bytes of an asynchronous operation under way are *held*: any conflicting access until it
 //!   is waited for is reported, whenever the data really moves.
 
-use rustc_hash::FxHashMap;
+use super::lanes::LaneShadow;
 
 /// Bytes of a block's memory and what happened to them.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     owner: u16,
     held_reads: Vec<u8>,
     held: Vec<Held>,
+    /// What lanes of one warp did, where that is looked at.
+    lanes: Option<LaneShadow>,
     /// Accesses since the last barrier of the whole block.
     instances: Vec<Instance>,
     /// Loop indices of the instances.
@@ -59,6 +62,15 @@ const LANE_BITS: u32 = 6;
 
 /// The number of an instance must fit a stamp.
 const MAX_INSTANCE: u32 = 1 << (32 - LANE_BITS);
+
+fn lane_of(stamp: u32) -> u32 {
+    stamp & ((1 << LANE_BITS) - 1)
+}
+
+/// The stamp of another lane of the same instance.
+fn with_lane(stamp: u32, lane: u32) -> u32 {
+    stamp >> LANE_BITS << LANE_BITS | lane
+}
 
 /// One instruction that one warp executed on shared memory.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +117,9 @@ pub(super) struct Who<'c> {
 pub(super) struct Trouble {
     /// The stamp of an access that it races with, and the byte.
     pub race: Option<(u32, usize)>,
+    /// The stamp of an access by another lane of the warp that no warp barrier orders, and the
+    /// byte.
+    pub unordered_lane: Option<(u32, usize)>,
     /// The stamp of another lane of the same instruction that wrote something else.
     pub conflict: Option<(u32, usize)>,
     /// A byte that an asynchronous operation holds.
@@ -131,7 +146,7 @@ pub(super) struct Past {
 
 impl Shared {
     /// Makes room for more bytes.
-    fn grow(&mut self, len: usize) {
+    pub fn grow(&mut self, len: usize) {
         self.bytes.resize(len, crate::tensor::UNWRITTEN);
         self.flags.resize(len, 0);
         self.write.resize(len, 0);
@@ -159,6 +174,7 @@ impl Shared {
             owner: 0,
             held_reads: vec![0; len],
             held: Vec::new(),
+            lanes: None,
             instances: Vec::new(),
             iterations: Vec::new(),
             first: 1,
@@ -172,6 +188,20 @@ impl Shared {
             self.owners = vec![0; self.bytes.len()];
         }
         self
+    }
+
+    /// Looks at what lanes of one warp do to each other.
+    pub fn with_lanes(mut self) -> Shared {
+        self.lanes = Some(LaneShadow::new(self.bytes.len(), self.reads.len()));
+        self
+    }
+
+    /// The lanes of a warp synchronise.
+    pub fn sync_warp(&mut self, warp: u32) {
+        let next = self.first + self.instances.len() as u32;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.sync(warp, next);
+        }
     }
 
     /// The accesses that follow are of this buffer.
@@ -234,6 +264,9 @@ impl Shared {
         self.updaters.fill(0);
         let lists = self.reads.iter_mut().chain(&mut self.updates);
         lists.for_each(Vec::clear);
+        if let Some(lanes) = &mut self.lanes {
+            lanes.restart();
+        }
     }
 
     /// Notes a read and says what is wrong with it.
@@ -270,9 +303,14 @@ impl Shared {
             {
                 trouble.race.get_or_insert((stamp, at));
             }
+            if flags & HELD == 0
+                && let Some(stamp) = self.lane_before_read(at, who)
+            {
+                trouble.unordered_lane.get_or_insert((stamp, at));
+            }
             self.readers[at] |= me;
+            self.note_read(at, stamp, who.warp, who.atomic);
         }
-        self.reads[who.warp as usize][start..start + len].fill(stamp);
         trouble
     }
 
@@ -372,6 +410,15 @@ impl Shared {
                     }
                 }
             }
+            if !together
+                && !held
+                && let Some(stamp) = self.lane_before_write(at, who)
+            {
+                together = equal;
+                if !equal {
+                    trouble.unordered_lane.get_or_insert((stamp, at));
+                }
+            }
             let mut readers = self.readers[at];
             if together {
                 readers &= !self.writers[at];
@@ -382,6 +429,11 @@ impl Shared {
                 if let Some(stamp) = read.or(update) {
                     trouble.race.get_or_insert((stamp, at));
                 }
+                if readers & me != 0
+                    && let Some(stamp) = self.lane_that_read(at, who)
+                {
+                    trouble.unordered_lane.get_or_insert((stamp, at));
+                }
             }
             if who.atomic {
                 self.updaters[at] |= me;
@@ -389,7 +441,7 @@ impl Shared {
                 continue;
             }
             self.updaters[at] = 0;
-            self.write[at] = stamp;
+            self.note_write_by(at, stamp, who.warp, together);
             if together {
                 self.writers[at] |= me;
             } else {
@@ -442,13 +494,14 @@ impl Shared {
             for at in range.start..range.start + range.len {
                 if held.writes {
                     self.flags[at] = WRITTEN;
-                    self.write[at] = stamp;
+                    let together = self.write[at] >> LANE_BITS == id;
+                    self.note_write_by(at, stamp, warp, together);
                     self.writers[at] = 1 << warp;
                     self.readers[at] = 0;
                 } else {
                     self.held_reads[at] = self.held_reads[at].saturating_sub(1);
                     self.readers[at] |= 1 << warp;
-                    self.reads[warp as usize][at] = stamp;
+                    self.note_read(at, stamp, warp, false);
                 }
             }
         }
@@ -465,7 +518,7 @@ impl Shared {
         };
         Some(Past {
             instance,
-            lane: stamp & ((1 << LANE_BITS) - 1),
+            lane: lane_of(stamp),
             iteration: self.iterations[instance.iteration as usize..end].to_vec(),
         })
     }
@@ -483,6 +536,78 @@ impl Shared {
         })
     }
 
+    /// The first instance that the warp's lanes are not ordered after.
+    fn lanes_since(&self, warp: u32) -> Option<u32> {
+        let lanes = self.lanes.as_ref()?;
+        Some(lanes.since(warp).max(self.first))
+    }
+
+    /// Whether a stamp is another instruction of the warp, since its lanes synchronised.
+    fn is_of_warp(&self, stamp: u32, since: u32, who: Who<'_>) -> bool {
+        let id = stamp >> LANE_BITS;
+        id >= since && id != who.id && self.instance_of(id).warp == who.warp
+    }
+
+    /// The write of another lane of the warp that nothing orders before a read.
+    fn lane_before_read(&self, at: usize, who: Who<'_>) -> Option<u32> {
+        let since = self.lanes_since(who.warp)?;
+        let lanes = self.lanes.as_ref()?;
+        let write = self.write[at];
+        if lanes.only_others_wrote(at, who.lane) && self.is_of_warp(write, since, who) {
+            return Some(write);
+        }
+        self.lane_that_updated(at, since, who)
+    }
+
+    /// The write of another lane of the warp that nothing orders before a write.
+    fn lane_before_write(&self, at: usize, who: Who<'_>) -> Option<u32> {
+        let since = self.lanes_since(who.warp)?;
+        let lanes = self.lanes.as_ref()?;
+        let write = self.write[at];
+        if let Some(lane) = lanes.other_writer(at, who.lane)
+            && self.is_of_warp(write, since, who)
+        {
+            return Some(with_lane(write, lane));
+        }
+        self.lane_that_updated(at, since, who)
+    }
+
+    /// The last atomic update, where another lane of the warp did it and this is none.
+    fn lane_that_updated(&self, at: usize, since: u32, who: Who<'_>) -> Option<u32> {
+        if who.atomic || self.updaters[at] & 1 << who.warp == 0 {
+            return None;
+        }
+        let update = self.updates[who.warp as usize][at];
+        let other = lane_of(update) != who.lane;
+        (other && self.is_of_warp(update, since, who)).then_some(update)
+    }
+
+    /// A read by another lane of the warp that nothing orders before a write.
+    fn lane_that_read(&self, at: usize, who: Who<'_>) -> Option<u32> {
+        let since = self.lanes_since(who.warp)?;
+        let lane = self.lanes.as_ref()?.other_reader(who.warp, at, who.lane)?;
+        let read = self.reads[who.warp as usize][at];
+        (read >> LANE_BITS >= since).then(|| with_lane(read, lane))
+    }
+
+    fn note_write_by(&mut self, at: usize, stamp: u32, warp: u32, together: bool) {
+        let before = self.write[at] >> LANE_BITS;
+        let again = together && before >= self.first && self.instance_of(before).warp == warp;
+        self.write[at] = stamp;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.write(at, lane_of(stamp), again);
+        }
+    }
+
+    fn note_read(&mut self, at: usize, stamp: u32, warp: u32, atomic: bool) {
+        let before = std::mem::replace(&mut self.reads[warp as usize][at], stamp);
+        if let Some(lanes) = &mut self.lanes {
+            let since = lanes.since(warp).max(self.first);
+            let again = before >> LANE_BITS >= since;
+            lanes.read(warp, at, (!atomic).then(|| lane_of(stamp)), again);
+        }
+    }
+
     fn instance_of(&self, id: u32) -> &Instance {
         &self.instances[(id - self.first) as usize]
     }
@@ -493,68 +618,6 @@ impl Shared {
         let past = self.instance_of(id);
         let ordered = past.warp == who.warp || who.clock[past.warp as usize] >= past.clock;
         ordered || (who.atomic && past.atomic)
-    }
-}
-
-/// The shadow of what a block does to global memory, page by page as it is touched. Blocks are
-/// not ordered among each other, so each has its own.
-#[derive(Debug)]
-pub(super) struct GlobalShadow {
-    pub shadow: Shared,
-    pages: FxHashMap<(u32, usize), usize>,
-}
-
-/// Bytes of global memory that get a shadow together.
-const PAGE: usize = 1024;
-
-impl GlobalShadow {
-    pub fn new(warps: usize) -> GlobalShadow {
-        GlobalShadow {
-            shadow: Shared::new(0, warps),
-            pages: FxHashMap::default(),
-        }
-    }
-
-    pub fn read(&mut self, who: Who<'_>, storage: u32, start: usize, len: usize) -> Trouble {
-        let mut trouble = Trouble::default();
-        for (at, part) in self.parts(storage, start, len) {
-            let part = self.shadow.read(who, at, part.len());
-            trouble.race = trouble.race.or(part.race);
-        }
-        trouble
-    }
-
-    pub fn store(&mut self, who: Who<'_>, storage: u32, start: usize, new: &[u8]) -> Trouble {
-        let mut trouble = Trouble::default();
-        for (at, part) in self.parts(storage, start, new.len()) {
-            let part = self.shadow.store(who, at, &new[part]);
-            trouble.race = trouble.race.or(part.race);
-            trouble.conflict = trouble.conflict.or(part.conflict);
-        }
-        trouble
-    }
-
-    /// Where the shadow of a range is, and which part of the range each piece is of.
-    fn parts(
-        &mut self,
-        storage: u32,
-        start: usize,
-        len: usize,
-    ) -> Vec<(usize, std::ops::Range<usize>)> {
-        let mut parts = Vec::with_capacity(2);
-        let mut done = 0;
-        while done < len {
-            let (page, offset) = ((start + done) / PAGE, (start + done) % PAGE);
-            let size = (PAGE - offset).min(len - done);
-            let next = self.pages.len() * PAGE;
-            let base = *self.pages.entry((storage, page)).or_insert(next);
-            if base == next {
-                self.shadow.grow(next + PAGE);
-            }
-            parts.push((base + offset, done..done + size));
-            done += size;
-        }
-        parts
     }
 }
 

@@ -6,11 +6,8 @@
 //! all orders less than a wait for all but one more. A wait at the limit of its counter cannot be
 //! loosened and is dropped instead.
 //!
-//! Where a derivation takes more than is needed, checker and simulator must only agree:
-//! - Waits for LDS (lgkmcnt): RegisterWaits takes a buffer for one place, and waits for everything
-//!   before a bare barrier.
-//! - Barriers on AMD around a loop whose length is not known: ThreadSync does not see that where
-//!   the loop is skipped its epilogue reads the version that the prologue's barrier ordered.
+//! Waits for LDS (lgkmcnt) may be stricter than needed, then checker and simulator must only agree:
+//! RegisterWaits takes a buffer for one place, and waits for everything before a bare barrier.
 //!
 //! A kernel that the checker cannot decide is left to the simulator.
 //!
@@ -102,8 +99,6 @@ struct Subject {
     case: &'static Case,
     target: Target,
     func: Func,
-    /// Whether the lengths of all pipelined loops are known.
-    known: bool,
     sources: SourceMap,
     runs: Vec<Run>,
     /// By run, what comes out; none where the function is not right by itself.
@@ -134,14 +129,12 @@ impl Subject {
                 break;
             }
         }
-        let known = lengths(&func).iter().all(Option::is_some);
         let func = lower(func, target, &sources)?;
         let runs = runs(&func);
         Ok(Subject {
             case,
             target,
             func,
-            known,
             sources,
             runs,
             expected: RefCell::default(),
@@ -259,7 +252,9 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
         let place = subject.sources.locate(what.span);
         alive.push(format!(
             "{who} {:?} #{} of `{}` ({place})",
-            what.kind, nth - 1, what.text
+            what.kind,
+            nth - 1,
+            what.text
         ));
     }
     if nth == 0 {
