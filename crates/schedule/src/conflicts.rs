@@ -72,6 +72,7 @@ struct Key {
     root: Buffer,
     write: bool,
     atomic: bool,
+    by_warp: bool,
     places: Places,
     slot: Option<Slot>,
 }
@@ -132,6 +133,7 @@ impl<'k> Conflicts<'k> {
             root: access.root,
             write: access.write,
             atomic: access.atomic,
+            by_warp: access.by_warp,
             places,
             slot: access.slot.as_ref().and_then(|e| self.slots.of(e)),
         };
@@ -149,6 +151,11 @@ impl<'k> Conflicts<'k> {
 
     pub fn writes(&self, class: Class) -> bool {
         self.data(class).key.write
+    }
+
+    /// Whether the warp does it as a whole.
+    pub fn by_warp(&self, class: Class) -> bool {
+        self.data(class).key.by_warp
     }
 
     /// The buffer of a class.

@@ -448,7 +448,8 @@ impl Walk<'_, '_> {
         if moves(pending.class) || moves(class) {
             return Some(Meeting::AcrossWarps);
         }
-        if met == Some(Meeting::InWarp) && pending.in_warp {
+        let in_step = pending.in_warp || self.conflicts.by_warp(pending.class);
+        if met == Some(Meeting::InWarp) && in_step {
             return Some(Meeting::Nowhere);
         }
         met

@@ -24,7 +24,8 @@
 //!   written.
 //! - In a pipelined loop that names its iterations a read takes what was written for its own one.
 //! - Lanes that exchange data need `sync_warp`. On NVIDIA they may run apart; on AMD they are in
-//!   step, but the compiler knows of one lane only and may move its accesses past each other.
+//!   step, but the compiler knows of one lane only and may move its accesses past each other. A
+//!   copy to LDS is the wave's: once it has waited, all lanes have it.
 //!
 //! Only shared memory and registers are looked at; global memory is not.
 

@@ -359,7 +359,8 @@ impl<'f, 'p> Run<'f, 'p> {
                     _ => Remedy::Barrier,
                 },
                 Some(_)
-                    if open.group == g
+                    if !open.is_wave_copy()
+                        && open.group == g
                         && met.in_warp >> g & 1 == 1
                         && self.groups[g].warp_sync < open.time =>
                 {

@@ -65,6 +65,13 @@ pub struct Open {
     pub at_barrier: Option<u32>,
 }
 
+impl Open {
+    /// Whether it is a copy to LDS: the wave's, so that all lanes have what it has waited for.
+    pub fn is_wave_copy(&self) -> bool {
+        matches!(self.op, Some((_, Counter::Vmcnt)))
+    }
+}
+
 /// An arrival barrier.
 pub struct Phase {
     pub needed: u32,

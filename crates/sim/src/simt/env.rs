@@ -222,7 +222,7 @@ impl Env<'_> {
                 format!("{name} is {verb}: no barrier between them")
             });
         }
-        if let Some((stamp, at)) = trouble.unordered_lane {
+        if let Some((stamp, at, lane)) = trouble.unordered_lane {
             let past = past(self, stamp);
             let kind = FindingKind::RaceInWarp;
             self.report_pair(warp, kind, (lane, writes), past, |env| {
@@ -317,6 +317,7 @@ pub(super) fn who(warp: &Warp, id: u32, lane: u32, atomic: bool) -> Who<'_> {
     Who {
         id,
         lane,
+        lanes: 1 << lane,
         warp: warp.index,
         clock: &warp.clock,
         atomic,

@@ -39,37 +39,48 @@ impl LaneShadow {
         self.since.fill(0);
     }
 
-    /// Whether the lane did not write the byte's value.
-    pub fn only_others_wrote(&self, at: usize, lane: u32) -> bool {
-        self.writes[at] & 1 << lane == 0
+    /// One of the lanes that did not write the byte's value itself, and one that did.
+    pub fn read_from_other(&self, at: usize, lanes: u64) -> Option<(u32, u32)> {
+        let without = lanes & !self.writes[at];
+        (without != 0).then(|| (without.trailing_zeros(), self.writes[at].trailing_zeros()))
     }
 
-    /// Another lane that wrote the byte's value.
-    pub fn other_writer(&self, at: usize, lane: u32) -> Option<u32> {
-        let lanes = self.writes[at] & !(1 << lane);
-        (lanes != 0).then(|| lanes.trailing_zeros())
+    /// One of the lanes, and another one that wrote the byte's value.
+    pub fn other_writer(&self, at: usize, lanes: u64) -> Option<(u32, u32)> {
+        two(lanes, self.writes[at])
     }
 
-    /// Another lane that read the byte.
-    pub fn other_reader(&self, warp: u32, at: usize, lane: u32) -> Option<u32> {
-        let lanes = self.reads[warp as usize].get(at)? & !(1 << lane);
-        (lanes != 0).then(|| lanes.trailing_zeros())
+    /// One of the lanes, and another one that read the byte.
+    pub fn other_reader(&self, warp: u32, at: usize, lanes: u64) -> Option<(u32, u32)> {
+        two(lanes, *self.reads[warp as usize].get(at)?)
     }
 
     /// Notes a write; `again` where it is the value that lanes of the same warp wrote.
-    pub fn write(&mut self, at: usize, lane: u32, again: bool) {
+    pub fn write(&mut self, at: usize, lanes: u64, again: bool) {
         let before = if again { self.writes[at] } else { 0 };
-        self.writes[at] = before | 1 << lane;
+        self.writes[at] = before | lanes;
     }
 
-    /// Notes a read; `again` where lanes of the warp read it since they synchronised. An atomic
-    /// read is no lane's own.
-    pub fn read(&mut self, warp: u32, at: usize, lane: Option<u32>, again: bool) {
+    /// Notes a read; `again` where lanes of the warp read it since they synchronised.
+    pub fn read(&mut self, warp: u32, at: usize, lanes: u64, again: bool) {
         let reads = &mut self.reads[warp as usize];
         if reads.is_empty() {
             reads.resize(self.writes.len(), 0);
         }
         let before = if again { reads[at] } else { 0 };
-        reads[at] = before | lane.map_or(0, |lane| 1 << lane);
+        reads[at] = before | lanes;
+    }
+}
+
+/// A lane of each set that are not the same one.
+fn two(a: u64, b: u64) -> Option<(u32, u32)> {
+    if a == 0 || b == 0 || (a == b && a.is_power_of_two()) {
+        return None;
+    }
+    let first = a.trailing_zeros();
+    match b & !(1 << first) {
+        // The other set is this lane alone, so this one has another.
+        0 => Some(((a & !(1 << first)).trailing_zeros(), first)),
+        rest => Some((first, rest.trailing_zeros())),
     }
 }

@@ -513,7 +513,9 @@ impl Env<'_> {
             }
         }
         if let Some(token) = op.token {
-            self.shared.release(token, warp.own_clock());
+            // A copy to LDS is the wave's: once it has waited, all its lanes have it.
+            let by_warp = op.counter == Counter::Vmcnt;
+            self.shared.release(token, warp.own_clock(), by_warp);
         }
         for &(lane, offset, len) in &op.registers {
             warp.local

@@ -107,6 +107,8 @@ pub(super) struct Range {
 pub(super) struct Who<'c> {
     pub id: u32,
     pub lane: u32,
+    /// The lanes that it stands for: all that do the same.
+    pub lanes: u64,
     pub warp: u32,
     pub clock: &'c [u32],
     pub atomic: bool,
@@ -117,9 +119,9 @@ pub(super) struct Who<'c> {
 pub(super) struct Trouble {
     /// The stamp of an access that it races with, and the byte.
     pub race: Option<(u32, usize)>,
-    /// The stamp of an access by another lane of the warp that no warp barrier orders, and the
-    /// byte.
-    pub unordered_lane: Option<(u32, usize)>,
+    /// The stamp of an access by another lane of the warp that no warp barrier orders, the byte,
+    /// and the lane that comes to it now.
+    pub unordered_lane: Option<(u32, usize, u32)>,
     /// The stamp of another lane of the same instruction that wrote something else.
     pub conflict: Option<(u32, usize)>,
     /// A byte that an asynchronous operation holds.
@@ -304,12 +306,14 @@ impl Shared {
                 trouble.race.get_or_insert((stamp, at));
             }
             if flags & HELD == 0
-                && let Some(stamp) = self.lane_before_read(at, who)
+                && let Some((lane, stamp)) = self.lane_before_read(at, who)
             {
-                trouble.unordered_lane.get_or_insert((stamp, at));
+                trouble.unordered_lane.get_or_insert((stamp, at, lane));
             }
             self.readers[at] |= me;
-            self.note_read(at, stamp, who.warp, who.atomic);
+            // The read of an atomic update is no lane's own.
+            let lanes = if who.atomic { 0 } else { who.lanes };
+            self.note_read(at, stamp, who.warp, lanes);
         }
         trouble
     }
@@ -412,11 +416,11 @@ impl Shared {
             }
             if !together
                 && !held
-                && let Some(stamp) = self.lane_before_write(at, who)
+                && let Some((lane, stamp)) = self.lane_before_write(at, who)
             {
                 together = equal;
                 if !equal {
-                    trouble.unordered_lane.get_or_insert((stamp, at));
+                    trouble.unordered_lane.get_or_insert((stamp, at, lane));
                 }
             }
             let mut readers = self.readers[at];
@@ -430,9 +434,9 @@ impl Shared {
                     trouble.race.get_or_insert((stamp, at));
                 }
                 if readers & me != 0
-                    && let Some(stamp) = self.lane_that_read(at, who)
+                    && let Some((lane, stamp)) = self.lane_that_read(at, who)
                 {
-                    trouble.unordered_lane.get_or_insert((stamp, at));
+                    trouble.unordered_lane.get_or_insert((stamp, at, lane));
                 }
             }
             if who.atomic {
@@ -441,7 +445,7 @@ impl Shared {
                 continue;
             }
             self.updaters[at] = 0;
-            self.note_write_by(at, stamp, who.warp, together);
+            self.note_write_by(at, stamp, (who.warp, who.lanes), together);
             if together {
                 self.writers[at] |= me;
             } else {
@@ -476,7 +480,8 @@ impl Shared {
 
     /// The operation is complete: from here on it is an access of the warp that waited for it,
     /// at the clock that the warp has now. Returns what it touched.
-    pub fn release(&mut self, token: u64, clock: u32) -> Vec<Range> {
+    /// `by_warp` says that the warp as a whole did it, and all its lanes have it now.
+    pub fn release(&mut self, token: u64, clock: u32, by_warp: bool) -> Vec<Range> {
         let Some(at) = self.held.iter().position(|h| h.token == token) else {
             return Vec::new();
         };
@@ -491,17 +496,18 @@ impl Shared {
         }
         for range in &held.ranges {
             let stamp = id << LANE_BITS | range.lane;
+            let lanes = if by_warp { u64::MAX } else { 1 << range.lane };
             for at in range.start..range.start + range.len {
                 if held.writes {
                     self.flags[at] = WRITTEN;
                     let together = self.write[at] >> LANE_BITS == id;
-                    self.note_write_by(at, stamp, warp, together);
+                    self.note_write_by(at, stamp, (warp, lanes), together);
                     self.writers[at] = 1 << warp;
                     self.readers[at] = 0;
                 } else {
                     self.held_reads[at] = self.held_reads[at].saturating_sub(1);
                     self.readers[at] |= 1 << warp;
-                    self.note_read(at, stamp, warp, false);
+                    self.note_read(at, stamp, warp, lanes);
                 }
             }
         }
@@ -548,63 +554,69 @@ impl Shared {
         id >= since && id != who.id && self.instance_of(id).warp == who.warp
     }
 
-    /// The write of another lane of the warp that nothing orders before a read.
-    fn lane_before_read(&self, at: usize, who: Who<'_>) -> Option<u32> {
+    /// A lane that reads what another one wrote, with nothing to order them, and that write.
+    fn lane_before_read(&self, at: usize, who: Who<'_>) -> Option<(u32, u32)> {
         let since = self.lanes_since(who.warp)?;
-        let lanes = self.lanes.as_ref()?;
-        let write = self.write[at];
-        if lanes.only_others_wrote(at, who.lane) && self.is_of_warp(write, since, who) {
-            return Some(write);
-        }
-        self.lane_that_updated(at, since, who)
+        let other = self.lanes.as_ref()?.read_from_other(at, who.lanes);
+        self.lane_pair(other, self.write[at], since, who)
+            .or_else(|| self.lane_that_updated(at, since, who))
     }
 
-    /// The write of another lane of the warp that nothing orders before a write.
-    fn lane_before_write(&self, at: usize, who: Who<'_>) -> Option<u32> {
+    /// A lane that writes what another one wrote, with nothing to order them, and that write.
+    fn lane_before_write(&self, at: usize, who: Who<'_>) -> Option<(u32, u32)> {
         let since = self.lanes_since(who.warp)?;
-        let lanes = self.lanes.as_ref()?;
-        let write = self.write[at];
-        if let Some(lane) = lanes.other_writer(at, who.lane)
-            && self.is_of_warp(write, since, who)
-        {
-            return Some(with_lane(write, lane));
-        }
-        self.lane_that_updated(at, since, who)
+        let other = self.lanes.as_ref()?.other_writer(at, who.lanes);
+        self.lane_pair(other, self.write[at], since, who)
+            .or_else(|| self.lane_that_updated(at, since, who))
     }
 
-    /// The last atomic update, where another lane of the warp did it and this is none.
-    fn lane_that_updated(&self, at: usize, since: u32, who: Who<'_>) -> Option<u32> {
+    /// The lane and the other one's stamp, where that is of another instruction of the warp.
+    fn lane_pair(
+        &self,
+        pair: Option<(u32, u32)>,
+        stamp: u32,
+        since: u32,
+        who: Who<'_>,
+    ) -> Option<(u32, u32)> {
+        let (lane, other) = pair?;
+        let found = self.is_of_warp(stamp, since, who);
+        found.then(|| (lane, with_lane(stamp, other)))
+    }
+
+    /// A lane that does no atomic update, and the last one, by another lane.
+    fn lane_that_updated(&self, at: usize, since: u32, who: Who<'_>) -> Option<(u32, u32)> {
         if who.atomic || self.updaters[at] & 1 << who.warp == 0 {
             return None;
         }
         let update = self.updates[who.warp as usize][at];
-        let other = lane_of(update) != who.lane;
-        (other && self.is_of_warp(update, since, who)).then_some(update)
+        let others = who.lanes & !(1 << lane_of(update));
+        let found = others != 0 && self.is_of_warp(update, since, who);
+        found.then(|| (others.trailing_zeros(), update))
     }
 
-    /// A read by another lane of the warp that nothing orders before a write.
-    fn lane_that_read(&self, at: usize, who: Who<'_>) -> Option<u32> {
+    /// A lane that writes what another one read, with nothing to order them, and that read.
+    fn lane_that_read(&self, at: usize, who: Who<'_>) -> Option<(u32, u32)> {
         let since = self.lanes_since(who.warp)?;
-        let lane = self.lanes.as_ref()?.other_reader(who.warp, at, who.lane)?;
+        let (lane, other) = self.lanes.as_ref()?.other_reader(who.warp, at, who.lanes)?;
         let read = self.reads[who.warp as usize][at];
-        (read >> LANE_BITS >= since).then(|| with_lane(read, lane))
+        (read >> LANE_BITS >= since).then(|| (lane, with_lane(read, other)))
     }
 
-    fn note_write_by(&mut self, at: usize, stamp: u32, warp: u32, together: bool) {
+    fn note_write_by(&mut self, at: usize, stamp: u32, (warp, lanes): (u32, u64), together: bool) {
         let before = self.write[at] >> LANE_BITS;
         let again = together && before >= self.first && self.instance_of(before).warp == warp;
         self.write[at] = stamp;
-        if let Some(lanes) = &mut self.lanes {
-            lanes.write(at, lane_of(stamp), again);
+        if let Some(shadow) = &mut self.lanes {
+            shadow.write(at, lanes, again);
         }
     }
 
-    fn note_read(&mut self, at: usize, stamp: u32, warp: u32, atomic: bool) {
+    fn note_read(&mut self, at: usize, stamp: u32, warp: u32, lanes: u64) {
         let before = std::mem::replace(&mut self.reads[warp as usize][at], stamp);
-        if let Some(lanes) = &mut self.lanes {
-            let since = lanes.since(warp).max(self.first);
+        if let Some(shadow) = &mut self.lanes {
+            let since = shadow.since(warp).max(self.first);
             let again = before >> LANE_BITS >= since;
-            lanes.read(warp, at, (!atomic).then(|| lane_of(stamp)), again);
+            shadow.read(warp, at, lanes, again);
         }
     }
 
@@ -633,6 +645,7 @@ mod tests {
         Who {
             id,
             lane,
+            lanes: 1 << lane,
             warp,
             clock,
             atomic: false,
@@ -703,7 +716,7 @@ mod tests {
         let read = access(&mut s, 1, &b, false);
         assert_eq!(s.read(who(read, 0, 1, &b), 3, 1).held, Some(3));
         assert_eq!(s.holder(3).map(|p| p.lane), Some(2));
-        s.release(1, 2);
+        s.release(1, 2, false);
         let read = access(&mut s, 1, &b, false);
         assert!(s.read(who(read, 0, 1, &b), 3, 1).race.is_some());
         let b = [2, 1];
