@@ -7,7 +7,8 @@
 /// What the shadow of shared memory knows of lanes; stamps and instances are the shadow's.
 #[derive(Debug)]
 pub(super) struct LaneShadow {
-    /// By byte, the lanes that wrote its value: those of the warp that wrote it last.
+    /// By byte, the lanes that wrote its value: those of the warp that wrote it last. None where
+    /// the warp did that as a whole.
     writes: Vec<u64>,
     /// By warp and byte, the lanes that read it; made when the warp first reads.
     reads: Vec<Vec<u64>>,
@@ -41,8 +42,10 @@ impl LaneShadow {
 
     /// One of the lanes that did not write the byte's value itself, and one that did.
     pub fn read_from_other(&self, at: usize, lanes: u64) -> Option<(u32, u32)> {
-        let without = lanes & !self.writes[at];
-        (without != 0).then(|| (without.trailing_zeros(), self.writes[at].trailing_zeros()))
+        let writers = self.writes[at];
+        let without = lanes & !writers;
+        let found = writers != 0 && without != 0;
+        found.then(|| (without.trailing_zeros(), writers.trailing_zeros()))
     }
 
     /// One of the lanes, and another one that wrote the byte's value.

@@ -496,7 +496,7 @@ impl Shared {
         }
         for range in &held.ranges {
             let stamp = id << LANE_BITS | range.lane;
-            let lanes = if by_warp { u64::MAX } else { 1 << range.lane };
+            let lanes = if by_warp { 0 } else { 1 << range.lane };
             for at in range.start..range.start + range.len {
                 if held.writes {
                     self.flags[at] = WRITTEN;
