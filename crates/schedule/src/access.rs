@@ -23,7 +23,8 @@ pub struct Access {
     pub write: bool,
     /// Atomics do not race with atomics.
     pub atomic: bool,
-    /// Done by the warp as a whole: once it is waited for, all lanes have it.
+    /// Done by the warp as a whole: its lanes come to it together, and all have what the warp has
+    /// waited for.
     pub by_warp: bool,
     pub span: Span,
     /// Which version of a buffer that has several; `None` may be any.

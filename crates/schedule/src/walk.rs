@@ -448,7 +448,8 @@ impl Walk<'_, '_> {
         if moves(pending.class) || moves(class) {
             return Some(Meeting::AcrossWarps);
         }
-        let in_step = pending.in_warp || self.conflicts.by_warp(pending.class);
+        let by_warp = |class: Class| self.conflicts.by_warp(class);
+        let in_step = pending.in_warp || by_warp(pending.class) || by_warp(class);
         if met == Some(Meeting::InWarp) && in_step {
             return Some(Meeting::Nowhere);
         }

@@ -16,7 +16,7 @@ use super::alias::Aliases;
 use super::places::{Meeting, Places};
 use super::report::HazardKind;
 use super::scan::{Key, MAX_GROUPS, Scan, counts_groups, most_in_flight};
-use super::state::{Group, Open, Pending, Phase, State, fingerprint};
+use super::state::{Group, Open, Pending, Phase, State, fingerprint, is_wave_copy};
 use super::touch::{RegisterTouch, Touch, Touches};
 use super::trace::{EventKind, Trace};
 
@@ -271,7 +271,7 @@ impl<'f, 'p> Run<'f, 'p> {
         }
         let unseen = self.inside.insert((Rc::as_ptr(touches) as usize, g));
         for (at, touch) in touches.shared.iter().enumerate() {
-            self.check_shared(g, touch, side);
+            self.check_shared(g, touch, side, is_wave_copy(op));
             if op.is_none() && unseen {
                 self.check_inside(g, &touches.shared[at..], side);
             }
@@ -325,7 +325,8 @@ impl<'f, 'p> Run<'f, 'p> {
         }
     }
 
-    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side) {
+    /// `wave_copy` says that the wave as a whole does it.
+    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side, wave_copy: bool) {
         let others = self.aliases.others(touch.root);
         let lists = std::iter::once(&touch.root).chain(others);
         let lists: Vec<&Vec<Open>> = lists.filter_map(|b| self.open.get(b)).collect();
@@ -359,7 +360,8 @@ impl<'f, 'p> Run<'f, 'p> {
                     _ => Remedy::Barrier,
                 },
                 Some(_)
-                    if !open.is_wave_copy()
+                    if !wave_copy
+                        && !is_wave_copy(open.op)
                         && open.group == g
                         && met.in_warp >> g & 1 == 1
                         && self.groups[g].warp_sync < open.time =>

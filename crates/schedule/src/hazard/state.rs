@@ -65,11 +65,10 @@ pub struct Open {
     pub at_barrier: Option<u32>,
 }
 
-impl Open {
-    /// Whether it is a copy to LDS: the wave's, so that all lanes have what it has waited for.
-    pub fn is_wave_copy(&self) -> bool {
-        matches!(self.op, Some((_, Counter::Vmcnt)))
-    }
+/// Whether an operation that touches shared memory is a copy to LDS, which is the wave's: its
+/// lanes come to it together, and all have what the wave has waited for.
+pub fn is_wave_copy(op: Option<(u32, Counter)>) -> bool {
+    matches!(op, Some((_, Counter::Vmcnt)))
 }
 
 /// An arrival barrier.

@@ -13,9 +13,15 @@ use super::env::{Env, Which, who};
 use super::program::{Access, MicroCode, Space};
 use super::queue::{Dest, Move, Pending, Source, When};
 use super::report::FindingKind;
-use super::shared::Range;
+use super::shared::{Range, Who};
 use super::warp::{HELD, Lanes, WRITTEN, Warp};
 use crate::exec::encode;
+
+/// Whether an operation on shared memory is a copy to LDS, which is the wave's: its lanes come to
+/// it together, and all have what the wave has waited for.
+fn is_by_warp(counter: Counter) -> bool {
+    counter == Counter::Vmcnt
+}
 
 impl Env<'_> {
     /// One machine instruction of a warp.
@@ -371,14 +377,14 @@ impl Env<'_> {
         let owner = self.program.buffers[dest.buffer as usize].owner;
         self.shared.through(owner);
         let Some(counter) = code.counter else {
-            self.move_now(warp, &moves);
+            self.move_now(warp, &moves, false);
             return;
         };
         // A wave whose lanes are all switched off may not issue the instruction: it is not counted.
         let switched_off =
             |m: &Move| matches!((m.source, m.dest), (Source::Fill(..), Dest::Local(..)));
         if moves.iter().all(switched_off) {
-            self.move_now(warp, &moves);
+            self.move_now(warp, &moves, false);
             return;
         }
         let mut op = Pending::new(counter);
@@ -405,14 +411,19 @@ impl Env<'_> {
             self.landing.of(counter)
         };
         let writes_shared = !writes.is_empty();
+        let by_warp = is_by_warp(counter);
         let ranges = if writes_shared { writes } else { reads };
         let id = self.instance(warp, Which::Shared, false, writes_shared);
         match when {
-            When::Early => self.move_now(warp, &moves),
+            When::Early => self.move_now(warp, &moves, by_warp),
             When::Late => {
                 if writes_shared {
                     for r in &ranges {
-                        let who = who(warp, id, r.lane, false);
+                        let lanes = if by_warp { 0 } else { 1 << r.lane };
+                        let who = Who {
+                            lanes,
+                            ..who(warp, id, r.lane, false)
+                        };
                         let trouble = self.shared.announce_write(who, r.start, r.len);
                         if !trouble.is_none() {
                             self.trouble(warp, Which::Shared, r.lane, true, trouble);
@@ -440,8 +451,9 @@ impl Env<'_> {
         }
     }
 
-    /// Moves bytes and looks at what they overwrite.
-    fn move_now(&mut self, warp: &mut Warp, moves: &[Move]) {
+    /// Moves bytes and looks at what they overwrite. `by_warp` says that the warp does it as a
+    /// whole.
+    fn move_now(&mut self, warp: &mut Warp, moves: &[Move], by_warp: bool) {
         // All moves of an instruction go to one memory.
         let id = match moves.first().map(|m| m.dest) {
             Some(Dest::Shared(_)) => self.instance(warp, Which::Shared, false, true),
@@ -453,7 +465,11 @@ impl Env<'_> {
             let bytes = self.fetch(warp, m, &mut bytes);
             match m.dest {
                 Dest::Shared(at) => {
-                    let who = who(warp, id, m.lane, false);
+                    let lanes = if by_warp { 0 } else { 1 << m.lane };
+                    let who = Who {
+                        lanes,
+                        ..who(warp, id, m.lane, false)
+                    };
                     let trouble = self.shared.store(who, at, bytes);
                     if !trouble.is_none() {
                         self.trouble(warp, Which::Shared, m.lane, true, trouble);
@@ -513,8 +529,7 @@ impl Env<'_> {
             }
         }
         if let Some(token) = op.token {
-            // A copy to LDS is the wave's: once it has waited, all its lanes have it.
-            let by_warp = op.counter == Counter::Vmcnt;
+            let by_warp = is_by_warp(op.counter);
             self.shared.release(token, warp.own_clock(), by_warp);
         }
         for &(lane, offset, len) in &op.registers {
