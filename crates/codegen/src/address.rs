@@ -10,6 +10,9 @@
 //! (A_shared_at(tx % 16, tx / 16 * 8) ^ 16) + t * 1024
 //! ```
 //!
+//! On AMD what is the same for all threads is taken off as well where it only adds, as a version that
+//! the user's own index names: it starts the tile ([`Placed::start`]).
+//!
 //! Where the known part goes several ways it is `tw::place<24>(S_at(tx % 4, j), S_at(t * 4, 0))`: the
 //! second place is a constant once loops are unrolled, and a mask takes it apart. Left in one piece
 //! every address is a value of its own, and clang keeps those of a loop in registers until they
@@ -24,27 +27,48 @@ use crate::expr::{ADD, BIT_XOR, Code, POSTFIX};
 use crate::kernel::Emitter;
 use crate::place::Placing;
 
+/// A place in a buffer, in elements.
+pub(crate) struct Placed {
+    /// What all lanes agree on, where that was taken off.
+    pub start: Option<Code>,
+    pub offset: Code,
+}
+
 impl Emitter<'_> {
-    /// The place of the element at these indices, each with its text.
-    pub(crate) fn placed(&mut self, placing: &Placing, indices: &[(Code, Expr)]) -> Emit<Code> {
+    /// The place of the element at these indices, each with its text; `scalars` says whether what
+    /// all lanes agree on is taken off.
+    pub(crate) fn placed(
+        &mut self,
+        placing: &Placing,
+        indices: &[(Code, Expr)],
+        scalars: bool,
+    ) -> Emit<Placed> {
         // The lanes of a vector of indices are in the text alone.
         if indices.iter().all(|(_, index)| index.dtype().lanes == 1) {
             let exprs: Vec<Expr> = indices.iter().map(|(_, index)| index.clone()).collect();
-            if let Some(code) = self.split(placing, &exprs)? {
-                return Ok(code);
+            if let Some(placed) = self.split(placing, &exprs, scalars)? {
+                return Ok(placed);
             }
         }
-        Ok(through(placing, indices.iter().map(|(code, _)| code)))
+        Ok(Placed {
+            start: None,
+            offset: through(placing, indices.iter().map(|(code, _)| code)),
+        })
     }
 
     /// `(A_shared_at(i, j) ^ xor) + add`, where something of the indices is known and splits off.
-    fn split(&mut self, placing: &Placing, indices: &[Expr]) -> Emit<Option<Code>> {
+    fn split(
+        &mut self,
+        placing: &Placing,
+        indices: &[Expr],
+        scalars: bool,
+    ) -> Emit<Option<Placed>> {
         let mut terms = Vec::new();
         for (dim, index) in indices.iter().enumerate() {
             let mut list = Vec::new();
             summands(index, &mut list);
             for term in list.into_iter().filter(|t| !t.is_int(0)) {
-                let Some(part) = self.part(dim, &term) else {
+                let Some(part) = self.part(dim, &term, scalars) else {
                     return Ok(None);
                 };
                 terms.push((part, term));
@@ -57,26 +81,33 @@ impl Emitter<'_> {
         let zero = || Expr::int(0, DType::I32);
         let mut own = vec![zero(); indices.len()];
         let mut fixed = own.clone();
-        let (mut xor, mut add) = (zero(), zero());
+        let (mut xor, mut add, mut start) = (zero(), zero(), zero());
         for ((part, term), effect) in terms.into_iter().zip(&split.effects) {
             match effect {
                 Effect::Own => own[part.dim] = own[part.dim].clone() + term,
+                Effect::Add(ratio) if part.kind == Kind::Shared => start = start + term * *ratio,
                 Effect::Xor(ratio) => xor = xor + term * *ratio,
                 Effect::Add(ratio) => add = add + term * *ratio,
                 Effect::Fixed => fixed[part.dim] = fixed[part.dim].clone() + term,
                 Effect::Counted => {}
             }
         }
+        let start = self.analyzer.simplify(&start);
+        let start = match start.is_int(0) {
+            true => None,
+            false => Some(self.expr(&start, 0)?),
+        };
+        let placed = |offset| Some(Placed { start, offset });
         if split.effects.contains(&Effect::Fixed) {
             let (own, fixed) = (self.called(placing, &own)?, self.called(placing, &fixed)?);
             self.needs.piece(Piece::Place);
             let call = format!("tw::place<{}>({}, {})", split.mask, own.text, fixed.text);
-            return Ok(Some(Code::new(call, POSTFIX)));
+            return Ok(placed(Code::new(call, POSTFIX)));
         }
         let xor = self.analyzer.simplify(&(xor + split.xor));
         let add = self.analyzer.simplify(&(add + split.add));
         if own.iter().all(|e| e.is_int(0)) && xor.is_int(0) {
-            return self.expr(&add, 0).map(Some);
+            return Ok(placed(self.expr(&add, 0)?));
         }
         let mut code = self.called(placing, &own)?;
         if !xor.is_int(0) {
@@ -87,7 +118,7 @@ impl Emitter<'_> {
             let add = self.expr(&add, 0)?.at_least(ADD);
             code = Code::new(format!("{} + {add}", code.at_least(ADD)), ADD);
         }
-        Ok(Some(code))
+        Ok(placed(code))
     }
 
     /// The layout's function of these indices.
@@ -101,7 +132,7 @@ impl Emitter<'_> {
     }
 
     /// What is known of a summand; nothing where it may be negative or has no bound.
-    fn part(&mut self, dim: usize, term: &Expr) -> Option<Part> {
+    fn part(&mut self, dim: usize, term: &Expr, scalars: bool) -> Option<Part> {
         if let Some(c) = term.as_int() {
             let c = i64::try_from(c).ok().filter(|c| *c > 0)?;
             return Some(Part {
@@ -126,11 +157,16 @@ impl Emitter<'_> {
             ExprKind::Load { .. } | ExprKind::AddressOf { .. } => unrolled = false,
             _ => {}
         });
+        let kind = match unrolled {
+            true => Kind::Unrolled,
+            false if scalars && !self.may_vary(term) => Kind::Shared,
+            false => Kind::Own,
+        };
         Some(Part {
             dim,
             multiple,
             most,
-            kind: if unrolled { Kind::Unrolled } else { Kind::Own },
+            kind,
         })
     }
 }

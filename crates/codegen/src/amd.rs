@@ -1,12 +1,12 @@
-//! What AMD machines do otherwise: waits by counts, barriers, descriptions of tensors.
+//! What AMD machines do otherwise: waits by counts, barriers in LDS, votes of 64 lanes.
 //!
 //! Waits and barriers are printed as the IR has them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BarrierKind, Buffer, Counter, DeviceOp, Expr, FenceKind, Func, Inst, Kernel, MicroOp, Scalar,
-    Span, StmtKind, ThreadOp, Var, VoteKind,
+    BarrierKind, Buffer, Counter, DeviceOp, FenceKind, Func, Kernel, Scalar, Span, StmtKind,
+    ThreadOp, Var, VoteKind,
 };
 use tilewright_schedule::uniform::Uniformity;
 
@@ -31,10 +31,9 @@ pub(crate) struct Plan {
     names: FxHashMap<u32, String>,
     /// LDS that is not a buffer of the kernel.
     pub needs_lds: bool,
-    /// Tensors that are copied to LDS, and the machine's view of them.
-    copied: Vec<Buffer>,
-    pub resources: FxHashMap<Buffer, String>,
-    /// Variables on which threads may disagree, where that is asked for.
+    /// The names of the tensors that buffer instructions read ([`crate::tensors`]).
+    pub tensors: FxHashMap<Buffer, String>,
+    /// Variables on which threads may disagree.
     pub varying: FxHashSet<Var>,
     /// The name of the number of the wave's first thread.
     pub wave: String,
@@ -44,7 +43,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub fn of(func: &Func, kernel: &Kernel) -> Plan {
+    pub fn of(kernel: &Kernel) -> Plan {
         let mut plan = Plan {
             thread_vars: Some(kernel.thread_vars),
             ..Plan::default()
@@ -58,32 +57,14 @@ impl Plan {
                 kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
                 ..
             }) => plan.needs_lds = true,
-            StmtKind::Micro(MicroOp {
-                inst: Inst::BufferLoadLds,
-                sources,
-                ..
-            }) => {
-                for source in sources {
-                    let tensor = source.region.buffer;
-                    if !plan.copied.contains(&tensor) {
-                        plan.copied.push(tensor);
-                    }
-                }
-            }
             _ => {}
         });
         plan.needs_lds |= !plan.named.is_empty();
-        if !plan.copied.is_empty() {
-            plan.find_varying(func, kernel);
-        }
         plan
     }
 
     /// Finds the variables on which threads may disagree.
     pub fn find_varying(&mut self, func: &Func, kernel: &Kernel) {
-        if !self.varying.is_empty() {
-            return;
-        }
         let uniformity = Uniformity::of(func, kernel);
         let all = func.vars.keys();
         self.varying = all.filter(|v| uniformity.var_varies(*v)).collect();
@@ -145,42 +126,6 @@ impl Emitter<'_> {
             list.push((name, vec![count.div_ceil(64)]));
         }
         list
-    }
-
-    /// Descriptions of the tensors that are copied to LDS, made once.
-    pub(crate) fn buffer_resources(&mut self) -> Emit<()> {
-        if !self.amd.copied.is_empty() {
-            self.wave_number();
-        }
-        for tensor in self.amd.copied.clone() {
-            let data = &self.func.buffers[tensor];
-            let Some(storage) = self.storage.get(&tensor).cloned() else {
-                return unsupported(data.span, format!("`{}` has no storage here", data.name));
-            };
-            if data.strides.is_some() {
-                return unsupported(
-                    data.span,
-                    format!(
-                        "`{}` has strides and is copied to LDS by the wave",
-                        data.name
-                    ),
-                );
-            }
-            let mut factors = vec![format!("{}ll", data.dtype.bits() / 8)];
-            for extent in data.shape.clone() {
-                let extent: Expr = self.analyzer.simplify(&extent);
-                factors.push(format!("({})", self.scalar(&extent)?));
-            }
-            let name = self.names.take(&format!("{}_buffer", data.name));
-            self.needs.piece(Piece::Async);
-            self.out.line(format!(
-                "const tw::Buffer {name} = tw::buffer({}, {});",
-                storage.name,
-                factors.join(" * ")
-            ));
-            self.amd.resources.insert(tensor, name);
-        }
-        Ok(())
     }
 
     pub(crate) fn amd_vote(
@@ -273,13 +218,7 @@ impl Emitter<'_> {
                 barrier,
                 index,
                 count,
-            } => {
-                let bar = self.barrier(*barrier, index, span)?;
-                let thread = self.linear_thread();
-                self.out.line(format!(
-                    "if ({thread} == 0) tw::mbarrier_init({bar}, {count});"
-                ));
-            }
+            } => return self.barrier_init(*barrier, index, *count, span),
         }
         Ok(())
     }

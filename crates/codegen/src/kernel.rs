@@ -52,8 +52,6 @@ pub(crate) struct Emitter<'f> {
     shared: u32,
     /// On AMD: what the kernel needs around its body.
     pub amd: crate::amd::Plan,
-    /// On AMD: the tensors that counted loads read.
-    pub tensors: crate::buffer_load::Tensors,
 }
 
 pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emit<Source> {
@@ -86,7 +84,6 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         helpers: Vec::new(),
         shared: 0,
         amd: crate::amd::Plan::default(),
-        tensors: crate::buffer_load::Tensors::default(),
     };
     let mut kernels = Vec::new();
     for (number, kernel) in func.kernels.iter().enumerate() {
@@ -131,7 +128,10 @@ impl Emitter<'_> {
         self.uses = Uses::of(self.func, kernel);
         self.threads = kernel.threads;
         self.shared = 0;
-        self.amd = crate::amd::Plan::of(self.func, kernel);
+        self.amd = crate::amd::Plan::of(kernel);
+        if self.target.is_amd() {
+            self.amd.find_varying(self.func, kernel);
+        }
         self.storage.clear();
         self.var_names.clear();
         self.data_vars.clear();
@@ -148,8 +148,7 @@ impl Emitter<'_> {
         self.indices(kernel);
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
-        self.buffer_resources()?;
-        self.described_tensors(kernel);
+        self.described_tensors(kernel)?;
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");
@@ -338,18 +337,7 @@ impl Emitter<'_> {
                     BufferOrigin::View(base) if self.storage.contains_key(base) => {
                         self.view(buffer, *base)?;
                     }
-                    BufferOrigin::Pointer(address) => {
-                        let address = self.scalar(address)?;
-                        let name = self.names.take(&data.name);
-                        let written = self.uses.buffers.get(&buffer) == Some(&true);
-                        let constant = if written { "" } else { "const " };
-                        let element = self.element_type(buffer);
-                        self.out.line(format!(
-                            "{constant}{element}* {name} = ({constant}{element}*){address};"
-                        ));
-                        let storage = self.describe(buffer, name)?;
-                        self.storage.insert(buffer, storage);
-                    }
+                    BufferOrigin::Pointer(address) => self.pointer(buffer, address)?,
                     _ => later.push(buffer),
                 }
             }

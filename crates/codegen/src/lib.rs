@@ -26,6 +26,7 @@
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
 //! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
 //! | `buffer_load`, `wave_copy` | counted loads from tensors to registers, copies to LDS (AMD) |
+//! | `tensors` | the tensors that these read, described once (AMD) |
 //! | `tensor_offset` | what lanes share of an offset, and what each has (AMD) |
 //! | `place`, `address` | buffers: where they lie, addresses of their elements |
 //! | `uses` | what a kernel reads, writes and needs |
@@ -45,6 +46,7 @@ mod place;
 pub mod source;
 mod stmt;
 mod tensor_offset;
+mod tensors;
 mod thread;
 mod uses;
 mod wave_copy;

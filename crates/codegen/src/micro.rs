@@ -422,7 +422,8 @@ pub(crate) fn takes_predicate(op: &MicroOp) -> bool {
     }
 }
 
-fn is_zero(value: &Expr) -> bool {
+/// Whether a value is the number whose bits are all zero.
+pub(crate) fn is_zero(value: &Expr) -> bool {
     value.is_int(0) || value.as_float().is_some_and(|v| v.to_bits() == 0)
 }
 

@@ -197,46 +197,66 @@ impl Emitter<'_> {
             };
             codes.push((self.expr(&index, lane)?, index));
         }
-        let first = match slot {
-            Some(slot) => self.version(&storage, slot)?,
-            None => None,
-        };
+        // What all lanes agree on is a scalar of its own there ([`Emitter::version`]).
+        let memory = storage.kind == Kind::Memory && storage.scalar.bits() >= 8;
+        let scalars = memory && self.target.is_amd();
+        let (mut start, mut first) = (None, None);
+        if let Some(slot) = slot {
+            let slot = self.settled(slot);
+            let code = self.first_of(&storage, &slot)?;
+            match scalars && slot.as_int().is_none() && !self.may_vary(&slot) {
+                true => start = code,
+                false => first = code,
+            }
+        }
         let mut offset = match &storage.layout {
-            Some(placing) => self.placed(placing, &codes)?,
+            Some(placing) => {
+                let placed = self.placed(placing, &codes, scalars)?;
+                if let Some(more) = placed.start {
+                    start = Some(sum(start, more));
+                }
+                placed.offset
+            }
             None => self.strided(&storage, &codes)?,
         };
-        if let Some(first) = first {
-            offset = match offset.text.as_str() {
-                "0" => first,
-                _ => {
-                    let sum = format!("{} + {}", first.at_least(ADD), offset.at_least(ADD));
-                    Code::new(sum, ADD)
-                }
-            };
-        }
+        offset = match (first, offset.text.as_str()) {
+            (Some(first), "0") => first,
+            (first, _) => sum(first, offset),
+        };
         if storage.lanes > 1 {
             offset = Code::new(format!("{} * {}", offset.at_least(MUL), storage.lanes), MUL);
         }
         Ok(Place {
             kind: storage.kind,
-            name: storage.name,
+            name: self.version(&storage, start),
             scalar: storage.scalar,
             offset,
         })
     }
 
     /// The first element of a version, where that is not the buffer's.
-    fn version(&mut self, storage: &Storage, slot: &Expr) -> Emit<Option<Code>> {
-        let slot = self.settled(slot);
+    fn first_of(&mut self, storage: &Storage, slot: &Expr) -> Emit<Option<Code>> {
         Ok(match slot.as_int() {
             Some(0) => None,
             Some(n) => Some(Code::primary((n * i128::from(storage.version)).to_string())),
             None => {
-                let code = self.expr(&slot, 0)?;
+                let code = self.expr(slot, 0)?;
                 let text = format!("{} * {}", code.at_least(MUL), storage.version);
                 Some(Code::new(text, MUL))
             }
         })
+    }
+
+    /// `tw::version(A_shared, k % 3 * 4096)`: where the elements start that all lanes agree on.
+    fn version(&mut self, storage: &Storage, start: Option<Code>) -> String {
+        let Some(mut start) = start else {
+            return storage.name.clone();
+        };
+        self.needs.piece(Piece::Version);
+        if storage.lanes > 1 {
+            start = Code::new(format!("{} * {}", start.at_least(MUL), storage.lanes), MUL);
+        }
+        format!("tw::version({}, {})", storage.name, start.text)
     }
 
     /// `(by * 128 + i) * 1024 + k`
@@ -477,4 +497,12 @@ fn row_major(names: &[String], shape: &[i64]) -> String {
         });
     }
     terms.join(" + ")
+}
+
+/// The sum, where there are two.
+fn sum(a: Option<Code>, b: Code) -> Code {
+    match a {
+        Some(a) => Code::new(format!("{} + {}", a.at_least(ADD), b.at_least(ADD)), ADD),
+        None => b,
+    }
 }

@@ -294,19 +294,7 @@ impl Emitter<'_> {
         }
         match &data.origin {
             BufferOrigin::View(base) => return self.view(buffer, *base),
-            BufferOrigin::Pointer(address) => {
-                let address = self.scalar(address)?;
-                let name = self.names.take(&data.name);
-                let written = self.uses.buffers.get(&buffer) == Some(&true);
-                let constant = if written { "" } else { "const " };
-                let element = self.element_type(buffer);
-                self.out.line(format!(
-                    "{constant}{element}* {name} = ({constant}{element}*){address};"
-                ));
-                let storage = self.describe(buffer, name)?;
-                self.storage.insert(buffer, storage);
-                return Ok(());
-            }
+            BufferOrigin::Pointer(address) => return self.pointer(buffer, address),
             _ => {}
         }
         let scalar = data.dtype.scalar;
@@ -334,6 +322,21 @@ impl Emitter<'_> {
                     .line(format!("tw::fill<{count}>({name}, 0, {value});"));
             }
         }
+        self.storage.insert(buffer, storage);
+        Ok(())
+    }
+
+    /// A buffer at an address that the kernel computes.
+    pub(crate) fn pointer(&mut self, buffer: Buffer, address: &Expr) -> Emit<()> {
+        let address = self.scalar(address)?;
+        let name = self.names.take(&self.func.buffers[buffer].name);
+        let written = self.uses.buffers.get(&buffer) == Some(&true);
+        let constant = if written { "" } else { "const " };
+        let element = self.element_type(buffer);
+        self.out.line(format!(
+            "{constant}{element}* {name} = ({constant}{element}*){address};"
+        ));
+        let storage = self.describe(buffer, name)?;
         self.storage.insert(buffer, storage);
         Ok(())
     }

@@ -70,7 +70,7 @@ impl Emitter<'_> {
 
     /// Whether threads may disagree on the value, or the compiler may have it in vector registers:
     /// what is read from memory, though all lanes agree.
-    fn may_vary(&self, e: &Expr) -> bool {
+    pub(crate) fn may_vary(&self, e: &Expr) -> bool {
         let mut varies = false;
         e.walk_distinct(&mut |node| match node.kind() {
             ExprKind::Var(var) => {

@@ -532,6 +532,21 @@ impl Emitter<'_> {
             .address())
     }
 
+    pub(crate) fn barrier_init(
+        &mut self,
+        barrier: Buffer,
+        index: &Expr,
+        count: u32,
+        span: Span,
+    ) -> Emit<()> {
+        let bar = self.barrier(barrier, index, span)?;
+        let thread = self.linear_thread();
+        self.out.line(format!(
+            "if ({thread} == 0) tw::mbarrier_init({bar}, {count});"
+        ));
+        Ok(())
+    }
+
     pub(crate) fn named_barrier(&mut self, id: u32, count: u32) -> Emit<()> {
         self.needs.piece(Piece::Barriers);
         if self.target.is_amd() {
@@ -628,13 +643,7 @@ impl Emitter<'_> {
                 barrier,
                 index,
                 count,
-            } => {
-                let bar = self.barrier(*barrier, index, span)?;
-                let thread = self.linear_thread();
-                self.out.line(format!(
-                    "if ({thread} == 0) tw::mbarrier_init({bar}, {count});"
-                ));
-            }
+            } => return self.barrier_init(*barrier, index, *count, span),
         }
         Ok(())
     }

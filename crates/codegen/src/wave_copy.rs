@@ -1,16 +1,17 @@
 //! The wave's copy from a tensor to LDS: what is the same for all lanes is kept in scalar
 //! registers.
 //!
-//! The machine takes a description of the tensor, an offset for each lane and one that all lanes
-//! share ([`crate::tensor_offset`]), and the place in LDS of the first lane (m0). Where threads
-//! write in a row that place is thread 0's plus the number of the wave's first thread, which is
-//! read once at the start of the kernel.
+//! The machine takes a description of the tensor ([`crate::tensors`]), an offset for each lane and
+//! one that all lanes share ([`crate::tensor_offset`]), and the place in LDS of the first lane (m0).
+//! Where threads write in a row that place is thread 0's plus the number of the wave's first thread,
+//! which is read once at the start of the kernel.
 
 use tilewright_ir::{Expr, MicroOp, Span};
 use tilewright_layout::wave_places::{Threads, in_a_row};
 
 use crate::device::Piece;
 use crate::kernel::Emitter;
+use crate::micro::is_zero;
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -30,8 +31,7 @@ impl Emitter<'_> {
         let [source] = op.sources.as_slice() else {
             return unsupported(span, format!("`{}` takes one source", op.inst));
         };
-        let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
-        if op.otherwise.as_ref().is_some_and(|e| !zero(e)) {
+        if op.otherwise.as_ref().is_some_and(|e| !is_zero(e)) {
             return unsupported(span, format!("`{}` fills with zeros only", op.inst));
         }
         let (Some(bytes @ (4 | 16)), _) = self.pieces(op) else {
@@ -45,7 +45,7 @@ impl Emitter<'_> {
         }
         let tensor = source.region.buffer;
         self.needs.piece(Piece::Async);
-        let Some(resource) = self.amd.resources.get(&tensor).cloned() else {
+        let Some(from) = self.amd.tensors.get(&tensor).cloned() else {
             let name = &self.func.buffers[tensor].name;
             return unsupported(span, format!("`{name}` is no tensor of the kernel"));
         };
@@ -57,13 +57,13 @@ impl Emitter<'_> {
                 (lane, self.in_bytes(&offset.shared, size)?)
             }
             None => {
-                let from = self.access(source, span)?;
-                let lane = format!("(unsigned)({}) * {size}", from.offset.text);
+                let place = self.access(source, span)?;
+                let lane = format!("(unsigned)({}) * {size}", place.offset.text);
                 (lane, "0".to_string())
             }
         };
         let copy =
-            |lane: String| format!("tw::copy_to_lds<{bytes}>({to}, {resource}, {lane}, {shared});");
+            |lane: String| format!("tw::copy_to_lds<{bytes}>({to}, {from}, {lane}, {shared});");
         let line = match (&op.pred, &op.otherwise) {
             (None, _) => copy(lane),
             (Some(pred), Some(_)) => copy(format!("{} ? {lane} : -1u", self.scalar(pred)?)),

@@ -7,10 +7,11 @@
 
 use std::fmt;
 
-use crate::buffer::Region;
+use crate::buffer::{Region, Scope};
 use crate::device_op::Counter;
 use crate::dtype::Scalar;
 use crate::expr::Expr;
+use crate::func::Func;
 use crate::ids::Var;
 
 /// `g2s for c < 4 do A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=(k % 2) at [tx // 4, c * 8] inst="cp.async" width=8 counter=cp_async`
@@ -43,6 +44,20 @@ impl MicroOp {
     /// How many instructions a thread issues.
     pub fn count(&self) -> u32 {
         self.axes.iter().map(|(_, extent)| extent).product()
+    }
+
+    /// Whether AMD's compiler may join neighbouring LDS accesses of the operation into one
+    /// instruction, which the counter counts once: how many there are is not certain then.
+    pub fn may_be_joined(&self, func: &Func) -> bool {
+        /// The widest access, in bits, that is joined with a neighbour.
+        const JOINED_BITS: u32 = 64;
+        let mut buffers = self.sources.iter().chain([&self.dest]);
+        let shared = |a: &&Access| func.buffers[a.region.buffer].scope == Scope::Shared;
+        let Some(end) = buffers.find(shared) else {
+            return false;
+        };
+        self.counter == Some(Counter::Lgkmcnt)
+            && self.width * func.buffers[end.region.buffer].dtype.bits() <= JOINED_BITS
     }
 }
 

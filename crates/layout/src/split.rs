@@ -28,6 +28,9 @@
 //! ```text
 //! place(own + fixed) = (place(own) ^ (place(fixed) & mask)) + (place(fixed) & !mask)
 //! ```
+//!
+//! What is known at run time only may still be the same for all threads, as the version of a tile.
+//! Where it does nothing but add, it comes off too.
 
 use crate::form::{Form, Term};
 use crate::layout::Layout;
@@ -45,6 +48,8 @@ pub struct Part {
 pub enum Kind {
     /// Known at run time only.
     Own,
+    /// Known at run time only, and the same for all threads: it comes off where it only adds.
+    Shared,
     /// The index of an unrolled loop, or such.
     Unrolled,
     /// This very number.
@@ -188,6 +193,17 @@ fn effects(form: &Form, parts: &[Part], own: &[bool], masks: &[u64]) -> Result<S
         xor: 0,
         mask: 0,
     };
+    let mut shared = 0;
+    for (at, part) in parts.iter().enumerate().filter(|(at, _)| fixed(at)) {
+        if part.kind != Kind::Shared {
+            continue;
+        }
+        match ratio(form, &rows, masks[at], mine) {
+            Some(effect @ Effect::Add(_)) => split.effects[at] = effect,
+            _ => return Err(at),
+        }
+        shared |= masks[at];
+    }
     let mut index = vec![0; form.radix.shape().len()];
     let mut constants = 0;
     for (at, part) in parts.iter().enumerate().filter(|(at, _)| fixed(at)) {
@@ -197,9 +213,24 @@ fn effects(form: &Form, parts: &[Part], own: &[bool], masks: &[u64]) -> Result<S
                 constants |= masks[at];
                 split.effects[at] = Effect::Counted;
             }
+            Kind::Shared => {}
             Kind::Own | Kind::Unrolled => match ratio(form, &rows, masks[at], mine) {
                 Some(effect) => split.effects[at] = effect,
-                None => return together(form, sum.offset, &rows, own, mine).ok_or(at),
+                None => {
+                    let mask = together(form, sum.offset, &rows, mine, shared).ok_or(at)?;
+                    let kinds = parts.iter().map(|p| p.kind);
+                    for (at, kind) in kinds.enumerate().filter(|(at, _)| fixed(at)) {
+                        if kind != Kind::Shared {
+                            split.effects[at] = Effect::Fixed;
+                        }
+                    }
+                    return Ok(Split {
+                        add: 0,
+                        xor: 0,
+                        mask,
+                        ..split
+                    });
+                }
             },
         }
     }
@@ -222,8 +253,9 @@ fn effects(form: &Form, parts: &[Part], own: &[bool], masks: &[u64]) -> Result<S
     Ok(split)
 }
 
-/// All fixed summands through the layout, where its bits that are XORed are those of one row each.
-fn together(form: &Form, offset: i64, rows: &[Term], own: &[bool], mine: u64) -> Option<Split> {
+/// The bits that are XORed where all fixed summands but shared ones go through the layout, if each
+/// is that of one row.
+fn together(form: &Form, offset: i64, rows: &[Term], mine: u64, shared: u64) -> Option<i64> {
     // Both places would have it.
     if offset != 0 {
         return None;
@@ -233,18 +265,12 @@ fn together(form: &Form, offset: i64, rows: &[Term], own: &[bool], mine: u64) ->
         .iter()
         .filter(|t| t.row & mine != 0 && t.row & !mine != 0)
     {
-        if !stands_alone(form, offset, rows, !mine, t.weight) {
+        if !stands_alone(form, offset, rows, !(mine | shared), t.weight) {
             return None;
         }
         mask |= t.weight;
     }
-    let effect = |&own: &bool| if own { Effect::Own } else { Effect::Fixed };
-    Some(Split {
-        effects: own.iter().map(effect).collect(),
-        add: 0,
-        xor: 0,
-        mask,
-    })
+    Some(mask)
 }
 
 /// Whether the bit of this weight in the place of some digits is the value of one row alone.

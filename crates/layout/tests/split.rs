@@ -32,9 +32,10 @@ fn parts(layout: &Layout, seed: &[u32]) -> Vec<Part> {
             // An odd number of steps ends the row of cuts.
             let last = count.count_ones() != 1;
             let most = multiple * (count - 1);
-            let kind = match next(3) {
+            let kind = match next(4) {
                 0 => Kind::Own,
                 1 => Kind::Unrolled,
+                2 => Kind::Shared,
                 _ => Kind::Constant(multiple * i64::from(next(8)).min(count - 1)),
             };
             if kind != Kind::Constant(0) {
@@ -108,16 +109,19 @@ proptest! {
     }
 }
 
-#[test]
-fn rows_are_added_and_chunks_are_xored() {
-    // `ldmatrix` of 64 rows: lane + 16 t, column 8 h + 16.
-    let layout = row_xor(&[128, 64], 8, &[(0, 0), (1, 1), (2, 2)]).expect("a layout");
-    let part = |dim, multiple, most, kind| Part {
+fn part(dim: usize, multiple: i64, most: i64, kind: Kind) -> Part {
+    Part {
         dim,
         multiple,
         most,
         kind,
-    };
+    }
+}
+
+#[test]
+fn rows_are_added_and_chunks_are_xored() {
+    // `ldmatrix` of 64 rows: lane + 16 t, column 8 h + 16.
+    let layout = row_xor(&[128, 64], 8, &[(0, 0), (1, 1), (2, 2)]).expect("a layout");
     let parts = [
         part(0, 64, 64, Kind::Own),
         part(0, 1, 15, Kind::Own),
@@ -141,13 +145,7 @@ fn rows_are_added_and_chunks_are_xored() {
 fn summands_that_may_carry_stay_together() {
     // The lane and the constant share digits: 12 + 8 is 20.
     let layout = row_xor(&[128, 64], 8, &[(0, 0), (1, 1), (2, 2)]).expect("a layout");
-    let part = |multiple, most, kind| Part {
-        dim: 0,
-        multiple,
-        most,
-        kind,
-    };
-    let parts = [part(1, 15, Kind::Own), part(8, 8, Kind::Constant(8))];
+    let parts = [part(0, 1, 15, Kind::Own), part(0, 8, 8, Kind::Constant(8))];
     assert_eq!(layout.split(&parts), None);
 }
 
@@ -155,12 +153,6 @@ fn summands_that_may_carry_stay_together() {
 fn what_goes_several_ways_goes_through_the_layout() {
     // Bits 1, 2 and 3 of the row's number permute chunks, and 4 t has bits of both kinds.
     let layout = row_xor(&[64, 32], 8, &[(1, 0), (2, 1), (3, 0)]).expect("a layout");
-    let part = |dim, multiple, most, kind| Part {
-        dim,
-        multiple,
-        most,
-        kind,
-    };
     let parts = [
         part(0, 1, 3, Kind::Own),
         part(0, 4, 60, Kind::Unrolled),
@@ -169,4 +161,23 @@ fn what_goes_several_ways_goes_through_the_layout() {
     let split = layout.split(&parts).expect("it splits");
     assert_eq!(split.effects, [Effect::Own, Effect::Fixed, Effect::Own]);
     assert_eq!(split.mask, 24);
+}
+
+#[test]
+fn a_version_comes_off_where_it_only_adds() {
+    // Tile `v` of two, rows of 64 in chunks of four: row `lane + 4 c`, column `8 h`.
+    let layout = row_xor(&[2, 32, 64], 4, &[(0, 0), (1, 1), (2, 2)]).expect("a layout");
+    let parts = [
+        part(0, 1, 1, Kind::Shared),
+        part(1, 1, 3, Kind::Own),
+        part(1, 4, 28, Kind::Unrolled),
+        part(2, 8, 56, Kind::Own),
+    ];
+    let split = layout.split(&parts).expect("it splits");
+    let effects = [Effect::Add(2048), Effect::Own, Effect::Fixed, Effect::Own];
+    assert_eq!(split.effects, effects);
+    assert_eq!(split.mask, 16);
+    // A row that all threads agree on is XORed into the column: it stays theirs.
+    let parts = [part(1, 1, 31, Kind::Shared), part(2, 4, 60, Kind::Own)];
+    assert_eq!(layout.split(&parts), None);
 }

@@ -52,6 +52,26 @@ pub(crate) fn open(path: &Path) -> Result<&'static libloading::Library, LoadErro
     Ok(Box::leak(Box::new(library)))
 }
 
+/// A function of a library.
+///
+/// # Safety
+///
+/// `F` must be the C prototype of the function, as `unsafe extern "C" fn`.
+pub(crate) unsafe fn function<F: Copy>(
+    library: &libloading::Library,
+    path: &Path,
+    symbol: &'static str,
+) -> Result<F, LoadError> {
+    // SAFETY: the caller vouches for the type.
+    match unsafe { library.get::<F>(symbol.as_bytes()) } {
+        Ok(found) => Ok(*found),
+        Err(_) => Err(LoadError::Symbol {
+            library: path.to_owned(),
+            symbol,
+        }),
+    }
+}
+
 /// `libloading` wraps the loader's own sentence, which is the one that helps. It starts with the
 /// path, which our error has already.
 fn innermost(error: &dyn std::error::Error, path: &Path) -> String {
@@ -86,34 +106,60 @@ macro_rules! c_api {
         impl $name {
             pub(crate) fn load(path: &::std::path::Path) -> Result<Self, $crate::library::LoadError> {
                 let library = $crate::library::open(path)?;
-                Ok(Self {
-                    $( $field: {
-                        // SAFETY: the declared type is the C prototype of this function.
-                        let symbol = unsafe {
-                            library.get::<unsafe extern "C" fn($($arg),*) -> $ret>(
-                                concat!($symbol, "\0").as_bytes(),
-                            )
-                        };
-                        *symbol.map_err(|_| $crate::library::LoadError::Symbol {
-                            library: path.to_owned(),
-                            symbol: $symbol,
-                        })?
-                    }, )*
-                    $( $ofield: {
-                        // SAFETY: the declared type is the C prototype of this function.
-                        let symbol = unsafe {
-                            library.get::<unsafe extern "C" fn($($oarg),*) -> $oret>(
-                                concat!($osymbol, "\0").as_bytes(),
-                            )
-                        };
-                        symbol.ok().map(|symbol| *symbol)
-                    }, )*
-                })
+                // SAFETY: the declared types are the C prototypes of these functions.
+                unsafe {
+                    Ok(Self {
+                        $( $field: $crate::library::function(library, path, $symbol)?, )*
+                        $( $ofield: $crate::library::function(library, path, $osymbol).ok(), )*
+                    })
+                }
             }
         }
     };
 }
 pub(crate) use c_api;
+
+/// Declares a table of C functions that every vendor has, under names of its own: the names, the
+/// functions, and `load`, which fills the table from one vendor's library.
+macro_rules! vendors_api {
+    (
+        $(#[$names_meta:meta])*
+        names $names:ident;
+        $(#[$meta:meta])*
+        functions $functions:ident {
+            $( $field:ident ( $($arg:ty),* $(,)? ) -> $ret:ty; )*
+        }
+    ) => {
+        $(#[$names_meta])*
+        #[derive(Debug)]
+        pub(super) struct $names {
+            $( pub $field: &'static str, )*
+        }
+
+        $(#[$meta])*
+        #[derive(Clone, Debug)]
+        pub(super) struct $functions {
+            $( pub $field: unsafe extern "C" fn($($arg),*) -> $ret, )*
+        }
+
+        impl $functions {
+            pub(super) fn load(
+                path: &::std::path::Path,
+                names: &$names,
+            ) -> Result<Self, $crate::library::LoadError> {
+                let library = $crate::library::open(path)?;
+                // SAFETY: the declared types are the C prototypes of these functions, in the
+                // library of every vendor.
+                unsafe {
+                    Ok(Self {
+                        $( $field: $crate::library::function(library, path, names.$field)?, )*
+                    })
+                }
+            }
+        }
+    };
+}
+pub(crate) use vendors_api;
 
 #[cfg(test)]
 mod tests {

@@ -23,9 +23,6 @@ pub struct Access {
     pub write: bool,
     /// Atomics do not race with atomics.
     pub atomic: bool,
-    /// Done by the warp as a whole: its lanes come to it together, and all have what the warp has
-    /// waited for.
-    pub by_warp: bool,
     pub span: Span,
     /// Which version of a buffer that has several; `None` may be any.
     pub slot: Option<Expr>,
@@ -236,9 +233,6 @@ impl Collector<'_> {
         let first = found.len();
         self.push(buffer, at, width, true, false, span, &way, lets, found);
         self.name_slot(&m.dest.slot, first, &way, lets, found);
-        for access in &mut found[first..] {
-            access.by_warp = m.inst == micro_op::Inst::BufferLoadLds;
-        }
     }
 
     fn thread_op(
@@ -330,7 +324,6 @@ impl Collector<'_> {
                 root,
                 write,
                 atomic: false,
-                by_warp: false,
                 span,
                 slot: None,
                 points: None,
@@ -392,7 +385,6 @@ impl Collector<'_> {
             root,
             write,
             atomic,
-            by_warp: false,
             span,
             slot: self.uniform_slot(slot, way, lets),
             points,

@@ -72,7 +72,6 @@ struct Key {
     root: Buffer,
     write: bool,
     atomic: bool,
-    by_warp: bool,
     places: Places,
     slot: Option<Slot>,
 }
@@ -133,7 +132,6 @@ impl<'k> Conflicts<'k> {
             root: access.root,
             write: access.write,
             atomic: access.atomic,
-            by_warp: access.by_warp,
             places,
             slot: access.slot.as_ref().and_then(|e| self.slots.of(e)),
         };
@@ -151,11 +149,6 @@ impl<'k> Conflicts<'k> {
 
     pub fn writes(&self, class: Class) -> bool {
         self.data(class).key.write
-    }
-
-    /// Whether the warp does it as a whole.
-    pub fn by_warp(&self, class: Class) -> bool {
-        self.data(class).key.by_warp
     }
 
     /// The buffer of a class.
@@ -209,7 +202,7 @@ impl<'k> Conflicts<'k> {
         };
         known(a)
             && known(b)
-            && matches!(self.relation(a, b), Relation::Counted(met) if met != Meeting::Nowhere)
+            && matches!(self.relation(a, b), Relation::Counted(met) if met > Meeting::InThread)
     }
 
     /// Whether the class's places move when these variables get other values. Memory that is

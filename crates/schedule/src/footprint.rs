@@ -15,8 +15,10 @@ pub const MAX_PLACES: usize = 1 << 19;
 /// How far apart the threads are that meet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Meeting {
-    /// No two threads touch one place.
+    /// No place is touched by both.
     Nowhere,
+    /// No two threads touch one place, but a thread may do it twice.
+    InThread,
     /// Only threads of one warp do.
     InWarp,
     /// Threads of different warps do, or may.
@@ -67,8 +69,10 @@ impl Owner {
     #[inline]
     pub fn meets(self, other: Owner, warp: u32) -> Meeting {
         let one_thread = self == other && self.0 & Owner::WARP == 0;
-        if one_thread || self == Owner::NOBODY || other == Owner::NOBODY {
+        if self == Owner::NOBODY || other == Owner::NOBODY {
             Meeting::Nowhere
+        } else if one_thread {
+            Meeting::InThread
         } else if self == Owner::MANY || other == Owner::MANY {
             Meeting::AcrossWarps
         } else if self.warp(warp) == other.warp(warp) {

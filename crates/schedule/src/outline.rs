@@ -16,7 +16,7 @@ use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
 use crate::facts::facts_of;
 use crate::footprint::Meeting;
-use crate::slots::Slot;
+use crate::slots::{Slot, Slots};
 use crate::uniform::Uniformity;
 
 const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
@@ -78,6 +78,7 @@ pub enum ItemKind {
 #[derive(Clone, Copy, Debug)]
 pub struct Index {
     pub var: Var,
+    pub first: Slot,
     pub last: Slot,
     /// What is known of the last value's remainders.
     pub residue: Congruence,
@@ -197,7 +198,9 @@ impl Outliner<'_, '_, '_, '_> {
                         .all(|a| a.const_trip_count().is_none_or(|n| n > 1)),
                     may_skip: l.axes.iter().any(|a| self.may_skip(a, lets)),
                 };
-                let index = self.index(l, lets);
+                let func = self.collector.func;
+                let slots = &mut self.conflicts.slots;
+                let index = index_of(slots, &mut self.facts, func, l, lets);
                 self.facts.enter_loop(self.collector.func, l);
                 let mut changed: FxHashSet<Var> = l.axes.iter().map(|a| a.var).collect();
                 walk_stmts(&l.body, &mut |stmt| bound_vars(stmt, &mut changed));
@@ -244,36 +247,6 @@ impl Outliner<'_, '_, '_, '_> {
             // Nothing else has blocks.
             _ => ItemKind::Unit,
         }
-    }
-
-    fn index(&mut self, l: &Loop, lets: &Lets) -> Option<Index> {
-        let [axis] = &l.axes[..] else {
-            return None;
-        };
-        // A loop that is left early is left at any index.
-        let mut leaves = false;
-        walk_stmts(&l.body, &mut |s| leaves |= s.kind == StmtKind::Break);
-        if leaves || !axis.step.is_int(1) {
-            return None;
-        }
-        let (start, stop) = (lets.substitute(&axis.start), lets.substitute(&axis.stop));
-        let last_residue = self.facts.congruence(&stop).plus(Congruence::exactly(-1));
-        let slots = &mut self.conflicts.slots;
-        let at = slots.of(&self.collector.func.var_expr(axis.var))?;
-        let first = slots.value(&start, &mut self.facts)?;
-        let stop = slots.value(&stop, &mut self.facts)?;
-        let last = slots.less(stop, 1)?;
-        let above = slots.minus(at, first)?;
-        Some(Index {
-            var: axis.var,
-            last,
-            residue: last_residue,
-            above,
-            at_first: slots.minus(first, at)?,
-            later: slots.less(above, 1)?,
-            runs: slots.minus(last, first)?,
-            skips: slots.minus(first, stop)?,
-        })
     }
 
     /// What is known where a condition holds or does not. The condition as it stands speaks of
@@ -332,7 +305,7 @@ impl Outliner<'_, '_, '_, '_> {
     /// Whether two of the accesses conflict, in one iteration or between two.
     fn has_hazard(&mut self, classes: &[Class]) -> bool {
         let meets = |relation: Option<crate::conflicts::Relation>| {
-            relation.is_some_and(|r| r.meeting() != Meeting::Nowhere)
+            relation.is_some_and(|r| r.meeting() > Meeting::InThread)
         };
         // One answer suffices, so those that take no counting come first.
         pairs(classes).any(|(a, b)| meets(self.conflicts.known_relation(a, b)))
@@ -361,6 +334,43 @@ fn jumps(stmt: &Stmt) -> Jumps {
         _ if inside(stmt) => Jumps::Perhaps,
         _ => Jumps::No,
     }
+}
+
+/// The index of a loop, if it goes up by ones; `known` says what arithmetic does not wrap.
+pub fn index_of(
+    slots: &mut Slots,
+    known: &mut Analyzer,
+    func: &Func,
+    l: &Loop,
+    lets: &Lets,
+) -> Option<Index> {
+    let [axis] = &l.axes[..] else {
+        return None;
+    };
+    // A loop that is left early is left at any index.
+    let mut leaves = false;
+    walk_stmts(&l.body, &mut |s| leaves |= s.kind == StmtKind::Break);
+    if leaves || !axis.step.is_int(1) {
+        return None;
+    }
+    let (start, stop) = (lets.substitute(&axis.start), lets.substitute(&axis.stop));
+    let residue = known.congruence(&stop).plus(Congruence::exactly(-1));
+    let at = slots.of(&func.var_expr(axis.var))?;
+    let first = slots.value(&start, known)?;
+    let stop = slots.value(&stop, known)?;
+    let last = slots.less(stop, 1)?;
+    let above = slots.minus(at, first)?;
+    Some(Index {
+        var: axis.var,
+        first,
+        last,
+        residue,
+        above,
+        at_first: slots.minus(first, at)?,
+        later: slots.less(above, 1)?,
+        runs: slots.minus(last, first)?,
+        skips: slots.minus(first, stop)?,
+    })
 }
 
 /// Every pair, a class with itself included: two runs of one access may meet.
@@ -409,7 +419,7 @@ fn is_sync(stmt: &Stmt) -> bool {
 }
 
 /// The variables that a statement gives new values each time it runs.
-fn bound_vars(stmt: &Stmt, out: &mut FxHashSet<Var>) {
+pub fn bound_vars(stmt: &Stmt, out: &mut FxHashSet<Var>) {
     match &stmt.kind {
         StmtKind::Let { var, .. } => {
             out.insert(*var);

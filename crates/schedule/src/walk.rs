@@ -361,7 +361,7 @@ impl Walk<'_, '_> {
             open.list.clear();
         }
         let needed = self.meeting(classes, open);
-        if needed == Meeting::Nowhere {
+        if needed <= Meeting::InThread {
             return;
         }
         self.hazard = true;
@@ -448,9 +448,7 @@ impl Walk<'_, '_> {
         if moves(pending.class) || moves(class) {
             return Some(Meeting::AcrossWarps);
         }
-        let by_warp = |class: Class| self.conflicts.by_warp(class);
-        let in_step = pending.in_warp || by_warp(pending.class) || by_warp(class);
-        if met == Some(Meeting::InWarp) && in_step {
+        if met == Some(Meeting::InWarp) && pending.in_warp {
             return Some(Meeting::Nowhere);
         }
         met

@@ -101,7 +101,6 @@ proptest! {
             root,
             write: true,
             atomic: false,
-            by_warp: false,
             span: Span::NONE,
             slot: None,
             points: Some(points.clone()),

@@ -1,25 +1,16 @@
 //! What `bench` stands on, where there is no GPU: the count of a call's work, and the comparison
 //! of a result with a sample of blocks.
 
-use std::fs;
-use std::path::Path;
+#[path = "corpus/stage.rs"]
+mod stage;
 
-use tilewright::frontend::{self, SettingValue};
-use tilewright::ir::{Func, SourceMap};
+use tilewright::ir::Func;
 use tilewright::jit;
 use tilewright::sim::{self, InputSpec, Number, RunOptions};
 
 fn example(name: &str, settings: &[(&str, &str)]) -> Func {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let text = fs::read_to_string(folder.join(name)).expect("the example is there");
-    let mut sources = SourceMap::new();
-    let file = sources.add(name, text);
-    let settings: Vec<(String, SettingValue)> = settings
-        .iter()
-        .map(|(k, v)| ((*k).to_string(), SettingValue::parse(v).expect("a literal")))
-        .collect();
-    let staged = frontend::stage(&sources, file, None, &settings).expect("it stages");
-    staged.func
+    let (func, _) = stage::staged(name, None, settings).expect("it stages");
+    func
 }
 
 fn work(func: &Func) -> jit::Work {

@@ -7,6 +7,9 @@
 //! names the warning that must come where more than one stage is asked for; any other warning
 //! is a failure.
 
+#[path = "kernels/landings.rs"]
+mod landings;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +17,13 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::small_float::Number;
-use tilewright::ir::{
-    Counter, Diagnostic, Diagnostics, Func, Param, Severity, SourceMap, StmtKind, Target, verify,
-    visit,
-};
+use tilewright::ir::{Diagnostic, Diagnostics, Func, Param, Severity, SourceMap, Target, verify};
 use tilewright::passes;
 use tilewright::schedule::hazard;
-use tilewright::sim::simt::{self, Landing, SimtOptions};
+use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
+
+use landings::landings;
 
 const TARGETS: [Target; 3] = [Target::Sm80, Target::Gfx942, Target::Gfx950];
 const STAGES: [u32; 6] = [1, 2, 3, 4, 5, 6];
@@ -162,23 +164,6 @@ fn runs_alike(
         }
     }
     Ok(())
-}
-
-/// The modes of asynchrony that make a difference to a function.
-fn landings(func: &Func) -> Vec<Landing> {
-    let (mut lds, mut dma) = (false, false);
-    for kernel in &func.kernels {
-        visit::walk_stmts(&kernel.body, &mut |stmt| {
-            if let StmtKind::Micro(m) = &stmt.kind {
-                lds |= m.counter == Some(Counter::Lgkmcnt);
-                dma |= m.counter.is_some_and(|c| c != Counter::Lgkmcnt);
-            }
-        });
-    }
-    let default = Landing::default();
-    let mut modes = Landing::ALL.to_vec();
-    modes.retain(|m| (lds || m.lds == default.lds) && (dma || m.dma == default.dma));
-    modes
 }
 
 /// The first element that differs.

@@ -3,26 +3,17 @@
 //! The snapshots are there to be read. After a change that means to change them, look at the
 //! difference as someone would who has to debug the kernel, then `INSTA_UPDATE=always`.
 
-use std::fs;
-use std::path::Path;
+#[path = "corpus/stage.rs"]
+mod stage;
 
 use tilewright::codegen;
-use tilewright::frontend::{self, SettingValue};
-use tilewright::ir::{SourceMap, Target};
+use tilewright::ir::Target;
 use tilewright::jit;
 
 /// Kernels of a file as CUDA or HIP source.
 fn source(file: &str, entry: Option<&str>, settings: &[(&str, &str)], target: Target) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let text = fs::read_to_string(folder.join(file)).expect("the example is there");
-    let mut sources = SourceMap::new();
-    let id = sources.add(file, text);
-    let settings: Vec<(String, SettingValue)> = settings
-        .iter()
-        .map(|(k, v)| ((*k).to_string(), SettingValue::parse(v).expect("a literal")))
-        .collect();
-    let staged = frontend::stage(&sources, id, entry, &settings).expect("it stages");
-    let (func, _) = jit::lower(&staged.func, target).expect("it lowers");
+    let (func, sources) = stage::staged(file, entry, settings).expect("it stages");
+    let (func, _) = jit::lower(&func, target).expect("it lowers");
     let options = codegen::Options {
         sources: Some(&sources),
         line_directives: false,

@@ -8,7 +8,7 @@ use tilewright_ir::{MmaInst, Scalar, Target};
 use super::Piece;
 
 /// The text of a piece, and what must come before it.
-pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Piece]) {
+pub(super) fn parts(piece: Piece, target: Target) -> (&'static str, &'static [Piece]) {
     let machine_fp8 = target == Target::Gfx950;
     match piece {
         Piece::Core => (
@@ -37,8 +37,13 @@ pub(super) fn text(piece: Piece, target: Target) -> (&'static str, &'static [Pie
             &[Piece::Regs],
         ),
         Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
-        Piece::BufferLoad => (include_str!("hip/buffer_load.h"), &[Piece::Memory]),
-        Piece::Async => (include_str!("hip/copy.h"), &[Piece::Core]),
+        Piece::Version => (include_str!("hip/version.h"), &[Piece::Core]),
+        Piece::Tensor => (include_str!("hip/tensor.h"), &[Piece::Core]),
+        Piece::BufferLoad => (
+            include_str!("hip/buffer_load.h"),
+            &[Piece::Memory, Piece::Tensor],
+        ),
+        Piece::Async => (include_str!("hip/copy.h"), &[Piece::Tensor]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
         Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),
         Piece::Math => (

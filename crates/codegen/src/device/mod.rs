@@ -6,6 +6,7 @@
 
 mod hip;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -24,6 +25,8 @@ pub enum Piece {
     Regs,
     Memory,
     Place,
+    Version,
+    Tensor,
     BufferLoad,
     Shared,
     Async,
@@ -45,10 +48,20 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// The text on a target, and what must come before it.
-    fn text(self, target: Target) -> (&'static str, &'static [Piece]) {
+    /// The text on a target.
+    fn text(self, target: Target) -> Cow<'static, str> {
+        let text = self.parts(target).0;
+        match self {
+            Piece::AddF16 => text.replace("HALF", "f16").into(),
+            Piece::AddBf16 => text.replace("HALF", "bf16").into(),
+            _ => text.into(),
+        }
+    }
+
+    /// The text as it is written, and what must come before it.
+    fn parts(self, target: Target) -> (&'static str, &'static [Piece]) {
         if target.is_amd() {
-            return hip::text(self, target);
+            return hip::parts(self, target);
         }
         let machine_fp8 = target != Target::Sm80;
         match self {
@@ -62,9 +75,9 @@ impl Piece {
             Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
             Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
             Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
-            // Only AMD has them.
             Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
-            Piece::BufferLoad => ("", &[]),
+            // Only AMD has scalar registers and buffer instructions.
+            Piece::Version | Piece::Tensor | Piece::BufferLoad => ("", &[]),
             Piece::Shared => (include_str!("cuda/shared.h"), &[Piece::Core]),
             Piece::Async => (include_str!("cuda/async.h"), &[Piece::Shared]),
             Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),
@@ -79,13 +92,13 @@ impl Piece {
             ),
             Piece::AddF32 => (include_str!("cuda/add_f32.h"), &[Piece::Core]),
             Piece::AddF16 if target == Target::Sm80 => {
-                (include_str!("cuda/add_f16_sm80.h"), &[Piece::F16])
+                (include_str!("cuda/add_two.h"), &[Piece::F16])
             }
-            Piece::AddF16 => (include_str!("cuda/add_f16.h"), &[Piece::F16]),
+            Piece::AddF16 => (ADD_TWO_OR_FOUR, &[Piece::F16]),
             Piece::AddBf16 if target == Target::Sm80 => {
                 (include_str!("cuda/add_bf16_sm80.h"), &[Piece::Bf16])
             }
-            Piece::AddBf16 => (include_str!("cuda/add_bf16.h"), &[Piece::Bf16]),
+            Piece::AddBf16 => (ADD_TWO_OR_FOUR, &[Piece::Bf16]),
             Piece::Warp => (include_str!("cuda/warp.h"), &[Piece::Core]),
             Piece::Barriers => (include_str!("cuda/barriers.h"), &[Piece::Core]),
             // What waits are called elsewhere.
@@ -95,6 +108,13 @@ impl Piece {
         }
     }
 }
+
+/// Vector atomics of a type of 16 bits, which stands in place of `HALF`.
+const ADD_TWO_OR_FOUR: &str = concat!(
+    include_str!("cuda/add_two.h"),
+    "\n",
+    include_str!("cuda/add_four.h")
+);
 
 /// What a program needs of the header.
 #[derive(Clone, Debug, Default)]
@@ -121,11 +141,11 @@ impl Needs {
         let mut open: Vec<Piece> = self.pieces.iter().copied().collect();
         while let Some(piece) = open.pop() {
             all.insert(piece);
-            open.extend(piece.text(target).1);
+            open.extend(piece.parts(target).1);
         }
         let mut text = String::new();
         for piece in all {
-            text += piece.text(target).0;
+            text += &piece.text(target);
             text.push('\n');
         }
         for inst in &self.mma {

@@ -7,14 +7,13 @@
 
 use std::ffi::{c_char, c_float, c_int, c_uint, c_void};
 use std::fmt;
-use std::path::Path;
 
 use super::context::Context;
 use super::error::DeviceError;
 use super::info::DeviceInfo;
 use super::launch::Launch;
 use super::module::Entry;
-use crate::library::{self, LoadError};
+use crate::library::vendors_api;
 
 pub(super) type Status = c_int;
 /// An address on the device. HIP's type is a `void*`; as a number it can be counted with.
@@ -38,84 +37,51 @@ pub(super) mod status {
     pub const NOT_READY: Status = 600;
 }
 
-/// Declares [`Functions`], what vendors call them, and how they are read from a library.
-macro_rules! functions {
-    ( $( $field:ident ( $($arg:ty),* $(,)? ); )* ) => {
-        /// The symbol of each function in a vendor's library.
-        #[derive(Debug)]
-        pub(super) struct Names {
-            $( pub $field: &'static str, )*
-        }
+vendors_api! {
+    /// The symbol of each function in a vendor's library.
+    names Names;
+    /// The functions that the drivers of all vendors have, with one signature.
+    functions Functions {
+        init(c_uint) -> Status;
+        version(*mut c_int) -> Status;
 
-        /// The functions that the drivers of all vendors have, with one signature.
-        #[derive(Clone, Debug)]
-        pub(super) struct Functions {
-            $( pub $field: unsafe extern "C" fn($($arg),*) -> Status, )*
-        }
+        device_count(*mut c_int) -> Status;
+        device_name(*mut c_char, c_int, c_int) -> Status;
+        device_attribute(*mut c_int, c_int, c_int) -> Status;
+        device_memory(*mut usize, c_int) -> Status;
+        synchronize() -> Status;
 
-        impl Functions {
-            pub(super) fn load(path: &Path, names: &Names) -> Result<Self, LoadError> {
-                let library = library::open(path)?;
-                Ok(Self {
-                    $( $field: {
-                        // SAFETY: the declared type is the C prototype of this function, in the
-                        // library of every vendor.
-                        let symbol = unsafe {
-                            library.get::<unsafe extern "C" fn($($arg),*) -> Status>(
-                                names.$field.as_bytes(),
-                            )
-                        };
-                        *symbol.map_err(|_| LoadError::Symbol {
-                            library: path.to_owned(),
-                            symbol: names.$field,
-                        })?
-                    }, )*
-                })
-            }
-        }
-    };
-}
+        memory_info(*mut usize, *mut usize) -> Status;
+        alloc(*mut DevicePtr, usize) -> Status;
+        free(DevicePtr) -> Status;
+        copy_to_device(DevicePtr, *const c_void, usize, RawStream) -> Status;
+        copy_to_host(*mut c_void, DevicePtr, usize, RawStream) -> Status;
+        copy_on_device(DevicePtr, DevicePtr, usize, RawStream) -> Status;
+        set_bytes(DevicePtr, u8, usize, RawStream) -> Status;
+        set_words(DevicePtr, c_uint, usize, RawStream) -> Status;
 
-functions! {
-    init(c_uint);
-    version(*mut c_int);
+        stream_create(*mut RawStream, c_uint) -> Status;
+        stream_destroy(RawStream) -> Status;
+        stream_synchronize(RawStream) -> Status;
+        stream_query(RawStream) -> Status;
+        stream_wait(RawStream, RawEvent, c_uint) -> Status;
+        event_create(*mut RawEvent, c_uint) -> Status;
+        event_destroy(RawEvent) -> Status;
+        event_record(RawEvent, RawStream) -> Status;
+        event_synchronize(RawEvent) -> Status;
+        event_elapsed(*mut c_float, RawEvent, RawEvent) -> Status;
 
-    device_count(*mut c_int);
-    device_name(*mut c_char, c_int, c_int);
-    device_attribute(*mut c_int, c_int, c_int);
-    device_memory(*mut usize, c_int);
-    synchronize();
-
-    memory_info(*mut usize, *mut usize);
-    alloc(*mut DevicePtr, usize);
-    free(DevicePtr);
-    copy_to_device(DevicePtr, *const c_void, usize, RawStream);
-    copy_to_host(*mut c_void, DevicePtr, usize, RawStream);
-    copy_on_device(DevicePtr, DevicePtr, usize, RawStream);
-    set_bytes(DevicePtr, u8, usize, RawStream);
-    set_words(DevicePtr, c_uint, usize, RawStream);
-
-    stream_create(*mut RawStream, c_uint);
-    stream_destroy(RawStream);
-    stream_synchronize(RawStream);
-    stream_query(RawStream);
-    stream_wait(RawStream, RawEvent, c_uint);
-    event_create(*mut RawEvent, c_uint);
-    event_destroy(RawEvent);
-    event_record(RawEvent, RawStream);
-    event_synchronize(RawEvent);
-    event_elapsed(*mut c_float, RawEvent, RawEvent);
-
-    module_load(*mut RawModule, *const c_void);
-    module_unload(RawModule);
-    module_function(*mut RawFunction, RawModule, *const c_char);
-    occupancy(*mut c_int, RawFunction, c_int, usize);
-    launch(
-        RawFunction,
-        c_uint, c_uint, c_uint,
-        c_uint, c_uint, c_uint,
-        c_uint, RawStream, *mut *mut c_void, *mut *mut c_void,
-    );
+        module_load(*mut RawModule, *const c_void) -> Status;
+        module_unload(RawModule) -> Status;
+        module_function(*mut RawFunction, RawModule, *const c_char) -> Status;
+        occupancy(*mut c_int, RawFunction, c_int, usize) -> Status;
+        launch(
+            RawFunction,
+            c_uint, c_uint, c_uint,
+            c_uint, c_uint, c_uint,
+            c_uint, RawStream, *mut *mut c_void, *mut *mut c_void,
+        ) -> Status;
+    }
 }
 
 /// What a thread makes current to work with a GPU, as the driver names it; 0 is nothing at all.

@@ -16,6 +16,7 @@ pub mod hsaco;
 pub mod log;
 pub mod nvcc;
 pub mod nvrtc;
+mod rtc;
 pub mod search;
 
 use std::path::PathBuf;

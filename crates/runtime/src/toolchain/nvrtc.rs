@@ -4,46 +4,44 @@
 //! (`library.rs` says why it has a table of its own): a process whose kernels are all in the
 //! cache never pays for loading it.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
+use std::path::Path;
 use std::sync::OnceLock;
 
+use super::rtc::{Names, Outcome, Program, RawProgram, Rtc, Status};
 use super::search::{self, NotFound, NvrtcFile};
 use super::{CompileError, CompileOptions, Cubin, check_arch, log};
 use crate::env::Env;
 use crate::library::{LoadError, c_api};
 
-type Program = *mut std::ffi::c_void;
-type Status = c_int;
-
-const SUCCESS: Status = 0;
-const INVALID_OPTION: Status = 5;
-const COMPILATION: Status = 6;
+const NAMES: Names = Names {
+    version: "nvrtcVersion",
+    error_string: "nvrtcGetErrorString",
+    create: "nvrtcCreateProgram",
+    destroy: "nvrtcDestroyProgram",
+    compile: "nvrtcCompileProgram",
+    log_size: "nvrtcGetProgramLogSize",
+    log: "nvrtcGetProgramLog",
+    code_size: "nvrtcGetCUBINSize",
+    code: "nvrtcGetCUBIN",
+};
 
 c_api! {
-    /// The functions of `nvrtc.h` that we call.
-    pub(crate) struct Api {
-        version = "nvrtcVersion"(*mut c_int, *mut c_int) -> Status;
-        error_string = "nvrtcGetErrorString"(Status) -> *const c_char;
+    /// What only NVRTC has.
+    pub(crate) struct Own {
         supported_archs_count = "nvrtcGetNumSupportedArchs"(*mut c_int) -> Status;
         supported_archs = "nvrtcGetSupportedArchs"(*mut c_int) -> Status;
-        create = "nvrtcCreateProgram"(
-            *mut Program,
-            *const c_char,
-            *const c_char,
-            c_int,
-            *const *const c_char,
-            *const *const c_char,
-        ) -> Status;
-        destroy = "nvrtcDestroyProgram"(*mut Program) -> Status;
-        compile = "nvrtcCompileProgram"(Program, c_int, *const *const c_char) -> Status;
-        log_size = "nvrtcGetProgramLogSize"(Program, *mut usize) -> Status;
-        log = "nvrtcGetProgramLog"(Program, *mut c_char) -> Status;
-        cubin_size = "nvrtcGetCUBINSize"(Program, *mut usize) -> Status;
-        cubin = "nvrtcGetCUBIN"(Program, *mut c_char) -> Status;
-        ptx_size = "nvrtcGetPTXSize"(Program, *mut usize) -> Status;
-        ptx = "nvrtcGetPTX"(Program, *mut c_char) -> Status;
+        ptx_size = "nvrtcGetPTXSize"(RawProgram, *mut usize) -> Status;
+        ptx = "nvrtcGetPTX"(RawProgram, *mut c_char) -> Status;
     }
     optional {}
+}
+
+/// The loaded library.
+#[derive(Debug)]
+struct Api {
+    rtc: Rtc,
+    own: Own,
 }
 
 /// An NVRTC on this machine.
@@ -78,12 +76,7 @@ impl Nvrtc {
 
     /// Loads the library and asks it.
     pub fn version(&self) -> Result<(u32, u32), CompileError> {
-        let api = self.api()?;
-        let (mut major, mut minor) = (0, 0);
-        // SAFETY: both pointers are valid for a write of an int.
-        let status = unsafe { (api.version)(&mut major, &mut minor) };
-        check(api, "nvrtcVersion", status)?;
-        Ok((major.unsigned_abs(), minor.unsigned_abs()))
+        self.api()?.rtc.version()
     }
 
     /// The GPU architectures this NVRTC compiles for, as 80 for sm_80.
@@ -91,12 +84,12 @@ impl Nvrtc {
         let api = self.api()?;
         let mut count = 0;
         // SAFETY: the pointer is valid for a write of an int.
-        let status = unsafe { (api.supported_archs_count)(&mut count) };
-        check(api, "nvrtcGetNumSupportedArchs", status)?;
+        let status = unsafe { (api.own.supported_archs_count)(&mut count) };
+        api.rtc.check("nvrtcGetNumSupportedArchs", status)?;
         let mut archs = vec![0; usize::try_from(count).unwrap_or(0)];
         // SAFETY: the array has the number of ints that the library asked for.
-        let status = unsafe { (api.supported_archs)(archs.as_mut_ptr()) };
-        check(api, "nvrtcGetSupportedArchs", status)?;
+        let status = unsafe { (api.own.supported_archs)(archs.as_mut_ptr()) };
+        api.rtc.check("nvrtcGetSupportedArchs", status)?;
         Ok(archs.into_iter().map(c_int::unsigned_abs).collect())
     }
 
@@ -122,21 +115,20 @@ impl Nvrtc {
             "--ptxas-options=-v".to_owned(),
         ];
         arguments.extend(common_arguments(options));
-        let program = ProgramHandle::new(api, source, &options.name)?;
-        let status = program.compile(&arguments)?;
+        let program = Program::new(&api.rtc, source, &options.name)?;
+        let outcome = program.compile(&arguments)?;
         let text = program.log()?;
-        match status {
-            SUCCESS => {}
-            COMPILATION => {
+        match outcome {
+            Outcome::Compiled => {}
+            Outcome::Refused => {
                 let ptx = ptx_for_messages(api, source, arch, options, &text);
                 return Err(CompileError::failed(text, source, options, ptx));
             }
-            INVALID_OPTION => return Err(CompileError::Option { log: text }),
-            _ => return Err(internal(api, "nvrtcCompileProgram", status)),
+            Outcome::BadOption => return Err(CompileError::Option { log: text }),
         }
-        let bytes = program.read(api.cubin_size, api.cubin, "nvrtcGetCUBIN")?;
+        let bytes = program.code()?;
         let ptx = match options.ptx {
-            true => Some(program.ptx()?),
+            true => Some(api.ptx(&program)?),
             false => None,
         };
         Cubin::new(arch, bytes, text, ptx)
@@ -146,6 +138,19 @@ impl Nvrtc {
         let api = self.api.get_or_init(|| Api::load(&self.file.path));
         api.as_ref()
             .map_err(|error| CompileError::Load(error.clone()))
+    }
+}
+
+impl Api {
+    fn load(path: &Path) -> Result<Self, LoadError> {
+        Ok(Self {
+            rtc: Rtc::load(path, &NAMES)?,
+            own: Own::load(path)?,
+        })
+    }
+
+    fn ptx(&self, program: &Program<'_>) -> Result<String, CompileError> {
+        program.text(self.own.ptx_size, self.own.ptx, "nvrtcGetPTX")
     }
 }
 
@@ -199,112 +204,9 @@ fn ptx_for_messages(
         arch.replacen("sm_", "compute_", 1)
     )];
     arguments.extend(common_arguments(options));
-    let program = ProgramHandle::new(api, source, &options.name).ok()?;
+    let program = Program::new(&api.rtc, source, &options.name).ok()?;
     match program.compile(&arguments) {
-        Ok(SUCCESS) => program.ptx().ok(),
+        Ok(Outcome::Compiled) => api.ptx(&program).ok(),
         _ => None,
     }
-}
-
-/// A program that is destroyed when it goes out of scope.
-struct ProgramHandle<'a> {
-    api: &'a Api,
-    raw: Program,
-}
-
-impl<'a> ProgramHandle<'a> {
-    fn new(api: &'a Api, source: &str, name: &str) -> Result<Self, CompileError> {
-        let source = c_string("the source", source)?;
-        let name = c_string("the program's name", name)?;
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: both strings end in NUL and live through the call, which copies them; there are
-        // no headers, so the arrays may be null.
-        let status = unsafe {
-            (api.create)(
-                &mut raw,
-                source.as_ptr(),
-                name.as_ptr(),
-                0,
-                std::ptr::null(),
-                std::ptr::null(),
-            )
-        };
-        check(api, "nvrtcCreateProgram", status)?;
-        Ok(Self { api, raw })
-    }
-
-    fn compile(&self, arguments: &[String]) -> Result<Status, CompileError> {
-        let strings: Vec<CString> = arguments
-            .iter()
-            .map(|argument| c_string("an option", argument))
-            .collect::<Result<_, _>>()?;
-        let pointers: Vec<*const c_char> = strings.iter().map(|s| s.as_ptr()).collect();
-        let count = c_int::try_from(pointers.len()).unwrap_or(c_int::MAX);
-        // SAFETY: `pointers` holds `count` strings that outlive the call.
-        Ok(unsafe { (self.api.compile)(self.raw, count, pointers.as_ptr()) })
-    }
-
-    fn log(&self) -> Result<String, CompileError> {
-        let bytes = self.read(self.api.log_size, self.api.log, "nvrtcGetProgramLog")?;
-        Ok(c_text(bytes))
-    }
-
-    fn ptx(&self) -> Result<String, CompileError> {
-        let bytes = self.read(self.api.ptx_size, self.api.ptx, "nvrtcGetPTX")?;
-        Ok(c_text(bytes))
-    }
-
-    fn read(
-        &self,
-        size: unsafe extern "C" fn(Program, *mut usize) -> Status,
-        get: unsafe extern "C" fn(Program, *mut c_char) -> Status,
-        call: &'static str,
-    ) -> Result<Vec<u8>, CompileError> {
-        let mut length = 0;
-        // SAFETY: the program is alive and the pointer is valid for a write.
-        check(self.api, call, unsafe { size(self.raw, &mut length) })?;
-        let mut bytes = vec![0u8; length];
-        // SAFETY: the library writes exactly the `length` bytes it asked for.
-        let status = unsafe { get(self.raw, bytes.as_mut_ptr().cast()) };
-        check(self.api, call, status)?;
-        Ok(bytes)
-    }
-}
-
-impl Drop for ProgramHandle<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the program was created by `new` and is destroyed once.
-        unsafe { (self.api.destroy)(&mut self.raw) };
-    }
-}
-
-/// Logs and PTX come with the NUL that ends a C string, which no later tool wants.
-fn c_text(mut bytes: Vec<u8>) -> String {
-    while bytes.last() == Some(&0) {
-        bytes.pop();
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn c_string(what: &'static str, text: &str) -> Result<CString, CompileError> {
-    CString::new(text).map_err(|_| CompileError::Nul { what })
-}
-
-fn check(api: &Api, call: &'static str, status: Status) -> Result<(), CompileError> {
-    match status {
-        SUCCESS => Ok(()),
-        _ => Err(internal(api, call, status)),
-    }
-}
-
-fn internal(api: &Api, call: &'static str, status: Status) -> CompileError {
-    // SAFETY: the library returns a static string for any number, or null.
-    let text = unsafe {
-        let text = (api.error_string)(status);
-        match text.is_null() {
-            true => format!("status {status}"),
-            false => CStr::from_ptr(text).to_string_lossy().into_owned(),
-        }
-    };
-    CompileError::Internal { call, text }
 }

@@ -23,10 +23,7 @@
 //! - Buffers that lie over each other are one memory; what one held is gone once the other is
 //!   written.
 //! - In a pipelined loop that names its iterations a read takes what was written for its own one.
-//! - Lanes that exchange data need `sync_warp`. On NVIDIA they may run apart; on AMD they are in
-//!   step, but the compiler knows of one lane only and may move its accesses past each other. A
-//!   copy to LDS is the wave's: its lanes come to it together, and once the wave has waited all
-//!   have it.
+//! - Waves are in step on AMD; on NVIDIA lanes that exchange data need `sync_warp`.
 //!
 //! Only shared memory and registers are looked at; global memory is not.
 

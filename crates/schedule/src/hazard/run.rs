@@ -5,6 +5,9 @@
 //! `c`: by a barrier that both took part in, or by a chain of arrivals and waits. The waves of
 //! one group know each other no better than that. An asynchronous access is complete when its
 //! own wave has waited for it; until then whatever touches its place, in any wave, is a hazard.
+//! Only LDS operations of one wave are in order among each other. On AMD an access without a
+//! counter is one of them, and *loose* for the other waves until its own has waited for all of
+//! them: a bare barrier says nothing about it.
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -16,7 +19,7 @@ use super::alias::Aliases;
 use super::places::{Meeting, Places};
 use super::report::HazardKind;
 use super::scan::{Key, MAX_GROUPS, Scan, counts_groups, most_in_flight};
-use super::state::{Group, Open, Pending, Phase, State, fingerprint, is_wave_copy};
+use super::state::{Group, Open, Pending, Phase, State, fingerprint};
 use super::touch::{RegisterTouch, Touch, Touches};
 use super::trace::{EventKind, Trace};
 
@@ -201,12 +204,14 @@ impl<'f, 'p> Run<'f, 'p> {
             EventKind::Barrier { drains, .. } => {
                 if *drains {
                     self.complete(g, |_| true);
+                    self.settle(g);
                 }
                 self.note_barrier(g);
                 self.groups[g].state = State::Barrier;
                 return;
             }
             EventKind::Named { id, count } => {
+                self.settle(g);
                 self.note_barrier(g);
                 self.groups[g].state = State::Named(*id);
                 self.named.entry(*id).or_default().push(g);
@@ -271,7 +276,7 @@ impl<'f, 'p> Run<'f, 'p> {
         }
         let unseen = self.inside.insert((Rc::as_ptr(touches) as usize, g));
         for (at, touch) in touches.shared.iter().enumerate() {
-            self.check_shared(g, touch, side, is_wave_copy(op));
+            self.check_shared(g, touch, side, op);
             if op.is_none() && unseen {
                 self.check_inside(g, &touches.shared[at..], side);
             }
@@ -282,15 +287,19 @@ impl<'f, 'p> Run<'f, 'p> {
             let list = self.open.entry(touch.root).or_default();
             // What comes after the newer one comes after the older one too.
             if op.is_none() {
-                list.retain(|o| !(o.done.is_some() && o.group == g && o.touch.repeats(touch)));
+                list.retain(|o| {
+                    let known = o.done.is_some() || o.op.is_none();
+                    !(known && o.group == g && o.touch.repeats(touch))
+                });
             }
             list.push(Open {
                 touch: touch.clone(),
                 group: g,
                 moment: side.moment,
                 at,
+                clock,
                 op,
-                done: op.is_none().then_some(clock),
+                done: (op.is_none() && !self.amd).then_some(clock),
                 time,
                 at_barrier: None,
             });
@@ -325,8 +334,11 @@ impl<'f, 'p> Run<'f, 'p> {
         }
     }
 
-    /// `wave_copy` says that the wave as a whole does it.
-    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side, wave_copy: bool) {
+    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
+        let in_order = |op: Option<(u32, Counter)>| match op {
+            None => self.amd,
+            Some((_, counter)) => counter == Counter::Lgkmcnt,
+        };
         let others = self.aliases.others(touch.root);
         let lists = std::iter::once(&touch.root).chain(others);
         let lists: Vec<&Vec<Open>> = lists.filter_map(|b| self.open.get(b)).collect();
@@ -353,6 +365,7 @@ impl<'f, 'p> Run<'f, 'p> {
             };
             let pair = 1u64 << (8 * open.group + g);
             let remedy = match open.done {
+                None if in_order(open.op) && in_order(op) && met.across & pair == 0 => continue,
                 None if met.overlap & pair != 0 => self.remedy(open, g),
                 None => continue,
                 Some(_) if met.across & pair != 0 => match (open.op, open.at_barrier) {
@@ -360,8 +373,7 @@ impl<'f, 'p> Run<'f, 'p> {
                     _ => Remedy::Barrier,
                 },
                 Some(_)
-                    if !wave_copy
-                        && !is_wave_copy(open.op)
+                    if !self.amd
                         && open.group == g
                         && met.in_warp >> g & 1 == 1
                         && self.groups[g].warp_sync < open.time =>
@@ -409,7 +421,11 @@ impl<'f, 'p> Run<'f, 'p> {
     /// What a wait for an operation that is under way would have to say.
     fn remedy(&self, open: &Open, g: usize) -> Remedy {
         let Some((op, counter)) = open.op else {
-            return Remedy::Barrier;
+            let passed = self.groups[open.group].clock > open.clock;
+            return match passed {
+                true => Remedy::WaitBeforeBarrier(Counter::Lgkmcnt, 0),
+                false => Remedy::Barrier,
+            };
         };
         let queue = &self.groups[open.group].queue;
         let Some(at) = queue.iter().position(|p| p.op == op) else {
@@ -567,6 +583,19 @@ impl<'f, 'p> Run<'f, 'p> {
         if !done.is_empty() {
             self.complete(g, |op| done.contains(&op));
         }
+        if (counter, at_most) == (Counter::Lgkmcnt, 0) {
+            self.settle(g);
+        }
+    }
+
+    /// What the group has done without a counter is complete.
+    fn settle(&mut self, g: usize) {
+        let (clock, time) = (self.groups[g].clock, self.moment);
+        for open in self.open.values_mut().flatten() {
+            if open.group == g && open.op.is_none() && open.done.is_none() {
+                (open.done, open.time) = (Some(clock), time);
+            }
+        }
     }
 
     fn complete(&mut self, g: usize, which: impl Fn(u32) -> bool) {
@@ -712,6 +741,7 @@ impl<'f, 'p> Run<'f, 'p> {
     }
 
     fn arrive(&mut self, g: usize, barrier: (Buffer, i64), threads: u32, whole: bool) {
+        self.settle(g);
         let (mut knows, clock) = (self.groups[g].knows, self.groups[g].clock);
         if whole {
             knows[g] = knows[g].max(clock);

@@ -57,18 +57,14 @@ pub struct Open {
     pub moment: u32,
     /// Its place in the group's list of events.
     pub at: usize,
+    /// The clock at which it was issued.
+    pub clock: u32,
     pub op: Option<(u32, Counter)>,
     /// The clock at which it was complete.
     pub done: Option<u32>,
     /// When it was complete, in events of the run.
     pub time: u64,
     pub at_barrier: Option<u32>,
-}
-
-/// Whether an operation that touches shared memory is a copy to LDS, which is the wave's: its
-/// lanes come to it together, and all have what the wave has waited for.
-pub fn is_wave_copy(op: Option<(u32, Counter)>) -> bool {
-    matches!(op, Some((_, Counter::Vmcnt)))
 }
 
 /// An arrival barrier.

@@ -287,7 +287,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                     touches,
                     counter,
                     count: m.count(),
-                    certain: !self.maybe && !skipped,
+                    certain: !self.maybe && !skipped && !m.may_be_joined(self.scan.func),
                 };
                 self.emit(stmt, kind)?;
             }

@@ -105,7 +105,7 @@ pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Ne
                 let between = match data.space {
                     Space::Register | Space::Global => Between::Thread,
                     Space::Shared => match meets(a, a_touch, b, b_touch) {
-                        Meeting::Nowhere => Between::Thread,
+                        Meeting::Nowhere | Meeting::InThread => Between::Thread,
                         Meeting::InWarp => in_warp(wait),
                         Meeting::AcrossWarps => Between::Block,
                     },
@@ -134,10 +134,10 @@ pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Ne
 }
 
 /// Who must meet where lanes of one warp exchange data. What is stored at once is ThreadSync's
-/// concern, which sees the statements inside the ops; a copy to LDS is the whole wave's.
+/// concern, which sees the statements inside the ops; it does not see when copies land.
 fn in_warp(wait: Option<Counter>) -> Between {
     match wait {
-        None | Some(Counter::Vmcnt) => Between::Thread,
+        None => Between::Thread,
         Some(_) => Between::Warp,
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! A wave's LDS instructions complete in order and are counted by lgkmcnt. Each `s2r` and `r2s`
 //! gets the counter; a wait stands before a statement that uses registers which an `s2r` still
-//! fills, before a plain access of what is still being read or written, and before a bare
-//! barrier, which itself waits for nothing: there also for accesses that no counter follows.
-//! Code that not all threads run together has no waits inside for what was issued before it, nor
-//! has a loop that issues no such operation itself or has barriers: they are waited for before it. A wait leaves as many operations
-//! in flight as were certainly issued after the last one that is needed; of accesses that the
-//! compiler joins none is certain.
+//! fills or a place that is still being read or written, and before a bare barrier, which itself
+//! waits for nothing, where other waves go on to touch such a place behind it. There accesses
+//! that no counter follows are waited for too. Waits stand where all threads are, and before a
+//! loop rather than in it where they are for what was issued before it. A wait leaves as many
+//! operations in flight as were certainly issued after the last one that is needed; of accesses
+//! that the compiler joins none is certain.
 //!
 //! Before:
 //! ```text
@@ -23,79 +23,172 @@
 //! mma … a[0 +: 16] at [mi * 4], b[0 +: 8] at [ni * 4] -> C[…] …
 //! ```
 //!
-//! The walk carries what may be in flight: for each operation, how many others were certainly
-//! issued after it on every way here. Ways that join keep the smaller number, and a loop is
-//! walked until nothing changes. An operation of a buffer with versions keeps its slot, in terms
-//! of the iteration that the walk is in, so that other versions are used meanwhile. It never
-//! moves a statement.
+//! The [`walk`] carries what may be under way ([`state`]) through the [`outline`] of the kernel,
+//! with the same model of places as ThreadSync, until no wait is missing. Then each wait is
+//! taken away or loosened as far as that stays so. It never moves a statement.
 
-mod plain;
+mod outline;
+mod registers;
+mod state;
+mod walk;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::visit::{child_blocks, child_blocks_mut, stmt_exprs, walk_stmts};
-use tilewright_ir::visit_ids::{Id, stmt_buffers, stmt_ids};
+use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright_ir::{
-    Axis, BarrierKind, Block, Buffer, Counter, DeviceOp, Func, Kernel, MicroKind, Span, Stmt,
-    StmtKind, ThreadOp, Var, VoteKind,
+    BarrierKind, Block, Counter, DeviceOp, Func, Kernel, MicroKind, Span, Stmt, StmtKind,
 };
 
+use crate::conflicts::Conflicts;
 use crate::order::wait_limit;
-use crate::slots::{Slot, Slots};
-use crate::uniform::{Uniformity, root};
-use plain::{is_bare, is_narrow, touches};
+use outline::{Item, Kind, outline};
+use state::State;
+use walk::{Mode, Walk};
+
+/// Threads of a wave.
+const WAVE: u32 = 64;
+
+/// What a wait before a statement leaves in flight, by the statement's number.
+type Waits = BTreeMap<usize, u32>;
 
 /// Gives LDS operations their counter and inserts the waits. Returns how many.
 pub fn register_waits(func: &mut Func) -> usize {
     let mut inserted = 0;
     for at in 0..func.kernels.len() {
-        let mut divergent = FxHashSet::default();
-        let uniformity = Uniformity::of(func, &func.kernels[at]);
-        find_divergent(&func.kernels[at].body, &uniformity, &mut 0, &mut divergent);
+        let divergent = outline::divergent(func, &func.kernels[at]);
         let mut body = std::mem::take(&mut func.kernels[at].body);
         mark(&mut body, &mut 0, &divergent, false);
-        let mut walk = Walk::new(func, divergent);
-        walk.block(&body, &mut 0, &mut InFlight::default());
-        let waits = walk.waits;
-        inserted += waits.len();
-        insert(&mut body, &mut 0, &waits);
         func.kernels[at].body = body;
+        let waits = derive(func, &func.kernels[at]);
+        inserted += waits.len();
+        insert(&mut func.kernels[at].body, &mut 0, &waits);
     }
     inserted
 }
 
-/// The first bare barrier that LDS accesses without a counter may still be under way at: the
+/// The first statement that lacks a wait for LDS accesses without a counter before it: the
 /// function has not been through [`register_waits`].
 pub fn open_barrier(func: &Func) -> Option<Span> {
-    let open = |kernel: &Kernel| {
-        let mut walk = Walk::new(func, FxHashSet::default());
-        walk.block(&kernel.body, &mut 0, &mut InFlight::default());
-        walk.open_barrier
-    };
-    func.kernels.iter().find_map(open)
+    func.kernels.iter().find_map(|kernel| {
+        let mut conflicts = Conflicts::new(kernel, WAVE);
+        let items = outline(func, kernel, &mut conflicts);
+        let mut walk = walk_of(&items, conflicts, kernel);
+        walk.mode = Mode::CheckPlain;
+        walk.block(&items, &mut State::default());
+        span_of(&items, walk.missing?.number)
+    })
 }
 
-/// The statements, by number, whose blocks not all threads run together.
-fn find_divergent(
-    block: &[Stmt],
-    uniformity: &Uniformity<'_>,
-    number: &mut usize,
-    found: &mut FxHashSet<usize>,
-) {
-    for stmt in block {
-        let own = *number;
-        *number += 1;
-        let blocks = child_blocks(stmt);
-        if !blocks.is_empty() {
-            let mut varies = false;
-            stmt_exprs(stmt, &mut |e| varies |= uniformity.varies(e));
-            if varies {
-                found.insert(own);
-            }
+/// Whether all that a wave does with LDS is complete wherever it comes to a bare barrier.
+pub fn is_drained(func: &Func, kernel: &Kernel) -> bool {
+    let mut conflicts = Conflicts::new(kernel, WAVE);
+    let items = outline(func, kernel, &mut conflicts);
+    let mut walk = walk_of(&items, conflicts, kernel);
+    walk.mode = Mode::Check;
+    is_enough(&mut walk, &items) && !walk.crossed
+}
+
+fn span_of(items: &[Item], number: usize) -> Option<Span> {
+    items.iter().find_map(|item| {
+        if item.number == number {
+            return Some(item.span);
         }
-        for child in blocks {
-            find_divergent(child, uniformity, number, found);
+        match &item.kind {
+            Kind::Loop(l) => span_of(&l.body, number),
+            Kind::Branch { then, otherwise } => {
+                span_of(then, number).or_else(|| span_of(otherwise, number))
+            }
+            Kind::Unrolled(iterations) => span_of(iterations.first()?, number),
+            Kind::Some(body) => span_of(body, number),
+            _ => None,
+        }
+    })
+}
+
+/// The waits of a kernel whose operations have their counter.
+fn derive(func: &Func, kernel: &Kernel) -> Waits {
+    let mut conflicts = Conflicts::new(kernel, WAVE);
+    let items = outline(func, kernel, &mut conflicts);
+    let mut walk = walk_of(&items, conflicts, kernel);
+    loop {
+        walk.again = false;
+        walk.block(&items, &mut State::default());
+        if !walk.again {
+            break;
+        }
+    }
+    // A wait that was found first may be covered by one that was found later.
+    walk.mode = Mode::Check;
+    for (number, at_most) in walk.waits.clone() {
+        walk.waits.remove(&number);
+        if is_enough(&mut walk, &items) {
+            continue;
+        }
+        let mut left = at_most;
+        while left < wait_limit(Counter::Lgkmcnt) {
+            walk.waits.insert(number, left + 1);
+            if !is_enough(&mut walk, &items) {
+                break;
+            }
+            left += 1;
+        }
+        walk.waits.insert(number, left);
+    }
+    walk.waits
+}
+
+/// Whether no wait is missing.
+fn is_enough(walk: &mut Walk<'_, '_>, items: &[Item]) -> bool {
+    walk.missing = None;
+    walk.block(items, &mut State::default());
+    walk.missing.is_none()
+}
+
+fn walk_of<'i, 'k>(items: &'i [Item], conflicts: Conflicts<'k>, kernel: &Kernel) -> Walk<'i, 'k> {
+    let mut walk = Walk {
+        conflicts,
+        operations: FxHashMap::default(),
+        waits: Waits::new(),
+        mode: Mode::Insert,
+        missing: None,
+        again: false,
+        crossed: false,
+        strict: false,
+        changed: FxHashMap::default(),
+    };
+    note(items, &mut walk);
+    walk_stmts(&kernel.body, &mut |stmt| {
+        let cond = |kind: &BarrierKind| matches!(kind, BarrierKind::Cond(_));
+        walk.strict |=
+            matches!(&stmt.kind, StmtKind::Device(DeviceOp::Barrier(kind)) if cond(kind));
+    });
+    walk
+}
+
+/// Lists operations and loops by number.
+fn note<'i>(items: &'i [Item], walk: &mut Walk<'i, '_>) {
+    for item in items {
+        match &item.kind {
+            Kind::Issue(operation) => {
+                walk.operations.insert(item.number, operation);
+            }
+            Kind::Loop(l) => {
+                walk.changed.insert(item.number, &l.changed);
+                note(&l.body, walk);
+            }
+            Kind::Branch { then, otherwise } => {
+                note(then, walk);
+                note(otherwise, walk);
+            }
+            Kind::Unrolled(iterations) => iterations.iter().for_each(|items| note(items, walk)),
+            Kind::Some(body) => note(body, walk),
+            Kind::Plain
+            | Kind::Elsewhere
+            | Kind::Wait(_)
+            | Kind::Bare
+            | Kind::Drains
+            | Kind::Meets => {}
         }
     }
 }
@@ -119,7 +212,7 @@ fn mark(block: &mut Block, number: &mut usize, divergent: &FxHashSet<usize>, apa
     }
 }
 
-fn insert(block: &mut Block, number: &mut usize, waits: &BTreeMap<usize, u32>) {
+fn insert(block: &mut Block, number: &mut usize, waits: &Waits) {
     let stmts = std::mem::take(block);
     for mut stmt in stmts {
         let own = *number;
@@ -135,331 +228,5 @@ fn insert(block: &mut Block, number: &mut usize, waits: &BTreeMap<usize, u32>) {
             insert(child, number, waits);
         }
         block.push(stmt);
-    }
-}
-
-/// What an LDS operation leaves open until it is complete.
-#[derive(Clone, Copy, Debug)]
-struct Operation {
-    /// The registers that it fills.
-    registers: Option<Buffer>,
-    shared: Buffer,
-    writes: bool,
-}
-
-/// What may be under way.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-struct InFlight {
-    counted: BTreeMap<usize, Open>,
-    /// LDS accesses that no counter follows.
-    plain: bool,
-}
-
-/// An operation under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Open {
-    /// How many others were certainly issued after it.
-    younger: u32,
-    /// The version of its buffer, by the loop indices of where the walk is.
-    slot: Option<Slot>,
-}
-
-impl InFlight {
-    fn issue(&mut self, op: usize, slot: Option<Slot>, count: u32) {
-        for open in self.counted.values_mut() {
-            // More than the counter holds tells nothing more.
-            open.younger = (open.younger + count).min(64);
-        }
-        // The one of an earlier iteration, which may be under way too, used another version.
-        let slot = slot.filter(|_| self.counted.get(&op).is_none_or(|o| o.slot == slot));
-        self.counted.insert(op, Open { younger: 0, slot });
-    }
-
-    fn wait(&mut self, at_most: u32) {
-        self.counted.retain(|_, open| open.younger < at_most);
-        self.plain &= at_most > 0;
-    }
-
-    /// What may be in flight on either of two ways.
-    fn join(&mut self, other: &InFlight) {
-        for (op, open) in &other.counted {
-            let known = self.counted.entry(*op).or_insert(*open);
-            known.younger = known.younger.min(open.younger);
-            known.slot = known.slot.filter(|s| Some(*s) == open.slot);
-        }
-        self.plain |= other.plain;
-    }
-
-    /// Puts every slot in other terms.
-    fn map_slots(&mut self, mut f: impl FnMut(Slot) -> Option<Slot>) {
-        for open in self.counted.values_mut() {
-            open.slot = open.slot.and_then(&mut f);
-        }
-    }
-}
-
-struct Walk<'a> {
-    func: &'a Func,
-    divergent: FxHashSet<usize>,
-    ops: Vec<Operation>,
-    /// The operation of a statement, by the statement's number.
-    numbers: FxHashMap<usize, usize>,
-    /// The wait before a statement.
-    waits: BTreeMap<usize, u32>,
-    slots: Slots,
-    /// A bare barrier that plain accesses reach.
-    open_barrier: Option<Span>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(func: &'a Func, divergent: FxHashSet<usize>) -> Self {
-        Self {
-            func,
-            divergent,
-            ops: Vec::new(),
-            numbers: FxHashMap::default(),
-            waits: BTreeMap::new(),
-            slots: Slots::default(),
-            open_barrier: None,
-        }
-    }
-
-    fn block(&mut self, block: &[Stmt], number: &mut usize, open: &mut InFlight) {
-        for stmt in block {
-            self.stmt(stmt, number, open);
-        }
-    }
-
-    fn stmt(&mut self, stmt: &Stmt, number: &mut usize, open: &mut InFlight) {
-        let own = *number;
-        *number += 1;
-        self.wait_before(stmt, own, open);
-        open.plain |= touches(self.func, stmt);
-        match &stmt.kind {
-            StmtKind::For(l) => {
-                let trips = l.axes.iter().map(|a| a.const_trip_count());
-                let runs = trips.clone().all(|n| n.is_some_and(|n| n > 0));
-                let again = trips.clone().all(|n| n.is_none_or(|n| n > 1));
-                self.repeated(&l.body, &l.axes, (runs, again), number, open);
-            }
-            StmtKind::While { body, .. } => {
-                self.repeated(body, &[], (false, true), number, open);
-            }
-            StmtKind::If {
-                then, otherwise, ..
-            } => {
-                let mut other = open.clone();
-                self.block(then, number, open);
-                self.block(otherwise, number, &mut other);
-                open.join(&other);
-            }
-            StmtKind::WarpGroup { body, .. } => {
-                let before = open.clone();
-                self.block(body, number, open);
-                open.join(&before);
-            }
-            StmtKind::Micro(m) if m.counter == Some(Counter::Lgkmcnt) => {
-                let (end, registers) = match m.kind {
-                    MicroKind::R2s => (&m.dest, None),
-                    _ => (&m.sources[0], Some(root(self.func, m.dest.region.buffer))),
-                };
-                let slot = end.slot.as_ref().and_then(|s| self.slots.of(s));
-                let operation = Operation {
-                    registers,
-                    shared: root(self.func, end.region.buffer),
-                    writes: m.kind == MicroKind::R2s,
-                };
-                let next = self.ops.len();
-                let op = *self.numbers.entry(own).or_insert(next);
-                if op == next {
-                    self.ops.push(operation);
-                }
-                // A wave none of whose lanes act may not issue it.
-                let certain = m.pred.is_none() && !is_narrow(self.func, m);
-                open.issue(op, slot, if certain { m.count() } else { 0 });
-            }
-            StmtKind::Device(DeviceOp::Wait {
-                counter: Counter::Lgkmcnt,
-                at_most,
-            }) => open.wait(*at_most),
-            // The block's barrier waits for the wave's memory operations itself.
-            StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => {
-                *open = InFlight::default();
-            }
-            _ => {}
-        }
-    }
-
-    /// A body that certainly runs, and may run again.
-    fn repeated(
-        &mut self,
-        body: &[Stmt],
-        axes: &[Axis],
-        (runs, again): (bool, bool),
-        number: &mut usize,
-        open: &mut InFlight,
-    ) {
-        let first = *number;
-        let is_index = |v: Var| axes.iter().any(|a| a.var == v);
-        let bound = bound_inside(body);
-        let mut before = open.clone();
-        loop {
-            *number = first;
-            let mut after = before.clone();
-            self.block(body, number, &mut after);
-            // What the end of an iteration leaves, in terms of the next one.
-            let mut next = after.clone();
-            let slots = &mut self.slots;
-            next.map_slots(|slot| match axes {
-                _ if slots.mentions(slot, |v| bound.contains(&v)) => None,
-                [axis] => {
-                    let step = i64::try_from(axis.step.as_int()?).ok()?;
-                    slots.shifted(slot, axis.var, step.checked_neg()?)
-                }
-                _ => Some(slot).filter(|s| !slots.mentions(*s, is_index)),
-            });
-            let mut joined = before.clone();
-            joined.join(&next);
-            if !again || joined == before {
-                // Outside the loop its index means nothing.
-                let slots = &self.slots;
-                let ends = |v: Var| is_index(v) || bound.contains(&v);
-                after.map_slots(|s| (!slots.mentions(s, ends)).then_some(s));
-                if !runs {
-                    after.join(open);
-                }
-                *open = after;
-                return;
-            }
-            before = joined;
-        }
-    }
-
-    /// Puts a wait before the statement where it needs one, and takes it.
-    fn wait_before(&mut self, stmt: &Stmt, own: usize, open: &mut InFlight) {
-        let whole = self.divergent.contains(&own) || starts_clear(stmt);
-        let mut needed = None;
-        for (op, state) in &open.counted {
-            let op = self.ops[*op];
-            if self.needs(stmt, op, state.slot) || whole && self.needs_inside(stmt, op) {
-                needed = Some(needed.unwrap_or(u32::MAX).min(state.younger));
-            }
-        }
-        if open.plain && is_bare(stmt) {
-            self.open_barrier.get_or_insert(stmt.span);
-            needed = Some(0);
-        }
-        if let Some(younger) = needed {
-            let at_most = younger.min(wait_limit(Counter::Lgkmcnt));
-            let known = self.waits.entry(own).or_insert(at_most);
-            *known = (*known).min(at_most);
-        }
-        if let Some(&at_most) = self.waits.get(&own) {
-            open.wait(at_most);
-        }
-    }
-
-    /// The same for the blocks inside it.
-    fn needs_inside(&mut self, stmt: &Stmt, op: Operation) -> bool {
-        let mut stmts = child_blocks(stmt).into_iter().flatten();
-        // Indices of loops inside are not those that the operation's slot is given by.
-        stmts.any(|s| self.needs(s, op, None) || self.needs_inside(s, op))
-    }
-
-    /// Whether the statement itself, without the blocks inside it, must not run before the
-    /// operation is complete, which uses this version of its buffer.
-    fn needs(&mut self, stmt: &Stmt, op: Operation, slot: Option<Slot>) -> bool {
-        if is_meeting(stmt) {
-            return true;
-        }
-        let mut found = false;
-        let mut meets = false;
-        stmt_buffers(stmt, &mut |buffer| {
-            let root = root(self.func, buffer);
-            found |= Some(root) == op.registers;
-            // Whoever writes has to wait for readers, and the other way round.
-            meets |= root == op.shared && (op.writes || writes_to(self.func, stmt, root));
-        });
-        found || meets && !self.is_apart(stmt, op, slot)
-    }
-
-    /// Whether a micro-op uses other versions of the operation's buffer only.
-    fn is_apart(&mut self, stmt: &Stmt, op: Operation, slot: Option<Slot>) -> bool {
-        let (StmtKind::Micro(m), Some(slot)) = (&stmt.kind, slot) else {
-            return false;
-        };
-        let mut ends = m.sources.iter().chain([&m.dest]);
-        ends.all(|end| {
-            if root(self.func, end.region.buffer) != op.shared {
-                return true;
-            }
-            let own = end.slot.as_ref().and_then(|s| self.slots.of(s));
-            own.is_some_and(|own| self.slots.differ(own, slot, &[]))
-        })
-    }
-}
-
-/// Whether what a loop needs of operations before it is waited for before it: it certainly runs
-/// and issues none itself, or it has barriers, which wait for all. Inside, such waits would be for
-/// the first iteration alone.
-fn starts_clear(stmt: &Stmt) -> bool {
-    let StmtKind::For(l) = &stmt.kind else {
-        return false;
-    };
-    let runs = |a: &Axis| a.const_trip_count().is_some_and(|n| n > 0);
-    let mut quiet = l.axes.iter().all(runs);
-    let mut meets = false;
-    walk_stmts(&l.body, &mut |s| {
-        meets |= is_meeting(s);
-        if let StmtKind::Micro(m) = &s.kind {
-            quiet &= m.counter != Some(Counter::Lgkmcnt);
-        }
-    });
-    quiet || meets
-}
-
-/// The variables that get a value inside a block, another one each time it runs.
-fn bound_inside(block: &[Stmt]) -> FxHashSet<Var> {
-    let mut bound = FxHashSet::default();
-    for stmt in block {
-        // Outside of expressions a statement names only the variables that it binds.
-        stmt_ids(stmt, &mut |id| {
-            if let Id::Var(v) = id {
-                bound.insert(v);
-            }
-        });
-        for child in child_blocks(stmt) {
-            bound.extend(bound_inside(child));
-        }
-    }
-    bound
-}
-
-/// Whether other waves may go on from here, by what this one has done.
-fn is_meeting(stmt: &Stmt) -> bool {
-    match &stmt.kind {
-        StmtKind::Device(DeviceOp::Barrier(kind)) => *kind != BarrierKind::Block,
-        StmtKind::Thread(op) => matches!(
-            op,
-            ThreadOp::SyncThreads { .. }
-                | ThreadOp::SyncGrid
-                | ThreadOp::SyncWarp
-                | ThreadOp::BarrierArrive { .. }
-                | ThreadOp::Vote {
-                    kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                    ..
-                }
-        ),
-        _ => false,
-    }
-}
-
-/// Whether the statement may write to a shared buffer.
-fn writes_to(func: &Func, stmt: &Stmt, shared: Buffer) -> bool {
-    match &stmt.kind {
-        StmtKind::Store { buffer, .. } => root(func, *buffer) == shared,
-        StmtKind::Micro(m) => root(func, m.dest.region.buffer) == shared,
-        StmtKind::Thread(_) => true,
-        _ => false,
     }
 }

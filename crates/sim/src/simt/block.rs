@@ -61,7 +61,7 @@ impl<'a> BlockRun<'a> {
             globals,
             shared: Shared::new(program.shared_bytes, count)
                 .with_owners(program.shared_overlaps)
-                .with_lanes(),
+                .with_lanes(!target.is_amd()),
             global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers, count),
             findings: Collector::new(opts.max_reports),

@@ -1,11 +1,11 @@
 //! What the warps of a block share: memory, barriers, reports and counts.
 
-use tilewright_ir::Target;
+use tilewright_ir::{Counter, Target};
 
 use super::counts::{Counts, InstKind};
 use super::global_shadow::GlobalShadow;
 use super::memory::Memory;
-use super::program::{Program, Slot, Space};
+use super::program::{Op, Program, Slot, Space};
 use super::report::{Collector, Finding, FindingKind, Place};
 use super::shared::{Past, Shared, Trouble, Who};
 use super::sync::Barriers;
@@ -73,12 +73,7 @@ impl Env<'_> {
     pub fn instance(&mut self, warp: &Warp, which: Which, atomic: bool, writes: bool) -> u32 {
         let stmt = self.stmt(warp);
         let loops = &self.program.stmts[stmt as usize].loops;
-        let who = (stmt, warp.index, warp.own_clock());
-        let shadow = match which {
-            Which::Shared => &mut self.shared,
-            Which::Global(_) => &mut self.global_shadow.shadow,
-        };
-        shadow.instance(who, atomic, writes, |out| {
+        let indices = |out: &mut Vec<i64>| {
             for (_, slot) in loops.iter() {
                 match *slot {
                     Slot::One(i) => out.push(warp.regs.ones[i as usize] as i64),
@@ -88,7 +83,32 @@ impl Env<'_> {
                     }
                 }
             }
-        })
+        };
+        let who = (stmt, warp.index, warp.own_clock());
+        let Which::Shared = which else {
+            let shadow = &mut self.global_shadow.shadow;
+            return shadow.instance(who, atomic, writes, indices);
+        };
+        let counter = match &self.program.ops[warp.pc as usize] {
+            Op::Micro(code) => code.counter,
+            _ => None,
+        };
+        let id = match counter {
+            None if self.target.is_amd() => {
+                let who = (stmt, warp.index);
+                self.shared.loose_instance(who, atomic, writes, indices)
+            }
+            _ => self.shared.instance(who, atomic, writes, indices),
+        };
+        if matches!(counter, None | Some(Counter::Lgkmcnt)) {
+            self.shared.keep_order(id);
+        }
+        id
+    }
+
+    /// All of the warp's accesses to shared memory that no counter follows are complete.
+    pub fn settle(&mut self, warp: &Warp) {
+        self.shared.settle(warp.index, warp.own_clock());
     }
 
     /// All that happened so far is ordered before what comes.
@@ -217,9 +237,14 @@ impl Env<'_> {
                     "read while another thread may write it",
                 ),
             };
+            let loose = past.as_ref().is_some_and(|p| p.instance.is_loose());
             self.report_pair(warp, kind, (lane, writes), past, |env| {
                 let name = env.name_of_byte(which, at);
-                format!("{name} is {verb}: no barrier between them")
+                let why = match loose {
+                    true => "no barrier between them with a wait for LDS before it",
+                    false => "no barrier between them",
+                };
+                format!("{name} is {verb}: {why}")
             });
         }
         if let Some((stamp, at, lane)) = trouble.unordered_lane {

@@ -1,14 +1,12 @@
 //! Which lanes of a warp touched a byte of shared memory since the warp last synchronised.
 //!
-//! Lanes that exchange data need `sync_warp`, or any barrier that their warp waits at. On NVIDIA
-//! lanes may run apart; on AMD they run in step, but the compiler knows of one lane only and may
-//! move its accesses past each other.
+//! On NVIDIA lanes may run apart: those that exchange data need `sync_warp`, or any barrier that
+//! their warp waits at.
 
 /// What the shadow of shared memory knows of lanes; stamps and instances are the shadow's.
 #[derive(Debug)]
 pub(super) struct LaneShadow {
-    /// By byte, the lanes that wrote its value: those of the warp that wrote it last. None where
-    /// the warp did that as a whole.
+    /// By byte, the lanes that wrote its value: those of the warp that wrote it last.
     writes: Vec<u64>,
     /// By warp and byte, the lanes that read it; made when the warp first reads.
     reads: Vec<Vec<u64>>,

@@ -13,15 +13,9 @@ use super::env::{Env, Which, who};
 use super::program::{Access, MicroCode, Space};
 use super::queue::{Dest, Move, Pending, Source, When};
 use super::report::FindingKind;
-use super::shared::{Range, Who};
+use super::shared::Range;
 use super::warp::{HELD, Lanes, WRITTEN, Warp};
 use crate::exec::encode;
-
-/// Whether an operation on shared memory is a copy to LDS, which is the wave's: its lanes come to
-/// it together, and all have what the wave has waited for.
-fn is_by_warp(counter: Counter) -> bool {
-    counter == Counter::Vmcnt
-}
 
 impl Env<'_> {
     /// One machine instruction of a warp.
@@ -377,17 +371,18 @@ impl Env<'_> {
         let owner = self.program.buffers[dest.buffer as usize].owner;
         self.shared.through(owner);
         let Some(counter) = code.counter else {
-            self.move_now(warp, &moves, false);
+            self.move_now(warp, &moves);
             return;
         };
         // A wave whose lanes are all switched off may not issue the instruction: it is not counted.
         let switched_off =
             |m: &Move| matches!((m.source, m.dest), (Source::Fill(..), Dest::Local(..)));
         if moves.iter().all(switched_off) {
-            self.move_now(warp, &moves, false);
+            self.move_now(warp, &moves);
             return;
         }
         let mut op = Pending::new(counter);
+        op.joined = code.joined;
         let mut writes = Vec::new();
         let mut reads = Vec::new();
         let mut global = false;
@@ -411,19 +406,14 @@ impl Env<'_> {
             self.landing.of(counter)
         };
         let writes_shared = !writes.is_empty();
-        let by_warp = is_by_warp(counter);
         let ranges = if writes_shared { writes } else { reads };
         let id = self.instance(warp, Which::Shared, false, writes_shared);
         match when {
-            When::Early => self.move_now(warp, &moves, by_warp),
+            When::Early => self.move_now(warp, &moves),
             When::Late => {
                 if writes_shared {
                     for r in &ranges {
-                        let lanes = if by_warp { 0 } else { 1 << r.lane };
-                        let who = Who {
-                            lanes,
-                            ..who(warp, id, r.lane, false)
-                        };
+                        let who = who(warp, id, r.lane, false);
                         let trouble = self.shared.announce_write(who, r.start, r.len);
                         if !trouble.is_none() {
                             self.trouble(warp, Which::Shared, r.lane, true, trouble);
@@ -451,9 +441,8 @@ impl Env<'_> {
         }
     }
 
-    /// Moves bytes and looks at what they overwrite. `by_warp` says that the warp does it as a
-    /// whole.
-    fn move_now(&mut self, warp: &mut Warp, moves: &[Move], by_warp: bool) {
+    /// Moves bytes and looks at what they overwrite.
+    fn move_now(&mut self, warp: &mut Warp, moves: &[Move]) {
         // All moves of an instruction go to one memory.
         let id = match moves.first().map(|m| m.dest) {
             Some(Dest::Shared(_)) => self.instance(warp, Which::Shared, false, true),
@@ -465,11 +454,7 @@ impl Env<'_> {
             let bytes = self.fetch(warp, m, &mut bytes);
             match m.dest {
                 Dest::Shared(at) => {
-                    let lanes = if by_warp { 0 } else { 1 << m.lane };
-                    let who = Who {
-                        lanes,
-                        ..who(warp, id, m.lane, false)
-                    };
+                    let who = who(warp, id, m.lane, false);
                     let trouble = self.shared.store(who, at, bytes);
                     if !trouble.is_none() {
                         self.trouble(warp, Which::Shared, m.lane, true, trouble);
@@ -514,10 +499,24 @@ impl Env<'_> {
         out
     }
 
-    /// An operation is complete.
-    pub fn land(&mut self, warp: &mut Warp, op: Pending) {
+    /// Moves what the warp's operations on shared memory have yet to move, before an access of
+    /// its own that comes after them. They stay under way for everybody else.
+    pub fn catch_up(&mut self, warp: &mut Warp) {
+        if warp.queue.is_empty() {
+            return;
+        }
+        for (moves, registers) in warp.queue.take_moves(Counter::Lgkmcnt) {
+            self.carry(warp, &moves);
+            for (lane, offset, len) in registers {
+                warp.local
+                    .set_flags(lane, offset as usize, len as usize, HELD);
+            }
+        }
+    }
+
+    fn carry(&mut self, warp: &mut Warp, moves: &[Move]) {
         let mut bytes = [0u8; MAX_MOVE];
-        for m in &op.moves {
+        for m in moves {
             let bytes = self.fetch(warp, m, &mut bytes);
             match m.dest {
                 Dest::Shared(at) => self.shared.bytes[at..at + bytes.len()].copy_from_slice(bytes),
@@ -528,9 +527,13 @@ impl Env<'_> {
                 }
             }
         }
+    }
+
+    /// An operation is complete.
+    pub fn land(&mut self, warp: &mut Warp, op: Pending) {
+        self.carry(warp, &op.moves);
         if let Some(token) = op.token {
-            let by_warp = is_by_warp(op.counter);
-            self.shared.release(token, warp.own_clock(), by_warp);
+            self.shared.release(token, warp.own_clock());
         }
         for &(lane, offset, len) in &op.registers {
             warp.local
@@ -543,6 +546,9 @@ impl Env<'_> {
         for op in warp.queue.wait(counter, at_most) {
             self.land(warp, op);
         }
+        if (counter, at_most) == (Counter::Lgkmcnt, 0) {
+            self.settle(warp);
+        }
     }
 
     /// Completes everything that is under way.
@@ -550,6 +556,7 @@ impl Env<'_> {
         for op in warp.queue.drain() {
             self.land(warp, op);
         }
+        self.settle(warp);
     }
 
     fn count_matrix(&mut self, warp: &Warp, rows: &[u32]) {

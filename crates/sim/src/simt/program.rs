@@ -301,6 +301,8 @@ pub(super) struct MicroCode {
     /// What a load writes where the predicate is false; one word a scalar, all the same.
     pub otherwise: Option<Slot>,
     pub counter: Option<Counter>,
+    /// Whether the compiler may join its pieces into fewer instructions.
+    pub joined: bool,
     /// The lane maps of a matrix instruction.
     pub mma: Option<Arc<super::mma::MmaTable>>,
     /// Where the bytes go of a load or store that exchanges them between lanes.

@@ -19,16 +19,22 @@ pub(super) struct Queue {
     closed: [u64; Counter::ALL.len()],
 }
 
+/// Private bytes: lane, offset, length.
+pub(super) type Registers = (u32, u32, u32);
+
 /// An operation under way.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub counter: Counter,
+    /// Whether it may be joined with another into one instruction: a wait cannot rely on its
+    /// being counted.
+    pub joined: bool,
     /// Which group it belongs to, once that is closed.
     group: Option<u64>,
     /// What holds shared memory for it.
     pub token: Option<u64>,
-    /// Private bytes that it writes: lane, offset, length.
-    pub registers: Vec<(u32, u32, u32)>,
+    /// Private bytes that it writes.
+    pub registers: Vec<Registers>,
     /// Data that moves when it lands; empty where it moved at once.
     pub moves: Vec<Move>,
 }
@@ -37,6 +43,7 @@ impl Pending {
     pub fn new(counter: Counter) -> Pending {
         Pending {
             counter,
+            joined: false,
             group: None,
             token: None,
             registers: Vec::new(),
@@ -131,9 +138,18 @@ impl Queue {
     pub fn wait(&mut self, counter: Counter, at_most: u32) -> Vec<Pending> {
         let at_most = at_most as usize;
         if !counts_groups(counter) {
-            let count = self.pending.iter().filter(|p| p.counter == counter).count();
-            let done = count.saturating_sub(at_most);
-            return (0..done).filter_map(|_| self.oldest(counter)).collect();
+            // So many that are certainly counted are left, and what came after the oldest of them.
+            let own = |p: &&Pending| p.counter == counter;
+            let (mut left, mut kept) = (0, 0);
+            for op in self.pending.iter().rev().filter(own) {
+                if left == at_most {
+                    break;
+                }
+                left += usize::from(!op.joined);
+                kept += 1;
+            }
+            let count = self.pending.iter().filter(own).count();
+            return (kept..count).filter_map(|_| self.oldest(counter)).collect();
         }
         let open = self.closed[counter as usize].saturating_sub(at_most as u64);
         let mut done = Vec::new();
@@ -147,6 +163,15 @@ impl Queue {
         }
         self.pending = kept;
         done
+    }
+
+    /// What operations of a counter have yet to move, oldest first, and where it goes to in
+    /// registers: they stay under way.
+    pub fn take_moves(&mut self, counter: Counter) -> Vec<(Vec<Move>, Vec<Registers>)> {
+        let own = self.pending.iter_mut().filter(|p| p.counter == counter);
+        let late = own.filter(|p| !p.moves.is_empty());
+        late.map(|p| (std::mem::take(&mut p.moves), p.registers.clone()))
+            .collect()
     }
 
     /// All operations, oldest first.
@@ -219,6 +244,22 @@ mod tests {
         assert_eq!(tokens(q.wait(Counter::CpAsync, 0)), [2]);
         // The last one belongs to no group yet, so no wait reaches it.
         assert_eq!(tokens(q.wait(Counter::CpAsync, 0)), []);
+    }
+
+    #[test]
+    fn what_may_be_joined_is_not_relied_on() {
+        let mut q = Queue::default();
+        for i in 0..6 {
+            let joined = i % 2 == 1;
+            let op = Pending {
+                joined,
+                ..op(Counter::Lgkmcnt, i)
+            };
+            assert!(q.push(op).is_none());
+        }
+        // The last that surely counts is the fourth; what came after it may count, too.
+        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 1)), [0, 1, 2, 3]);
+        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 0)), [4, 5]);
     }
 
     #[test]

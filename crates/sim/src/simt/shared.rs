@@ -8,15 +8,18 @@
 //! orders everything before it, so accesses older than the last one need no look-up.
 //!
 //! Choices:
-//! - Lanes of one warp are ordered by the warp's barriers ([`LaneShadow`]), in global memory by
-//!   the program. Lanes of *one instruction* conflict when they write different values to one
+//! - Lanes of one warp are ordered by the warp's barriers ([`LaneShadow`]); on AMD, where they are
+//!   in step, and in global memory by the program. Lanes of *one instruction* conflict when they write different values to one
 //!   byte.
 //! - Threads that write equal values to one byte without order do not race, and each may read
 //!   it back: replicated values are stored by all their holders.
 //! - Where buffers overlap, a byte belongs to the one it was last written through; a read through
 //!   another one is a read of what nothing wrote.
 //! - Bytes of an asynchronous operation under way are *held*: any conflicting access until it
-//!   is waited for is reported, whenever the data really moves.
+//!   is waited for is reported, whenever the data really moves. Only LDS operations of one wave
+//!   are in order among each other.
+//! - On AMD an access without a counter is *loose* until its wave has waited for all LDS
+//!   operations: a bare barrier tells the other waves nothing about it.
 
 use super::lanes::LaneShadow;
 
@@ -43,9 +46,12 @@ pub(super) struct Shared {
     /// Through which buffer accesses come now.
     owner: u16,
     held_reads: Vec<u8>,
+    held_writes: Vec<u8>,
     held: Vec<Held>,
     /// What lanes of one warp did, where that is looked at.
     lanes: Option<LaneShadow>,
+    /// By warp, the instances that are loose.
+    loose: Vec<Vec<u32>>,
     /// Accesses since the last barrier of the whole block.
     instances: Vec<Instance>,
     /// Loop indices of the instances.
@@ -80,8 +86,21 @@ pub(super) struct Instance {
     pub clock: u32,
     pub atomic: bool,
     pub writes: bool,
+    /// Whether it is one of the warp's own operations on shared memory, which are in order; a
+    /// copy that does not go through registers is not.
+    pub in_order: bool,
     /// Where its loop indices are.
     iteration: u32,
+}
+
+/// The clock of an access that other warps do not hear of.
+const NEVER: u32 = u32::MAX;
+
+impl Instance {
+    /// Whether its warp has yet to wait for it.
+    pub fn is_loose(&self) -> bool {
+        self.clock == NEVER
+    }
 }
 
 /// An asynchronous operation under way.
@@ -155,6 +174,7 @@ impl Shared {
         self.writers.resize(len, 0);
         self.readers.resize(len, 0);
         self.held_reads.resize(len, 0);
+        self.held_writes.resize(len, 0);
         self.updaters.resize(len, 0);
         let lists = self.reads.iter_mut().chain(&mut self.updates);
         lists
@@ -175,8 +195,10 @@ impl Shared {
             owners: Vec::new(),
             owner: 0,
             held_reads: vec![0; len],
+            held_writes: vec![0; len],
             held: Vec::new(),
             lanes: None,
+            loose: vec![Vec::new(); warps],
             instances: Vec::new(),
             iterations: Vec::new(),
             first: 1,
@@ -192,9 +214,9 @@ impl Shared {
         self
     }
 
-    /// Looks at what lanes of one warp do to each other.
-    pub fn with_lanes(mut self) -> Shared {
-        self.lanes = Some(LaneShadow::new(self.bytes.len(), self.reads.len()));
+    /// Looks at what lanes of one warp do to each other, where they are not in step.
+    pub fn with_lanes(mut self, wanted: bool) -> Shared {
+        self.lanes = wanted.then(|| LaneShadow::new(self.bytes.len(), self.reads.len()));
         self
     }
 
@@ -240,13 +262,47 @@ impl Shared {
             clock,
             atomic,
             writes,
+            in_order: false,
             iteration: at,
         });
         self.first + self.instances.len() as u32 - 1
     }
 
+    /// The access is one of the warp's own operations on shared memory.
+    pub fn keep_order(&mut self, id: u32) {
+        let at = (id - self.first) as usize;
+        self.instances[at].in_order = true;
+    }
+
+    /// Numbers an access that other warps do not hear of before [`Shared::settle`].
+    pub fn loose_instance(
+        &mut self,
+        (stmt, warp): (u32, u32),
+        atomic: bool,
+        writes: bool,
+        iteration: impl FnOnce(&mut Vec<i64>),
+    ) -> u32 {
+        let id = self.instance((stmt, warp, NEVER), atomic, writes, iteration);
+        self.loose[warp as usize].push(id);
+        id
+    }
+
+    /// What the warp has done is complete, by this clock of its own.
+    pub fn settle(&mut self, warp: u32, clock: u32) {
+        for id in std::mem::take(&mut self.loose[warp as usize]) {
+            let at = id.checked_sub(self.first).map(|at| at as usize);
+            if let Some(instance) = at.and_then(|at| self.instances.get_mut(at)) {
+                instance.clock = clock;
+            }
+        }
+    }
+
     /// A barrier of the whole block: all that happened so far is ordered before what comes.
     pub fn all_ordered(&mut self) {
+        // Clocks tell what is loose from what is not.
+        if self.loose.iter().any(|list| !list.is_empty()) {
+            return;
+        }
         self.first += self.instances.len() as u32;
         self.instances.clear();
         self.iterations.clear();
@@ -258,6 +314,7 @@ impl Shared {
     /// Forgets all accesses, because the numbers of instances ran out.
     fn restart(&mut self) {
         self.first = 1;
+        self.loose.iter_mut().for_each(Vec::clear);
         self.instances.clear();
         self.iterations.clear();
         self.write.fill(0);
@@ -284,7 +341,9 @@ impl Shared {
             let flags = self.flags[at];
             if flags != WRITTEN {
                 if flags & HELD != 0 {
-                    trouble.held.get_or_insert(at);
+                    if self.is_held_from(at, who, false) {
+                        trouble.held.get_or_insert(at);
+                    }
                 } else {
                     trouble.unwritten.get_or_insert(at);
                 }
@@ -389,7 +448,8 @@ impl Shared {
         }
         let mut fine = 0;
         for at in start..start + len {
-            let held = self.flags[at] & HELD != 0 || self.held_reads[at] > 0;
+            let held = (self.flags[at] & HELD != 0 || self.held_reads[at] > 0)
+                && self.is_held_from(at, who, true);
             if held {
                 trouble.held.get_or_insert(at);
             }
@@ -462,6 +522,7 @@ impl Shared {
             for at in range.start..range.start + range.len {
                 if writes {
                     self.flags[at] |= HELD;
+                    self.held_writes[at] = self.held_writes[at].saturating_add(1);
                 } else {
                     self.held_reads[at] = self.held_reads[at].saturating_add(1);
                 }
@@ -480,8 +541,7 @@ impl Shared {
 
     /// The operation is complete: from here on it is an access of the warp that waited for it,
     /// at the clock that the warp has now. Returns what it touched.
-    /// `by_warp` says that the warp as a whole did it, and all its lanes have it now.
-    pub fn release(&mut self, token: u64, clock: u32, by_warp: bool) -> Vec<Range> {
+    pub fn release(&mut self, token: u64, clock: u32) -> Vec<Range> {
         let Some(at) = self.held.iter().position(|h| h.token == token) else {
             return Vec::new();
         };
@@ -496,18 +556,19 @@ impl Shared {
         }
         for range in &held.ranges {
             let stamp = id << LANE_BITS | range.lane;
-            let lanes = if by_warp { 0 } else { 1 << range.lane };
             for at in range.start..range.start + range.len {
                 if held.writes {
-                    self.flags[at] = WRITTEN;
+                    self.held_writes[at] = self.held_writes[at].saturating_sub(1);
+                    let still = self.held_writes[at] > 0;
+                    self.flags[at] = if still { WRITTEN | HELD } else { WRITTEN };
                     let together = self.write[at] >> LANE_BITS == id;
-                    self.note_write_by(at, stamp, (warp, lanes), together);
+                    self.note_write_by(at, stamp, (warp, 1 << range.lane), together);
                     self.writers[at] = 1 << warp;
                     self.readers[at] = 0;
                 } else {
                     self.held_reads[at] = self.held_reads[at].saturating_sub(1);
                     self.readers[at] |= 1 << warp;
-                    self.note_read(at, stamp, warp, lanes);
+                    self.note_read(at, stamp, warp, 1 << range.lane);
                 }
             }
         }
@@ -620,6 +681,17 @@ impl Shared {
         }
     }
 
+    /// Whether an operation holds the byte that this access must not come before: one that is not
+    /// in order with it, and writes, or reads what is written now.
+    fn is_held_from(&self, at: usize, who: Who<'_>, writes: bool) -> bool {
+        let in_order = self.instance_of(who.id).in_order;
+        self.held.iter().any(|held| {
+            let own = in_order && held.instance.in_order && held.instance.warp == who.warp;
+            let covers = |r: &Range| (r.start..r.start + r.len).contains(&at);
+            !own && (writes || held.writes) && held.ranges.iter().any(covers)
+        })
+    }
+
     fn instance_of(&self, id: u32) -> &Instance {
         &self.instances[(id - self.first) as usize]
     }
@@ -716,7 +788,7 @@ mod tests {
         let read = access(&mut s, 1, &b, false);
         assert_eq!(s.read(who(read, 0, 1, &b), 3, 1).held, Some(3));
         assert_eq!(s.holder(3).map(|p| p.lane), Some(2));
-        s.release(1, 2, false);
+        s.release(1, 2);
         let read = access(&mut s, 1, &b, false);
         assert!(s.read(who(read, 0, 1, &b), 3, 1).race.is_some());
         let b = [2, 1];

@@ -77,10 +77,12 @@ impl Env<'_> {
             }
             Op::Load { access, dst } => {
                 let access = &self.program.accesses[*access as usize];
+                self.before_access(warp, access.buffer);
                 self.load(warp, access, dst);
             }
             Op::Store { access, values } => {
                 let access = &self.program.accesses[*access as usize];
+                self.before_access(warp, access.buffer);
                 self.store(warp, access, values);
             }
             Op::Alloc { buffer, init } => self.alloc(warp, *buffer, *init),
@@ -106,9 +108,20 @@ impl Env<'_> {
                     });
                 }
             }
-            Op::Micro(code) => self.micro(warp, code),
+            Op::Micro(code) => {
+                if code.counter.is_none() {
+                    self.catch_up(warp);
+                }
+                self.micro(warp, code);
+            }
             Op::Thread(code) => {
-                return match self.thread(warp, code) {
+                self.catch_up(warp);
+                let done = self.thread(warp, code);
+                // Only bare barriers leave accesses loose.
+                if matches!(done, Done::Block | Done::Grid) {
+                    self.settle(warp);
+                }
+                return match done {
                     Done::Next => Pause::Turn,
                     Done::Block => Pause::Block,
                     Done::Mbarrier => Pause::Mbarrier,
@@ -124,6 +137,14 @@ impl Env<'_> {
             _ => {}
         }
         Pause::Turn
+    }
+
+    /// A warp's accesses to shared memory come in order.
+    fn before_access(&mut self, warp: &mut Warp, buffer: u32) {
+        let space = self.program.buffers[buffer as usize].space;
+        if matches!(space, super::program::Space::Shared(_)) {
+            self.catch_up(warp);
+        }
     }
 
     fn device(&mut self, warp: &mut Warp, code: &DeviceCode) -> Pause {
@@ -164,6 +185,7 @@ impl Env<'_> {
             }
             DeviceCode::Named { id, count } => {
                 self.count(warp, InstKind::Barrier);
+                self.settle(warp);
                 Pause::Named {
                     id: *id,
                     count: *count,

@@ -300,6 +300,7 @@ impl Env<'_> {
             }
         }
         if matches!(order, Release | AcqRel | SeqCst) {
+            self.settle(warp);
             for &at in touched {
                 self.barriers.publish(at, warp);
             }
@@ -513,6 +514,7 @@ impl Env<'_> {
     }
 
     fn arrive(&mut self, warp: &mut Warp, number: usize, lane: u32) {
+        self.settle(warp);
         if !self.barriers.arrive(number, warp, 1) {
             self.report(warp, FindingKind::BarrierMisuse, Some(lane), || {
                 "more threads arrive at a barrier than its count, or it was never initialised"

@@ -16,7 +16,7 @@ use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     DeviceOp, FenceKind, Func, Kernel, MemoryOrder, Stmt, StmtKind, Target, ThreadOp,
 };
-use tilewright_schedule::register_waits;
+use tilewright_schedule::register_waits::is_drained;
 
 /// A kernel's audit.
 #[derive(Clone, Debug)]
@@ -65,8 +65,6 @@ pub fn audit(
     budget: Budget,
 ) -> Result<Vec<KernelAudit>, String> {
     let program = asm::parse(assembly).map_err(|e| e.to_string())?;
-    // Where nothing is to be added, every barrier has its wait for LDS.
-    let drained = register_waits(&mut func.clone()) == 0;
     let mut list = Vec::new();
     for (kernel, name) in func.kernels.iter().zip(names) {
         let compiled = program
@@ -81,7 +79,7 @@ pub fn audit(
             expected.uncompared.get_or_insert(reason.to_string());
         }
         let loop_and_kernel = Expectation {
-            drained,
+            drained: is_drained(func, kernel),
             address_arithmetic: budget.address_arithmetic,
             lane_reads: budget.lane_reads,
             ..expected.compiled

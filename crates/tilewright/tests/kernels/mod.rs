@@ -3,6 +3,7 @@
 pub mod banks;
 pub mod gpu;
 pub mod issues;
+pub mod landings;
 pub mod mutants;
 pub mod shapes;
 pub mod stages;
@@ -13,15 +14,15 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{
-    Counter, Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, StmtKind, Target,
-    small_float, verify, visit,
+    Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, Target, small_float, verify,
 };
 use tilewright::passes;
 use tilewright::schedule::hazard;
-use tilewright::sim::simt::{self, Landing, SimtOptions};
+use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
 use crate::oracle::{Case, Inputs};
+use landings::landings;
 
 /// The targets that every kernel is lowered for.
 pub const TARGETS: [Target; 3] = [Target::Sm80, Target::Gfx942, Target::Gfx950];
@@ -78,23 +79,6 @@ pub fn simulate(
         }
     }
     Ok(())
-}
-
-/// The modes of asynchrony that make a difference to a function.
-pub fn landings(func: &Func) -> Vec<Landing> {
-    let (mut lds, mut dma) = (false, false);
-    for kernel in &func.kernels {
-        visit::walk_stmts(&kernel.body, &mut |stmt| {
-            if let StmtKind::Micro(m) = &stmt.kind {
-                lds |= m.counter == Some(Counter::Lgkmcnt);
-                dma |= m.counter.is_some_and(|c| c != Counter::Lgkmcnt);
-            }
-        });
-    }
-    let default = Landing::default();
-    let mut modes = Landing::ALL.to_vec();
-    modes.retain(|m| (lds || m.lds == default.lds) && (dma || m.dma == default.dma));
-    modes
 }
 
 /// float32 operands are multiplied as tf32 where the target has no float32 instruction; then

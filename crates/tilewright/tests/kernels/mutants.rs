@@ -6,8 +6,10 @@
 //! all orders less than a wait for all but one more. A wait at the limit of its counter cannot be
 //! loosened and is dropped instead.
 //!
-//! Waits for LDS (lgkmcnt) may be stricter than needed, then checker and simulator must only agree:
-//! RegisterWaits takes a buffer for one place, and waits for everything before a bare barrier.
+//! Where a derivation takes more than is needed, checker and simulator must only agree: on AMD
+//! RegisterWaits does not see, where a loop whose length is not known is skipped, that its
+//! epilogue reads the version that the prologue's barrier ordered. Warp barriers are changed on
+//! NVIDIA alone: on AMD lanes are in step, and they only keep the compiler from moving accesses.
 //!
 //! A kernel that the checker cannot decide is left to the simulator.
 //!
@@ -29,8 +31,9 @@ use tilewright::schedule::order::wait_limit;
 use tilewright::sim::Args;
 use tilewright::sim::simt::{self, Landing, SimtOptions, When};
 
+use super::landings::landings;
 use super::stages::{is_pipelined, set_stages, too_large};
-use super::{TARGETS, arguments, landings, lower, stage};
+use super::{TARGETS, arguments, lower, stage};
 use crate::oracle::{self, Case};
 
 /// Stages that loops are given, those that fit first.
@@ -99,6 +102,8 @@ struct Subject {
     case: &'static Case,
     target: Target,
     func: Func,
+    /// Whether the lengths of all pipelined loops are known.
+    known: bool,
     sources: SourceMap,
     runs: Vec<Run>,
     /// By run, what comes out; none where the function is not right by itself.
@@ -129,12 +134,14 @@ impl Subject {
                 break;
             }
         }
+        let known = lengths(&func).iter().all(Option::is_some);
         let func = lower(func, target, &sources)?;
         let runs = runs(&func);
         Ok(Subject {
             case,
             target,
             func,
+            known,
             sources,
             runs,
             expected: RefCell::default(),
@@ -231,11 +238,11 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
     let decided = hazard::check(&subject.func, target).proved;
     let (mut alive, mut spare) = (Vec::new(), 0);
     let mut nth = 0;
-    while let Some((mutant, what)) = mutant(&subject.func, nth) {
+    while let Some((mutant, what)) = mutant(&subject.func, target, nth) {
         nth += 1;
         let checked = !hazard::check(&mutant, subject.target).hazards.is_empty();
         let may_be_spare = match what.kind {
-            Kind::LdsWait => true,
+            Kind::LdsWait => target.is_amd() && (!subject.known || !decided),
             Kind::Barrier | Kind::Wait | Kind::Commit | Kind::Slot => false,
         };
         let shown = subject.shows(&mutant, may_be_spare && decided && !checked)?;
@@ -288,21 +295,21 @@ enum Kind {
 }
 
 /// The function with its nth change made.
-fn mutant(func: &Func, nth: usize) -> Option<(Func, Change)> {
+fn mutant(func: &Func, target: Target, nth: usize) -> Option<(Func, Change)> {
     let mut mutant = func.clone();
     let mut left = nth;
     for kernel in &mut mutant.kernels {
-        if let Some(change) = change(func, &mut kernel.body, &mut left) {
+        if let Some(change) = change((func, target), &mut kernel.body, &mut left) {
             return Some((mutant, change));
         }
     }
     None
 }
 
-fn change(func: &Func, block: &mut Block, left: &mut usize) -> Option<Change> {
+fn change((func, target): (&Func, Target), block: &mut Block, left: &mut usize) -> Option<Change> {
     for at in 0..block.len() {
         let before = block[at].clone();
-        let found = if let Some(kind) = changed_whole(&before) {
+        let found = if let Some(kind) = changed_whole(&before, target) {
             let here = *left == 0;
             *left = left.saturating_sub(1);
             if here {
@@ -325,7 +332,7 @@ fn change(func: &Func, block: &mut Block, left: &mut usize) -> Option<Change> {
             });
         }
         for child in visit::child_blocks_mut(&mut block[at]) {
-            if let Some(change) = change(func, child, left) {
+            if let Some(change) = change((func, target), child, left) {
                 return Some(change);
             }
         }
@@ -334,7 +341,7 @@ fn change(func: &Func, block: &mut Block, left: &mut usize) -> Option<Change> {
 }
 
 /// Whether the statement as a whole is something derived.
-fn changed_whole(stmt: &Stmt) -> Option<Kind> {
+fn changed_whole(stmt: &Stmt, target: Target) -> Option<Kind> {
     match &stmt.kind {
         StmtKind::Device(DeviceOp::Wait {
             counter: Counter::Lgkmcnt,
@@ -342,8 +349,10 @@ fn changed_whole(stmt: &Stmt) -> Option<Kind> {
         }) => Some(Kind::LdsWait),
         StmtKind::Device(DeviceOp::Wait { .. }) => Some(Kind::Wait),
         StmtKind::Device(DeviceOp::Commit(_)) => Some(Kind::Commit),
-        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare))
-        | StmtKind::Thread(ThreadOp::SyncWarp) => Some(Kind::Barrier),
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => {
+            Some(Kind::Barrier)
+        }
+        StmtKind::Thread(ThreadOp::SyncWarp) if !target.is_amd() => Some(Kind::Barrier),
         _ => None,
     }
 }

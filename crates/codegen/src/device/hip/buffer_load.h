@@ -1,10 +1,5 @@
 namespace tw {
 
-// A tensor as the machine's buffer instructions see it.
-typedef __amdgpu_buffer_rsrc_t Tensor;
-TW_FN Tensor tensor(const void* start, int bytes) {
-  return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(start), 0, bytes, 0x00027000);
-}
 template <int BYTES> TW_FN auto buffer_words(Tensor from, unsigned lane, unsigned shared) {
   if constexpr (BYTES == 16) return __builtin_amdgcn_raw_buffer_load_b128(from, lane, shared, 0);
   else if constexpr (BYTES == 8) return __builtin_amdgcn_raw_buffer_load_b64(from, lane, shared, 0);

@@ -1,11 +1,5 @@
 namespace tw {
 
-// A tensor as the machine's buffer of that many bytes: reads past the end give zeros.
-typedef __amdgpu_buffer_rsrc_t Buffer;
-TW_FN Buffer buffer(const void* base, long long bytes) {
-  int size = bytes > 0xffffffffll ? -1 : (int)bytes;
-  return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(base), 0, size, 0x00027000);
-}
 // A value that all lanes of the wave agree on, in a scalar register. The machine wants five wait
 // states before a memory instruction reads it, which the compiler does not see in assembly.
 TW_FN int wave_value(int v) {
@@ -27,7 +21,7 @@ template <int BYTES> TW_FN unsigned first_lane_address(const void* p) {
 // It is assembly, so the compiler adds no wait for it: the schedule's wait counts it. Nor does it
 // add wait states: one after m0 was written, and five (NOPS = 4) where `advance` may come straight
 // from a vector instruction.
-template <int BYTES, int NOPS = 0> TW_FN void copy_to_lds(unsigned to, Buffer from, unsigned offset, unsigned advance) {
+template <int BYTES, int NOPS = 0> TW_FN void copy_to_lds(unsigned to, Tensor from, unsigned offset, unsigned advance) {
   to = (unsigned)__builtin_amdgcn_readfirstlane((int)to);
   advance = (unsigned)__builtin_amdgcn_readfirstlane((int)advance);
   if constexpr (BYTES == 16)

@@ -88,7 +88,7 @@ impl Lower<'_> {
         guarded(taking_part, body, span, &mut inner);
         out.push(counted(step_var, plan.steps, unroll(), inner, span));
         if c != g.c.buffer {
-            self.write_accumulator(&g, c, &plan, span, out);
+            self.move_accumulator(&g, c, &plan, false, span, out);
         }
     }
 
@@ -112,34 +112,19 @@ impl Lower<'_> {
         let dtype = self.dtype(g.c.buffer);
         let c = self.temp("c", Scope::Local, dtype, &[plan.c_slots()]);
         self.zero(c, 0..plan.c_slots(), span, out);
-        if !g.clear.is_int(1)
-            && let Some(fragment) = self.placement(plan.c(), span)
-        {
-            self.register_copy(
-                RegisterCopy {
-                    memory: Memory {
-                        region: &g.c,
-                        order: non_unit(&g.c, [0, 1]),
-                    },
-                    fragment,
-                    registers: c,
-                    offset: None,
-                    to_registers: true,
-                    otherwise: None,
-                    inside: Vec::new(),
-                },
-                span,
-                out,
-            );
+        if !g.clear.is_int(1) {
+            self.move_accumulator(g, c, plan, true, span, out);
         }
         c
     }
 
-    fn write_accumulator(
+    /// Copies C from memory to its registers, or back.
+    fn move_accumulator(
         &mut self,
         g: &GemmOp,
         c: Buffer,
         plan: &GemmPlan,
+        to_registers: bool,
         span: Span,
         out: &mut Block,
     ) {
@@ -155,7 +140,7 @@ impl Lower<'_> {
                 fragment,
                 registers: c,
                 offset: None,
-                to_registers: false,
+                to_registers,
                 otherwise: None,
                 inside: Vec::new(),
             },

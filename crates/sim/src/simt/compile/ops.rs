@@ -244,6 +244,7 @@ impl Compiler<'_> {
             pred,
             otherwise,
             counter: op.counter,
+            joined: op.may_be_joined(self.func),
             mma,
             spread: spread.map(Arc::new),
         })

@@ -1,0 +1,159 @@
+//! Mistakes around a kernel: launches, entries, settings, files.
+
+use tilewright_ir::SourceMap;
+
+use super::{case, check, files};
+
+/// A whole file around one function.
+fn module(text: &str) -> String {
+    format!("import tilelang\nimport tilelang.language as T\n\n{text}")
+}
+
+#[test]
+fn launches() {
+    let kernel = |launch: &str| {
+        module(&format!(
+            "@T.prim_func\ndef kernel(A: T.Tensor((64,), \"float32\")):\n    with {launch} as bx:\n        A[0] = 1.0\n"
+        ))
+    };
+    check!(files(&[
+        ("zero threads", kernel("T.Kernel(1, threads=0)")),
+        ("negative threads", kernel("T.Kernel(1, threads=-128)")),
+        ("too many threads", kernel("T.Kernel(1, threads=2048)")),
+        ("float threads", kernel("T.Kernel(1, threads=64.0)")),
+        (
+            "four thread axes",
+            kernel("T.Kernel(1, threads=(1, 2, 3, 4))")
+        ),
+        ("empty grid", kernel("T.Kernel(0)")),
+        ("no grid", kernel("T.Kernel()")),
+        ("four grid axes", kernel("T.Kernel(1, 1, 1, 1)")),
+        ("float grid", kernel("T.Kernel(2.5)")),
+        (
+            "grid from memory",
+            kernel("T.Kernel(A[0])").replace("float32", "int32")
+        ),
+        (
+            "kernel in a kernel",
+            module(
+                "@T.prim_func\ndef kernel(A: T.Tensor((64,), \"float32\")):\n    with T.Kernel(1) as bx:\n        with T.Kernel(1) as by:\n            A[0] = 1.0\n"
+            )
+        ),
+        (
+            "fragment outside its kernel",
+            module(
+                "@T.prim_func\ndef kernel(A: T.Tensor((64,), \"float32\")):\n    with T.Kernel(1) as bx:\n        F = T.alloc_fragment((64,), \"float32\")\n        T.clear(F)\n    with T.Kernel(1) as bx:\n        T.copy(F, A)\n"
+            )
+        ),
+        (
+            "tile op outside a kernel",
+            module("@T.prim_func\ndef kernel(A: T.Tensor((64,), \"float32\")):\n    T.clear(A)\n")
+        ),
+        (
+            "cluster of too many blocks",
+            kernel("T.ClusterKernel(64, cluster_dims=(32, 1, 1))")
+        ),
+    ]));
+}
+
+#[test]
+fn entries_and_settings() {
+    let factory = module(
+        "@tilelang.jit(out_idx=[-1])\ndef factory(M, block=64):\n    @T.prim_func\n    def kernel(A: T.Tensor((M,), \"float32\"), B: T.Tensor((M,), \"float32\")):\n        with T.Kernel(T.ceildiv(M, block)) as bx:\n            T.copy(A[bx * block], B[bx * block])\n    return kernel\n",
+    );
+    let eager = |body: &str| module(&format!("@tilelang.jit\ndef kernel(A):\n{body}"));
+    let mut out = String::new();
+    let mut case = |name: &str, source: &str, settings: &[(&str, &str)]| {
+        out += &case(name, source, settings);
+    };
+    case("missing setting", &factory, &[]);
+    case(
+        "unknown setting",
+        &factory,
+        &[("M", "64"), ("blocks", "32")],
+    );
+    case("setting that is no literal", &factory, &[("M", "64 +")]);
+    case("setting of the wrong type", &factory, &[("M", "\"many\"")]);
+    case("setting that makes no sense", &factory, &[("M", "-64")]);
+    case(
+        "out_idx out of range",
+        &factory.replace("[-1]", "[2]"),
+        &[("M", "64")],
+    );
+    case(
+        "out_idx named twice",
+        &factory.replace("[-1]", "[1, -1]"),
+        &[("M", "64")],
+    );
+    case(
+        "out_idx on an eager kernel",
+        &module(
+            "@tilelang.jit(out_idx=[-1])\ndef kernel(A):\n    M = T.const(\"M\")\n    A: T.Tensor[[M], T.float32]\n    with T.Kernel(1) as bx:\n        A[0] = 1.0\n",
+        ),
+        &[("M", "64")],
+    );
+    case(
+        "const that is no dimension",
+        &eager(
+            "    M = T.const(\"M\")\n    A: T.Tensor[[M * 2], T.float32]\n    with T.Kernel(1) as bx:\n        A[0] = 1.0\n",
+        ),
+        &[("M", "64")],
+    );
+    case(
+        "const without a value",
+        &eager(
+            "    M = T.const(\"M\")\n    A: T.Tensor[[M], T.float32]\n    with T.Kernel(1) as bx:\n        A[0] = 1.0\n",
+        ),
+        &[],
+    );
+    case(
+        "an output that is not returned",
+        &eager(
+            "    M = T.const(\"M\")\n    A: T.Tensor[[M], T.float32]\n    B = T.empty((M,), T.float32)\n    C = T.empty((M,), T.float32)\n    with T.Kernel(1) as bx:\n        B[0] = A[0]\n    return B\n",
+        ),
+        &[("M", "64")],
+    );
+    case("no kernel", "import tilelang\nx = 3\n", &[]);
+    case(
+        "a parameter without annotation",
+        &module("@T.prim_func\ndef kernel(A):\n    with T.Kernel(1) as bx:\n        A[0] = 1.0\n"),
+        &[],
+    );
+    case(
+        "a function that launches nothing",
+        &module("@T.prim_func\ndef kernel(A: T.Tensor((4,), \"float32\")):\n    pass\n"),
+        &[],
+    );
+    check!(out);
+}
+
+#[test]
+fn files_and_syntax() {
+    let deep = format!("x = {}1{}\n", "(".repeat(10_000), ")".repeat(10_000));
+    let large = "# filler\n".repeat(10 * 1024 * 1024 / 9 + 1);
+    let indented = (0..500).fold(String::new(), |text, i| {
+        text + &format!("{}if x:\n", " ".repeat(i))
+    });
+    check!(files(&[
+        ("not Python", "def kernel(:\n    pass\n".to_string()),
+        ("unclosed bracket", "x = (1,\n".to_string()),
+        ("bad indentation", "def f():\nreturn 1\n".to_string()),
+        ("empty", String::new()),
+        ("white space", "  \n\n".to_string()),
+        ("brackets 10,000 deep", deep),
+        ("blocks 500 deep", indented),
+        ("10 MB", large),
+        (
+            "syntax that a kernel cannot have",
+            module(
+                "@T.prim_func\ndef kernel(A: T.Tensor((4,), \"float32\")):\n    with T.Kernel(1) as bx:\n        try:\n            A[0] = 1.0\n        except ValueError:\n            pass\n"
+            )
+        ),
+    ]));
+}
+
+#[test]
+fn a_file_that_is_not_utf8() {
+    let error = tilewright_frontend::decode(b"x = '\xff'\n".to_vec()).expect_err("not UTF-8");
+    check!(error.render(&SourceMap::new(), false));
+}

@@ -1,0 +1,316 @@
+//! A kernel's body as RegisterWaits walks it: operations on LDS, and whatever meets them.
+//!
+//! Every statement has a number, outer first. A statement with blocks is *opened* where an
+//! operation with a counter, a wait or a barrier stands in it and all threads take it together;
+//! any other is a unit: waits stand before it.
+
+use rustc_hash::FxHashSet;
+use tilewright_arith::Analyzer;
+use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
+use tilewright_ir::{
+    BarrierKind, Block, Counter, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind, MicroOp,
+    Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+};
+
+use super::registers::{Registers, used_by};
+use crate::access::{Collector, Lets};
+use crate::conflicts::{Class, Conflicts};
+use crate::outline::{Index, bound_vars, index_of};
+use crate::uniform::{Uniformity, root};
+
+/// The most iterations of a loop that are looked at one by one.
+const MOST_UNROLLED: u64 = 16;
+
+/// One statement.
+#[derive(Debug)]
+pub struct Item {
+    pub number: usize,
+    pub span: Span,
+    /// What it touches; of an opened statement, what it reads before its blocks run.
+    pub touches: Vec<Class>,
+    /// The registers that it uses.
+    pub registers: Vec<Registers>,
+    pub kind: Kind,
+}
+
+#[derive(Debug)]
+pub enum Kind {
+    /// Its accesses have no counter.
+    Plain,
+    /// Another counter follows it.
+    Elsewhere,
+    Issue(Operation),
+    /// Until so many operations are left.
+    Wait(u32),
+    /// A barrier of the block that waits for no memory.
+    Bare,
+    /// A barrier of the block that waits for the wave's memory operations itself.
+    Drains,
+    /// Other waves may go on from here, by what this one has done.
+    Meets,
+    Loop(Repeated),
+    /// A loop by its iterations; they have the same numbers.
+    Unrolled(Vec<Vec<Item>>),
+    Branch {
+        then: Vec<Item>,
+        otherwise: Vec<Item>,
+    },
+    /// Some waves do it.
+    Some(Vec<Item>),
+}
+
+/// An operation of LDS that lgkmcnt counts.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// The registers that it fills.
+    pub fills: Option<Registers>,
+    /// How many instructions are certainly counted.
+    pub count: u32,
+}
+
+#[derive(Debug)]
+pub struct Repeated {
+    pub body: Vec<Item>,
+    /// Whether it may have no iteration.
+    pub may_skip: bool,
+    /// Whether it may have a second one.
+    pub again: bool,
+    /// The variables that have other values in the next iteration.
+    pub changed: FxHashSet<Var>,
+    pub index: Option<Index>,
+}
+
+/// The items of a kernel's body.
+pub fn outline(func: &Func, kernel: &Kernel, conflicts: &mut Conflicts<'_>) -> Vec<Item> {
+    let uniformity = Uniformity::of(func, kernel);
+    let mut known = Analyzer::for_func(func);
+    known.enter_kernel(func, kernel);
+    let mut outliner = Outliner {
+        collector: Collector {
+            func,
+            kernel,
+            uniformity: &uniformity,
+        },
+        conflicts,
+        known,
+        next: 0,
+    };
+    outliner.block(&kernel.body, &mut Lets::default())
+}
+
+/// The numbers of statements whose blocks not all threads run together.
+pub fn divergent(func: &Func, kernel: &Kernel) -> FxHashSet<usize> {
+    fn find(
+        block: &[Stmt],
+        uniformity: &Uniformity<'_>,
+        number: &mut usize,
+        found: &mut FxHashSet<usize>,
+    ) {
+        for stmt in block {
+            let own = *number;
+            *number += 1;
+            let blocks = child_blocks(stmt);
+            if !blocks.is_empty() && varies(uniformity, stmt) {
+                found.insert(own);
+            }
+            for child in blocks {
+                find(child, uniformity, number, found);
+            }
+        }
+    }
+    let mut found = FxHashSet::default();
+    let uniformity = Uniformity::of(func, kernel);
+    find(&kernel.body, &uniformity, &mut 0, &mut found);
+    found
+}
+
+fn varies(uniformity: &Uniformity<'_>, stmt: &Stmt) -> bool {
+    let mut varies = false;
+    stmt_exprs(stmt, &mut |e| varies |= uniformity.varies(e));
+    varies
+}
+
+struct Outliner<'f, 'c, 'k> {
+    collector: Collector<'f>,
+    conflicts: &'c mut Conflicts<'k>,
+    /// What is known of the grid and of the loops around.
+    known: Analyzer,
+    next: usize,
+}
+
+impl Outliner<'_, '_, '_> {
+    fn block(&mut self, block: &Block, lets: &mut Lets) -> Vec<Item> {
+        let mark = lets.mark();
+        let items = block.iter().map(|stmt| self.stmt(stmt, lets)).collect();
+        lets.forget(mark);
+        items
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, lets: &mut Lets) -> Item {
+        let func = self.collector.func;
+        let number = self.next;
+        self.next += 1;
+        let opened = self.is_opened(stmt);
+        let accesses = match opened {
+            true => self.collector.head(stmt, lets),
+            false => self.collector.unit(stmt, lets),
+        };
+        if let StmtKind::Let { var, value } = &stmt.kind {
+            lets.bind(*var, value);
+        }
+        let touches = self.conflicts.classes(accesses);
+        let kind = match opened {
+            true => self.open(stmt, lets),
+            false => {
+                for block in child_blocks(stmt) {
+                    walk_stmts(block, &mut |_| self.next += 1);
+                }
+                kind(func, stmt)
+            }
+        };
+        Item {
+            number,
+            span: stmt.span,
+            touches,
+            registers: used_by(func, stmt, !opened),
+            kind,
+        }
+    }
+
+    fn is_opened(&self, stmt: &Stmt) -> bool {
+        let blocks = child_blocks(stmt);
+        if blocks.is_empty() || varies(self.collector.uniformity, stmt) {
+            return false;
+        }
+        let mut found = false;
+        for block in blocks {
+            walk_stmts(block, &mut |s| {
+                let kind = kind(self.collector.func, s);
+                found |= !matches!(kind, Kind::Plain | Kind::Elsewhere);
+            });
+        }
+        found
+    }
+
+    fn open(&mut self, stmt: &Stmt, lets: &mut Lets) -> Kind {
+        match &stmt.kind {
+            StmtKind::For(l) => self.counted(l, lets),
+            StmtKind::While { body, .. } => Kind::Loop(Repeated {
+                may_skip: true,
+                again: true,
+                changed: changed(body, &[]),
+                index: None,
+                body: self.block(body, lets),
+            }),
+            StmtKind::If {
+                then, otherwise, ..
+            } => Kind::Branch {
+                then: self.block(then, lets),
+                otherwise: self.block(otherwise, lets),
+            },
+            StmtKind::WarpGroup { body, .. } => Kind::Some(self.block(body, lets)),
+            // Nothing else has blocks.
+            _ => Kind::Plain,
+        }
+    }
+
+    fn counted(&mut self, l: &Loop, lets: &mut Lets) -> Kind {
+        if let Some(iterations) = self.unrolled(l, lets) {
+            return Kind::Unrolled(iterations);
+        }
+        let trips = l.axes.iter().map(|a| a.const_trip_count());
+        let may_skip = !trips.clone().all(|n| n.is_some_and(|n| n > 0));
+        let again = trips.clone().all(|n| n.is_none_or(|n| n > 1));
+        let vars: Vec<Var> = l.axes.iter().map(|a| a.var).collect();
+        let func = self.collector.func;
+        let index = index_of(&mut self.conflicts.slots, &mut self.known, func, l, lets);
+        self.known.enter_loop(func, l);
+        let body = self.block(&l.body, lets);
+        self.known.pop();
+        Kind::Loop(Repeated {
+            body,
+            may_skip,
+            again,
+            changed: changed(&l.body, &vars),
+            index,
+        })
+    }
+}
+
+impl Outliner<'_, '_, '_> {
+    /// The iterations of a short loop, each with its own index: what they touch is often apart.
+    fn unrolled(&mut self, l: &Loop, lets: &mut Lets) -> Option<Vec<Vec<Item>>> {
+        let [axis] = &l.axes[..] else {
+            return None;
+        };
+        let count = axis.const_trip_count().filter(|n| *n <= MOST_UNROLLED)?;
+        let (start, step) = (axis.start.as_int()?, axis.step.as_int()?);
+        let mut leaves = false;
+        walk_stmts(&l.body, &mut |s| {
+            leaves |= matches!(s.kind, StmtKind::Break | StmtKind::Continue);
+        });
+        if leaves || !matches!(l.kind, LoopKind::Unroll { .. }) {
+            return None;
+        }
+        let first = self.next;
+        let mut iterations = Vec::new();
+        for n in 0..i128::from(count) {
+            self.next = first;
+            let mark = lets.mark();
+            lets.bind(axis.var, &Expr::int(start + n * step, axis.start.dtype()));
+            iterations.push(self.block(&l.body, lets));
+            lets.forget(mark);
+        }
+        if count == 0 {
+            walk_stmts(&l.body, &mut |_| self.next += 1);
+        }
+        Some(iterations)
+    }
+}
+
+/// The variables that get other values each time the block runs.
+fn changed(block: &Block, indices: &[Var]) -> FxHashSet<Var> {
+    let mut changed: FxHashSet<Var> = indices.iter().copied().collect();
+    walk_stmts(block, &mut |stmt| bound_vars(stmt, &mut changed));
+    changed
+}
+
+/// What a statement without opened blocks is.
+fn kind(func: &Func, stmt: &Stmt) -> Kind {
+    match &stmt.kind {
+        StmtKind::Micro(m) if m.counter == Some(Counter::Lgkmcnt) => {
+            Kind::Issue(operation(func, m))
+        }
+        StmtKind::Micro(m) if m.counter.is_some() => Kind::Elsewhere,
+        StmtKind::Device(DeviceOp::Wait {
+            counter: Counter::Lgkmcnt,
+            at_most,
+        }) => Kind::Wait(*at_most),
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => Kind::Drains,
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Bare)) => Kind::Bare,
+        StmtKind::Device(DeviceOp::Barrier(_)) => Kind::Meets,
+        StmtKind::Thread(
+            ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncGrid
+            | ThreadOp::BarrierArrive { .. }
+            | ThreadOp::Vote {
+                kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
+                ..
+            },
+        ) => Kind::Meets,
+        _ => Kind::Plain,
+    }
+}
+
+fn operation(func: &Func, m: &MicroOp) -> Operation {
+    let fills = (m.kind != MicroKind::R2s).then(|| Registers {
+        root: root(func, m.dest.region.buffer),
+        range: super::registers::range(func, &m.dest),
+    });
+    // A wave none of whose lanes act may not issue it.
+    let certain = m.pred.is_none() && !m.may_be_joined(func);
+    Operation {
+        fills,
+        count: if certain { m.count() } else { 0 },
+    }
+}
