@@ -11,8 +11,10 @@
 //! | [`footprint`] | can two accesses by different threads meet at one byte? |
 //! | [`terms`], [`shape`] | the same, without asking twice about places that differ by a constant |
 //! | [`slots`] | do two accesses mean different versions of a buffer? |
+//! | [`facts`] | can what held at one access hold at another? |
 //! | [`conflicts`] | what do two accesses of the kernel do to each other? |
 //! | [`outline`] | which statements must be looked into? |
+//! | [`pending`], [`walk`] | which accesses has no barrier closed yet, and what meets them? |
 //! | [`order`] | what follows from the order in which a pipelined loop runs its ops? |
 //! | [`register_waits`] | when are registers that LDS fills, and what is stored to it, there? |
 //! | [`bare_barriers`] | which barriers leave loads under way? |
@@ -22,16 +24,19 @@
 pub mod access;
 pub mod bare_barriers;
 pub mod conflicts;
+pub mod facts;
 pub mod footprint;
 pub mod hazard;
 pub mod order;
 pub mod outline;
+pub mod pending;
 pub mod register_waits;
 pub mod shape;
 pub mod slots;
 pub mod terms;
 pub mod thread_sync;
 pub mod uniform;
+pub mod walk;
 
 pub use bare_barriers::bare_barriers;
 pub use register_waits::register_waits;

@@ -5,15 +5,16 @@
 //! can stand in it. None of that depends on where barriers are put, so it is found out once.
 
 use rustc_hash::FxHashSet;
-use tilewright_arith::Analyzer;
+use tilewright_arith::{Analyzer, Congruence};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    Axis, BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Func, Kernel, Loop, Stmt,
-    StmtKind, ThreadOp, Var, VoteKind,
+    Axis, BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel, Loop,
+    Stmt, StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
+use crate::facts::facts_of;
 use crate::footprint::Meeting;
 use crate::slots::{Slot, Slots};
 use crate::uniform::Uniformity;
@@ -27,7 +28,19 @@ pub struct Item {
     pub at: usize,
     /// What a unit touches; what an opened statement reads before its blocks run.
     pub classes: Vec<Class>,
+    pub jumps: Jumps,
     pub kind: ItemKind,
+}
+
+/// Where a statement without items of its own goes on, in the innermost loop around it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Jumps {
+    /// Behind itself.
+    No,
+    /// There, or in some threads behind the loop or with its next iteration.
+    Perhaps,
+    Break,
+    Continue,
 }
 
 #[derive(Debug)]
@@ -47,8 +60,10 @@ pub enum ItemKind {
     Branch {
         then: Vec<Item>,
         otherwise: Vec<Item>,
-        /// Not below zero exactly where the first way is taken.
-        when: Option<Slot>,
+        /// Not below zero where the first way is taken.
+        when: Vec<Slot>,
+        /// Not below zero where the other way is taken.
+        unless: Vec<Slot>,
     },
     /// A region of some warp groups.
     Groups {
@@ -59,12 +74,24 @@ pub enum ItemKind {
     },
 }
 
-/// An index that goes from one value up to another.
+/// An index that goes up by ones, and what is known of it and of its loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Index {
     pub var: Var,
     pub first: Slot,
     pub last: Slot,
+    /// What is known of the last value's remainders.
+    pub residue: Congruence,
+    /// Not below zero inside the loop: the index less its first value.
+    pub above: Slot,
+    /// Not below zero in the first iteration.
+    pub at_first: Slot,
+    /// Not below zero from the second iteration on.
+    pub later: Slot,
+    /// Not below zero exactly where the loop runs.
+    pub runs: Slot,
+    /// Not below zero exactly where it does not.
+    pub skips: Slot,
 }
 
 /// What is known of how often a loop runs.
@@ -123,6 +150,7 @@ impl Outliner<'_, '_, '_, '_> {
         let mut item = Item {
             at,
             classes: Vec::new(),
+            jumps: Jumps::No,
             kind: ItemKind::Unit,
         };
         if closes_all(stmt, self.kernel) {
@@ -135,6 +163,7 @@ impl Outliner<'_, '_, '_, '_> {
         }
         if let Some(classes) = self.as_unit(stmt, lets) {
             item.classes = classes;
+            item.jumps = jumps(stmt);
             if let StmtKind::Let { var, value } = &stmt.kind {
                 lets.bind(*var, value);
             }
@@ -169,6 +198,9 @@ impl Outliner<'_, '_, '_, '_> {
                         .all(|a| a.const_trip_count().is_none_or(|n| n > 1)),
                     may_skip: l.axes.iter().any(|a| self.may_skip(a, lets)),
                 };
+                let func = self.collector.func;
+                let slots = &mut self.conflicts.slots;
+                let index = index_of(slots, &mut self.facts, func, l, lets);
                 self.facts.enter_loop(self.collector.func, l);
                 let mut changed: FxHashSet<Var> = l.axes.iter().map(|a| a.var).collect();
                 walk_stmts(&l.body, &mut |stmt| bound_vars(stmt, &mut changed));
@@ -178,7 +210,7 @@ impl Outliner<'_, '_, '_, '_> {
                     body,
                     trips,
                     changed,
-                    index: index_of(&mut self.conflicts.slots, l, lets),
+                    index,
                 }
             }
             StmtKind::While { body, .. } => {
@@ -199,11 +231,12 @@ impl Outliner<'_, '_, '_, '_> {
                 then,
                 otherwise,
             } => {
-                let when = self.conflicts.slots.condition(&lets.substitute(cond));
+                let cond = lets.substitute(cond);
                 ItemKind::Branch {
+                    when: self.known_of(&cond, true),
+                    unless: self.known_of(&cond, false),
                     then: self.block(then, lets),
                     otherwise: self.block(otherwise, lets),
-                    when,
                 }
             }
             StmtKind::WarpGroup { groups, body } => ItemKind::Groups {
@@ -214,6 +247,16 @@ impl Outliner<'_, '_, '_, '_> {
             // Nothing else has blocks.
             _ => ItemKind::Unit,
         }
+    }
+
+    /// What is known where a condition holds or does not. The condition as it stands speaks of
+    /// the same things as those around it; simplified it may say more.
+    fn known_of(&mut self, cond: &Expr, holds: bool) -> Vec<Slot> {
+        let slots = &mut self.conflicts.slots;
+        let mut known = facts_of(cond, holds, slots, &mut self.facts);
+        let simple = self.facts.simplify(cond);
+        known.extend(facts_of(&simple, holds, slots, &mut self.facts));
+        known
     }
 
     /// What the statement touches, unless barriers may be needed inside it and can stand there.
@@ -276,8 +319,31 @@ impl Outliner<'_, '_, '_, '_> {
     }
 }
 
-/// The index of a loop, if it goes up by ones.
-pub fn index_of(slots: &mut Slots, l: &Loop, lets: &Lets) -> Option<Index> {
+/// How a unit leaves its block: jumps out of loops inside it do not count.
+fn jumps(stmt: &Stmt) -> Jumps {
+    fn inside(stmt: &Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::Break | StmtKind::Continue => true,
+            StmtKind::For(_) | StmtKind::While { .. } => false,
+            _ => child_blocks(stmt).into_iter().flatten().any(inside),
+        }
+    }
+    match &stmt.kind {
+        StmtKind::Break => Jumps::Break,
+        StmtKind::Continue => Jumps::Continue,
+        _ if inside(stmt) => Jumps::Perhaps,
+        _ => Jumps::No,
+    }
+}
+
+/// The index of a loop, if it goes up by ones; `known` says what arithmetic does not wrap.
+pub fn index_of(
+    slots: &mut Slots,
+    known: &mut Analyzer,
+    func: &Func,
+    l: &Loop,
+    lets: &Lets,
+) -> Option<Index> {
     let [axis] = &l.axes[..] else {
         return None;
     };
@@ -287,14 +353,23 @@ pub fn index_of(slots: &mut Slots, l: &Loop, lets: &Lets) -> Option<Index> {
     if leaves || !axis.step.is_int(1) {
         return None;
     }
-    let first = slots.of(&lets.substitute(&axis.start))?;
-    let stop = slots.of(&lets.substitute(&axis.stop))?;
-    // Values of variables are forms, not remainders.
-    slots.less(first, 0)?;
+    let (start, stop) = (lets.substitute(&axis.start), lets.substitute(&axis.stop));
+    let residue = known.congruence(&stop).plus(Congruence::exactly(-1));
+    let at = slots.of(&func.var_expr(axis.var))?;
+    let first = slots.value(&start, known)?;
+    let stop = slots.value(&stop, known)?;
+    let last = slots.less(stop, 1)?;
+    let above = slots.minus(at, first)?;
     Some(Index {
         var: axis.var,
         first,
-        last: slots.less(stop, 1)?,
+        last,
+        residue,
+        above,
+        at_first: slots.minus(first, at)?,
+        later: slots.less(above, 1)?,
+        runs: slots.minus(last, first)?,
+        skips: slots.minus(first, stop)?,
     })
 }
 

@@ -269,3 +269,70 @@ fn regions_beside_each_other_meet_at_the_users_barriers() {
     );
     assert_eq!(found, []);
 }
+
+#[test]
+fn what_is_open_where_a_loop_is_left_early_is_open_behind_it() {
+    check(
+        "alloc S: shared float32[128]\nfor k in serial(0, n) {\nS[tx] = A[k]\nif n < k + k {\nbreak\n}\n\
+         sync_threads\n}\nB[tx] = S[127 - tx]",
+        &["B[tx] = S[127 - tx]"],
+    );
+    check(
+        "alloc S: shared float32[128]\nfor k in serial(0, n) {\nB[tx] = S[127 - tx]\nsync_threads\n\
+         S[tx] = A[k]\nif n < k + k {\ncontinue\n}\nsync_threads\n}",
+        &["B[tx] = S[127 - tx]"],
+    );
+}
+
+/// A loop of `t` iterations, two in flight: written two ahead into two versions.
+fn pipelined(epilogue: &str) -> String {
+    format!(
+        "alloc S: shared float32[128] versions=2\nlet t: int32 = (n + 31) // 32\n\
+         if t >= 1 {{\nS[0, tx] = A[0]\n}}\nsync_threads\n\
+         if t >= 2 {{\nS[1, tx] = A[1]\n}}\nfor k in serial(0, t - 2) {{\n\
+         B[tx] = S[k % 2, 127 - tx]\nsync_threads\nS[k % 2, tx] = A[k + 2]\n}}\n\
+         if t >= 2 {{\nB[tx] = S[t % 2, 127 - tx]\n{epilogue}}}\n\
+         if t >= 1 {{\nB[tx] = S[(t + 1) % 2, 127 - tx]\n}}"
+    )
+}
+
+#[test]
+fn the_epilogue_of_a_loop_that_may_be_skipped_waits_once() {
+    // Two trips: the first version was closed by the prologue's barrier, and the one before
+    // the last read closes the second. One trip: there is nothing but the first version.
+    check(&pipelined("sync_threads\n"), &[]);
+    check(&pipelined(""), &["B[tx] = S[(t + 1) % 2, 127 - tx]"]);
+}
+
+#[test]
+fn conditions_that_exclude_each_other_need_no_barrier() {
+    let between = |first: &str, second: &str| {
+        barriers(&format!(
+            "alloc S: shared float32[128]\nif {first} {{\nS[tx] = A[tx]\n}}\n\
+             if {second} {{\nB[tx] = S[127 - tx]\n}}"
+        ))
+        .len()
+    };
+    assert_eq!(between("n >= 2", "n < 2"), 0);
+    assert_eq!(between("n >= 2", "n < 3"), 1);
+    assert_eq!(between("n == 2", "n > 2"), 0);
+    assert_eq!(between("n >= 2 && bx < 3", "bx >= 3"), 0);
+    // Either may be why the first did not hold.
+    assert_eq!(between("n >= 2 || bx < 3", "bx >= 3"), 1);
+    // The sum may wrap, and then both hold.
+    assert_eq!(between("n + 5 < 0", "n > 5"), 1);
+    // Memory may hold something else by then.
+    assert_eq!(between("A[0] > 1.0", "A[0] < 1.0"), 1);
+}
+
+#[test]
+fn a_branch_of_the_first_iteration_is_not_open_to_itself() {
+    let body = |cond: &str| {
+        format!(
+            "alloc S: shared float32[128]\nfor k in serial(0, 3) {{\nlet last: int32 = 6 - 6 * k\n\
+             if {cond} {{\nS[tx] = A[k]\nB[tx] = S[127 - tx]\n}}\n}}"
+        )
+    };
+    check(&body("0 < last"), &["B[tx] = S[127 - tx]"]);
+    check(&body("0 <= last"), &["S[tx] = A[k]", "B[tx] = S[127 - tx]"]);
+}

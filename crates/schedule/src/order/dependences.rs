@@ -98,17 +98,17 @@ pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Ne
                     continue;
                 }
                 let gap = gap(order, a, b, versions[resource]);
+                let wait = match order.ops[a].completion {
+                    Completion::Sync => None,
+                    Completion::Counted { counter, .. } => Some(counter),
+                };
                 let between = match data.space {
                     Space::Register | Space::Global => Between::Thread,
                     Space::Shared => match meets(a, a_touch, b, b_touch) {
                         Meeting::Nowhere | Meeting::InThread => Between::Thread,
-                        Meeting::InWarp => Between::Warp,
+                        Meeting::InWarp => in_warp(wait),
                         Meeting::AcrossWarps => Between::Block,
                     },
-                };
-                let wait = match order.ops[a].completion {
-                    Completion::Sync => None,
-                    Completion::Counted { counter, .. } => Some(counter),
                 };
                 if wait.is_none() && between == Between::Thread {
                     continue;
@@ -131,6 +131,15 @@ pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Ne
         }
     }
     needs
+}
+
+/// Who must meet where lanes of one warp exchange data. What is stored at once is ThreadSync's
+/// concern, which sees the statements inside the ops; it does not see when copies land.
+fn in_warp(wait: Option<Counter>) -> Between {
+    match wait {
+        None => Between::Thread,
+        Some(_) => Between::Warp,
+    }
 }
 
 /// The ops that touch the resource, with the touch's index; a write counts for both.

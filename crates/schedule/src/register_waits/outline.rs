@@ -6,6 +6,7 @@
 //! a unit: waits stand before it.
 
 use rustc_hash::FxHashSet;
+use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
     BarrierKind, Block, Counter, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind, MicroOp,
@@ -83,6 +84,8 @@ pub struct Repeated {
 /// The items of a kernel's body.
 pub fn outline(func: &Func, kernel: &Kernel, conflicts: &mut Conflicts<'_>) -> Vec<Item> {
     let uniformity = Uniformity::of(func, kernel);
+    let mut known = Analyzer::for_func(func);
+    known.enter_kernel(func, kernel);
     let mut outliner = Outliner {
         collector: Collector {
             func,
@@ -90,6 +93,7 @@ pub fn outline(func: &Func, kernel: &Kernel, conflicts: &mut Conflicts<'_>) -> V
             uniformity: &uniformity,
         },
         conflicts,
+        known,
         next: 0,
     };
     outliner.block(&kernel.body, &mut Lets::default())
@@ -130,6 +134,8 @@ fn varies(uniformity: &Uniformity<'_>, stmt: &Stmt) -> bool {
 struct Outliner<'f, 'c, 'k> {
     collector: Collector<'f>,
     conflicts: &'c mut Conflicts<'k>,
+    /// What is known of the grid and of the loops around.
+    known: Analyzer,
     next: usize,
 }
 
@@ -217,13 +223,17 @@ impl Outliner<'_, '_, '_> {
         let may_skip = !trips.clone().all(|n| n.is_some_and(|n| n > 0));
         let again = trips.clone().all(|n| n.is_none_or(|n| n > 1));
         let vars: Vec<Var> = l.axes.iter().map(|a| a.var).collect();
+        let func = self.collector.func;
+        let index = index_of(&mut self.conflicts.slots, &mut self.known, func, l, lets);
+        self.known.enter_loop(func, l);
         let body = self.block(&l.body, lets);
+        self.known.pop();
         Kind::Loop(Repeated {
             body,
             may_skip,
             again,
             changed: changed(&l.body, &vars),
-            index: index_of(&mut self.conflicts.slots, l, lets),
+            index,
         })
     }
 }

@@ -188,7 +188,7 @@ impl Walk<'_, '_> {
         match l.index {
             Some(index) => {
                 pending.values.retain(|(var, _)| *var != index.var);
-                let last = |s: Slot| slots.with_value(s, index.var, index.last);
+                let last = |s: Slot| slots.with_value(s, index.var, index.last, index.residue);
                 pending.slot = pending.slot.and_then(last);
             }
             None => {
@@ -280,7 +280,8 @@ impl Walk<'_, '_> {
             return Meeting::Nowhere;
         }
         if let (Some(then), Some(now)) = (pending.slot, self.conflicts.slot(class))
-            && self.conflicts.slots.differ(then, now, &pending.values)
+            && let Some(now) = self.conflicts.slots.with_values(now, &pending.values)
+            && self.conflicts.slots.differ(then, now, &[])
         {
             return Meeting::Nowhere;
         }

@@ -6,6 +6,7 @@ use super::counts::InstKind;
 use super::env::{Env, Which, who};
 use super::program::{Access, BufferInfo, Slot, Space};
 use super::report::FindingKind;
+use super::shared::Who;
 use super::warp::{HELD, Lanes, MAX_LANES, WRITTEN, Warp};
 use crate::exec::{decode, encode, tuple};
 use crate::memory::{read_bits, write_bits};
@@ -21,6 +22,11 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
+    /// The lanes that a worker stands for.
+    pub fn done_by(&self, worker: u32) -> u64 {
+        if self.uniform { self.mask } else { 1 << worker }
+    }
+
     /// The lanes that do the work: one where all would do the same.
     pub fn workers(&self) -> Lanes {
         Lanes(if self.uniform {
@@ -280,7 +286,10 @@ impl Env<'_> {
                         let mut all = super::shared::Trouble::default();
                         for i in 0..width {
                             let value = raw(warp, i, lane);
-                            let who = who(warp, id, lane, false);
+                            let who = Who {
+                                lanes: addresses.done_by(lane),
+                                ..who(warp, id, lane, false)
+                            };
                             let at = (base as usize, bits, at + i);
                             let one = self.shared.store_packed(who, at, value);
                             if !one.is_none() {
@@ -295,8 +304,11 @@ impl Env<'_> {
                             buffer.extend_from_slice(&value[..bits as usize / 8]);
                         }
                         let start = byte_of(info, at);
-                        self.shared
-                            .store(who(warp, id, lane, false), start, &buffer)
+                        let who = Who {
+                            lanes: addresses.done_by(lane),
+                            ..who(warp, id, lane, false)
+                        };
+                        self.shared.store(who, start, &buffer)
                     };
                     if !trouble.is_none() {
                         self.trouble(warp, Which::Shared, lane, true, trouble);
@@ -369,7 +381,11 @@ impl Env<'_> {
                 for lane in addresses.workers() {
                     let at = addresses.at[lane as usize];
                     let (start, len) = (byte_of(info, at), byte_len(info, at, access.width));
-                    let trouble = self.shared.read(who(warp, id, lane, false), start, len);
+                    let who = Who {
+                        lanes: addresses.done_by(lane),
+                        ..who(warp, id, lane, false)
+                    };
+                    let trouble = self.shared.read(who, start, len);
                     if !trouble.is_none() {
                         self.trouble(warp, Which::Shared, lane, false, trouble);
                     }

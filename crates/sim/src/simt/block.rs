@@ -3,9 +3,10 @@
 use tilewright_ir::VoteKind;
 
 use super::env::Env;
+use super::global_shadow::GlobalShadow;
 use super::program::{AllReduceCode, DeviceCode, Op, Program, ThreadCode};
 use super::report::{Collector, Finding, FindingKind};
-use super::shared::{GlobalShadow, Shared};
+use super::shared::Shared;
 use super::step::Pause;
 use super::sync::{Barriers, Named};
 use super::warp::{Lanes, State, Warp, join};
@@ -58,7 +59,9 @@ impl<'a> BlockRun<'a> {
             target,
             landing: opts.landing,
             globals,
-            shared: Shared::new(program.shared_bytes, count).with_owners(program.shared_overlaps),
+            shared: Shared::new(program.shared_bytes, count)
+                .with_owners(program.shared_overlaps)
+                .with_lanes(!target.is_amd()),
             global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers, count),
             findings: Collector::new(opts.max_reports),
@@ -331,6 +334,7 @@ impl<'a> BlockRun<'a> {
             warp.tick();
             warp.state = State::Ready;
             warp.pc += 1;
+            self.env.shared.sync_warp(m);
         }
         if members.len() == self.warps.len() {
             self.env.all_ordered();

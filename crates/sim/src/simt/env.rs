@@ -3,10 +3,11 @@
 use tilewright_ir::{Counter, Target};
 
 use super::counts::{Counts, InstKind};
+use super::global_shadow::GlobalShadow;
 use super::memory::Memory;
 use super::program::{Op, Program, Slot, Space};
 use super::report::{Collector, Finding, FindingKind, Place};
-use super::shared::{GlobalShadow, Past, Shared, Trouble, Who};
+use super::shared::{Past, Shared, Trouble, Who};
 use super::sync::Barriers;
 use super::warp::Warp;
 use super::{Landing, banks};
@@ -246,6 +247,17 @@ impl Env<'_> {
                 format!("{name} is {verb}: {why}")
             });
         }
+        if let Some((stamp, at, lane)) = trouble.unordered_lane {
+            let past = past(self, stamp);
+            let kind = FindingKind::RaceInWarp;
+            self.report_pair(warp, kind, (lane, writes), past, |env| {
+                let name = env.name_of_byte(which, at);
+                let verb = if writes { "written" } else { "read" };
+                format!(
+                    "{name} is {verb} after another lane's access: no warp barrier between them"
+                )
+            });
+        }
         if let Some((stamp, at)) = trouble.conflict {
             let past = past(self, stamp);
             self.report_pair(
@@ -330,6 +342,7 @@ pub(super) fn who(warp: &Warp, id: u32, lane: u32, atomic: bool) -> Who<'_> {
     Who {
         id,
         lane,
+        lanes: 1 << lane,
         warp: warp.index,
         clock: &warp.clock,
         atomic,

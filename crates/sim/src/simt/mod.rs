@@ -42,6 +42,8 @@ mod block;
 mod compile;
 mod counts;
 mod env;
+mod global_shadow;
+mod lanes;
 mod memory;
 mod micro;
 mod mma;

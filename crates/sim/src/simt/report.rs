@@ -42,6 +42,9 @@ pub enum FindingKind {
     WriteWriteRace,
     /// One thread reads what another one writes, and nothing orders them.
     ReadWriteRace,
+    /// Two lanes of a warp touch one byte of shared memory, one of them writes it, and no warp
+    /// barrier orders them.
+    RaceInWarp,
     /// Lanes of one instruction write different values to one byte.
     LaneConflict,
     /// Memory or a register is touched while an asynchronous operation on it is under way.
@@ -77,9 +80,10 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 17] = [
+    pub const ALL: [FindingKind; 18] = [
         FindingKind::WriteWriteRace,
         FindingKind::ReadWriteRace,
+        FindingKind::RaceInWarp,
         FindingKind::LaneConflict,
         FindingKind::NotWaitedFor,
         FindingKind::Uninitialised,
@@ -102,6 +106,7 @@ impl FindingKind {
         match self {
             FindingKind::WriteWriteRace => Code("race-write-write"),
             FindingKind::ReadWriteRace => Code("race-read-write"),
+            FindingKind::RaceInWarp => Code("race-in-warp"),
             FindingKind::LaneConflict => Code("lane-conflict"),
             FindingKind::NotWaitedFor => Code("not-waited-for"),
             FindingKind::Uninitialised => codes::UNINITIALISED,
@@ -125,6 +130,7 @@ impl FindingKind {
             FindingKind::WriteWriteRace | FindingKind::ReadWriteRace => {
                 "a block barrier between the two, reached by all threads, would order them"
             }
+            FindingKind::RaceInWarp => "`sync_warp` between the two would order them",
             FindingKind::NotWaitedFor => "wait for the operation's counter before this",
             FindingKind::OutOfBounds => "guard the access with a condition",
             FindingKind::DivergentBarrier | FindingKind::DivergentCollective => {

@@ -8,8 +8,9 @@
 //! orders everything before it, so accesses older than the last one need no look-up.
 //!
 //! Choices:
-//! - Lanes of one warp are ordered by the program. Lanes of *one instruction* conflict when
-//!   they write different values to one byte.
+//! - Lanes of one warp are ordered by the warp's barriers ([`LaneShadow`]); on AMD, where they are
+//!   in step, and in global memory by the program. Lanes of *one instruction* conflict when they write different values to one
+//!   byte.
 //! - Threads that write equal values to one byte without order do not race, and each may read
 //!   it back: replicated values are stored by all their holders.
 //! - Where buffers overlap, a byte belongs to the one it was last written through; a read through
@@ -20,7 +21,7 @@
 //! - On AMD an access without a counter is *loose* until its wave has waited for all LDS
 //!   operations: a bare barrier tells the other waves nothing about it.
 
-use rustc_hash::FxHashMap;
+use super::lanes::LaneShadow;
 
 /// Bytes of a block's memory and what happened to them.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     held_reads: Vec<u8>,
     held_writes: Vec<u8>,
     held: Vec<Held>,
+    /// What lanes of one warp did, where that is looked at.
+    lanes: Option<LaneShadow>,
     /// By warp, the instances that are loose.
     loose: Vec<Vec<u32>>,
     /// Accesses since the last barrier of the whole block.
@@ -65,6 +68,15 @@ const LANE_BITS: u32 = 6;
 
 /// The number of an instance must fit a stamp.
 const MAX_INSTANCE: u32 = 1 << (32 - LANE_BITS);
+
+fn lane_of(stamp: u32) -> u32 {
+    stamp & ((1 << LANE_BITS) - 1)
+}
+
+/// The stamp of another lane of the same instance.
+fn with_lane(stamp: u32, lane: u32) -> u32 {
+    stamp >> LANE_BITS << LANE_BITS | lane
+}
 
 /// One instruction that one warp executed on shared memory.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +126,8 @@ pub(super) struct Range {
 pub(super) struct Who<'c> {
     pub id: u32,
     pub lane: u32,
+    /// The lanes that it stands for: all that do the same.
+    pub lanes: u64,
     pub warp: u32,
     pub clock: &'c [u32],
     pub atomic: bool,
@@ -124,6 +138,9 @@ pub(super) struct Who<'c> {
 pub(super) struct Trouble {
     /// The stamp of an access that it races with, and the byte.
     pub race: Option<(u32, usize)>,
+    /// The stamp of an access by another lane of the warp that no warp barrier orders, the byte,
+    /// and the lane that comes to it now.
+    pub unordered_lane: Option<(u32, usize, u32)>,
     /// The stamp of another lane of the same instruction that wrote something else.
     pub conflict: Option<(u32, usize)>,
     /// A byte that an asynchronous operation holds.
@@ -150,7 +167,7 @@ pub(super) struct Past {
 
 impl Shared {
     /// Makes room for more bytes.
-    fn grow(&mut self, len: usize) {
+    pub fn grow(&mut self, len: usize) {
         self.bytes.resize(len, crate::tensor::UNWRITTEN);
         self.flags.resize(len, 0);
         self.write.resize(len, 0);
@@ -180,6 +197,7 @@ impl Shared {
             held_reads: vec![0; len],
             held_writes: vec![0; len],
             held: Vec::new(),
+            lanes: None,
             loose: vec![Vec::new(); warps],
             instances: Vec::new(),
             iterations: Vec::new(),
@@ -194,6 +212,20 @@ impl Shared {
             self.owners = vec![0; self.bytes.len()];
         }
         self
+    }
+
+    /// Looks at what lanes of one warp do to each other, where they are not in step.
+    pub fn with_lanes(mut self, wanted: bool) -> Shared {
+        self.lanes = wanted.then(|| LaneShadow::new(self.bytes.len(), self.reads.len()));
+        self
+    }
+
+    /// The lanes of a warp synchronise.
+    pub fn sync_warp(&mut self, warp: u32) {
+        let next = self.first + self.instances.len() as u32;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.sync(warp, next);
+        }
     }
 
     /// The accesses that follow are of this buffer.
@@ -291,6 +323,9 @@ impl Shared {
         self.updaters.fill(0);
         let lists = self.reads.iter_mut().chain(&mut self.updates);
         lists.for_each(Vec::clear);
+        if let Some(lanes) = &mut self.lanes {
+            lanes.restart();
+        }
     }
 
     /// Notes a read and says what is wrong with it.
@@ -329,9 +364,16 @@ impl Shared {
             {
                 trouble.race.get_or_insert((stamp, at));
             }
+            if flags & HELD == 0
+                && let Some((lane, stamp)) = self.lane_before_read(at, who)
+            {
+                trouble.unordered_lane.get_or_insert((stamp, at, lane));
+            }
             self.readers[at] |= me;
+            // The read of an atomic update is no lane's own.
+            let lanes = if who.atomic { 0 } else { who.lanes };
+            self.note_read(at, stamp, who.warp, lanes);
         }
-        self.reads[who.warp as usize][start..start + len].fill(stamp);
         trouble
     }
 
@@ -432,6 +474,15 @@ impl Shared {
                     }
                 }
             }
+            if !together
+                && !held
+                && let Some((lane, stamp)) = self.lane_before_write(at, who)
+            {
+                together = equal;
+                if !equal {
+                    trouble.unordered_lane.get_or_insert((stamp, at, lane));
+                }
+            }
             let mut readers = self.readers[at];
             if together {
                 readers &= !self.writers[at];
@@ -442,6 +493,11 @@ impl Shared {
                 if let Some(stamp) = read.or(update) {
                     trouble.race.get_or_insert((stamp, at));
                 }
+                if readers & me != 0
+                    && let Some((lane, stamp)) = self.lane_that_read(at, who)
+                {
+                    trouble.unordered_lane.get_or_insert((stamp, at, lane));
+                }
             }
             if who.atomic {
                 self.updaters[at] |= me;
@@ -449,7 +505,7 @@ impl Shared {
                 continue;
             }
             self.updaters[at] = 0;
-            self.write[at] = stamp;
+            self.note_write_by(at, stamp, (who.warp, who.lanes), together);
             if together {
                 self.writers[at] |= me;
             } else {
@@ -505,13 +561,14 @@ impl Shared {
                     self.held_writes[at] = self.held_writes[at].saturating_sub(1);
                     let still = self.held_writes[at] > 0;
                     self.flags[at] = if still { WRITTEN | HELD } else { WRITTEN };
-                    self.write[at] = stamp;
+                    let together = self.write[at] >> LANE_BITS == id;
+                    self.note_write_by(at, stamp, (warp, 1 << range.lane), together);
                     self.writers[at] = 1 << warp;
                     self.readers[at] = 0;
                 } else {
                     self.held_reads[at] = self.held_reads[at].saturating_sub(1);
                     self.readers[at] |= 1 << warp;
-                    self.reads[warp as usize][at] = stamp;
+                    self.note_read(at, stamp, warp, 1 << range.lane);
                 }
             }
         }
@@ -528,7 +585,7 @@ impl Shared {
         };
         Some(Past {
             instance,
-            lane: stamp & ((1 << LANE_BITS) - 1),
+            lane: lane_of(stamp),
             iteration: self.iterations[instance.iteration as usize..end].to_vec(),
         })
     }
@@ -544,6 +601,84 @@ impl Shared {
                 iteration: held.iteration.clone(),
             })
         })
+    }
+
+    /// The first instance that the warp's lanes are not ordered after.
+    fn lanes_since(&self, warp: u32) -> Option<u32> {
+        let lanes = self.lanes.as_ref()?;
+        Some(lanes.since(warp).max(self.first))
+    }
+
+    /// Whether a stamp is another instruction of the warp, since its lanes synchronised.
+    fn is_of_warp(&self, stamp: u32, since: u32, who: Who<'_>) -> bool {
+        let id = stamp >> LANE_BITS;
+        id >= since && id != who.id && self.instance_of(id).warp == who.warp
+    }
+
+    /// A lane that reads what another one wrote, with nothing to order them, and that write.
+    fn lane_before_read(&self, at: usize, who: Who<'_>) -> Option<(u32, u32)> {
+        let since = self.lanes_since(who.warp)?;
+        let other = self.lanes.as_ref()?.read_from_other(at, who.lanes);
+        self.lane_pair(other, self.write[at], since, who)
+            .or_else(|| self.lane_that_updated(at, since, who))
+    }
+
+    /// A lane that writes what another one wrote, with nothing to order them, and that write.
+    fn lane_before_write(&self, at: usize, who: Who<'_>) -> Option<(u32, u32)> {
+        let since = self.lanes_since(who.warp)?;
+        let other = self.lanes.as_ref()?.other_writer(at, who.lanes);
+        self.lane_pair(other, self.write[at], since, who)
+            .or_else(|| self.lane_that_updated(at, since, who))
+    }
+
+    /// The lane and the other one's stamp, where that is of another instruction of the warp.
+    fn lane_pair(
+        &self,
+        pair: Option<(u32, u32)>,
+        stamp: u32,
+        since: u32,
+        who: Who<'_>,
+    ) -> Option<(u32, u32)> {
+        let (lane, other) = pair?;
+        let found = self.is_of_warp(stamp, since, who);
+        found.then(|| (lane, with_lane(stamp, other)))
+    }
+
+    /// A lane that does no atomic update, and the last one, by another lane.
+    fn lane_that_updated(&self, at: usize, since: u32, who: Who<'_>) -> Option<(u32, u32)> {
+        if who.atomic || self.updaters[at] & 1 << who.warp == 0 {
+            return None;
+        }
+        let update = self.updates[who.warp as usize][at];
+        let others = who.lanes & !(1 << lane_of(update));
+        let found = others != 0 && self.is_of_warp(update, since, who);
+        found.then(|| (others.trailing_zeros(), update))
+    }
+
+    /// A lane that writes what another one read, with nothing to order them, and that read.
+    fn lane_that_read(&self, at: usize, who: Who<'_>) -> Option<(u32, u32)> {
+        let since = self.lanes_since(who.warp)?;
+        let (lane, other) = self.lanes.as_ref()?.other_reader(who.warp, at, who.lanes)?;
+        let read = self.reads[who.warp as usize][at];
+        (read >> LANE_BITS >= since).then(|| (lane, with_lane(read, other)))
+    }
+
+    fn note_write_by(&mut self, at: usize, stamp: u32, (warp, lanes): (u32, u64), together: bool) {
+        let before = self.write[at] >> LANE_BITS;
+        let again = together && before >= self.first && self.instance_of(before).warp == warp;
+        self.write[at] = stamp;
+        if let Some(shadow) = &mut self.lanes {
+            shadow.write(at, lanes, again);
+        }
+    }
+
+    fn note_read(&mut self, at: usize, stamp: u32, warp: u32, lanes: u64) {
+        let before = std::mem::replace(&mut self.reads[warp as usize][at], stamp);
+        if let Some(shadow) = &mut self.lanes {
+            let since = shadow.since(warp).max(self.first);
+            let again = before >> LANE_BITS >= since;
+            shadow.read(warp, at, lanes, again);
+        }
     }
 
     /// Whether an operation holds the byte that this access must not come before: one that is not
@@ -570,68 +705,6 @@ impl Shared {
     }
 }
 
-/// The shadow of what a block does to global memory, page by page as it is touched. Blocks are
-/// not ordered among each other, so each has its own.
-#[derive(Debug)]
-pub(super) struct GlobalShadow {
-    pub shadow: Shared,
-    pages: FxHashMap<(u32, usize), usize>,
-}
-
-/// Bytes of global memory that get a shadow together.
-const PAGE: usize = 1024;
-
-impl GlobalShadow {
-    pub fn new(warps: usize) -> GlobalShadow {
-        GlobalShadow {
-            shadow: Shared::new(0, warps),
-            pages: FxHashMap::default(),
-        }
-    }
-
-    pub fn read(&mut self, who: Who<'_>, storage: u32, start: usize, len: usize) -> Trouble {
-        let mut trouble = Trouble::default();
-        for (at, part) in self.parts(storage, start, len) {
-            let part = self.shadow.read(who, at, part.len());
-            trouble.race = trouble.race.or(part.race);
-        }
-        trouble
-    }
-
-    pub fn store(&mut self, who: Who<'_>, storage: u32, start: usize, new: &[u8]) -> Trouble {
-        let mut trouble = Trouble::default();
-        for (at, part) in self.parts(storage, start, new.len()) {
-            let part = self.shadow.store(who, at, &new[part]);
-            trouble.race = trouble.race.or(part.race);
-            trouble.conflict = trouble.conflict.or(part.conflict);
-        }
-        trouble
-    }
-
-    /// Where the shadow of a range is, and which part of the range each piece is of.
-    fn parts(
-        &mut self,
-        storage: u32,
-        start: usize,
-        len: usize,
-    ) -> Vec<(usize, std::ops::Range<usize>)> {
-        let mut parts = Vec::with_capacity(2);
-        let mut done = 0;
-        while done < len {
-            let (page, offset) = ((start + done) / PAGE, (start + done) % PAGE);
-            let size = (PAGE - offset).min(len - done);
-            let next = self.pages.len() * PAGE;
-            let base = *self.pages.entry((storage, page)).or_insert(next);
-            if base == next {
-                self.shadow.grow(next + PAGE);
-            }
-            parts.push((base + offset, done..done + size));
-            done += size;
-        }
-        parts
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -644,6 +717,7 @@ mod tests {
         Who {
             id,
             lane,
+            lanes: 1 << lane,
             warp,
             clock,
             atomic: false,

@@ -94,7 +94,10 @@ impl Env<'_> {
                 self.count(warp, InstKind::Shuffle);
                 return Done::Block;
             }
-            ThreadCode::SyncWarp => self.converged(warp, "a warp barrier"),
+            ThreadCode::SyncWarp => {
+                self.converged(warp, "a warp barrier");
+                self.shared.sync_warp(warp.index);
+            }
             ThreadCode::SyncGrid => return Done::Grid,
             ThreadCode::Arrive { barrier, index } => {
                 self.count(warp, InstKind::Barrier);
@@ -142,6 +145,7 @@ impl Env<'_> {
                 for number in numbers {
                     self.barriers.pass(number, warp);
                 }
+                self.shared.sync_warp(warp.index);
                 self.count(warp, InstKind::Wait);
             }
             ThreadCode::Dp4a { a, b, c } => self.dp4a(warp, *a, *b, *c),
@@ -232,6 +236,7 @@ impl Env<'_> {
                         self.shared.store(me, start, &new.to_le_bytes()[..len])
                     };
                     trouble.race = trouble.race.or(stored.race);
+                    trouble.unordered_lane = trouble.unordered_lane.or(stored.unordered_lane);
                     trouble.held = trouble.held.or(stored.held);
                     if !trouble.is_none() {
                         self.trouble(warp, Which::Shared, lane, true, trouble);

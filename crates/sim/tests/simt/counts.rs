@@ -79,6 +79,7 @@ fn swizzles_free_ldmatrix_of_conflicts() {
     for e in unroll(0, 32) {{
       S[e // 2, e % 2 * 32 + tx] = 1.0:float16
     }}
+    sync_warp
     s2r S[0 +: 16, 0 +: 64] at [tx % 16, tx // 16 * 8] -> R[0 +: 8] at [0] inst=\"ldmatrix.x4\" width=1
   }}
 }}

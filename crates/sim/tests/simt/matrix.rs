@@ -278,8 +278,10 @@ fn stmatrix_undoes_ldmatrix() {
     for e in unroll(0, 8) {{
       S[tx // 2, tx % 2 * 8 + e] = A[tx // 2, tx % 2 * 8 + e]
     }}
+    sync_warp
     s2r S[0 +: 16, 0 +: 16] at [tx % 16, tx // 16 * 8] -> R[0 +: 8] at [0] inst=\"ldmatrix.x4{trans}\" width=1
     r2s R[0 +: 8] at [0] -> D[0 +: 16, 0 +: 16] at [tx % 16, tx // 16 * 8] inst=\"stmatrix.x4{trans}\" width=1
+    sync_warp
     for e in unroll(0, 8) {{
       C[tx // 2, tx % 2 * 8 + e] = D[tx // 2, tx % 2 * 8 + e]
     }}

@@ -20,6 +20,7 @@ fn without(func: &Func, number: usize) -> Option<(Func, tilewright_ir::Span)> {
                 StmtKind::Device(DeviceOp::Barrier(_) | DeviceOp::Wait { .. })
                     | StmtKind::Thread(
                         ThreadOp::SyncThreads { .. }
+                            | ThreadOp::SyncWarp
                             | ThreadOp::BarrierArrive { .. }
                             | ThreadOp::BarrierWait { .. }
                     )

@@ -1,14 +1,15 @@
 //! Nothing that was derived for a pipelined loop can be left out.
 //!
 //! Each wait of a pipelined example is loosened by one, each commit and barrier removed, and each
-//! slot index moved to the next version, one at a time. The hazard checker and the simulator must
+//! slot index moved to each other version, one at a time. The hazard checker and the simulator must
 //! each report every one of these mutants. Loosening stands for dropping: a wait for nothing at
 //! all orders less than a wait for all but one more. A wait at the limit of its counter cannot be
 //! loosened and is dropped instead.
 //!
 //! Where a derivation takes more than is needed, checker and simulator must only agree: on AMD
-//! ThreadSync and RegisterWaits do not see, where a loop whose length is not known is skipped,
-//! that its epilogue reads the version that the prologue's barrier ordered.
+//! RegisterWaits does not see, where a loop whose length is not known is skipped, that its
+//! epilogue reads the version that the prologue's barrier ordered. Warp barriers are changed on
+//! NVIDIA alone: on AMD lanes are in step, and they only keep the compiler from moving accesses.
 //!
 //! The simulator runs the first block of the grid, where copies land late. Where it finds nothing
 //! it gets other modes, the whole grid and other orders of warps. The cases are those whose loops
@@ -21,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use libtest_mimic::{Failed, Trial};
 use tilewright::ir::{
     BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Func, LoopKind, Scope,
-    SourceMap, Span, Stmt, StmtKind, Target, visit,
+    SourceMap, Span, Stmt, StmtKind, Target, ThreadOp, visit,
 };
 use tilewright::schedule::hazard;
 use tilewright::schedule::order::wait_limit;
@@ -233,12 +234,12 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
     let subject = Subject::of(case, target)?;
     let (mut alive, mut spare) = (Vec::new(), 0);
     let mut nth = 0;
-    while let Some((mutant, what)) = mutant(&subject.func, nth) {
+    while let Some((mutant, what)) = mutant(&subject.func, target, nth) {
         nth += 1;
         let checked = !hazard::check(&mutant, subject.target).hazards.is_empty();
         let may_be_spare = match what.kind {
-            Kind::LdsWait | Kind::Barrier => target.is_amd() && !subject.known,
-            Kind::Wait | Kind::Commit | Kind::Slot => false,
+            Kind::LdsWait => target.is_amd() && !subject.known,
+            Kind::Barrier | Kind::Wait | Kind::Commit | Kind::Slot => false,
         };
         let shown = subject.shows(&mutant, may_be_spare && !checked)?;
         let who = match (checked, shown) {
@@ -253,8 +254,10 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
         };
         let place = subject.sources.locate(what.span);
         alive.push(format!(
-            "{who} {:?} of `{}` ({place})",
-            what.kind, what.text
+            "{who} {:?} #{} of `{}` ({place})",
+            what.kind,
+            nth - 1,
+            what.text
         ));
     }
     if nth == 0 {
@@ -288,21 +291,21 @@ enum Kind {
 }
 
 /// The function with its nth change made.
-fn mutant(func: &Func, nth: usize) -> Option<(Func, Change)> {
+fn mutant(func: &Func, target: Target, nth: usize) -> Option<(Func, Change)> {
     let mut mutant = func.clone();
     let mut left = nth;
     for kernel in &mut mutant.kernels {
-        if let Some(change) = change(func, &mut kernel.body, &mut left) {
+        if let Some(change) = change((func, target), &mut kernel.body, &mut left) {
             return Some((mutant, change));
         }
     }
     None
 }
 
-fn change(func: &Func, block: &mut Block, left: &mut usize) -> Option<Change> {
+fn change((func, target): (&Func, Target), block: &mut Block, left: &mut usize) -> Option<Change> {
     for at in 0..block.len() {
         let before = block[at].clone();
-        let found = if let Some(kind) = changed_whole(&before) {
+        let found = if let Some(kind) = changed_whole(&before, target) {
             let here = *left == 0;
             *left = left.saturating_sub(1);
             if here {
@@ -315,7 +318,7 @@ fn change(func: &Func, block: &mut Block, left: &mut usize) -> Option<Change> {
             }
             here.then_some(kind)
         } else {
-            next_slot(func, &mut block[at], left).then_some(Kind::Slot)
+            other_slot(func, &mut block[at], left).then_some(Kind::Slot)
         };
         if let Some(kind) = found {
             return Some(Change {
@@ -325,7 +328,7 @@ fn change(func: &Func, block: &mut Block, left: &mut usize) -> Option<Change> {
             });
         }
         for child in visit::child_blocks_mut(&mut block[at]) {
-            if let Some(change) = change(func, child, left) {
+            if let Some(change) = change((func, target), child, left) {
                 return Some(change);
             }
         }
@@ -334,7 +337,7 @@ fn change(func: &Func, block: &mut Block, left: &mut usize) -> Option<Change> {
 }
 
 /// Whether the statement as a whole is something derived.
-fn changed_whole(stmt: &Stmt) -> Option<Kind> {
+fn changed_whole(stmt: &Stmt, target: Target) -> Option<Kind> {
     match &stmt.kind {
         StmtKind::Device(DeviceOp::Wait {
             counter: Counter::Lgkmcnt,
@@ -345,6 +348,7 @@ fn changed_whole(stmt: &Stmt) -> Option<Kind> {
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => {
             Some(Kind::Barrier)
         }
+        StmtKind::Thread(ThreadOp::SyncWarp) if !target.is_amd() => Some(Kind::Barrier),
         _ => None,
     }
 }
@@ -364,8 +368,8 @@ fn first_line(func: &Func, stmt: &Stmt) -> String {
     text.lines().next().unwrap_or_default().trim().to_string()
 }
 
-/// Moves the nth slot index of a statement to the next version.
-fn next_slot(func: &Func, stmt: &mut Stmt, left: &mut usize) -> bool {
+/// Moves the nth slot index of a statement to another version: each in turn.
+fn other_slot(func: &Func, stmt: &mut Stmt, left: &mut usize) -> bool {
     let versions = |buffer: Buffer| match func.buffers[buffer].versions {
         n if n > 1 && func.buffers[buffer].scope == Scope::Shared => Some(n),
         _ => None,
@@ -375,12 +379,13 @@ fn next_slot(func: &Func, stmt: &mut Stmt, left: &mut usize) -> bool {
         let Some(n) = versions(buffer).filter(|_| !moved) else {
             return;
         };
-        if *left == 0 {
+        let others = n as usize - 1;
+        if *left < others {
             moved = true;
-            let next = slot.clone() + Expr::int(1, slot.dtype());
-            *slot = next.floor_mod(Expr::int(n.into(), slot.dtype()));
+            let other = slot.clone() + Expr::int(*left as i128 + 1, slot.dtype());
+            *slot = other.floor_mod(Expr::int(n.into(), slot.dtype()));
         } else {
-            *left -= 1;
+            *left -= others;
         }
     };
     match &mut stmt.kind {

@@ -1,0 +1,456 @@
+//! ThreadSync's walk: which items must wait, and for whom.
+//!
+//! What is open is carried through the items. Where ways part, each goes on with all of it; where
+//! they meet, what only one has left open is known to have come that way. Behind a loop is what
+//! its last iteration left open and, where it may not run at all, what was open before it.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::Var;
+
+use crate::conflicts::{Class, Conflicts, Relation};
+use crate::facts::{FactSets, Facts};
+use crate::footprint::Meeting;
+use crate::outline::{Index, Item, ItemKind, Jumps, Trips};
+use crate::pending::{Changed, ChangedSets, Open, Pending};
+use crate::slots::{Slot, Slots};
+
+/// Who waits before an item.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Waits {
+    /// Each warp for its own threads.
+    pub warp: bool,
+    /// All threads of the block, or of the region's warp groups.
+    pub all: bool,
+}
+
+/// The waits that the items need, by item.
+pub fn derive(items: &[Item], conflicts: &mut Conflicts<'_>) -> Vec<Waits> {
+    let mut walk = Walk {
+        conflicts,
+        known: FactSets::new(),
+        changed: ChangedSets::new(),
+        waits: vec![Waits::default(); count(items)],
+        here: Facts::default(),
+        left: Open::default(),
+        next: Open::default(),
+        mode: Mode::Insert,
+        hazard: false,
+    };
+    walk.block(items, &mut Open::default());
+    // A wait put in for the first iteration may be covered by one that a later iteration
+    // needed, and a warp's by one of the block.
+    walk.mode = Mode::Check;
+    for at in 0..walk.waits.len() {
+        if walk.waits[at].all {
+            walk.waits[at].all = false;
+            walk.waits[at].all = walk.has_hazard(items);
+        }
+    }
+    for at in 0..walk.waits.len() {
+        if walk.waits[at].warp {
+            walk.waits[at].warp = false;
+            walk.waits[at].warp = walk.has_hazard(items);
+        }
+    }
+    walk.waits
+}
+
+fn count(items: &[Item]) -> usize {
+    let inner = |item: &Item| match &item.kind {
+        ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => 0,
+        ItemKind::Loop { body, .. } | ItemKind::Groups { body, .. } => count(body),
+        ItemKind::Branch {
+            then, otherwise, ..
+        } => count(then) + count(otherwise),
+    };
+    items.iter().map(|item| 1 + inner(item)).sum()
+}
+
+/// What the items touch, each class once.
+fn classes_in(items: &[Item], found: &mut Vec<Class>) {
+    for item in items {
+        for &class in &item.classes {
+            if !found.contains(&class) {
+                found.push(class);
+            }
+        }
+        match &item.kind {
+            ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => {}
+            ItemKind::Loop { body, .. } | ItemKind::Groups { body, .. } => classes_in(body, found),
+            ItemKind::Branch {
+                then, otherwise, ..
+            } => {
+                classes_in(then, found);
+                classes_in(otherwise, found);
+            }
+        }
+    }
+}
+
+/// A loop as the walk sees it.
+#[derive(Clone, Copy, Debug)]
+struct Repeated<'i> {
+    at: usize,
+    body: &'i [Item],
+    trips: Trips,
+    changed: &'i FxHashSet<Var>,
+    index: Option<&'i Index>,
+}
+
+/// How long ago an iteration was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Age {
+    One,
+    Any,
+}
+
+/// What the walk does where threads meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    Insert,
+    /// Says so and stops.
+    Check,
+    /// Passes barriers by: what is open in the end is all that was done.
+    Gather,
+}
+
+struct Walk<'c, 'k> {
+    conflicts: &'c mut Conflicts<'k>,
+    known: FactSets,
+    changed: ChangedSets,
+    waits: Vec<Waits>,
+    /// What holds where the walk stands.
+    here: Facts,
+    /// What is open where the innermost loop is left early.
+    left: Open,
+    /// What is open where its next iteration is begun early.
+    next: Open,
+    mode: Mode,
+    hazard: bool,
+}
+
+impl Walk<'_, '_> {
+    /// Whether threads meet with the waits as they are.
+    fn has_hazard(&mut self, items: &[Item]) -> bool {
+        self.hazard = false;
+        self.block(items, &mut Open::default());
+        self.hazard
+    }
+
+    fn block(&mut self, items: &[Item], open: &mut Open) {
+        for item in items {
+            if self.hazard && self.mode == Mode::Check {
+                return;
+            }
+            self.item(item, open);
+        }
+    }
+
+    fn item(&mut self, item: &Item, open: &mut Open) {
+        match &item.kind {
+            ItemKind::Groups { body, .. } => self.wait_before_region(item, body, open),
+            _ => self.wait_if_needed(item, &item.classes, open),
+        }
+        for &class in &item.classes {
+            open.add(Pending {
+                class,
+                slot: self.conflicts.slot(class),
+                facts: self.here,
+                changed: Changed::default(),
+                in_warp: false,
+                in_region: false,
+            });
+        }
+        match item.jumps {
+            Jumps::No => {}
+            Jumps::Perhaps => {
+                self.left.merge(open.clone());
+                self.next.merge(open.clone());
+            }
+            Jumps::Break => self.left.merge(std::mem::take(open)),
+            Jumps::Continue => self.next.merge(std::mem::take(open)),
+        }
+        match &item.kind {
+            ItemKind::Unit => {}
+            ItemKind::WaitsForBlock if self.mode == Mode::Gather => {}
+            ItemKind::WaitsForBlock => open.list.clear(),
+            ItemKind::WaitsForWarp => open.sync_warps(),
+            ItemKind::Loop {
+                body,
+                trips,
+                changed,
+                index,
+            } => {
+                let l = Repeated {
+                    at: item.at,
+                    body,
+                    trips: *trips,
+                    changed,
+                    index: index.as_ref(),
+                };
+                self.repeated(l, open);
+            }
+            ItemKind::Branch {
+                then,
+                otherwise,
+                when,
+                unless,
+            } => {
+                let taken = self.way(then, when, open.clone());
+                let other = self.way(otherwise, unless, std::mem::take(open));
+                self.join(open, &taken, when, &other);
+                self.join(open, &other, unless, &taken);
+            }
+            ItemKind::Groups { body, .. } => {
+                // Nothing before the region is open to it by now.
+                self.block(body, &mut Open::default());
+                let outer = std::mem::replace(&mut self.mode, Mode::Gather);
+                let mut done = Open::default();
+                self.block(body, &mut done);
+                self.mode = outer;
+                for pending in &mut done.list {
+                    pending.in_region = true;
+                }
+                open.merge(done);
+            }
+        }
+    }
+
+    /// What one way of a branch leaves open.
+    fn way(&mut self, items: &[Item], facts: &[Slot], mut open: Open) -> Open {
+        let slots = &self.conflicts.slots;
+        let Some(inside) = self.known.with(slots, self.here, facts) else {
+            // It is never taken.
+            return Open::default();
+        };
+        let outside = std::mem::replace(&mut self.here, inside);
+        self.block(items, &mut open);
+        self.here = outside;
+        open
+    }
+
+    /// Adds what one way has left open. What the other one closed came this way.
+    fn join(&mut self, open: &mut Open, way: &Open, facts: &[Slot], other: &Open) {
+        for pending in &way.list {
+            let more = if other.has(pending) { &[] } else { facts };
+            self.add_known(open, *pending, more);
+        }
+    }
+
+    /// Adds an access with more facts, unless these say that it was not done.
+    fn add_known(&mut self, open: &mut Open, mut pending: Pending, facts: &[Slot]) {
+        let slots = &self.conflicts.slots;
+        if let Some(facts) = self.known.with(slots, pending.facts, facts) {
+            pending.facts = facts;
+            open.add(pending);
+        }
+    }
+
+    /// A loop body: once from the outside, once from its own end, and once more for what a whole
+    /// iteration has left open, because it may be any number of iterations old by then.
+    fn repeated(&mut self, l: Repeated<'_>, open: &mut Open) {
+        let before = open.clone();
+        let outside = self.here;
+        if let Some(index) = l.index {
+            let slots = &self.conflicts.slots;
+            let inside = [index.runs, index.above];
+            match self.known.with(slots, self.here, &inside) {
+                Some(inside) => self.here = inside,
+                // It never runs.
+                None => return,
+            }
+            let first = [index.runs, index.above, index.at_first];
+            for pending in std::mem::take(&mut open.list) {
+                self.add_known(open, pending, &first);
+            }
+        }
+        let left_outside = std::mem::take(&mut self.left);
+        self.iteration(&l, open);
+        if l.trips.runs_again {
+            let mut carried = self.carried(&l, open, |_| Age::One);
+            let second = carried.clone();
+            self.iteration(&l, &mut carried);
+            let age = |p: &Pending| match p.changed == Changed::default() {
+                true => Age::One,
+                false => Age::Any,
+            };
+            let mut older = self.carried(&l, &carried, age);
+            if older.list.iter().any(|p| !second.covers(p)) {
+                self.iteration(&l, &mut older);
+                carried.merge(older);
+            }
+            open.merge(carried);
+        }
+        self.here = outside;
+        let left = std::mem::replace(&mut self.left, left_outside);
+        if let Some(index) = l.index {
+            for pending in std::mem::take(&mut open.list) {
+                self.add_behind(open, pending, index);
+            }
+        }
+        open.merge(left);
+        if l.trips.may_skip {
+            let skips = l.index.map(|index| index.skips);
+            for pending in before.list {
+                self.add_known(open, pending, skips.as_slice());
+            }
+        }
+    }
+
+    fn iteration(&mut self, l: &Repeated<'_>, open: &mut Open) {
+        let outer = std::mem::take(&mut self.next);
+        self.block(l.body, open);
+        open.merge(std::mem::replace(&mut self.next, outer));
+    }
+
+    /// What is open, in terms of the next iteration.
+    fn carried(&mut self, l: &Repeated<'_>, open: &Open, age: impl Fn(&Pending) -> Age) -> Open {
+        let own = l.index.map(|index| index.var);
+        let mut carried = Open::default();
+        for pending in &open.list {
+            let mut pending = *pending;
+            let age = age(&pending);
+            pending.changed = self.changed.union(pending.changed, l.at, l.changed);
+            let next = |slots: &mut Slots, form: Slot| {
+                let kept = own.filter(|_| age == Age::One);
+                if slots.mentions(form, |v| Some(v) != kept && l.changed.contains(&v)) {
+                    return None;
+                }
+                match kept {
+                    // What the index was is one less than what it is.
+                    Some(var) => slots.shifted(form, var, -1),
+                    None => Some(form),
+                }
+            };
+            let slots = &mut self.conflicts.slots;
+            pending.slot = pending.slot.and_then(|s| next(slots, s));
+            let Some(facts) = self.known.changed(slots, pending.facts, next) else {
+                continue;
+            };
+            pending.facts = facts;
+            let later = l.index.map(|index| index.later);
+            self.add_known(&mut carried, pending, later.as_slice());
+        }
+        carried
+    }
+
+    /// Adds what is open behind a loop that has run: its index is the last one.
+    fn add_behind(&mut self, open: &mut Open, mut pending: Pending, index: &Index) {
+        let last = |slots: &mut Slots, form: Slot| {
+            slots.with_value(form, index.var, index.last, index.residue)
+        };
+        let slots = &mut self.conflicts.slots;
+        pending.slot = pending.slot.and_then(|s| last(slots, s));
+        if let Some(facts) = self.known.changed(slots, pending.facts, last) {
+            pending.facts = facts;
+            self.add_known(open, pending, &[index.runs]);
+        }
+    }
+
+    /// Takes the waits before the item, and puts in another where it conflicts with what is
+    /// still open.
+    fn wait_if_needed(&mut self, item: &Item, classes: &[Class], open: &mut Open) {
+        if self.mode == Mode::Gather {
+            return;
+        }
+        let waits = self.waits[item.at];
+        if waits.warp {
+            open.sync_warps();
+        }
+        if waits.all {
+            open.list.clear();
+        }
+        let needed = self.meeting(classes, open);
+        if needed <= Meeting::InThread {
+            return;
+        }
+        self.hazard = true;
+        if self.mode == Mode::Check {
+            return;
+        }
+        let waits = &mut self.waits[item.at];
+        if needed == Meeting::InWarp {
+            waits.warp = true;
+            open.sync_warps();
+        } else {
+            waits.all = true;
+            open.list.clear();
+        }
+    }
+
+    /// All that the region does waits for what the block has done. Other regions run beside it.
+    fn wait_before_region(&mut self, item: &Item, body: &[Item], open: &mut Open) {
+        let mut classes = Vec::new();
+        classes_in(body, &mut classes);
+        let beside = |p: &Pending| p.in_region;
+        let (regions, block) = std::mem::take(&mut open.list).into_iter().partition(beside);
+        open.list = block;
+        self.wait_if_needed(item, &classes, open);
+        if !self.waits[item.at].all {
+            open.list.extend::<Vec<Pending>>(regions);
+        }
+    }
+
+    /// How the accesses meet what is open.
+    fn meeting(&mut self, classes: &[Class], open: &Open) -> Meeting {
+        let mut needed = Meeting::Nowhere;
+        // Nothing is worse than threads of different warps, so what needs no counting to say
+        // that comes first.
+        let mut uncounted = Vec::new();
+        for pending in &open.list {
+            for &class in classes {
+                let met = match self.met(pending, class) {
+                    Some(met) => met,
+                    None => {
+                        uncounted.push((pending, class));
+                        continue;
+                    }
+                };
+                if met == Meeting::AcrossWarps {
+                    return met;
+                }
+                needed = needed.max(met);
+            }
+        }
+        for (pending, class) in uncounted {
+            self.conflicts.relation(pending.class, class);
+            needed = needed.max(self.met(pending, class).unwrap_or(Meeting::AcrossWarps));
+            if needed == Meeting::AcrossWarps {
+                break;
+            }
+        }
+        needed
+    }
+
+    /// How an access meets an open one; `None` where that has not been counted out yet.
+    fn met(&mut self, pending: &Pending, class: Class) -> Option<Meeting> {
+        let relation = self.conflicts.known_relation(pending.class, class);
+        if relation == Some(Relation::Apart) {
+            return Some(Meeting::Nowhere);
+        }
+        let slot = self.conflicts.slot(class);
+        let slots = &mut self.conflicts.slots;
+        let Some(zeros) = self.known.zeros(slots, pending.facts, self.here) else {
+            // Where the one is done the other is not.
+            return Some(Meeting::Nowhere);
+        };
+        if let (Some(then), Some(now)) = (pending.slot, slot)
+            && slots.differ(then, now, zeros)
+        {
+            return Some(Meeting::Nowhere);
+        }
+        let met = relation.map(|r| r.meeting());
+        if met == Some(Meeting::AcrossWarps) {
+            return met;
+        }
+        let changed = self.changed.vars(pending.changed);
+        let moves = |class: Class| self.conflicts.moves(class, changed);
+        if moves(pending.class) || moves(class) {
+            return Some(Meeting::AcrossWarps);
+        }
+        if met == Some(Meeting::InWarp) && pending.in_warp {
+            return Some(Meeting::Nowhere);
+        }
+        met
+    }
+}
