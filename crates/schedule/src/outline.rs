@@ -232,9 +232,10 @@ impl Outliner<'_, '_, '_, '_> {
                 otherwise,
             } => {
                 let cond = lets.substitute(cond);
+                let slots = &mut self.conflicts.slots;
                 ItemKind::Branch {
-                    when: self.known_of(&cond, true),
-                    unless: self.known_of(&cond, false),
+                    when: known_of(&cond, true, slots, &mut self.facts),
+                    unless: known_of(&cond, false, slots, &mut self.facts),
                     then: self.block(then, lets),
                     otherwise: self.block(otherwise, lets),
                 }
@@ -247,16 +248,6 @@ impl Outliner<'_, '_, '_, '_> {
             // Nothing else has blocks.
             _ => ItemKind::Unit,
         }
-    }
-
-    /// What is known where a condition holds or does not. The condition as it stands speaks of
-    /// the same things as those around it; simplified it may say more.
-    fn known_of(&mut self, cond: &Expr, holds: bool) -> Vec<Slot> {
-        let slots = &mut self.conflicts.slots;
-        let mut known = facts_of(cond, holds, slots, &mut self.facts);
-        let simple = self.facts.simplify(cond);
-        known.extend(facts_of(&simple, holds, slots, &mut self.facts));
-        known
     }
 
     /// What the statement touches, unless barriers may be needed inside it and can stand there.
@@ -319,8 +310,17 @@ impl Outliner<'_, '_, '_, '_> {
     }
 }
 
+/// What is known where a condition holds or does not. The condition as it stands speaks of the
+/// same things as those around it; simplified it may say more.
+pub fn known_of(cond: &Expr, holds: bool, slots: &mut Slots, facts: &mut Analyzer) -> Vec<Slot> {
+    let mut known = facts_of(cond, holds, slots, facts);
+    let simple = facts.simplify(cond);
+    known.extend(facts_of(&simple, holds, slots, facts));
+    known
+}
+
 /// How a unit leaves its block: jumps out of loops inside it do not count.
-fn jumps(stmt: &Stmt) -> Jumps {
+pub fn jumps(stmt: &Stmt) -> Jumps {
     fn inside(stmt: &Stmt) -> bool {
         match &stmt.kind {
             StmtKind::Break | StmtKind::Continue => true,

@@ -129,13 +129,6 @@ impl Slots {
         Some(self.number(form))
     }
 
-    /// The slot with values in place of variables.
-    pub fn with_values(&mut self, slot: Slot, values: &[(Var, Slot)]) -> Option<Slot> {
-        values.iter().try_fold(slot, |slot, &(var, value)| {
-            self.with_value(slot, var, value, Congruence::ANY)
-        })
-    }
-
     /// The value less a number.
     pub fn less(&mut self, slot: Slot, by: i64) -> Option<Slot> {
         let mut form = self.form(slot).clone();

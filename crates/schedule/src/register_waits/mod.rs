@@ -41,7 +41,9 @@ use tilewright_ir::{
 };
 
 use crate::conflicts::Conflicts;
+use crate::facts::{FactSets, Facts};
 use crate::order::wait_limit;
+use crate::pending::ChangedSets;
 use outline::{Item, Kind, outline};
 use state::State;
 use walk::{Mode, Walk};
@@ -96,9 +98,9 @@ fn span_of(items: &[Item], number: usize) -> Option<Span> {
         }
         match &item.kind {
             Kind::Loop(l) => span_of(&l.body, number),
-            Kind::Branch { then, otherwise } => {
-                span_of(then, number).or_else(|| span_of(otherwise, number))
-            }
+            Kind::Branch {
+                then, otherwise, ..
+            } => span_of(then, number).or_else(|| span_of(otherwise, number)),
             Kind::Unrolled(iterations) => span_of(iterations.first()?, number),
             Kind::Some(body) => span_of(body, number),
             _ => None,
@@ -155,7 +157,11 @@ fn walk_of<'i, 'k>(items: &'i [Item], conflicts: Conflicts<'k>, kernel: &Kernel)
         again: false,
         crossed: false,
         strict: false,
-        changed: FxHashMap::default(),
+        known: FactSets::new(),
+        changed: ChangedSets::new(),
+        here: Facts::default(),
+        left: State::default(),
+        next: State::default(),
     };
     note(items, &mut walk);
     walk_stmts(&kernel.body, &mut |stmt| {
@@ -166,18 +172,17 @@ fn walk_of<'i, 'k>(items: &'i [Item], conflicts: Conflicts<'k>, kernel: &Kernel)
     walk
 }
 
-/// Lists operations and loops by number.
+/// Lists operations by number.
 fn note<'i>(items: &'i [Item], walk: &mut Walk<'i, '_>) {
     for item in items {
         match &item.kind {
             Kind::Issue(operation) => {
                 walk.operations.insert(item.number, operation);
             }
-            Kind::Loop(l) => {
-                walk.changed.insert(item.number, &l.changed);
-                note(&l.body, walk);
-            }
-            Kind::Branch { then, otherwise } => {
+            Kind::Loop(l) => note(&l.body, walk),
+            Kind::Branch {
+                then, otherwise, ..
+            } => {
                 note(then, walk);
                 note(otherwise, walk);
             }

@@ -16,7 +16,8 @@ use tilewright_ir::{
 use super::registers::{Registers, used_by};
 use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
-use crate::outline::{Index, bound_vars, index_of};
+use crate::outline::{Index, Jumps, bound_vars, index_of, jumps, known_of};
+use crate::slots::Slot;
 use crate::uniform::{Uniformity, root};
 
 /// The most iterations of a loop that are looked at one by one.
@@ -31,6 +32,7 @@ pub struct Item {
     pub touches: Vec<Class>,
     /// The registers that it uses.
     pub registers: Vec<Registers>,
+    pub jumps: Jumps,
     pub kind: Kind,
 }
 
@@ -55,6 +57,10 @@ pub enum Kind {
     Branch {
         then: Vec<Item>,
         otherwise: Vec<Item>,
+        /// Not below zero where the first way is taken.
+        when: Vec<Slot>,
+        /// Not below zero where the other way is taken.
+        unless: Vec<Slot>,
     },
     /// Some waves do it.
     Some(Vec<Item>),
@@ -174,6 +180,7 @@ impl Outliner<'_, '_, '_> {
             span: stmt.span,
             touches,
             registers: used_by(func, stmt, !opened),
+            jumps: if opened { Jumps::No } else { jumps(stmt) },
             kind,
         }
     }
@@ -204,11 +211,19 @@ impl Outliner<'_, '_, '_> {
                 body: self.block(body, lets),
             }),
             StmtKind::If {
-                then, otherwise, ..
-            } => Kind::Branch {
-                then: self.block(then, lets),
-                otherwise: self.block(otherwise, lets),
-            },
+                cond,
+                then,
+                otherwise,
+            } => {
+                let cond = lets.substitute(cond);
+                let slots = &mut self.conflicts.slots;
+                Kind::Branch {
+                    when: known_of(&cond, true, slots, &mut self.known),
+                    unless: known_of(&cond, false, slots, &mut self.known),
+                    then: self.block(then, lets),
+                    otherwise: self.block(otherwise, lets),
+                }
+            }
             StmtKind::WarpGroup { body, .. } => Kind::Some(self.block(body, lets)),
             // Nothing else has blocks.
             _ => Kind::Plain,

@@ -5,9 +5,9 @@
 //! and what they do may come before it. It stays pending for them, also after a wait, until the
 //! next barrier of the block finds it complete.
 
-use tilewright_ir::Var;
-
 use crate::conflicts::Class;
+use crate::facts::Facts;
+use crate::pending::Changed;
 use crate::slots::Slot;
 
 /// More than a counter holds tells nothing more.
@@ -20,7 +20,7 @@ pub struct State {
 }
 
 /// An access that other waves, or registers, may meet too early.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pending {
     pub class: Class,
     /// The operation, by its statement's number; none for an access without a counter, which is
@@ -28,10 +28,10 @@ pub struct Pending {
     pub op: Option<usize>,
     /// The version that it touches, in terms of the variables' values by now.
     pub slot: Option<Slot>,
-    /// What loop indices are by now, where that is known.
-    pub values: Vec<(Var, Slot)>,
-    /// The loops, by number, that have gone on to a later iteration since.
-    pub moved: Vec<usize>,
+    /// What held there and on the way here, in terms of the variables' values by now.
+    pub facts: Facts,
+    /// The variables of the loops that have gone on to a later iteration since.
+    pub changed: Changed,
     /// How many iterations of loops around it have gone by since.
     pub age: u8,
     /// While it is under way: how many others were certainly issued after it.
@@ -51,13 +51,13 @@ pub struct Before {
 }
 
 impl Pending {
-    pub fn new(class: Class, op: Option<usize>, slot: Option<Slot>) -> Pending {
+    pub fn new(class: Class, op: Option<usize>, slot: Option<Slot>, facts: Facts) -> Pending {
         Pending {
             class,
             op,
             slot,
-            values: Vec::new(),
-            moved: Vec::new(),
+            facts,
+            changed: Changed::default(),
             age: 0,
             younger: Some(0),
             crossed: None,
@@ -81,8 +81,8 @@ impl Pending {
             && self.younger.is_some() == other.younger.is_some()
             && place(self.crossed) == place(other.crossed)
             && place(self.entered) == place(other.entered)
-            && self.moved == other.moved
-            && self.values == other.values
+            && self.changed == other.changed
+            && self.facts == other.facts
     }
 
     /// Keeps of both what was surely issued. Returns whether that is less than before.
@@ -115,6 +115,10 @@ impl State {
                 true
             }
         }
+    }
+
+    pub fn has(&self, pending: &Pending) -> bool {
+        self.list.iter().any(|p| p.is_like(pending))
     }
 
     /// What may be pending on either of two ways. Returns whether that is more.

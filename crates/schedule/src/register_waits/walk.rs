@@ -1,14 +1,17 @@
 //! The walk over a kernel's items that finds the waits which are missing.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tilewright_ir::{Counter, Var};
 
 use super::Waits;
 use super::outline::{Item, Kind, Operation, Repeated};
 use super::state::{Before, Pending, State};
 use crate::conflicts::{Class, Conflicts, Relation};
+use crate::facts::{FactSets, Facts};
 use crate::footprint::Meeting;
 use crate::order::wait_limit;
+use crate::outline::Jumps;
+use crate::pending::ChangedSets;
 use crate::slots::{Slot, Slots};
 
 /// After so many iterations an access may have touched any version.
@@ -28,8 +31,14 @@ pub struct Walk<'i, 'k> {
     pub crossed: bool,
     /// Whether each barrier waits for all before it, because wave groups run barriers apart.
     pub strict: bool,
-    /// By loop, the variables that have other values in its next iteration.
-    pub changed: FxHashMap<usize, &'i FxHashSet<Var>>,
+    pub known: FactSets,
+    pub changed: ChangedSets,
+    /// What holds where the walk stands.
+    pub here: Facts,
+    /// What is pending where the innermost loop is left early.
+    pub left: State,
+    /// What is pending where its next iteration is begun early.
+    pub next: State,
 }
 
 /// What the walk does where a wait is missing.
@@ -59,7 +68,25 @@ impl Walk<'_, '_> {
         self.wait_for_use(item, state);
         if !matches!(item.kind, Kind::Issue(_) | Kind::Elsewhere) {
             for &class in &item.touches {
-                state.add(Pending::new(class, None, self.conflicts.slot(class)));
+                state.add(Pending::new(
+                    class,
+                    None,
+                    self.conflicts.slot(class),
+                    self.here,
+                ));
+            }
+        }
+        match item.jumps {
+            Jumps::No => {}
+            Jumps::Perhaps => {
+                self.left.join(state.clone());
+                self.next.join(state.clone());
+            }
+            Jumps::Break => {
+                self.left.join(std::mem::take(state));
+            }
+            Jumps::Continue => {
+                self.next.join(std::mem::take(state));
             }
         }
         match &item.kind {
@@ -68,7 +95,7 @@ impl Walk<'_, '_> {
                 state.count(operation.count);
                 for &class in &item.touches {
                     let slot = self.conflicts.slot(class);
-                    state.add(Pending::new(class, Some(item.number), slot));
+                    state.add(Pending::new(class, Some(item.number), slot, self.here));
                 }
             }
             Kind::Wait(at_most) => state.wait(*at_most),
@@ -87,11 +114,16 @@ impl Walk<'_, '_> {
             }
             Kind::Loop(l) => self.repeated(item.number, l, state),
             Kind::Unrolled(iterations) => self.unrolled(item.number, iterations, state),
-            Kind::Branch { then, otherwise } => {
-                let mut other = state.clone();
-                self.block(then, state);
-                self.block(otherwise, &mut other);
-                state.join(other);
+            Kind::Branch {
+                then,
+                otherwise,
+                when,
+                unless,
+            } => {
+                let taken = self.way(then, when, state.clone());
+                let other = self.way(otherwise, unless, std::mem::take(state));
+                self.join(state, &taken, when, &other);
+                self.join(state, &other, unless, &taken);
             }
             Kind::Some(body) => {
                 let before = state.clone();
@@ -112,93 +144,137 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// What one way of a branch leaves pending.
+    fn way(&mut self, items: &[Item], facts: &[Slot], mut state: State) -> State {
+        let slots = &self.conflicts.slots;
+        let Some(inside) = self.known.with(slots, self.here, facts) else {
+            // It is never taken.
+            return State::default();
+        };
+        let outside = std::mem::replace(&mut self.here, inside);
+        self.block(items, &mut state);
+        self.here = outside;
+        state
+    }
+
+    /// Adds what one way has left pending. What the other one completed came this way.
+    fn join(&mut self, state: &mut State, way: &State, facts: &[Slot], other: &State) {
+        for pending in &way.list {
+            let more = if other.has(pending) { &[] } else { facts };
+            self.add_known(state, *pending, more);
+        }
+    }
+
+    /// Adds an access with more facts, unless these say that it was not done. Returns whether
+    /// that changes anything.
+    fn add_known(&mut self, state: &mut State, pending: Pending, facts: &[Slot]) -> bool {
+        let slots = &self.conflicts.slots;
+        match self.known.with(slots, pending.facts, facts) {
+            Some(facts) => state.add(Pending { facts, ..pending }),
+            None => false,
+        }
+    }
+
     /// A loop: from the outside, and from its own end until nothing new comes up.
     fn repeated(&mut self, number: usize, l: &Repeated, state: &mut State) {
         let skipped = l.may_skip.then(|| state.clone());
-        for pending in &mut state.list {
-            if let Some(index) = l.index {
-                pending.values.push((index.var, index.first));
-            }
-        }
-        state.enter(number);
+        let outside = self.here;
         let mut before = State::default();
-        before.join(std::mem::take(state));
-        loop {
-            let mut after = before.clone();
-            self.block(&l.body, &mut after);
-            let mut more = false;
-            if l.again {
-                for pending in &after.list {
-                    more |= before.add(self.carried(number, l, pending.clone()));
+        state.enter(number);
+        let entering = l.index.map(|i| [i.runs, i.above, i.at_first]);
+        for pending in std::mem::take(&mut state.list) {
+            self.add_known(&mut before, pending, entering.as_ref().map_or(&[], |e| e));
+        }
+        if let Some(index) = l.index {
+            let slots = &self.conflicts.slots;
+            match self
+                .known
+                .with(slots, self.here, &[index.runs, index.above])
+            {
+                Some(inside) => self.here = inside,
+                None => {
+                    // It never runs.
+                    *state = skipped.unwrap_or_default();
+                    return;
                 }
             }
-            if !more {
-                *state = after;
-                break;
-            }
         }
-        for mut pending in std::mem::take(&mut state.list) {
-            self.leave(number, l, &mut pending);
+        let left_outside = std::mem::take(&mut self.left);
+        let next_outside = std::mem::take(&mut self.next);
+        let after = loop {
+            let mut after = before.clone();
+            self.block(&l.body, &mut after);
+            after.join(std::mem::take(&mut self.next));
+            let mut more = false;
+            for pending in after.list.iter().filter(|_| l.again) {
+                more |= self.carry(number, l, *pending, &mut before);
+            }
+            if !more {
+                break after;
+            }
+        };
+        self.here = outside;
+        self.next = next_outside;
+        for pending in after.list {
+            self.leave(number, l, pending, state);
+        }
+        for mut pending in std::mem::replace(&mut self.left, left_outside).list {
+            pending.entered = pending.entered.filter(|e| e.number != number);
             state.add(pending);
         }
-        if let Some(skipped) = skipped {
-            state.join(skipped);
+        let skips = l.index.map(|index| index.skips);
+        for pending in skipped.unwrap_or_default().list {
+            self.add_known(state, pending, skips.as_slice());
         }
     }
 
-    /// A pending access in terms of the next iteration.
-    fn carried(&mut self, number: usize, l: &Repeated, mut pending: Pending) -> Pending {
-        if !pending.moved.contains(&number) {
-            pending.moved.push(number);
-            pending.moved.sort_unstable();
-        }
+    /// Adds a pending access in terms of the next iteration.
+    fn carry(&mut self, at: usize, l: &Repeated, mut pending: Pending, next: &mut State) -> bool {
+        pending.changed = self.changed.union(pending.changed, at, &l.changed);
         pending.age = (pending.age + 1).min(OLD);
-        if pending.age == OLD {
-            pending.slot = None;
-            pending.values.clear();
-            return pending;
-        }
-        let slots = &mut self.conflicts.slots;
         let own = l.index.map(|index| index.var);
-        pending.slot = pending
-            .slot
-            .filter(|s| !is_lost(slots, *s, own, &l.changed));
-        if let Some(var) = own {
-            // What the index was is one less than what it is.
-            pending.slot = pending.slot.and_then(|s| slots.shifted(s, var, -1));
-        }
-        pending
-            .values
-            .retain(|(_, value)| !is_lost(slots, *value, own, &l.changed));
-        pending.values.retain_mut(|(var, value)| {
-            if Some(*var) != own {
-                return !l.changed.contains(var);
+        let kept = own.filter(|_| pending.age < OLD);
+        let shift = |slots: &mut Slots, form: Slot| {
+            if slots.mentions(form, |v| Some(v) != kept && l.changed.contains(&v)) {
+                return None;
             }
-            let next = slots.less(*value, -1);
-            *value = next.unwrap_or(*value);
-            next.is_some()
-        });
-        pending
+            match kept {
+                // What the index was is one less than what it is.
+                Some(var) => slots.shifted(form, var, -1),
+                None => Some(form),
+            }
+        };
+        let slots = &mut self.conflicts.slots;
+        pending.slot = pending.slot.and_then(|s| shift(slots, s));
+        let Some(facts) = self.known.changed(slots, pending.facts, shift) else {
+            return false;
+        };
+        pending.facts = facts;
+        let later = l.index.map(|index| index.later);
+        self.add_known(next, pending, later.as_slice())
     }
 
-    /// Behind a loop its index is the last one, and waits are for what happens here.
-    fn leave(&mut self, number: usize, l: &Repeated, pending: &mut Pending) {
-        let slots = &mut self.conflicts.slots;
+    /// Adds what is pending behind a loop that has run: its index is the last one, and waits are
+    /// for what happens here.
+    fn leave(&mut self, number: usize, l: &Repeated, mut pending: Pending, state: &mut State) {
         pending.entered = pending.entered.filter(|e| e.number != number);
-        match l.index {
-            Some(index) => {
-                pending.values.retain(|(var, _)| *var != index.var);
-                let last = |s: Slot| slots.with_value(s, index.var, index.last, index.residue);
-                pending.slot = pending.slot.and_then(last);
-            }
-            None => {
-                pending.slot = pending
-                    .slot
-                    .filter(|s| !is_lost(slots, *s, None, &l.changed));
-            }
-        }
         let inner = |v: Var| l.changed.contains(&v) && l.index.is_none_or(|i| i.var != v);
-        pending.slot = pending.slot.filter(|s| !slots.mentions(*s, inner));
+        let last = |slots: &mut Slots, form: Slot| {
+            if slots.mentions(form, inner) {
+                return None;
+            }
+            match l.index {
+                Some(i) => slots.with_value(form, i.var, i.last, i.residue),
+                None => Some(form),
+            }
+        };
+        let slots = &mut self.conflicts.slots;
+        pending.slot = pending.slot.and_then(|s| last(slots, s));
+        if let Some(facts) = self.known.changed(slots, pending.facts, last) {
+            pending.facts = facts;
+            let runs = l.index.map(|index| index.runs);
+            self.add_known(state, pending, runs.as_slice());
+        }
     }
 
     /// The waits that the item itself needs.
@@ -228,6 +304,9 @@ impl Walk<'_, '_> {
 
     /// The wait that a pending access needs before an item uses the same.
     fn needed(&mut self, item: &Item, pending: &Pending) -> Option<Before> {
+        let slots = &mut self.conflicts.slots;
+        // Where the one is done the other may never be.
+        self.known.zeros(slots, pending.facts, self.here)?;
         let op = pending.op.and_then(|op| self.operations.get(&op));
         let filled = op.and_then(|op| op.fills);
         let used = |r: &super::registers::Registers| item.registers.iter().any(|u| u.meet(r));
@@ -279,26 +358,21 @@ impl Walk<'_, '_> {
         if self.conflicts.known_relation(pending.class, class) == Some(Relation::Apart) {
             return Meeting::Nowhere;
         }
-        if let (Some(then), Some(now)) = (pending.slot, self.conflicts.slot(class))
-            && let Some(now) = self.conflicts.slots.with_values(now, &pending.values)
-            && self.conflicts.slots.differ(then, now, &[])
+        let slot = self.conflicts.slot(class);
+        let slots = &mut self.conflicts.slots;
+        let Some(zeros) = self.known.zeros(slots, pending.facts, self.here) else {
+            return Meeting::Nowhere;
+        };
+        if let (Some(then), Some(now)) = (pending.slot, slot)
+            && slots.differ(then, now, zeros)
         {
             return Meeting::Nowhere;
         }
-        let moved = pending.moved.iter().any(|l| {
-            self.changed.get(l).is_some_and(|changed| {
-                let moves = |class: Class| self.conflicts.moves(class, changed);
-                moves(pending.class) || moves(class)
-            })
-        });
-        match moved {
+        let changed = self.changed.vars(pending.changed);
+        let moves = |class: Class| self.conflicts.moves(class, changed);
+        match moves(pending.class) || moves(class) {
             true => Meeting::AcrossWarps,
             false => self.conflicts.relation(pending.class, class).meeting(),
         }
     }
-}
-
-/// Whether a form means something else after variables have changed, other than the index.
-fn is_lost(slots: &Slots, slot: Slot, own: Option<Var>, changed: &FxHashSet<Var>) -> bool {
-    slots.mentions(slot, |v| Some(v) != own && changed.contains(&v))
 }

@@ -6,10 +6,8 @@
 //! all orders less than a wait for all but one more. A wait at the limit of its counter cannot be
 //! loosened and is dropped instead.
 //!
-//! Where a derivation takes more than is needed, checker and simulator must only agree: on AMD
-//! RegisterWaits does not see, where a loop whose length is not known is skipped, that its
-//! epilogue reads the version that the prologue's barrier ordered. Warp barriers are changed on
-//! NVIDIA alone: on AMD lanes are in step, and they only keep the compiler from moving accesses.
+//! Warp barriers are changed on NVIDIA alone: on AMD lanes are in step, and they only keep the
+//! compiler from moving accesses.
 //!
 //! The simulator runs the first block of the grid, where copies land late. Where it finds nothing
 //! it gets other modes, the whole grid and other orders of warps. The cases are those whose loops
@@ -21,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libtest_mimic::{Failed, Trial};
 use tilewright::ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Func, LoopKind, Scope,
-    SourceMap, Span, Stmt, StmtKind, Target, ThreadOp, visit,
+    BarrierKind, Block, Buffer, DeviceOp, Expr, ExprKind, Func, LoopKind, Scope, SourceMap, Span,
+    Stmt, StmtKind, Target, ThreadOp, visit,
 };
 use tilewright::schedule::hazard;
 use tilewright::schedule::order::wait_limit;
@@ -100,8 +98,6 @@ struct Subject {
     case: &'static Case,
     target: Target,
     func: Func,
-    /// Whether the lengths of all pipelined loops are known.
-    known: bool,
     sources: SourceMap,
     runs: Vec<Run>,
     /// By run, what comes out; none where the function is not right by itself.
@@ -132,14 +128,12 @@ impl Subject {
                 break;
             }
         }
-        let known = lengths(&func).iter().all(Option::is_some);
         let func = lower(func, target, &sources)?;
         let runs = runs(&func);
         Ok(Subject {
             case,
             target,
             func,
-            known,
             sources,
             runs,
             expected: RefCell::default(),
@@ -147,12 +141,8 @@ impl Subject {
     }
 
     /// Whether the simulator reports a mutant: a finding, another result, or no end.
-    /// `briefly` leaves the whole grid out.
-    fn shows(&self, mutant: &Func, briefly: bool) -> Result<bool, Failed> {
+    fn shows(&self, mutant: &Func) -> Result<bool, Failed> {
         for (at, run) in self.runs.iter().enumerate() {
-            if briefly && !run.first {
-                break;
-            }
             let known = self.expected.borrow().contains_key(&at);
             if !known {
                 let expected = self.run(&self.func, run)?;
@@ -232,22 +222,13 @@ fn first_block(func: &Func) -> Func {
 
 fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
     let subject = Subject::of(case, target)?;
-    let (mut alive, mut spare) = (Vec::new(), 0);
-    let mut nth = 0;
+    let (mut alive, mut nth) = (Vec::new(), 0);
     while let Some((mutant, what)) = mutant(&subject.func, target, nth) {
         nth += 1;
         let checked = !hazard::check(&mutant, subject.target).hazards.is_empty();
-        let may_be_spare = match what.kind {
-            Kind::LdsWait => target.is_amd() && !subject.known,
-            Kind::Barrier | Kind::Wait | Kind::Commit | Kind::Slot => false,
-        };
-        let shown = subject.shows(&mutant, may_be_spare && !checked)?;
+        let shown = subject.shows(&mutant)?;
         let who = match (checked, shown) {
             (true, true) => continue,
-            (_, false) if may_be_spare && !checked => {
-                spare += 1;
-                continue;
-            }
             (false, false) => "nobody reports",
             (false, true) => "the checker misses",
             (true, false) => "the simulator misses",
@@ -265,11 +246,7 @@ fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
     }
     if !alive.is_empty() {
         let list = alive.join("\n");
-        return Err(format!(
-            "{list}\nof {nth} mutants ({spare} spare) in\n{}",
-            subject.func
-        )
-        .into());
+        return Err(format!("{list}\nof {nth} mutants in\n{}", subject.func).into());
     }
     Ok(())
 }
@@ -284,7 +261,6 @@ struct Change {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Wait,
-    LdsWait,
     Commit,
     Barrier,
     Slot,
@@ -339,10 +315,6 @@ fn change((func, target): (&Func, Target), block: &mut Block, left: &mut usize) 
 /// Whether the statement as a whole is something derived.
 fn changed_whole(stmt: &Stmt, target: Target) -> Option<Kind> {
     match &stmt.kind {
-        StmtKind::Device(DeviceOp::Wait {
-            counter: Counter::Lgkmcnt,
-            ..
-        }) => Some(Kind::LdsWait),
         StmtKind::Device(DeviceOp::Wait { .. }) => Some(Kind::Wait),
         StmtKind::Device(DeviceOp::Commit(_)) => Some(Kind::Commit),
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => {
