@@ -8,6 +8,9 @@
 //! - a wait under a condition completes what is under way in those cases only;
 //! - two operations whose literals contradict each other never both happen.
 //!
+//! A literal says which values something has: of comparisons of one value with numbers, one may
+//! follow from another.
+//!
 //! Two literals are about the same value if the condition has the same form, at the same values of
 //! the loops around it, and reads nothing but memory that the kernel never writes. `k + 2` two
 //! iterations ago and `k` now are the same: a form is written with the offset taken away.
@@ -23,21 +26,37 @@ use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::{BinOp, Expr, ExprKind, Stmt, Var};
 
 use super::scan::{Key, Scan, key};
+use super::threshold::{Range, threshold};
 
-/// A condition that holds, or the same one that does not.
+/// A value that is not known is one of these: a condition that holds, or one that does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Literal {
     atom: u32,
-    holds: bool,
+    range: Range,
 }
 
 impl Literal {
     fn negated(self) -> Literal {
         Literal {
-            holds: !self.holds,
+            range: self.range.others(),
             ..self
         }
     }
+
+    /// Whether the other holds wherever this one does.
+    fn implies(self, other: Literal) -> bool {
+        self.atom == other.atom && self.range.is_in(other.range)
+    }
+
+    /// Whether the two never hold together.
+    fn excludes(self, other: Literal) -> bool {
+        self.atom == other.atom && self.range.is_apart(other.range)
+    }
+}
+
+/// Whether one of the literals implies this one.
+fn implied(literal: Literal, by: &[Literal]) -> bool {
+    by.iter().any(|l| l.implies(literal))
 }
 
 /// All of these hold; none is always.
@@ -64,7 +83,10 @@ struct Atom {
 /// A condition over loop indices, each with an offset that was taken away.
 #[derive(Debug)]
 struct Form {
+    /// What it is about.
     expr: Expr,
+    /// The values of that for which it holds.
+    range: Range,
     loops: Vec<(Var, i64)>,
 }
 
@@ -94,33 +116,34 @@ impl Conditions {
         around: &[Around],
         iterations: u32,
     ) -> [Literal; 2] {
-        let literal = |atom, holds| Literal { atom, holds };
+        let holds = |atom, range| Literal { atom, range };
         if scan.varies(cond) {
             // Lanes of a wave may go both ways.
             let ways = [(); 2].map(|()| self.new_atom(stmt, iterations));
-            return ways.map(|atom| literal(atom, true));
+            return ways.map(|atom| holds(atom, Range::TRUE));
         }
         let form = self.forms.entry(key(stmt));
         let form = form.or_insert_with(|| Form::of(scan, cond, around).map(Rc::new));
-        let atom = match form.clone() {
-            None => self.new_atom(stmt, iterations),
+        let (atom, range) = match form.clone() {
+            None => (self.new_atom(stmt, iterations), Range::TRUE),
             Some(form) => {
                 let value = |(var, offset): &(Var, i64)| {
                     let found = around.iter().find(|a| a.var == *var);
                     found.map_or(0, |a| a.value.wrapping_add(*offset))
                 };
                 let id = (form.expr.clone(), form.loops.iter().map(value).collect());
-                match self.known.get(&id) {
+                let atom = match self.known.get(&id) {
                     Some(atom) => *atom,
                     None => {
                         let atom = self.new_atom(stmt, iterations);
                         self.known.insert(id, atom);
                         atom
                     }
-                }
+                };
+                (atom, form.range)
             }
         };
-        [literal(atom, true), literal(atom, false)]
+        [holds(atom, range), holds(atom, range.others())]
     }
 
     fn new_atom(&mut self, stmt: &Stmt, born: u32) -> u32 {
@@ -136,7 +159,7 @@ impl Conditions {
         for literal in under {
             let atom = &self.atoms[literal.atom as usize];
             let mut h = FxHasher::default();
-            (atom.stmt, iterations.wrapping_sub(atom.born), literal.holds).hash(&mut h);
+            (atom.stmt, iterations.wrapping_sub(atom.born), literal.range).hash(&mut h);
             sum = sum.wrapping_add(h.finish());
         }
         sum
@@ -145,7 +168,7 @@ impl Conditions {
 
 impl Form {
     fn of(scan: &Scan<'_>, cond: &Expr, around: &[Around]) -> Option<Form> {
-        let mut expr = scan.expand(cond);
+        let (mut expr, range) = threshold(&scan.expand(cond));
         let (mut lasting, mut used) = (scan.reads_constants(&expr), Vec::<Around>::new());
         expr.walk(&mut |node| {
             let Some(var) = node.as_var() else {
@@ -168,7 +191,7 @@ impl Form {
             }
             loops.push((around.var, offset));
         }
-        Some(Form { expr, loops })
+        Some(Form { expr, range, loops })
     }
 }
 
@@ -201,10 +224,10 @@ fn without_offset(e: Expr, var: Var) -> (Expr, i64) {
 
 /// The conjunction with one more literal; none where it then never holds.
 pub fn with(under: &Under, literal: Literal) -> Option<Under> {
-    if under.contains(&literal.negated()) {
+    if under.iter().any(|l| l.excludes(literal)) {
         return None;
     }
-    if under.contains(&literal) {
+    if implied(literal, under) {
         return Some(under.clone());
     }
     Some(under.iter().copied().chain([literal]).collect())
@@ -212,12 +235,12 @@ pub fn with(under: &Under, literal: Literal) -> Option<Under> {
 
 /// Whether the first conjunction holds wherever the others both do.
 pub fn follows(what: &[Literal], from: &[Literal], and: &[Literal]) -> bool {
-    what.iter().all(|l| from.contains(l) || and.contains(l))
+    what.iter().all(|l| implied(*l, from) || implied(*l, and))
 }
 
 /// Whether the two never hold together.
 pub fn contradict(a: &[Literal], b: &[Literal]) -> bool {
-    a.iter().any(|l| b.contains(&l.negated()))
+    a.iter().any(|l| b.iter().any(|other| l.excludes(*other)))
 }
 
 /// What holds wherever either does, as far as one conjunction says it.
@@ -225,7 +248,9 @@ pub fn either(a: &Under, b: &Under) -> Under {
     if a == b {
         return a.clone();
     }
-    a.iter().copied().filter(|l| b.contains(l)).collect()
+    let both = a.iter().filter(|l| implied(**l, b));
+    let more = b.iter().filter(|l| implied(**l, a) && !a.contains(l));
+    both.chain(more).copied().collect()
 }
 
 /// Whether all of these may hold while none of the conjunctions does.
@@ -235,7 +260,7 @@ pub fn possible(assumed: &[Literal], unless: &[&[Literal]]) -> bool {
     };
     first.iter().any(|l| {
         let more = assumed.iter().copied().chain([l.negated()]);
-        !assumed.contains(l) && possible(&more.collect::<Vec<_>>(), rest)
+        !implied(*l, assumed) && possible(&more.collect::<Vec<_>>(), rest)
     })
 }
 

@@ -39,6 +39,7 @@ mod rhythm;
 mod run;
 mod scan;
 mod state;
+mod threshold;
 mod touch;
 mod trace;
 mod value;

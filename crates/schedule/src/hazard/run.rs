@@ -534,6 +534,9 @@ impl<'f, 'p> Run<'f, 'p> {
         self.touch(g, touches, side, Some((op, counter)));
         let registers = touches.registers.iter().filter(|r| r.write).cloned();
         let under = self.groups[g].under.clone();
+        if !certain && under.is_empty() {
+            self.supersede(g, touches);
+        }
         self.groups[g].queue.push(Pending {
             op,
             stmt: side.stmt,
@@ -544,6 +547,7 @@ impl<'f, 'p> Run<'f, 'p> {
             group: None,
             at_barrier: [None; 2],
             registers: registers.collect(),
+            touches: touches.clone(),
             under,
             partly: Vec::new(),
         });
@@ -551,6 +555,25 @@ impl<'f, 'p> Run<'f, 'p> {
         // enough others, whatever the condition here: lanes may disagree on that.
         if let Some(most) = most_in_flight(counter) {
             self.wait(g, counter, most, &Under::default());
+        }
+    }
+
+    /// Forgets earlier issues of an operation that no count relies on and that is issued again:
+    /// they are complete no later, so that whatever meets one of them meets the new one. Else a
+    /// loop that never waits would have ever more under way.
+    fn supersede(&mut self, g: usize, touches: &Rc<Touches>) {
+        let is_same = |p: &Pending| {
+            let always = p.under.is_empty() && p.partly.is_empty();
+            !p.certain && always && Rc::ptr_eq(&p.touches, touches)
+        };
+        let queue = &mut self.groups[g].queue;
+        let old: Vec<u32> = queue.iter().filter(|p| is_same(p)).map(|p| p.op).collect();
+        if old.is_empty() {
+            return;
+        }
+        queue.retain(|p| !old.contains(&p.op));
+        for list in self.open.values_mut() {
+            list.retain(|o| o.op.is_none_or(|(op, _)| !old.contains(&op)));
         }
     }
 

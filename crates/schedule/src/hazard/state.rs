@@ -2,13 +2,14 @@
 //! open, arrival barriers.
 
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::{Buffer, Counter};
 
 use super::conditions::{Conditions, Literal, Under, contradict, follows, possible, remember};
 use super::scan::{Key, MAX_GROUPS, counts_groups};
-use super::touch::{RegisterTouch, Touch};
+use super::touch::{RegisterTouch, Touch, Touches};
 
 pub struct Group {
     pub at: usize,
@@ -53,6 +54,7 @@ pub struct Pending {
     /// the latest first.
     pub at_barrier: [Option<u32>; 2],
     pub registers: Vec<RegisterTouch>,
+    pub touches: Rc<Touches>,
     /// The condition under which it was issued.
     pub under: Under,
     /// The conditions under which it has been waited for.

@@ -97,10 +97,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         amd: bool,
         choice: &'p Choice,
     ) -> Result<Trace, Stop> {
-        let mut env = Env {
-            supposed: choice.supposed.clone(),
-            ..Env::default()
-        };
+        let mut env = Env::of(&choice.supposed);
         for (axis, &var) in scan.kernel.thread_vars.iter().enumerate() {
             if scan.kernel.threads[axis] == 1 {
                 env.vars.insert(var, Bound::Known(0));

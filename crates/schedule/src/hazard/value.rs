@@ -1,7 +1,11 @@
 //! Values of integer expressions: constants where they are known, what is left where not.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, UnOp, Var};
+
+use super::threshold::{Range, threshold};
 
 /// What a variable stands for at a point of the run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -18,9 +22,35 @@ pub struct Env {
     /// Values of scalars that are the same in all threads.
     pub scalars: FxHashMap<Buffer, i64>,
     pub supposed: FxHashMap<Expr, i64>,
+    /// The values that supposed conditions leave.
+    ranges: Rc<[(Expr, Range)]>,
 }
 
 impl Env {
+    /// Nothing is known but what is supposed.
+    pub fn of(supposed: &FxHashMap<Expr, i64>) -> Env {
+        let conditions = supposed.iter().filter(|(e, _)| e.dtype() == DType::BOOL);
+        let ranges = conditions.map(|(cond, value)| {
+            let (of, range) = threshold(cond);
+            (of, if *value != 0 { range } else { range.others() })
+        });
+        Env {
+            ranges: ranges.collect(),
+            supposed: supposed.clone(),
+            ..Env::default()
+        }
+    }
+
+    /// Whether a condition follows from what is supposed, or the opposite does.
+    fn follows(&self, cond: &Expr) -> Option<bool> {
+        let (of, range) = threshold(cond);
+        let known = self.ranges.iter().filter(|(e, _)| *e == of);
+        known.into_iter().find_map(|(_, known)| {
+            let yes = known.is_in(range);
+            (yes || known.is_apart(range)).then_some(yes)
+        })
+    }
+
     /// The expression with everything known put in and folded.
     pub fn fold(&self, e: &Expr) -> Expr {
         e.rewrite(&mut |node| self.fold_node(node))
@@ -46,6 +76,12 @@ impl Env {
             && let Some(value) = self.supposed.get(node)
         {
             return Some(constant(*value, node.dtype()));
+        }
+        if !self.ranges.is_empty()
+            && node.dtype() == DType::BOOL
+            && let Some(holds) = self.follows(node)
+        {
+            return Some(constant(i64::from(holds), node.dtype()));
         }
         // Operands are folded by now, so only a node over constants can have a value; `&&` and
         // `||` may do with one.
