@@ -14,6 +14,7 @@
 //! | [`facts`] | can what held at one access hold at another? |
 //! | [`conflicts`] | what do two accesses of the kernel do to each other? |
 //! | [`outline`] | which statements must be looked into? |
+//! | [`ways`] | where was an access done, in terms of here? |
 //! | [`pending`], [`walk`] | which accesses has no barrier closed yet, and what meets them? |
 //! | [`order`] | what follows from the order in which a pipelined loop runs its ops? |
 //! | [`register_waits`] | when are registers that LDS fills, and what is stored to it, there? |
@@ -37,6 +38,7 @@ pub mod terms;
 pub mod thread_sync;
 pub mod uniform;
 pub mod walk;
+pub mod ways;
 
 pub use bare_barriers::bare_barriers;
 pub use register_waits::register_waits;

@@ -4,15 +4,12 @@
 //! they meet, what only one has left open is known to have come that way. Behind a loop is what
 //! its last iteration left open and, where it may not run at all, what was open before it.
 
-use rustc_hash::FxHashSet;
-use tilewright_ir::Var;
-
 use crate::conflicts::{Class, Conflicts, Relation};
-use crate::facts::{FactSets, Facts};
 use crate::footprint::Meeting;
-use crate::outline::{Index, Item, ItemKind, Jumps, Trips};
-use crate::pending::{Changed, ChangedSets, Open, Pending};
-use crate::slots::{Slot, Slots};
+use crate::outline::{Item, ItemKind, Jumps, Trips};
+use crate::pending::{Open, Pending};
+use crate::slots::Slot;
+use crate::ways::{Age, Around, Changed, Ways};
 
 /// Who waits before an item.
 #[derive(Clone, Copy, Default, Debug)]
@@ -27,10 +24,8 @@ pub struct Waits {
 pub fn derive(items: &[Item], conflicts: &mut Conflicts<'_>) -> Vec<Waits> {
     let mut walk = Walk {
         conflicts,
-        known: FactSets::new(),
-        changed: ChangedSets::new(),
+        ways: Ways::default(),
         waits: vec![Waits::default(); count(items)],
-        here: Facts::default(),
         left: Open::default(),
         next: Open::default(),
         mode: Mode::Insert,
@@ -90,18 +85,9 @@ fn classes_in(items: &[Item], found: &mut Vec<Class>) {
 /// A loop as the walk sees it.
 #[derive(Clone, Copy, Debug)]
 struct Repeated<'i> {
-    at: usize,
+    around: Around<'i>,
     body: &'i [Item],
     trips: Trips,
-    changed: &'i FxHashSet<Var>,
-    index: Option<&'i Index>,
-}
-
-/// How long ago an iteration was.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Age {
-    One,
-    Any,
 }
 
 /// What the walk does where threads meet.
@@ -116,11 +102,8 @@ enum Mode {
 
 struct Walk<'c, 'k> {
     conflicts: &'c mut Conflicts<'k>,
-    known: FactSets,
-    changed: ChangedSets,
+    ways: Ways,
     waits: Vec<Waits>,
-    /// What holds where the walk stands.
-    here: Facts,
     /// What is open where the innermost loop is left early.
     left: Open,
     /// What is open where its next iteration is begun early.
@@ -154,9 +137,7 @@ impl Walk<'_, '_> {
         for &class in &item.classes {
             open.add(Pending {
                 class,
-                slot: self.conflicts.slot(class),
-                facts: self.here,
-                changed: Changed::default(),
+                at: self.ways.here(self.conflicts.slot(class)),
                 in_warp: false,
                 in_region: false,
             });
@@ -182,11 +163,13 @@ impl Walk<'_, '_> {
                 index,
             } => {
                 let l = Repeated {
-                    at: item.at,
+                    around: Around {
+                        at: item.at,
+                        changed,
+                        index: index.as_ref(),
+                    },
                     body,
                     trips: *trips,
-                    changed,
-                    index: index.as_ref(),
                 };
                 self.repeated(l, open);
             }
@@ -218,14 +201,13 @@ impl Walk<'_, '_> {
 
     /// What one way of a branch leaves open.
     fn way(&mut self, items: &[Item], facts: &[Slot], mut open: Open) -> Open {
-        let slots = &self.conflicts.slots;
-        let Some(inside) = self.known.with(slots, self.here, facts) else {
+        let Some(inside) = self.ways.inside(&self.conflicts.slots, facts) else {
             // It is never taken.
             return Open::default();
         };
-        let outside = std::mem::replace(&mut self.here, inside);
+        let outside = std::mem::replace(&mut self.ways.here, inside);
         self.block(items, &mut open);
-        self.here = outside;
+        self.ways.here = outside;
         open
     }
 
@@ -238,11 +220,9 @@ impl Walk<'_, '_> {
     }
 
     /// Adds an access with more facts, unless these say that it was not done.
-    fn add_known(&mut self, open: &mut Open, mut pending: Pending, facts: &[Slot]) {
-        let slots = &self.conflicts.slots;
-        if let Some(facts) = self.known.with(slots, pending.facts, facts) {
-            pending.facts = facts;
-            open.add(pending);
+    fn add_known(&mut self, open: &mut Open, pending: Pending, facts: &[Slot]) {
+        if let Some(at) = self.ways.with(&self.conflicts.slots, pending.at, facts) {
+            open.add(Pending { at, ..pending });
         }
     }
 
@@ -250,12 +230,11 @@ impl Walk<'_, '_> {
     /// iteration has left open, because it may be any number of iterations old by then.
     fn repeated(&mut self, l: Repeated<'_>, open: &mut Open) {
         let before = open.clone();
-        let outside = self.here;
-        if let Some(index) = l.index {
-            let slots = &self.conflicts.slots;
+        let outside = self.ways.here;
+        if let Some(index) = l.around.index {
             let inside = [index.runs, index.above];
-            match self.known.with(slots, self.here, &inside) {
-                Some(inside) => self.here = inside,
+            match self.ways.inside(&self.conflicts.slots, &inside) {
+                Some(inside) => self.ways.here = inside,
                 // It never runs.
                 None => return,
             }
@@ -270,7 +249,7 @@ impl Walk<'_, '_> {
             let mut carried = self.carried(&l, open, |_| Age::One);
             let second = carried.clone();
             self.iteration(&l, &mut carried);
-            let age = |p: &Pending| match p.changed == Changed::default() {
+            let age = |p: &Pending| match p.at.changed == Changed::default() {
                 true => Age::One,
                 false => Age::Any,
             };
@@ -281,16 +260,17 @@ impl Walk<'_, '_> {
             }
             open.merge(carried);
         }
-        self.here = outside;
+        self.ways.here = outside;
         let left = std::mem::replace(&mut self.left, left_outside);
-        if let Some(index) = l.index {
-            for pending in std::mem::take(&mut open.list) {
-                self.add_behind(open, pending, index);
+        for pending in std::mem::take(&mut open.list) {
+            let slots = &mut self.conflicts.slots;
+            if let Some(at) = self.ways.behind(slots, l.around, pending.at) {
+                open.add(Pending { at, ..pending });
             }
         }
         open.merge(left);
         if l.trips.may_skip {
-            let skips = l.index.map(|index| index.skips);
+            let skips = l.around.index.map(|index| index.skips);
             for pending in before.list {
                 self.add_known(open, pending, skips.as_slice());
             }
@@ -305,46 +285,15 @@ impl Walk<'_, '_> {
 
     /// What is open, in terms of the next iteration.
     fn carried(&mut self, l: &Repeated<'_>, open: &Open, age: impl Fn(&Pending) -> Age) -> Open {
-        let own = l.index.map(|index| index.var);
         let mut carried = Open::default();
         for pending in &open.list {
-            let mut pending = *pending;
-            let age = age(&pending);
-            pending.changed = self.changed.union(pending.changed, l.at, l.changed);
-            let next = |slots: &mut Slots, form: Slot| {
-                let kept = own.filter(|_| age == Age::One);
-                if slots.mentions(form, |v| Some(v) != kept && l.changed.contains(&v)) {
-                    return None;
-                }
-                match kept {
-                    // What the index was is one less than what it is.
-                    Some(var) => slots.shifted(form, var, -1),
-                    None => Some(form),
-                }
-            };
             let slots = &mut self.conflicts.slots;
-            pending.slot = pending.slot.and_then(|s| next(slots, s));
-            let Some(facts) = self.known.changed(slots, pending.facts, next) else {
-                continue;
-            };
-            pending.facts = facts;
-            let later = l.index.map(|index| index.later);
-            self.add_known(&mut carried, pending, later.as_slice());
+            let place = self.ways.carried(slots, l.around, pending.at, age(pending));
+            if let Some(at) = place {
+                carried.add(Pending { at, ..*pending });
+            }
         }
         carried
-    }
-
-    /// Adds what is open behind a loop that has run: its index is the last one.
-    fn add_behind(&mut self, open: &mut Open, mut pending: Pending, index: &Index) {
-        let last = |slots: &mut Slots, form: Slot| {
-            slots.with_value(form, index.var, index.last, index.residue)
-        };
-        let slots = &mut self.conflicts.slots;
-        pending.slot = pending.slot.and_then(|s| last(slots, s));
-        if let Some(facts) = self.known.changed(slots, pending.facts, last) {
-            pending.facts = facts;
-            self.add_known(open, pending, &[index.runs]);
-        }
     }
 
     /// Takes the waits before the item, and puts in another where it conflicts with what is
@@ -430,22 +379,15 @@ impl Walk<'_, '_> {
         }
         let slot = self.conflicts.slot(class);
         let slots = &mut self.conflicts.slots;
-        let Some(zeros) = self.known.zeros(slots, pending.facts, self.here) else {
-            // Where the one is done the other is not.
-            return Some(Meeting::Nowhere);
-        };
-        if let (Some(then), Some(now)) = (pending.slot, slot)
-            && slots.differ(then, now, zeros)
-        {
+        if self.ways.is_apart(slots, pending.at, slot) {
             return Some(Meeting::Nowhere);
         }
         let met = relation.map(|r| r.meeting());
         if met == Some(Meeting::AcrossWarps) {
             return met;
         }
-        let changed = self.changed.vars(pending.changed);
-        let moves = |class: Class| self.conflicts.moves(class, changed);
-        if moves(pending.class) || moves(class) {
+        let both = [pending.class, class];
+        if self.ways.moves(self.conflicts, pending.at, both) {
             return Some(Meeting::AcrossWarps);
         }
         if met == Some(Meeting::InWarp) && pending.in_warp {

@@ -41,9 +41,8 @@ use tilewright_ir::{
 };
 
 use crate::conflicts::Conflicts;
-use crate::facts::{FactSets, Facts};
 use crate::order::wait_limit;
-use crate::pending::ChangedSets;
+use crate::ways::Ways;
 use outline::{Item, Kind, outline};
 use state::State;
 use walk::{Mode, Walk};
@@ -157,9 +156,7 @@ fn walk_of<'i, 'k>(items: &'i [Item], conflicts: Conflicts<'k>, kernel: &Kernel)
         again: false,
         crossed: false,
         strict: false,
-        known: FactSets::new(),
-        changed: ChangedSets::new(),
-        here: Facts::default(),
+        ways: Ways::default(),
         left: State::default(),
         next: State::default(),
     };

@@ -6,9 +6,7 @@
 //! next barrier of the block finds it complete.
 
 use crate::conflicts::Class;
-use crate::facts::Facts;
-use crate::pending::Changed;
-use crate::slots::Slot;
+use crate::ways::Place;
 
 /// More than a counter holds tells nothing more.
 const MOST: u32 = 64;
@@ -26,12 +24,7 @@ pub struct Pending {
     /// The operation, by its statement's number; none for an access without a counter, which is
     /// in order for its own wave and is waited for with everything else.
     pub op: Option<usize>,
-    /// The version that it touches, in terms of the variables' values by now.
-    pub slot: Option<Slot>,
-    /// What held there and on the way here, in terms of the variables' values by now.
-    pub facts: Facts,
-    /// The variables of the loops that have gone on to a later iteration since.
-    pub changed: Changed,
+    pub at: Place,
     /// How many iterations of loops around it have gone by since.
     pub age: u8,
     /// While it is under way: how many others were certainly issued after it.
@@ -51,13 +44,11 @@ pub struct Before {
 }
 
 impl Pending {
-    pub fn new(class: Class, op: Option<usize>, slot: Option<Slot>, facts: Facts) -> Pending {
+    pub fn new(class: Class, op: Option<usize>, at: Place) -> Pending {
         Pending {
             class,
             op,
-            slot,
-            facts,
-            changed: Changed::default(),
+            at,
             age: 0,
             younger: Some(0),
             crossed: None,
@@ -71,18 +62,22 @@ impl Pending {
         Some(self.entered.unwrap_or(Before { number, at_most }))
     }
 
+    /// The same behind a loop that was entered since: waits are for what happens here.
+    pub fn left(mut self, number: usize) -> Pending {
+        self.entered = self.entered.filter(|e| e.number != number);
+        self
+    }
+
     /// Whether both are the same in all but how much came after them.
     fn is_like(&self, other: &Pending) -> bool {
         let place = |b: Option<Before>| b.map(|b| b.number);
         self.class == other.class
             && self.op == other.op
-            && self.slot == other.slot
+            && self.at == other.at
             && self.age == other.age
             && self.younger.is_some() == other.younger.is_some()
             && place(self.crossed) == place(other.crossed)
             && place(self.entered) == place(other.entered)
-            && self.changed == other.changed
-            && self.facts == other.facts
     }
 
     /// Keeps of both what was surely issued. Returns whether that is less than before.

@@ -1,18 +1,17 @@
 //! The walk over a kernel's items that finds the waits which are missing.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{Counter, Var};
+use tilewright_ir::Counter;
 
 use super::Waits;
 use super::outline::{Item, Kind, Operation, Repeated};
 use super::state::{Before, Pending, State};
 use crate::conflicts::{Class, Conflicts, Relation};
-use crate::facts::{FactSets, Facts};
 use crate::footprint::Meeting;
 use crate::order::wait_limit;
 use crate::outline::Jumps;
-use crate::pending::ChangedSets;
-use crate::slots::{Slot, Slots};
+use crate::slots::Slot;
+use crate::ways::{Age, Around, Ways};
 
 /// After so many iterations an access may have touched any version.
 const OLD: u8 = 4;
@@ -31,10 +30,7 @@ pub struct Walk<'i, 'k> {
     pub crossed: bool,
     /// Whether each barrier waits for all before it, because wave groups run barriers apart.
     pub strict: bool,
-    pub known: FactSets,
-    pub changed: ChangedSets,
-    /// What holds where the walk stands.
-    pub here: Facts,
+    pub ways: Ways,
     /// What is pending where the innermost loop is left early.
     pub left: State,
     /// What is pending where its next iteration is begun early.
@@ -68,12 +64,8 @@ impl Walk<'_, '_> {
         self.wait_for_use(item, state);
         if !matches!(item.kind, Kind::Issue(_) | Kind::Elsewhere) {
             for &class in &item.touches {
-                state.add(Pending::new(
-                    class,
-                    None,
-                    self.conflicts.slot(class),
-                    self.here,
-                ));
+                let at = self.ways.here(self.conflicts.slot(class));
+                state.add(Pending::new(class, None, at));
             }
         }
         match item.jumps {
@@ -94,8 +86,8 @@ impl Walk<'_, '_> {
             Kind::Issue(operation) => {
                 state.count(operation.count);
                 for &class in &item.touches {
-                    let slot = self.conflicts.slot(class);
-                    state.add(Pending::new(class, Some(item.number), slot, self.here));
+                    let at = self.ways.here(self.conflicts.slot(class));
+                    state.add(Pending::new(class, Some(item.number), at));
                 }
             }
             Kind::Wait(at_most) => state.wait(*at_most),
@@ -138,22 +130,20 @@ impl Walk<'_, '_> {
         for items in iterations {
             self.block(items, state);
         }
-        for mut pending in std::mem::take(&mut state.list) {
-            pending.entered = pending.entered.filter(|e| e.number != number);
-            state.add(pending);
+        for pending in std::mem::take(&mut state.list) {
+            state.add(pending.left(number));
         }
     }
 
     /// What one way of a branch leaves pending.
     fn way(&mut self, items: &[Item], facts: &[Slot], mut state: State) -> State {
-        let slots = &self.conflicts.slots;
-        let Some(inside) = self.known.with(slots, self.here, facts) else {
+        let Some(inside) = self.ways.inside(&self.conflicts.slots, facts) else {
             // It is never taken.
             return State::default();
         };
-        let outside = std::mem::replace(&mut self.here, inside);
+        let outside = std::mem::replace(&mut self.ways.here, inside);
         self.block(items, &mut state);
-        self.here = outside;
+        self.ways.here = outside;
         state
     }
 
@@ -168,9 +158,8 @@ impl Walk<'_, '_> {
     /// Adds an access with more facts, unless these say that it was not done. Returns whether
     /// that changes anything.
     fn add_known(&mut self, state: &mut State, pending: Pending, facts: &[Slot]) -> bool {
-        let slots = &self.conflicts.slots;
-        match self.known.with(slots, pending.facts, facts) {
-            Some(facts) => state.add(Pending { facts, ..pending }),
+        match self.ways.with(&self.conflicts.slots, pending.at, facts) {
+            Some(at) => state.add(Pending { at, ..pending }),
             None => false,
         }
     }
@@ -178,7 +167,12 @@ impl Walk<'_, '_> {
     /// A loop: from the outside, and from its own end until nothing new comes up.
     fn repeated(&mut self, number: usize, l: &Repeated, state: &mut State) {
         let skipped = l.may_skip.then(|| state.clone());
-        let outside = self.here;
+        let around = Around {
+            at: number,
+            changed: &l.changed,
+            index: l.index.as_ref(),
+        };
+        let outside = self.ways.here;
         let mut before = State::default();
         state.enter(number);
         let entering = l.index.map(|i| [i.runs, i.above, i.at_first]);
@@ -186,12 +180,9 @@ impl Walk<'_, '_> {
             self.add_known(&mut before, pending, entering.as_ref().map_or(&[], |e| e));
         }
         if let Some(index) = l.index {
-            let slots = &self.conflicts.slots;
-            match self
-                .known
-                .with(slots, self.here, &[index.runs, index.above])
-            {
-                Some(inside) => self.here = inside,
+            let inside = [index.runs, index.above];
+            match self.ways.inside(&self.conflicts.slots, &inside) {
+                Some(inside) => self.ways.here = inside,
                 None => {
                     // It never runs.
                     *state = skipped.unwrap_or_default();
@@ -207,20 +198,23 @@ impl Walk<'_, '_> {
             after.join(std::mem::take(&mut self.next));
             let mut more = false;
             for pending in after.list.iter().filter(|_| l.again) {
-                more |= self.carry(number, l, *pending, &mut before);
+                let carried = self.carried(around, *pending);
+                more |= carried.is_some_and(|pending| before.add(pending));
             }
             if !more {
                 break after;
             }
         };
-        self.here = outside;
+        self.ways.here = outside;
         self.next = next_outside;
         for pending in after.list {
-            self.leave(number, l, pending, state);
+            let slots = &mut self.conflicts.slots;
+            if let Some(at) = self.ways.behind(slots, around, pending.at) {
+                state.add(Pending { at, ..pending }.left(number));
+            }
         }
-        for mut pending in std::mem::replace(&mut self.left, left_outside).list {
-            pending.entered = pending.entered.filter(|e| e.number != number);
-            state.add(pending);
+        for pending in std::mem::replace(&mut self.left, left_outside).list {
+            state.add(pending.left(number));
         }
         let skips = l.index.map(|index| index.skips);
         for pending in skipped.unwrap_or_default().list {
@@ -228,53 +222,17 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Adds a pending access in terms of the next iteration.
-    fn carry(&mut self, at: usize, l: &Repeated, mut pending: Pending, next: &mut State) -> bool {
-        pending.changed = self.changed.union(pending.changed, at, &l.changed);
+    /// A pending access in terms of the next iteration.
+    fn carried(&mut self, around: Around<'_>, mut pending: Pending) -> Option<Pending> {
         pending.age = (pending.age + 1).min(OLD);
-        let own = l.index.map(|index| index.var);
-        let kept = own.filter(|_| pending.age < OLD);
-        let shift = |slots: &mut Slots, form: Slot| {
-            if slots.mentions(form, |v| Some(v) != kept && l.changed.contains(&v)) {
-                return None;
-            }
-            match kept {
-                // What the index was is one less than what it is.
-                Some(var) => slots.shifted(form, var, -1),
-                None => Some(form),
-            }
+        let age = if pending.age < OLD {
+            Age::One
+        } else {
+            Age::Any
         };
         let slots = &mut self.conflicts.slots;
-        pending.slot = pending.slot.and_then(|s| shift(slots, s));
-        let Some(facts) = self.known.changed(slots, pending.facts, shift) else {
-            return false;
-        };
-        pending.facts = facts;
-        let later = l.index.map(|index| index.later);
-        self.add_known(next, pending, later.as_slice())
-    }
-
-    /// Adds what is pending behind a loop that has run: its index is the last one, and waits are
-    /// for what happens here.
-    fn leave(&mut self, number: usize, l: &Repeated, mut pending: Pending, state: &mut State) {
-        pending.entered = pending.entered.filter(|e| e.number != number);
-        let inner = |v: Var| l.changed.contains(&v) && l.index.is_none_or(|i| i.var != v);
-        let last = |slots: &mut Slots, form: Slot| {
-            if slots.mentions(form, inner) {
-                return None;
-            }
-            match l.index {
-                Some(i) => slots.with_value(form, i.var, i.last, i.residue),
-                None => Some(form),
-            }
-        };
-        let slots = &mut self.conflicts.slots;
-        pending.slot = pending.slot.and_then(|s| last(slots, s));
-        if let Some(facts) = self.known.changed(slots, pending.facts, last) {
-            pending.facts = facts;
-            let runs = l.index.map(|index| index.runs);
-            self.add_known(state, pending, runs.as_slice());
-        }
+        pending.at = self.ways.carried(slots, around, pending.at, age)?;
+        Some(pending)
     }
 
     /// The waits that the item itself needs.
@@ -305,8 +263,9 @@ impl Walk<'_, '_> {
     /// The wait that a pending access needs before an item uses the same.
     fn needed(&mut self, item: &Item, pending: &Pending) -> Option<Before> {
         let slots = &mut self.conflicts.slots;
-        // Where the one is done the other may never be.
-        self.known.zeros(slots, pending.facts, self.here)?;
+        if self.ways.is_elsewhere(slots, pending.at) {
+            return None;
+        }
         let op = pending.op.and_then(|op| self.operations.get(&op));
         let filled = op.and_then(|op| op.fills);
         let used = |r: &super::registers::Registers| item.registers.iter().any(|u| u.meet(r));
@@ -360,17 +319,11 @@ impl Walk<'_, '_> {
         }
         let slot = self.conflicts.slot(class);
         let slots = &mut self.conflicts.slots;
-        let Some(zeros) = self.known.zeros(slots, pending.facts, self.here) else {
-            return Meeting::Nowhere;
-        };
-        if let (Some(then), Some(now)) = (pending.slot, slot)
-            && slots.differ(then, now, zeros)
-        {
+        if self.ways.is_apart(slots, pending.at, slot) {
             return Meeting::Nowhere;
         }
-        let changed = self.changed.vars(pending.changed);
-        let moves = |class: Class| self.conflicts.moves(class, changed);
-        match moves(pending.class) || moves(class) {
+        let both = [pending.class, class];
+        match self.ways.moves(&self.conflicts, pending.at, both) {
             true => Meeting::AcrossWarps,
             false => self.conflicts.relation(pending.class, class).meeting(),
         }
