@@ -95,13 +95,17 @@ pub fn lower(func: &Func, target: Target) -> Result<(Func, Diagnostics), Error> 
     Ok((func, warnings))
 }
 
+/// Names this compiler for cache keys: its version, and a hash of the sources that decide what a
+/// kernel is compiled to.
+pub const COMPILER: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILEWRIGHT_SOURCES"));
+
 /// Names a program by what it is made from.
 pub fn key(func: &Func, target: Target, options: &Options, toolchain: &str) -> Key {
     KeyBuilder::new()
         .part("ir", text::print(func))
         .part("target", target.name())
         .part("options", format!("{options:?}"))
-        .part("compiler", env!("CARGO_PKG_VERSION"))
+        .part("compiler", COMPILER)
         .part("toolchain", toolchain)
         .finish()
 }
