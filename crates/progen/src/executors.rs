@@ -1,0 +1,314 @@
+//! The compiler's side: the only file that knows its interfaces.
+//!
+//! A program goes through the front end and the reference evaluator; then, for each target,
+//! through the passes with the verifier after each, the hazard checker, and the simulator in every
+//! mode of asynchrony and some orders of warps; on request through code generation and the
+//! vendor's compiler, or on a GPU. Whatever ends in an answer must end in the plain evaluator's.
+
+use tilewright::codegen;
+use tilewright::frontend;
+use tilewright::ir::small_float::Number;
+use tilewright::ir::{
+    Counter, DType, Diagnostic, Diagnostics, Func, SourceMap, StmtKind, Target, verify, visit,
+};
+use tilewright::jit;
+use tilewright::passes;
+use tilewright::runtime::device::cuda;
+use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::{AmdToolchain, CompileOptions, HipOptions, Toolchain};
+use tilewright::schedule::hazard;
+use tilewright::sim::simt::{self, Interleaving, Landing, SimtOptions};
+use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
+
+use crate::failure::Failure;
+use crate::program::{Buf, Program};
+use crate::source;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub targets: Vec<&'static str>,
+    /// Orders of warps in each mode.
+    pub orders: u64,
+    /// Targets whose source is compiled by the vendor's compiler.
+    pub toolchains: Vec<&'static str>,
+    /// Also on the first NVIDIA GPU of this machine.
+    pub gpu: bool,
+}
+
+/// The names of all targets.
+pub fn targets() -> Vec<&'static str> {
+    Target::ALL.iter().map(|t| t.name()).collect()
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            targets: targets(),
+            orders: 2,
+            toolchains: Vec::new(),
+            gpu: false,
+        }
+    }
+}
+
+/// What is known of a program that did not fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Targets for which the hazard checker could not decide.
+    pub unproved: u32,
+    /// Targets that refuse the program because they lack an instruction.
+    pub lacking: u32,
+    /// Programs that a vendor's compiler took.
+    pub compiled: u32,
+}
+
+/// Runs a program in every way of the plan; `expected` is what its tensors hold afterwards.
+pub fn check(program: &Program, expected: &[Vec<i64>], plan: &Plan) -> Result<Passed, Failure> {
+    let text = source::print(program);
+    let mut sources = SourceMap::new();
+    let file = sources.add("program.py", text);
+    let staged = frontend::stage(&sources, file, Some("main"), &[])
+        .map_err(|d| refused("frontend", d.iter(), &sources))?;
+    let func = staged.func;
+    let run = Run {
+        program,
+        expected,
+        sources: &sources,
+        plan,
+    };
+    run.reference(&func)?;
+    let mut passed = Passed::default();
+    for name in &plan.targets {
+        let Some(target) = Target::from_name(name) else {
+            return Err(Failure::new("no-target", *name));
+        };
+        run.target(&func, target, &mut passed)
+            .map_err(|f| f.on(target.name()))?;
+    }
+    if plan.gpu {
+        for target in [Target::Sm80, Target::Sm90a] {
+            if plan.targets.contains(&target.name()) {
+                run.gpu(&func, target).map_err(|f| f.on(target.name()))?;
+            }
+        }
+    }
+    Ok(passed)
+}
+
+struct Run<'a> {
+    program: &'a Program,
+    expected: &'a [Vec<i64>],
+    sources: &'a SourceMap,
+    plan: &'a Plan,
+}
+
+impl Run<'_> {
+    fn reference(&self, func: &Func) -> Result<(), Failure> {
+        let mut args = self.args()?;
+        let options = RunOptions {
+            threads: 1,
+            step_limit: 1 << 26,
+            ..RunOptions::default()
+        };
+        sim::run(func, &mut args, &options)
+            .map_err(|e| refused("reference", e.diagnostics.iter(), self.sources))?;
+        self.compare("reference-value", &args)
+    }
+
+    fn target(&self, func: &Func, target: Target, passed: &mut Passed) -> Result<(), Failure> {
+        let Some(lowered) = self.lower(func, target)? else {
+            passed.lacking += 1;
+            return Ok(());
+        };
+        let report = hazard::check(&lowered, target);
+        if let Some(first) = report.hazards.first() {
+            let code = first.kind.code();
+            let text = render(report.diagnostics().iter(), self.sources);
+            return Err(Failure::new(format!("hazard:{code}"), text));
+        }
+        passed.unproved += u32::from(!report.proved);
+        for landing in landings(&lowered) {
+            for seed in 0..self.plan.orders {
+                // One order goes on until a warp waits, the others change after each statement.
+                let interleaving = match seed {
+                    0 => Interleaving::UntilBlocked,
+                    _ => Interleaving::EveryStatement,
+                };
+                let options = SimtOptions {
+                    seed,
+                    interleaving,
+                    landing,
+                    threads: 1,
+                    step_limit: 1 << 26,
+                    ..SimtOptions::default()
+                };
+                let mut args = self.args()?;
+                let report = simt::run(&lowered, target, &mut args, &options)
+                    .map_err(|e| refused("sim", e.diagnostics.iter(), self.sources))?;
+                if let Some(first) = report.findings.first() {
+                    let text = render(report.diagnostics().iter(), self.sources);
+                    let kind = format!("sim-finding:{:?}", first.kind);
+                    return Err(Failure::new(kind, format!("{landing:?}, order {seed}\n{text}")));
+                }
+                self.compare("sim-value", &args)?;
+            }
+        }
+        if self.plan.toolchains.contains(&target.name()) {
+            self.compile(&lowered, target)?;
+            passed.compiled += 1;
+        }
+        Ok(())
+    }
+
+    /// Device IR; `None` where the target says that it has no instruction for this.
+    fn lower(&self, func: &Func, target: Target) -> Result<Option<Func>, Failure> {
+        let mut func = func.clone();
+        for pass in passes::pipeline(target) {
+            let mut diags = Diagnostics::new();
+            (pass.run)(&mut func, target, &mut diags);
+            if diags.has_errors() {
+                let errors = diags.iter();
+                let lacks = |d: &Diagnostic| LACKING.contains(&d.code.0);
+                if diags.iter().any(lacks) {
+                    return Ok(None);
+                }
+                return Err(refused("refused", errors, self.sources));
+            }
+            if let Err(list) = verify::verify(&func) {
+                let kind = format!("verifier:{}", pass.name);
+                return Err(Failure::new(kind, render(list.iter(), self.sources)));
+            }
+        }
+        Ok(Some(func))
+    }
+
+    fn compile(&self, lowered: &Func, target: Target) -> Result<(), Failure> {
+        let options = codegen::Options {
+            sources: Some(self.sources),
+            line_directives: false,
+        };
+        let source = codegen::generate(lowered, target, options)
+            .map_err(|d| refused("codegen", [&*d].into_iter(), self.sources))?;
+        let env = Env::process();
+        let told = match target.is_amd() {
+            true => AmdToolchain::find(&env)
+                .and_then(|t| t.compile(&source.text, target.name(), &HipOptions::default()))
+                .map(|_| ()),
+            false => Toolchain::find(&env)
+                .and_then(|t| t.compile(&source.text, target.name(), &CompileOptions::default()))
+                .map(|_| ()),
+        };
+        told.map_err(|e| Failure::new("toolchain", e.to_string()))
+    }
+
+    fn gpu(&self, func: &Func, target: Target) -> Result<(), Failure> {
+        let told = |e: jit::Error| {
+            let list = e.into_diagnostics();
+            refused("gpu", list.iter(), self.sources)
+        };
+        let device = cuda::open(0).map_err(|e| Failure::new("no-gpu", e.to_string()))?;
+        let info = device.info();
+        let options = jit::Options {
+            arch: (!info.runs(target.name())).then(|| info.arch()),
+            ..jit::Options::default()
+        };
+        let program = jit::build(func, target, &options, Some(self.sources), &Env::process());
+        let mut args = self.args()?;
+        let loaded = program.and_then(|p| p.load(&device)).map_err(told)?;
+        loaded.run(&mut args).map_err(told)?;
+        self.compare("gpu-value", &args)
+    }
+
+    /// The tensors before the kernel runs.
+    fn args(&self) -> Result<Args, Failure> {
+        let mut args = Args::new();
+        for buf in self.program.tensors() {
+            let data = &self.program.buffers[buf.0];
+            let shape: Vec<usize> = self.shape(buf);
+            let values: Vec<i128> = self
+                .program
+                .start_values(buf)
+                .into_iter()
+                .map(i128::from)
+                .collect();
+            let tensor = DType::from_name(data.ty.name())
+                .and_then(|dtype| HostTensor::from_ints(dtype, &shape, &values))
+                .ok_or_else(|| Failure::new("no-tensor", data.ty.name()))?;
+            args.insert(source::name(self.program, buf), Arg::Tensor(tensor));
+        }
+        Ok(args)
+    }
+
+    fn shape(&self, buf: Buf) -> Vec<usize> {
+        let shape = self.program.shape(buf);
+        shape.into_iter().map(|n| n as usize).collect()
+    }
+
+    fn compare(&self, kind: &str, args: &Args) -> Result<(), Failure> {
+        for (buf, expected) in self.program.tensors().zip(self.expected) {
+            let name = source::name(self.program, buf);
+            let Some(tensor) = args.tensor(&name) else {
+                return Err(Failure::new(kind, format!("{name} is not there")));
+            };
+            let mut wrong = Vec::new();
+            for (at, want) in expected.iter().enumerate() {
+                let right = match tensor.get(at) {
+                    Some(Number::Int(v)) => v == i128::from(*want),
+                    Some(Number::Float(v)) => v == *want as f64,
+                    None => false,
+                };
+                if !right {
+                    wrong.push(at);
+                }
+            }
+            if let Some(at) = wrong.first() {
+                let place = tensor.coordinates(*at);
+                let detail = format!(
+                    "{name}{place:?} is {} and not {}; {} of {} elements are wrong",
+                    tensor.get_f64(*at),
+                    expected[*at],
+                    wrong.len(),
+                    expected.len()
+                );
+                return Err(Failure::new(kind, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refusals that say what a machine does not have.
+const LACKING: [&str; 0] = [];
+
+/// The modes of asynchrony that make a difference to a function.
+fn landings(func: &Func) -> Vec<Landing> {
+    let (mut lds, mut dma) = (false, false);
+    for kernel in &func.kernels {
+        visit::walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Micro(m) = &stmt.kind {
+                lds |= m.counter == Some(Counter::Lgkmcnt);
+                dma |= m.counter.is_some_and(|c| c != Counter::Lgkmcnt);
+            }
+        });
+    }
+    let default = Landing::default();
+    let mut modes = Landing::ALL.to_vec();
+    modes.retain(|m| (lds || m.lds == default.lds) && (dma || m.dma == default.dma));
+    modes
+}
+
+fn refused<'a>(
+    stage: &str,
+    diags: impl Iterator<Item = &'a Diagnostic> + Clone,
+    sources: &SourceMap,
+) -> Failure {
+    let first = diags.clone().find(|d| d.severity == tilewright::ir::Severity::Error);
+    let code = first.map_or("unknown", |d| d.code.0);
+    Failure::new(format!("{stage}:{code}"), render(diags, sources))
+}
+
+fn render<'a>(diags: impl Iterator<Item = &'a Diagnostic>, sources: &SourceMap) -> String {
+    let parts: Vec<String> = diags.map(|d| d.render(sources, false)).collect();
+    parts.join("\n\n")
+}
