@@ -301,26 +301,12 @@ impl Emitter<'_> {
         let name = self.names.take(&data.name);
         let shape = self.const_shape(data)?;
         let count = shape.iter().product::<i64>().max(1) * i64::from(data.dtype.lanes);
-        let init = match &data.origin {
-            BufferOrigin::AllocInit(e) => {
-                let e = self.settled(e);
-                let code = self.expr(&e, 0)?;
-                Some(self.convert(code, e.dtype().scalar, scalar).text)
-            }
-            _ => None,
-        };
         let storage = self.describe(buffer, name.clone())?;
         self.need_type(scalar);
         if storage.kind == Kind::Variable {
-            let start = init.map(|v| format!(" = {v}")).unwrap_or_default();
-            self.out.line(format!("{} {name}{start};", ctype(scalar)));
+            self.out.line(format!("{} {name};", ctype(scalar)));
         } else {
             self.out.line(registers(&name, scalar, count as u32));
-            if let Some(value) = init {
-                self.needs.piece(Piece::Memory);
-                self.out
-                    .line(format!("tw::fill<{count}>({name}, 0, {value});"));
-            }
         }
         self.storage.insert(buffer, storage);
         Ok(())

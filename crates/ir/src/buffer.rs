@@ -126,8 +126,6 @@ pub enum BufferOrigin {
     Workspace,
     /// Allocated in a kernel body.
     Alloc,
-    /// Allocated in a kernel body, with a value each thread's copy starts with.
-    AllocInit(Expr),
     /// Arrival barriers with the arrivals that complete a phase of each.
     Barriers(Vec<u32>),
     /// A reducer folding with this operation.

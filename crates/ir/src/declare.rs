@@ -37,7 +37,6 @@ pub fn declared(func: &Func) -> Cow<'_, Func> {
             BufferOrigin::Param
             | BufferOrigin::Workspace
             | BufferOrigin::Alloc
-            | BufferOrigin::AllocInit(_)
             | BufferOrigin::Barriers(_)
             | BufferOrigin::Reducer(_) => continue,
         }

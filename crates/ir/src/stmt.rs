@@ -30,6 +30,19 @@ impl Stmt {
     pub fn new(kind: StmtKind, span: Span) -> Stmt {
         Stmt { kind, span }
     }
+
+    /// Whether this allocates a variable and the next statement stores its initial value.
+    pub fn is_initialised_by(&self, next: &Stmt) -> bool {
+        match (&self.kind, &next.kind) {
+            (
+                StmtKind::Alloc(allocated),
+                StmtKind::Store {
+                    buffer, indices, ..
+                },
+            ) => allocated == buffer && indices.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -186,6 +199,18 @@ impl PipelineSpec {
         )
     }
 
+    /// Which statements of a body the user's lists have entries for. The initial value of a
+    /// variable is stored by its allocation for him, until PipelinePlanning gives it a place.
+    pub fn lists_of_user(body: &[Stmt]) -> Vec<bool> {
+        let before = std::iter::once(None).chain(body.iter().map(Some));
+        let mut listed = Vec::with_capacity(body.len());
+        for (stmt, before) in body.iter().zip(before) {
+            let initial = before.is_some_and(|before| before.is_initialised_by(stmt));
+            listed.push(PipelineSpec::lists(stmt) && !initial);
+        }
+        listed
+    }
+
     /// Whether PipelinePlanning has given every statement its place.
     pub fn is_planned(&self) -> bool {
         !self.stage.is_empty()
@@ -198,18 +223,22 @@ impl PipelineSpec {
         out: &mut Block,
         mut rewrite: impl FnMut(Stmt, &mut Block),
     ) -> PipelineSpec {
+        let of_user = PipelineSpec::lists_of_user;
+        let planned = |body: &[Stmt]| body.iter().map(PipelineSpec::lists).collect::<Vec<_>>();
+        let entries = |listed: &[bool]| listed.iter().filter(|l| **l).count();
+        // Lists that fit without the initial values are still the user's.
+        let lists = if entries(&of_user(&body)) == self.order.len() {
+            of_user
+        } else {
+            planned
+        };
         let mut counts = Vec::new();
-        for stmt in body {
-            let listed = PipelineSpec::lists(&stmt);
+        let listed = lists(&body);
+        for (stmt, listed) in body.into_iter().zip(listed) {
             let first = out.len();
             rewrite(stmt, out);
             if listed {
-                counts.push(
-                    out[first..]
-                        .iter()
-                        .filter(|s| PipelineSpec::lists(s))
-                        .count(),
-                );
+                counts.push(entries(&lists(&out[first..])));
             }
         }
         self.spread(&counts);

@@ -93,7 +93,7 @@ macro_rules! buffer_walk {
                 f(e);
             }
             match &$($mutability)? data.origin {
-                BufferOrigin::AllocInit(e) | BufferOrigin::Pointer(e) => f(e),
+                BufferOrigin::Pointer(e) => f(e),
                 BufferOrigin::Param
                 | BufferOrigin::Workspace
                 | BufferOrigin::Alloc

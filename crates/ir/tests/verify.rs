@@ -47,7 +47,8 @@ fn kernel(lines: &str) -> String {
     alloc F: fragment float32[64, 64]
     alloc R: fragment float32[64]
     alloc L: local float32[8]
-    alloc x: var float32 = 0.0
+    alloc x: var float32
+    x[] = 0.0
     alloc bar: barrier uint64[2] arrivals=[128, 128]
     alloc acc: reducer float32[64] op=sum
 {lines}
@@ -151,8 +152,6 @@ const FAULTS: &[(&str, &str)] = &[
     ("alloc Q: shared float16[4] strides=[1, 1]", "buffer-shape"),
     ("alloc Q: shared float16[4] versions=0", "buffer-shape"),
     ("alloc Q: global float16[4]", "buffer-origin"),
-    ("alloc Q: shared float16[4] = 0.0:float16", "buffer-origin"),
-    ("alloc Q: var float16 = 0.0", "buffer-origin"),
     ("alloc Q: var float16[2]", "buffer-origin"),
     ("alloc Q: barrier uint64[2]", "buffer-origin"),
     ("alloc Q: barrier uint64[2] arrivals=[1]", "buffer-origin"),

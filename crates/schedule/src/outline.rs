@@ -6,10 +6,10 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_arith::{Analyzer, Congruence};
-use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
+use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     Axis, BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel, Loop,
-    Stmt, StmtKind, ThreadOp, Var, VoteKind,
+    Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::access::{Collector, Lets};
@@ -68,10 +68,38 @@ pub enum ItemKind {
     /// A region of some warp groups.
     Groups {
         body: Vec<Item>,
-        first: u32,
-        /// How many threads they have.
-        count: u32,
+        groups: GroupSet,
+        /// Whether it meets other regions at arrival barriers, so that they run side by side.
+        meets: bool,
     },
+}
+
+/// Warp groups of 128 threads, as a set of bits; the empty one stands for the whole block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GroupSet(u32);
+
+impl GroupSet {
+    fn of(groups: &[u32]) -> GroupSet {
+        let bits = groups.iter().filter_map(|g| 1u32.checked_shl(*g));
+        GroupSet(bits.fold(0, |all, bit| all | bit))
+    }
+
+    pub fn is_block(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether a group is in both.
+    pub fn meets(self, other: GroupSet) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn first(self) -> u32 {
+        self.0.trailing_zeros()
+    }
+
+    pub fn threads(self) -> u32 {
+        128 * self.0.count_ones()
+    }
 }
 
 /// An index that goes up by ones, and what is known of it and of its loop.
@@ -139,8 +167,45 @@ struct Outliner<'f, 'c, 'k, 'd> {
 impl Outliner<'_, '_, '_, '_> {
     fn block(&mut self, block: &Block, lets: &mut Lets) -> Vec<Item> {
         let mark = lets.mark();
-        let items = block.iter().map(|stmt| self.stmt(stmt, lets)).collect();
+        let mut items = Vec::with_capacity(block.len());
+        for (at, stmt) in block.iter().enumerate() {
+            if self.collector.uniformity.skips_apart(stmt) {
+                items.extend(self.apart(&block[at..], lets));
+                break;
+            }
+            items.push(self.stmt(stmt, lets));
+        }
         lets.forget(mark);
+        items
+    }
+
+    /// The rest of an iteration from where some threads go on to the next one: the others do it
+    /// alone, so that the block can wait before it only.
+    fn apart(&mut self, stmts: &[Stmt], lets: &mut Lets) -> Vec<Item> {
+        let mut accesses = Vec::new();
+        let mut items = Vec::with_capacity(stmts.len());
+        for stmt in stmts {
+            accesses.extend(self.collector.unit(stmt, lets));
+            if let StmtKind::Let { var, value } = &stmt.kind {
+                lets.bind(*var, value);
+            }
+            items.push(Item {
+                at: self.items,
+                classes: Vec::new(),
+                jumps: jumps(stmt),
+                kind: ItemKind::Unit,
+            });
+            self.items += 1;
+        }
+        let classes = self.conflicts.classes(accesses);
+        if self.has_hazard(&classes) {
+            self.refuse(
+                stmts[0].span,
+                "threads exchange data through shared memory in an iteration that some of them have left",
+                "end the exchange before the thread-dependent `continue`, or make its condition the same for all threads",
+            );
+        }
+        items[0].classes = classes;
         items
     }
 
@@ -240,11 +305,17 @@ impl Outliner<'_, '_, '_, '_> {
                     otherwise: self.block(otherwise, lets),
                 }
             }
-            StmtKind::WarpGroup { groups, body } => ItemKind::Groups {
-                body: self.block(body, lets),
-                first: groups.first().copied().unwrap_or(0),
-                count: 128 * groups.len() as u32,
-            },
+            StmtKind::WarpGroup { groups, body } => {
+                let mut meets = false;
+                walk_stmts(body, &mut |s| meets |= is_sync(s) || is_arrival(s));
+                let accesses = self.collector.unit(stmt, lets);
+                let classes = self.conflicts.classes(accesses);
+                ItemKind::Groups {
+                    meets: meets || self.has_hazard(&classes),
+                    groups: GroupSet::of(groups),
+                    body: self.block(body, lets),
+                }
+            }
             // Nothing else has blocks.
             _ => ItemKind::Unit,
         }
@@ -257,9 +328,12 @@ impl Outliner<'_, '_, '_, '_> {
             let accesses = self.collector.unit(stmt, lets);
             return Some(self.conflicts.classes(accesses));
         }
-        let divergent = self.is_divergent(stmt);
+        let divergent = self.collector.uniformity.is_divergent(stmt);
         if matches!(stmt.kind, StmtKind::If { .. }) && !divergent {
             // All threads take the branch or none: a barrier inside is waited at only if taken.
+            return None;
+        }
+        if matches!(stmt.kind, StmtKind::WarpGroup { .. }) {
             return None;
         }
         let mut has_barrier = false;
@@ -274,23 +348,31 @@ impl Outliner<'_, '_, '_, '_> {
         if !divergent {
             return (!self.has_hazard(&classes)).then_some(classes);
         }
-        if !has_barrier && self.has_certain_hazard(&classes) {
-            self.diags.push(
-                Diagnostic::error(
-                    DIVERGENT_HAZARD,
+        if has_barrier {
+            return Some(classes);
+        }
+        if self.collector.uniformity.leaves_apart(stmt) {
+            // Its iterations look like the block's own work, which the block would wait for.
+            if self.has_hazard(&classes) {
+                self.refuse(
                     stmt.span,
-                    "threads exchange data through shared memory inside a thread-dependent branch",
-                )
-                .help("move the exchange out of the branch, or make its condition the same for all threads"),
+                    "threads exchange data through shared memory in a loop that some of them leave before others",
+                    "make the condition of the `break` the same for all threads, or let every thread run all iterations and guard the work in them",
+                );
+            }
+        } else if self.has_certain_hazard(&classes) {
+            self.refuse(
+                stmt.span,
+                "threads exchange data through shared memory inside a thread-dependent branch",
+                "move the exchange out of the branch, or make its condition the same for all threads",
             );
         }
         Some(classes)
     }
 
-    fn is_divergent(&self, stmt: &Stmt) -> bool {
-        let mut varies = false;
-        stmt_exprs(stmt, &mut |e| varies |= self.collector.uniformity.varies(e));
-        varies
+    fn refuse(&mut self, span: Span, why: &str, help: &str) {
+        let error = Diagnostic::error(DIVERGENT_HAZARD, span, why).help(help);
+        self.diags.push(error);
     }
 
     /// Whether two of the accesses conflict, in one iteration or between two.
@@ -399,6 +481,16 @@ fn closes_all(stmt: &Stmt, kernel: &Kernel) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_arrival(stmt: &Stmt) -> bool {
+    let arrives = |op: &ThreadOp| {
+        matches!(
+            op,
+            ThreadOp::BarrierArrive { .. } | ThreadOp::BarrierExpect { .. }
+        )
+    };
+    matches!(&stmt.kind, StmtKind::Thread(op) if arrives(op))
 }
 
 fn is_sync(stmt: &Stmt) -> bool {

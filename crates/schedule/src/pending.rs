@@ -1,6 +1,7 @@
 //! The accesses that no barrier has closed, as ThreadSync's walk carries them along.
 
 use crate::conflicts::Class;
+use crate::outline::GroupSet;
 use crate::ways::Place;
 
 /// The accesses that no barrier has closed, each once.
@@ -15,8 +16,8 @@ pub struct Pending {
     pub at: Place,
     /// Whether each warp has synchronised since.
     pub in_warp: bool,
-    /// Whether it was done in a region of some warp groups.
-    pub in_region: bool,
+    /// The warp groups in whose region it was done; none where the whole block did it.
+    pub groups: GroupSet,
 }
 
 impl Open {

@@ -7,7 +7,8 @@
 //! together: before a thread-dependent `if`, never in it. Where only threads of one warp meet,
 //! a warp barrier does. Warp groups in regions of their own meet each other at the user's barriers
 //! only; a barrier in a region is one of its groups, and what is done there stays open to the
-//! rest of the block. Then each barrier without which no hazard is left goes.
+//! rest of the block. Regions that follow each other run side by side, so the block waits for what
+//! any of them needs before the first. Then each barrier without which no hazard is left goes.
 //!
 //! Accesses meet only where the conditions of both can hold ([`crate::facts`]): the epilogue of a
 //! pipelined loop that was skipped reads what the prologue wrote, and no barrier stands there for
@@ -89,10 +90,10 @@ fn insert(block: &mut Block, items: &[Item], waits: &[Waits], barrier: BarrierKi
                 inner(then, barrier.clone());
                 inner(otherwise, barrier.clone());
             }
-            ItemKind::Groups { body, first, count } => {
+            ItemKind::Groups { body, groups, .. } => {
                 let named = BarrierKind::Named {
-                    id: 1 + first,
-                    count: *count,
+                    id: 1 + groups.first(),
+                    count: groups.threads(),
                 };
                 inner(body, named);
             }

@@ -4,11 +4,16 @@
 //! varying values) and results that differ by lane are *varying*; everything computed from
 //! uniform values is uniform. A load of shared or global memory at a uniform place is uniform:
 //! all threads read one element.
+//!
+//! Control flow is *divergent* where only some threads come, or not all at one time: under a
+//! varying condition, and in a loop that threads leave at different times. A variable that is
+//! written there varies; so does one that a region of some warp groups writes and others use.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{child_blocks, stmt_exprs};
+use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    Block, Buffer, Expr, ExprKind, Func, Kernel, Scope, StmtKind, ThreadOp, Var, VoteKind,
+    Block, Buffer, Expr, ExprKind, Func, Kernel, Scope, Stmt, StmtKind, ThreadOp, Var, VoteKind,
 };
 
 /// The varying variables and private buffers of a kernel.
@@ -32,6 +37,7 @@ impl<'f> Uniformity<'f> {
                 found.vars.insert(var);
             }
         }
+        found.mark_group_variables(&kernel.body);
         loop {
             let before = (found.vars.len(), found.buffers.len());
             found.grow(&kernel.body, false);
@@ -59,7 +65,49 @@ impl<'f> Uniformity<'f> {
         self.vars.contains(&var)
     }
 
+    /// Whether threads may come to the blocks of the statement at different times, or only some
+    /// of them: its own condition or range varies, or they leave a loop apart.
+    pub fn is_divergent(&self, stmt: &Stmt) -> bool {
+        let mut varies = false;
+        stmt_exprs(stmt, &mut |e| varies |= self.varies(e));
+        varies || self.leaves_apart(stmt)
+    }
+
+    /// Whether some threads may leave the loop by a `break` and others go on.
+    pub fn leaves_apart(&self, stmt: &Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::For(_) | StmtKind::While { .. } => child_blocks(stmt)
+                .into_iter()
+                .flatten()
+                .any(|inner| self.parts(inner, &StmtKind::Break, false)),
+            _ => false,
+        }
+    }
+
+    /// Whether some threads may begin the next iteration of the loop around at this statement of
+    /// its body, and others go on with this one.
+    pub fn skips_apart(&self, stmt: &Stmt) -> bool {
+        self.parts(stmt, &StmtKind::Continue, false)
+    }
+
+    /// Whether this jump of the loop around is done by some threads in the statement, not by all.
+    fn parts(&self, stmt: &Stmt, jump: &StmtKind, divergent: bool) -> bool {
+        match &stmt.kind {
+            StmtKind::For(_) | StmtKind::While { .. } => false,
+            kind if kind == jump => divergent,
+            StmtKind::WarpGroup { body, .. } => body.iter().any(|s| self.parts(s, jump, true)),
+            StmtKind::If { cond, .. } => {
+                let divergent = divergent || self.varies(cond);
+                let mut inner = child_blocks(stmt).into_iter().flatten();
+                inner.any(|s| self.parts(s, jump, divergent))
+            }
+            _ => false,
+        }
+    }
+
     fn grow(&mut self, block: &Block, divergent: bool) {
+        // Behind a thread's `continue` come the others only.
+        let mut divergent = divergent;
         for stmt in block {
             let mut inside = divergent;
             match &stmt.kind {
@@ -95,9 +143,16 @@ impl<'f> Uniformity<'f> {
                 StmtKind::Thread(op) => self.grow_thread_op(op),
                 _ => {}
             }
+            if self.leaves_apart(stmt) {
+                inside = true;
+                if let StmtKind::For(l) = &stmt.kind {
+                    self.vars.extend(l.axes.iter().map(|a| a.var));
+                }
+            }
             for child in child_blocks(stmt) {
                 self.grow(child, inside);
             }
+            divergent |= self.skips_apart(stmt);
         }
     }
 
@@ -114,6 +169,17 @@ impl<'f> Uniformity<'f> {
         }
     }
 
+    /// Marks the variables that a region of some warp groups writes and other code uses.
+    fn mark_group_variables(&mut self, body: &Block) {
+        let mut uses = GroupUses::default();
+        uses.block(self.func, body, None);
+        for (buffer, users) in uses.users {
+            if users.len() > 1 && uses.written.contains(&buffer) {
+                self.mark_private(buffer);
+            }
+        }
+    }
+
     fn mark_private(&mut self, buffer: Buffer) {
         let root = root(self.func, buffer);
         if matches!(
@@ -121,6 +187,37 @@ impl<'f> Uniformity<'f> {
             Scope::Local | Scope::Var | Scope::Fragment
         ) {
             self.buffers.insert(root);
+        }
+    }
+}
+
+/// Which warp groups use which buffers.
+#[derive(Default)]
+struct GroupUses<'b> {
+    /// By buffer, the groups of each region that uses it; none where all threads do.
+    users: FxHashMap<Buffer, FxHashSet<Option<&'b [u32]>>>,
+    /// What is written in regions.
+    written: FxHashSet<Buffer>,
+}
+
+impl<'b> GroupUses<'b> {
+    fn block(&mut self, func: &Func, block: &'b Block, groups: Option<&'b [u32]>) {
+        for stmt in block {
+            if !matches!(stmt.kind, StmtKind::Alloc(_)) {
+                stmt_buffers(stmt, &mut |b| {
+                    self.users.entry(root(func, b)).or_default().insert(groups);
+                });
+            }
+            if let (StmtKind::Store { buffer, .. }, Some(_)) = (&stmt.kind, groups) {
+                self.written.insert(root(func, *buffer));
+            }
+            let inside = match &stmt.kind {
+                StmtKind::WarpGroup { groups, .. } => Some(&groups[..]),
+                _ => groups,
+            };
+            for child in child_blocks(stmt) {
+                self.block(func, child, inside);
+            }
         }
     }
 }

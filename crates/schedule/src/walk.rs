@@ -6,7 +6,7 @@
 
 use crate::conflicts::{Class, Conflicts, Relation};
 use crate::footprint::Meeting;
-use crate::outline::{Item, ItemKind, Jumps, Trips};
+use crate::outline::{GroupSet, Item, ItemKind, Jumps, Trips};
 use crate::pending::{Open, Pending};
 use crate::slots::Slot;
 use crate::ways::{Age, Around, Changed, Ways};
@@ -82,6 +82,34 @@ fn classes_in(items: &[Item], found: &mut Vec<Class>) {
     }
 }
 
+/// Whether nothing but regions of warp groups touches memory in the item.
+fn is_of_regions(item: &Item) -> bool {
+    let all = |items: &[Item]| items.iter().all(is_of_regions);
+    match &item.kind {
+        ItemKind::Groups { .. } => true,
+        ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => false,
+        ItemKind::Unit => item.classes.is_empty(),
+        ItemKind::Loop { body, .. } => item.classes.is_empty() && all(body),
+        ItemKind::Branch {
+            then, otherwise, ..
+        } => item.classes.is_empty() && all(then) && all(otherwise),
+    }
+}
+
+/// Whether the item is of regions, and there is one.
+fn holds_regions(item: &Item) -> bool {
+    let any = |items: &[Item]| items.iter().any(holds_regions);
+    let inside = match &item.kind {
+        ItemKind::Groups { .. } => true,
+        ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => false,
+        ItemKind::Loop { body, .. } => any(body),
+        ItemKind::Branch {
+            then, otherwise, ..
+        } => any(then) || any(otherwise),
+    };
+    inside && is_of_regions(item)
+}
+
 /// A loop as the walk sees it.
 #[derive(Clone, Copy, Debug)]
 struct Repeated<'i> {
@@ -121,9 +149,16 @@ impl Walk<'_, '_> {
     }
 
     fn block(&mut self, items: &[Item], open: &mut Open) {
-        for item in items {
+        // Where the regions end that run beside the last one met.
+        let mut end = 0;
+        for (at, item) in items.iter().enumerate() {
             if self.hazard && self.mode == Mode::Check {
                 return;
+            }
+            if at >= end && holds_regions(item) {
+                let beside = items[at..].iter().take_while(|i| is_of_regions(i));
+                end = at + beside.count();
+                self.wait_before_regions(item, &items[at..end], open);
             }
             self.item(item, open);
         }
@@ -131,7 +166,13 @@ impl Walk<'_, '_> {
 
     fn item(&mut self, item: &Item, open: &mut Open) {
         match &item.kind {
-            ItemKind::Groups { body, .. } => self.wait_before_region(item, body, open),
+            // What the block has done has been waited for; other regions run beside it.
+            ItemKind::Groups { meets: true, .. } => {}
+            ItemKind::Groups { body, .. } => {
+                let mut classes = Vec::new();
+                classes_in(body, &mut classes);
+                self.wait_if_needed(item, &classes, open);
+            }
             _ => self.wait_if_needed(item, &item.classes, open),
         }
         for &class in &item.classes {
@@ -139,7 +180,7 @@ impl Walk<'_, '_> {
                 class,
                 at: self.ways.here(self.conflicts.slot(class)),
                 in_warp: false,
-                in_region: false,
+                groups: GroupSet::default(),
             });
         }
         match item.jumps {
@@ -184,15 +225,25 @@ impl Walk<'_, '_> {
                 self.join(open, &taken, when, &other);
                 self.join(open, &other, unless, &taken);
             }
-            ItemKind::Groups { body, .. } => {
-                // Nothing before the region is open to it by now.
-                self.block(body, &mut Open::default());
+            ItemKind::Groups {
+                body,
+                groups,
+                meets,
+            } => {
+                // What its own groups did in regions before is open to it, and nothing else.
+                let own = open.list.iter().filter(|p| p.groups.meets(*groups));
+                let own = own.map(|p| Pending {
+                    groups: GroupSet::default(),
+                    ..*p
+                });
+                let mut before = Open { list: own.collect() };
+                self.block(body, &mut before);
                 let outer = std::mem::replace(&mut self.mode, Mode::Gather);
                 let mut done = Open::default();
                 self.block(body, &mut done);
                 self.mode = outer;
                 for pending in &mut done.list {
-                    pending.in_region = true;
+                    pending.groups = if *meets { *groups } else { GroupSet::default() };
                 }
                 open.merge(done);
             }
@@ -327,16 +378,22 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// All that the region does waits for what the block has done. Other regions run beside it.
-    fn wait_before_region(&mut self, item: &Item, body: &[Item], open: &mut Open) {
+    /// All that the regions do waits before the first for what the block has done: behind it the
+    /// block does not come together until all are done.
+    fn wait_before_regions(&mut self, first: &Item, regions: &[Item], open: &mut Open) {
+        if self.mode == Mode::Gather {
+            return;
+        }
         let mut classes = Vec::new();
-        classes_in(body, &mut classes);
-        let beside = |p: &Pending| p.in_region;
-        let (regions, block) = std::mem::take(&mut open.list).into_iter().partition(beside);
+        classes_in(regions, &mut classes);
+        let of_block = |p: &Pending| p.groups.is_block();
+        let (block, beside) = std::mem::take(&mut open.list)
+            .into_iter()
+            .partition(of_block);
         open.list = block;
-        self.wait_if_needed(item, &classes, open);
-        if !self.waits[item.at].all {
-            open.list.extend::<Vec<Pending>>(regions);
+        self.wait_if_needed(first, &classes, open);
+        if !self.waits[first.at].all {
+            open.list.extend::<Vec<Pending>>(beside);
         }
     }
 

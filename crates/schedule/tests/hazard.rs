@@ -554,7 +554,8 @@ fn conditions_that_change_are_tried_in_every_pattern() {
 
 #[test]
 fn scalars_decide_loops() {
-    let tree = "alloc width: var int32 = 128
+    let tree = "alloc width: var int32
+width[] = 128
 S[tx] = A[0, tx]
 barrier block
 while width[] > 1 {

@@ -91,13 +91,6 @@ impl<'f> Divergence<'f> {
                     self.mark_buffer(*buffer);
                 }
             }
-            StmtKind::Alloc(buffer) => {
-                if let BufferOrigin::AllocInit(init) = &self.func.buffers[*buffer].origin
-                    && self.expr(init)
-                {
-                    self.mark_buffer(*buffer);
-                }
-            }
             StmtKind::For(l) => {
                 let points = matches!(l.kind, LoopKind::Parallel { .. });
                 let mut bounds = false;
@@ -133,7 +126,8 @@ impl<'f> Divergence<'f> {
             StmtKind::WarpGroup { body, .. } => self.block(body, control),
             StmtKind::Tile(op) => self.tile(stmt, op, control),
             StmtKind::Thread(op) => self.thread(stmt, op, control),
-            StmtKind::Break
+            StmtKind::Alloc(_)
+            | StmtKind::Break
             | StmtKind::Continue
             | StmtKind::Assert { .. }
             | StmtKind::Assume(_)

@@ -224,10 +224,9 @@ pub(crate) enum Op {
         stores: Box<[(Access, Num)]>,
         varying: bool,
     },
-    /// Contents become undefined, or the initial value.
+    /// Contents become undefined.
     Alloc {
         buffer: u32,
-        init: Option<Num>,
         varying: bool,
     },
     Assert {

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{
     Block, Buffer, BufferData, BufferOrigin, DType, Diagnostic, Expr, ExprKind, Kernel,
-    KernelAttrs, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
+    KernelAttrs, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
     VarData, VarKind, visit,
 };
 
@@ -144,11 +144,26 @@ impl Stage {
         Ok(buffer)
     }
 
+    /// Allocates a variable of each thread and stores its initial value.
+    pub fn alloc_var(&mut self, name: &str, init: Expr, span: Span) -> Result<Buffer> {
+        let dtype = init.dtype();
+        let origin = BufferOrigin::Alloc;
+        let data = self.buffer_data(name, Scope::Var, dtype, Vec::new(), origin, span);
+        let buffer = self.alloc(data)?;
+        let store = StmtKind::Store {
+            buffer,
+            indices: Vec::new(),
+            value: init,
+        };
+        self.emit_at(store, span)?;
+        Ok(buffer)
+    }
+
     /// A buffer with the usual rest: contiguous, no layout, one version.
     pub fn buffer_data(
         &self,
         name: impl Into<String>,
-        scope: tilewright_ir::Scope,
+        scope: Scope,
         dtype: DType,
         shape: Vec<Expr>,
         origin: BufferOrigin,

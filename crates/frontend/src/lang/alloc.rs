@@ -211,16 +211,7 @@ fn alloc_var(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         Some((value, span)) => stage.to_expr_as(&value, dtype, span)?,
         None => Expr::zero(dtype),
     };
-    let span = args.span();
-    let data = stage.buffer_data(
-        "",
-        Scope::Var,
-        dtype,
-        Vec::new(),
-        BufferOrigin::AllocInit(init),
-        span,
-    );
-    stage.alloc(data).map(Value::Buffer)
+    stage.alloc_var("", init, args.span()).map(Value::Buffer)
 }
 
 fn alloc_global(stage: &mut Stage, args: &CallArgs) -> Result<Value> {

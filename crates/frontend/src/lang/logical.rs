@@ -1,6 +1,6 @@
 //! `T.any_of` and `T.all_of`: whether elements of a buffer are not zero.
 
-use tilewright_ir::{BinOp, BufferOrigin, DType, Expr, Region, Scope, Span, StmtKind};
+use tilewright_ir::{BinOp, DType, Expr, Region, Scope, Span, StmtKind};
 
 use super::extents::{check_inside, const_product, show_extents};
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, req, threads};
@@ -97,9 +97,7 @@ fn looped(
     any: bool,
     span: Span,
 ) -> Result<Value> {
-    let origin = BufferOrigin::AllocInit(Expr::bool(!any));
-    let data = stage.buffer_data("found", Scope::Var, DType::BOOL, Vec::new(), origin, span);
-    let found = stage.alloc(data)?;
+    let found = stage.alloc_var("found", Expr::bool(!any), span)?;
     let read = Expr::load(found, Vec::new(), DType::BOOL);
     let op = if any {
         BinOp::LogicalOr

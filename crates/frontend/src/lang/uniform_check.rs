@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use tilewright_ir::{
-    Block, Buffer, BufferOrigin, Expr, ExprKind, LoopKind, Scope, Span, Stmt, StmtKind, ThreadOp,
+    Block, Buffer, Expr, ExprKind, LoopKind, Scope, Span, Stmt, StmtKind, ThreadOp,
     TileOp, Var, VarKind, VoteKind, visit,
 };
 
@@ -59,13 +59,6 @@ impl Divergence<'_> {
                         self.mark_buffer(*buffer);
                     }
                 }
-                StmtKind::Alloc(buffer) => {
-                    if let BufferOrigin::AllocInit(init) = &self.stage.buffer(*buffer).origin
-                        && self.differs(init)
-                    {
-                        self.mark_buffer(*buffer);
-                    }
-                }
                 StmtKind::Thread(op) => self.thread_op(op, control),
                 StmtKind::For(l) => {
                     let bounds = l.axes.iter().flat_map(|a| [&a.start, &a.stop, &a.step]);
@@ -76,10 +69,12 @@ impl Divergence<'_> {
                             self.mark_var(axis.var);
                         }
                     }
-                    self.block(&l.body, control || differs);
+                    let control = control || differs || self.parting(&l.body, None).is_some();
+                    self.block(&l.body, control);
                 }
                 StmtKind::While { cond, body } => {
-                    let control = control || self.differs(cond);
+                    let parts = self.parting(body, None).is_some();
+                    let control = control || self.differs(cond) || parts;
                     self.block(body, control);
                 }
                 StmtKind::If {
@@ -92,7 +87,8 @@ impl Divergence<'_> {
                     self.block(otherwise, control);
                 }
                 StmtKind::WarpGroup { body, .. } => self.block(body, control),
-                StmtKind::Break
+                StmtKind::Alloc(_)
+                | StmtKind::Break
                 | StmtKind::Continue
                 | StmtKind::Assert { .. }
                 | StmtKind::Assume(_)

@@ -102,7 +102,7 @@ fn loops_and_jumps() {
         body(
             "i = T.alloc_var('int32')\nwhile i < 10:\n    if A[i] == 0:\n        break\n    i += 1"
         ),
-        "alloc i: var int32 = 0\nwhile i[] < 10 {\n  if A[i[]] == 0 {\n    break\n  }\n  i[] = i[] + 1\n}"
+        "alloc i: var int32\ni[] = 0\nwhile i[] < 10 {\n  if A[i[]] == 0 {\n    break\n  }\n  i[] = i[] + 1\n}"
     );
     assert_eq!(
         body("for i, j in T.Parallel(4, 8):\n    F[i, j] = i + j"),
@@ -165,12 +165,12 @@ fn macros_pass_by_value_or_reference() {
     let add = "@T.macro\ndef add(x, y):\n    A_ = x + y\n    return A_\n";
     assert_eq!(
         with_macro(add, "v = T.alloc_var('int32')\nA[0] = add(v, 1)").unwrap(),
-        "alloc v: var int32 = 0\nlet x: int32 = v[]\nlet A_: int32 = x + 1\nA[0] = A_"
+        "alloc v: var int32\nv[] = 0\nlet x: int32 = v[]\nlet A_: int32 = x + 1\nA[0] = A_"
     );
     let inc = "@T.macro\ndef inc(x: T.Ref):\n    x += 1\n";
     assert_eq!(
         with_macro(inc, "v = T.alloc_var('int32')\ninc(v)\ninc(A[bx + 1])").unwrap(),
-        "alloc v: var int32 = 0\nv[] = v[] + 1\nlet index: int32 = bx + 1\nA[index] = A[index] + 1"
+        "alloc v: var int32\nv[] = 0\nv[] = v[] + 1\nlet index: int32 = bx + 1\nA[index] = A[index] + 1"
     );
     assert_eq!(with_macro(inc, "inc(3)"), Err("bad-macro"));
     let early = "@T.macro\ndef early(x):\n    if x > 0:\n        return 1\n    return 2\n";

@@ -22,7 +22,7 @@ fn vector_10_python_names_change_once_and_variables_each_time() {
     );
     assert_eq!(
         body("i = T.alloc_var(T.int32, 0)\nfor k in T.serial(4):\n    i += 1\nA[0] = i"),
-        "alloc i: var int32 = 0\nfor k in serial(0, 4) {\n  i[] = i[] + 1\n}\nA[0] = i[]"
+        "alloc i: var int32\ni[] = 0\nfor k in serial(0, 4) {\n  i[] = i[] + 1\n}\nA[0] = i[]"
     );
 }
 
@@ -34,7 +34,7 @@ fn vector_11_a_name_is_a_snapshot() {
     );
     assert_eq!(
         body("v = T.alloc_var('int32')\ny = v\nv = 3\nA[0] = y"),
-        "alloc v: var int32 = 0\nlet y: int32 = v[]\nv[] = 3\nA[0] = y"
+        "alloc v: var int32\nv[] = 0\nlet y: int32 = v[]\nv[] = 3\nA[0] = y"
     );
 }
 
@@ -42,7 +42,7 @@ fn vector_11_a_name_is_a_snapshot() {
 fn vector_12_swaps_and_refusals() {
     assert_eq!(
         body("a = T.alloc_var('int32', 1)\nb = T.alloc_var('int32', 2)\na, b = b, a"),
-        "alloc a: var int32 = 1\nalloc b: var int32 = 2\nlet a.1: int32 = b[]\n\
+        "alloc a: var int32\na[] = 1\nalloc b: var int32\nb[] = 2\nlet a.1: int32 = b[]\n\
          let b.1: int32 = a[]\na[] = a.1\nb[] = b.1"
     );
     assert_eq!(

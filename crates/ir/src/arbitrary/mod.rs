@@ -439,8 +439,12 @@ impl Gen<'_> {
             2 => {
                 let dtype = self.numeric();
                 let value = self.literal(dtype);
-                let origin = BufferOrigin::AllocInit(value);
-                let buffer = self.alloc_as(Scope::Var, dtype, Vec::new(), origin);
+                let buffer = self.alloc(Scope::Var, dtype, &[]);
+                self.emit(StmtKind::Store {
+                    buffer,
+                    indices: Vec::new(),
+                    value,
+                });
                 self.loads.push(buffer);
             }
             3 => {

@@ -63,9 +63,9 @@ impl<'f> BlockBuilder<'f> {
 
     /// A mutable scalar of each thread; `x.at(())` reads it.
     pub fn var(&mut self, name: &str, dtype: DType, init: impl IntoOperand) -> Tensor {
-        let init = init.operand(dtype).cast_to(dtype);
-        let origin = BufferOrigin::AllocInit(init);
-        self.alloc_from(name, Scope::Var, dtype, Vec::new(), origin)
+        let var = self.alloc(name, Scope::Var, dtype, ());
+        self.store(&var, (), init);
+        var
     }
 
     /// Arrival barriers, one for each count.

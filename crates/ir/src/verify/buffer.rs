@@ -144,15 +144,6 @@ impl<'a> Verifier<'a> {
                 Scope::Reducer => wrong(self, "a reducer needs `op`".into()),
                 Scope::Shared | Scope::Fragment | Scope::Local | Scope::Var | Scope::Tmem => {}
             },
-            BufferOrigin::AllocInit(value) => {
-                if !matches!(scope, Scope::Var | Scope::Local) {
-                    wrong(
-                        self,
-                        format!("{} memory has no initial value", scope.name()),
-                    );
-                }
-                self.value_of(value, data.dtype, "buffer-origin", "the initial value");
-            }
             BufferOrigin::Barriers(arrivals) => {
                 let count = data.shape.first().and_then(Expr::as_int);
                 let one_each = data.shape.len() == 1 && count == Some(arrivals.len() as i128);

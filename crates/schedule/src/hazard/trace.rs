@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
     LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var,
 };
 
@@ -277,10 +277,6 @@ impl<'f, 'p> Walk<'f, 'p> {
         }
         match &stmt.kind {
             StmtKind::Store { value, .. } => self.env.value(value),
-            StmtKind::Alloc(buffer) => match &self.scan.func.buffers[*buffer].origin {
-                BufferOrigin::AllocInit(init) => self.env.value(init),
-                _ => None,
-            },
             _ => None,
         }
     }

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_arith::Analyzer;
-use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
+use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     BarrierKind, Block, Counter, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind, MicroOp,
     Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
@@ -117,7 +117,7 @@ pub fn divergent(func: &Func, kernel: &Kernel) -> FxHashSet<usize> {
             let own = *number;
             *number += 1;
             let blocks = child_blocks(stmt);
-            if !blocks.is_empty() && varies(uniformity, stmt) {
+            if !blocks.is_empty() && uniformity.is_divergent(stmt) {
                 found.insert(own);
             }
             for child in blocks {
@@ -129,12 +129,6 @@ pub fn divergent(func: &Func, kernel: &Kernel) -> FxHashSet<usize> {
     let uniformity = Uniformity::of(func, kernel);
     find(&kernel.body, &uniformity, &mut 0, &mut found);
     found
-}
-
-fn varies(uniformity: &Uniformity<'_>, stmt: &Stmt) -> bool {
-    let mut varies = false;
-    stmt_exprs(stmt, &mut |e| varies |= uniformity.varies(e));
-    varies
 }
 
 struct Outliner<'f, 'c, 'k> {
@@ -187,7 +181,7 @@ impl Outliner<'_, '_, '_> {
 
     fn is_opened(&self, stmt: &Stmt) -> bool {
         let blocks = child_blocks(stmt);
-        if blocks.is_empty() || varies(self.collector.uniformity, stmt) {
+        if blocks.is_empty() || self.collector.uniformity.is_divergent(stmt) {
             return false;
         }
         let mut found = false;

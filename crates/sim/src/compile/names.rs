@@ -311,7 +311,7 @@ impl<'f> Names<'f> {
                     ));
                 }
             },
-            BufferOrigin::Alloc | BufferOrigin::AllocInit(_) | BufferOrigin::Reducer(_) => {
+            BufferOrigin::Alloc | BufferOrigin::Reducer(_) => {
                 if is_private(data.scope) {
                     self.private_storages.push(PrivateInfo {
                         stride: bytes.next_multiple_of(24),

@@ -1,6 +1,6 @@
 //! Compilation of statements: structure becomes jumps, or masks where threads disagree.
 
-use tilewright_ir::{Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind};
+use tilewright_ir::{Block, BufferOrigin, Expr, Kernel, LoopKind, Span, Stmt, StmtKind};
 
 use crate::compile::names::{Compiled, Names};
 use crate::compile::{Code, GROUP, expr, thread, tile};
@@ -235,7 +235,6 @@ impl Builder<'_, '_> {
             BufferOrigin::Param
             | BufferOrigin::Workspace
             | BufferOrigin::Alloc
-            | BufferOrigin::AllocInit(_)
             | BufferOrigin::Reducer(_) => {}
         }
         if self.names.in_point {
@@ -244,20 +243,9 @@ impl Builder<'_, '_> {
             }
             self.names.point_allocs.insert(buffer);
         }
-        let scalar = data.dtype.scalar;
-        let init = match &data.origin {
-            BufferOrigin::AllocInit(e) => Some(expr::cast(self.names, e, 0, scalar)?),
-            // A variable without a value starts at zero.
-            _ if data.scope == Scope::Var => {
-                let zero = Expr::zero(data.dtype.with_lanes(1));
-                Some(expr::num(self.names, &zero, 0)?)
-            }
-            _ => None,
-        };
         let varying = !self.names.in_point && self.names.buffer_varies(buffer);
         self.emit(Op::Alloc {
             buffer: number,
-            init,
             varying,
         });
         Ok(())

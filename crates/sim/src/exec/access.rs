@@ -248,8 +248,8 @@ impl Exec<'_, '_> {
         }))
     }
 
-    /// An allocation: contents become undefined, or the initial value.
-    pub(super) fn alloc(&mut self, buffer: u32, init: Option<&Num>, varying: bool) -> Eval<()> {
+    /// An allocation: contents become undefined.
+    pub(super) fn alloc(&mut self, buffer: u32, varying: bool) -> Eval<()> {
         let program = self.program;
         let info = &program.buffers[buffer as usize];
         match info.space {
@@ -265,15 +265,6 @@ impl Exec<'_, '_> {
                 let fresh = |this: &mut Self| {
                     if let Some((number, range)) = this.copy_range(buffer) {
                         this.strand.privates[number].forget(range.start, range.len());
-                    }
-                    let Some(init) = init else {
-                        return Ok(());
-                    };
-                    let raw = encode(info.scalar, this.num(init)?);
-                    let base = this.base(info);
-                    let count = info.shape.iter().product::<i64>() as usize * info.lanes;
-                    for i in 0..count {
-                        this.write(info.space, info.bits(), base + i, raw);
                     }
                     Ok(())
                 };

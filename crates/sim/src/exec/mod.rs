@@ -207,11 +207,7 @@ impl<'a, 'g> Exec<'a, 'g> {
                 Ok(())
             })?,
             Op::Store { stores, varying } => self.store_op(stores, *varying)?,
-            Op::Alloc {
-                buffer,
-                init,
-                varying,
-            } => self.alloc(*buffer, init.as_ref(), *varying)?,
+            Op::Alloc { buffer, varying } => self.alloc(*buffer, *varying)?,
             Op::Assert {
                 cond,
                 message,

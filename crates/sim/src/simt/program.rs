@@ -214,10 +214,9 @@ pub(super) enum Op {
         access: u32,
         values: Box<[Slot]>,
     },
-    /// A private buffer's contents become undefined, or the initial value.
+    /// A private buffer's contents become undefined.
     Alloc {
         buffer: u32,
-        init: Option<Slot>,
     },
     Assert {
         cond: Slot,

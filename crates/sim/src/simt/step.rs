@@ -85,7 +85,7 @@ impl Env<'_> {
                 self.before_access(warp, access.buffer);
                 self.store(warp, access, values);
             }
-            Op::Alloc { buffer, init } => self.alloc(warp, *buffer, *init),
+            Op::Alloc { buffer } => self.alloc(warp, *buffer),
             Op::Assert {
                 cond,
                 message,
@@ -207,10 +207,10 @@ impl Env<'_> {
         }
     }
 
-    /// Private memory becomes undefined, or the initial value.
-    fn alloc(&mut self, warp: &mut Warp, buffer: u32, init: Option<super::program::Slot>) {
+    /// Private memory becomes undefined.
+    fn alloc(&mut self, warp: &mut Warp, buffer: u32) {
         use super::program::Space;
-        use super::warp::{Lanes, UNWRITTEN, WRITTEN};
+        use super::warp::{Lanes, UNWRITTEN};
         let info = &self.program.buffers[buffer as usize];
         let Space::Local(base) = info.space else {
             return;
@@ -218,21 +218,7 @@ impl Env<'_> {
         let count = (info.shape.iter().product::<i64>() as usize) * info.lanes as usize;
         let len = (count * info.bits() as usize).div_ceil(8);
         for lane in Lanes(warp.mask) {
-            let Some(init) = init else {
-                warp.local.set_flags(lane, base as usize, len, UNWRITTEN);
-                continue;
-            };
-            let value = crate::exec::encode(info.scalar, warp.regs.lane(init, lane as usize));
-            let range = warp.local.range(lane, base as usize, len);
-            for i in 0..count {
-                crate::memory::write_bits(
-                    &mut warp.local.bytes[range.clone()],
-                    info.bits(),
-                    i,
-                    value,
-                );
-            }
-            warp.local.set_flags(lane, base as usize, len, WRITTEN);
+            warp.local.set_flags(lane, base as usize, len, UNWRITTEN);
         }
     }
 

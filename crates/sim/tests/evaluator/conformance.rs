@@ -120,7 +120,8 @@ for i in parallel(8) {
 
 #[test]
 fn vectors_10_and_11_variables_and_snapshots() {
-    let body = "alloc i: var int32 = 0
+    let body = "alloc i: var int32
+i[] = 0
 for k in serial(0, 4) {
   i[] = i[] + 1
 }
@@ -158,7 +159,7 @@ fn vector_15_ranges() {
         ("serial(2, 9, 3)", vec![2., 5., 8.]),
     ] {
         let body = format!(
-            "alloc n: var int32 = 0\nfor i in {range} {{\nC[n[]] = i\nn[] = n[] + 1\n}}\nC[7] = n[]"
+            "alloc n: var int32\nn[] = 0\nfor i in {range} {{\nC[n[]] = i\nn[] = n[] + 1\n}}\nC[7] = n[]"
         );
         let source = kernel("param C: int32[8]", 32, &body);
         let got = output(&source, vec![("C", zeros("int32", &[8]))], "C");
@@ -392,7 +393,8 @@ fn vector_31_persistent_tiles() {
     let source = "func @k level=tile {
   param C: int32[4, 8]
   kernel grid(bx: 4) threads(tx: 32, ty: 1, tz: 1) {
-    alloc n: var int32 = 0
+    alloc n: var int32
+    n[] = 0
     for i, j in persistent(2, 3) wave=4 index=bx group=2 {
       C[bx, n[]] = i * 10 + j
       n[] = n[] + 1

@@ -185,7 +185,8 @@ fn a_block_may_spin_for_a_later_one() {
   output C: int32[1]
   kernel grid(bx: 2) threads(tx: 32, ty: 1, tz: 1) {
     if bx == 0 {
-      alloc seen: var int32 = 0
+      alloc seen: var int32
+      seen[] = 0
       while seen[] == 0 {
         f = atomic_load flag[0] acquire
         seen[] = f

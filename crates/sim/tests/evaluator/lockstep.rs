@@ -108,7 +108,7 @@ fn body(choices: &[u8]) -> String {
         text: String::new(),
         loops: 0,
     };
-    w.line("alloc x: var int32 = 1\nalloc y: var int32 = 2\nalloc n: var int32 = 0");
+    w.line("alloc x: var int32\nx[] = 1\nalloc y: var int32\ny[] = 2\nalloc n: var int32\nn[] = 0");
     for _ in 0..3 {
         w.block(0);
     }

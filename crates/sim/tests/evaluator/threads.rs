@@ -263,7 +263,8 @@ C[tx] = acc[0]";
 #[test]
 fn variables_of_a_parallel_loop_belong_to_the_point() {
     // Each point starts from the value before the loop; after it the points must agree.
-    let body = "alloc x: var int32 = 5
+    let body = "alloc x: var int32
+x[] = 5
 for i in parallel(4) {
   x[] = x[] + i
   C[i] = x[]

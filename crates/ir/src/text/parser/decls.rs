@@ -242,11 +242,7 @@ impl<'t> Parser<'t> {
         match kind {
             DeclKind::Param => data.origin = BufferOrigin::Param,
             DeclKind::Workspace => data.origin = BufferOrigin::Workspace,
-            DeclKind::Alloc => {
-                if self.eat("=") {
-                    data.origin = BufferOrigin::AllocInit(self.expr()?);
-                }
-            }
+            DeclKind::Alloc => {}
             DeclKind::View => {
                 self.expect_word("of")?;
                 data.origin = BufferOrigin::View(self.buffer()?);

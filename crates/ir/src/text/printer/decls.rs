@@ -89,7 +89,6 @@ impl Printer<'_> {
                 BufferOrigin::Param
                 | BufferOrigin::Workspace
                 | BufferOrigin::Alloc
-                | BufferOrigin::AllocInit(_)
                 | BufferOrigin::Barriers(_)
                 | BufferOrigin::Reducer(_),
             )
@@ -144,10 +143,6 @@ impl Printer<'_> {
     fn origin(&mut self, data: &BufferData) {
         match &data.origin {
             BufferOrigin::Param | BufferOrigin::Workspace | BufferOrigin::Alloc => {}
-            BufferOrigin::AllocInit(value) => {
-                self.put(" = ");
-                self.expr(value);
-            }
             BufferOrigin::Barriers(arrivals) => {
                 self.put(" arrivals=[");
                 self.list(arrivals, |p, n| p.put(&n.to_string()));

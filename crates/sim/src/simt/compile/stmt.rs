@@ -1,6 +1,6 @@
 //! Compilation of statements: structure becomes instructions on the mask of active lanes.
 
-use tilewright_ir::{Axis, Block, BufferOrigin, Expr, Loop, LoopKind, Stmt, StmtKind};
+use tilewright_ir::{Axis, Block, Expr, Loop, LoopKind, Stmt, StmtKind};
 
 use super::Compiler;
 use crate::compile::loops::waits_for_memory;
@@ -68,24 +68,9 @@ impl Compiler<'_> {
             StmtKind::Alloc(buffer) => {
                 self.statement(stmt.span, "alloc".to_string());
                 let number = self.buffer(*buffer)?;
-                let data = &self.func.buffers[*buffer];
-                let init = match &data.origin {
-                    BufferOrigin::AllocInit(e) => Some(self.cast(e, data.dtype.scalar)?),
-                    _ => None,
-                };
                 match self.program.buffers[number as usize].space {
                     Space::Local(_) => {
-                        self.emit(Op::Alloc {
-                            buffer: number,
-                            init,
-                        });
-                    }
-                    Space::Shared(_) | Space::Global(_) if init.is_some() => {
-                        return Err(RunError::new(
-                            codes::INVALID_IR,
-                            stmt.span,
-                            "only private buffers have an initial value",
-                        ));
+                        self.emit(Op::Alloc { buffer: number });
                     }
                     Space::Shared(_) | Space::Global(_) | Space::Barrier(_) => {}
                 }

@@ -41,7 +41,6 @@ mod slots;
 mod units;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
     Block, Code, Diagnostic, Diagnostics, Expr, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope,
     Severity, Span, Stmt, StmtKind, Target, Var,
@@ -193,8 +192,7 @@ impl Walk<'_> {
             if let StmtKind::Let { var, value } = &stmt.kind {
                 lets.bind(*var, value);
             }
-            let mut varies = divergent;
-            stmt_exprs(stmt, &mut |e| varies |= self.uniformity.varies(e));
+            let varies = divergent || self.uniformity.is_divergent(stmt);
             if let StmtKind::For(l) = &stmt.kind
                 && let Some(units) = self.parts.get(&l.axes[0].var)
             {

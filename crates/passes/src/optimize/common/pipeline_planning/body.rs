@@ -27,7 +27,7 @@ pub(super) fn normalise(
     func: &mut Func,
     body: Block,
     spec: &mut PipelineSpec,
-) -> Result<Normal, (Span, String)> {
+) -> Normal {
     let written = Effects::of_block(func, &body).writes;
     let mut out = Normal {
         allocs: Vec::new(),
@@ -38,23 +38,16 @@ pub(super) fn normalise(
     // Listed statements of the user that have come past.
     let mut listed = 0;
     while let Some(mut stmt) = pending.pop_front() {
-        hoist(func, &mut stmt, &mut out.allocs);
+        hoist(&mut stmt, &mut out.allocs);
         match stmt.kind {
-            StmtKind::Alloc(buffer) => match func.buffers[buffer].origin.clone() {
-                BufferOrigin::AllocInit(value) if func.buffers[buffer].shape.is_empty() => {
-                    func.buffers[buffer].origin = BufferOrigin::Alloc;
-                    out.allocs.push(stmt.clone());
+            StmtKind::Alloc(_) => {
+                // Its initial value is a statement like any other from here on.
+                let first = pending.front();
+                if first.is_some_and(|first| stmt.is_initialised_by(first)) {
                     insert_entry(spec, user, listed);
-                    listed += usize::from(user);
-                    out.body.push(assign(buffer, value, stmt.span));
                 }
-                BufferOrigin::AllocInit(_) => {
-                    let name = &func.buffers[buffer].name;
-                    let why = format!("`{name}` starts anew in each iteration");
-                    return Err((stmt.span, why));
-                }
-                _ => out.allocs.push(stmt),
-            },
+                out.allocs.push(stmt);
+            }
             StmtKind::Let { var, value } if changes(func, &value, &written) => {
                 let data = &func.vars[var];
                 let buffer = variable(func, &data.name.clone(), value.dtype(), stmt.span);
@@ -93,7 +86,7 @@ pub(super) fn normalise(
             }
         }
     }
-    Ok(out)
+    out
 }
 
 /// `if cond { stmt }` for each statement of an arm, with the names it uses.
@@ -146,17 +139,13 @@ fn changes(func: &Func, value: &Expr, written: &FxHashSet<Buffer>) -> bool {
 }
 
 /// Takes allocations out of the blocks inside a statement; they are the same storage each time.
-fn hoist(func: &Func, stmt: &mut Stmt, allocs: &mut Block) {
+fn hoist(stmt: &mut Stmt, allocs: &mut Block) {
     for block in child_blocks_mut(stmt) {
         let mut kept = Vec::with_capacity(block.len());
         for mut inner in std::mem::take(block) {
-            hoist(func, &mut inner, allocs);
+            hoist(&mut inner, allocs);
             match inner.kind {
-                StmtKind::Alloc(b)
-                    if !matches!(func.buffers[b].origin, BufferOrigin::AllocInit(_)) =>
-                {
-                    allocs.push(inner);
-                }
+                StmtKind::Alloc(_) => allocs.push(inner),
                 _ => kept.push(inner),
             }
         }

@@ -20,8 +20,9 @@
 //! }
 //! ```
 //!
-//! Needs tile IR. Lists have an entry for every statement of the body but `let`, `alloc` and
-//! `assume`, which go with the statements that use them. It never changes what the loop
+//! Needs tile IR. Lists have an entry for every statement of the body but `let`, `alloc`, the
+//! store of an allocated variable's initial value, and `assume`, which go with the statements
+//! that use them. It never changes what the loop
 //! computes, and where it leaves something unpipelined it says why.
 
 mod ahead;
@@ -203,7 +204,7 @@ impl Planning<'_> {
     ) -> Result<bool, (Span, String)> {
         let user = spec.is_planned();
         let body = std::mem::take(&mut l.body);
-        let normal = body::normalise(self.func, body, spec)?;
+        let normal = body::normalise(self.func, body, spec);
         let func: &Func = self.func;
         let names = name_effects(func, &normal.body);
         let mut items = Vec::new();
