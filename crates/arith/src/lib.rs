@@ -71,3 +71,4 @@ pub use domain::Domain;
 pub use interval::Interval;
 pub use prover::Proof;
 pub use rules::{Rule, RuleCounts};
+pub use walk::Inside;

@@ -13,6 +13,13 @@ use crate::congruence::Congruence;
 use crate::interval::Interval;
 use crate::linear::Lin;
 
+/// Whether a rewrite goes on inside of a statement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inside {
+    Rewrite,
+    Done,
+}
+
 impl Analyzer {
     /// An analyzer that knows what holds everywhere in the function.
     pub fn for_func(func: &Func) -> Analyzer {
@@ -143,16 +150,20 @@ impl Analyzer {
     }
 
     /// Rewrites every statement of the block in place, outer first: `f` sees each one with the
-    /// facts of its place, then the walk goes on with what `f` left there.
+    /// facts of its place, then the walk goes on inside of what `f` left there, where `f` says so.
+    /// What `f` put a statement into must not be walked into, or `f` would see it again.
     pub fn rewrite_block(
         &mut self,
         func: &Func,
         block: &mut Block,
-        f: &mut impl FnMut(&mut Analyzer, &mut Stmt),
+        f: &mut impl FnMut(&mut Analyzer, &mut Stmt) -> Inside,
     ) {
         self.push();
         for stmt in block.iter_mut() {
-            f(self, stmt);
+            if f(self, stmt) == Inside::Done {
+                self.after(stmt);
+                continue;
+            }
             match &mut stmt.kind {
                 StmtKind::For(l) => {
                     self.enter_loop(func, l);

@@ -1,6 +1,6 @@
 //! Facts of places in a function.
 
-use tilewright_arith::{Analyzer, Congruence, Interval, Proof};
+use tilewright_arith::{Analyzer, Congruence, Inside, Interval, Proof};
 use tilewright_ir::{
     Axis, BinOp, Block, DType, Expr, Func, Kernel, KernelAttrs, Loop, LoopKind, Span, Stmt,
     StmtKind, Var, VarKind,
@@ -209,6 +209,7 @@ fn rewriting_simplifies_in_place() {
     a.enter_kernel(&x.func, &kernel);
     a.rewrite_block(&x.func, &mut body, &mut |a, s| {
         tilewright_ir::visit::stmt_exprs_mut(s, &mut |e| *e = a.simplify(e));
+        Inside::Rewrite
     });
     let StmtKind::For(l) = &body[0].kind else {
         panic!("the loop stays");

@@ -200,3 +200,4 @@ pub use error::{LayoutError, TABLE_LIMIT};
 pub use form::{Form, Sum, Term};
 pub use fragment::{Fragment, FragmentInverse, Holder};
 pub use layout::Layout;
+pub use placement::LineDigit;

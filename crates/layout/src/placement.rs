@@ -9,6 +9,19 @@ use crate::fragment::Fragment;
 use crate::layout::{Layout, check_shape};
 use crate::radix::{Digit, Radix, indices, ones};
 
+/// A digit of the thread number along which a line of elements lies: `thread / div % room`, less
+/// than `extent` where the thread has elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineDigit {
+    pub div: i64,
+    /// How many of its values have elements.
+    pub extent: i64,
+    /// How many values it takes in the thread's number, at least `extent`.
+    pub room: i64,
+    /// The topmost digit of the thread number takes no modulus.
+    pub is_top: bool,
+}
+
 impl Fragment {
     /// Whether every thread that holds an element by `other` also holds it by `self`, in any
     /// slot: a loop placed by `other` may read a buffer placed by `self`.
@@ -129,17 +142,46 @@ impl Fragment {
         self.image(&Layout::new(self.shape(), &kept, keep)?)
     }
 
-    /// The digits of the thread number that move along a dimension, as digits of dimension
-    /// zero: the threads that must combine their parts when the dimension is reduced. `None`
-    /// when the thread number is no closed form.
-    pub fn thread_digits(&self, dim: usize) -> Option<Vec<Digit>> {
+    /// The digits of the thread number that move along a dimension: the threads that must combine
+    /// their parts when the dimension is reduced. A thread that has none of the elements, because
+    /// one of its digits is past `extent`, has nothing to add, and nothing is counted twice: each
+    /// element of a line is in exactly one of its threads, in one slot. `None` when the thread
+    /// number is no closed form, or when the threads of a line are not all combinations of digits.
+    pub fn thread_digits(&self, dim: usize) -> Option<Vec<LineDigit>> {
         let form = self.layout().form()?;
-        let digits = form.radix.digits().iter().enumerate();
-        let mask = digits.fold(0u64, |m, (at, d)| m | ((d.dim == dim) as u64) << at);
-        let pieces = Pieces::of(&form, 0)?;
-        let moving = pieces.list.iter().filter(|p| p.row & mask != 0);
-        let moving = moving.map(|p| Digit::new(0, p.weight, p.extent));
-        pieces.nested().then(|| moving.collect())
+        let of = |dim: usize| {
+            let digits = form.radix.digits().iter().enumerate();
+            digits.fold(0u64, |m, (at, d)| m | ((d.dim == dim) as u64) << at)
+        };
+        let (along, copies) = (of(dim), of(self.shape().len()));
+        let pieces = Pieces::of(&form, 0).filter(|p| p.nested() && p.offset == 0)?;
+        // Two copies in one thread would be added twice.
+        if form.outs[1].support() & copies != 0 {
+            return None;
+        }
+        let ends = pieces.list.iter().skip(1).map(|p| p.weight);
+        let mut line = Vec::new();
+        let mut free = Basis::of([]);
+        for (p, end) in pieces.list.iter().zip(ends.chain([self.threads()])) {
+            if p.row & along == 0 {
+                continue;
+            }
+            // Digits that move together, or with the copy, are fewer threads than combinations.
+            if p.row & copies != 0 || !free.insert(p.row & along) {
+                return None;
+            }
+            let is_top = p.weight == pieces.list.last()?.weight;
+            if !is_top && end % p.weight != 0 {
+                return None;
+            }
+            line.push(LineDigit {
+                div: p.weight,
+                extent: p.extent,
+                room: (end + p.weight - 1) / p.weight,
+                is_top,
+            });
+        }
+        Some(line)
     }
 
     /// Gives every element a slot, when only the threads are decided: each thread numbers what

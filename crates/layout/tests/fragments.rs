@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use tilewright_layout::radix::{Digit, indices};
-use tilewright_layout::{Form, Fragment, Holder, Layout, Sum};
+use tilewright_layout::{Form, Fragment, Holder, Layout, LineDigit, Sum};
 
 /// A fragment of the shape with copies, its digits dealt to threads and slots by the seed;
 /// bits may be mixed into later bits.
@@ -143,8 +143,17 @@ fn a_row_reduction_of_the_mma_accumulator_is_copied_in_each_quad() {
         &[Digit::new(col, 1, 2), Digit::new(row, 8, 2)],
     )
     .unwrap();
-    assert_eq!(c.thread_digits(col), Some(vec![Digit::new(0, 1, 4)]));
-    assert_eq!(c.thread_digits(row), Some(vec![Digit::new(0, 4, 8)]));
+    let line = |div, extent, room, is_top| LineDigit {
+        div,
+        extent,
+        room,
+        is_top,
+    };
+    assert_eq!(c.thread_digits(col), Some(vec![line(1, 4, 4, false)]));
+    assert_eq!(c.thread_digits(row), Some(vec![line(4, 8, 8, true)]));
+    // Five of eight columns leave the last of four lanes without an element.
+    let five = c.slice(&[0, 0], &[16, 5]).unwrap();
+    assert_eq!(five.thread_digits(col), Some(vec![line(1, 3, 4, false)]));
     let sums = c.project(col).unwrap().unwrap();
     assert_eq!((sums.replicas(), sums.slots()), (4, 2));
     let threads: Vec<i64> = sums.holders(&[9]).iter().map(|h| h.thread).collect();
@@ -176,7 +185,13 @@ fn a_ragged_reduction_goes_over_the_threads_that_have_parts() {
         &[Digit::new(1, 128, 2), Digit::new(0, 1, 4)],
     )
     .unwrap();
-    assert_eq!(rows.thread_digits(1), Some(vec![Digit::new(0, 1, 128)]));
+    let all = LineDigit {
+        div: 1,
+        extent: 128,
+        room: 128,
+        is_top: true,
+    };
+    assert_eq!(rows.thread_digits(1), Some(vec![all]));
     let sums = rows.project(1).unwrap().unwrap();
     assert_eq!(
         (sums.replicas(), sums.slots(), sums.threads()),

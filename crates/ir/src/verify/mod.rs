@@ -52,7 +52,8 @@
 //!   arrays that fragments become; all others do not.
 //! - `safe-value`: belongs to global memory and has the buffer's type.
 //! - `index-count`, `index-type`, `index-bounds`: one integer index a dimension, the last
-//!   possibly a vector; constant ones within the dimension.
+//!   possibly a vector; constant ones within the dimension. Below tile level constants may be
+//!   outside of global memory: an iteration that was peeled off is guarded as the others are.
 //! - `barrier-as-data`: barriers are neither loaded nor stored, and barrier operands are
 //!   barriers.
 //! - `reducer-access`: a reducer is read only after a finalisation without destination, and
@@ -64,7 +65,7 @@
 //!   range.
 //! - `region-rank`, `region-bounds`: a region has a start and a positive extent a dimension,
 //!   and lies within the buffer as far as its constants tell. On global memory copies and
-//!   atomics may reach past the end, but a constant start lies inside.
+//!   atomics may reach past the end, and at tile level a constant start lies inside.
 //!
 //! ## Launch and control flow
 //! - `symbol-unbound`: a symbol is an integer that occurs in a parameter's shape or strides.

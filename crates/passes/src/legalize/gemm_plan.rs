@@ -30,6 +30,8 @@ pub struct GemmPlan {
     pub inst: MmaInst,
     /// Warps along M and N; warp `i · warps[1] + j` owns part (i, j).
     pub warps: [i64; 2],
+    /// Whether the warps lie as the policy wishes.
+    pub as_wished: bool,
     /// Instruction tiles of one warp along M and N.
     pub tiles: [i64; 2],
     /// Instruction steps along K.
@@ -114,8 +116,6 @@ pub enum NoPlan {
     Types,
     /// Fewer threads than a warp.
     Threads { warp: u32 },
-    /// The policy cannot place the warps: C has fewer instruction tiles, or they do not divide.
-    Policy { warps: i64, tiles: i64 },
 }
 
 /// The cheapest plan.
@@ -132,20 +132,13 @@ pub fn plan(target: Target, shape: &GemmShape) -> Result<GemmPlan, NoPlan> {
         .mma
         .iter()
         .filter(|f| f.inst.ab == ab && f.inst.acc == shape.acc);
-    let mut best: Option<(u64, &MmaFacts, [i64; 2])> = None;
-    let mut refused = NoPlan::Types;
-    for candidate in candidates {
-        match warp_grid(shape, &candidate.inst, warps) {
-            Ok(grid) => {
-                let cost = cost(shape, candidate, grid);
-                if best.is_none_or(|(least, ..)| cost < least) {
-                    best = Some((cost, candidate, grid));
-                }
-            }
-            Err(why) => refused = why,
-        }
-    }
-    let (_, facts, warps) = best.ok_or(refused)?;
+    // A plan that does as wished comes before a cheaper one that does not.
+    let plans = candidates.map(|candidate| {
+        let (grid, as_wished) = warp_grid(shape, &candidate.inst, warps);
+        ((!as_wished, cost(shape, candidate, grid)), candidate, grid)
+    });
+    let best = plans.min_by_key(|(rank, ..)| *rank);
+    let ((unlike, _), facts, warps) = best.ok_or(NoPlan::Types)?;
     let inst = facts.inst;
     let slots = |operand| lane_map(&inst, operand).map(|map| map.slots());
     let slots = [slots(Operand::A), slots(Operand::B), slots(Operand::C)];
@@ -156,6 +149,7 @@ pub fn plan(target: Target, shape: &GemmShape) -> Result<GemmPlan, NoPlan> {
         shape: *shape,
         inst,
         warps,
+        as_wished: !unlike,
         tiles: tiles(shape, &inst, warps),
         steps: ceil_div(shape.k, inst.k.into()),
         slots: [a, b, c],
@@ -195,40 +189,41 @@ fn tiles(shape: &GemmShape, inst: &MmaInst, grid: [i64; 2]) -> [i64; 2] {
     ]
 }
 
-/// How many warps along M and N.
-fn warp_grid(shape: &GemmShape, inst: &MmaInst, warps: i64) -> Result<[i64; 2], NoPlan> {
+/// How many warps along M and N, and whether that is what the policy wishes.
+fn warp_grid(shape: &GemmShape, inst: &MmaInst, warps: i64) -> ([i64; 2], bool) {
     let rows = ceil_div(shape.m, inst.m.into());
     let cols = ceil_div(shape.n, inst.n.into());
     // What the policy's dimension cannot take goes along the other one.
     let spill = |first: i64, second: i64| {
-        let along = warps.min(first);
-        let across = warps / along;
-        if across > second || along * across != warps {
-            return Err(NoPlan::Policy {
-                warps,
-                tiles: first * second,
-            });
-        }
-        Ok((along, across))
+        let wished = warps.min(first);
+        let fits = |along: &i64| warps % along == 0 && warps / along <= second;
+        let along = (1..=wished).rev().find(fits)?;
+        Some((along, warps / along, along == wished))
     };
-    match shape.policy {
-        GemmPolicy::FullRow => spill(rows, cols).map(|(wm, wn)| [wm, wn]),
-        GemmPolicy::FullCol => spill(cols, rows).map(|(wn, wm)| [wm, wn]),
-        GemmPolicy::Square => {
-            // The split that leaves the fewest padded tiles, then the squarest part a warp.
-            let mut best = ([1, 1], (i64::MAX, i64::MAX));
-            for wm in 1..=warps.min(rows) {
-                let wn = (warps / wm).min(cols);
-                let t = tiles(shape, inst, [wm, wn]);
-                let perimeter = t[0] * inst.m as i64 + t[1] * inst.n as i64;
-                let key = (t[0] * t[1], perimeter);
-                if key < best.1 {
-                    best = ([wm, wn], key);
-                }
-            }
-            Ok(best.0)
+    let nearest = match shape.policy {
+        GemmPolicy::FullRow => spill(rows, cols).map(|(wm, wn, same)| ([wm, wn], same)),
+        GemmPolicy::FullCol => spill(cols, rows).map(|(wn, wm, same)| ([wm, wn], same)),
+        GemmPolicy::Square => return (squarest(shape, inst, warps), true),
+    };
+    // More warps than tiles: some have nothing to do.
+    nearest.unwrap_or_else(|| (squarest(shape, inst, warps), false))
+}
+
+/// The split that leaves the fewest padded tiles, then the squarest part a warp.
+fn squarest(shape: &GemmShape, inst: &MmaInst, warps: i64) -> [i64; 2] {
+    let rows = ceil_div(shape.m, inst.m.into());
+    let cols = ceil_div(shape.n, inst.n.into());
+    let mut best = ([1, 1], (i64::MAX, i64::MAX));
+    for wm in 1..=warps.min(rows) {
+        let wn = (warps / wm).min(cols);
+        let t = tiles(shape, inst, [wm, wn]);
+        let perimeter = t[0] * inst.m as i64 + t[1] * inst.n as i64;
+        let key = (t[0] * t[1], perimeter);
+        if key < best.1 {
+            best = ([wm, wn], key);
         }
     }
+    best.0
 }
 
 fn ceil_div(a: i64, b: i64) -> i64 {
@@ -290,13 +285,22 @@ mod tests {
     }
 
     #[test]
-    fn policies_that_do_not_fit_are_refused() {
+    fn a_policy_that_does_not_fit_is_a_wish() {
+        // Four warps on three rows of instruction tiles: two by two.
+        let mut s = shape(48, 64, 64, Scalar::F16, 128);
+        s.policy = GemmPolicy::FullRow;
+        let p = plan(Target::Sm80, &s).unwrap();
+        assert_eq!((p.warps, p.as_wished), ([2, 2], false));
+        // Eight warps on three tiles: five have nothing to do.
         let mut s = shape(48, 8, 32, Scalar::F16, 256);
         s.policy = GemmPolicy::FullRow;
-        assert_eq!(
-            plan(Target::Sm80, &s).map(|_| ()),
-            Err(NoPlan::Policy { warps: 8, tiles: 3 })
-        );
+        let p = plan(Target::Sm80, &s).unwrap();
+        assert_eq!((p.warps, p.as_wished), ([3, 1], false));
+    }
+
+    #[test]
+    fn what_no_instruction_does_is_refused() {
+        let mut s = shape(48, 8, 32, Scalar::F16, 256);
         s.threads = 16;
         assert_eq!(
             plan(Target::Sm80, &s).map(|_| ()),

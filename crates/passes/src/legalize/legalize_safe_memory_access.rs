@@ -18,7 +18,7 @@
 //!
 //! Needs loop IR. It never checks shared or local memory: leaving those is an error.
 
-use tilewright_arith::Analyzer;
+use tilewright_arith::{Analyzer, Inside};
 use tilewright_ir::visit::stmt_exprs_mut;
 use tilewright_ir::{
     Buffer, BufferData, Diagnostics, Expr, ExprKind, Func, Inst, MicroOp, Scope, Stmt, StmtKind,
@@ -39,7 +39,7 @@ pub fn legalize_safe_memory_access(
         analyzer.enter_kernel(func, &func.kernels[at]);
         let shared: &Func = func;
         analyzer.rewrite_block(shared, &mut body, &mut |analyzer, stmt| {
-            guard_stmt(shared, analyzer, stmt);
+            guard_stmt(shared, analyzer, stmt)
         });
         analyzer.pop();
         func.kernels[at].body = body;
@@ -47,15 +47,16 @@ pub fn legalize_safe_memory_access(
     Changed::Yes
 }
 
-fn guard_stmt(func: &Func, analyzer: &mut Analyzer, stmt: &mut Stmt) {
+fn guard_stmt(func: &Func, analyzer: &mut Analyzer, stmt: &mut Stmt) -> Inside {
     if let StmtKind::Micro(m) = &mut stmt.kind {
-        return guard_micro(func, analyzer, m);
+        guard_micro(func, analyzer, m);
+        return Inside::Done;
     }
     // A loop's condition is evaluated with facts that the loop changes; what stands in it is
     // guarded without any.
     if let StmtKind::While { cond, .. } = &mut stmt.kind {
         *cond = guard_expr(func, &mut Analyzer::for_func(func), cond);
-        return;
+        return Inside::Rewrite;
     }
     stmt_exprs_mut(stmt, &mut |e| *e = guard_expr(func, analyzer, e));
     let inside = match &stmt.kind {
@@ -78,14 +79,16 @@ fn guard_stmt(func: &Func, analyzer: &mut Analyzer, stmt: &mut Stmt) {
         }) => bounds(func, analyzer, *dst, dst_indices),
         _ => None,
     };
-    if let Some(cond) = inside {
-        let inner = stmt.clone();
-        stmt.kind = StmtKind::If {
-            cond,
-            then: vec![inner],
-            otherwise: Vec::new(),
-        };
-    }
+    let Some(cond) = inside else {
+        return Inside::Rewrite;
+    };
+    let inner = stmt.clone();
+    stmt.kind = StmtKind::If {
+        cond,
+        then: vec![inner],
+        otherwise: Vec::new(),
+    };
+    Inside::Done
 }
 
 fn guard_micro(func: &Func, analyzer: &mut Analyzer, m: &mut MicroOp) {

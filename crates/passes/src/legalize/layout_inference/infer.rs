@@ -12,7 +12,6 @@ use super::uses::{Access, Use, UseKind, collect, const_shape};
 use crate::legalize::gemm_plan::{self, GemmPlan, GemmShape, NoPlan};
 
 pub const NO_MATRIX_PATH: Code = Code("no-matrix-path");
-const GEMM_POLICY: Code = Code("gemm-policy");
 const LAYOUT_CONFLICT: Code = Code("layout-conflict");
 const BAD_LAYOUT: Code = Code("bad-layout");
 
@@ -59,6 +58,7 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
     let shared = state.strict(&uses, target)?;
     state.propagate(&uses);
     state.free(&uses);
+    state.any(&uses);
     state.check(&uses)?;
     let mut fragments: Vec<_> = state.fragments.into_iter().collect();
     fragments.sort_by_key(|(buffer, _)| *buffer);
@@ -171,12 +171,6 @@ pub fn plan_gemm(
                 ),
             )
             .help(format!("launch with threads={warp} or more")),
-            NoPlan::Policy { warps, tiles } => Diagnostic::error(
-                GEMM_POLICY,
-                span,
-                format!("the policy cannot place {warps} warps on {tiles} instruction tiles"),
-            )
-            .help("use T.GemmWarpPolicy.Square, a larger tile, or fewer threads"),
         };
         Box::new(diag)
     })
@@ -435,7 +429,7 @@ impl State<'_> {
                         changed = true;
                     }
                 }
-                UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Single(_) => {}
+                UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Any(_) | UseKind::Single(_) => {}
             }
         }
         changed
@@ -530,7 +524,7 @@ impl State<'_> {
             UseKind::Reduce(r) => [r.src.buffer, r.dst.buffer].iter().any(|b| {
                 self.func.buffers[*b].scope == Scope::Fragment && !self.fragments.contains_key(b)
             }),
-            UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Single(_) => false,
+            UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Any(_) | UseKind::Single(_) => false,
         }
     }
 
@@ -579,7 +573,27 @@ impl State<'_> {
                     self.fragments.entry(r.dst.buffer).or_insert(placed);
                 }
             }
-            UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Single(_) => {}
+            UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Any(_) | UseKind::Single(_) => {}
+        }
+    }
+
+    /// Deals out what is touched only by what works with any layout.
+    fn any(&mut self, uses: &[Use]) {
+        for u in uses {
+            let UseKind::Any(buffers) = &u.kind else {
+                continue;
+            };
+            for &buffer in buffers {
+                let data = &self.func.buffers[buffer];
+                if data.scope == Scope::Fragment
+                    && data.layout.is_none()
+                    && !self.fragments.contains_key(&buffer)
+                    && let Some(shape) = const_shape(&data.shape)
+                    && let Ok(placed) = Fragment::partition(&shape, u.threads, 1)
+                {
+                    self.fragments.insert(buffer, placed);
+                }
+            }
         }
     }
 
@@ -688,13 +702,13 @@ impl State<'_> {
     }
 }
 
-/// The fragments that a use touches.
+/// The fragments whose layout a use depends on.
 fn buffers_of(func: &Func, u: &Use) -> Vec<Buffer> {
     let mut all: Vec<Buffer> = match &u.kind {
         UseKind::Points { accesses, .. } => accesses.iter().map(|a| a.buffer).collect(),
         UseKind::Reduce(r) => [&r.src, &r.dst].iter().map(|r| r.buffer).collect(),
         UseKind::Gemm(g) => [&g.a, &g.b, &g.c].iter().map(|r| r.buffer).collect(),
-        UseKind::DynamicLoop | UseKind::Single(_) => Vec::new(),
+        UseKind::DynamicLoop | UseKind::Any(_) | UseKind::Single(_) => Vec::new(),
     };
     all.retain(|b| func.buffers[*b].scope == Scope::Fragment);
     all

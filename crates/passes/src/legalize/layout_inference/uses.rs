@@ -31,6 +31,8 @@ pub enum UseKind {
     DynamicLoop,
     Gemm(GemmOp),
     Reduce(ReduceOp),
+    /// Something that works with any layout: fills, scans, transposes.
+    Any(Vec<Buffer>),
     /// A read or write outside of parallel loops.
     Single(Buffer),
 }
@@ -84,6 +86,11 @@ impl Walk<'_> {
                 } => self.copy(src, dst, stmt.span, &mut push),
                 TileOp::Gemm(g) => push(UseKind::Gemm(g.clone())),
                 TileOp::Reduce(r) => push(UseKind::Reduce(r.clone())),
+                TileOp::Fill { dst, .. } => push(UseKind::Any(vec![dst.buffer])),
+                TileOp::Scan(s) => push(UseKind::Any(vec![s.src.buffer, s.dst.buffer])),
+                TileOp::Transpose { src, dst } => {
+                    push(UseKind::Any(vec![src.buffer, dst.buffer]));
+                }
                 _ => {}
             },
             _ => {}

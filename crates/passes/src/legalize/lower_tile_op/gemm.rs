@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use tilewright_ir::{
-    Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, Region,
-    RegionDim, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
+    Access, Block, Buffer, Code, DType, Diagnostic, Expr, GemmOp, Inst, MicroKind, MicroOp,
+    MmaFamily, Region, RegionDim, Scope, Severity, Span, Stmt, StmtKind, TileOp, VarKind,
 };
 use tilewright_layout::{Fragment, LayoutError};
 
@@ -16,6 +16,8 @@ use super::copy::{Memory, RegisterCopy};
 use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::gemm_plan::GemmPlan;
 use crate::legalize::layout_inference::{matrix, no_placement, plan_gemm};
+
+const GEMM_POLICY: Code = Code("gemm-policy");
 
 /// One operand of the product.
 struct Operand<'a> {
@@ -59,6 +61,7 @@ impl Lower<'_> {
             Ok(plan) => plan,
             Err(diag) => return self.diags.push(*diag),
         };
+        self.say_policy(&plan, span);
         let c = self.accumulator(&g, &plan, span, out);
         self.clear(&g, c, &plan, span, out);
         let (step_var, step) = self.var("ks", VarKind::Loop);
@@ -90,6 +93,19 @@ impl Lower<'_> {
         if c != g.c.buffer {
             self.move_accumulator(&g, c, &plan, false, span, out);
         }
+    }
+
+    /// Says where the warps lie, where the policy could not be followed.
+    fn say_policy(&mut self, plan: &GemmPlan, span: Span) {
+        if plan.as_wished {
+            return;
+        }
+        let [wm, wn] = plan.warps;
+        let all = self.threads / i64::from(self.target.facts().warp_size);
+        let message = format!("the policy does not divide this gemm: {all} warps lie {wm} by {wn}");
+        let note = Diagnostic::new(Severity::Note, GEMM_POLICY, span, message)
+            .help("the values are the same; T.GemmWarpPolicy.Square lets the compiler choose");
+        self.diags.push(note);
     }
 
     /// The threads that take part: those of the plan's warps.

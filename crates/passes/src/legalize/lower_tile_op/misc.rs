@@ -119,15 +119,21 @@ impl Lower<'_> {
 
     pub(super) fn transpose(&mut self, src: Region, dst: Region, span: Span, out: &mut Block) {
         let dtype = self.dtype(dst.buffer);
-        if copy_shape(&dst).is_none_or(|s| s.len() != 2) {
-            return self.give_up(span, "a transpose needs two dimensions of constant extent");
+        let Some(shape) = copy_shape(&dst) else {
+            return self.give_up(span, "a transpose needs constant extents");
+        };
+        // With one dimension that counts, the elements are in the same order on both sides.
+        if shape.len() < 2 {
+            return self.copy_points(&src, &dst, span, out);
         }
         // Points follow the destination; the source is read with its indices exchanged.
         let mut swapped = src.clone();
         let dims: Vec<usize> = (0..src.dims.len())
             .filter(|&d| !src.dims[d].extent.is_int(1))
             .collect();
-        let (a, b) = (dims[0], dims[1]);
+        let [a, b] = dims[..] else {
+            return self.give_up(span, "a transpose exchanges two dimensions");
+        };
         swapped.dims.swap(a, b);
         self.region_loop(&swapped, &dst, 1, span, out, |lower, mut from, to| {
             from.swap(a, b);

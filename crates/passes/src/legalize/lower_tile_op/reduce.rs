@@ -1,15 +1,15 @@
 //! Reductions: each thread folds what it holds, then the threads of a line combine.
 //!
 //! Lanes of one warp combine by exchanging halves (`shuffle xor`); what reaches across warps
-//! or is no power of two goes through shared memory. A source without a usable layout is read
-//! from shared memory by the threads that hold the result.
+//! goes through shared memory. A thread that has no element of the line brings what a fold starts
+//! with, so three lanes in the place of four combine as four do. A source without a usable layout
+//! is read from shared memory by the threads that hold the result.
 
 use tilewright_ir::{
     BinOp, Block, Buffer, DType, Expr, ExprKind, MathFn, ReduceKind, ReduceOp, Region, Scalar,
     Scope, ShuffleKind, Span, Stmt, StmtKind, ThreadOp, VarKind,
 };
-use tilewright_layout::radix::Digit;
-use tilewright_layout::{Form, Fragment, Sum};
+use tilewright_layout::{Form, Fragment, LineDigit, Sum, radix};
 
 use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::layout_inference::const_shape;
@@ -34,7 +34,7 @@ impl Lower<'_> {
         let to = self.fragment(dst)?;
         let dim = r.dim as usize;
         let digits = from.thread_digits(dim)?;
-        let combine = self.combine_steps(&digits)?;
+        let combine = self.combine_steps(&digits, from.shape().len() == 1);
         let slot_of = result_slots(&from, &to, dim)?;
         let dtype = self.dtype(dst);
         let how = Folding::of(r, dtype);
@@ -68,49 +68,75 @@ impl Lower<'_> {
         for step in combine {
             match step {
                 Step::Xor(mask) => self.combine_lanes(how, part, to.slots(), mask, span, &mut out),
-                Step::Shared(digits) => {
-                    self.combine_shared(how, part, to.slots(), &digits, span, &mut out);
+                Step::Shared(line) => {
+                    self.combine_shared(how, part, to.slots(), &line, span, &mut out);
                 }
             }
         }
         let (d, slot) = self.var("d", VarKind::Loop);
         let total = self.load(part, vec![slot.clone()]);
-        let total = if r.clear {
-            total
+        let mut finish = Vec::new();
+        if r.clear {
+            finish.push(store(dst, vec![slot], total, dtype, span));
         } else {
-            how.fold(self.load(dst, vec![slot.clone()]), total)
-        };
-        let finish = vec![store(dst, vec![slot], total, dtype, span)];
+            // A slot without an element has nothing that could be kept.
+            let guard = self.points(&to, &slot)?.guard;
+            let total = how.fold(self.load(dst, vec![slot.clone()]), total);
+            let keep = vec![store(dst, vec![slot], total, dtype, span)];
+            guarded(guard, keep, span, &mut finish);
+        }
         out.push(counted(d, to.slots(), unroll(), finish, span));
         Some(out)
     }
 
     /// How the threads along a dimension combine: exchanges inside a warp, the rest through
-    /// shared memory.
-    fn combine_steps(&self, digits: &[Digit]) -> Option<Vec<Step>> {
+    /// shared memory. `everyone`: all threads get the result, not only those along the dimension.
+    fn combine_steps(&self, digits: &[LineDigit], everyone: bool) -> Vec<Step> {
         let warp = self.target.facts().warp_size as i64;
         let mut steps = Vec::new();
         let mut across = Vec::new();
+        // How many threads get the result of one line.
+        let mut reached = 1;
         for digit in digits {
-            let power = digit.extent.count_ones() == 1 && digit.div.count_ones() == 1;
-            if !power || self.threads % warp != 0 {
+            // Lanes past the extent have nothing to add, so the exchange may include them, as
+            // long as they are no other digit's.
+            let power = digit
+                .extent
+                .cast_unsigned()
+                .next_power_of_two()
+                .cast_signed();
+            let lanes = power.min((warp / digit.div).max(1));
+            let alone = digit.is_top || digit.room % power == 0;
+            let exchange = digit.div.count_ones() == 1 && alone && self.threads % warp == 0;
+            if !exchange || lanes == 1 {
                 across.push(*digit);
+                reached *= digit.room;
                 continue;
             }
-            let (mut low, mut left) = (digit.div, digit.extent);
-            while left > 1 && low < warp {
-                steps.push(Step::Xor(low));
+            let mut low = 1;
+            while low < lanes {
+                steps.push(Step::Xor(digit.div * low));
                 low *= 2;
-                left /= 2;
             }
-            if left > 1 {
-                across.push(Digit::new(0, low, left));
+            let extent = (digit.extent + lanes - 1) / lanes;
+            if extent > 1 {
+                let room = (digit.room + lanes - 1) / lanes;
+                across.push(LineDigit {
+                    div: digit.div * lanes,
+                    extent,
+                    room,
+                    ..*digit
+                });
+                reached *= room;
             }
+            reached *= lanes;
         }
-        if !across.is_empty() {
-            steps.push(Step::Shared(across));
+        let everyone = everyone && reached < self.threads;
+        if !across.is_empty() || everyone {
+            let digits = across;
+            steps.push(Step::Shared(Line { digits, everyone }));
         }
-        Some(steps)
+        steps
     }
 
     fn combine_lanes(
@@ -150,7 +176,7 @@ impl Lower<'_> {
         how: Folding,
         part: Buffer,
         slots: i64,
-        digits: &[Digit],
+        line: &Line,
         span: Span,
         out: &mut Block,
     ) {
@@ -163,44 +189,40 @@ impl Lower<'_> {
         out.push(counted(d, slots, unroll(), body, span));
 
         // The first thread of the line: this thread's number with the digits taken out.
-        let mut first = tid.clone();
-        for digit in digits {
-            let value = field(&tid, digit);
-            first = first - value * digit.div;
-        }
-        let (base_var, base) = self.var("first", VarKind::Let);
-        let first = self.simplify(&first);
-        out.push(Stmt::new(
-            StmtKind::Let {
-                var: base_var,
-                value: first,
-            },
-            span,
-        ));
+        let mut thread = match line.everyone {
+            true => Expr::i32(0),
+            false => {
+                let digits = line.digits.iter();
+                let first = digits.fold(tid.clone(), |rest, digit| {
+                    rest - field(&tid, digit) * digit.div
+                });
+                let value = self.simplify(&first);
+                let (var, first) = self.var("first", VarKind::Let);
+                out.push(Stmt::new(StmtKind::Let { var, value }, span));
+                first
+            }
+        };
         let (d, slot) = self.var("d", VarKind::Loop);
-        let count: i64 = digits.iter().map(|d| d.extent).product();
+        let count: i64 = line.digits.iter().map(|d| d.extent).product();
         let (n, r) = self.var("r", VarKind::Loop);
-        let mut thread = base;
         let mut place = 1;
-        for digit in digits {
+        for digit in &line.digits {
             let value = r.clone().floor_div(place).floor_mod(digit.extent);
             thread = thread + value * digit.div;
             place *= digit.extent;
         }
-        // Threads past the last whole line hold nothing; what they fold does not matter, as long
-        // as it is there.
-        let reach: i64 = digits.iter().map(|d| d.div * d.extent).max().unwrap_or(1);
-        let thread = if self.threads % reach == 0 {
-            thread
-        } else {
-            thread.min(self.threads - 1)
-        };
         let thread = self.simplify(&thread);
+        let exists = match line.stays_within(self.threads) {
+            true => None,
+            false => Some(thread.clone().lt(self.threads)),
+        };
         let sum = how.fold(
             self.load(part, vec![slot.clone()]),
             self.load(work, vec![slot.clone(), thread]),
         );
-        let inner = vec![store(part, vec![slot.clone()], sum, dtype, span)];
+        let add = vec![store(part, vec![slot.clone()], sum, dtype, span)];
+        let mut inner = Vec::new();
+        guarded(exists, add, span, &mut inner);
         let body = vec![
             store(part, vec![slot], identity(how.kind, dtype), dtype, span),
             counted(n, count, tilewright_ir::LoopKind::Serial, inner, span),
@@ -319,12 +341,37 @@ enum Step {
     /// With the lane whose number differs in this bit.
     Xor(i64),
     /// With all threads that differ in these digits.
-    Shared(Vec<Digit>),
+    Shared(Line),
+}
+
+/// Threads that combine through shared memory.
+struct Line {
+    digits: Vec<LineDigit>,
+    /// There is one line only, and every thread folds it, whether it has a part or not.
+    everyone: bool,
+}
+
+impl Line {
+    /// Whether every combination of the digits is a thread, whatever thread asks.
+    fn stays_within(&self, threads: i64) -> bool {
+        if self.everyone {
+            let last = self.digits.iter().map(|d| d.div * (d.extent - 1));
+            return last.sum::<i64>() < threads;
+        }
+        self.digits.iter().all(|d| match d.is_top {
+            true => d.div * d.extent <= threads,
+            false => threads % (d.div * d.room) == 0,
+        })
+    }
 }
 
 /// The digit of a thread's number.
-fn field(tid: &Expr, digit: &Digit) -> Expr {
-    tid.clone().floor_div(digit.div).floor_mod(digit.extent)
+fn field(tid: &Expr, digit: &LineDigit) -> Expr {
+    let quotient = tid.clone().floor_div(digit.div);
+    match digit.is_top {
+        true => quotient,
+        false => quotient.floor_mod(digit.room),
+    }
 }
 
 /// From thread and slot of the source to the slot of the result.
@@ -341,7 +388,15 @@ fn result_slots(from: &Fragment, to: &Fragment, dim: usize) -> Option<Form> {
         keep.outs = vec![Sum::default(); to.shape().len()];
     }
     keep.outs.push(Sum::default());
-    let placed = keep.then(&to.layout().form()?)?.only(1);
+    let place = to.layout().form()?;
+    let copy = to.shape().len();
+    let digits = place.radix.digits();
+    let of_copy = |at: usize| digits[at].dim == copy;
+    // A result that a thread has in several slots has no slot of its own.
+    if radix::ones(place.outs[1].support()).any(of_copy) {
+        return None;
+    }
+    let placed = keep.then(&place)?.only(1);
     let mut back = inverse.form;
     back.outs.pop();
     back.then(&placed)

@@ -30,6 +30,7 @@ pub fn vectorize(func: &mut Func, target: Target, unproved: Unproved, diags: &mu
         let mut walk = Walk {
             vectorizer,
             unproved,
+            checked: Vec::new(),
             diags,
         };
         let body = walk.block(body);
@@ -40,6 +41,9 @@ pub fn vectorize(func: &mut Func, target: Target, unproved: Unproved, diags: &mu
 struct Walk<'a, 'd> {
     vectorizer: Vectorizer<'a>,
     unproved: Unproved,
+    /// Conditions on sizes that checks around have made sure of. One that the prover gains nothing
+    /// from is not checked again.
+    checked: Vec<Expr>,
     diags: &'d mut Diagnostics,
 }
 
@@ -136,18 +140,27 @@ impl Walk<'_, '_> {
     fn checked(&mut self, stmt: &Stmt) -> Option<Stmt> {
         let mut missing = Vec::new();
         self.missing(stmt, &mut missing);
-        let cond = missing.into_iter().reduce(Expr::and)?;
-        self.twice(stmt, cond)
+        missing.retain(|cond| !self.checked.contains(cond));
+        let outer = self.checked.len();
+        self.checked.extend(missing.iter().cloned());
+        let both = missing
+            .into_iter()
+            .reduce(Expr::and)
+            .and_then(|cond| self.twice(stmt, cond, Unproved::Check));
+        self.checked.truncate(outer);
+        both
     }
 
-    /// The statement with a condition as a fact, and without vectors that need it.
-    fn twice(&mut self, stmt: &Stmt, cond: Expr) -> Option<Stmt> {
+    /// The statement with a condition as a fact, where what is then still unproved is treated as
+    /// `inside` says, and without vectors that need the condition.
+    fn twice(&mut self, stmt: &Stmt, cond: Expr, inside: Unproved) -> Option<Stmt> {
         let copy = fresh_copy(self.vectorizer.func, stmt)?;
         let span = stmt.span;
+        let outer = std::mem::replace(&mut self.unproved, inside);
         let then = self.under(&cond, true, vec![copy]);
         self.unproved = Unproved::Narrow;
         let otherwise = self.under(&cond, false, vec![stmt.clone()]);
-        self.unproved = Unproved::Check;
+        self.unproved = outer;
         let both = StmtKind::If {
             cond,
             then,
@@ -255,13 +268,15 @@ impl Walk<'_, '_> {
             self.warn(span, &plan.refused);
         }
         // Threads that part here must not meet: barriers stand outside of such branches.
-        let here = plan.missing.here.iter().cloned().reduce(Expr::and);
+        // No vector of a tensor shorter than that is ever inside.
+        let here = plan.missing.here.iter().filter(|c| !c.is_int(0));
+        let here = here.cloned().reduce(Expr::and);
         if let Some(cond) = here
             && self.unproved == Unproved::Check
             && !plan.shared
         {
             let whole = Stmt::new(StmtKind::For(l), span);
-            if let Some(both) = self.twice(&whole, cond) {
+            if let Some(both) = self.twice(&whole, cond, Unproved::Narrow) {
                 return out.push(both);
             }
             self.unproved = Unproved::Narrow;
