@@ -76,13 +76,15 @@ impl<'a> Writer<'a> {
         self.current = Some((span.file, line));
         let file = sources.name(span.file);
         let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        let file = one_line(file);
         let quoted = sources.text(span.file).lines().nth(line - 1).unwrap_or("");
         // A backslash at its end would join the next line to the comment.
         let quoted: String = quoted.trim().chars().take(100).collect();
+        let quoted = one_line(&quoted);
         let quoted = quoted.trim_end_matches('\\').replace("??/", "");
         self.line(format!("// {file}:{line}: {quoted}"));
         if self.line_directives {
-            let file = file.replace('"', "");
+            let file = file.replace(['"', '\\'], "");
             self.directive(format!("#line {line} \"{file}\""));
         }
         self.origins.push(LineOrigin {
@@ -98,5 +100,32 @@ impl<'a> Writer<'a> {
 
     pub fn into_text(self) -> String {
         self.text
+    }
+}
+
+/// Text that stays in its comment: what would end the line, or hide it, is escaped.
+fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Some compilers take the last two for ends of lines.
+        match c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}') {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn a_comment_stays_on_its_line() {
+        assert_eq!(
+            one_line("new\nline\r\u{2028}.py"),
+            "new\\nline\\r\\u{2028}.py"
+        );
+        assert_eq!(one_line("größe 1.py"), "größe 1.py");
     }
 }

@@ -115,6 +115,8 @@ codes! {
     REBOUND = "rebound";
     /// A float is stored where only integers fit.
     LOSSY_STORE = "lossy-store";
+    /// What Python's `print` said while the kernel was built.
+    PYTHON_PRINT = "python-print";
     /// Statements that no execution reaches.
     UNREACHABLE = "unreachable";
 
@@ -125,6 +127,8 @@ codes! {
     SHAPE = "shape";
     /// An annotation or option has a value that is not allowed.
     BAD_OPTION = "bad-option";
+    /// An option for the target's compiler that is not passed on.
+    COMPILE_FLAG = "compile-flag";
 
     // Threads and points.
     /// What all threads do together stands where only some of them come.

@@ -32,6 +32,7 @@
 pub mod arbitrary;
 pub mod buffer;
 pub mod builder;
+pub mod compile_flags;
 pub mod declare;
 pub mod device_op;
 pub mod diag;

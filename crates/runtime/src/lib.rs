@@ -16,6 +16,7 @@ pub mod device;
 pub mod doctor;
 pub mod env;
 mod library;
+pub mod signals;
 pub mod toolchain;
 
 pub use library::LoadError;

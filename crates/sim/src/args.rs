@@ -9,7 +9,8 @@ use tilewright_ir::{Buffer, Code, Diagnostic, Expr, Func, Param, Scalar, Span, V
 use crate::compile::names::{Bound, GlobalInfo, Names, param_name, slot};
 use crate::error::{RunError, codes};
 use crate::memory::Storage;
-use crate::tensor::HostTensor;
+use crate::room;
+use crate::tensor::{HostTensor, row_major};
 
 /// An argument.
 #[derive(Clone, PartialEq, Debug)]
@@ -84,6 +85,29 @@ impl Args {
         }
     }
 
+    /// A copy, or an error where there is no memory for it.
+    pub fn try_clone(&self, func: &Func) -> Result<Args, RunError> {
+        let mut copy = Args {
+            entries: Vec::with_capacity(self.entries.len()),
+            symbols: self.symbols.clone(),
+        };
+        for (name, arg) in &self.entries {
+            let arg = match arg {
+                Arg::Tensor(tensor) => match tensor.try_clone() {
+                    Some(tensor) => Arg::Tensor(tensor),
+                    None => {
+                        let needed = 2 * tensor.bytes().len() as u64;
+                        return Err(out_of_memory(func, None, needed, None));
+                    }
+                },
+                Arg::Int(v) => Arg::Int(*v),
+                Arg::Float(v) => Arg::Float(*v),
+            };
+            copy.entries.push((name.clone(), arg));
+        }
+        Ok(copy)
+    }
+
     /// Names and arguments in the order they were given.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Arg)> {
         self.entries.iter().map(|(n, a)| (n.as_str(), a))
@@ -100,17 +124,55 @@ pub(crate) fn allocate(
     let data = &func.buffers[buffer];
     let to_usize = |list: &[i64]| -> Vec<usize> { list.iter().map(|&e| e as usize).collect() };
     let shape = to_usize(shape);
-    let tensor = match strides {
-        Some(strides) => HostTensor::with_strides(data.dtype, &shape, &to_usize(strides)),
-        None => HostTensor::uninit(data.dtype, &shape),
+    let strides = match strides {
+        Some(strides) => Some(to_usize(strides)),
+        None => row_major(&shape),
     };
-    tensor.ok_or_else(|| {
-        RunError::new(
+    let name = &data.name;
+    let needed = strides
+        .as_deref()
+        .and_then(|strides| HostTensor::bytes_for(data.dtype, &shape, strides));
+    let (Some(strides), Some(needed)) = (strides, needed) else {
+        return Err(RunError::new(
             codes::TENSOR_SIZE,
             data.span,
-            format!("`{}` of shape {shape:?} is too large", data.name),
-        )
-    })
+            format!("`{name}` of shape {shape:?} is too large"),
+        ));
+    };
+    has_room(func, Some(buffer), needed)?;
+    HostTensor::with_strides(data.dtype, &shape, &strides)
+        .ok_or_else(|| out_of_memory(func, Some(buffer), needed, None))
+}
+
+/// Refuses what the machine has no memory for; `buffer` is the tensor it is for, or the largest.
+pub(crate) fn has_room(func: &Func, buffer: Option<Buffer>, needed: u64) -> Result<(), RunError> {
+    match room::available() {
+        Some(there) if needed > there => Err(out_of_memory(func, buffer, needed, Some(there))),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn out_of_memory(
+    func: &Func,
+    buffer: Option<Buffer>,
+    needed: u64,
+    there: Option<u64>,
+) -> RunError {
+    let needed = room::in_words(needed);
+    let (span, what) = match buffer {
+        Some(b) => (func.buffers[b].span, format!("`{}`", func.buffers[b].name)),
+        None => (func.span, "the tensors of the call".to_owned()),
+    };
+    let left = match there {
+        Some(there) => format!(", and {} are left", room::in_words(there)),
+        None => String::new(),
+    };
+    RunError::new(
+        codes::OUT_OF_MEMORY,
+        span,
+        format!("there is no memory for {what}: {needed} are needed{left}"),
+    )
+    .help("choose smaller sizes")
 }
 
 /// A call with everything in place.

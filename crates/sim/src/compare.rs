@@ -25,7 +25,10 @@ pub struct Tolerance {
 /// What [`compare`] found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
+    /// Elements that were compared.
     pub elements: usize,
+    /// Elements that were not: nothing wrote them, or the caller did not ask for them.
+    pub left_out: usize,
     /// Over elements finite on both sides.
     pub max_abs_err: f64,
     /// `|a - b| / |b|` over elements finite on both sides with `b` not zero.
@@ -82,26 +85,21 @@ pub fn summarize(tensor: &HostTensor) -> Summary {
     }
 }
 
-/// Compares element by element; `None` when the shapes differ. An element that was never
-/// written is a mismatch.
+/// Compares element by element; `None` when the shapes differ. What neither side wrote has no
+/// value to compare and is left out; what only one side wrote is a mismatch.
 pub fn compare(
     actual: &HostTensor,
     expected: &HostTensor,
     tolerance: Tolerance,
 ) -> Option<Comparison> {
-    compare_where(actual, expected, tolerance, |_| true)
+    compare_where(actual, expected, tolerance, |i| {
+        actual.is_written(i) || expected.is_written(i)
+    })
 }
 
-/// Compares the elements that were written in `expected`, the result of a sample of blocks.
-pub fn compare_written(
-    actual: &HostTensor,
-    expected: &HostTensor,
-    tolerance: Tolerance,
-) -> Option<Comparison> {
-    compare_where(actual, expected, tolerance, |i| expected.is_written(i))
-}
-
-fn compare_where(
+/// Compares the elements at the positions that matter, such as those that a sample of blocks
+/// wrote.
+pub fn compare_where(
     actual: &HostTensor,
     expected: &HostTensor,
     tolerance: Tolerance,
@@ -112,13 +110,18 @@ fn compare_where(
     }
     let mut result = Comparison {
         elements: 0,
+        left_out: 0,
         max_abs_err: 0.0,
         max_rel_err: 0.0,
         mismatches: 0,
         worst: None,
     };
     let mut worst_excess = f64::NEG_INFINITY;
-    for i in (0..actual.len()).filter(|&i| matters(i)) {
+    for i in 0..actual.len() {
+        if !matters(i) {
+            result.left_out += 1;
+            continue;
+        }
         result.elements += 1;
         let (a, b) = (actual.get_f64(i), expected.get_f64(i));
         let excess = if !actual.is_written(i) || !expected.is_written(i) {
@@ -184,20 +187,22 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_compared_where_it_was_written() {
-        let whole = tensor(&[1.0, 2.0]);
-        let part = HostTensor::uninit(DType::F32, &[2]).expect("small tensor");
-        let c = compare_written(&whole, &part, EXACT).expect("same shape");
-        assert_eq!((c.elements, c.mismatches), (0, 0));
-        let c = compare_written(&part, &whole, EXACT).expect("same shape");
-        assert_eq!((c.elements, c.mismatches), (2, 2));
+    fn only_what_matters_is_compared() {
+        let (a, b) = (tensor(&[1.0, 2.0]), tensor(&[1.0, 3.0]));
+        let c = compare_where(&a, &b, EXACT, |i| i == 0).expect("same shape");
+        assert_eq!((c.elements, c.left_out, c.mismatches), (1, 1, 0));
     }
 
     #[test]
-    fn unwritten_elements_are_mismatches() {
-        let a = HostTensor::uninit(DType::F32, &[2]).expect("small tensor");
-        assert_eq!(compare(&a, &a, EXACT).expect("same shape").mismatches, 2);
-        assert_eq!(summarize(&a).unwritten, 2);
+    fn what_nothing_wrote_is_left_out_and_what_one_side_wrote_is_wrong() {
+        let none = HostTensor::uninit(DType::F32, &[2]).expect("small tensor");
+        let c = compare(&none, &none, EXACT).expect("same shape");
+        assert_eq!((c.elements, c.left_out, c.mismatches), (0, 2, 0));
+        let whole = tensor(&[1.0, 2.0]);
+        for (a, b) in [(&whole, &none), (&none, &whole)] {
+            assert_eq!(compare(a, b, EXACT).expect("same shape").mismatches, 2);
+        }
+        assert_eq!(summarize(&none).unwritten, 2);
     }
 
     #[test]

@@ -75,6 +75,7 @@ pub mod codes {
     pub const SYMBOL_UNBOUND: Code = Code("symbol-unbound");
     pub const SYMBOL_CONFLICT: Code = Code("symbol-conflict");
     pub const TENSOR_SIZE: Code = Code("tensor-size");
+    pub const OUT_OF_MEMORY: Code = Code("out-of-memory");
     pub const LAUNCH_EXTENT: Code = Code("launch-extent");
     pub const NOT_TILE_IR: Code = Code("not-tile-ir");
     pub const INVALID_IR: Code = Code("invalid-ir");
@@ -84,7 +85,7 @@ pub mod codes {
     pub const OUT_OF_BOUNDS: Code = Code("out-of-bounds");
     pub const UNINITIALISED: Code = Code("uninitialised-read");
     pub const DATA_RACE: Code = Code("data-race");
-    pub const BLOCK_RACE: Code = Code("block-race");
+    pub const RACE_BLOCKS: Code = Code("race-blocks");
     pub const DIVERGENT_BARRIER: Code = Code("divergent-barrier");
     pub const DIVERGENT_COLLECTIVE: Code = Code("divergent-collective");
     pub const THREAD_IN_PARALLEL: Code = Code("thread-in-parallel");

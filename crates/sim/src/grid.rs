@@ -7,14 +7,16 @@
 //! | taking turns | blocks wait for each other: `sync_grid`, or a loop that watches memory |
 
 use rayon::prelude::*;
-use tilewright_ir::{Diagnostic, RasterOrder, Span, Swizzle};
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{Diagnostic, Kernel, RasterOrder, Span, StmtKind, Swizzle, ThreadOp, TileOp};
 
 use crate::barrier::Counting;
 use crate::block::{BlockRun, Launch, Turn};
+use crate::block_races::{BlockRaces, Sites, Watch};
 use crate::error::codes;
 use crate::exec::state::Globals;
 use crate::exec::{Checks, combine, decode, encode};
-use crate::memory::{LogEntry, Storage, WriteLog};
+use crate::memory::{LogEntry, Storage, WriteLog, byte_range};
 use crate::program::{Program, Traffic};
 
 /// How the blocks of a kernel were run.
@@ -32,7 +34,8 @@ pub enum Schedule {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub prints: Vec<String>,
-    pub warnings: Vec<Diagnostic>,
+    /// What blocks do to each other.
+    pub races: Vec<Diagnostic>,
 }
 
 /// Blocks started at once in parallel, for each worker: enough to even out their run times.
@@ -46,6 +49,31 @@ pub(crate) fn schedule(traffic: &Traffic) -> Schedule {
     } else {
         Schedule::Parallel
     }
+}
+
+/// Whether what some of the blocks write is a part of the whole result: none sees what another
+/// writes, and none adds to what another does.
+pub(crate) fn is_part(kernel: &Kernel, traffic: &Traffic) -> bool {
+    schedule(traffic) == Schedule::Parallel && !has_atomics(kernel)
+}
+
+/// Whether blocks may add to the same memory.
+fn has_atomics(kernel: &Kernel) -> bool {
+    let mut found = false;
+    walk_stmts(&kernel.body, &mut |stmt| {
+        found |= matches!(
+            stmt.kind,
+            StmtKind::Tile(TileOp::Atomic { .. })
+                | StmtKind::Thread(
+                    ThreadOp::AtomicRmw { .. }
+                        | ThreadOp::AtomicVecAdd { .. }
+                        | ThreadOp::AtomicStore { .. }
+                        | ThreadOp::AtomicLoad { .. }
+                        | ThreadOp::Extern { .. }
+                )
+        );
+    });
+    found
 }
 
 /// The blocks of a launch that run.
@@ -67,7 +95,7 @@ impl Chosen {
     }
 
     /// The linear index of the nth block to run.
-    fn nth(self, n: u64) -> u64 {
+    pub fn nth(self, n: u64) -> u64 {
         if self.count == self.blocks {
             return n;
         }
@@ -82,15 +110,22 @@ pub(crate) fn launch(
     launch: Launch<'_>,
     swizzle: Option<Swizzle>,
     chosen: Chosen,
+    watch: Watch,
     mem: &mut [Storage],
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Gathered, Box<Diagnostic>> {
     let total = launch.program.num_blocks();
     let index = |linear| block_index(&launch.program.grid, swizzle, linear);
     let mut gathered = Gathered::default();
-    match schedule(&launch.program.traffic) {
+    let traffic = &launch.program.traffic;
+    let watch = match launch.checks.races {
+        true => watch,
+        false => Watch::NotWatched,
+    };
+    let mut races = BlockRaces::new(launch.program, traffic, watch);
+    match schedule(traffic) {
         Schedule::Parallel => {
-            let mut applier = Applier::new(launch.program, launch.checks, mem.len());
+            let applier = Applier::new(launch.program, launch.checks);
             let chunk = CHUNK * rayon::current_num_threads() as u64;
             let total = chosen.count();
             let mut first = 0;
@@ -101,9 +136,10 @@ pub(crate) fn launch(
                     .into_par_iter()
                     .map(|n| run_logged(launch, index(chosen.nth(n)), shared))
                     .collect();
-                for result in results {
+                for (n, result) in (first..end).zip(results) {
                     let (log, prints) = result?;
-                    applier.apply(&log, mem, &mut gathered.warnings)?;
+                    races.turn(index(chosen.nth(n)), 0);
+                    applier.apply(&log, mem, &mut races)?;
                     gathered.prints.extend(prints);
                 }
                 first = end;
@@ -113,7 +149,9 @@ pub(crate) fn launch(
         Schedule::Sequential => {
             for linear in 0..total {
                 let mut block = BlockRun::new(launch.program, index(linear));
-                block.finish(launch, &mut Globals::Direct(mem))?;
+                races.turn(index(linear), 0);
+                let races = &mut races;
+                block.finish(launch, &mut Globals::Direct { mem, races })?;
                 gathered.prints.extend(block.output.prints);
                 progress(linear + 1);
             }
@@ -131,7 +169,11 @@ pub(crate) fn launch(
                     }
                     let block = blocks[linear]
                         .get_or_insert_with(|| BlockRun::new(launch.program, index(linear as u64)));
-                    match block.turn(launch, &mut Globals::Direct(mem), &mut barrier) {
+                    // No block goes on behind the barrier while another is before it.
+                    races.turn(index(linear as u64), barrier.generation);
+                    let races = &mut races;
+                    let globals = &mut Globals::Direct { mem, races };
+                    match block.turn(launch, globals, &mut barrier) {
                         Turn::Done => {
                             finished[linear] = true;
                             if let Some(block) = blocks[linear].take() {
@@ -152,6 +194,7 @@ pub(crate) fn launch(
             }
         }
     }
+    gathered.races = races.finish(launch.program);
     Ok(gathered)
 }
 
@@ -168,16 +211,8 @@ fn run_logged(
     block.finish(launch, &mut globals)?;
     match globals {
         Globals::Logged { log, .. } => Ok((log, block.output.prints)),
-        Globals::Direct(_) => Ok((WriteLog::default(), block.output.prints)),
+        Globals::Direct { .. } => Ok((WriteLog::default(), block.output.prints)),
     }
-}
-
-/// What a log speaks of, for reports.
-pub(crate) trait Sites {
-    /// The place of the statement that wrote.
-    fn span(&self, site: u32) -> Span;
-    /// The name of a buffer in a global storage.
-    fn name(&self, storage: u32) -> &str;
 }
 
 impl Sites for Program {
@@ -190,35 +225,38 @@ impl Sites for Program {
         let found = self.buffers.iter().find(|b| b.space == space);
         found.map_or("?", |b| b.name.as_str())
     }
+
+    fn granule(&self, storage: u32) -> usize {
+        let space = crate::program::Space::Global(storage);
+        let through = self.buffers.iter().filter(|b| b.space == space);
+        let bytes = through.map(|b| b.bits() as usize / 8).min();
+        bytes.unwrap_or(1).max(1)
+    }
+
+    fn rank(&self) -> usize {
+        self.grid.len()
+    }
 }
 
-/// Applies logs in block order, and notices blocks that write different values to one place.
+/// Applies logs in block order.
 pub(crate) struct Applier<'a> {
     sites: &'a dyn Sites,
     checks: Checks,
-    /// By storage and byte: written by an earlier block.
-    touched: Vec<Vec<u8>>,
-    warned: Vec<bool>,
 }
 
 impl<'a> Applier<'a> {
-    pub fn new(sites: &'a dyn Sites, checks: Checks, storages: usize) -> Applier<'a> {
-        Applier {
-            sites,
-            checks,
-            touched: vec![Vec::new(); storages],
-            warned: vec![false; storages],
-        }
+    pub fn new(sites: &'a dyn Sites, checks: Checks) -> Applier<'a> {
+        Applier { sites, checks }
     }
 
+    /// Applies what a block did; `races` knows which one it was.
     pub fn apply(
-        &mut self,
+        &self,
         log: &WriteLog,
         mem: &mut [Storage],
-        warnings: &mut Vec<Diagnostic>,
+        races: &mut BlockRaces,
     ) -> Result<(), Box<Diagnostic>> {
         let mut data = log.data.as_slice();
-        let mut marks = Vec::new();
         for entry in &log.entries {
             match *entry {
                 LogEntry::Bytes {
@@ -229,10 +267,9 @@ impl<'a> Applier<'a> {
                 } => {
                     let (bytes, rest) = data.split_at(len);
                     data = rest;
-                    let number = storage as usize;
-                    self.compare(number, site, start, bytes, mem, warnings);
-                    mem[number].write_bytes(start, bytes);
-                    marks.push((number, start, len));
+                    let target = &mut mem[storage as usize];
+                    races.write(storage, site, start, bytes, target);
+                    target.write_bytes(start, bytes);
                 }
                 LogEntry::Packed {
                     storage,
@@ -256,51 +293,15 @@ impl<'a> Applier<'a> {
                     if checked && !target.is_written(bits, index, 1) {
                         return Err(Box::new(self.unwritten(storage, site, index)));
                     }
+                    let (start, end) = byte_range(bits, index, 1);
+                    races.update(storage, site, start, end - start);
                     let old = decode(scalar, crate::memory::read_bits(&target.bytes, bits, index));
                     let new = encode(scalar, combine(op, scalar, old, value));
                     target.store(bits, index, new);
                 }
             }
         }
-        for (number, start, len) in marks {
-            let touched = &mut self.touched[number];
-            if touched.is_empty() {
-                touched.resize(mem[number].bytes.len(), 0);
-            }
-            touched[start..start + len].fill(1);
-        }
         Ok(())
-    }
-
-    /// Warns, once a storage, where an earlier block wrote something else.
-    fn compare(
-        &mut self,
-        number: usize,
-        site: u32,
-        start: usize,
-        bytes: &[u8],
-        mem: &[Storage],
-        warnings: &mut Vec<Diagnostic>,
-    ) {
-        let touched = &self.touched[number];
-        if self.warned[number] || touched.is_empty() || !self.checks.races {
-            return;
-        }
-        let old = &mem[number].bytes[start..start + bytes.len()];
-        let flags = &touched[start..start + bytes.len()];
-        let clash = (0..bytes.len()).any(|i| flags[i] != 0 && old[i] != bytes[i]);
-        if clash {
-            self.warned[number] = true;
-            let name = self.sites.name(number as u32);
-            warnings.push(
-                Diagnostic::warning(
-                    codes::BLOCK_RACE,
-                    self.sites.span(site),
-                    format!("two blocks write different values to one element of `{name}`"),
-                )
-                .note("blocks have no order: which value stays is undefined"),
-            );
-        }
     }
 
     fn unwritten(&self, storage: u32, site: u32, index: usize) -> Diagnostic {

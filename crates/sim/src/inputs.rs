@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tilewright_ir::small_float::Number;
 use tilewright_ir::{Diagnostic, Func, Param, Scalar};
 
-use crate::args::{Arg, Args, allocate};
+use crate::args::{Arg, Args, allocate, has_room};
 use crate::compile::names::{Bound, Names, slot};
 use crate::error::{RunError, codes};
 use crate::rng::Rng;
@@ -20,6 +20,9 @@ pub struct InputSpec {
     pub values: BTreeMap<String, Number>,
     /// How tensors are filled that are not filled by default.
     pub fills: BTreeMap<String, Fill>,
+    /// How many more copies of the tensors the caller is going to make: memory for them must be
+    /// there as well.
+    pub copies: u32,
 }
 
 /// Makes arguments for every parameter: inputs filled from the seed, outputs uninitialised.
@@ -66,6 +69,8 @@ pub fn make_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
             }
         }
     }
+    let mut tensors = Vec::new();
+    let (mut needed, mut largest) = (0u64, None);
     for param in &func.params {
         let Param::Tensor { buffer, output } = *param else {
             continue;
@@ -77,13 +82,28 @@ pub fn make_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
             Some(strides) => Some(names.extents(strides, &data.name)?),
             None => None,
         };
+        // A bit of data has a bit of shadow.
+        let bytes = elements(&shape).saturating_mul(u64::from(data.dtype.bits())) / 4;
+        needed = needed.saturating_add(bytes);
+        largest = largest.max(Some((bytes, buffer)));
+        tensors.push((buffer, output, shape, strides));
+    }
+    let needed = needed.saturating_mul(u64::from(spec.copies) + 1);
+    has_room(func, largest.map(|(_, buffer)| buffer), needed)?;
+    for (buffer, output, shape, strides) in tensors {
+        let name = &func.buffers[buffer].name;
         let mut tensor = allocate(func, buffer, &shape, strides.as_deref())?;
         if !output {
-            let fill = spec.fills.get(&data.name).copied();
-            let mut rng = Rng::named(spec.seed, &data.name);
+            let fill = spec.fills.get(name).copied();
+            let mut rng = Rng::named(spec.seed, name);
             tensor.fill(fill.unwrap_or(Fill::Default), &mut rng);
         }
-        args.insert(data.name.clone(), Arg::Tensor(tensor));
+        args.insert(name.clone(), Arg::Tensor(tensor));
     }
     Ok(args)
+}
+
+fn elements(shape: &[i64]) -> u64 {
+    let extents = shape.iter().map(|&e| e.max(0) as u64);
+    extents.fold(1, u64::saturating_mul)
 }

@@ -15,19 +15,20 @@
 //! | module | holds |
 //! |---|---|
 //! | [`tensor`], [`compare`], [`rng`] | host tensors, summaries, comparison, seeded inputs |
-//! | [`args`], [`inputs`], [`mod@resolve`] | arguments, how they are bound to parameters, made-up ones |
+//! | [`args`], [`inputs`], [`mod@resolve`], `room` | arguments, how they are bound to parameters, made-up ones; what memory there is |
 //! | `value`, `math` | scalar arithmetic with exact rounding |
 //! | `divergence` | what threads may disagree about |
 //! | `compile`, `program` | kernel bodies as instructions over slots |
 //! | `eval`, `exec` | expressions; instructions, tile operations, threads |
 //! | `memory`, `barrier` | bytes with a shadow of what was written; barriers |
-//! | `block`, `grid` | strands of a block taking turns; blocks of a launch |
+//! | `block`, `grid`, `block_races` | strands of a block taking turns; blocks of a launch; what they do to each other |
 //! | [`simt`] | the simulator of loop and device IR, thread by thread |
 //! | [`error`] | what is reported, by name |
 
 pub mod args;
 mod barrier;
 mod block;
+mod block_races;
 pub mod compare;
 mod compile;
 mod divergence;
@@ -41,6 +42,7 @@ mod memory;
 mod program;
 pub mod resolve;
 pub mod rng;
+mod room;
 pub mod simt;
 pub mod tensor;
 mod value;
@@ -48,11 +50,11 @@ mod value;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Diagnostics, Func, Kernel, Level, StmtKind, ThreadOp, TileOp};
+use tilewright_ir::{Diagnostics, Func, Level};
 
 pub use args::{Arg, Args};
-pub use compare::{Comparison, Summary, Tolerance, compare, compare_written, summarize};
+pub use block_races::Watch;
+pub use compare::{Comparison, Summary, Tolerance, compare, compare_where, summarize};
 pub use error::{RunError, codes};
 pub use grid::Schedule;
 pub use inputs::{InputSpec, make_inputs};
@@ -66,7 +68,8 @@ pub use tilewright_ir::small_float::Number;
 pub struct RunOptions<'a> {
     /// Reading memory that nothing wrote is an error; otherwise it reads as 0xCD bytes.
     pub check_uninitialised: bool,
-    /// Points or threads that meet at one element are an error, blocks that do a warning.
+    /// Points or threads that meet at one element are an error; blocks that do are reported
+    /// ([`RunReport::races`]).
     pub check_races: bool,
     /// Worker threads; zero takes as many as the machine has cores. Results do not depend on it.
     pub threads: usize,
@@ -91,7 +94,7 @@ impl Default for RunOptions<'_> {
             check_races: true,
             threads: 0,
             warp_size: 32,
-            step_limit: u64::MAX,
+            step_limit: DEFAULT_STEPS,
             sample: None,
             progress: None,
         }
@@ -128,7 +131,9 @@ pub struct RunReport {
     pub kernels: Vec<KernelReport>,
     /// What kernels printed, in block order.
     pub prints: Vec<String>,
-    pub warnings: Diagnostics,
+    /// Blocks that touch what another one writes: errors, and warnings where the value stays the
+    /// same.
+    pub races: Diagnostics,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -138,8 +143,13 @@ pub struct KernelReport {
     /// Blocks that ran: all, unless a sample was asked for.
     pub ran: u64,
     pub schedule: Schedule,
+    /// Whether races between blocks were looked for.
+    pub watch: Watch,
     pub time: Duration,
 }
+
+/// Instructions of a block that no kernel of ordinary size comes near, and that take a minute.
+pub const DEFAULT_STEPS: u64 = 1 << 30;
 
 /// Compiling an expression of the deepest kind takes more than the usual two megabytes in an
 /// unoptimised build.
@@ -186,25 +196,6 @@ pub fn run(func: &Func, args: &mut Args, opts: &RunOptions<'_>) -> Result<RunRep
     })
 }
 
-/// Whether blocks may add to the same memory.
-fn has_atomics(kernel: &Kernel) -> bool {
-    let mut found = false;
-    walk_stmts(&kernel.body, &mut |stmt| {
-        found |= matches!(
-            stmt.kind,
-            StmtKind::Tile(TileOp::Atomic { .. })
-                | StmtKind::Thread(
-                    ThreadOp::AtomicRmw { .. }
-                        | ThreadOp::AtomicVecAdd { .. }
-                        | ThreadOp::AtomicStore { .. }
-                        | ThreadOp::AtomicLoad { .. }
-                        | ThreadOp::Extern { .. }
-                )
-        );
-    });
-    found
-}
-
 fn run_kernels(
     func: &Func,
     call: &mut args::Call,
@@ -239,24 +230,27 @@ fn run_kernels(
             limits,
         };
         let swizzle = kernel.attrs.swizzle;
+        let alone = func.kernels.len() == 1;
         let sample = opts.sample.filter(|&n| {
-            let alone = func.kernels.len() == 1 && !has_atomics(kernel);
-            let traffic = &program.traffic;
-            let written = call.storages.iter().zip(&traffic.written);
+            let written = call.storages.iter().zip(&program.traffic.written);
+            let mut written = written.filter(|(_, w)| **w);
             n < blocks
                 && alone
-                && grid::schedule(traffic) == Schedule::Parallel
-                && written.filter(|(_, w)| **w).all(|(s, _)| s.is_fresh())
+                && grid::is_part(kernel, &program.traffic)
+                && written.all(|(s, _)| s.is_fresh())
         });
         let chosen = grid::Chosen::new(blocks, sample);
-        let gathered = grid::launch(launch, swizzle, chosen, &mut call.storages, &progress)
+        let watch = block_races::watch(kernel, &program.traffic);
+        let mem = &mut call.storages;
+        let gathered = grid::launch(launch, swizzle, chosen, watch, mem, &progress)
             .map_err(|d| RunError::from(*d))?;
         report.prints.extend(gathered.prints);
-        report.warnings.extend(gathered.warnings);
+        report.races.extend(gathered.races);
         report.kernels.push(KernelReport {
             blocks,
             ran: chosen.count(),
             schedule: grid::schedule(&program.traffic),
+            watch,
             time: start.elapsed(),
         });
     }

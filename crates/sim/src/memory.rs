@@ -80,7 +80,7 @@ impl Storage {
 
 /// The bytes that elements of this width touch.
 #[inline]
-fn byte_range(bits: u32, index: usize, count: usize) -> (usize, usize) {
+pub(crate) fn byte_range(bits: u32, index: usize, count: usize) -> (usize, usize) {
     let width = bits as usize;
     (
         index * width / 8,

@@ -9,6 +9,7 @@ use tilewright_ir::{DType, Scalar};
 
 use crate::memory::{read_bits, write_bits};
 use crate::rng::Rng;
+use crate::room;
 
 /// A tensor in host memory.
 ///
@@ -43,7 +44,7 @@ pub const MAX_TENSOR_BYTES: usize = 1 << 36;
 
 impl HostTensor {
     /// A tensor whose contents are undefined until written; `None` when the size overflows or
-    /// passes [`MAX_TENSOR_BYTES`].
+    /// passes [`MAX_TENSOR_BYTES`], or there is no memory for it.
     pub fn uninit(dtype: DType, shape: &[usize]) -> Option<HostTensor> {
         HostTensor::with_strides(dtype, shape, &row_major(shape)?)
     }
@@ -58,8 +59,30 @@ impl HostTensor {
             dtype,
             shape: shape.to_vec(),
             strides: strides.to_vec(),
-            bytes: vec![UNWRITTEN; len],
-            written: Some(vec![0; len]),
+            bytes: room::filled(len, UNWRITTEN)?,
+            written: Some(room::filled(len, 0)?),
+        })
+    }
+
+    /// Bytes that a tensor takes while it is made, its shadow counted; `None` when the size
+    /// overflows or passes [`MAX_TENSOR_BYTES`].
+    pub(crate) fn bytes_for(dtype: DType, shape: &[usize], strides: &[usize]) -> Option<u64> {
+        let len = byte_len(dtype, span(shape, strides)?)?;
+        Some(2 * len as u64)
+    }
+
+    /// A copy, or `None` where there is no memory for it.
+    pub fn try_clone(&self) -> Option<HostTensor> {
+        let written = match &self.written {
+            Some(flags) => Some(room::copied(flags)?),
+            None => None,
+        };
+        Some(HostTensor {
+            dtype: self.dtype,
+            shape: self.shape.clone(),
+            strides: self.strides.clone(),
+            bytes: room::copied(&self.bytes)?,
+            written,
         })
     }
 
@@ -206,6 +229,11 @@ impl HostTensor {
                 .iter()
                 .all(|&b| b != 0)
         })
+    }
+
+    /// Whether nothing of it was left unwritten.
+    pub fn is_whole(&self) -> bool {
+        self.written.is_none()
     }
 
     /// How many elements were never written.

@@ -1,11 +1,14 @@
 //! Tilewright: a compiler for GPU tile kernels.
 //!
 //! This crate is what Rust users depend on. It re-exports the parts by their names and adds
-//! [`jit`], which puts them together to run kernels on a GPU: see [`ir`] for the IR and the
+//! [`lowering`], the passes of a target with every check, [`verdict`], whether a result is right,
+//! and [`jit`], which puts all of them together to run kernels on a GPU: see [`ir`] for the IR and the
 //! builder, [`frontend`] for kernels in Python syntax, [`sim`] for running them on this machine,
 //! [`schedule`] for the hazard checker.
 
 pub mod jit;
+pub mod lowering;
+pub mod verdict;
 
 pub use tilewright_arith as arith;
 pub use tilewright_codegen as codegen;

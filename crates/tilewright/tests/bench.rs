@@ -7,6 +7,7 @@ mod stage;
 use tilewright::ir::Func;
 use tilewright::jit;
 use tilewright::sim::{self, InputSpec, Number, RunOptions};
+use tilewright::verdict::{Compared, verdict};
 
 fn example(name: &str, settings: &[(&str, &str)]) -> Func {
     let (func, _) = stage::staged(name, None, settings).expect("it stages");
@@ -75,20 +76,24 @@ fn a_sample_is_a_part_of_the_whole_result() {
     let c = part.tensor("C").expect("an output");
     assert_eq!(c.count_unwritten(), 512 * 384 - 3 * 128 * 128);
 
-    let verdict = jit::verdict_of_sample(&func, &whole, &part);
-    assert!(verdict.ok);
-    assert_eq!(
-        (verdict.elements, verdict.max_abs_err),
-        (3 * 128 * 128, 0.0)
-    );
+    let found = verdict(&func, &whole, &part, Compared::Sample);
+    assert!(found.ok);
+    assert_eq!((found.elements, found.max_abs_err), (3 * 128 * 128, 0.0));
 
     // The last block is part of every sample.
     let mut wrong = whole.clone();
     let c = wrong.tensor_mut("C").expect("an output");
     c.set(512 * 384 - 1, Number::Float(1e4));
-    let verdict = jit::verdict_of_sample(&func, &wrong, &part);
-    assert_eq!(verdict.wrong, [("C".to_string(), 1)]);
-    assert!(!verdict.ok);
+    let found = verdict(&func, &wrong, &part, Compared::Sample);
+    let [wrong] = found.wrong.as_slice() else {
+        panic!("one tensor is wrong, not {:?}", found.wrong)
+    };
+    assert_eq!((wrong.tensor.as_str(), wrong.elements), ("C", 1));
+    assert_eq!(
+        wrong.worst.as_ref().map(|w| &w.0[..]),
+        Some(&[511, 383][..])
+    );
+    assert!(!found.ok);
 }
 
 #[test]
@@ -104,7 +109,7 @@ fn verdict_after(func: &Func, tensor: &str, share: f64) -> bool {
     let t = found.tensor_mut(tensor).expect("an output");
     let moved = t.get_f64(0) + share * sim::summarize(t).deviation;
     t.set(0, Number::Float(moved));
-    jit::verdict(func, &found, &expected).ok
+    verdict(func, &found, &expected, Compared::All).ok
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use tilewright_ir::{BinOp, Span};
+use tilewright_ir::{BinOp, Diagnostic, Severity, Span};
 
 use crate::codes;
 use crate::eval::Stage;
@@ -141,7 +141,7 @@ static BUILTINS: &[BuiltinFn] = &[
     row("oct", |s, a| radix(s, a, "oct", 'o')),
     row("ord", ord),
     row("pow", pow),
-    row("print", |_, _| Ok(Value::None)),
+    row("print", print),
     row("range", range),
     row("repr", repr),
     row("reversed", reversed),
@@ -540,6 +540,31 @@ fn ord(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         Some((c, None)) => Ok(Value::Int(i128::from(u32::from(c)))),
         _ => Err(stage.wrong_type("a string of one character", &args[0], a.span())),
     }
+}
+
+/// What Python prints while the kernel is built, handed to the user as a note. Values that are
+/// known only when the kernel runs are shown as what they are, with a warning.
+fn print(stage: &mut Stage, args: &PyArgs) -> Result<Value> {
+    let text: Vec<String> = args.args.iter().map(|v| stage.display(v)).collect();
+    let text = text.join(" ");
+    let late = args.args.iter().any(Value::is_block_bound);
+    let said = match late {
+        true => Diagnostic::warning(
+            codes::PYTHON_PRINT,
+            args.span,
+            format!("`print` shows the expression, not its value: {text}"),
+        )
+        .note("it runs once, when the kernel is built")
+        .help("write `T.print(x)` to see a value when the kernel runs"),
+        false => Diagnostic::new(
+            Severity::Note,
+            codes::PYTHON_PRINT,
+            args.span,
+            format!("printed when the kernel is built: {text}"),
+        ),
+    };
+    stage.warn(said);
+    Ok(Value::None)
 }
 
 fn pow(stage: &mut Stage, a: &PyArgs) -> Result<Value> {

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind as IrKind, Region, RegionDim, Scope, Span};
+use tilewright_ir::{
+    BinOp, Buffer, Diagnostic, Expr, ExprKind as IrKind, Region, RegionDim, Scope, Span,
+};
 
 use crate::codes;
 use crate::eval::call::Args;
@@ -226,8 +228,11 @@ impl Stage {
         })))
     }
 
-    /// One scalar index: an integer, counted from the end when it is certainly negative, and
-    /// not certainly outside.
+    /// One scalar index: an integer, counted from the end when it is negative by what the user
+    /// wrote, and not certainly outside.
+    ///
+    /// What is negative only because a grid has one block or a loop one iteration is a halo: it
+    /// means the same as in a larger launch, a place outside.
     fn index(&mut self, buffer: Buffer, dim: usize, value: &Value, span: Span) -> Result<Expr> {
         let mut index = self.to_expr(value, span)?;
         if !index.dtype().scalar.is_int() {
@@ -256,15 +261,24 @@ impl Stage {
                 .help("use a fragment, or a `T.serial` or `T.vectorized` loop")
                 .into());
         }
-        if let Some((_, hi)) = self.range_of(&index)
-            && hi < 0
-        {
+        let constant = value.as_int().is_some();
+        let folded = index.as_int().is_some() && !constant;
+        if self.is_negative_anywhere(&index) && !folded {
             let common = extent.clone();
             index = self.binary_expr(BinOp::Add, common, index, span)?;
         }
         if let Some((lo, hi)) = self.range_of(&index) {
             let limit = self.const_int(&extent);
-            if hi < 0 || limit.is_some_and(|n| lo >= n) {
+            if hi < 0 && !constant && scope == Scope::Global {
+                self.warn(
+                    Diagnostic::warning(
+                        codes::OUT_OF_BOUNDS,
+                        span,
+                        "this index is always negative: loads there give zero, stores are dropped",
+                    )
+                    .note("only an index that is negative in itself, like `-1` or `-i - 1`, counts from the end"),
+                );
+            } else if hi < 0 || limit.is_some_and(|n| lo >= n) {
                 let place = if lo == hi {
                     format!("index {lo}")
                 } else {

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use tilewright_ir::compile_flags;
 use tilewright_ir::{
     AttrValue, Buffer, Diagnostic, F64, LayoutAttr, RasterOrder, Scope, Span, StmtKind, Swizzle,
 };
@@ -334,6 +335,14 @@ fn annotate_compile_flags(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     };
     for item in items {
         match item.as_str() {
+            Some(flag) if !compile_flags::is_allowed(flag) => {
+                let message = format!("`{flag}` is not passed to the target's compiler");
+                return Err(stage
+                    .error(codes::COMPILE_FLAG, args.span_of("flags"), message)
+                    .note("flags come with a kernel, and must not load code or run programs")
+                    .help(format!("what may be given: {}", compile_flags::ALLOWED))
+                    .into());
+            }
             Some(flag) => stage.func.attrs.compile_flags.push(flag.to_string()),
             None => {
                 return Err(stage.wrong_type("a string as a flag", &item, args.span_of("flags")));

@@ -193,7 +193,7 @@ impl Gen<'_> {
     }
 
     fn attributes(&mut self) {
-        self.func.attrs.compile_flags = self.list(2, |g| g.text());
+        self.func.attrs.compile_flags = self.list(2, |g| format!("-DTEXT={}", g.text()));
         for _ in 0..self.pick(2) {
             let (key, value) = (self.text(), self.attr_value(0));
             self.func.attrs.pass_configs.insert(key, value);

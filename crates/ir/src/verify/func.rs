@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::compile_flags;
 use crate::declare::undeclared;
 use crate::dtype::DType;
 use crate::expr::ExprKind;
@@ -42,6 +43,14 @@ impl<'a> Verifier<'a> {
                     let message = format!("`{name}` is used, but nothing allocates it");
                     self.fail("buffer-scope", message);
                 }
+            }
+        }
+        self.at = func.span;
+        for flag in &func.attrs.compile_flags {
+            if !compile_flags::is_allowed(flag) {
+                let message = format!("`{flag}` is not passed to the target's compiler");
+                let help = format!("what may be given: {}", compile_flags::ALLOWED);
+                self.fail("compile-flag", message).help.push(help);
             }
         }
         for kernel in &func.kernels {

@@ -8,7 +8,7 @@
 //! Numbers are little endian. The hash covers label and payload. The key is in the file too: an
 //! entry under a wrong name is as damaged as one with wrong bytes.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -51,8 +51,11 @@ pub(super) fn key_of(file: &Path) -> Option<Key> {
 
 /// Reads and checks an entry. While it is read it is locked against eviction.
 pub(super) fn read(path: &Path, key: &Key) -> Read {
-    let mut file = match File::open(path) {
+    let mut file = match open(path, OpenOptions::new().read(true)) {
         Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            return Read::Damaged(error.to_string());
+        }
         // Also when the folder is a file or may not be read: then storing will say so.
         Err(_) => return Read::Missing,
     };
@@ -71,9 +74,21 @@ pub(super) fn read(path: &Path, key: &Key) -> Read {
     }
 }
 
+/// Opens a file of the cache, which is a regular one: opening a named pipe would wait for whoever
+/// is at its other end.
+pub(super) fn open(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{} is not a regular file", path.display()),
+        )),
+        _ => options.open(path),
+    }
+}
+
 /// The label of an entry, without checking its content.
 pub(super) fn label(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
+    let mut file = open(path, OpenOptions::new().read(true)).ok()?;
     let mut header = [0; HEADER];
     file.read_exact(&mut header).ok()?;
     let header = Header::parse(&header)?;

@@ -4,7 +4,7 @@
 //! whose lock cannot be had is passed over. Leftovers of killed processes (temporary files, lock
 //! files) are cleared on the way.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -95,7 +95,7 @@ enum Removal {
 }
 
 fn remove(path: &Path) -> Removal {
-    let file = match File::open(path) {
+    let file = match entry::open(path, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Removal::Gone,
         Err(_) => return Removal::Busy,

@@ -84,7 +84,7 @@ pub(super) fn clean(root: &Path) {
     };
     for file in files.filter_map(Result::ok) {
         let path = file.path();
-        if let Ok(file) = OpenOptions::new().write(true).open(&path)
+        if let Ok(file) = entry::open(&path, OpenOptions::new().write(true))
             && file.try_lock().is_ok()
             && is_current(&file, &path).unwrap_or(false)
         {
@@ -94,11 +94,9 @@ pub(super) fn clean(root: &Path) {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    entry::open(path, &options)
 }
 
 /// Whether the name still leads to the file we locked.

@@ -6,7 +6,7 @@ use crate::error::{Eval, Fault, Stop, codes};
 use crate::exec::races::Race;
 use crate::exec::state::Globals;
 use crate::exec::{Exec, Pending};
-use crate::memory::{LogEntry, Storage};
+use crate::memory::{LogEntry, Storage, byte_range};
 use crate::program::{Access, BufferInfo, Num, Space};
 use crate::value;
 
@@ -25,9 +25,19 @@ impl Exec<'_, '_> {
         {
             return Err(self.race(race, info, access));
         }
+        self.note_read(info, index);
         match self.storage(info.space).load(bits, index) {
             Some(raw) => Ok(decode(info.scalar, raw)),
             None => self.unwritten(info, access, index),
+        }
+    }
+
+    /// Notes a read of global memory, for races between blocks.
+    #[inline]
+    pub(super) fn note_read(&mut self, info: &BufferInfo, index: usize) {
+        if let Space::Global(n) = info.space {
+            let site = self.site as u32;
+            self.globals.note_read(n, site, info.bits(), index, 1);
         }
     }
 
@@ -164,10 +174,10 @@ impl Exec<'_, '_> {
     #[inline]
     pub(super) fn write(&mut self, space: Space, bits: u32, index: usize, raw: u64) {
         match space {
-            Space::Global(n) => match &mut *self.globals {
-                Globals::Direct(mem) => mem[n as usize].store(bits, index, raw),
-                Globals::Logged { log, .. } => log.store(n, self.site as u32, bits, index, raw),
-            },
+            Space::Global(n) => {
+                let site = self.site as u32;
+                self.globals.store(n, site, bits, index, raw);
+            }
             Space::Block(n) => self.block.storages[n as usize].store(bits, index, raw),
             Space::Private(n) | Space::Barrier(n) => {
                 self.strand.privates[n as usize].store(bits, index, raw);
@@ -313,7 +323,14 @@ impl Exec<'_, '_> {
         };
         let before = decode(info.scalar, raw);
         let after = encode(info.scalar, combine(op, info.scalar, before, value));
-        self.write(info.space, info.bits(), index, after);
+        match (info.space, &mut *self.globals) {
+            (Space::Global(n), Globals::Direct { mem, races }) => {
+                let (start, end) = byte_range(info.bits(), index, 1);
+                races.update(n, self.site as u32, start, end - start);
+                mem[n as usize].store(info.bits(), index, after);
+            }
+            _ => self.write(info.space, info.bits(), index, after),
+        }
         Ok(before)
     }
 }

@@ -8,7 +8,6 @@ use tilewright_ir::{Scalar, Span, small_float};
 use crate::error::{Eval, Fault, codes};
 use crate::exec::Exec;
 use crate::exec::access::{decode, encode};
-use crate::exec::state::Globals;
 use crate::memory::{read_bits, write_bits};
 use crate::program::{BufferInfo, Rect, Space};
 use crate::value;
@@ -181,6 +180,16 @@ impl Exec<'_, '_> {
             if !written && self.checks.uninitialised {
                 return Err(self.unwritten_row(info, area, number * inner + row.before, row));
             }
+            if let Space::Global(n) = info.space {
+                let (site, bits) = (self.site as u32, info.bits());
+                match stride {
+                    1 => self.globals.note_read(n, site, bits, row.at, row.valid),
+                    _ => (0..row.valid).for_each(|i| {
+                        self.globals
+                            .note_read(n, site, bits, row.at + i * stride, 1);
+                    }),
+                }
+            }
             let bytes = &self.storage(info.space).bytes;
             read_row(info.scalar, bytes, row.at, row.valid, stride, &mut out);
             out.extend(std::iter::repeat_n(safe, inner - row.before - row.valid));
@@ -240,10 +249,10 @@ impl Exec<'_, '_> {
 
     fn write_bytes(&mut self, space: Space, start: usize, bytes: &[u8]) {
         match space {
-            Space::Global(n) => match &mut *self.globals {
-                Globals::Direct(mem) => mem[n as usize].write_bytes(start, bytes),
-                Globals::Logged { log, .. } => log.bytes(n, self.site as u32, start, bytes),
-            },
+            Space::Global(n) => {
+                let site = self.site as u32;
+                self.globals.store_bytes(n, site, start, bytes);
+            }
             Space::Block(n) => self.block.storages[n as usize].write_bytes(start, bytes),
             Space::Private(n) | Space::Barrier(n) => {
                 self.strand.privates[n as usize].write_bytes(start, bytes);
@@ -357,6 +366,7 @@ impl Exec<'_, '_> {
             offset += i * info.strides[d];
         }
         let index = offset as usize + self.base(info);
+        self.note_read(info, index);
         match self.storage(info.space).load(info.bits(), index) {
             Some(raw) => Ok(decode(info.scalar, raw)),
             None if self.checks.uninitialised => Err(self.unwritten_at(info, at, Span::NONE)),

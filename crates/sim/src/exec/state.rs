@@ -1,9 +1,10 @@
 //! What a block and its strands are made of while they run.
 
 use crate::barrier::{Counting, Mbarrier};
+use crate::block_races::BlockRaces;
 use crate::compile::GROUP;
 use crate::exec::mask::Mask;
-use crate::memory::{Storage, WriteLog};
+use crate::memory::{Storage, WriteLog, byte_range};
 use crate::program::{Pc, Program};
 
 /// Memory and barriers that the threads of a block share.
@@ -132,15 +133,55 @@ impl Strand {
 pub(crate) enum Globals<'g> {
     /// As it was when the kernel started; writes are logged and no block reads what is written.
     Logged { mem: &'g [Storage], log: WriteLog },
-    /// Reads and writes go straight to it; blocks take turns.
-    Direct(&'g mut [Storage]),
+    /// Reads and writes go straight to it, and are noted; blocks take turns.
+    Direct {
+        mem: &'g mut [Storage],
+        races: &'g mut BlockRaces,
+    },
 }
 
 impl Globals<'_> {
     pub fn storage(&self, number: u32) -> &Storage {
         match self {
             Globals::Logged { mem, .. } => &mem[number as usize],
-            Globals::Direct(mem) => &mem[number as usize],
+            Globals::Direct { mem, .. } => &mem[number as usize],
+        }
+    }
+
+    /// Notes a read of elements by a statement. What is logged cannot be read.
+    #[inline]
+    pub fn note_read(&mut self, number: u32, site: u32, bits: u32, index: usize, count: usize) {
+        if let Globals::Direct { races, .. } = self {
+            let (start, end) = byte_range(bits, index, count);
+            races.read(number, site, start, end - start);
+        }
+    }
+
+    #[inline]
+    pub fn store(&mut self, number: u32, site: u32, bits: u32, index: usize, raw: u64) {
+        match self {
+            Globals::Logged { log, .. } => log.store(number, site, bits, index, raw),
+            Globals::Direct { mem, races } => {
+                let storage = &mut mem[number as usize];
+                if bits >= 8 {
+                    let len = bits as usize / 8;
+                    let new = &raw.to_le_bytes()[..len];
+                    races.write(number, site, index * len, new, storage);
+                }
+                storage.store(bits, index, raw);
+            }
+        }
+    }
+
+    /// Overwrites whole bytes.
+    pub fn store_bytes(&mut self, number: u32, site: u32, start: usize, bytes: &[u8]) {
+        match self {
+            Globals::Logged { log, .. } => log.bytes(number, site, start, bytes),
+            Globals::Direct { mem, races } => {
+                let storage = &mut mem[number as usize];
+                races.write(number, site, start, bytes, storage);
+                storage.write_bytes(start, bytes);
+            }
         }
     }
 }

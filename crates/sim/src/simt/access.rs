@@ -416,6 +416,8 @@ impl Env<'_> {
     pub fn check_global_bytes(&mut self, warp: &Warp, lane: u32, n: u32, start: usize, len: usize) {
         // What the kernel does not write cannot be raced for.
         if self.program.traffic.written[n as usize] {
+            let site = self.stmt(warp);
+            self.globals.note_read(n, site, start, len);
             let id = self.instance(warp, Which::Global(n), false, false);
             let trouble = self
                 .global_shadow

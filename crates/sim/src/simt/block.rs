@@ -44,7 +44,7 @@ impl<'a> BlockRun<'a> {
     pub fn new(
         program: &'a Program,
         target: Target,
-        opts: &SimtOptions,
+        opts: &SimtOptions<'_>,
         linear: u64,
         index: &[u64],
         globals: Memory<'a>,

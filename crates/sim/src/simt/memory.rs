@@ -2,16 +2,24 @@
 
 use tilewright_ir::{AtomicOp, Scalar};
 
+use crate::block_races::BlockRaces;
 use crate::exec::{combine, decode, encode};
-use crate::memory::{LogEntry, Storage, WriteLog, read_bits};
+use crate::memory::{LogEntry, Storage, WriteLog, byte_range, read_bits};
 
 /// Global memory while a block runs.
 #[derive(Debug)]
 pub(super) enum Memory<'g> {
     /// As it was when the kernel started; writes are logged and no block reads what is written.
     Logged { mem: &'g [Storage], log: WriteLog },
-    /// Reads and writes go straight to it; blocks take turns and hand it on.
-    Direct(Vec<Storage>),
+    /// Reads and writes go straight to it, and are noted; blocks take turns and hand it on.
+    Direct(Direct),
+}
+
+/// Global memory that blocks hand on to each other.
+#[derive(Debug, Default)]
+pub(super) struct Direct {
+    pub mem: Vec<Storage>,
+    pub races: BlockRaces,
 }
 
 impl Memory<'_> {
@@ -19,7 +27,15 @@ impl Memory<'_> {
     pub fn storage(&self, number: u32) -> &Storage {
         match self {
             Memory::Logged { mem, .. } => &mem[number as usize],
-            Memory::Direct(mem) => &mem[number as usize],
+            Memory::Direct(direct) => &direct.mem[number as usize],
+        }
+    }
+
+    /// Notes a read of bytes by a statement. What is logged cannot be read.
+    #[inline]
+    pub fn note_read(&mut self, number: u32, site: u32, start: usize, len: usize) {
+        if let Memory::Direct(direct) = self {
+            direct.races.read(number, site, start, len);
         }
     }
 
@@ -28,7 +44,15 @@ impl Memory<'_> {
     pub fn store(&mut self, number: u32, site: u32, bits: u32, index: usize, value: u64) {
         match self {
             Memory::Logged { log, .. } => log.store(number, site, bits, index, value),
-            Memory::Direct(mem) => mem[number as usize].store(bits, index, value),
+            Memory::Direct(Direct { mem, races }) => {
+                let storage = &mut mem[number as usize];
+                if bits >= 8 {
+                    let len = bits as usize / 8;
+                    let new = &value.to_le_bytes()[..len];
+                    races.write(number, site, index * len, new, storage);
+                }
+                storage.store(bits, index, value);
+            }
         }
     }
 
@@ -36,7 +60,11 @@ impl Memory<'_> {
     pub fn store_bytes(&mut self, number: u32, site: u32, start: usize, bytes: &[u8]) {
         match self {
             Memory::Logged { log, .. } => log.bytes(number, site, start, bytes),
-            Memory::Direct(mem) => mem[number as usize].write_bytes(start, bytes),
+            Memory::Direct(Direct { mem, races }) => {
+                let storage = &mut mem[number as usize];
+                races.write(number, site, start, bytes, storage);
+                storage.write_bytes(start, bytes);
+            }
         }
     }
 
@@ -62,7 +90,9 @@ impl Memory<'_> {
                 });
                 0
             }
-            Memory::Direct(mem) => {
+            Memory::Direct(Direct { mem, races }) => {
+                let (start, end) = byte_range(scalar.bits(), index, 1);
+                races.update(number, site, start, end - start);
                 let storage = &mut mem[number as usize];
                 let old = decode(scalar, read_bits(&storage.bytes, scalar.bits(), index));
                 let new = encode(scalar, combine(op, scalar, old, value));

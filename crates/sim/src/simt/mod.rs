@@ -15,13 +15,14 @@
 //! conflicting stores of one instruction, accesses to memory of asynchronous operations not
 //! waited for, reads of uninitialised memory (shared, private, global), accesses outside
 //! buffers, misaligned vectors, barriers and collectives in divergent control flow, barriers
-//! that some warps never reach, deadlocks, and what the arithmetic leaves undefined. The run
+//! that some warps never reach, deadlocks, races between blocks, and what the arithmetic leaves
+//! undefined. The run
 //! goes on after a finding as the hardware might, until nothing can.
 //!
 //! Counted ([`Counts`]), for each statement: instructions by kind, transactions of shared memory
 //! and bank conflicts.
 //!
-//! Not modelled: time; races between blocks; the order of lanes inside a warp other than by the
+//! Not modelled: time; the order of lanes inside a warp other than by the
 //! program (lanes of one warp are in step).
 //!
 //! | module | holds |
@@ -57,25 +58,31 @@ mod sync;
 mod thread;
 mod warp;
 
+use std::fmt;
+
 use rayon::prelude::*;
 use tilewright_ir::{Diagnostics, Func, Kernel, Level, Span, Target};
 
 use crate::args::{self, Args};
+use crate::block_races::{self, BlockRaces, Sites, Watch};
 use crate::error::{RunError, codes as run_codes};
 use crate::exec::Checks;
-use crate::grid::{self, Applier, CHUNK, Schedule, Sites};
+use crate::grid::{self, Applier, CHUNK, Chosen, Schedule};
 use crate::memory::{Storage, WriteLog};
 use block::{BlockRun, Turn};
 pub use counts::{Counts, InstKind, StmtCounts};
-use memory::Memory;
+use memory::{Direct, Memory};
 use program::{Program, Space};
 pub use queue::When;
 use report::Collector;
 pub use report::{Finding, FindingKind, Place};
 
+/// Instructions of a warp that no kernel of ordinary size comes near, and that take minutes.
+pub const DEFAULT_STEPS: u64 = 1 << 28;
+
 /// How a function is simulated.
-#[derive(Clone, Debug)]
-pub struct SimtOptions {
+#[derive(Clone)]
+pub struct SimtOptions<'a> {
     /// Decides the order of warps.
     pub seed: u64,
     pub interleaving: Interleaving,
@@ -86,18 +93,42 @@ pub struct SimtOptions {
     pub threads: usize,
     /// The most instructions a warp may do, against loops that never end.
     pub step_limit: u64,
+    /// Run only about this many blocks, spread over the grid, where that is a part of the whole
+    /// result: one kernel, whose blocks neither see each other's writes nor update memory
+    /// together. Tensors that the kernel writes then hold what these blocks wrote and nothing
+    /// else. Elsewhere all blocks run.
+    pub sample: Option<u64>,
+    /// Told now and then how many blocks of how many are done.
+    pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
-impl Default for SimtOptions {
-    fn default() -> SimtOptions {
+impl Default for SimtOptions<'_> {
+    fn default() -> Self {
         SimtOptions {
             seed: 0,
             interleaving: Interleaving::UntilBlocked,
             landing: Landing::default(),
             max_reports: 32,
             threads: 0,
-            step_limit: 1 << 36,
+            step_limit: DEFAULT_STEPS,
+            sample: None,
+            progress: None,
         }
+    }
+}
+
+impl fmt::Debug for SimtOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimtOptions")
+            .field("seed", &self.seed)
+            .field("interleaving", &self.interleaving)
+            .field("landing", &self.landing)
+            .field("max_reports", &self.max_reports)
+            .field("threads", &self.threads)
+            .field("step_limit", &self.step_limit)
+            .field("sample", &self.sample)
+            .field("progress", &self.progress.is_some())
+            .finish()
     }
 }
 
@@ -154,19 +185,33 @@ pub struct SimtReport {
     pub statements: Vec<StmtCounts>,
     /// What kernels printed, in block order.
     pub prints: Vec<String>,
-    /// What concerns several blocks.
-    pub warnings: Diagnostics,
+    /// Blocks that touch what another one writes: errors, and warnings where the value stays the
+    /// same.
+    pub races: Diagnostics,
+    /// By kernel: how much was looked at.
+    pub kernels: Vec<KernelCover>,
+}
+
+/// How much of a kernel a simulation looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelCover {
+    /// Blocks of the launch.
+    pub blocks: u64,
+    /// Blocks that ran: all, unless a sample was asked for.
+    pub ran: u64,
+    /// Whether races between blocks were looked for.
+    pub watch: Watch,
 }
 
 impl SimtReport {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
-        self.findings.is_empty()
+        self.findings.is_empty() && !self.races.has_errors()
     }
 
-    /// The findings as diagnostics.
+    /// The findings as diagnostics, and what blocks do to each other.
     pub fn diagnostics(&self) -> Diagnostics {
-        let mut all = Diagnostics::new();
+        let mut all = self.races.clone();
         all.extend(self.findings.iter().map(Finding::to_diagnostic));
         all
     }
@@ -189,7 +234,7 @@ pub fn run(
     func: &Func,
     target: Target,
     args: &mut Args,
-    opts: &SimtOptions,
+    opts: &SimtOptions<'_>,
 ) -> Result<SimtReport, RunError> {
     if func.level == Level::Tile {
         return Err(RunError::new(
@@ -226,6 +271,7 @@ pub fn run(
                     kernel,
                     target,
                     opts,
+                    alone: func.kernels.len() == 1,
                 };
                 launch.run(&mut call.storages, &mut findings, &mut report)
             });
@@ -253,7 +299,9 @@ struct Launch<'a> {
     program: &'a Program,
     kernel: &'a Kernel,
     target: Target,
-    opts: &'a SimtOptions,
+    opts: &'a SimtOptions<'a>,
+    /// The function has no other kernel.
+    alone: bool,
 }
 
 /// What a block leaves behind.
@@ -271,8 +319,20 @@ impl Launch<'_> {
         findings: &mut Collector,
         report: &mut SimtReport,
     ) -> Result<(), RunError> {
-        let total = self.program.num_blocks();
-        let mut counts = vec![Counts::default(); self.program.stmts.len()];
+        let (program, traffic) = (self.program, &self.program.traffic);
+        let total = program.num_blocks();
+        let watch = block_races::watch(self.kernel, traffic);
+        let mut races = BlockRaces::new(program, traffic, watch);
+        let sample = self.opts.sample;
+        let sample =
+            sample.filter(|&n| n < total && self.alone && grid::is_part(self.kernel, traffic));
+        let chosen = Chosen::new(total, sample);
+        if sample.is_some() {
+            // Nothing reads these; what the other blocks would write is to be seen as missing.
+            let written = mem.iter_mut().zip(&traffic.written).filter(|(_, w)| **w);
+            written.for_each(|(storage, _)| storage.forget(0, storage.bytes.len()));
+        }
+        let mut counts = vec![Counts::default(); program.stmts.len()];
         let mut take = |result: &mut BlockResult, report: &mut SimtReport| {
             let own = std::mem::replace(&mut result.findings, Collector::new(0));
             findings.absorb(own);
@@ -280,50 +340,73 @@ impl Launch<'_> {
                 *all += *block;
             }
             report.prints.append(&mut result.prints);
+            // A loop that never ends would do so in the other blocks as well.
+            findings.has(FindingKind::StepLimit)
         };
-        match grid::schedule(&self.program.traffic) {
+        match grid::schedule(traffic) {
             Schedule::Parallel => {
                 let checks = Checks {
                     uninitialised: true,
                     races: true,
                 };
-                let mut applier = Applier::new(self.program, checks, mem.len());
-                let mut warnings = Vec::new();
+                let applier = Applier::new(program, checks);
                 let chunk = CHUNK * rayon::current_num_threads() as u64;
-                let mut first = 0;
-                while first < total {
+                let total = chosen.count();
+                let (mut first, mut endless) = (0, false);
+                while first < total && !endless {
                     let end = total.min(first + chunk);
                     let shared: &[Storage] = mem;
                     let results: Vec<BlockResult> = (first..end)
                         .into_par_iter()
-                        .map(|linear| self.logged(linear, shared))
+                        .map(|n| self.logged(chosen.nth(n), shared))
                         .collect();
-                    for mut result in results {
-                        take(&mut result, report);
+                    for (n, mut result) in (first..end).zip(results) {
+                        endless |= take(&mut result, report);
+                        races.turn(self.index(chosen.nth(n)), 0);
                         applier
-                            .apply(&result.log, mem, &mut warnings)
+                            .apply(&result.log, mem, &mut races)
                             .map_err(|d| RunError::from(*d))?;
                     }
                     first = end;
+                    self.tell(first, total);
                 }
-                report.warnings.extend(warnings);
             }
             Schedule::Sequential => {
+                let mut direct = Direct {
+                    mem: std::mem::take(mem),
+                    races,
+                };
                 for linear in 0..total {
-                    let globals = Memory::Direct(std::mem::take(mem));
-                    let mut block = self.block(linear, globals);
+                    direct.races.turn(self.index(linear), 0);
+                    let mut block = self.block(linear, Memory::Direct(direct));
                     while block.run(u64::MAX) != Turn::Done {}
                     let (mut result, back) = finish(block);
-                    *mem = back;
-                    take(&mut result, report);
+                    direct = back;
+                    let endless = take(&mut result, report);
+                    self.tell(linear + 1, total);
+                    if endless {
+                        break;
+                    }
                 }
+                Direct { mem: *mem, races } = direct;
             }
             Schedule::Interleaved => {
-                for mut result in self.interleaved(mem) {
+                let mut direct = Direct {
+                    mem: std::mem::take(mem),
+                    races,
+                };
+                for mut result in self.interleaved(&mut direct) {
                     take(&mut result, report);
                 }
+                Direct { mem: *mem, races } = direct;
             }
         }
+        report.races.extend(races.finish(program));
+        report.kernels.push(KernelCover {
+            blocks: total,
+            ran: chosen.count(),
+            watch,
+        });
         for (info, counts) in self.program.stmts.iter().zip(&counts) {
             report.counts += *counts;
             if *counts != Counts::default() {
@@ -337,11 +420,21 @@ impl Launch<'_> {
         Ok(())
     }
 
+    fn tell(self, done: u64, blocks: u64) {
+        if let Some(tell) = self.opts.progress {
+            tell(done, blocks);
+        }
+    }
+
+    fn index(self, linear: u64) -> [u64; 3] {
+        grid::block_index(&self.program.grid, self.kernel.attrs.swizzle, linear)
+    }
+
     fn block<'g>(self, linear: u64, globals: Memory<'g>) -> BlockRun<'g>
     where
         Self: 'g,
     {
-        let index = grid::block_index(&self.program.grid, self.kernel.attrs.swizzle, linear);
+        let index = self.index(linear);
         let index = &index[..self.program.grid.len().min(3)];
         BlockRun::new(self.program, self.target, self.opts, linear, index, globals)
     }
@@ -354,19 +447,21 @@ impl Launch<'_> {
     }
 
     /// Blocks that wait for each other take turns.
-    fn interleaved(self, mem: &mut Vec<Storage>) -> Vec<BlockResult> {
+    fn interleaved(self, direct: &mut Direct) -> Vec<BlockResult> {
         let total = self.program.num_blocks() as usize;
         let mut blocks: Vec<BlockRun<'_>> = (0..total as u64)
-            .map(|linear| self.block(linear, Memory::Direct(Vec::new())))
+            .map(|linear| self.block(linear, Memory::Direct(Direct::default())))
             .collect();
         let mut turns = vec![Turn::Fuel; total];
+        let mut epoch = 0;
         loop {
-            for (block, turn) in blocks.iter_mut().zip(&mut turns) {
+            for (linear, (block, turn)) in blocks.iter_mut().zip(&mut turns).enumerate() {
                 if *turn == Turn::Fuel {
-                    block.env.globals = Memory::Direct(std::mem::take(mem));
+                    direct.races.turn(self.index(linear as u64), epoch);
+                    block.env.globals = Memory::Direct(std::mem::take(direct));
                     *turn = block.run(4);
                     if let Memory::Direct(back) = &mut block.env.globals {
-                        *mem = std::mem::take(back);
+                        *direct = std::mem::take(back);
                     }
                 }
             }
@@ -374,6 +469,7 @@ impl Launch<'_> {
                 break;
             }
             if turns.iter().all(|t| *t == Turn::Grid) {
+                epoch += 1;
                 for (block, turn) in blocks.iter_mut().zip(&mut turns) {
                     block.leave_grid_barrier();
                     *turn = Turn::Fuel;
@@ -394,11 +490,11 @@ impl Launch<'_> {
 }
 
 /// What a block that is done leaves, and the memory it had to itself.
-fn finish(block: BlockRun<'_>) -> (BlockResult, Vec<Storage>) {
+fn finish(block: BlockRun<'_>) -> (BlockResult, Direct) {
     let env = block.env;
-    let (log, mem) = match env.globals {
-        Memory::Logged { log, .. } => (log, Vec::new()),
-        Memory::Direct(mem) => (WriteLog::default(), mem),
+    let (log, direct) = match env.globals {
+        Memory::Logged { log, .. } => (log, Direct::default()),
+        Memory::Direct(direct) => (WriteLog::default(), direct),
     };
     let result = BlockResult {
         findings: env.findings,
@@ -406,7 +502,7 @@ fn finish(block: BlockRun<'_>) -> (BlockResult, Vec<Storage>) {
         prints: env.prints,
         log,
     };
-    (result, mem)
+    (result, direct)
 }
 
 impl Sites for Program {
@@ -420,5 +516,16 @@ impl Sites for Program {
             .iter()
             .find(|b| b.space == Space::Global(storage));
         found.map_or("?", |b| b.name.as_str())
+    }
+
+    fn granule(&self, storage: u32) -> usize {
+        let space = Space::Global(storage);
+        let through = self.buffers.iter().filter(|b| b.space == space);
+        let bytes = through.map(|b| b.bits() as usize / 8).min();
+        bytes.unwrap_or(1).max(1)
+    }
+
+    fn rank(&self) -> usize {
+        self.grid.len()
     }
 }

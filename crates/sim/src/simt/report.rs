@@ -242,6 +242,11 @@ impl Collector {
         true
     }
 
+    /// Whether something of this kind was found.
+    pub fn has(&self, kind: FindingKind) -> bool {
+        self.list.iter().any(|f| f.kind == kind)
+    }
+
     /// Adds a finding that [`Collector::known`] did not know.
     pub fn add(&mut self, stmt: u32, other: u32, finding: Finding) {
         let key = key(finding.kind, stmt, other);

@@ -85,7 +85,7 @@ impl Outcome {
 }
 
 /// The ways of running that must all agree.
-pub fn ways() -> Vec<SimtOptions> {
+pub fn ways() -> Vec<SimtOptions<'static>> {
     let mut list = Vec::new();
     for seed in 0..5 {
         list.push(SimtOptions {

@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Value, json};
 use tilewright::ir::{Func, Target};
-use tilewright::jit::{self, Compiler, Flush, Program, Runs, Verdict};
+use tilewright::jit::{self, Compiler, Flush, Program, Runs};
 use tilewright::runtime::cache::{Cache, Outcome as CacheOutcome};
 use tilewright::runtime::env::Env;
 use tilewright::sim::{self, RunOptions};
+use tilewright::verdict::{Compared, Verdict, verdict};
 
 use super::gpu::{self, Gpu};
 use super::output::{self, Failure, Outcome};
+use super::progress::Progress;
 use super::{KernelArgs, input, passes::parse_target, run};
 
 /// Device copies that set the limit are at least so large, so that starting them does not count.
@@ -87,6 +89,8 @@ pub fn bench(args: &BenchArgs) -> Outcome {
         true => Cache::open(&env),
         false => Cache::off(),
     };
+    let progress = Progress::new(args.json);
+    progress.doing("compiling");
     let program = gpu
         .build_with(func, &options, sources, &compiler, &cache)
         .map_err(fail)?;
@@ -94,21 +98,23 @@ pub fn bench(args: &BenchArgs) -> Outcome {
     let kernel = program.load(&gpu.device).map_err(fail)?;
     let load = start.elapsed();
 
-    let (spec, notes) = run::inputs(&loaded, args.seed);
+    let (mut spec, notes) = run::inputs(&loaded, args.seed);
+    spec.copies = 1;
     let given = sim::make_inputs(func, &spec).map_err(|e| fail(e.into()))?;
     let (verdict, blocks, call, work) = {
-        let mut found = given.clone();
+        let mut found = given.try_clone(func).map_err(|e| fail(e.into()))?;
         let call = kernel.bind(&mut found).map_err(fail)?;
         let resolved = sim::resolve(func, &mut found).map_err(|e| fail(e.into()))?;
         let work = jit::work(func, &resolved);
         kernel.launch(&call).map_err(fail)?;
         kernel.fetch(&call, &mut found).map_err(fail)?;
-        let (verdict, blocks) = check(func, &found, given, args, &fail)?;
+        let (verdict, blocks) = check(func, &found, given, args, &progress, &fail)?;
         (verdict, blocks, call, work)
     };
-    if !verdict.ok {
-        return Err(gpu::wrong(func, &verdict, sources, args.json));
+    if let Some(diag) = verdict.diagnostic(func) {
+        return Err(output::wrong(&diag, &verdict, sources, args.json));
     }
+    progress.doing("timing");
 
     let flush = Flush::new(&gpu.device, &compiler, kernel.stream()).map_err(fail)?;
     let runs = Runs {
@@ -136,6 +142,7 @@ pub fn bench(args: &BenchArgs) -> Outcome {
         verdict,
         blocks,
     };
+    drop(progress);
     match args.json {
         true => output::print_json(&report.to_json(func, &program)),
         false => output::print(&report.to_text(func, &program, &notes)),
@@ -149,27 +156,24 @@ fn check(
     found: &sim::Args,
     mut expected: sim::Args,
     args: &BenchArgs,
+    progress: &Progress,
     fail: &impl Fn(jit::Error) -> Failure,
 ) -> Result<(Verdict, (u64, u64)), Failure> {
-    let bar = run::progress_bar(args.json);
-    let tell = |p: sim::Progress| {
-        bar.set_length(p.blocks);
-        bar.set_position(p.blocks_done);
-    };
+    progress.blocks("reference");
+    let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
     let options = RunOptions {
         sample: Some(args.check_blocks.max(1)),
         progress: Some(&tell),
         ..RunOptions::default()
     };
     let report = sim::run(func, &mut expected, &options).map_err(|e| fail(e.into()))?;
-    bar.finish_and_clear();
     let ran = report.kernels.iter().map(|k| k.ran).sum();
     let blocks = report.kernels.iter().map(|k| k.blocks).sum();
-    let verdict = match ran == blocks {
-        true => jit::verdict(func, found, &expected),
-        false => jit::verdict_of_sample(func, found, &expected),
+    let which = match ran == blocks {
+        true => Compared::Expected,
+        false => Compared::Sample,
     };
-    Ok((verdict, (ran, blocks)))
+    Ok((verdict(func, found, &expected, which), (ran, blocks)))
 }
 
 fn ms(time: Duration) -> f64 {

@@ -1,6 +1,5 @@
 //! `tilewright compile`: a kernel at one level of the compiler, or its layouts drawn.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -77,7 +76,7 @@ pub fn compile(args: &CompileArgs) -> Outcome {
     }
     let loaded = input::load(&args.kernel, args.json)?;
     let sources = &loaded.sources;
-    let drawings = |func| {
+    let drawings = |func: &Func| {
         lower_through(func, target, "layout-inference", sources, args.json)
             .map(|func| layouts::all(&func, target))
     };
@@ -93,7 +92,7 @@ pub fn compile(args: &CompileArgs) -> Outcome {
             } else {
                 Level::Device
             };
-            let func = lower(loaded.func, target, level, sources, args.json)?;
+            let func = lower(&loaded.func, target, level, sources, args.json)?;
             let result = text::print(&func);
             let mut object = json!({ "emit": level.name(), "text": result });
             if level == Level::Device {
@@ -102,8 +101,8 @@ pub fn compile(args: &CompileArgs) -> Outcome {
             write(args, sources, result.as_bytes(), object)
         }
         Emit::Layouts => {
-            let drawn = drawings(loaded.func.clone())?;
-            let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
+            let drawn = drawings(&loaded.func)?;
+            let func = lower(&loaded.func, target, Level::Device, sources, args.json)?;
             let mut texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
             let list: Vec<Value> = drawn.iter().map(|d| d.to_json()).collect();
             texts.push(shared::to_text(&func, target));
@@ -126,11 +125,11 @@ pub fn compile(args: &CompileArgs) -> Outcome {
                     "for {target} the compiled program is {right}"
                 )));
             }
-            let func = lower(loaded.func, target, Level::Device, sources, args.json)?;
+            let func = lower(&loaded.func, target, Level::Device, sources, args.json)?;
             machine(args, &func, target, sources, start)
         }
         Emit::LayoutsSvg => {
-            let drawn = drawings(loaded.func)?;
+            let drawn = drawings(&loaded.func)?;
             let folder = args.output.as_deref().unwrap_or(Path::new("."));
             let files = layouts::write_svgs(&drawn, folder)
                 .map_err(|d| output::fail(&[*d], sources, args.json))?;
@@ -171,6 +170,7 @@ fn machine(
         ptx,
         fast_math: args.fast_math,
         name: format!("{}.cu", func.name),
+        extra: func.attrs.compile_flags.clone(),
         ..CompileOptions::default()
     };
     let cubin = Toolchain::find(&Env::process())
@@ -292,11 +292,7 @@ fn to_json(kernel: &KernelInfo) -> Value {
 /// The result to the file or stdout, and with `--json` the object with `ok` added.
 fn write(args: &CompileArgs, sources: &SourceMap, result: &[u8], mut object: Value) -> Outcome {
     if let Some(path) = &args.output {
-        fs::write(path, result).map_err(|e| {
-            let message = format!("cannot write {}: {e}", path.display());
-            let diag = Diagnostic::error(Code("unwritable-file"), Span::NONE, message);
-            output::fail(&[diag], sources, args.json)
-        })?;
+        output::write_file(path, result).map_err(|d| output::fail(&[*d], sources, args.json))?;
     }
     if args.json {
         object["ok"] = json!(true);

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
-use tilewright::jit::{self, Compiler, Error, Loaded, Program, Verdict};
+use tilewright::jit::{self, Compiler, Error, Loaded, Program};
 use tilewright::runtime::cache::Cache;
 use tilewright::runtime::device::{self, Device, DeviceError, DeviceInfo, Vendor};
 use tilewright::runtime::env::Env;
@@ -149,27 +149,4 @@ pub fn in_worker(as_json: bool) -> Outcome {
 /// Reports why a kernel did not run.
 pub fn fail(error: Error, sources: &SourceMap, as_json: bool) -> Failure {
     output::fail(&error.into_diagnostics(), sources, as_json)
-}
-
-/// Reports that a result is not the reference's.
-pub fn wrong(func: &Func, verdict: &Verdict, sources: &SourceMap, as_json: bool) -> Failure {
-    let list: Vec<String> = verdict
-        .wrong
-        .iter()
-        .map(|(name, count)| format!("{count} elements of `{name}`"))
-        .collect();
-    let diag = Diagnostic::error(
-        Code("wrong-result"),
-        Span::NONE,
-        format!(
-            "`{}` differs from the reference evaluator in {}",
-            func.name,
-            list.join(", ")
-        ),
-    )
-    .note(format!(
-        "largest difference {:.3e}, {:.3e} relative",
-        verdict.max_abs_err, verdict.max_rel_err
-    ));
-    output::fail(&[diag], sources, as_json)
 }

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tilewright::ir::{
-    BufferData, BufferOrigin, Code, Diagnostic, Func, LayoutAttr, Scope, Span, StmtKind, Target,
-    visit,
+    BufferData, BufferOrigin, Diagnostic, Func, LayoutAttr, Scope, StmtKind, Target, visit,
 };
 use tilewright::layout::draw::{svg, text};
 use tilewright::layout::{Fragment, Layout, from_attr};
+
+use super::output;
 
 /// What is known of one buffer of a kernel.
 pub struct Drawn {
@@ -146,20 +147,12 @@ impl Drawn {
 /// Writes one SVG file a buffer into the folder, made if it is not there, and returns their
 /// paths.
 pub fn write_svgs(drawn: &[Drawn], folder: &Path) -> Result<Vec<String>, Box<Diagnostic>> {
-    let unwritable = |path: &Path, e: std::io::Error| {
-        let message = format!("cannot write {}: {e}", path.display());
-        Box::new(Diagnostic::error(
-            Code("unwritable-file"),
-            Span::NONE,
-            message,
-        ))
-    };
-    fs::create_dir_all(folder).map_err(|e| unwritable(folder, e))?;
+    fs::create_dir_all(folder).map_err(|e| Box::new(output::unwritable(folder, &e)))?;
     let mut paths = Vec::new();
     for one in drawn {
         if let Some(svg) = one.to_svg() {
             let path = folder.join(format!("{}.svg", one.name));
-            fs::write(&path, svg).map_err(|e| unwritable(&path, e))?;
+            output::write_file(&path, svg.as_bytes())?;
             paths.push(path.display().to_string());
         }
     }

@@ -1,66 +1,56 @@
-//! Lowering a loaded kernel for a target, with every pass checked by the verifier.
+//! Lowering a loaded kernel for a target: warnings are reported, errors end the command.
 
-use tilewright::ir::{Diagnostics, Func, Level, SourceMap, Target, verify};
-use tilewright::passes::{self, PassInfo};
+use tilewright::ir::{Func, Level, SourceMap, Target};
+use tilewright::lowering::{self, Lowered, Refused, Until};
 
 use super::output::{self, Failure};
 
-/// Runs the target's passes until the function is at the level asked for. Warnings are
-/// reported, errors end it.
+/// Runs the target's passes until the function is at the level asked for. A hazard in device IR
+/// is an error.
 pub fn lower(
-    mut func: Func,
+    func: &Func,
     target: Target,
     level: Level,
     sources: &SourceMap,
     as_json: bool,
 ) -> Result<Func, Failure> {
-    for pass in passes::pipeline(target) {
-        let before = func.clone();
-        let diags = run(pass, &mut func, target);
-        if func.level > level {
-            return Ok(before);
-        }
-        check(&func, diags, sources, as_json)?;
-    }
+    let lowered = lowering::lower(func, target, Until::Level(level)).and_then(Lowered::checked);
+    let (func, warnings) = lowered.map_err(|refused| fail(refused, sources, as_json))?;
+    output::warn(&warnings.into_vec(), sources);
     Ok(func)
 }
 
 /// Runs the target's passes up to and with the one of this name.
 pub fn lower_through(
-    mut func: Func,
+    func: &Func,
     target: Target,
     last: &str,
     sources: &SourceMap,
     as_json: bool,
 ) -> Result<Func, Failure> {
-    for pass in passes::pipeline(target) {
-        let diags = run(pass, &mut func, target);
-        check(&func, diags, sources, as_json)?;
-        if pass.name == last {
-            break;
-        }
-    }
-    Ok(func)
+    let lowered = lowering::lower(func, target, Until::Pass(last));
+    let lowered = lowered.map_err(|refused| fail(refused, sources, as_json))?;
+    output::warn(&lowered.warnings.into_vec(), sources);
+    Ok(lowered.func)
 }
 
-fn run(pass: &PassInfo, func: &mut Func, target: Target) -> Diagnostics {
-    let mut diags = Diagnostics::new();
-    (pass.run)(func, target, &mut diags);
-    diags
-}
-
-/// Reports what a pass said, and what the verifier says of its result.
-fn check(
+/// Lowers to device IR; what the hazard checker finds is left to the caller.
+pub fn lower_unchecked(
     func: &Func,
-    diags: Diagnostics,
+    target: Target,
     sources: &SourceMap,
     as_json: bool,
-) -> Result<(), Failure> {
-    let failed = diags.has_errors();
-    let diags = diags.into_vec();
-    if failed {
-        return Err(output::fail(&diags, sources, as_json));
-    }
-    output::warn(&diags, sources);
-    verify::verify(func).map_err(|d| output::fail(&d, sources, as_json))
+) -> Result<Lowered, Failure> {
+    let lowered = lowering::lower(func, target, Until::Level(Level::Device));
+    let lowered = lowered.map_err(|refused| fail(refused, sources, as_json))?;
+    output::warn(
+        &lowered.warnings.iter().cloned().collect::<Vec<_>>(),
+        sources,
+    );
+    Ok(lowered)
+}
+
+fn fail(refused: Refused, sources: &SourceMap, as_json: bool) -> Failure {
+    output::warn(&refused.warnings.into_vec(), sources);
+    output::fail(&refused.errors.into_vec(), sources, as_json)
 }

@@ -8,6 +8,7 @@ mod bench;
 mod cache;
 mod compile;
 mod doctor;
+mod findings;
 mod gpu;
 mod input;
 mod layouts;
@@ -15,6 +16,7 @@ mod lower;
 mod opt;
 mod output;
 mod passes;
+mod progress;
 mod run;
 mod shared;
 mod verify;
@@ -24,6 +26,7 @@ use std::panic;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use tilewright::runtime;
 
 use self::output::Failure;
 
@@ -41,8 +44,10 @@ enum Command {
     Run(run::RunArgs),
     /// Stage a kernel and print it at one level of the compiler.
     Compile(compile::CompileArgs),
-    /// Lower a kernel, prove that its waits and barriers order what it does, and run it in the
-    /// simulator in many orders of its warps. Device IR in text form is checked as it stands.
+    /// Lower a kernel, prove that its waits and barriers order what it does, run it in the
+    /// simulator in several orders of its warps, compare the results with the reference
+    /// evaluator's, and look for races between blocks. Device IR in text form is checked as it
+    /// stands.
     Verify(verify::VerifyArgs),
     /// Time a kernel on a GPU of this machine, after checking what it computes there.
     Bench(bench::BenchArgs),
@@ -70,6 +75,7 @@ struct KernelArgs {
 }
 
 pub fn main() -> ExitCode {
+    runtime::signals::report_file_size_limit();
     let cli = Cli::parse();
     // A panic is a bug of ours: it is reported as such, with the place, and never as exit 101.
     panic::set_hook(Box::new(|info| {
@@ -89,7 +95,8 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
     });
     match result {
-        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Ok(())) if output::is_whole() => ExitCode::SUCCESS,
+        Ok(Ok(())) => ExitCode::from(1),
         Ok(Err(Failure::User)) | Err(_) => ExitCode::from(1),
         Ok(Err(Failure::Worker(code))) => ExitCode::from(code),
         Ok(Err(Failure::Usage(message))) => {

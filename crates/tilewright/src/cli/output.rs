@@ -1,9 +1,13 @@
 //! What goes to the user: text or one JSON object on stdout, diagnostics on stderr.
 
+use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use tilewright::ir::{Diagnostic, Severity, SourceMap};
+use tilewright::ir::{Code, Diagnostic, Severity, SourceMap, Span};
+use tilewright::verdict::Verdict;
 
 /// Why a command did not succeed. What the user must know has been printed already, except
 /// for bad usage, whose message `main` prints.
@@ -19,11 +23,41 @@ pub enum Failure {
 
 pub type Outcome = Result<(), Failure>;
 
-/// Writes to stdout. A reader that went away (`| head`) is no error.
+/// Whether something could not be written to stdout.
+static CUT_SHORT: AtomicBool = AtomicBool::new(false);
+
+/// Writes to stdout. A reader that went away (`| head`) is no error; a full disk is, and ends the
+/// command with exit 1.
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+        && !CUT_SHORT.swap(true, Ordering::Relaxed)
+    {
+        note(&format!("tilewright: cannot write to stdout: {error}\n"));
+    }
+}
+
+/// Whether stdout has all that was printed.
+pub fn is_whole() -> bool {
+    !CUT_SHORT.load(Ordering::Relaxed)
+}
+
+/// Writes a file, or says why it cannot; then no part of one is left.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Box<Diagnostic>> {
+    fs::write(path, bytes).map_err(|error| {
+        if fs::metadata(path).is_ok_and(|meta| meta.is_file()) {
+            // Where it cannot be removed it could not be written either.
+            let _ = fs::remove_file(path);
+        }
+        Box::new(unwritable(path, &error))
+    })
+}
+
+pub fn unwritable(path: &Path, error: &io::Error) -> Diagnostic {
+    let message = format!("cannot write {}: {error}", path.display());
+    Diagnostic::error(Code("unwritable-file"), Span::NONE, message)
 }
 
 /// Writes to stderr what belongs to a result without being it.
@@ -41,10 +75,22 @@ pub fn warn(diags: &[Diagnostic], sources: &SourceMap) {
 
 /// Reports errors on stderr, and as the one object on stdout with `--json`.
 pub fn fail(diags: &[Diagnostic], sources: &SourceMap, as_json: bool) -> Failure {
+    fail_with(diags, sources, as_json, json!({}))
+}
+
+/// The same, with what else the object is to say.
+pub fn fail_with(
+    diags: &[Diagnostic],
+    sources: &SourceMap,
+    as_json: bool,
+    mut object: Value,
+) -> Failure {
     warn(diags, sources);
     if as_json {
         let errors: Vec<Value> = diags.iter().map(|d| to_json(d, sources)).collect();
-        print_json(&json!({ "ok": false, "errors": errors }));
+        object["ok"] = json!(false);
+        object["errors"] = json!(errors);
+        print_json(&object);
     } else {
         let errors = diags
             .iter()
@@ -54,6 +100,23 @@ pub fn fail(diags: &[Diagnostic], sources: &SourceMap, as_json: bool) -> Failure
         let _ = writeln!(io::stderr(), "tilewright: {errors} error{plural}");
     }
     Failure::User
+}
+
+/// What a comparison with the reference says, for the object of a command.
+pub fn verdict_json(verdict: &Verdict) -> Value {
+    json!({
+        "max_abs_err": verdict.max_abs_err,
+        "max_rel_err": verdict.max_rel_err,
+        "elements_compared": verdict.elements,
+        "elements_wrong": verdict.wrong.iter().map(|w| w.elements).sum::<usize>(),
+        "elements_unwritten": verdict.unwritten,
+    })
+}
+
+/// Reports that a result is not the reference's.
+pub fn wrong(diag: &Diagnostic, verdict: &Verdict, sources: &SourceMap, as_json: bool) -> Failure {
+    let diags = std::slice::from_ref(diag);
+    fail_with(diags, sources, as_json, verdict_json(verdict))
 }
 
 pub fn print_json(value: &Value) {

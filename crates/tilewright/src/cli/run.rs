@@ -1,18 +1,18 @@
 //! `tilewright run`: a kernel on random inputs.
 
-use std::io::IsTerminal as _;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tilewright::ir::{Func, Level, Param, Target};
 use tilewright::jit;
 use tilewright::sim::simt::{self, SimtOptions};
-use tilewright::sim::{self, InputSpec, Number, Progress, RunOptions, Summary};
+use tilewright::sim::{self, InputSpec, Number, RunOptions, Summary};
+use tilewright::verdict::{Compared, verdict};
 
 use super::input::Loaded;
 use super::output::{self, Outcome};
+use super::progress::Progress;
 use super::{KernelArgs, gpu, input, lower::lower, passes::parse_target, shared};
 
 /// What a run-time size is when nobody says: no multiple of any tile.
@@ -35,6 +35,10 @@ pub struct RunArgs {
     /// Worker threads; 0 takes all cores. Results do not depend on it.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
+    /// Instructions that a block may do in the reference evaluator, and a warp in the simulator,
+    /// before its loops are taken for endless.
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -71,80 +75,99 @@ pub fn run(args: &RunArgs) -> Outcome {
     }
     let loaded = input::load(&args.kernel, args.json)?;
     let (func, sources) = (&loaded.func, &loaded.sources);
-    let (spec, notes) = inputs(&loaded, args.seed);
+    let (mut spec, notes) = inputs(&loaded, args.seed);
+    // What is compared has tensors of its own.
+    spec.copies = u32::from(args.on != Executor::Reference);
     let fail = |e: sim::RunError| output::fail(&e.diagnostics.into_vec(), sources, args.json);
     let mut tensors = sim::make_inputs(func, &spec).map_err(fail)?;
-    let given = tensors.clone();
-
-    let bar = progress_bar(args.json);
-    let report = |p: Progress| {
-        bar.set_length(p.blocks);
-        bar.set_position(p.blocks_done);
+    let given = match args.on {
+        Executor::Reference => None,
+        Executor::Sim | Executor::Gpu => Some(tensors.try_clone(func).map_err(fail)?),
     };
+
+    let progress = Progress::new(args.json);
+    progress.blocks("reference");
+    let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
     let options = RunOptions {
         threads: args.jobs,
-        progress: Some(&report),
+        step_limit: args.max_steps.unwrap_or(sim::DEFAULT_STEPS),
+        progress: Some(&tell),
         ..RunOptions::default()
     };
     let start = Instant::now();
     let result = sim::run(func, &mut tensors, &options);
     let mut ms = start.elapsed().as_secs_f64() * 1e3;
-    bar.finish_and_clear();
     let report = result.map_err(fail)?;
-    output::warn(&report.warnings.into_vec(), sources);
+    if report.races.has_errors() {
+        // What the blocks leave is undefined, so there is nothing to compare with.
+        return Err(output::fail(&report.races.into_vec(), sources, args.json));
+    }
+    output::warn(&report.races.into_vec(), sources);
 
-    let mut errors = None;
+    let mut judged = None;
     let mut place = "on the reference evaluator".to_string();
     let mut target_name = None;
     let mut memory = None;
-    if args.on == Executor::Gpu {
-        let gpu = gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?;
-        let mut found = given.clone();
-        let options = jit::Options::default();
-        let done = gpu.run(func, &mut found, &options, sources);
-        let took = done.map_err(|e| gpu::fail(e, sources, args.json))?;
-        ms = took.as_secs_f64() * 1e3;
-        let verdict = jit::verdict(func, &found, &tensors);
-        if !verdict.ok {
-            return Err(gpu::wrong(func, &verdict, sources, args.json));
-        }
-        place = format!("on {} ({})", gpu.device.info().name, gpu.target);
-        target_name = Some(gpu.target.name());
-        errors = Some((verdict.max_abs_err, verdict.max_rel_err));
-        let lowered = lower(func.clone(), gpu.target, Level::Device, sources, args.json)?;
-        memory = Some((
-            shared::to_text(&lowered, gpu.target),
-            shared::to_json(&lowered, gpu.target),
-        ));
-        tensors = found;
-    } else if args.on == Executor::Sim {
-        let lowered = lower(func.clone(), target, Level::Device, sources, args.json)?;
-        let mut simulated = given;
-        let options = SimtOptions {
-            seed: args.seed,
-            threads: args.jobs,
-            ..SimtOptions::default()
-        };
-        let start = Instant::now();
-        let report = simt::run(&lowered, target, &mut simulated, &options).map_err(fail)?;
-        ms = start.elapsed().as_secs_f64() * 1e3;
-        if !report.is_clean() {
-            return Err(output::fail(
-                &report.diagnostics().into_vec(),
-                sources,
-                args.json,
+    match (args.on, given) {
+        (Executor::Gpu, Some(mut found)) => {
+            let gpu = gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?;
+            let options = jit::Options::default();
+            progress.doing("compiling and running on the GPU");
+            let done = gpu.run(func, &mut found, &options, sources);
+            let took = done.map_err(|e| gpu::fail(e, sources, args.json))?;
+            ms = took.as_secs_f64() * 1e3;
+            let found_right = verdict(func, &found, &tensors, Compared::Expected);
+            if let Some(diag) = found_right.diagnostic(func) {
+                return Err(output::wrong(&diag, &found_right, sources, args.json));
+            }
+            place = format!("on {} ({})", gpu.device.info().name, gpu.target);
+            target_name = Some(gpu.target.name());
+            judged = Some(found_right);
+            let lowered = lower(func, gpu.target, Level::Device, sources, args.json)?;
+            memory = Some((
+                shared::to_text(&lowered, gpu.target),
+                shared::to_json(&lowered, gpu.target),
             ));
+            tensors = found;
         }
-        errors = Some(worst_errors(func, &simulated, &tensors));
-        memory = Some((
-            shared::to_text(&lowered, target),
-            shared::to_json(&lowered, target),
-        ));
-        place = format!("in the simulator for {target}");
-        target_name = Some(target.name());
-        tensors = simulated;
+        (Executor::Sim, Some(mut simulated)) => {
+            let lowered = lower(func, target, Level::Device, sources, args.json)?;
+            progress.blocks("simulator");
+            let tell = |done, blocks| progress.at(done, blocks);
+            let options = SimtOptions {
+                seed: args.seed,
+                threads: args.jobs,
+                step_limit: args.max_steps.unwrap_or(simt::DEFAULT_STEPS),
+                progress: Some(&tell),
+                ..SimtOptions::default()
+            };
+            let start = Instant::now();
+            let report = simt::run(&lowered, target, &mut simulated, &options).map_err(fail)?;
+            ms = start.elapsed().as_secs_f64() * 1e3;
+            if !report.is_clean() {
+                return Err(output::fail(
+                    &report.diagnostics().into_vec(),
+                    sources,
+                    args.json,
+                ));
+            }
+            let found_right = verdict(func, &simulated, &tensors, Compared::All);
+            if let Some(diag) = found_right.diagnostic(func) {
+                return Err(output::wrong(&diag, &found_right, sources, args.json));
+            }
+            judged = Some(found_right);
+            memory = Some((
+                shared::to_text(&lowered, target),
+                shared::to_json(&lowered, target),
+            ));
+            place = format!("in the simulator for {target}");
+            target_name = Some(target.name());
+            tensors = simulated;
+        }
+        _ => {}
     }
 
+    drop(progress);
     let summaries = summaries(func, &tensors);
     if args.json {
         // The reference evaluator is what others are compared with, so it has no error itself.
@@ -153,9 +176,13 @@ pub fn run(args: &RunArgs) -> Outcome {
             "kernel": func.name,
             "target": target_name,
             "executor": args.on.name(),
-            "max_abs_err": errors.map(|e| e.0),
-            "max_rel_err": errors.map(|e| e.1),
+            "max_abs_err": judged.as_ref().map(|v| v.max_abs_err),
+            "max_rel_err": judged.as_ref().map(|v| v.max_rel_err),
+            "elements_compared": judged.as_ref().map(|v| v.elements),
+            "elements_wrong": judged.as_ref().map(|_| 0),
+            "elements_unwritten": judged.as_ref().map(|v| v.unwritten),
             "ms": ms,
+            "prints": report.prints,
             "shared_memory": memory.as_ref().map(|m| &m.1),
             "seed": args.seed,
             "tensors": summaries.iter().map(Line::to_json).collect::<Vec<_>>(),
@@ -179,10 +206,17 @@ pub fn run(args: &RunArgs) -> Outcome {
     for line in memory.iter().flat_map(|m| m.0.lines()) {
         text += &format!("  {line}\n");
     }
-    if let Some((absolute, relative)) = errors {
+    if let Some(verdict) = &judged {
         text += &format!(
-            "  largest difference from the reference: {absolute:.3e} ({relative:.3e} relative)\n"
+            "  agrees with the reference in {} elements; largest difference: {:.3e} ({:.3e} relative)\n",
+            verdict.elements, verdict.max_abs_err, verdict.max_rel_err
         );
+        if verdict.unwritten > 0 {
+            text += &format!(
+                "  {} elements that nothing wrote were not compared\n",
+                verdict.unwritten
+            );
+        }
     }
     text += &format!("  {ms:.1} ms\n");
     output::print(&text);
@@ -221,24 +255,6 @@ pub fn inputs(loaded: &Loaded, seed: u64) -> (InputSpec, Vec<String>) {
         }
     }
     (spec, notes)
-}
-
-/// The largest absolute and relative difference of any tensor.
-fn worst_errors(func: &Func, found: &sim::Args, expected: &sim::Args) -> (f64, f64) {
-    let exact = sim::Tolerance {
-        absolute: 0.0,
-        relative: 0.0,
-    };
-    let mut worst = (0.0f64, 0.0f64);
-    for (buffer, _) in func.tensors() {
-        let name = &func.buffers[buffer].name;
-        if let (Some(a), Some(b)) = (found.tensor(name), expected.tensor(name))
-            && let Some(c) = sim::compare(a, b, exact)
-        {
-            worst = (worst.0.max(c.max_abs_err), worst.1.max(c.max_rel_err));
-        }
-    }
-    worst
 }
 
 /// One tensor of the signature.
@@ -314,16 +330,4 @@ impl Line {
             "unwritten": s.unwritten,
         })
     }
-}
-
-/// A bar on stderr for long runs, unless nobody watches.
-pub fn progress_bar(quiet: bool) -> ProgressBar {
-    if quiet || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} blocks, {eta} left") {
-        bar.set_style(style);
-    }
-    bar
 }

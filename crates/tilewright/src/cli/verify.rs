@@ -1,15 +1,30 @@
-//! `tilewright verify`: a lowered kernel before the hazard checker, in the simulator in many orders
-//! of its warps, and on AMD what the compiler makes of it against the waits that it asks for.
+//! `tilewright verify`: a lowered kernel before the hazard checker, in the simulator in several
+//! orders of its warps with its result compared with the reference evaluator's, its blocks looked
+//! at for races with each other, and on AMD what the compiler makes of it against the waits that
+//! it asks for.
 
 use clap::Args;
-use serde_json::json;
-use tilewright::ir::{Level, Severity};
+use serde_json::{Value, json};
+use tilewright::ir::{Diagnostic, Func, Level, Severity, SourceMap, Target};
 use tilewright::jit::audit::Budget;
 use tilewright::schedule::hazard;
-use tilewright::sim::simt::{self, Interleaving, Landing, SimtOptions};
+use tilewright::sim::simt::{self, Interleaving, KernelCover, Landing, SimtOptions};
+use tilewright::sim::{self, InputSpec, RunOptions, Watch};
+use tilewright::verdict::{Compared, Verdict, verdict};
 
+use super::findings::Findings;
 use super::output::{self, Failure, Outcome};
-use super::{KernelArgs, input, lower::lower, passes::parse_target, run::inputs};
+use super::progress::Progress;
+use super::{KernelArgs, input, lower::lower_unchecked, passes::parse_target, run::inputs};
+
+/// Blocks that are simulated of a launch, where a sample is a part of the whole result.
+const SAMPLED_BLOCKS: u64 = 4;
+/// Launches of so many blocks are simulated in all modes where all blocks have to run.
+const FEW_BLOCKS: u64 = 16;
+/// Modes of larger ones.
+const FEW_MODES: usize = 2;
+/// Orders of warps in each mode, of a sample and of `--all`.
+const ORDERS: [u64; 2] = [1, 5];
 
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
@@ -18,9 +33,16 @@ pub struct VerifyArgs {
     /// The target that the kernel is lowered for.
     #[arg(long, default_value = "gfx950")]
     target: String,
-    /// Orders of warps to try, in each mode.
-    #[arg(long, default_value_t = 5)]
-    seeds: u64,
+    /// Simulate all blocks in all modes, not a sample of them.
+    #[arg(long)]
+    all: bool,
+    /// Orders of warps to try, in each mode: one, or five with `--all`.
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+    /// Instructions that a block may do in the reference evaluator, and a warp in the simulator,
+    /// before its loops are taken for endless.
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
     /// Vector instructions for addresses that a compiled hot loop may have (AMD).
     #[arg(long, default_value_t = Budget::default().address_arithmetic)]
     address_budget: u32,
@@ -32,90 +54,271 @@ pub struct VerifyArgs {
     json: bool,
 }
 
+/// A way to simulate: when data lands, and when warps change.
+type Mode = (Landing, Interleaving);
+
+/// What the executors looked at.
+#[derive(Default)]
+struct Cover {
+    modes: Vec<Mode>,
+    /// Orders of warps in each mode.
+    orders: u64,
+    /// Blocks simulated in a run, and blocks of all launches.
+    blocks: (u64, u64),
+    /// Modes that were left out.
+    left_out: usize,
+    /// Whether every kernel was looked at for races between blocks.
+    watched: bool,
+    /// The comparison with the reference that shows the largest difference.
+    compared: Option<Verdict>,
+}
+
 pub fn verify(args: &VerifyArgs) -> Outcome {
     let target = parse_target(&args.target)?;
     let loaded = input::load(&args.kernel, args.json)?;
     let sources = &loaded.sources;
-    let spec = inputs(&loaded, 0).0;
-    let func = match loaded.func.level {
+    let mut spec = inputs(&loaded, 0).0;
+    // The reference's result, the inputs, and what the simulator makes of them.
+    spec.copies = 2;
+    let (func, checked) = match loaded.func.level {
         // A schedule written by hand is checked as it stands.
-        Level::Device => loaded.func.clone(),
-        Level::Tile | Level::Loop => lower(
-            loaded.func.clone(),
-            target,
-            Level::Device,
-            sources,
-            args.json,
-        )?,
-    };
-    let checked = hazard::check(&func, target);
-    let mut modes = Vec::new();
-    let mut hazards = checked.diagnostics().into_vec();
-    for landing in Landing::ALL {
-        for interleaving in [Interleaving::UntilBlocked, Interleaving::EveryStatement] {
-            modes.push(format!("{landing:?} {interleaving:?}"));
-            for seed in 0..args.seeds {
-                let mut tensors = tilewright::sim::make_inputs(&func, &spec)
-                    .map_err(|e| output::fail(&e.diagnostics.into_vec(), sources, args.json))?;
-                let options = SimtOptions {
-                    seed,
-                    interleaving,
-                    landing,
-                    ..SimtOptions::default()
-                };
-                let report = simt::run(&func, target, &mut tensors, &options)
-                    .map_err(|e| output::fail(&e.diagnostics.into_vec(), sources, args.json))?;
-                for found in report.diagnostics().into_vec() {
-                    if !hazards.contains(&found) {
-                        hazards.push(found);
-                    }
-                }
-            }
+        Level::Device => (loaded.func.clone(), hazard::check(&loaded.func, target)),
+        Level::Tile | Level::Loop => {
+            let lowered = lower_unchecked(&loaded.func, target, sources, args.json)?;
+            (lowered.func, lowered.hazards.unwrap_or_default())
         }
-    }
+    };
+    let mut findings = Findings::default();
+    findings.extend(checked.diagnostics().into_vec());
+    let fail = |e: sim::RunError| output::fail(&e.diagnostics.into_vec(), sources, args.json);
+    let progress = Progress::new(args.json);
+    let expected = match loaded.func.level {
+        Level::Tile => {
+            let made = reference(&loaded.func, &spec, args, &progress, &mut findings);
+            Some(made.map_err(fail)?)
+        }
+        Level::Loop | Level::Device => None,
+    };
+    let cover = simulate(
+        &func,
+        target,
+        &spec,
+        args,
+        expected.as_ref(),
+        &progress,
+        &mut findings,
+    );
+    let cover = cover.map_err(fail)?;
     let budget = Budget {
         address_arithmetic: args.address_budget,
         lane_reads: args.lane_read_budget,
     };
     let audits = match target.is_amd() {
-        true => super::amd::audit(&func, target, sources, budget)
-            .map_err(|d| output::fail(&[*d], sources, args.json))?,
+        true => {
+            progress.doing("compiling");
+            super::amd::audit(&func, target, sources, budget)
+                .map_err(|d| output::fail(&[*d], sources, args.json))?
+        }
         false => Vec::new(),
     };
-    for found in audits.iter().flat_map(super::amd::findings) {
-        hazards.push(found);
-    }
+    findings.extend(audits.iter().flat_map(super::amd::findings));
+    drop(progress);
+    let hazards = findings.into_vec();
     output::warn(&hazards, sources);
     // What could not be decided is a warning: nothing wrong was found.
     let ok = !hazards.iter().any(|d| d.severity == Severity::Error);
     let proved = checked.is_clean();
     if args.json {
-        let list: Vec<_> = hazards
-            .iter()
-            .map(|d| output::to_json(d, sources))
-            .collect();
-        output::print_json(&json!({
-            "ok": ok,
-            "target": target.name(),
-            "proved": proved,
-            "hazards": list,
-            "modes": modes,
-            "compiled": audits.iter().map(super::amd::audit_json).collect::<Vec<_>>(),
-        }));
-    } else if ok {
-        let proof = match proved {
-            true => "proved free of hazards",
-            false => "not proved free of hazards",
+        let mut object = cover.to_json();
+        object["ok"] = json!(ok);
+        object["target"] = json!(target.name());
+        object["proved"] = json!(proved);
+        object["hazards"] = list(&hazards, sources);
+        object["compiled"] = audits.iter().map(super::amd::audit_json).collect();
+        output::print_json(&object);
+    } else {
+        let proof = match (ok, proved) {
+            (false, _) => "something is wrong",
+            (true, true) => "proved free of hazards, nothing wrong",
+            (true, false) => "not proved free of hazards, nothing wrong",
         };
-        output::print(&format!(
-            "{} for {target}: {proof}; nothing wrong in {} modes, {} orders of warps each\n",
-            func.name,
-            modes.len(),
-            args.seeds
-        ));
+        output::print(&format!("{} for {target}: {proof}\n", func.name));
+        output::print(&cover.to_text());
         for audit in &audits {
             output::print(&super::amd::audit_line(audit));
         }
     }
     if ok { Ok(()) } else { Err(Failure::User) }
+}
+
+fn list(hazards: &[Diagnostic], sources: &SourceMap) -> Value {
+    hazards
+        .iter()
+        .map(|d| output::to_json(d, sources))
+        .collect()
+}
+
+/// What the kernel computes, and whether its blocks are watched for races with each other.
+struct Reference {
+    tensors: sim::Args,
+    watched: bool,
+}
+
+fn reference(
+    func: &Func,
+    spec: &InputSpec,
+    args: &VerifyArgs,
+    progress: &Progress,
+    findings: &mut Findings,
+) -> Result<Reference, sim::RunError> {
+    progress.blocks("reference");
+    let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
+    let options = RunOptions {
+        step_limit: args.max_steps.unwrap_or(sim::DEFAULT_STEPS),
+        progress: Some(&tell),
+        ..RunOptions::default()
+    };
+    let mut tensors = sim::make_inputs(func, spec)?;
+    let report = sim::run(func, &mut tensors, &options)?;
+    findings.extend(report.races.into_vec());
+    let watched = report.kernels.iter().all(|k| k.watch == Watch::Watched);
+    Ok(Reference { tensors, watched })
+}
+
+/// Runs the lowered function in several modes and orders.
+fn simulate(
+    func: &Func,
+    target: Target,
+    spec: &InputSpec,
+    args: &VerifyArgs,
+    expected: Option<&Reference>,
+    progress: &Progress,
+    findings: &mut Findings,
+) -> Result<Cover, sim::RunError> {
+    let mut cover = Cover {
+        orders: args.seeds.unwrap_or(ORDERS[usize::from(args.all)]),
+        watched: expected.is_none_or(|r| r.watched),
+        ..Cover::default()
+    };
+    let given = sim::make_inputs(func, spec)?;
+    let racing = findings.has_errors();
+    for (number, mode) in modes().into_iter().enumerate() {
+        if !args.all && cover.blocks.0 > FEW_BLOCKS && number >= FEW_MODES {
+            cover.left_out += 1;
+            continue;
+        }
+        cover.modes.push(mode);
+        for order in 0..cover.orders {
+            progress.blocks(&format!("{}, order {}", name(mode), order + 1));
+            let tell = |done, blocks| progress.at(done, blocks);
+            let options = SimtOptions {
+                // Each mode has orders of its own, so that more of them are seen.
+                seed: order * modes().len() as u64 + number as u64,
+                landing: mode.0,
+                interleaving: mode.1,
+                step_limit: args.max_steps.unwrap_or(simt::DEFAULT_STEPS),
+                // Without a reference this is where races between blocks are found.
+                sample: (!args.all && expected.is_some()).then_some(SAMPLED_BLOCKS),
+                progress: Some(&tell),
+                ..SimtOptions::default()
+            };
+            let mut found = given.try_clone(func)?;
+            let report = simt::run(func, target, &mut found, &options)?;
+            findings.extend(report.diagnostics().into_vec());
+            let sum = |f: fn(&KernelCover) -> u64| report.kernels.iter().map(f).sum::<u64>();
+            cover.blocks = (sum(|k| k.ran), sum(|k| k.blocks));
+            cover.watched &= report.kernels.iter().all(|k| k.watch == Watch::Watched);
+            // Where something is wrong already, values say nothing new.
+            if let Some(expected) = expected
+                && report.is_clean()
+                && !racing
+            {
+                let which = match cover.blocks.0 == cover.blocks.1 {
+                    true => Compared::All,
+                    false => Compared::Sample,
+                };
+                let judged = verdict(func, &found, &expected.tensors, which);
+                findings.extend(judged.diagnostic(func));
+                cover.take(judged);
+            }
+        }
+    }
+    Ok(cover)
+}
+
+/// All modes; the first two differ in everything.
+fn modes() -> Vec<Mode> {
+    let [early, dma_early, dma_late, late] = Landing::ALL;
+    let (blocked, every) = (Interleaving::UntilBlocked, Interleaving::EveryStatement);
+    vec![
+        (early, blocked),
+        (late, every),
+        (late, blocked),
+        (early, every),
+        (dma_late, blocked),
+        (dma_late, every),
+        (dma_early, blocked),
+        (dma_early, every),
+    ]
+}
+
+fn name((landing, interleaving): Mode) -> String {
+    format!("{landing:?} {interleaving:?}")
+}
+
+impl Cover {
+    fn take(&mut self, verdict: Verdict) {
+        let worse = |old: &Verdict| (verdict.ok, -verdict.max_abs_err) < (old.ok, -old.max_abs_err);
+        if self.compared.as_ref().is_none_or(worse) {
+            self.compared = Some(verdict);
+        }
+    }
+
+    fn sampled(&self) -> bool {
+        self.left_out > 0 || self.blocks.0 < self.blocks.1
+    }
+
+    fn to_json(&self) -> Value {
+        let mut object = match &self.compared {
+            Some(verdict) => output::verdict_json(verdict),
+            None => json!({ "max_abs_err": null }),
+        };
+        object["modes"] = self.modes.iter().map(|&m| name(m)).collect();
+        object["orders"] = json!(self.orders);
+        object["sampled"] = json!(self.sampled());
+        object["blocks_simulated"] = json!(self.blocks.0);
+        object["blocks"] = json!(self.blocks.1);
+        object["blocks_watched"] = json!(self.watched);
+        object
+    }
+
+    fn to_text(&self) -> String {
+        let (ran, blocks) = self.blocks;
+        let mut text = format!(
+            "simulated {ran} of {blocks} blocks in {} modes, {} orders of warps each",
+            self.modes.len(),
+            self.orders
+        );
+        if self.left_out > 0 {
+            text += &format!("; {} modes left out", self.left_out);
+        }
+        if self.sampled() {
+            text += " (`--all` for the rest)";
+        }
+        text.push('\n');
+        text += &match &self.compared {
+            Some(v) => format!(
+                "compared {} elements with the reference: largest difference {:.3e}; {} not compared\n",
+                v.elements, v.max_abs_err, v.unwritten
+            ),
+            None => "values not compared with the reference\n".to_owned(),
+        };
+        text += match self.watched {
+            true => "races between blocks: looked at all blocks\n",
+            false => {
+                "races between blocks: not looked at, for the blocks order themselves by atomics\n"
+            }
+        };
+        text
+    }
 }

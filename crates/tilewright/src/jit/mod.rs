@@ -15,15 +15,15 @@ mod entry;
 mod error;
 mod launch;
 mod timing;
-mod verdict;
 mod work;
 
 use std::time::{Duration, Instant};
 
 use self::compiler::Wishes;
+use crate::lowering::{self, Lowered, Until};
 
 use tilewright_codegen as codegen;
-use tilewright_ir::{Diagnostics, Func, Kernel, Level, SourceMap, Target, text, verify};
+use tilewright_ir::{Diagnostics, Func, Kernel, Level, SourceMap, Target, text};
 use tilewright_runtime::cache::{Cache, Key, KeyBuilder, Outcome};
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::Binary;
@@ -33,7 +33,6 @@ pub use entry::{KernelMeta, MetaArg};
 pub use error::Error;
 pub use launch::{Call, Loaded};
 pub use timing::{Flush, Runs, copy_rate, median};
-pub use verdict::{Verdict, verdict, verdict_of_sample};
 pub use work::{Work, work};
 
 /// How a function is compiled. The default asks for exact arithmetic.
@@ -74,25 +73,12 @@ pub struct Program {
     pub outcome: Outcome,
 }
 
-/// Lowers a tile-level function to device IR, with every pass checked by the verifier. The
-/// warnings of the passes are handed out.
+/// Lowers a tile-level function to device IR, with every pass checked by the verifier and the
+/// result by the hazard checker. The warnings of the passes are handed out.
 pub fn lower(func: &Func, target: Target) -> Result<(Func, Diagnostics), Error> {
-    let mut func = func.clone();
-    let mut warnings = Diagnostics::new();
-    for pass in tilewright_passes::pipeline(target) {
-        let mut diags = Diagnostics::new();
-        (pass.run)(&mut func, target, &mut diags);
-        if diags.has_errors() {
-            return Err(Error::Diagnostics(diags));
-        }
-        warnings.extend(diags.into_vec());
-        if let Err(list) = verify::verify(&func) {
-            let mut diags = Diagnostics::new();
-            diags.extend(list);
-            return Err(Error::Diagnostics(diags));
-        }
-    }
-    Ok((func, warnings))
+    lowering::lower(func, target, Until::Level(Level::Device))
+        .and_then(Lowered::checked)
+        .map_err(|refused| Error::Diagnostics(refused.errors))
 }
 
 /// Names this compiler for cache keys: its version, and a hash of the sources that decide what a
