@@ -120,7 +120,12 @@ impl PlanArgs {
         for name in &self.targets {
             match all.iter().find(|t| *t == name) {
                 Some(target) => targets.push(*target),
-                None => return Err(format!("`{name}` is no target; there are {}", all.join(", "))),
+                None => {
+                    return Err(format!(
+                        "`{name}` is no target; there are {}",
+                        all.join(", ")
+                    ));
+                }
             }
         }
         if targets.is_empty() {

@@ -149,7 +149,10 @@ impl Run<'_> {
                 if let Some(first) = report.findings.first() {
                     let text = render(report.diagnostics().iter(), self.sources);
                     let kind = format!("sim-finding:{:?}", first.kind);
-                    return Err(Failure::new(kind, format!("{landing:?}, order {seed}\n{text}")));
+                    return Err(Failure::new(
+                        kind,
+                        format!("{landing:?}, order {seed}\n{text}"),
+                    ));
                 }
                 self.compare("sim-value", &args)?;
             }
@@ -303,7 +306,9 @@ fn refused<'a>(
     diags: impl Iterator<Item = &'a Diagnostic> + Clone,
     sources: &SourceMap,
 ) -> Failure {
-    let first = diags.clone().find(|d| d.severity == tilewright::ir::Severity::Error);
+    let first = diags
+        .clone()
+        .find(|d| d.severity == tilewright::ir::Severity::Error);
     let code = first.map_or("unknown", |d| d.code.0);
     Failure::new(format!("{stage}:{code}"), render(diags, sources))
 }

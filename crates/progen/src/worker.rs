@@ -40,8 +40,8 @@ pub fn answer(asked: &Asked, plan: &PlanArgs) -> Result<Passed, Failure> {
         let plan = plan
             .plan(asked.seed)
             .map_err(|e| Failure::new("bad-plan", e))?;
-        let expected = plain::run(&program)
-            .map_err(|why| Failure::new("invalid-program", why.to_string()))?;
+        let expected =
+            plain::run(&program).map_err(|why| Failure::new("invalid-program", why.to_string()))?;
         executors::check(&program, &expected, &plan)
     }));
     let _ = panic::take_hook();
