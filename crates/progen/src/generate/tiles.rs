@@ -259,8 +259,9 @@ impl Gen {
         let dim = self.rng.below(data.shape.len());
         let count = self.value_of(data.shape[dim]);
         let mut folds = Fold::ALL.to_vec();
-        if !data.ty.is_int() {
-            folds.truncate(5);
+        match data.ty.is_int() {
+            true => folds.extend([Fold::BitAnd, Fold::BitOr, Fold::BitXor]),
+            false => folds.truncate(5),
         }
         folds.extend([Fold::Sum, Fold::Max, Fold::Min]);
         let mut fold = self.rng.pick(&folds);
