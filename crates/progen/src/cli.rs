@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use tilewright_progen::executors::{self, Plan};
 use tilewright_progen::{census, generate, plain, shrink, source};
 
-use crate::worker::{self, Asked};
+use crate::worker::{self, Asked, Recent};
 use crate::{report, run};
 
 /// Random tile programs against every part of the compiler.
@@ -120,7 +120,12 @@ impl PlanArgs {
         for name in &self.targets {
             match all.iter().find(|t| *t == name) {
                 Some(target) => targets.push(*target),
-                None => return Err(format!("`{name}` is no target; there are {}", all.join(", "))),
+                None => {
+                    return Err(format!(
+                        "`{name}` is no target; there are {}",
+                        all.join(", ")
+                    ));
+                }
             }
         }
         if targets.is_empty() {
@@ -241,7 +246,7 @@ fn one(seed: u64, steps: &[usize], plan: &PlanArgs) -> ExitCode {
         seed,
         steps: steps.to_vec(),
     };
-    match worker::answer(&asked, plan) {
+    match worker::answer(&asked, plan, &mut Recent::default()) {
         Ok(passed) => {
             println!("passed: {passed:?}");
             ExitCode::SUCCESS

@@ -21,8 +21,9 @@ use tilewright::sim::simt::{self, Interleaving, Landing, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
 use crate::failure::Failure;
-use crate::program::{Buf, Program};
+use crate::program::{Buf, Program, Stmt};
 use crate::source;
+use crate::types::Type;
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -149,7 +150,10 @@ impl Run<'_> {
                 if let Some(first) = report.findings.first() {
                     let text = render(report.diagnostics().iter(), self.sources);
                     let kind = format!("sim-finding:{:?}", first.kind);
-                    return Err(Failure::new(kind, format!("{landing:?}, order {seed}\n{text}")));
+                    return Err(Failure::new(
+                        kind,
+                        format!("{landing:?}, order {seed}\n{text}"),
+                    ));
                 }
                 self.compare("sim-value", &args)?;
             }
@@ -168,12 +172,11 @@ impl Run<'_> {
             let mut diags = Diagnostics::new();
             (pass.run)(&mut func, target, &mut diags);
             if diags.has_errors() {
-                let errors = diags.iter();
-                let lacks = |d: &Diagnostic| LACKING.contains(&d.code.0);
-                if diags.iter().any(lacks) {
+                let refusal = |d: &Diagnostic| d.code.0 == "no-matrix-path";
+                if diags.iter().any(refusal) && lacks_products(self.program, target) {
                     return Ok(None);
                 }
-                return Err(refused("refused", errors, self.sources));
+                return Err(refused("refused", diags.iter(), self.sources));
             }
             if let Err(list) = verify::verify(&func) {
                 let kind = format!("verifier:{}", pass.name);
@@ -278,8 +281,22 @@ impl Run<'_> {
     }
 }
 
-/// Refusals that say what a machine does not have.
-const LACKING: [&str; 0] = [];
+/// Whether a program multiplies types that a target has no instruction for.
+fn lacks_products(program: &Program, target: Target) -> bool {
+    let mut found = false;
+    program.walk(&mut |stmt| {
+        if let Stmt::Gemm(g) = stmt {
+            let (ab, acc) = (program.buffers[g.a.buf.0].ty, program.buffers[g.c.buf.0].ty);
+            let small = matches!(ab, Type::E4M3 | Type::E5M2);
+            found |= match target {
+                Target::Sm80 => small,
+                Target::Sm90a => small && acc == Type::F16,
+                Target::Gfx942 | Target::Gfx950 => acc == Type::F16,
+            };
+        }
+    });
+    found
+}
 
 /// The modes of asynchrony that make a difference to a function.
 fn landings(func: &Func) -> Vec<Landing> {
@@ -303,7 +320,9 @@ fn refused<'a>(
     diags: impl Iterator<Item = &'a Diagnostic> + Clone,
     sources: &SourceMap,
 ) -> Failure {
-    let first = diags.clone().find(|d| d.severity == tilewright::ir::Severity::Error);
+    let first = diags
+        .clone()
+        .find(|d| d.severity == tilewright::ir::Severity::Error);
     let code = first.map_or("unknown", |d| d.code.0);
     Failure::new(format!("{stage}:{code}"), render(diags, sources))
 }

@@ -155,11 +155,14 @@ impl Machine<'_> {
                         .atomic(self.program, *op, *buf, &at, found, lane.who)?;
                 }
             }
+            Stmt::Alloc(_) if level.points => return Err(Invalid::Misplaced),
+            Stmt::Alloc(buf) => self.memory.allocate(*buf),
             Stmt::AllocVar(buf, init) => {
                 if level.points {
                     return Err(Invalid::Misplaced);
                 }
                 self.memory.new_region(collective);
+                self.memory.allocate(*buf);
                 let ty = self.ty(*buf);
                 for lane in level.lanes {
                     let value = match init {
@@ -195,8 +198,14 @@ impl Machine<'_> {
             Stmt::Break => return Ok(Flow::Break),
             Stmt::Continue => return Ok(Flow::Continue),
             _ if !collective => return Err(Invalid::Misplaced),
-            Stmt::Alloc(buf) => self.memory.forget(*buf),
-            Stmt::View(_) | Stmt::Layout(..) | Stmt::UseSwizzle(..) | Stmt::Sync => {}
+            Stmt::View(view) => {
+                let of = self.program.buffers[view.0].view_of.unwrap_or(*view);
+                let count = |b: Buf| -> i64 { self.program.shape(b).iter().product() };
+                if count(of) != count(*view) {
+                    return Err(Invalid::Misplaced);
+                }
+            }
+            Stmt::Layout(..) | Stmt::UseSwizzle(..) | Stmt::Sync => {}
             Stmt::Group(group, body) => {
                 let lanes = members(level.lanes, *group);
                 let level = Level {
@@ -221,13 +230,7 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    fn store(
-        &mut self,
-        buf: Buf,
-        index: &[Expr],
-        value: &Expr,
-        level: Level<'_>,
-    ) -> Outcome<()> {
+    fn store(&mut self, buf: Buf, index: &[Expr], value: &Expr, level: Level<'_>) -> Outcome<()> {
         self.memory.new_region(level.uniform && !level.points);
         let (from, to) = (value.ty(self.program), self.ty(buf));
         if level.points && matches!(self.scope(buf), Scope::Var | Scope::Local) {

@@ -362,12 +362,7 @@ impl Stmt {
             | Stmt::While(_, body)
             | Stmt::Group(_, body) => vec![body],
             Stmt::If(_, then, otherwise) => vec![then, otherwise],
-            Stmt::Handshake(h) => vec![
-                &mut h.produce,
-                &mut h.before,
-                &mut h.consume,
-                &mut h.after,
-            ],
+            Stmt::Handshake(h) => vec![&mut h.produce, &mut h.before, &mut h.consume, &mut h.after],
             _ => Vec::new(),
         }
     }

@@ -288,15 +288,15 @@ fn simpler_statements(program: &Program, out: &mut Vec<Program>) {
         Stmt::Handshake(h) => {
             let mut list = Vec::new();
             for trips in 1..h.trips.min(4) {
-                list.push(Stmt::Handshake(Handshake {
-                    trips,
-                    ..h.clone()
-                }));
+                list.push(Stmt::Handshake(Handshake { trips, ..h.clone() }));
             }
             list
         }
         Stmt::AllocVar(b, Some(e)) if !matches!(e, Expr::Lit(..)) => {
-            vec![Stmt::AllocVar(*b, Some(Expr::Lit(1, program.buffers[b.0].ty)))]
+            vec![Stmt::AllocVar(
+                *b,
+                Some(Expr::Lit(1, program.buffers[b.0].ty)),
+            )]
         }
         _ => Vec::new(),
     });

@@ -108,18 +108,12 @@ impl Printer<'_> {
                     Some(e) => format!(", init={}", self.expr(e)),
                     None => String::new(),
                 };
-                self.line(
-                    depth,
-                    &format!("{} = T.alloc_var(\"{ty}\"{init})", name(b)),
-                );
+                self.line(depth, &format!("{} = T.alloc_var(\"{ty}\"{init})", name(b)));
             }
             Stmt::View(b) => {
                 let of = p.buffers[b.0].view_of.map_or(String::new(), |of| name(&of));
                 let shape = self.shape(*b);
-                self.line(
-                    depth,
-                    &format!("{} = T.reshape({of}, {shape})", name(b)),
-                );
+                self.line(depth, &format!("{} = T.reshape({of}, {shape})", name(b)));
             }
             Stmt::Layout(b, kind) => {
                 let n = name(b);
@@ -157,10 +151,7 @@ impl Printer<'_> {
             }
             Stmt::Atomic(op, b, index, value) => {
                 let (target, value) = (self.element(*b, index), self.expr(value));
-                self.line(
-                    depth,
-                    &format!("T.atomic_{}({target}, {value})", op.name()),
-                );
+                self.line(depth, &format!("T.atomic_{}({target}, {value})", op.name()));
             }
             Stmt::AtomicTile(op, dst, src) => {
                 let (dst, src) = (self.tile(dst), self.tile(src));

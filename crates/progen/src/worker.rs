@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tilewright_progen::executors::{self, Passed};
 use tilewright_progen::failure::Failure;
+use tilewright_progen::program::Program;
 use tilewright_progen::{generate, plain, shrink};
 
 use crate::cli::PlanArgs;
@@ -21,8 +22,39 @@ pub struct Asked {
     pub steps: Vec<usize>,
 }
 
+/// The program that was asked about before, without its last step: the next one is mostly one
+/// step from it too.
+#[derive(Debug, Default)]
+pub struct Recent {
+    known: Option<(Asked, Program)>,
+}
+
+impl Recent {
+    fn find(&mut self, asked: &Asked) -> Option<Program> {
+        let (last, before) = match asked.steps.split_last() {
+            Some((last, before)) => (Some(*last), before),
+            None => (None, &[][..]),
+        };
+        let (from, program) = match self.known.take() {
+            Some((known, program))
+                if known.seed == asked.seed && before.starts_with(&known.steps) =>
+            {
+                (known.steps.len(), program)
+            }
+            _ => (0, generate::generate(asked.seed)),
+        };
+        let program = shrink::apply(&program, &before[from..])?;
+        let known = Asked {
+            seed: asked.seed,
+            steps: before.to_vec(),
+        };
+        self.known = Some((known, program.clone()));
+        shrink::apply(&program, last.as_slice())
+    }
+}
+
 /// Tests a program in this process; a panic is a failure.
-pub fn answer(asked: &Asked, plan: &PlanArgs) -> Result<Passed, Failure> {
+pub fn answer(asked: &Asked, plan: &PlanArgs, recent: &mut Recent) -> Result<Passed, Failure> {
     let place = Arc::new(Mutex::new(String::new()));
     let noted = Arc::clone(&place);
     panic::set_hook(Box::new(move |info| {
@@ -33,15 +65,14 @@ pub fn answer(asked: &Asked, plan: &PlanArgs) -> Result<Passed, Failure> {
         }
     }));
     let tested = panic::catch_unwind(AssertUnwindSafe(|| {
-        let program = generate::generate(asked.seed);
-        let Some(program) = shrink::apply(&program, &asked.steps) else {
+        let Some(program) = recent.find(asked) else {
             return Err(Failure::new("no-program", "there is no such smaller one"));
         };
         let plan = plan
             .plan(asked.seed)
             .map_err(|e| Failure::new("bad-plan", e))?;
-        let expected = plain::run(&program)
-            .map_err(|why| Failure::new("invalid-program", why.to_string()))?;
+        let expected =
+            plain::run(&program).map_err(|why| Failure::new("invalid-program", why.to_string()))?;
         executors::check(&program, &expected, &plan)
     }));
     let _ = panic::take_hook();
@@ -64,11 +95,12 @@ fn panic_place(text: &str) -> String {
 /// Answers for the programs that the standard input names, a line each.
 pub fn serve(plan: &PlanArgs) {
     let mut out = std::io::stdout();
+    let mut recent = Recent::default();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let mut words = line.split_whitespace();
         let seed = words.next().and_then(|w| w.parse().ok()).unwrap_or(0);
         let steps = words.filter_map(|w| w.parse().ok()).collect();
-        let text = match answer(&Asked { seed, steps }, plan) {
+        let text = match answer(&Asked { seed, steps }, plan, &mut recent) {
             Ok(p) => format!("passed {} {} {}", p.unproved, p.lacking, p.compiled),
             Err(f) => {
                 let target = f.target.unwrap_or("-");

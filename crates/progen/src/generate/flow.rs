@@ -139,7 +139,10 @@ impl Gen {
                     let by = self.rng.int(1, 3);
                     (Expr::binary(BinOp::Add, var, Expr::int(by)), i.high + by)
                 }
-                _ => (Expr::binary(BinOp::Sub, Expr::int(i.high + 1), var), i.high + 1),
+                _ => (
+                    Expr::binary(BinOp::Sub, Expr::int(i.high + 1), var),
+                    i.high + 1,
+                ),
             };
         }
         let count = self.rng.weighted(&[
@@ -181,7 +184,11 @@ impl Gen {
             let jump = self.rng.pick(&[Stmt::Break, Stmt::Break, Stmt::Continue]);
             let at = self.rng.pick(&[0, body.len()]);
             // What is allocated before it is not there after a jump over it; names are.
-            let at = if matches!(jump, Stmt::Continue) { 0 } else { at };
+            let at = if matches!(jump, Stmt::Continue) {
+                0
+            } else {
+                at
+            };
             body.insert(at, Stmt::If(stop, vec![jump], Vec::new()));
         }
         out.push(Stmt::For {
@@ -197,11 +204,7 @@ impl Gen {
         let var = self.buffer(Scope::Var, Type::I32, Vec::new(), (0, first));
         let start = match self.rng.chance(70) {
             true => Expr::int(first),
-            false => Expr::binary(
-                BinOp::Mod,
-                Expr::Var(Var::Block(0)),
-                Expr::int(first + 1),
-            ),
+            false => Expr::binary(BinOp::Mod, Expr::Var(Var::Block(0)), Expr::int(first + 1)),
         };
         out.push(Stmt::AllocVar(var, Some(start)));
         self.ready.push(var);

@@ -109,7 +109,11 @@ impl Gen {
         let axes = g.rng.weighted(&[(3, 1), (1, 2)]);
         for axis in 0..axes {
             let extent = g.rng.weighted(&[(3, 1), (4, 2), (3, 3), (1, 4)]);
-            let extent = if axes == 2 { extent.min(2 + axis) } else { extent };
+            let extent = if axes == 2 {
+                extent.min(2 + axis)
+            } else {
+                extent
+            };
             let dim = g.size(extent as i64);
             g.p.grid.push(dim);
             g.indices.push(Index {
@@ -326,10 +330,7 @@ impl Gen {
             };
         }
         let reach = self.rng.pick(&[8, 60, 250]);
-        (
-            holds.0.min((-reach).max(low)),
-            holds.1.max(reach.min(high)),
-        )
+        (holds.0.min((-reach).max(low)), holds.1.max(reach.min(high)))
     }
 }
 

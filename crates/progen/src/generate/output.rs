@@ -61,11 +61,7 @@ impl Gen {
                 let tensor = self.tensor(data.ty, dims, (0, 1));
                 self.p.buffers[tensor.0].range = data.ty.range();
                 let mut start = vec![Expr::int(0); shape.len()];
-                start[0] = Expr::binary(
-                    BinOp::Mul,
-                    Expr::Var(Var::Block(0)),
-                    Expr::Size(shape[0]),
-                );
+                start[0] = Expr::binary(BinOp::Mul, Expr::Var(Var::Block(0)), Expr::Size(shape[0]));
                 let tile = Tile {
                     buf: tensor,
                     start,

@@ -35,6 +35,10 @@ impl Gen {
 
     /// A product, mostly summed over a loop that brings its operands.
     pub(super) fn gemm(&mut self, out: &mut Vec<Stmt>) {
+        // A wave of AMD's machines is the least that multiplies.
+        if self.p.thread_count() < 64 {
+            return;
+        }
         let (ab, acc) = self.types();
         let edge = [
             (1, 5),
@@ -94,8 +98,18 @@ impl Gen {
         let ready = self.ready.len();
         let hoist_at = self.hoisted.len();
         self.depth += u32::from(looped);
-        let a = self.matrix(ab, a_shape, reach, looped.then_some((var, usize::from(!trans_a))));
-        let b = self.matrix(ab, b_shape, reach, looped.then_some((var, usize::from(trans_b))));
+        let a = self.matrix(
+            ab,
+            a_shape,
+            reach,
+            looped.then_some((var, usize::from(!trans_a))),
+        );
+        let b = self.matrix(
+            ab,
+            b_shape,
+            reach,
+            looped.then_some((var, usize::from(trans_b))),
+        );
         let mut body = a.load;
         // An operand that does not change is brought once.
         let mut before = Vec::new();
@@ -108,9 +122,12 @@ impl Gen {
             self.statements(&mut body);
             self.fuel = fuel;
         }
-        let policy = self
-            .rng
-            .pick(&[Policy::Square, Policy::Square, Policy::FullRow, Policy::FullCol]);
+        let policy = self.rng.pick(&[
+            Policy::Square,
+            Policy::Square,
+            Policy::FullRow,
+            Policy::FullCol,
+        ]);
         let gemm = Stmt::Gemm(Gemm {
             a: whole(&self.p, a.buf),
             b: whole(&self.p, b.buf),
@@ -221,18 +238,21 @@ impl Gen {
                 if self.rng.chance(40) {
                     let block = self.indices[0];
                     let tile = self.value_of(shape[other]);
-                    start[other] =
-                        Expr::binary(BinOp::Mul, Expr::Var(block.var), Expr::int(tile));
+                    start[other] = Expr::binary(BinOp::Mul, Expr::Var(block.var), Expr::int(tile));
                     let length = tile * (block.high + 1) + self.rng.pick(&[0, -2, 3]);
                     dims[other] = self.size(length.max(1));
                 }
                 let src = self.tensor(ty, dims, (-reach, reach));
                 let buf = self.allocate(&mut load, scope, ty, shape.clone(), (-reach, reach));
+                let style = match self.sliceable(src, &start, &shape) {
+                    true => self.rng.pick(&[Style::Start, Style::Slice]),
+                    false => Style::Start,
+                };
                 let tile = Tile {
                     buf: src,
                     start,
                     extent: shape.iter().map(|d| Some(*d)).collect(),
-                    style: self.rng.pick(&[Style::Start, Style::Slice]),
+                    style,
                 };
                 load.push(Stmt::Copy(tile, whole(&self.p, buf)));
                 buf

@@ -1,8 +1,8 @@
 //! Templates of each thread's own code: `S[tx] = …`, scalars and arrays of a thread, neighbours'
 //! values through shared memory.
 
-use super::values::{Place, Value};
 use super::Gen;
+use super::values::{Place, Value};
 use crate::program::*;
 use crate::types::Type;
 
@@ -66,7 +66,9 @@ impl Gen {
 
     /// Values that threads leave for each other in shared memory.
     fn neighbours(&mut self, out: &mut Vec<Stmt>, threads: Dim) {
-        let ty = self.rng.pick(&[Type::I32, Type::I32, Type::F32, Type::F16, Type::I8]);
+        let ty = self
+            .rng
+            .pick(&[Type::I32, Type::I32, Type::F32, Type::F16, Type::I8]);
         let shape = vec![threads];
         if !self.room(&shape, ty).0 {
             return;
@@ -157,7 +159,12 @@ impl Gen {
         let length = self.value_of(threads) * width + self.rng.pick(&[0, 0, -5]);
         let length = vec![self.size(length)];
         let src = self.tensor(ty, length, start);
-        let local = self.buffer(Scope::Local, ty, vec![lanes], (start.0.min(0), start.1.max(0)));
+        let local = self.buffer(
+            Scope::Local,
+            ty,
+            vec![lanes],
+            (start.0.min(0), start.1.max(0)),
+        );
         out.push(Stmt::Alloc(local));
         let kinds = [LoopKind::Vectorized, LoopKind::Vectorized, LoopKind::Unroll];
         let var = self.loop_var();

@@ -53,11 +53,11 @@ impl Gen {
         };
         let dst = self.allocate(out, scope, to, shape.clone(), range);
         if self.rng.chance(70) || values.is_some() {
-            let constant = src_start.iter().all(|e| matches!(e, Expr::Lit(..)));
-            let same = self.data(src).shape == shape;
-            let style = match (same && constant, constant) {
-                (true, _) if self.rng.chance(70) => Style::Whole,
-                (_, false) if self.rng.chance(40) => Style::Slice,
+            let same = self.data(src).shape == shape
+                && src_start.iter().all(|e| matches!(e, Expr::Lit(0, _)));
+            let style = match same {
+                true if self.rng.chance(70) => Style::Whole,
+                _ if self.sliceable(src, &src_start, &shape) && self.rng.chance(40) => Style::Slice,
                 _ => Style::Start,
             };
             let tile = Tile {
@@ -86,6 +86,16 @@ impl Gen {
         dst
     }
 
+    /// Whether slices may be written: constant ones must lie inside.
+    pub(super) fn sliceable(&self, buf: Buf, start: &[Expr], shape: &[Dim]) -> bool {
+        let dims = self.data(buf).shape.iter();
+        let mut each = dims.zip(start).zip(shape);
+        each.all(|((dim, start), tile)| match start {
+            Expr::Lit(at, _) => at + self.value_of(*tile) <= self.value_of(*dim),
+            _ => true,
+        })
+    }
+
     /// A tensor for tiles of this shape, and where the present one starts.
     fn source(&mut self, ty: Type, shape: &[Dim], values: (i64, i64)) -> (Buf, Vec<Expr>) {
         let mut starts = Vec::new();
@@ -110,8 +120,7 @@ impl Gen {
                             1 => 8,
                             _ => self.rng.int(1, tile),
                         };
-                        let mut e =
-                            Expr::binary(BinOp::Mul, Expr::Var(i.var), Expr::int(step));
+                        let mut e = Expr::binary(BinOp::Mul, Expr::Var(i.var), Expr::int(step));
                         if i.high >= 1 && step > 3 && self.rng.chance(25) {
                             e = Expr::binary(BinOp::Sub, e, Expr::int(self.rng.int(1, 3)));
                         }
@@ -250,8 +259,9 @@ impl Gen {
         let dim = self.rng.below(data.shape.len());
         let count = self.value_of(data.shape[dim]);
         let mut folds = Fold::ALL.to_vec();
-        if !data.ty.is_int() {
-            folds.truncate(5);
+        match data.ty.is_int() {
+            true => folds.extend([Fold::BitAnd, Fold::BitOr, Fold::BitXor]),
+            false => folds.truncate(5),
         }
         folds.extend([Fold::Sum, Fold::Max, Fold::Min]);
         let mut fold = self.rng.pick(&folds);
@@ -261,7 +271,7 @@ impl Gen {
             ty => ty,
         };
         let clear = self.rng.chance(75) || fold == Fold::AbsSum;
-        let reach = data.range.0.abs().max(data.range.1);
+        let reach = data.range.0.saturating_abs().max(data.range.1);
         let most = i128::from(reach) * i128::from(count + 1);
         if ty.is_float()
             && matches!(fold, Fold::Sum | Fold::AbsSum)
@@ -333,7 +343,7 @@ impl Gen {
         let data = self.data(src).clone();
         let dim = self.rng.below(data.shape.len());
         let count = self.value_of(data.shape[dim]);
-        let reach = data.range.0.abs().max(data.range.1);
+        let reach = data.range.0.saturating_abs().max(data.range.1);
         let most = i128::from(reach) * i128::from(count);
         let max = self.rng.chance(30) || data.ty.is_float() && most > i128::from(data.ty.range().1);
         let range = match max {
@@ -360,12 +370,13 @@ impl Gen {
     }
 
     pub(super) fn transpose(&mut self, out: &mut Vec<Stmt>) {
-        let Some(src) = self.pick_ready(|b| b.shape.len() == 2) else {
+        let Some(src) = self.pick_ready(|b| b.shape.len() == 2 && b.scope == Scope::Shared) else {
             return;
         };
         let data = self.data(src).clone();
         let shape = vec![data.shape[1], data.shape[0]];
-        if let Some(dst) = self.new_tile(out, data.ty, &shape, data.range) {
+        if self.room(&shape, data.ty).0 {
+            let dst = self.allocate(out, Scope::Shared, data.ty, shape, data.range);
             out.push(Stmt::Transpose(src, dst));
             self.ready.push(dst);
         }
@@ -414,16 +425,19 @@ impl Gen {
         let op = self
             .rng
             .pick(&[AtomicOp::Add, AtomicOp::Add, AtomicOp::Max, AtomicOp::Min]);
-        let ty = self
-            .rng
-            .weighted(&[(6, Type::I32), (3, Type::F32), (1, Type::I64), (1, Type::F16)]);
+        let ty = self.rng.weighted(&[
+            (6, Type::I32),
+            (3, Type::F32),
+            (1, Type::I64),
+            (1, Type::F16),
+        ]);
         let blocks: i64 = self.p.grid.iter().map(|d| self.value_of(*d)).product();
         // The tile form, from a tile that is there.
         if self.rng.chance(30)
             && let Some(src) = self.pick_ready(|b| b.ty == ty && b.shape.len() <= 2)
         {
             let data = self.data(src).clone();
-            let reach = data.range.0.abs().max(data.range.1).min(1 << 40);
+            let reach = data.range.0.saturating_abs().max(data.range.1).min(1 << 40);
             let most = reach.saturating_mul(blocks * self.repeats);
             if !ty.is_float() || op != AtomicOp::Add || most < ty.range().1 - 100 {
                 let place = Place {

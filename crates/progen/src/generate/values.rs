@@ -129,7 +129,11 @@ impl Gen {
         let (mut a, mut b) = (a, b);
         if ty == Type::Bool && !matches!(op, BinOp::Both | BinOp::Either) || fp8(a.ty) && fp8(b.ty)
         {
-            let wide = if ty == Type::Bool { Type::I32 } else { Type::F32 };
+            let wide = if ty == Type::Bool {
+                Type::I32
+            } else {
+                Type::F32
+            };
             a = a.cast(wide);
             b = b.cast(wide);
             ty = wide;
@@ -213,9 +217,9 @@ impl Gen {
         match self.rng.below(12) {
             0..=4 => {
                 let b = self.value(place, depth - 1);
-                let op = self
-                    .rng
-                    .pick(&[BinOp::Add, BinOp::Sub, BinOp::Mul, BinOp::Min, BinOp::Max]);
+                let op =
+                    self.rng
+                        .pick(&[BinOp::Add, BinOp::Sub, BinOp::Mul, BinOp::Min, BinOp::Max]);
                 self.binary(op, a, b)
             }
             5 | 6 if !a.ty.is_float() => {
@@ -371,9 +375,7 @@ impl Gen {
     fn try_load(&mut self, buf: Buf, place: &Place<'_>) -> Option<Value> {
         let data = self.data(buf).clone();
         let root = data.view_of.unwrap_or(buf);
-        let written = place
-            .written
-            .map(|w| self.data(w).view_of.unwrap_or(w));
+        let written = place.written.map(|w| self.data(w).view_of.unwrap_or(w));
         if written == Some(root) && place.written != Some(buf) {
             return None;
         }
@@ -397,7 +399,11 @@ impl Gen {
             ));
         }
         if let Some(index) = own
-            && self.rng.chance(if data.scope == Scope::Fragment { 100 } else { 75 })
+            && self.rng.chance(if data.scope == Scope::Fragment {
+                100
+            } else {
+                75
+            })
         {
             return Some(Value::new(
                 Expr::Load(buf, index),
@@ -440,12 +446,7 @@ impl Gen {
             .iter()
             .map(|dim| self.index_below(*dim, place, data.scope == Scope::Global))
             .collect();
-        Value::new(
-            Expr::Load(buf, index),
-            data.ty,
-            data.range.0,
-            data.range.1,
-        )
+        Value::new(Expr::Load(buf, index), data.ty, data.range.0, data.range.1)
     }
 
     /// An index for a dimension, by some index in scope.

@@ -18,6 +18,8 @@ pub struct Memory {
 #[derive(Default)]
 struct Storage {
     values: Vec<Option<i64>>,
+    /// Whether the statement that makes it was reached.
+    there: bool,
     /// Who touched an element in the present region.
     marks: Vec<Mark>,
     /// Which blocks touched an element of a tensor.
@@ -64,6 +66,7 @@ impl Memory {
                     values.len()
                 ];
                 storage.values = values.into_iter().map(Some).collect();
+                storage.there = true;
             } else {
                 let shape = program.shape(Buf(n));
                 let mut count: i64 = shape.iter().product();
@@ -95,6 +98,7 @@ impl Memory {
             if storage.blocks.is_empty() {
                 storage.values.fill(None);
                 storage.added.clear();
+                storage.there = false;
             }
         }
     }
@@ -104,8 +108,9 @@ impl Memory {
         self.region += u32::from(can_wait);
     }
 
-    /// What an allocation leaves: nothing is written.
-    pub fn forget(&mut self, buf: Buf) {
+    /// Makes a buffer: nothing is written.
+    pub fn allocate(&mut self, buf: Buf) {
+        self.data[buf.0].there = true;
         self.data[buf.0].values.fill(None);
         self.data[buf.0].added.clear();
     }
@@ -220,7 +225,13 @@ impl Memory {
 
     fn touch(&mut self, root: Buf, offset: usize, kind: u8, who: u32) -> Outcome<()> {
         let storage = &mut self.data[root.0];
-        let mark = &mut storage.marks[offset];
+        if !storage.there {
+            return Err(Invalid::Misplaced);
+        }
+        // A view can be larger than what it is a view of, where it was made smaller.
+        let Some(mark) = storage.marks.get_mut(offset) else {
+            return Err(Invalid::OutOfBounds(root));
+        };
         if mark.region != self.region {
             *mark = Mark {
                 region: self.region,
