@@ -271,6 +271,93 @@ fn regions_beside_each_other_meet_at_the_users_barriers() {
 }
 
 #[test]
+fn the_block_waits_before_the_first_of_regions_side_by_side() {
+    let regions = "warp_group 1 {\n  mbarrier_wait full[0] parity=0\n}\n\
+                   warp_group 0 {\n  B[tx] = S[255 - tx]\n  mbarrier_arrive full[0]\n}";
+    let wanted = [("barrier block".to_string(), "warp_group 1 {".to_string())];
+    let before = "alloc S: shared float32[256]\n\
+                  alloc full: barrier uint64[1] arrivals=[128]\nS[tx] = A[tx]";
+    assert_eq!(in_two_groups(&format!("{before}\n{regions}")), wanted);
+    // Between two regions nobody waits, whatever the second needs.
+    let found = in_two_groups(&format!("{before}\nfor k in serial(0, 4) {{\n{regions}\n}}"));
+    let wanted = [(
+        "barrier block".to_string(),
+        "for k in serial(0, 4) {".to_string(),
+    )];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn a_region_waits_for_what_its_own_groups_did_before() {
+    let found = in_two_groups(
+        "alloc S: shared float32[128]\nalloc full: barrier uint64[1] arrivals=[128]\n\
+         warp_group 0 {\n  S[tx] = A[tx]\n  mbarrier_arrive full[0]\n}\n\
+         warp_group 1 {\n  mbarrier_wait full[0] parity=0\n}\n\
+         warp_group 0 {\n  B[tx] = S[127 - tx]\n  mbarrier_arrive full[0]\n}",
+    );
+    let wanted = [(
+        "barrier named(1, 128)".to_string(),
+        "B[tx] = S[127 - tx]".to_string(),
+    )];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn a_variable_of_some_groups_is_not_the_blocks() {
+    let body = "alloc S: shared float32[256]\nalloc v: var int32\nv[] = 0\n\
+                warp_group 0 {\n  v[] = 1\n}\nS[tx] = A[tx]\nif v[] == 1 {\n  B[tx] = S[255 - tx]\n}";
+    let wanted = [("barrier block".to_string(), "if v[] == 1 {".to_string())];
+    assert_eq!(in_two_groups(body), wanted);
+}
+
+#[test]
+fn no_barrier_stands_in_a_loop_that_threads_leave_apart() {
+    let around = |leave: &str, rest: &str| {
+        format!(
+            "alloc S: shared float32[128]\nS[tx] = A[tx]\nfor i in serial(0, 4) {{\n\
+             if tx < i * 16 {{\n{leave}\n}}\n{rest}\n}}"
+        )
+    };
+    // What others wrote before the loop is waited for before it.
+    check(
+        &around("break", "B[tx] = S[127 - tx]"),
+        &["for i in serial(0, 4) {"],
+    );
+    check(&around("break", "S[tx] = A[i]\nB[tx] = S[tx]"), &[]);
+    for leave in ["break", "continue"] {
+        let (lines, diags) = sync(&around(leave, "S[tx] = A[i]\nB[tx] = S[127 - tx]"));
+        let codes: Vec<&str> = diags.iter().map(|d| d.code.0).collect();
+        assert_eq!(codes, ["divergent-hazard"], "{lines:?}");
+    }
+}
+
+#[test]
+fn threads_that_go_on_early_come_to_the_next_iterations_barrier() {
+    check(
+        "alloc S: shared float32[128]\nfor i in serial(0, 4) {\nS[tx] = A[i]\n\
+         if tx < i * 16 {\ncontinue\n}\nB[tx] = S[127 - tx]\n}",
+        &["S[tx] = A[i]", "if tx < i * 16 {"],
+    );
+}
+
+#[test]
+fn a_variable_varies_that_only_some_threads_have_gone_on_counting() {
+    check(
+        "alloc S: shared float32[128]\nalloc v: var int32\nv[] = 0\nfor i in serial(0, 4) {\n\
+         if tx < i * 16 {\nbreak\n}\nv[] = i\n}\nS[tx] = A[tx]\nif v[] == 1 {\nB[tx] = S[127 - tx]\n}",
+        &["if v[] == 1 {"],
+    );
+}
+
+#[test]
+fn an_initial_value_from_shared_memory_waits() {
+    check(
+        "alloc S: shared float32[128]\nS[tx] = A[tx]\nalloc v: var float32\nv[] = S[127 - tx]\nB[tx] = v[]",
+        &["v[] = S[127 - tx]"],
+    );
+}
+
+#[test]
 fn what_is_open_where_a_loop_is_left_early_is_open_behind_it() {
     check(
         "alloc S: shared float32[128]\nfor k in serial(0, n) {\nS[tx] = A[k]\nif n < k + k {\nbreak\n}\n\

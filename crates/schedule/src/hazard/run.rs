@@ -437,7 +437,7 @@ impl<'f, 'p> Run<'f, 'p> {
             );
         }
         for b in others {
-            if !(a.write || b.write) {
+            if !(a.write || b.write) || a.excludes(b) {
                 continue;
             }
             if a.root != b.root {

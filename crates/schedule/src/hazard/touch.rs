@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_arith::{Analyzer, Proof};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
@@ -31,6 +32,15 @@ pub struct Touch {
     pub set: u32,
     /// The iteration of a pipelined loop that it belongs to, where the program says so.
     pub iteration: Option<Iteration>,
+    /// The branches of the unit that it is in and that all threads take the same way.
+    pub arms: Rc<[Arm]>,
+}
+
+/// One way of a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Arm {
+    pub branch: Key,
+    pub holds: bool,
 }
 
 /// An iteration of a pipelined loop.
@@ -46,6 +56,21 @@ impl Touch {
     pub fn repeats(&self, other: &Touch) -> bool {
         (self.stmt, self.set, self.slot, self.write)
             == (other.stmt, other.set, other.slot, other.write)
+    }
+
+    /// Whether the two are on different ways of one branch, so that only one is done.
+    pub fn excludes(&self, other: &Touch) -> bool {
+        let mut other = other.arms.iter();
+        other.any(|o| {
+            let mut own = self.arms.iter();
+            own.any(|a| a.branch == o.branch && a.holds != o.holds)
+        })
+    }
+
+    /// Which way of a branch it is on.
+    fn way_of(&self, branch: Key) -> Option<bool> {
+        let arm = self.arms.iter().find(|a| a.branch == branch);
+        arm.map(|a| a.holds)
     }
 }
 
@@ -87,6 +112,17 @@ impl Touches {
     }
 }
 
+/// What a unit that is a branch touches, taken apart.
+#[derive(Clone, Debug)]
+pub struct Ways {
+    /// On either way.
+    pub always: Rc<Touches>,
+    /// Where the condition holds, and where it does not.
+    pub arms: [Rc<Touches>; 2],
+    /// The unit's own, kept so that its address stays its name.
+    _whole: Rc<Touches>,
+}
+
 /// What units touch, each with the same variables once.
 #[derive(Debug)]
 pub struct Units<'f> {
@@ -106,6 +142,11 @@ pub struct Units<'f> {
     rhythms: FxHashMap<Key, (Rhythm, Rc<[Expr]>)>,
     /// The iteration that statements here belong to.
     pub iteration: Option<Iteration>,
+    /// By the address of what a branch touches, the same taken apart.
+    ways: FxHashMap<usize, Ways>,
+    /// What is known of the grid and of the sizes, and what follows for conditions.
+    facts: Analyzer,
+    decided: FxHashMap<Expr, Option<bool>>,
 }
 
 /// A unit, the supposition and iteration it depends on, and what its variables are.
@@ -116,10 +157,15 @@ type Known = (Key, u32, Option<Iteration>, Vec<Option<Bound>>);
 struct Way {
     axes: Vec<(Var, Vec<i64>)>,
     guards: Vec<Expr>,
+    /// Whether a loop of the unit is around.
+    repeats: bool,
+    arms: Vec<Arm>,
 }
 
 impl<'f> Units<'f> {
     pub fn new(scan: &'f Scan<'f>) -> Units<'f> {
+        let mut facts = Analyzer::for_func(scan.func);
+        facts.enter_kernel(scan.func, scan.kernel);
         Units {
             scan,
             places: Places::new(scan),
@@ -131,7 +177,70 @@ impl<'f> Units<'f> {
             nothing: Rc::default(),
             rhythms: FxHashMap::default(),
             iteration: None,
+            ways: FxHashMap::default(),
+            facts,
+            decided: FxHashMap::default(),
         }
+    }
+
+    /// The condition where it is known: from the variables as they are, or because it is the same
+    /// in every block of the grid.
+    pub fn decides(&mut self, cond: &Expr, env: &Env) -> Option<bool> {
+        let folded = env.fold(cond);
+        if let Some(value) = folded.as_int() {
+            return Some(value != 0);
+        }
+        if let Some(known) = self.decided.get(&folded) {
+            return *known;
+        }
+        let proof = self.facts.prove(&folded);
+        let known = match proof {
+            Proof::Yes => Some(true),
+            Proof::No => Some(false),
+            Proof::Unknown => None,
+        };
+        self.decided.insert(folded, known);
+        known
+    }
+
+    /// What the ways of a branch touch, of what it touches as a whole.
+    pub fn ways(&mut self, stmt: &Stmt, touches: &Rc<Touches>) -> Ways {
+        let ways = self.ways.entry(Rc::as_ptr(touches) as usize);
+        let apart = || {
+            let on = |way: Option<bool>| {
+                let shared = touches.shared.iter();
+                let shared = shared.filter(|t| t.way_of(key(stmt)) == way);
+                shared.cloned().collect()
+            };
+            let arm = |way| {
+                Rc::new(Touches {
+                    shared: on(Some(way)),
+                    registers: Vec::new(),
+                })
+            };
+            Ways {
+                always: Rc::new(Touches {
+                    shared: on(None),
+                    registers: touches.registers.clone(),
+                }),
+                arms: [arm(true), arm(false)],
+                _whole: touches.clone(),
+            }
+        };
+        ways.or_insert_with(apart).clone()
+    }
+
+    /// Whether all threads take the branch the same way, as often as the unit comes to it.
+    fn is_one_way(&self, cond: &Expr, way: &Way) -> bool {
+        let mut lasting = !self.scan.varies(cond);
+        if way.repeats {
+            lasting &= self.scan.reads_constants(cond);
+            let cond = self.scan.expand(cond);
+            cond.walk(&mut |node| {
+                lasting &= node.as_var().is_none_or(|v| self.scan.is_fixed(v));
+            });
+        }
+        lasting
     }
 
     /// How the body of a loop depends on its index, and the conditions in it.
@@ -241,6 +350,7 @@ impl<'f> Units<'f> {
             } => self.push(*buffer, indices, 1, (true, false), id, way, env, found),
             StmtKind::For(l) => {
                 let mut way = way.clone();
+                way.repeats = true;
                 for axis in &l.axes {
                     env.vars.remove(&axis.var);
                     if let Some(values) = axis_values(axis, env) {
@@ -254,21 +364,29 @@ impl<'f> Units<'f> {
                 then,
                 otherwise,
             } => {
+                let known = self.decides(cond, env);
                 let cond = env.fold(cond);
+                let one_way = self.is_one_way(&cond, way);
                 for (holds, branch) in [(true, then), (false, otherwise)] {
-                    if cond.as_int().is_some_and(|c| (c != 0) != holds) {
+                    if known.is_some_and(|k| k != holds) {
                         continue;
                     }
                     let mut inner = way.clone();
+                    if one_way {
+                        inner.arms.push(Arm { branch: id, holds });
+                    }
                     inner
                         .guards
                         .push(if holds { cond.clone() } else { !cond.clone() });
                     self.block(branch, &inner, env, found);
                 }
             }
-            StmtKind::While { body, .. } | StmtKind::WarpGroup { body, .. } => {
-                self.block(body, way, env, found);
+            StmtKind::While { body, .. } => {
+                let mut way = way.clone();
+                way.repeats = true;
+                self.block(body, &way, env, found);
             }
+            StmtKind::WarpGroup { body, .. } => self.block(body, way, env, found),
             StmtKind::Micro(m) => self.micro_op(m, id, way, env, found),
             StmtKind::Thread(op) => self.thread_op(op, id, way, env, found),
             StmtKind::Device(DeviceOp::Iteration(iteration)) => {
@@ -349,6 +467,7 @@ impl<'f> Units<'f> {
                 atomic: false,
                 set,
                 iteration: self.iteration,
+                arms: way.arms.as_slice().into(),
             });
         }
     }
@@ -471,6 +590,7 @@ impl<'f> Units<'f> {
             atomic,
             set,
             iteration: self.iteration,
+            arms: way.arms.as_slice().into(),
         });
     }
 

@@ -248,24 +248,44 @@ impl<'f, 'p> Walk<'f, 'p> {
 
     /// What a unit touches; if it is a branch as a whole, under its condition.
     fn touch(&mut self, stmt: &'f Stmt, touches: Rc<Touches>) -> Result<(), Stop> {
-        let before = self.under.clone();
-        if let StmtKind::If {
+        let StmtKind::If {
             cond, otherwise, ..
         } = &stmt.kind
-            && otherwise.is_empty()
-            && self.env.value(cond).is_none()
-            && !self.scan.varies(cond)
-            && self.scan.reads_constants(cond)
+        else {
+            return self.emit(stmt, EventKind::Touch(touches));
+        };
+        if self.units.decides(cond, &self.env).is_some()
+            || self.scan.varies(cond)
+            || !self.scan.reads_constants(cond)
         {
-            let [literal, _] = self.literals(stmt, cond);
-            let Some(under) = with(&before, literal) else {
-                return Ok(());
-            };
-            self.enter(stmt, under)?;
+            return self.emit(stmt, EventKind::Touch(touches));
         }
-        self.emit(stmt, EventKind::Touch(touches))?;
-        if self.under != before {
-            self.enter(stmt, before)?;
+        let literals = self.literals(stmt, cond);
+        let arms = if otherwise.is_empty() {
+            [touches, Rc::default()]
+        } else {
+            let ways = self.units.ways(stmt, &touches);
+            if !ways.always.is_empty() {
+                self.emit(stmt, EventKind::Touch(ways.always))?;
+            }
+            ways.arms
+        };
+        let before = self.under.clone();
+        for (literal, touches) in literals.into_iter().zip(arms) {
+            let Some(under) = with(&before, literal) else {
+                continue;
+            };
+            if touches.is_empty() {
+                continue;
+            }
+            let same = under == before;
+            if !same {
+                self.enter(stmt, under)?;
+            }
+            self.emit(stmt, EventKind::Touch(touches))?;
+            if !same {
+                self.enter(stmt, before.clone())?;
+            }
         }
         Ok(())
     }
@@ -384,7 +404,7 @@ impl<'f, 'p> Walk<'f, 'p> {
     ) -> Result<Flow, Stop> {
         let taken = match self.scan.group_takes(stmt, self.group) {
             Some(taken) => Some(taken),
-            None => self.env.value(cond).map(|c| c != 0),
+            None => self.units.decides(cond, &self.env),
         };
         if let Some(taken) = taken {
             return self.block(if taken { then } else { otherwise });

@@ -1,0 +1,15 @@
+import tilelang.language as T
+@T.prim_func
+def main(A: T.Tensor((128,), "int32"), O: T.Tensor((128,), "int32")):
+    with T.Kernel(1, threads=128) as bx:
+        tx = T.get_thread_binding()
+        S = T.alloc_shared((128,), "int32")
+        acc = T.alloc_var("int32", init=0)
+        n = T.alloc_var("int32", 0)
+        while n < 5:
+            if A[0] == n:
+                break
+            S[tx] = A[tx] + n
+            acc = acc + S[127 - tx]
+            n = n + 1
+        O[tx] = acc
