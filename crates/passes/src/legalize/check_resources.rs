@@ -6,12 +6,16 @@
 //! known, and an excess is an error with the sizes, the limit and what would help.
 //!
 //! Both are lower bounds. Of shared memory what is in use at once counts, for buffers that are
-//! not may be given the same bytes when all barriers are known. Of registers only fragments count, and only while they are alive. A kernel
-//! that passes may still spill; one that does not cannot be held in registers at all.
+//! not may be given the same bytes when all barriers are known. Of registers only fragments count,
+//! and only while they are alive. A kernel that passes may still spill.
+//!
+//! What does not fit registers can be spilled to memory by NVIDIA's compilers, so there it is a
+//! warning, up to [`SPILL_LIMIT`] times the registers. AMD's kernels count their memory operations,
+//! which a spill would be among, so there it is an error.
 //!
 //! Before and after are the same function; what comes out is a diagnostic such as
 //! ```text
-//! error[register-limit]: fragments need 512 registers a thread, sm_80 has 255
+//! warning[register-limit]: fragments need 512 registers a thread, sm_80 has 255
 //! ```
 //!
 //! Needs loop IR. It changes nothing.
@@ -21,7 +25,7 @@ use tilewright_ir::visit::child_blocks;
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     Block, Buffer, BufferOrigin, Code, Diagnostic, Diagnostics, Func, Kernel, LayoutAttr, Scope,
-    StmtKind, Target,
+    Severity, StmtKind, Target,
 };
 
 use crate::Changed;
@@ -30,6 +34,11 @@ use crate::optimize::common::merge_shared_memory_allocations::shared_bytes;
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
 const REGISTER_LIMIT: Code = Code("register-limit");
+
+/// How many times a thread's registers its fragments may take where the rest is spilled. Sixteen
+/// times 255 registers are 16 KiB; for 2,048 threads on each of 132 multiprocessors that is more
+/// than four GiB of local memory, which a driver sets aside before the kernel starts.
+const SPILL_LIMIT: i64 = 16;
 
 /// Checks all kernels.
 pub fn check_resources(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
@@ -120,11 +129,18 @@ fn registers(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnosti
         true => format!("{target} has {limit} with {threads} threads a block"),
         false => format!("{target} has {limit}"),
     };
+    let spills = matches!(target, Target::Sm80 | Target::Sm90a) && total <= SPILL_LIMIT * limit;
+    let severity = match spills {
+        true => Severity::Warning,
+        false => Severity::Error,
+    };
+    let rest = if spills { "; the rest is spilled" } else { "" };
     diags.push(
-        Diagnostic::error(
+        Diagnostic::new(
+            severity,
             REGISTER_LIMIT,
             data.span,
-            format!("fragments need {total} registers a thread, {has}"),
+            format!("fragments need {total} registers a thread, {has}{rest}"),
         )
         .label(format!(
             "`{}` takes {} of them",

@@ -31,13 +31,20 @@ pub(super) fn place(order: &Order, needs: &[Need]) -> Meetings {
         .copied()
         .filter(|n| n.between == Between::Block)
         .collect();
-    let best = (0..len)
-        .map(|start| {
-            let mut barriers = greedy(order, &block, &barriers, start);
-            prune(order, &block, &mut barriers);
-            barriers
-        })
-        .min_by_key(|b| (b.iter().sum::<u32>(), Reverse(lateness(order, &block, b))));
+    let arcs = Arcs::of(order, &block);
+    let mut tried: Vec<Vec<u32>> = Vec::new();
+    for start in arcs.starts() {
+        let mut barriers = arcs.greedy(&barriers, start);
+        arcs.prune(order, &mut barriers);
+        if !tried.contains(&barriers) {
+            tried.push(barriers);
+        }
+    }
+    let fewest = tried.iter().map(|b| b.iter().sum::<u32>()).min();
+    tried.retain(|b| Some(b.iter().sum::<u32>()) == fewest);
+    let best = tried
+        .into_iter()
+        .min_by_key(|b| Reverse(lateness(order, &block, b)));
     let barriers = best.unwrap_or(barriers);
     let mut warp_syncs = vec![false; len];
     for need in needs.iter().filter(|n| n.between == Between::Warp) {
@@ -57,29 +64,116 @@ pub(super) fn required(order: &Order) -> u32 {
     1 + order.lag
 }
 
-fn greedy(order: &Order, needs: &[Need], set: &[u32], start: usize) -> Vec<u32> {
-    let len = order.ops.len();
-    let mut barriers = set.to_vec();
-    let mut sorted: Vec<&Need> = needs.iter().collect();
-    sorted.sort_by_key(|n| (n.later + len - start) % len);
-    for need in sorted {
-        let have: u32 = arc(order, need).map(|p| barriers[p]).sum();
-        barriers[need.later] += required(order).saturating_sub(have);
-    }
-    barriers
+/// The arcs that decide: of those that end before the same op, the shortest, which lies in all
+/// others. There are no more than ops, however many needs there are.
+struct Arcs {
+    /// Places of an iteration.
+    len: usize,
+    required: u32,
+    /// By the place where they end.
+    list: Vec<Arc>,
 }
 
-/// Takes out what is not needed beside the rest.
-fn prune(order: &Order, needs: &[Need], barriers: &mut [u32]) {
-    for place in (0..barriers.len()).rev() {
-        let own = order.barriers.get(place).copied().unwrap_or(0);
-        while barriers[place] > own {
-            barriers[place] -= 1;
-            if needs.iter().any(|n| !served(order, n, barriers)) {
-                barriers[place] += 1;
-                break;
+/// The places `first ..= last` in time, around the loop where they are more than it has.
+#[derive(Clone, Copy)]
+struct Arc {
+    first: usize,
+    last: usize,
+}
+
+impl Arcs {
+    fn of(order: &Order, needs: &[Need]) -> Arcs {
+        let len = order.ops.len();
+        let mut shortest: Vec<Option<Arc>> = vec![None; len];
+        for need in needs {
+            let arc = Arc {
+                first: need.earlier + 1,
+                last: need.end(order),
+            };
+            let known = &mut shortest[need.later];
+            if known.is_none_or(|k| arc.last + 1 - arc.first < k.last + 1 - k.first) {
+                *known = Some(arc);
             }
         }
+        Arcs {
+            len,
+            required: required(order),
+            list: shortest.into_iter().flatten().collect(),
+        }
+    }
+
+    /// Where to start going around: the order in which arcs end changes only behind an end.
+    fn starts(&self) -> impl Iterator<Item = usize> {
+        let ends = self.list.iter().map(|arc| arc.last % self.len + 1);
+        std::iter::once(0).chain(ends.filter(|&end| end < self.len))
+    }
+
+    fn greedy(&self, set: &[u32], start: usize) -> Vec<u32> {
+        let mut barriers = set.to_vec();
+        let mut sums = Sums::of(&barriers);
+        let split = self.list.partition_point(|arc| arc.last % self.len < start);
+        for arc in self.list[split..].iter().chain(&self.list[..split]) {
+            let missing = self.required.saturating_sub(sums.on(arc));
+            if missing > 0 {
+                barriers[arc.last % self.len] += missing;
+                sums = Sums::of(&barriers);
+            }
+        }
+        barriers
+    }
+
+    /// Takes out what is not needed beside the rest.
+    fn prune(&self, order: &Order, barriers: &mut [u32]) {
+        let sums = Sums::of(barriers);
+        let mut have: Vec<u32> = self.list.iter().map(|arc| sums.on(arc)).collect();
+        for (place, count) in barriers.iter_mut().enumerate().rev() {
+            let own = order.barriers.get(place).copied().unwrap_or(0);
+            while *count > own {
+                let meets = |arc: &Arc| arc.passes(place, self.len);
+                let spare = self.list.iter().zip(&have);
+                if spare
+                    .into_iter()
+                    .any(|(a, have)| *have < self.required + meets(a))
+                {
+                    break;
+                }
+                *count -= 1;
+                for (arc, have) in self.list.iter().zip(&mut have) {
+                    *have -= meets(arc);
+                }
+            }
+        }
+    }
+}
+
+impl Arc {
+    /// How often the arc comes by a place.
+    fn passes(&self, place: usize, len: usize) -> u32 {
+        // How many times before `end` are at the place.
+        let before = |end: usize| (end + len - 1 - place) / len;
+        (before(self.last + 1) - before(self.first)) as u32
+    }
+}
+
+/// Barriers before each place, so that those on an arc are a difference.
+struct Sums(Vec<u32>);
+
+impl Sums {
+    fn of(barriers: &[u32]) -> Sums {
+        let mut sums = Vec::with_capacity(barriers.len() + 1);
+        sums.push(0);
+        let mut sum = 0;
+        for count in barriers {
+            sum += count;
+            sums.push(sum);
+        }
+        Sums(sums)
+    }
+
+    fn on(&self, arc: &Arc) -> u32 {
+        let len = self.0.len() - 1;
+        let before = |time: usize| (time / len) as u32 * self.0[len] + self.0[time % len];
+        before(arc.last + 1) - before(arc.first)
     }
 }
 
@@ -97,11 +191,6 @@ fn lateness(order: &Order, needs: &[Need], barriers: &[u32]) -> usize {
         last.map_or(0, |time| time - need.earlier)
     });
     late.sum()
-}
-
-fn served(order: &Order, need: &Need, barriers: &[u32]) -> bool {
-    let have: u32 = arc(order, need).map(|p| barriers[p]).sum();
-    have >= required(order)
 }
 
 /// The places between the two ops of a need, in time.

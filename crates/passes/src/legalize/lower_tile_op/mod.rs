@@ -68,6 +68,7 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             maps: FxHashMap::default(),
             widths: FxHashMap::default(),
             allocs: Vec::new(),
+            exchanges: FxHashMap::default(),
             ahead: Vec::new(),
             registers: FxHashMap::default(),
             padded: FxHashSet::default(),
@@ -127,6 +128,8 @@ struct Lower<'a> {
     widths: FxHashMap<Buffer, i64>,
     /// Allocations of temporaries, put at the start of the kernel.
     allocs: Block,
+    /// See [`Lower::exchange_buffer`].
+    exchanges: FxHashMap<(&'static str, DType, Vec<i64>), Exchange>,
     /// Buffers that copies of the pipelined loop around fill ahead of their use.
     ahead: Vec<Buffer>,
     /// The registers that instructions take of fragments, at least.
@@ -136,6 +139,18 @@ struct Lower<'a> {
     /// Fragments all of whose registers some statement fills.
     filled: FxHashSet<Buffer>,
 }
+
+/// Temporaries of shared memory that are used in turn.
+#[derive(Default)]
+struct Exchange {
+    buffers: Vec<Buffer>,
+    uses: usize,
+}
+
+/// So many reductions or scans have a temporary of their own before one is used again. With two of
+/// them in turn the barrier of one use already lies between the last reads of the other's and what
+/// is written there next; more of them keep that so around loops.
+const EXCHANGES: usize = 4;
 
 /// What a fragment map says, whatever its variables are called.
 #[derive(PartialEq, Eq, Hash)]
@@ -254,7 +269,10 @@ impl Lower<'_> {
                 if first > 0 {
                     self.tid = self.tid.clone() - (128 * first) as i64;
                 }
+                // Other warps do not wait for these, so they must not share temporaries.
+                let outer = std::mem::take(&mut self.exchanges);
                 let body = self.block(body);
+                self.exchanges = outer;
                 (self.tid, self.threads) = saved;
                 StmtKind::WarpGroup { groups, body }
             }
@@ -448,8 +466,27 @@ impl Lower<'_> {
         buffer
     }
 
+    /// A temporary of shared memory through which threads exchange values in one operation. A body
+    /// of many reductions needs no more of them than one of a few.
+    fn exchange_buffer(&mut self, name: &'static str, dtype: DType, shape: &[i64]) -> Buffer {
+        let key = (name, dtype, shape.to_vec());
+        let known = self.exchanges.entry(key.clone()).or_default();
+        let at = known.uses % EXCHANGES;
+        known.uses += 1;
+        if let Some(buffer) = known.buffers.get(at) {
+            return *buffer;
+        }
+        let buffer = self.temp(name, Scope::Shared, dtype, shape);
+        self.exchanges.entry(key).or_default().buffers.push(buffer);
+        buffer
+    }
+
     fn var(&mut self, name: &str, kind: VarKind) -> (Var, Expr) {
-        let var = self.func.add_var(name, DType::I32, kind);
+        self.var_of(name, DType::I32, kind)
+    }
+
+    fn var_of(&mut self, name: &str, dtype: DType, kind: VarKind) -> (Var, Expr) {
+        let var = self.func.add_var(name, dtype, kind);
         (var, self.func.var_expr(var))
     }
 
@@ -474,12 +511,17 @@ fn store(buffer: Buffer, indices: Vec<Expr>, value: Expr, dtype: DType, span: Sp
     )
 }
 
-/// `for v in kind(0, n) { body }`; a loop of one iteration is a let.
+/// `for v in kind(0, n) { body }`.
 fn counted(var: Var, n: i64, kind: LoopKind, body: Block, span: Span) -> Stmt {
+    counted_in(DType::I32, var, n, kind, body, span)
+}
+
+/// The same with an index of this type.
+fn counted_in(dtype: DType, var: Var, n: i64, kind: LoopKind, body: Block, span: Span) -> Stmt {
     Stmt::new(
         StmtKind::For(Loop {
             kind,
-            axes: vec![Axis::upto(var, Expr::int(n.into(), DType::I32))],
+            axes: vec![Axis::upto(var, Expr::int(n.into(), dtype))],
             body,
         }),
         span,

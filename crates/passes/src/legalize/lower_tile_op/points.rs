@@ -8,9 +8,20 @@ use tilewright_ir::{
 };
 use tilewright_layout::{Form, Fragment, Sum, from_attr};
 
-use super::{Lower, counted, guarded, unroll};
+use super::{Lower, counted_in, guarded, unroll};
 use crate::legalize::layout_inference::{const_shape, narrowed};
 use crate::legalize::vectorize::fresh_copy;
+
+/// Rounds of a loop that are still written out, so that registers are named by constants.
+const MOST_UNROLLED: i64 = 1 << 14;
+
+/// The type in which the points of a layout are counted: 64 bits where their number needs them.
+fn index_type(layout: &Fragment) -> DType {
+    match i32::try_from(layout.threads().saturating_mul(layout.slots())) {
+        Ok(_) => DType::I32,
+        Err(_) => DType::I64,
+    }
+}
 
 /// A thread's points: one slot of the layout after the other.
 pub(super) struct Points {
@@ -31,7 +42,7 @@ impl Lower<'_> {
         let Some(inverse) = layout.inverse() else {
             return self.dealt_points(layout, slot);
         };
-        let (mut index, mut guard) = inverse.to_exprs(&self.tid, slot);
+        let (mut index, mut guard) = inverse.to_exprs(&self.tid_in(slot.dtype()), slot);
         let copy = index.pop();
         let copy = copy.filter(|_| layout.replicas() > 1);
         let size: i64 = layout.shape().iter().product();
@@ -74,7 +85,7 @@ impl Lower<'_> {
         let run = [1, 2, 4, 8, 16].into_iter().find(|&run| {
             Fragment::partition(shape, self.threads, run).is_ok_and(|p| p == *layout)
         })?;
-        let round = slot.clone().floor_div(run) * self.threads + &self.tid;
+        let round = slot.clone().floor_div(run) * self.threads + self.tid_in(slot.dtype());
         let flat = round * run + slot.clone().floor_mod(run);
         let size: i64 = shape.iter().product();
         let mut index = Vec::new();
@@ -104,23 +115,22 @@ impl Lower<'_> {
 
     /// Simplifies with the ranges of the thread's number and the slot.
     fn simplify_here(&mut self, e: &Expr, layout: &Fragment, slot: &Expr) -> Expr {
-        let zero = Expr::int(0, DType::I32);
-        let (tid, threads) = (self.tid.as_var(), self.threads);
-        let slots = layout.slots();
-        let slot = slot.as_var();
-        let ranges = &self.ranges;
+        let tid = self.tid.as_var().map(|tid| (tid, self.threads));
+        let slot = slot.as_var().map(|slot| (slot, layout.slots()));
+        let ranges = self.ranges.iter().copied().chain(tid).chain(slot);
+        let vars = &self.func.vars;
         self.analyzer.scoped(|a| {
-            for &(var, extent) in ranges {
-                a.bind_range(var, &zero, &Expr::int(extent.into(), DType::I32));
-            }
-            if let Some(tid) = tid {
-                a.bind_range(tid, &zero, &Expr::int(threads.into(), DType::I32));
-            }
-            if let Some(slot) = slot {
-                a.bind_range(slot, &zero, &Expr::int(slots.into(), DType::I32));
+            for (var, extent) in ranges {
+                let dtype = vars[var].dtype;
+                a.bind_range(var, &Expr::zero(dtype), &Expr::int(extent.into(), dtype));
             }
             a.simplify(e)
         })
+    }
+
+    /// The thread's number in a type, in which indices are computed from it.
+    fn tid_in(&self, dtype: DType) -> Expr {
+        self.tid.clone().cast_to(dtype)
     }
 
     pub(super) fn parallel(&mut self, l: Loop, span: Span, out: &mut Block) {
@@ -164,14 +174,16 @@ impl Lower<'_> {
     ) {
         let lanes = self.run_length(layout, &body);
         let rounds = layout.slots() / lanes;
-        let (round_var, round) = self.var(if lanes == 1 { "s" } else { "c" }, VarKind::Loop);
+        let dtype = index_type(layout);
+        let name = if lanes == 1 { "s" } else { "c" };
+        let (round_var, round) = self.var_of(name, dtype, VarKind::Loop);
         let known_ranges = self.ranges.len();
         self.ranges.push((round_var, rounds));
         let mut lane_var = None;
         let slot = if lanes == 1 {
             round
         } else {
-            let (var, lane) = self.var("v", VarKind::Loop);
+            let (var, lane) = self.var_of("v", dtype, VarKind::Loop);
             self.ranges.push((var, lanes));
             lane_var = Some(var);
             round * lanes + lane
@@ -183,9 +195,15 @@ impl Lower<'_> {
         };
         if let Some(var) = lane_var {
             // The compiler's own wish: it has no place in the source.
-            inner = vec![counted(var, lanes, LoopKind::Vectorized, inner, Span::NONE)];
+            let vectors = LoopKind::Vectorized;
+            inner = vec![counted_in(dtype, var, lanes, vectors, inner, Span::NONE)];
         }
-        out.push(counted(round_var, rounds, unroll(), inner, span));
+        // No thread has registers for so many slots, so none needs its own code.
+        let kind = match rounds > MOST_UNROLLED {
+            true => LoopKind::Serial,
+            false => unroll(),
+        };
+        out.push(counted_in(dtype, round_var, rounds, kind, inner, span));
     }
 
     /// What is done at the point in a slot.
@@ -345,7 +363,10 @@ impl Lower<'_> {
         let at = map
             .and_then(|map| map.form())
             .and_then(|map| slot_form(points, &fragment, map))
-            .map(|form| form.to_exprs(&[self.tid.clone(), slot.clone()]).remove(0))
+            .map(|form| {
+                form.to_exprs(&[self.tid_in(slot.dtype()), slot.clone()])
+                    .remove(0)
+            })
             .or_else(|| Some(fragment.to_exprs(indices, None)?[1].clone()))?;
         let at = self.simplify_here(&at, &points.layout, slot);
         known.insert(key, at.clone());
@@ -356,7 +377,10 @@ impl Lower<'_> {
     /// runs along the last axis where memory is touched. What a single axis has beyond whole
     /// runs is done point by point afterwards.
     fn dynamic_loop(&mut self, l: Loop, span: Span, out: &mut Block) {
-        let mut total = Expr::i32(1);
+        // Extents that the user counts in 64 bits are multiplied in 64 bits.
+        let wide = l.axes.iter().any(|a| a.stop.dtype() == DType::I64);
+        let dtype = if wide { DType::I64 } else { DType::I32 };
+        let mut total = Expr::int(1, dtype);
         let mut counts = Vec::new();
         for axis in &l.axes {
             let distance = axis.stop.clone() - axis.start.clone();
@@ -365,7 +389,7 @@ impl Lower<'_> {
             } else {
                 distance.ceil_div(&axis.step)
             };
-            let count = self.simplify(&count.max(0).cast_to(DType::I32));
+            let count = self.simplify(&count.max(0).cast_to(dtype));
             total = total * &count;
             counts.push(count);
         }
@@ -397,10 +421,11 @@ impl Lower<'_> {
             // Fewer points than a run, each to one of the first threads.
             let left = total.clone().floor_mod(run);
             let first = total - left.clone();
-            let at = vec![first + self.tid.clone()];
+            let tid = self.tid_in(dtype);
+            let at = vec![first + tid.clone()];
             let mut body = self.bind_axes(&rest, &at, span);
             body.extend(self.block(rest.body));
-            guarded(Some(self.tid.clone().lt(&left)), body, span, out);
+            guarded(Some(tid.lt(&left)), body, span, out);
         }
     }
 
@@ -414,9 +439,10 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
-        let (round, r) = self.var("r", VarKind::Loop);
-        let taken = r * self.threads + self.tid.clone();
-        let lane = (run > 1).then(|| self.var("v", VarKind::Loop));
+        let dtype = total.dtype();
+        let (round, r) = self.var_of("r", dtype, VarKind::Loop);
+        let taken = r * self.threads + self.tid_in(dtype);
+        let lane = (run > 1).then(|| self.var_of("v", dtype, VarKind::Loop));
         // The last axis counts runs, the others points.
         let mut at = Vec::new();
         let mut rest = taken.clone();
@@ -439,7 +465,8 @@ impl Lower<'_> {
         let mut body = self.bind_axes(l, &at, span);
         body.extend(self.block(l.body.clone()));
         if let Some((var, _)) = lane {
-            body = vec![counted(var, run, LoopKind::Vectorized, body, Span::NONE)];
+            let vectors = LoopKind::Vectorized;
+            body = vec![counted_in(dtype, var, run, vectors, body, Span::NONE)];
         }
         let whole = self.simplify(&total.clone().floor_div(run));
         let mut inner = Vec::new();

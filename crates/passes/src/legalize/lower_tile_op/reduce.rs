@@ -181,7 +181,7 @@ impl Lower<'_> {
         out: &mut Block,
     ) {
         let dtype = self.dtype(part);
-        let work = self.temp("line", Scope::Shared, dtype, &[slots, self.threads]);
+        let work = self.exchange_buffer("line", dtype, &[slots, self.threads]);
         let (d, slot) = self.var("d", VarKind::Loop);
         let own = self.load(part, vec![slot.clone()]);
         let tid = self.tid.clone();
@@ -239,7 +239,7 @@ impl Lower<'_> {
                 let Some(shape) = shape else {
                     return self.give_up(span, "a reduction needs a constant shape");
                 };
-                let work = self.temp("lines", Scope::Shared, dtype, &shape);
+                let work = self.exchange_buffer("lines", dtype, &shape);
                 let whole = Region::whole(work, &self.func.buffers[work]);
                 self.copy_points(&r.src, &whole, span, out);
                 whole

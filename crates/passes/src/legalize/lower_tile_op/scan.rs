@@ -65,7 +65,7 @@ impl Lower<'_> {
             return self.give_up(span, "a scan needs constant extents");
         };
         let dtype = self.dtype(s.src.buffer);
-        let work = self.temp("scan", Scope::Shared, dtype, &shape);
+        let work = self.exchange_buffer("scan", dtype, &shape);
         let whole = Region::whole(work, &self.func.buffers[work]);
         self.copy_points(&s.src, &whole, span, out);
 
@@ -101,7 +101,7 @@ impl Lower<'_> {
         // A line in one piece leaves no total.
         let totals = match segments {
             1 => work,
-            _ => self.temp("totals", Scope::Shared, dtype, &lines),
+            _ => self.exchange_buffer("totals", dtype, &lines),
         };
         if length > 1 {
             let (vars, index) = self.axes_of(&lines);

@@ -1,9 +1,10 @@
-//! Whether the versions fit the block's shared memory.
+//! Whether the versions fit the block's shared memory, and how many stages would.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, Loop, StmtKind, Target, Var,
+    Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, Loop, Severity, Span, StmtKind, Target,
+    Var,
 };
 use tilewright_schedule::access::Lets;
 use tilewright_schedule::uniform::Uniformity;
@@ -15,45 +16,75 @@ use crate::optimize::common::merge_shared_memory_allocations::{
 };
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
+const FEWER_STAGES: Code = Code("fewer-stages");
 
-/// Says how many stages fit where those asked for do not. `written` is the function with the
-/// kernel's loops written out.
+/// More versions than shared memory has room for.
+#[derive(Clone)]
+pub(super) struct Excess {
+    /// Of the deepest loop.
+    pub stages: u32,
+    span: Span,
+    total: u64,
+    /// The most stages that fit.
+    pub fits: Option<u32>,
+}
+
+impl Excess {
+    /// What was asked for and what there is.
+    fn message(&self, target: Target) -> String {
+        let (stages, total) = (self.stages, self.total);
+        let limit = target.facts().shared_bytes;
+        format!("{stages} stages take {total} bytes of shared memory, {target} has {limit} a block")
+    }
+
+    /// Nothing fits.
+    pub fn error(&self, target: Target) -> Diagnostic {
+        Diagnostic::error(SHARED_MEMORY_LIMIT, self.span, self.message(target))
+            .help("no number of stages fits: use smaller tiles, or a type of fewer bits")
+    }
+
+    /// The loop has fewer stages than were asked for.
+    pub fn note(&self, stages: u32, target: Target) -> Diagnostic {
+        let message = format!("{}: the loop has {stages}", self.message(target));
+        let note = Diagnostic::new(Severity::Note, FEWER_STAGES, self.span, message);
+        note.help(format!(
+            "num_stages={stages} says the same; smaller tiles leave room for more"
+        ))
+    }
+}
+
+/// What the versions are too much for, if they are. `written` is the function with the kernel's
+/// loops written out.
 pub(super) fn check(
     written: &Func,
     (at, kernel): (usize, &Kernel),
     target: Target,
     parts: &FxHashMap<Var, Units>,
     loops: &FxHashMap<Var, Planned>,
-    diags: &mut Diagnostics,
-) {
+) -> Option<Excess> {
     let limit = u64::from(target.facts().shared_bytes);
     let versions = |buffer: Buffer| written.buffers[buffer].versions;
     if bytes_apart(written, kernel, &versions) <= limit {
-        return;
+        return None;
     }
     let plan = merged(written, at, target);
     let total = plan.total(written, &versions);
     let deepest = loops
         .iter()
         .max_by_key(|(var, l)| (l.scheduled.schedule.depth, std::cmp::Reverse(var.as_u32())));
-    let Some((_, planned)) = deepest.filter(|_| total > limit) else {
-        return;
-    };
+    let (_, planned) = deepest.filter(|_| total > limit)?;
     let stages = planned.scheduled.schedule.depth + 1;
     let fits = (1..stages).rev().find(|&fewer| {
         let versions = capped_versions(written, kernel, target, parts, fewer - 1);
         let of = |buffer: Buffer| versions.get(&buffer).copied().unwrap_or(1);
         plan.total(written, &of) <= limit
     });
-    let message = format!(
-        "{stages} stages take {total} bytes of shared memory, {target} has {limit} a block"
-    );
-    let help = match fits {
-        Some(1) => "num_stages=1 fits; smaller tiles leave room for more".to_string(),
-        Some(n) => format!("num_stages={n} fits"),
-        None => "no number of stages fits: use smaller tiles, or a type of fewer bits".to_string(),
-    };
-    diags.push(Diagnostic::error(SHARED_MEMORY_LIMIT, planned.span, message).help(help));
+    Some(Excess {
+        stages,
+        span: planned.span,
+        total,
+        fits,
+    })
 }
 
 /// The versions of each buffer when nothing runs further ahead than `cap`.

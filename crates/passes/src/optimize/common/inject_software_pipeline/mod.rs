@@ -29,7 +29,8 @@
 //! ```
 //!
 //! Needs loop IR and PipelinePlanning's lists. A buffer with versions is accessed with the
-//! version named: `slot=` in micro-ops, a first index elsewhere. It never adds a wait or barrier
+//! version named: `slot=` in micro-ops, a first index elsewhere. Where shared memory has no room for
+//! the versions, copies run fewer iterations ahead, with a note. It never adds a wait or barrier
 //! that the engine did not derive, and says why where it leaves a loop as it is.
 
 mod copies;
@@ -50,6 +51,7 @@ use tilewright_schedule::order::OrderError;
 use tilewright_schedule::uniform::Uniformity;
 
 use self::copies::Way;
+use self::memory::Excess;
 use self::units::{Place, Scheduled, Units, plan_of};
 use crate::Changed;
 
@@ -72,40 +74,100 @@ pub fn inject_software_pipeline(
         changed = Changed::Yes;
         let untouched = func.clone();
         let mut said = Diagnostics::new();
-        let direct = inject(func, at, target, true, &mut said);
-        if said.has_errors() && direct {
-            // Copies through registers take a version less.
-            *func = untouched.clone();
-            said = Diagnostics::new();
-            inject(func, at, target, false, &mut said);
-        }
-        if said.has_errors() {
+        let whole = inject(func, at, target, Try::WHOLE, &mut said);
+        if let Some(excess) = whole.excess {
             *func = untouched;
+            said = fitted(func, at, target, (whole.direct, excess));
         }
         diags.extend(said.into_vec());
     }
     changed
 }
 
-/// Writes the planned loops of a kernel out. Whether waves copy straight to LDS there, which they
-/// do only if `direct`.
-fn inject(
+/// How to write loops out.
+#[derive(Clone, Copy)]
+struct Try {
+    /// Waves may copy straight to LDS.
+    direct: bool,
+    /// Nothing runs further ahead than this many iterations.
+    cap: u32,
+}
+
+impl Try {
+    /// As the plan says.
+    const WHOLE: Try = Try {
+        direct: true,
+        cap: u32::MAX,
+    };
+}
+
+/// What came of it.
+struct Tried {
+    /// Whether waves copy straight to LDS.
+    direct: bool,
+    /// What shared memory has no room for.
+    excess: Option<Excess>,
+}
+
+/// Writes the loops of a kernel out whose versions do not fit shared memory as planned: with copies
+/// through registers, which take a version less, else with fewer stages. Where nothing fits, the
+/// kernel stays as it is and an error says so.
+fn fitted(
     func: &mut Func,
     at: usize,
     target: Target,
-    direct: bool,
-    diags: &mut Diagnostics,
-) -> bool {
+    (direct, mut excess): (bool, Excess),
+) -> Diagnostics {
+    let untouched = func.clone();
+    let attempt = |func: &mut Func, how: Try| {
+        let mut said = Diagnostics::new();
+        let tried = inject(func, at, target, how, &mut said);
+        if tried.excess.is_some() {
+            *func = untouched.clone();
+        }
+        (tried.excess, said)
+    };
+    let asked = excess.clone();
+    if direct {
+        let through_registers = Try {
+            direct: false,
+            ..Try::WHOLE
+        };
+        match attempt(func, through_registers) {
+            (None, said) => return said,
+            (Some(still), _) => excess = still,
+        }
+    }
+    let most = excess.fits.unwrap_or(0).min(excess.stages);
+    for stages in (1..=most).rev() {
+        for direct in [true, false] {
+            let cap = stages - 1;
+            if let (None, mut said) = attempt(func, Try { direct, cap }) {
+                said.push(asked.note(stages, target));
+                return said;
+            }
+        }
+    }
+    let mut said = Diagnostics::new();
+    said.push(asked.error(target));
+    said
+}
+
+/// Writes the planned loops of a kernel out.
+fn inject(func: &mut Func, at: usize, target: Target, how: Try, diags: &mut Diagnostics) -> Tried {
     let mut parts: FxHashMap<Var, Units> = FxHashMap::default();
     let kernel = func.kernels[at].clone();
     let way = Way {
         kernel: &kernel,
         target,
-        direct,
+        direct: how.direct,
     };
     each_planned(&kernel.body, &mut |l, spec| {
         let mut units = Units::of(func, way, l, spec);
         fragments::read_ahead(func, &kernel, target, &mut units);
+        if units.units.iter().any(|unit| unit.distance > how.cap) {
+            units = units.capped(func, how.cap);
+        }
         for (span, why) in &units.refused {
             let message = format!("this copy goes through registers: {why}");
             diags.push(Diagnostic::new(
@@ -133,8 +195,10 @@ fn inject(
     };
     let body = write.block(kernel.body.clone());
     func.kernels[at].body = body;
-    memory::check(func, (at, &kernel), target, &parts, &loops, diags);
-    parts.values().any(|units| units.direct)
+    Tried {
+        direct: parts.values().any(|units| units.direct),
+        excess: memory::check(func, (at, &kernel), target, &parts, &loops),
+    }
 }
 
 /// A loop that has a schedule.
