@@ -3,6 +3,7 @@
 
 use clap::Args;
 use serde_json::json;
+use tilewright::gfx9::audit::Kind;
 use tilewright::ir::{Level, Severity};
 use tilewright::jit::audit::Budget;
 use tilewright::schedule::hazard;
@@ -21,12 +22,14 @@ pub struct VerifyArgs {
     /// Orders of warps to try, in each mode.
     #[arg(long, default_value_t = 5)]
     seeds: u64,
-    /// Vector instructions for addresses that a compiled hot loop may have (AMD).
-    #[arg(long, default_value_t = Budget::default().address_arithmetic)]
-    address_budget: u32,
-    /// `v_readfirstlane` and `v_readlane` that a compiled hot loop may have (AMD).
-    #[arg(long, default_value_t = Budget::default().lane_reads)]
-    lane_read_budget: u32,
+    /// Vector instructions for addresses that a compiled hot loop may have (AMD). More is an error;
+    /// without this, more than 64 is a warning.
+    #[arg(long)]
+    address_budget: Option<u32>,
+    /// `v_readfirstlane` and `v_readlane` that a compiled hot loop may have (AMD). More is an
+    /// error; without this, more than one is a warning.
+    #[arg(long)]
+    lane_read_budget: Option<u32>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -73,17 +76,26 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
             }
         }
     }
+    let usual = Budget::default();
     let budget = Budget {
-        address_arithmetic: args.address_budget,
-        lane_reads: args.lane_read_budget,
+        address_arithmetic: args.address_budget.unwrap_or(usual.address_arithmetic),
+        lane_reads: args.lane_read_budget.unwrap_or(usual.lane_reads),
     };
+    let asked = [
+        (args.address_budget, Kind::AddressArithmetic),
+        (args.lane_read_budget, Kind::LaneRead),
+    ];
+    let budgeted: Vec<Kind> = asked
+        .into_iter()
+        .filter_map(|(budget, kind)| budget.map(|_| kind))
+        .collect();
     let audits = match target.is_amd() {
         true => super::amd::audit(&func, target, sources, budget)
             .map_err(|d| output::fail(&[*d], sources, args.json))?,
         false => Vec::new(),
     };
-    for found in audits.iter().flat_map(super::amd::findings) {
-        hazards.push(found);
+    for audit in &audits {
+        hazards.extend(super::amd::findings(audit, &budgeted));
     }
     output::warn(&hazards, sources);
     // What could not be decided is a warning: nothing wrong was found.
