@@ -79,7 +79,10 @@ pub(super) fn check_loop(
                 .push(finding(Kind::HalfRate, instruction, reason));
         }
     }
-    let address = address_arithmetic(body);
+    // Of the arms of a condition the text has the usual one last before what follows.
+    let mut text = body.to_vec();
+    text.sort_by_key(|instruction| instruction.line);
+    let address = address_arithmetic(&text);
     report.address_arithmetic = count(address.len());
     over(
         &address,
