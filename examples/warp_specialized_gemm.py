@@ -2,11 +2,11 @@
 
     A is (M, K), B is (K, N), C is (M, N).
 
-The block has two warp groups. Group 1 only starts bulk copies from global memory, group 0 only
-multiplies. Two shared-memory slots go round between them: the producer fills a slot once the
-consumer has emptied it, and two mbarriers for each slot carry the news.
+The block has two warp groups. Group 1 only copies from global memory, group 0 only multiplies. Two
+shared-memory slots go round between them: the producer fills a slot once the consumer has emptied
+it, and two mbarriers for each slot carry the news.
 
-  full[s]   completes when the producer's 128 threads have arrived and both tiles have landed
+  full[s]   completes when the producer's 128 threads have copied both tiles and arrived
   empty[s]  completes when the consumer's 128 threads have finished reading the slot
 
 Slot s is used for the K tiles s, s + stages, s + 2 * stages and so on, so the phase of a wait is the
@@ -54,15 +54,13 @@ def matmul_warp_specialized(
                 for k in T.serial(k_tiles):
                     slot = k % stages
                     T.mbarrier_wait_parity(empty[slot], (k // stages + 1) % 2)
-                    T.tma_copy(
+                    T.copy(
                         A[by * block_M : (by + 1) * block_M, k * block_K : (k + 1) * block_K],
                         A_shared[slot, :, :],
-                        barrier=full[slot],
                     )
-                    T.tma_copy(
+                    T.copy(
                         B[k * block_K : (k + 1) * block_K, bx * block_N : (bx + 1) * block_N],
                         B_shared[slot, :, :],
-                        barrier=full[slot],
                     )
                     T.mbarrier_arrive(full[slot])
 

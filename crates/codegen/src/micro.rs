@@ -248,6 +248,20 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::BufferLoadLds if self.target.is_amd() => self.buffer_load_lds(op, span),
+            Inst::DsReadTr if self.target.facts().ds_read_tr => {
+                let (source, dest) = self.matrix_operands(op, span)?;
+                let bits = self.func.buffers[op.dest.region.buffer].dtype.bits();
+                if !matches!(bits, 8 | 16) {
+                    return unsupported(span, format!("`{}` of {bits} bits", op.inst));
+                }
+                self.needs.piece(Piece::Transposed);
+                self.out.line(format!(
+                    "tw::read_transposed<{bits}>({}, {});",
+                    dest.words(),
+                    source.address()
+                ));
+                Ok(())
+            }
             Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma => unsupported(
                 span,
                 format!("`{}` is not generated for {}", op.inst, self.target),

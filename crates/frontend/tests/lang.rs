@@ -256,7 +256,7 @@ fn synchronisation() {
         "T.sync_threads()\nT.sync_threads(1, 128)\nT.sync_threads(2)\nT.sync_warp()\nT.sync_grid()\nT.tvm_storage_sync(\"shared\")",
         "bar = T.alloc_barrier([128, 128])\nfor k in T.serial(4):\n    T.mbarrier_wait_parity(bar[k % 2], (k // 2) % 2)\n    T.mbarrier_wait_parity(bar[0], k)\n    T.mbarrier_arrive(bar[1])\nT.barrier_wait(bar, 1)\nT.barrier_arrive(bar)\nT.mbarrier_expect_tx(bar[0], 1024)\nT.mbarrier_arrive_expect_tx(bar[1], 64)",
         "S = T.alloc_shared((64,), \"float32\")\nwith T.ws(1):\n    T.copy(V, S)\n    T.set_max_nreg(24, 0)\nwith T.ws(0):\n    T.inc_max_nreg(240)",
-        "T.fence_proxy_async()\nT.warpgroup_arrive()\nT.warpgroup_commit_batch()\nT.warpgroup_wait(1)\nT.annotate_producer_reg_dealloc()\nT.annotate_consumer_reg_alloc(232)\nT.pdl_sync()",
+        "T.fence_proxy_async()\nT.warpgroup_arrive()\nT.warpgroup_commit_batch()\nT.warpgroup_wait(1)\nT.annotate_producer_reg_dealloc()\nT.annotate_consumer_reg_alloc(232)",
     ]);
 }
 

@@ -199,7 +199,11 @@ fn work_on_the_wrong_side_of_a_wait_is_found() {
     let program = parse(GEMM).unwrap();
     let kernel = program.kernels().next().unwrap();
     let hot = kernel.hot_loop().unwrap();
-    let copy = hot.body(kernel).iter().rfind(|i| i.is_lds_copy()).unwrap();
+    let copy = hot
+        .body(kernel)
+        .into_iter()
+        .rfind(|i| i.is_lds_copy())
+        .unwrap();
     let mut lines: Vec<&str> = GEMM.lines().collect();
     let line = lines.remove(copy.line as usize - 1);
     let wait = (copy.line as usize - 1..lines.len())
@@ -320,6 +324,11 @@ fn a_hazard_inside_inline_assembly_is_found() {
         0
     );
     assert_eq!(hazards(&copy("\tv_readfirstlane_b32 s8, v0\n")), 0);
+    // A scalar instruction in between waits by itself.
+    assert_eq!(
+        hazards(&copy("\tv_readfirstlane_b32 s4, v0\n\ts_mov_b32 s4, s9\n")),
+        0
+    );
     let no_nop = copy("").replace("\ts_nop 0\n", "");
     assert_eq!(hazards(&no_nop), 1);
 }

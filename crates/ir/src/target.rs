@@ -48,8 +48,6 @@ pub struct Facts {
     pub stmatrix: bool,
     /// LDS loads that transpose across lanes.
     pub ds_read_tr: bool,
-    /// The bulk copy engine and mbarriers.
-    pub tma: bool,
     pub mma: &'static [MmaFacts],
 }
 
@@ -119,14 +117,12 @@ const SM80: Facts = Facts {
     ldmatrix: true,                // [PTX] sm_75
     stmatrix: false,               // [PTX] needs sm_90
     ds_read_tr: false,
-    tma: false,
     mma: MMA_SYNC_80,
 };
 
 const SM90A: Facts = Facts {
     shared_bytes: 227 * 1024, // [CUDA] 227 KB a block for 9.0
     stmatrix: true,           // [PTX] sm_90
-    tma: true,                // [PTX] sm_90
     mma: MMA_SYNC_90,
     ..SM80
 };
@@ -142,7 +138,6 @@ const GFX942: Facts = Facts {
     ldmatrix: false,
     stmatrix: false,
     ds_read_tr: false, // [LLVM] refused
-    tma: false,
     mma: MFMA_942,
 };
 

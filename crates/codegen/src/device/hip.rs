@@ -44,6 +44,7 @@ pub(super) fn parts(piece: Piece, target: Target) -> (&'static str, &'static [Pi
             &[Piece::Memory, Piece::Tensor],
         ),
         Piece::Async => (include_str!("hip/copy.h"), &[Piece::Tensor]),
+        Piece::Transposed => (include_str!("hip/transposed.h"), &[Piece::Core]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
         Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),
         Piece::Math => (

@@ -32,6 +32,7 @@ pub enum Piece {
     Async,
     Matrix,
     StMatrix,
+    Transposed,
     Integer,
     ToInt,
     Math,
@@ -76,8 +77,8 @@ impl Piece {
             Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
             Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
             Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
-            // Only AMD has scalar registers and buffer instructions.
-            Piece::Version | Piece::Tensor | Piece::BufferLoad => ("", &[]),
+            // Only AMD has scalar registers, buffer instructions and transposing reads.
+            Piece::Version | Piece::Tensor | Piece::BufferLoad | Piece::Transposed => ("", &[]),
             Piece::Shared => (include_str!("cuda/shared.h"), &[Piece::Core]),
             Piece::Async => (include_str!("cuda/async.h"), &[Piece::Shared]),
             Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),

@@ -104,15 +104,6 @@ pub(super) static FNS: &[LangFn] = &[
     func("warpgroup_wait", &[req("num_mma", Ty::Int)], |s, a| {
         wait(s, a, "num_mma", Counter::Wgmma)
     }),
-    // Programmatic launch overlap changes when blocks start, never what they compute.
-    func("pdl_sync", &[], |s, _| {
-        s.kernel("`T.pdl_sync`")?;
-        Ok(Value::None)
-    }),
-    func("pdl_trigger", &[], |s, _| {
-        s.kernel("`T.pdl_trigger`")?;
-        Ok(Value::None)
-    }),
 ];
 
 const PREDICATE: &[ParamSpec] = &[req("predicate", Ty::Scalar)];

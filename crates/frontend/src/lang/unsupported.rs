@@ -37,8 +37,9 @@ fn find(name: &str) -> Option<&'static (&'static str, &'static str)> {
 
 const USE_GEMM: &str = "use `T.gemm`; the compiler chooses the matrix instruction of the target";
 const USE_COPY: &str = "use `T.copy`; the compiler chooses vector width and instruction";
-const USE_TMA: &str = "use `T.tma_copy` with a barrier from `T.alloc_barrier`, or `T.copy`";
+const USE_TMA: &str = "use `T.copy`; in a `T.Pipelined` loop it runs ahead";
 const USE_KERNEL: &str = "write the body as statements inside `with T.Kernel(...)`";
+const LAUNCHES: &str = "leave it out; a kernel starts when the one before it has ended";
 const CLUSTERS: &str = "blocks of a cluster do not talk to each other here; use global memory";
 
 static TABLE: &[(&str, &str)] = &[
@@ -93,6 +94,8 @@ static TABLE: &[(&str, &str)] = &[
     ("block_rank_in_cluster", CLUSTERS),
     ("ptx_arrive_cluster_barrier", CLUSTERS),
     ("clc_*", "use `T.Persistent` for dynamic tiles"),
+    ("pdl_sync", LAUNCHES),
+    ("pdl_trigger", LAUNCHES),
     ("tma_gather4", USE_TMA),
     ("tma_gather4_bytes", USE_TMA),
     ("tma_scatter4", USE_TMA),
@@ -109,7 +112,7 @@ static TABLE: &[(&str, &str)] = &[
     ),
     (
         "cp_async_barrier_noinc",
-        "use `T.tma_copy(..., barrier=b)`, whose bytes complete the barrier",
+        "use `T.copy`, and `T.mbarrier_arrive(b)` after it",
     ),
     (
         "ptx_init_barrier_thread_count",
@@ -166,7 +169,7 @@ static TABLE: &[(&str, &str)] = &[
     ("tcgen05_mma", USE_GEMM),
     (
         "tcgen05_mma_arrive",
-        "pass the barrier to `T.tcgen05_gemm(..., mbar=b)`",
+        "use `T.gemm`, whose result is there when it ends",
     ),
     (
         "tcgen05_before_thread_sync",

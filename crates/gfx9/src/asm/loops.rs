@@ -1,60 +1,83 @@
-//! Loops: the runs of text between a label and a branch back to it.
+//! Loops: the blocks between a way back and the block it leads to, which every way into the loop
+//! passes.
 //!
-//! LLVM lays the blocks of a loop out side by side, so a backward branch and its target bound the
-//! loop in the text. A block that a loop keeps elsewhere is not seen as part of it.
+//! Where blocks stand in the text says nothing of loops: LLVM lays the arms of conditions out
+//! behind the code that follows them, and branches back to it.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
+use super::blocks::{Blocks, run_order};
 use super::{Function, Instruction};
 
 /// A loop of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// The first instruction.
-    pub first: usize,
-    /// The branch back.
-    pub last: usize,
+    /// Its instructions, block by block, in an order in which a turn can run them.
+    blocks: Vec<Range<usize>>,
 }
 
 impl Loop {
-    pub fn body(self, function: &Function) -> &[Instruction] {
-        function
-            .instructions
-            .get(self.first..=self.last)
-            .unwrap_or_default()
+    /// The instructions in an order in which a turn can run them: what comes after something on
+    /// every way stands behind it.
+    pub fn body<'f>(&self, function: &'f Function) -> Vec<&'f Instruction> {
+        let ranges = self.blocks.iter().cloned();
+        let parts = ranges.filter_map(|range| function.instructions.get(range));
+        parts.flatten().collect()
     }
 
-    fn holds(self, other: Self) -> bool {
-        self != other && self.first <= other.first && other.last <= self.last
+    fn holds(&self, other: &Self) -> bool {
+        self != other && other.blocks.iter().all(|block| self.blocks.contains(block))
+    }
+
+    fn has(&self, index: usize) -> bool {
+        self.blocks.iter().any(|block| block.contains(&index))
     }
 }
 
 impl Function {
-    /// All loops, in the order of their branches. Branches back to one label are one loop.
+    /// All loops, in the order of their first blocks. Ways back to one block are one loop.
     pub fn loops(&self) -> Vec<Loop> {
-        let mut loops: Vec<Loop> = Vec::new();
-        for (last, instruction) in self.instructions.iter().enumerate() {
-            let Some(first) = instruction
-                .target()
-                .and_then(|label| self.labels.get(label))
-            else {
-                continue;
-            };
-            // A branch back to a block that was laid out earlier closes no loop where the kernel
-            // ends in between.
-            let ends = |i: &Instruction| i.mnemonic == "s_endpgm";
-            if *first > last || self.instructions[*first..last].iter().any(ends) {
-                continue;
-            }
-            match loops.iter_mut().find(|known| known.first == *first) {
-                Some(known) => known.last = last,
-                None => loops.push(Loop {
-                    first: *first,
-                    last,
-                }),
+        let blocks = Blocks::of(self);
+        let mut before = vec![Vec::new(); blocks.next.len()];
+        for (block, ways) in blocks.next.iter().enumerate() {
+            for to in ways {
+                before[*to].push(block);
             }
         }
-        loops
+        let mut members: Vec<Vec<bool>> = Vec::new();
+        let mut heads = Vec::new();
+        for (head, from) in before.iter().enumerate() {
+            let back = from.iter().filter(|from| blocks.dominates(head, **from));
+            let mut work: Vec<usize> = back.copied().collect();
+            if work.is_empty() {
+                continue;
+            }
+            let mut inside = vec![false; before.len()];
+            inside[head] = true;
+            while let Some(block) = work.pop() {
+                if !std::mem::replace(&mut inside[block], true) {
+                    work.extend(&before[block]);
+                }
+            }
+            heads.push(head);
+            members.push(inside);
+        }
+        let depth = |block: usize| members.iter().filter(|inside| inside[block]).count();
+        let of = |(head, inside): (&usize, &Vec<bool>)| {
+            let stays = |to: &usize| inside[*to] && to != head;
+            let next: Vec<Vec<usize>> = blocks
+                .next
+                .iter()
+                .map(|ways| ways.iter().copied().filter(stays).collect())
+                .collect();
+            // What follows an inner loop comes behind all of it.
+            let order = run_order(*head, &next, |_, to| (depth(to), Reverse(to)));
+            Loop {
+                blocks: order.iter().map(|b| blocks.ranges[*b].clone()).collect(),
+            }
+        };
+        heads.iter().zip(&members).map(of).collect()
     }
 
     /// The loop that a kernel's time goes into: the one with most matrix instructions that are in
@@ -62,20 +85,22 @@ impl Function {
     /// any, the longest innermost one.
     pub fn hot_loop(&self) -> Option<Loop> {
         let loops = self.loops();
-        let inside = |l: Loop| loops.iter().filter(move |other| l.holds(**other));
-        let matrix = |l: Loop| {
-            let own = (l.first..=l.last).filter(|at| {
-                let deeper = inside(l).any(|i| (i.first..=i.last).contains(at));
-                !deeper && self.instructions.get(*at).is_some_and(Instruction::is_mfma)
+        let inside = |l: &Loop| -> Vec<&Loop> { loops.iter().filter(|o| l.holds(o)).collect() };
+        let matrix = |l: &Loop| {
+            let deeper = inside(l);
+            let own = l.blocks.iter().cloned().flatten().filter(|at| {
+                let is_matrix = self.instructions.get(*at).is_some_and(Instruction::is_mfma);
+                is_matrix && !deeper.iter().any(|inner| inner.has(*at))
             });
             own.count()
         };
-        let counted = loops.iter().map(|l| (matrix(*l), *l));
-        match counted.max_by_key(|(count, l)| (*count, Reverse(l.body(self).len()))) {
-            Some((count, hot)) if count > 0 => Some(hot),
+        let length = |l: &Loop| l.blocks.iter().map(Range::len).sum::<usize>();
+        let counted = loops.iter().map(|l| (matrix(l), l));
+        match counted.max_by_key(|(count, l)| (*count, Reverse(length(l)))) {
+            Some((count, hot)) if count > 0 => Some(hot.clone()),
             _ => {
-                let innermost = loops.iter().filter(|l| inside(**l).next().is_none());
-                innermost.copied().max_by_key(|l| l.body(self).len())
+                let innermost = loops.iter().filter(|l| inside(l).is_empty());
+                innermost.max_by_key(|l| length(l)).cloned()
             }
         }
     }
@@ -110,8 +135,8 @@ f:
         let loops = function.loops();
         assert_eq!(loops.len(), 3);
         let hot = function.hot_loop().unwrap();
-        assert_eq!((hot.first, hot.last), (1, 2));
         assert_eq!(hot.body(function).len(), 2);
+        assert_eq!(hot.body(function)[0].line, 5);
     }
 
     #[test]
@@ -119,10 +144,43 @@ f:
         let program = parse(&TEXT.replace("v_mfma_f32_16x16x32_bf16", "v_other")).unwrap();
         let function = &program.functions[0];
         let hot = function.hot_loop().unwrap();
-        assert_eq!((hot.first, hot.last), (3, 6));
+        assert_eq!(hot.body(function).len(), 4);
         assert_eq!(
             parse("f:\n s_endpgm\n").unwrap().functions[0].hot_loop(),
             None
+        );
+    }
+
+    /// The arm of a condition stands behind the loop's end, and goes back into its middle.
+    #[test]
+    fn a_branch_back_into_a_loop_is_no_loop() {
+        let text = "\
+f:
+.LBB0_1:
+\ts_cbranch_execnz .LBB0_4
+.LBB0_2:
+\ts_barrier
+\ts_cbranch_scc0 .LBB0_1
+\ts_endpgm
+.LBB0_4:
+\tv_nop
+\ts_branch .LBB0_2
+";
+        let program = parse(text).unwrap();
+        let function = &program.functions[0];
+        let loops = function.loops();
+        assert_eq!(loops.len(), 1);
+        let body = loops[0].body(function);
+        let names: Vec<&str> = body.iter().map(|i| i.mnemonic.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "s_cbranch_execnz",
+                "v_nop",
+                "s_branch",
+                "s_barrier",
+                "s_cbranch_scc0"
+            ]
         );
     }
 }

@@ -5,6 +5,7 @@
 //! with that line.
 
 mod access;
+mod blocks;
 mod loops;
 mod metadata;
 mod operand;

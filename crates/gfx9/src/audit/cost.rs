@@ -58,7 +58,7 @@ pub(super) fn check_kernel(kernel: &Function, expected: &Expectation, report: &m
 
 /// The hot loop.
 pub(super) fn check_loop(
-    body: &[Instruction],
+    body: &[&Instruction],
     arch: &str,
     expected: &Expectation,
     report: &mut Report,
@@ -79,7 +79,10 @@ pub(super) fn check_loop(
                 .push(finding(Kind::HalfRate, instruction, reason));
         }
     }
-    let address = address_arithmetic(body);
+    // Of the arms of a condition the text has the usual one last before what follows.
+    let mut text = body.to_vec();
+    text.sort_by_key(|instruction| instruction.line);
+    let address = address_arithmetic(&text);
     report.address_arithmetic = count(address.len());
     over(
         &address,
@@ -88,7 +91,7 @@ pub(super) fn check_loop(
         "vector instructions that compute addresses",
         &mut report.findings,
     );
-    let reads: Vec<&Instruction> = body.iter().filter(|i| is_lane_read(i)).collect();
+    let reads: Vec<&Instruction> = body.iter().copied().filter(|i| is_lane_read(i)).collect();
     report.lane_reads = count(reads.len());
     over(
         &reads,
@@ -99,7 +102,7 @@ pub(super) fn check_loop(
     );
 }
 
-fn counts(body: &[Instruction], expected: &Expectation, report: &mut Report) {
+fn counts(body: &[&Instruction], expected: &Expectation, report: &mut Report) {
     let Some(end) = body.last() else { return };
     let mut check = |what: &str, want: u32, got: u32| {
         if want != got {
@@ -166,8 +169,8 @@ fn is_lane_read(instruction: &Instruction) -> bool {
 
 /// The vector instructions of the loop whose results reach a lane's memory address, through any
 /// number of others, also around the loop.
-fn address_arithmetic(body: &[Instruction]) -> Vec<&Instruction> {
-    let accesses: Vec<_> = body.iter().map(Instruction::access).collect();
+fn address_arithmetic<'a>(body: &[&'a Instruction]) -> Vec<&'a Instruction> {
+    let accesses: Vec<_> = body.iter().map(|i| i.access()).collect();
     let mut counted = BTreeSet::new();
     // Each register wanted, and the place from which its last write is looked for.
     let mut wanted: Vec<(Register, usize)> = Vec::new();
@@ -185,14 +188,14 @@ fn address_arithmetic(body: &[Instruction]) -> Vec<&Instruction> {
             .find(|i| accesses[*i].writes.contains(&register));
         let Some(writer) = writer else { continue };
         // Addresses are integers: a register that floats were in before is another value.
-        if !body[writer].is_valu() || is_float(&body[writer]) || !counted.insert(writer) {
+        if !body[writer].is_valu() || is_float(body[writer]) || !counted.insert(writer) {
             continue;
         }
         let vectors = accesses[writer].reads.iter();
         let vectors = vectors.filter(|r| r.file == RegisterFile::Vector);
         wanted.extend(vectors.map(|r| (*r, writer)));
     }
-    counted.into_iter().map(|index| &body[index]).collect()
+    counted.into_iter().map(|index| body[index]).collect()
 }
 
 fn count(n: usize) -> u32 {

@@ -7,6 +7,9 @@
 //! - a vector instruction writes a scalar register, a memory instruction reads it: 5 states;
 //! - a scalar instruction writes m0, a copy to LDS reads it: 1 state.
 //!
+//! Only the last write of a register counts. A scalar instruction that overwrites what a vector
+//! instruction wrote waits for that by itself, so behind it the first hazard is over.
+//!
 //! The look back follows the text within one block: what comes before a label is another block,
 //! and a branch alone takes longer than these states.
 
@@ -26,7 +29,7 @@ pub(super) fn check(function: &Function, findings: &mut Vec<Finding>) {
         if !instruction.inline || !memory {
             continue;
         }
-        let reads = instruction.access().reads;
+        let mut reads = instruction.access().reads;
         let mut states = 0;
         for before in (0..index).rev() {
             if states >= VALU_SCALAR_TO_MEMORY || starts.contains(&(before + 1)) {
@@ -39,6 +42,8 @@ pub(super) fn check(function: &Function, findings: &mut Vec<Finding>) {
                 findings.push(finding(Kind::Hazard, instruction, reason));
                 break;
             }
+            let written = earlier.access().writes;
+            reads.retain(|register| !written.contains(register));
             states += states_of(earlier);
         }
     }

@@ -141,6 +141,34 @@ pub enum Kind {
     Shape,
 }
 
+impl Kind {
+    /// Whether it takes time or registers and nothing else: what the kernel computes is not in
+    /// doubt.
+    pub fn is_cost(self) -> bool {
+        match self {
+            Self::ExtraWait
+            | Self::ExtraFence
+            | Self::Scratch
+            | Self::Spill
+            | Self::AccumulatorMove
+            | Self::HalfRate
+            | Self::AddressArithmetic
+            | Self::LaneRead
+            | Self::Registers => true,
+            Self::MissingWait
+            | Self::WrongWait
+            | Self::ExtraBarrier
+            | Self::MissingBarrier
+            | Self::MovedWork
+            | Self::Pending
+            | Self::Undrained
+            | Self::Hazard
+            | Self::Count
+            | Self::Shape => false,
+        }
+    }
+}
+
 impl Report {
     pub fn passed(&self) -> bool {
         self.findings.is_empty()
@@ -212,7 +240,7 @@ pub fn audit(kernel: &Function, arch: &str, expected: &Expectation) -> Report {
     }
     cost::check_kernel(kernel, expected, &mut report);
     match kernel.hot_loop() {
-        Some(hot) => check_loop(kernel, hot, arch, expected, &mut report),
+        Some(hot) => check_loop(kernel, &hot, arch, expected, &mut report),
         None if expected.steps.is_empty() && expected.mfma.is_empty() => {}
         None => report.findings.push(Finding {
             kind: Kind::Shape,
@@ -227,25 +255,23 @@ pub fn audit(kernel: &Function, arch: &str, expected: &Expectation) -> Report {
 
 fn check_loop(
     kernel: &Function,
-    hot: Loop,
+    hot: &Loop,
     arch: &str,
     expected: &Expectation,
     report: &mut Report,
 ) {
     let body = hot.body(kernel);
-    report.lines = body
-        .first()
-        .zip(body.last())
-        .map(|(first, last)| (first.line, last.line));
-    for instruction in body {
+    let lines = || body.iter().map(|instruction| instruction.line);
+    report.lines = lines().min().zip(lines().max());
+    for instruction in &body {
         if instruction.is_mfma() {
             *report.mfma.entry(instruction.mnemonic.clone()).or_default() += 1;
         }
         report.lds_copies += u32::from(instruction.is_lds_copy());
         report.lds_reads += u32::from(instruction.is_lds_read());
     }
-    steps::check(body, expected, report);
-    cost::check_loop(body, arch, expected, report);
+    steps::check(&body, expected, report);
+    cost::check_loop(&body, arch, expected, report);
 }
 
 fn finding(kind: Kind, at: &Instruction, reason: impl Into<String>) -> Finding {

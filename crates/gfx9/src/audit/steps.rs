@@ -21,7 +21,7 @@ struct Found<'a> {
     at: &'a Instruction,
 }
 
-pub(super) fn check(body: &[Instruction], expected: &Expectation, report: &mut Report) {
+pub(super) fn check(body: &[&Instruction], expected: &Expectation, report: &mut Report) {
     let all = steps(body, true, true);
     report.steps = merged(&all).iter().map(|found| found.step).collect();
 
@@ -35,7 +35,7 @@ pub(super) fn check(body: &[Instruction], expected: &Expectation, report: &mut R
 fn each_counter(
     all: &[Found<'_>],
     expected: &Expectation,
-    body: &[Instruction],
+    body: &[&Instruction],
     findings: &mut Vec<Finding>,
 ) {
     let OwnWaits { vmcnt, lgkmcnt } = expected.own_waits;
@@ -69,7 +69,7 @@ fn each_counter(
 }
 
 /// The steps of a loop body, copies and reads one by one where they are asked for.
-fn steps(body: &[Instruction], copies: bool, reads: bool) -> Vec<Found<'_>> {
+fn steps<'a>(body: &[&'a Instruction], copies: bool, reads: bool) -> Vec<Found<'a>> {
     let mut steps = Vec::new();
     for at in body {
         let step = if let Some(wait) = at.wait() {
@@ -144,7 +144,12 @@ fn join(one: Step, other: Step) -> Option<Step> {
 
 /// The differences, by the longest common subsequence. Where waits are lenient, more of them and
 /// stricter ones are no difference.
-fn compare(want: &[Step], got: &[&Found<'_>], body: &[Instruction], lenient: bool) -> Vec<Finding> {
+fn compare(
+    want: &[Step],
+    got: &[&Found<'_>],
+    body: &[&Instruction],
+    lenient: bool,
+) -> Vec<Finding> {
     let (n, m) = (want.len(), got.len());
     let serves = |want: Step, got: Step| match (want, got) {
         (Step::Wait(want), Step::Wait(got)) if lenient => {
@@ -168,7 +173,7 @@ fn compare(want: &[Step], got: &[&Found<'_>], body: &[Instruction], lenient: boo
     }
     let mut findings = Vec::new();
     let (mut i, mut j) = (0, 0);
-    let end = body.last();
+    let end = body.last().copied();
     while i < n || j < m {
         let here = i < n && j < m && serves(want[i], got[j].step);
         if here && common[i][j] == common[i + 1][j + 1] + 1 {

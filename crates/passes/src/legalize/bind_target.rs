@@ -1,7 +1,8 @@
 //! BindTarget: what the target cannot do is said before anything is lowered.
 //!
 //! Checks each kernel against the target's table: bytes of shared memory that the user's
-//! buffers take at once, tensor memory, split-phase matrix instructions. It changes nothing.
+//! buffers take at once, tensor memory, split-phase matrix instructions, bulk copies, what waits
+//! for either. It changes nothing. What is a wish about speed, and not granted, is a warning.
 //!
 //! Before and after are the same function; what comes out is a diagnostic such as
 //! ```text
@@ -12,7 +13,8 @@
 
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Buffer, Code, Diagnostic, Diagnostics, Func, GemmKind, Kernel, Scope, StmtKind, Target, TileOp,
+    Buffer, Code, CopyKind, Counter, DeviceOp, Diagnostic, Diagnostics, FenceKind, Func, GemmKind,
+    Kernel, Scope, StmtKind, Target, ThreadOp, TileOp,
 };
 
 use crate::Changed;
@@ -20,11 +22,13 @@ use crate::legalize::check_resources::most_shared;
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
 const NOT_ON_TARGET: Code = Code("not-on-target");
+const NO_EFFECT: Code = Code("no-effect");
 
 /// Checks all kernels against the target.
 pub fn bind_target(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
     for kernel in &func.kernels {
         shared_memory(func, kernel, target, diags);
+        clusters(kernel, target, diags);
         instructions(func, kernel, target, diags);
     }
     Changed::No
@@ -58,24 +62,103 @@ fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagn
     }
 }
 
-fn instructions(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
-    let facts = target.facts();
-    walk_stmts(&kernel.body, &mut |stmt| {
-        let lacking = match &stmt.kind {
-            StmtKind::Alloc(b) if func.buffers[*b].scope == Scope::Tmem => Some("tensor memory"),
-            StmtKind::Tile(TileOp::Gemm(g)) => match g.kind {
-                GemmKind::Auto => None,
-                GemmKind::Wgmma if facts.tma => None,
-                GemmKind::Wgmma => Some("wgmma"),
-                GemmKind::Tcgen05 => Some("tcgen05"),
-            },
-            _ => None,
-        };
-        if let Some(what) = lacking {
-            diags.push(
-                Diagnostic::error(NOT_ON_TARGET, stmt.span, format!("{target} has no {what}"))
-                    .help("use T.gemm and fragments, which every target lowers"),
-            );
-        }
-    });
+fn clusters(kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
+    if kernel.attrs.cluster.is_some_and(|c| c != [1, 1, 1]) && target != Target::Sm90a {
+        let message = format!("{target} has no clusters of blocks");
+        diags.push(
+            Diagnostic::error(NOT_ON_TARGET, kernel.span, message)
+                .help("use `T.Kernel`; blocks of a cluster do not talk to each other here"),
+        );
+    }
 }
+
+fn instructions(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
+    walk_stmts(
+        &kernel.body,
+        &mut |stmt| match verdict(func, &stmt.kind, target) {
+            None => {}
+            Some(Verdict::Refused { what, instead }) => {
+                let message = format!("{what}, which Tilewright does not lower for {target}");
+                diags.push(Diagnostic::error(NOT_ON_TARGET, stmt.span, message).help(instead));
+            }
+            Some(Verdict::NoEffect { what }) => {
+                let message = format!("{what} has no effect on {target}");
+                diags.push(Diagnostic::warning(NO_EFFECT, stmt.span, message));
+            }
+        },
+    );
+}
+
+/// What a target does with a statement that it does not take as it stands.
+enum Verdict {
+    /// Its meaning would be lost.
+    Refused {
+        what: &'static str,
+        instead: &'static str,
+    },
+    /// A wish about speed, and results are the same without it.
+    NoEffect { what: &'static str },
+}
+
+/// What a target cannot do, of all that the language has. Everything that is not named here is
+/// lowered as it stands.
+fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
+    let refused = |what, instead| Some(Verdict::Refused { what, instead });
+    match stmt {
+        StmtKind::Alloc(b) if func.buffers[*b].scope == Scope::Tmem => {
+            refused("this is tensor memory", GEMM)
+        }
+        StmtKind::Tile(TileOp::Gemm(g)) => match g.kind {
+            GemmKind::Auto => None,
+            GemmKind::Wgmma => refused("this is a split-phase wgmma", GEMM),
+            GemmKind::Tcgen05 => refused("this is a tcgen05 product", GEMM),
+        },
+        StmtKind::Tile(TileOp::Copy(c)) => match c.kind {
+            CopyKind::Sync => None,
+            CopyKind::Async => Some(Verdict::NoEffect {
+                what: "asking for an asynchronous copy",
+            }),
+            CopyKind::Tma { .. } => refused("this is a bulk copy (TMA)", COPY),
+        },
+        StmtKind::Thread(ThreadOp::BarrierExpect { .. }) => {
+            refused("the barrier waits for bytes of bulk copies (TMA)", ARRIVE)
+        }
+        StmtKind::Thread(ThreadOp::SetMaxRegs { count, .. }) if target == Target::Sm90a => {
+            // PTX ISA, setmaxnreg: a multiple of 8 from 24 to 256.
+            let taken = (24..=256).contains(count) && count % 8 == 0;
+            match taken {
+                true => None,
+                false => refused(
+                    "the number of registers is no multiple of 8 from 24 to 256",
+                    "use such a multiple, or leave it out",
+                ),
+            }
+        }
+        StmtKind::Thread(ThreadOp::SetMaxRegs { .. }) => Some(Verdict::NoEffect {
+            what: "moving registers between warp groups",
+        }),
+        StmtKind::Device(op) => match op {
+            DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => match counter {
+                Counter::TmaStore => refused("this is for bulk copies (TMA)", COPY),
+                Counter::Wgmma => refused("this is for split-phase wgmma", GEMM),
+                Counter::CpAsync if target.is_amd() => {
+                    refused("this is a group of `cp.async` copies", COPY)
+                }
+                _ => None,
+            },
+            DeviceOp::Fence(FenceKind::Wgmma) => refused("this is for split-phase wgmma", GEMM),
+            DeviceOp::Fence(FenceKind::AsyncProxy) if target != Target::Sm90a => {
+                Some(Verdict::NoEffect {
+                    what: "a fence of the asynchronous proxy",
+                })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+const GEMM: &str = "use `T.gemm` and fragments, which every target lowers and waits for";
+const COPY: &str =
+    "use `T.copy`, which is complete when it ends; in a `T.Pipelined` loop it runs ahead";
+const ARRIVE: &str = "use `T.copy`, and `T.mbarrier_arrive` after it";

@@ -54,13 +54,15 @@ DEVICE rsrc_t buffer(const void *base, u32 bytes) {
 // The compiler sets m0 itself, and sees no LDS copy: it adds no wait for one, ever.
 #if defined(__gfx950__)
 DEVICE void copy_to_lds_16(rsrc_t from, LDS void *lds, int voffset, int soffset) {
-  asm volatile("s_nop 0\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds" // want: buffer_load_dwordx4
-               :: "{m0}"((u32)(u64)lds), "v"(voffset), "s"(from), "s"(soffset) : "memory");
+  int moved;
+  asm volatile("s_mov_b32 %0, %4\n\tbuffer_load_dwordx4 %2, %3, %0 offen lds" // want: buffer_load_dwordx4
+               : "=&s"(moved) : "{m0}"((u32)(u64)lds), "v"(voffset), "s"(from), "s"(soffset) : "memory");
 }
 #endif
 DEVICE void copy_to_lds_4(rsrc_t from, LDS void *lds, int voffset, int soffset) {
-  asm volatile("s_nop 0\n\tbuffer_load_dword %1, %2, %3 offen lds" // want: buffer_load_dword
-               :: "{m0}"((u32)(u64)lds), "v"(voffset), "s"(from), "s"(soffset) : "memory");
+  int moved;
+  asm volatile("s_mov_b32 %0, %4\n\tbuffer_load_dword %2, %3, %0 offen lds" // want: buffer_load_dword
+               : "=&s"(moved) : "{m0}"((u32)(u64)lds), "v"(voffset), "s"(from), "s"(soffset) : "memory");
 }
 
 // ---- global to registers, where a copy to LDS is under way too -----------------------------------

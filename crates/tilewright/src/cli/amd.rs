@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tilewright::codegen;
+use tilewright::gfx9::audit::Kind;
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
 use tilewright::jit::audit::{self, Budget, KernelAudit};
 use tilewright::runtime::env::Env;
@@ -81,15 +82,17 @@ pub fn audit(
         .map_err(|message| Box::new(Diagnostic::error(Code("audit"), Span::NONE, message)))
 }
 
-/// What is wrong with a compiled kernel, as diagnostics that name the line of its assembly.
-pub fn findings(audit: &KernelAudit) -> Vec<Diagnostic> {
+/// What is wrong with a compiled kernel, as diagnostics that name the line of its assembly. What
+/// only costs time is a warning, unless it is more than a budget that was asked for.
+pub fn findings(audit: &KernelAudit, budgeted: &[Kind]) -> Vec<Diagnostic> {
     let list = audit.report.findings.iter();
     list.map(|finding| {
-        Diagnostic::error(
-            Code("compiled-code"),
-            Span::NONE,
-            format!("compiled `{}`: {finding}", audit.name),
-        )
+        let message = format!("compiled `{}`: {finding}", audit.name);
+        let make = match finding.kind.is_cost() && !budgeted.contains(&finding.kind) {
+            true => Diagnostic::warning,
+            false => Diagnostic::error,
+        };
+        make(Code("compiled-code"), Span::NONE, message)
     })
     .collect()
 }

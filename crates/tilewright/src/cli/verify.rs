@@ -5,6 +5,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use tilewright::gfx9::audit::Kind;
 use tilewright::ir::{Diagnostic, Func, Level, Severity, SourceMap, Target};
 use tilewright::jit::audit::Budget;
 use tilewright::schedule::hazard;
@@ -43,12 +44,14 @@ pub struct VerifyArgs {
     /// before its loops are taken for endless.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
-    /// Vector instructions for addresses that a compiled hot loop may have (AMD).
-    #[arg(long, default_value_t = Budget::default().address_arithmetic)]
-    address_budget: u32,
-    /// `v_readfirstlane` and `v_readlane` that a compiled hot loop may have (AMD).
-    #[arg(long, default_value_t = Budget::default().lane_reads)]
-    lane_read_budget: u32,
+    /// Vector instructions for addresses that a compiled hot loop may have (AMD). More is an error;
+    /// without this, more than 64 is a warning.
+    #[arg(long)]
+    address_budget: Option<u32>,
+    /// `v_readfirstlane` and `v_readlane` that a compiled hot loop may have (AMD). More is an
+    /// error; without this, more than one is a warning.
+    #[arg(long)]
+    lane_read_budget: Option<u32>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -109,10 +112,19 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         &mut findings,
     );
     let cover = cover.map_err(fail)?;
+    let usual = Budget::default();
     let budget = Budget {
-        address_arithmetic: args.address_budget,
-        lane_reads: args.lane_read_budget,
+        address_arithmetic: args.address_budget.unwrap_or(usual.address_arithmetic),
+        lane_reads: args.lane_read_budget.unwrap_or(usual.lane_reads),
     };
+    let asked = [
+        (args.address_budget, Kind::AddressArithmetic),
+        (args.lane_read_budget, Kind::LaneRead),
+    ];
+    let budgeted: Vec<Kind> = asked
+        .into_iter()
+        .filter_map(|(budget, kind)| budget.map(|_| kind))
+        .collect();
     let audits = match target.is_amd() {
         true => {
             progress.doing("compiling");
@@ -121,7 +133,9 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         }
         false => Vec::new(),
     };
-    findings.extend(audits.iter().flat_map(super::amd::findings));
+    for audit in &audits {
+        findings.extend(super::amd::findings(audit, &budgeted));
+    }
     drop(progress);
     let hazards = findings.into_vec();
     output::warn(&hazards, sources);

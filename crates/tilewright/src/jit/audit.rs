@@ -9,6 +9,8 @@
 
 mod walk;
 
+use std::collections::BTreeMap;
+
 use tilewright_codegen::unrolled_loops;
 use tilewright_gfx9::asm;
 use tilewright_gfx9::audit::{self as gfx9, Expectation, Finding, Kind, Report};
@@ -71,11 +73,7 @@ pub fn audit(
             .function(name)
             .ok_or_else(|| format!("the assembly has no kernel `{name}`"))?;
         let mut expected = Expected::of(func, kernel);
-        let is_matrix = |i: &asm::Instruction| i.is_mfma();
-        let hot = compiled.hot_loop();
-        let looped = hot.is_some_and(|l| l.body(compiled).iter().any(is_matrix));
-        if !looped && compiled.instructions.iter().any(is_matrix) {
-            let reason = "the compiler found that the loop runs a known number of times";
+        if let Some(reason) = reshaped(compiled, &expected) {
             expected.uncompared.get_or_insert(reason.to_string());
         }
         let loop_and_kernel = Expectation {
@@ -96,6 +94,41 @@ pub fn audit(
         });
     }
     Ok(list)
+}
+
+/// Why the hot loop of the IR is none of the compiled code's. Then nothing there stands for one
+/// turn of it, and what is said of the loop's waits cannot be asked of the code.
+fn reshaped(compiled: &asm::Function, expected: &Expected) -> Option<&'static str> {
+    let wanted = &expected.compiled;
+    let Some(hot) = compiled.hot_loop() else {
+        let asked = !wanted.steps.is_empty() || !wanted.mfma.is_empty();
+        return asked.then_some(UNROLLED);
+    };
+    let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+    for instruction in hot.body(compiled).iter().filter(|i| i.is_mfma()) {
+        *found.entry(instruction.mnemonic.as_str()).or_default() += 1;
+    }
+    match (wanted.mfma.is_empty(), found.is_empty()) {
+        (false, true) => Some(UNROLLED),
+        (false, false) => turns(&wanted.mfma, &found)
+            .map(|_| "the compiler runs several turns of the loop in one"),
+        // Without matrix instructions nothing tells one loop from another.
+        (true, _) => (compiled.loops().len() != expected.loops)
+            .then_some("the compiler made other loops of the kernel's"),
+    }
+}
+
+const UNROLLED: &str = "the compiler found that the loop runs a known number of times";
+
+/// How many turns a loop's matrix instructions stand for, where it is more than one.
+fn turns(wanted: &BTreeMap<String, u32>, found: &BTreeMap<&str, u32>) -> Option<u32> {
+    let (name, count) = wanted.first_key_value()?;
+    let turns = found.get(name.as_str())? / (*count).max(1);
+    let all = wanted.len() == found.len()
+        && wanted
+            .iter()
+            .all(|(name, n)| found.get(name.as_str()) == Some(&(n * turns)));
+    (turns > 1 && all).then_some(turns)
 }
 
 /// Whether a finding rests on the expected steps and counts of the loop.
@@ -131,6 +164,8 @@ pub struct Expected {
     pub uncompared: Option<String>,
     /// Why the compiler has waits of its own.
     pub own_waits: Option<String>,
+    /// The kernel's loops that are loops in the compiled code too.
+    pub loops: usize,
 }
 
 impl Expected {
@@ -148,8 +183,10 @@ impl Expected {
             },
             uncompared: None,
             own_waits: None,
+            loops: 0,
         };
         let unrolled = unrolled_loops(func, kernel);
+        expected.loops = walk::loops(&kernel.body, &unrolled);
         match walk::hot_loop(&kernel.body, &unrolled) {
             Ok(hot) => walk::describe(func, hot, &unrolled, &mut expected),
             Err(reason) => expected.uncompared = Some(reason.to_string()),

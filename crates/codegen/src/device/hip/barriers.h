@@ -14,6 +14,7 @@ TW_FN void mbarrier_init(unsigned long long* bar, unsigned count) {
 TW_FN void mbarrier_arrive(unsigned long long* bar) {
   Arrivals& a = arrivals(bar);
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  drain_lds();
   __builtin_amdgcn_atomic_inc32(&a.seen, 2 * a.count - 1, __ATOMIC_RELAXED, "workgroup");
 }
 // Until the phase of this parity is over.

@@ -19,17 +19,19 @@ template <int BYTES> TW_FN unsigned first_lane_address(const void* p) {
 // The wave copies BYTES a lane from global memory to LDS, lane after lane from `to`. Lanes read at
 // `offset` bytes, each its own, plus `advance`, the same for all; an offset of -1 is past the end.
 // It is assembly, so the compiler adds no wait for it: the schedule's wait counts it. Nor does it
-// add wait states: one after m0 was written, and five (NOPS = 4) where `advance` may come straight
-// from a vector instruction.
-template <int BYTES, int NOPS = 0> TW_FN void copy_to_lds(unsigned to, Tensor from, unsigned offset, unsigned advance) {
+// add wait states: one after m0 was written, and five after a vector instruction wrote `advance`,
+// as `readfirstlane` does where the compiler has it in a vector register. A scalar move is the
+// one, and no state is needed before it nor between it and the copy.
+template <int BYTES> TW_FN void copy_to_lds(unsigned to, Tensor from, unsigned offset, unsigned advance) {
   to = (unsigned)__builtin_amdgcn_readfirstlane((int)to);
   advance = (unsigned)__builtin_amdgcn_readfirstlane((int)advance);
+  unsigned moved;
   if constexpr (BYTES == 16)
-    asm volatile("s_nop %4\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds"
-                 ::"{m0}"(to), "v"(offset), "s"(from), "s"(advance), "n"(NOPS) : "memory");
+    asm volatile("s_mov_b32 %0, %4\n\tbuffer_load_dwordx4 %2, %3, %0 offen lds"
+                 : "=&s"(moved) : "{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");
   else
-    asm volatile("s_nop %4\n\tbuffer_load_dword %1, %2, %3 offen lds"
-                 ::"{m0}"(to), "v"(offset), "s"(from), "s"(advance), "n"(NOPS) : "memory");
+    asm volatile("s_mov_b32 %0, %4\n\tbuffer_load_dword %2, %3, %0 offen lds"
+                 : "=&s"(moved) : "{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");
 }
 
 }  // namespace tw

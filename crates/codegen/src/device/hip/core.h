@@ -45,15 +45,32 @@ TW_FN int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
 TW_FN int __clz(unsigned v) { return v == 0 ? 32 : __builtin_clz(v); }
 TW_FN int __clzll(unsigned long long v) { return v == 0 ? 64 : __builtin_clzll(v); }
 
+namespace tw {
+// Until this wave's LDS accesses, or all its accesses to memory, are complete. A fence of the
+// compiler's waits too, but it drops that wait at the head of a loop where the way into the loop
+// does not need it, though the way back does (clang 22). It keeps waits that are asked for; these
+// stand behind a fence, which nothing moves across.
+TW_FN void drain_lds() { __builtin_amdgcn_s_waitcnt(0xc07f); }
+TW_FN void drain() { __builtin_amdgcn_s_waitcnt(0x70); }
+}  // namespace tw
+
 // All threads of the block, with what they did to memory before: the fences wait for LDS, which
 // the waves of a block share, and not for global memory, which they reach in order.
 TW_FN void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  tw::drain_lds();
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-TW_FN void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
-TW_FN void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
+TW_FN void __threadfence_block() {
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+  tw::drain_lds();
+}
+TW_FN void __threadfence() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  tw::drain();
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+}
 
 // Floats to integers toward zero, saturating.
 TW_FN int __double2int_rz(double v) {

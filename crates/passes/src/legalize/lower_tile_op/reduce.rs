@@ -7,7 +7,7 @@
 
 use tilewright_ir::{
     BinOp, Block, Buffer, DType, Expr, ExprKind, MathFn, ReduceKind, ReduceOp, Region, Scalar,
-    Scope, ShuffleKind, Span, Stmt, StmtKind, ThreadOp, VarKind,
+    Scope, ShuffleKind, Span, Stmt, StmtKind, ThreadOp, VarKind, small_float,
 };
 use tilewright_layout::{Form, Fragment, LineDigit, Sum, radix};
 
@@ -405,6 +405,8 @@ fn result_slots(from: &Fragment, to: &Fragment, dim: usize) -> Option<Form> {
 /// The value that a fold starts with.
 pub fn identity(kind: ReduceKind, dtype: DType) -> Expr {
     let limits = dtype.scalar.int_range();
+    // Not every small float has infinities; its largest number stands for one.
+    let float = |value| Expr::float(small_float::round_to(dtype.scalar, value), dtype);
     match kind {
         ReduceKind::Sum
         | ReduceKind::AbsSum
@@ -417,11 +419,11 @@ pub fn identity(kind: ReduceKind, dtype: DType) -> Expr {
         },
         ReduceKind::Max => match limits {
             Some((low, _)) => Expr::int(low, dtype),
-            None => Expr::float(f64::NEG_INFINITY, dtype),
+            None => float(f64::NEG_INFINITY),
         },
         ReduceKind::Min => match limits {
             Some((_, high)) => Expr::int(high, dtype),
-            None => Expr::float(f64::INFINITY, dtype),
+            None => float(f64::INFINITY),
         },
     }
 }

@@ -45,6 +45,19 @@ pub(super) fn hot_loop<'a>(
     }
 }
 
+/// How many loops of a kernel stay loops.
+pub(super) fn loops(body: &Block, unrolled: &FxHashSet<Var>) -> usize {
+    let mut count = 0;
+    walk_stmts(body, &mut |stmt| {
+        count += usize::from(match &stmt.kind {
+            StmtKind::For(l) => stays(l, unrolled),
+            StmtKind::While { .. } => true,
+            _ => false,
+        });
+    });
+    count
+}
+
 /// Matrix instructions of a block outside of its loops; says whether it has any.
 fn own_matrix(
     block: &Block,
