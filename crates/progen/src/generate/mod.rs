@@ -146,7 +146,7 @@ impl Gen {
 
     fn program(mut self) -> Program {
         let mut body = Vec::new();
-        if self.p.grid.len() == 2 && self.rng.chance(12) {
+        if self.p.grid.len() == 2 && self.rng.chance(20) {
             let panel = self.rng.int(1, 3);
             let column = self.rng.chance(40);
             body.push(Stmt::UseSwizzle(panel, column));
