@@ -157,7 +157,8 @@ fn races_say_who_and_when() {
 
 #[test]
 fn a_loop_without_end_is_cut_off() {
-    let text = body("    alloc x: var int32\n    x[] = 1\n    while x[] > 0 {\n      x[] = 1\n    }");
+    let text =
+        body("    alloc x: var int32\n    x[] = 1\n    while x[] > 0 {\n      x[] = 1\n    }");
     let module = Module::parse("endless.tw", &text);
     let opts = SimtOptions {
         step_limit: 10_000,
