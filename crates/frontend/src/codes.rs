@@ -145,6 +145,8 @@ codes! {
     COPY_SCOPE = "copy-scope";
     /// A bulk load without a barrier, or a bulk store with one.
     TMA_BARRIER = "tma-barrier";
+    /// A wish about speed that is not granted; results are the same.
+    NO_EFFECT = "no-effect";
     /// An operand of a matrix product is no matrix.
     GEMM_RANK = "gemm-rank";
     /// M, N or K of a matrix product differ between its operands.

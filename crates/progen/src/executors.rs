@@ -149,7 +149,8 @@ impl Run<'_> {
                     .map_err(|e| refused("sim", e.diagnostics.iter(), self.sources))?;
                 if let Some(first) = report.findings.first() {
                     let text = render(report.diagnostics().iter(), self.sources);
-                    let kind = format!("sim-finding:{:?}", first.kind);
+                    let what = first.place.what.split_whitespace().next().unwrap_or("");
+                    let kind = format!("sim-finding:{:?}-{what}", first.kind);
                     return Err(Failure::new(
                         kind,
                         format!("{landing:?}, order {seed}\n{text}"),

@@ -12,11 +12,11 @@ impl Rng {
         let mut rng = Rng {
             state: seed ^ 0x7469_6c65_7772_6967,
         };
-        rng.next();
+        rng.next_u64();
         rng
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,7 +28,7 @@ impl Rng {
     pub fn below(&mut self, n: usize) -> usize {
         match n {
             0 => 0,
-            n => (self.next() % n as u64) as usize,
+            n => (self.next_u64() % n as u64) as usize,
         }
     }
 
@@ -39,7 +39,7 @@ impl Rng {
 
     /// True in `percent` of 100 cases.
     pub fn chance(&mut self, percent: u32) -> bool {
-        (self.next() % 100) < u64::from(percent)
+        (self.next_u64() % 100) < u64::from(percent)
     }
 
     /// One of the list, which is not empty.
@@ -50,7 +50,7 @@ impl Rng {
     /// One of the list, each as often as its weight says.
     pub fn weighted<T: Clone>(&mut self, list: &[(u32, T)]) -> T {
         let total: u32 = list.iter().map(|(w, _)| w).sum();
-        let mut at = (self.next() % u64::from(total.max(1))) as u32;
+        let mut at = (self.next_u64() % u64::from(total.max(1))) as u32;
         for (weight, item) in list {
             if at < *weight {
                 return item.clone();

@@ -22,8 +22,9 @@ pub struct Outcome {
     pub failures: Vec<(u64, Failure)>,
 }
 
-/// How many smaller programs are asked about, for one failure.
+/// How many smaller programs are asked about for one failure, and for how long at most.
 const QUESTIONS: u32 = 600;
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn run(args: &RunArgs, timeout: Duration) -> Outcome {
     let next = AtomicU64::new(args.seeds.start);
@@ -105,27 +106,51 @@ fn progress(args: &RunArgs, outcome: &Outcome, start: Instant) {
     };
 }
 
+/// The target that a failure is about; asked for where a process ended without saying so.
+fn culprit(
+    args: &RunArgs,
+    timeout: Duration,
+    seed: u64,
+    failure: &Failure,
+) -> Option<&'static str> {
+    if failure.target.is_some() || !matches!(failure.kind.as_str(), "crash" | "hang") {
+        return failure.target;
+    }
+    let asked = Asked {
+        seed,
+        steps: Vec::new(),
+    };
+    let fails = |target: &&'static str| {
+        let mut worker = Worker::new(args.plan.only(Some(target)));
+        matches!(worker.ask(&asked, timeout), Err(f) if f.kind == failure.kind)
+    };
+    let targets = args.plan.plan(seed).map(|plan| plan.targets);
+    targets.unwrap_or_default().into_iter().find(fails)
+}
+
 /// Makes a failing program smaller and writes it down, as far as that is asked for.
 fn keep(args: &RunArgs, timeout: Duration, seed: u64, failure: &Failure) {
     let Some(folder) = &args.keep else {
         return;
     };
     let program = generate::generate(seed);
+    let plan = args.plan.only(culprit(args, timeout, seed, failure));
+    let mut worker = Worker::new(plan);
     let (smaller, steps) = match args.shrink {
         true => {
-            let mut worker = Worker::new(args.plan.only(failure.target));
+            let start = Instant::now();
             shrink::shrink(&program, QUESTIONS, |_, steps| {
                 let asked = Asked {
                     seed,
                     steps: steps.to_vec(),
                 };
-                matches!(worker.ask(&asked, timeout), Err(f) if f.kind == failure.kind)
+                start.elapsed() < PATIENCE
+                    && matches!(worker.ask(&asked, timeout), Err(f) if f.kind == failure.kind)
             })
         }
         false => (program, Vec::new()),
     };
     // The message is the smaller program's own.
-    let mut worker = Worker::new(args.plan.only(failure.target));
     let asked = Asked {
         seed,
         steps: steps.clone(),

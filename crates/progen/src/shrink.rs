@@ -195,6 +195,9 @@ fn smaller_sizes(program: &Program, out: &mut Vec<Program>) {
 /// Applies a change to every statement, each in a program of its own.
 fn each_statement(program: &Program, out: &mut Vec<Program>, change: &dyn Fn(&Stmt) -> Vec<Stmt>) {
     for (way, count) in each_list(program) {
+        if between_groups(program, &way) {
+            continue;
+        }
         for n in 0..count {
             let mut copy = program.clone();
             let stmt = list_at(&mut copy, &way)[n].clone();
@@ -205,6 +208,19 @@ fn each_statement(program: &Program, out: &mut Vec<Program>, change: &dyn Fn(&St
             }
         }
     }
+}
+
+/// Whether a list is what warp groups do for each other: which tile it is must not change, for
+/// the groups run at the same time.
+fn between_groups(program: &Program, way: &Way) -> bool {
+    let mut list = &program.body;
+    for (n, c) in way {
+        if matches!(list[*n], Stmt::Handshake(_)) && matches!(c, 0 | 2) {
+            return true;
+        }
+        list = list[*n].children()[*c];
+    }
+    false
 }
 
 fn simpler_statements(program: &Program, out: &mut Vec<Program>) {

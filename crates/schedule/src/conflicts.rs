@@ -58,7 +58,8 @@ pub struct Conflicts<'k> {
 struct Uniform {
     terms: FxHashMap<Expr, i64>,
     vars: FxHashSet<Var>,
-    loads: bool,
+    /// The buffers that are read for it.
+    loads: FxHashSet<Buffer>,
 }
 
 #[derive(Debug)]
@@ -205,14 +206,20 @@ impl<'k> Conflicts<'k> {
             && matches!(self.relation(a, b), Relation::Counted(met) if met > Meeting::InThread)
     }
 
-    /// Whether the class's places move when these variables get other values. Memory that is
-    /// read for them may hold something else by then.
-    pub fn moves(&self, class: Class, changed: &FxHashSet<Var>) -> bool {
+    /// Whether the class's places move when these variables get other values, and where memory
+    /// that is read for them may hold something else by then.
+    pub fn moves(&self, class: Class, changed: &FxHashSet<Var>, rewritten: bool) -> bool {
         let Places::Known { uniform, .. } = self.data(class).key.places else {
             return false;
         };
         let uniform = &self.uniforms[uniform as usize];
-        !changed.is_empty() && (uniform.loads || uniform.vars.iter().any(|v| changed.contains(v)))
+        let loads = rewritten && !uniform.loads.is_empty();
+        loads || uniform.vars.iter().any(|v| changed.contains(v))
+    }
+
+    /// Whether a place is computed from what the buffer holds.
+    pub fn is_read_for_places(&self, buffer: Buffer) -> bool {
+        self.uniforms.iter().any(|u| u.loads.contains(&buffer))
     }
 
     fn data(&self, class: Class) -> &ClassData {
@@ -224,11 +231,13 @@ impl<'k> Conflicts<'k> {
             return at as u32;
         }
         let mut vars = FxHashSet::default();
-        let mut loads = false;
+        let mut loads = FxHashSet::default();
         for e in terms.keys() {
             e.walk(&mut |node| {
                 vars.extend(node.as_var());
-                loads |= matches!(node.kind(), ExprKind::Load { .. });
+                if let ExprKind::Load { buffer, .. } = node.kind() {
+                    loads.insert(*buffer);
+                }
             });
         }
         self.uniforms.push(Uniform {

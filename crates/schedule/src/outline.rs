@@ -7,9 +7,10 @@
 use rustc_hash::FxHashSet;
 use tilewright_arith::{Analyzer, Congruence};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
+use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    Axis, BarrierKind, Block, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel, Loop,
-    Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+    Axis, BarrierKind, Block, Buffer, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel,
+    Loop, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
 };
 
 use crate::access::{Collector, Lets};
@@ -28,6 +29,8 @@ pub struct Item {
     pub at: usize,
     /// What a unit touches; what an opened statement reads before its blocks run.
     pub classes: Vec<Class>,
+    /// The memory of any kind that a unit writes.
+    pub writes: Vec<Buffer>,
     pub jumps: Jumps,
     pub kind: ItemKind,
 }
@@ -192,6 +195,7 @@ impl Outliner<'_, '_, '_, '_> {
             items.push(Item {
                 at: self.items,
                 classes: Vec::new(),
+                writes: writes(stmt),
                 jumps: jumps(stmt),
                 kind: ItemKind::Unit,
             });
@@ -215,6 +219,7 @@ impl Outliner<'_, '_, '_, '_> {
         let mut item = Item {
             at,
             classes: Vec::new(),
+            writes: Vec::new(),
             jumps: Jumps::No,
             kind: ItemKind::Unit,
         };
@@ -228,6 +233,7 @@ impl Outliner<'_, '_, '_, '_> {
         }
         if let Some(classes) = self.as_unit(stmt, lets) {
             item.classes = classes;
+            item.writes = writes(stmt);
             item.jumps = jumps(stmt);
             if let StmtKind::Let { var, value } = &stmt.kind {
                 lets.bind(*var, value);
@@ -399,6 +405,19 @@ pub fn known_of(cond: &Expr, holds: bool, slots: &mut Slots, facts: &mut Analyze
     let simple = facts.simplify(cond);
     known.extend(facts_of(&simple, holds, slots, facts));
     known
+}
+
+/// The buffers that a statement may write, in the blocks inside it too.
+fn writes(stmt: &Stmt) -> Vec<Buffer> {
+    let mut found = Vec::new();
+    match &stmt.kind {
+        StmtKind::Store { buffer, .. } => found.push(*buffer),
+        StmtKind::Micro(m) => found.push(m.dest.region.buffer),
+        StmtKind::Thread(_) => stmt_buffers(stmt, &mut |b| found.push(b)),
+        _ => {}
+    }
+    found.extend(child_blocks(stmt).into_iter().flatten().flat_map(writes));
+    found
 }
 
 /// How a unit leaves its block: jumps out of loops inside it do not count.

@@ -45,6 +45,16 @@ impl Open {
         same.any(|p| pending.in_warp || !p.in_warp)
     }
 
+    /// What places are computed from is something else from here on.
+    pub fn rewrite_places(&mut self) {
+        let mut changed = Open::default();
+        for mut pending in std::mem::take(&mut self.list) {
+            pending.at.rewritten = true;
+            changed.add(pending);
+        }
+        *self = changed;
+    }
+
     pub fn sync_warps(&mut self) {
         for pending in &mut self.list {
             pending.in_warp = true;

@@ -183,6 +183,13 @@ impl Walk<'_, '_> {
                 groups: GroupSet::default(),
             });
         }
+        if item
+            .writes
+            .iter()
+            .any(|b| self.conflicts.is_read_for_places(*b))
+        {
+            open.rewrite_places();
+        }
         match item.jumps {
             Jumps::No => {}
             Jumps::Perhaps => {
@@ -236,7 +243,9 @@ impl Walk<'_, '_> {
                     groups: GroupSet::default(),
                     ..*p
                 });
-                let mut before = Open { list: own.collect() };
+                let mut before = Open {
+                    list: own.collect(),
+                };
                 self.block(body, &mut before);
                 let outer = std::mem::replace(&mut self.mode, Mode::Gather);
                 let mut done = Open::default();

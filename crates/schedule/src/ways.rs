@@ -22,6 +22,8 @@ pub struct Place {
     /// The variables that have other values by now: those of the loops that have gone on to a
     /// later iteration since.
     pub changed: Changed,
+    /// Whether memory has been written since that places are computed from.
+    pub rewritten: bool,
 }
 
 /// A loop as an access is carried through it.
@@ -57,6 +59,7 @@ impl Ways {
             slot,
             facts: self.here,
             changed: Changed::default(),
+            rewritten: false,
         }
     }
 
@@ -132,7 +135,10 @@ impl Ways {
     /// Whether the places of either class are others by now.
     pub fn moves(&self, conflicts: &Conflicts<'_>, place: Place, classes: [Class; 2]) -> bool {
         let changed = self.changed.vars(place.changed);
-        classes.iter().any(|c| conflicts.moves(*c, changed))
+        let rewritten = place.rewritten || !changed.is_empty();
+        classes
+            .iter()
+            .any(|c| conflicts.moves(*c, changed, rewritten))
     }
 }
 

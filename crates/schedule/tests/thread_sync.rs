@@ -279,7 +279,9 @@ fn the_block_waits_before_the_first_of_regions_side_by_side() {
                   alloc full: barrier uint64[1] arrivals=[128]\nS[tx] = A[tx]";
     assert_eq!(in_two_groups(&format!("{before}\n{regions}")), wanted);
     // Between two regions nobody waits, whatever the second needs.
-    let found = in_two_groups(&format!("{before}\nfor k in serial(0, 4) {{\n{regions}\n}}"));
+    let found = in_two_groups(&format!(
+        "{before}\nfor k in serial(0, 4) {{\n{regions}\n}}"
+    ));
     let wanted = [(
         "barrier block".to_string(),
         "for k in serial(0, 4) {".to_string(),
@@ -347,6 +349,18 @@ fn a_variable_varies_that_only_some_threads_have_gone_on_counting() {
          if tx < i * 16 {\nbreak\n}\nv[] = i\n}\nS[tx] = A[tx]\nif v[] == 1 {\nB[tx] = S[127 - tx]\n}",
         &["if v[] == 1 {"],
     );
+}
+
+#[test]
+fn a_place_moves_with_the_variable_that_it_is_computed_from() {
+    let body = |between: &str| {
+        format!(
+            "alloc S: shared float32[256]\nalloc v: var int32\nv[] = n\n\
+             S[v[] + tx] = A[tx]\n{between}\nB[tx] = S[v[] + tx]"
+        )
+    };
+    check(&body("v[] = v[] + 1"), &["B[tx] = S[v[] + tx]"]);
+    check(&body("B[tx] = 0.0"), &[]);
 }
 
 #[test]

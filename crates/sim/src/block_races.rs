@@ -136,6 +136,11 @@ impl BlockRaces {
         }
     }
 
+    /// Says that the block has passed a grid barrier, and how many lie behind it now.
+    pub fn pass_grid_barrier(&mut self, epoch: u64) {
+        self.turn(self.block, epoch);
+    }
+
     /// Notes a read of bytes.
     pub fn read(&mut self, storage: u32, site: u32, start: usize, len: usize) {
         self.touch(storage, site, Touch::Read, start, len, |_, _| true);

@@ -100,6 +100,8 @@ pub mod codes {
     pub const BARRIER_COUNT: Code = Code("barrier-count");
     pub const REDUCER: Code = Code("reducer-state");
     pub const STEP_LIMIT: Code = Code("step-limit");
+    pub(crate) const STEP_LIMIT_HELP: &str =
+        "does a loop never end? `--max-steps` (`step_limit` in Rust) allows for longer ones";
 }
 
 /// The marker that evaluation stopped; what happened is kept by the executor.

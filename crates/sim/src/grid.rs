@@ -169,7 +169,7 @@ pub(crate) fn launch(
                     }
                     let block = blocks[linear]
                         .get_or_insert_with(|| BlockRun::new(launch.program, index(linear as u64)));
-                    // No block goes on behind the barrier while another is before it.
+                    // No block is behind the barrier while another is before it.
                     races.turn(index(linear as u64), barrier.generation);
                     let races = &mut races;
                     let globals = &mut Globals::Direct { mem, races };

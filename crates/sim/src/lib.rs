@@ -149,7 +149,7 @@ pub struct KernelReport {
 }
 
 /// Instructions of a block that no kernel of ordinary size comes near, and that take a minute.
-pub const DEFAULT_STEPS: u64 = 1 << 30;
+pub const DEFAULT_STEPS: u64 = 1 << 28;
 
 /// Compiling an expression of the deepest kind takes more than the usual two megabytes in an
 /// unoptimised build.

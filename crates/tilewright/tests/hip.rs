@@ -344,6 +344,13 @@ fn instructions(target: Target) -> Result<(), Failed> {
         _ => (4, "buffer_load_dword "),
     };
     wanted.push(copy.to_string());
+    if target.facts().ds_read_tr {
+        // Behind the copy: each lane of 16 gets a column of what they read.
+        body += "    s2r H[0 +: 64, 0 +: 16] at [tx // 4, tx % 4 * 4] -> R[0 +: 4] at [0] \
+                 inst=\"ds_read_tr\" width=1\n    C[tx] = C[tx] + float32(R[0])\n";
+        allocs += "    alloc H: shared float16[64, 16]\n    alloc R: local float16[4]\n";
+        wanted.push("ds_read_b64_tr_b16".to_string());
+    }
     let (width, all) = (bytes / 4, bytes / 4 * 64);
     let text = format!(
         "func @every level=device {{\n  param A: float32[{all}]\n  output C: float32[64]\n  kernel \

@@ -5,6 +5,7 @@
 //! Each file of `odd/` is a kernel. Header lines `# set: trips=5 stages=3` set arguments, each line
 //! for a run of its own. No GPU is needed; NVRTC and clang are.
 
+#[expect(dead_code, reason = "the list of examples is for other tests")]
 mod corpus;
 
 use std::fs;

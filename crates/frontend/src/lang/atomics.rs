@@ -54,6 +54,13 @@ fn atomic(stage: &mut Stage, args: &CallArgs, op: AtomicOp) -> Result<Value> {
     let what = format!("T.atomic_{}", name(op));
     let order = order(stage, args, MemoryOrder::Relaxed, &ORDERS.map(|(_, o)| o))?;
     let return_prev = args.is_param("return_prev") && args.bool_or(stage, "return_prev", false)?;
+    if args.is_param("use_tma") && args.bool_or(stage, "use_tma", false)? {
+        stage.warn(Diagnostic::warning(
+            codes::NO_EFFECT,
+            args.span_of("use_tma"),
+            "`use_tma` has no effect: elements are added by atomic operations",
+        ));
+    }
     let dst = args.tile(stage, "dst")?;
     let buffer = dst.buffer();
     check_memory(stage, &what, buffer, args.span_of("dst"))?;

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 
 use tilewright_ir::{
-    Block, Buffer, Expr, ExprKind, LoopKind, Scope, Span, Stmt, StmtKind, ThreadOp,
-    TileOp, Var, VarKind, VoteKind, visit,
+    Block, Buffer, Expr, ExprKind, LoopKind, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
+    VarKind, VoteKind, visit,
 };
 
 use crate::eval::Stage;

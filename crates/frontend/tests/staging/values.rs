@@ -77,6 +77,52 @@ fn vector_14_negative_indices_count_from_the_end() {
     );
 }
 
+/// A grid of one block, or a loop of one iteration, does not make a halo count from the end.
+#[test]
+fn what_only_the_sizes_make_negative_is_outside() {
+    for grid in [1, 2] {
+        let text = format!(
+            "import tilelang.language as T\n\
+             @T.prim_func\n\
+             def k(A: T.Tensor((16,), 'int32'), B: T.Tensor((16,), 'int32')):\n    \
+                 with T.Kernel({grid}, threads=32) as bx:\n        \
+                     B[0] = A[bx * 8 - 3]\n        \
+                     p = bx * 8 - 3\n        \
+                     B[1] = A[p]\n        \
+                     for k in T.serial({grid}):\n            \
+                         B[2] = A[k - 1]\n        \
+                     B[3] = A[-1]\n"
+        );
+        let staged = run(&text, &[]).expect("it stages");
+        let body = super::kernel_text(&staged);
+        for line in [
+            "B[0] = A[bx * 8 - 3]",
+            "B[1] = A[p]",
+            "B[2] = A[k - 1]",
+            "B[3] = A[15]",
+        ] {
+            assert!(body.contains(line), "{line} is not in\n{body}");
+        }
+        // One block is told that it reads nothing there.
+        let told = staged
+            .warnings
+            .iter()
+            .filter(|w| w.code.0 == "out-of-bounds");
+        assert_eq!(told.count(), if grid == 1 { 3 } else { 0 });
+    }
+    // Memory of the block has no outside that reads as zero.
+    let code = code("S = T.alloc_shared((16,), 'int32')\nfor k in T.serial(1):\n    S[k - 1] = 0");
+    assert_eq!(code, "out-of-bounds");
+}
+
+#[test]
+fn pythons_print_is_told() {
+    assert_eq!(
+        super::warnings("print('x', 3)\nprint(A[0])"),
+        ["python-print"; 2]
+    );
+}
+
 #[test]
 fn literals_take_the_language_types() {
     assert_eq!(

@@ -45,7 +45,7 @@ impl Gen {
 
     fn statement(&mut self, out: &mut Vec<Stmt>) {
         let top = self.depth == 0;
-        let two_groups = top && self.p.thread_count() == 256;
+        let two_groups = top && self.grouped;
         let inner = u32::from(self.depth < 2);
         let kind = self.rng.weighted(&[
             (11, Kind::Load),
@@ -62,8 +62,8 @@ impl Gen {
             (8 * inner, Kind::If),
             (9, Kind::Variable),
             (8, Kind::Threads),
-            (if two_groups { 14 } else { 0 }, Kind::Handshake),
-            (if two_groups { 6 } else { 0 }, Kind::Groups),
+            (if two_groups { 30 } else { 0 }, Kind::Handshake),
+            (if two_groups { 12 } else { 0 }, Kind::Groups),
             (3, Kind::Output),
             (1, Kind::Sync),
         ]);

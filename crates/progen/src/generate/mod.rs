@@ -85,6 +85,8 @@ struct Gen {
     repeats: i64,
     /// Inside a warp group's own code.
     in_group: bool,
+    /// Warp groups have code of their own in this program.
+    grouped: bool,
     /// What one warp group wrote, until the block has met again.
     waiting: Vec<Buf>,
 }
@@ -104,6 +106,7 @@ impl Gen {
             depth: 0,
             repeats: 1,
             in_group: false,
+            grouped: false,
             waiting: Vec::new(),
         };
         let axes = g.rng.weighted(&[(3, 1), (1, 2)]);
@@ -137,12 +140,13 @@ impl Gen {
         ]);
         let threads = g.size(threads);
         g.p.threads = Some(threads);
+        g.grouped = g.p.thread_count() == 256 && g.rng.chance(50);
         g
     }
 
     fn program(mut self) -> Program {
         let mut body = Vec::new();
-        if self.p.grid.len() == 2 && self.rng.chance(12) {
+        if self.p.grid.len() == 2 && self.rng.chance(20) {
             let panel = self.rng.int(1, 3);
             let column = self.rng.chance(40);
             body.push(Stmt::UseSwizzle(panel, column));

@@ -159,6 +159,12 @@ impl Gen {
                 for e in stmt.exprs_mut() {
                     replace(e, var);
                 }
+                // Slices that have become constants would have to lie inside.
+                if let Stmt::Copy(src, _) = stmt
+                    && src.style == Style::Slice
+                {
+                    src.style = Style::Start;
+                }
             }
             out.extend(before);
         }

@@ -17,6 +17,13 @@ fn tx() -> Expr {
 }
 
 impl Gen {
+    /// Warp groups of a program that has code for them need not be in step.
+    fn meet(&mut self, out: &mut Vec<Stmt>) {
+        if self.grouped {
+            out.push(Stmt::Sync);
+        }
+    }
+
     pub(super) fn thread_code(&mut self, out: &mut Vec<Stmt>) {
         let Some(threads) = self.p.threads else {
             return;
@@ -80,6 +87,7 @@ impl Gen {
         let shared = self.allocate(out, Scope::Shared, ty, shape.clone(), range);
         let value = self.thread_value(2, Some(shared));
         let value = self.fitted(value, ty, range);
+        self.meet(out);
         out.push(Stmt::Store(shared, vec![tx()], value));
         if self.rng.chance(30) {
             // Some threads change what they wrote.
@@ -91,6 +99,7 @@ impl Gen {
             let store = Stmt::Store(shared, vec![tx()], value);
             out.push(Stmt::If(cond, vec![store], Vec::new()));
         }
+        self.meet(out);
         let other = self.other_thread(threads);
         let read = Value::new(Expr::Load(shared, vec![other]), ty, range.0, range.1);
         let var = self.buffer(Scope::Var, ty, Vec::new(), range);
@@ -104,7 +113,7 @@ impl Gen {
             out.push(Stmt::Store(var, Vec::new(), value));
         }
         let mine = Value::new(Expr::Load(var, Vec::new()), ty, range.0, range.1);
-        if self.rng.chance(35) {
+        if !self.grouped && self.rng.chance(35) {
             // Round after round.
             let index = self.loop_var();
             let other = self.other_thread(threads);
@@ -147,6 +156,7 @@ impl Gen {
             false => store,
         };
         out.push(store);
+        self.meet(out);
         self.ready.push(shared);
     }
 

@@ -312,14 +312,21 @@ impl Gen {
                     None => Value::lit(self.rng.int(0, 5), Type::I32),
                 }
             }
-            3 if self.rng.chance(30) => {
-                // A tensor that nothing else reads, often of a few elements.
-                let count = self.rng.pick(&[1, 2, 3, 3, 5, 16, 40]);
+            3 if self.rng.chance(40) => {
+                // A tensor that nothing else reads, often of a few elements, and mostly read
+                // along the loop's last axis, past its end too.
+                let count = self.rng.pick(&[1, 2, 3, 3, 3, 5, 16, 40]);
                 let shape = vec![self.size(count)];
                 let ty = self.data_type();
                 let start = self.start_range(ty);
                 let buf = self.tensor(ty, shape, start);
-                self.load_element(buf, place)
+                match place.axes.last() {
+                    Some((var, _)) if self.rng.chance(60) => {
+                        let (low, high) = self.data(buf).range;
+                        Value::new(Expr::Load(buf, vec![Expr::Var(*var)]), ty, low, high)
+                    }
+                    _ => self.load_element(buf, place),
+                }
             }
             _ => {
                 let list: Vec<Buf> = self.ready.iter().copied().rev().take(6).collect();

@@ -333,3 +333,35 @@ fn labels_of_any_length_are_kept_or_cut() {
     assert_eq!(get(&cache, &label, b"").1, Outcome::Hit);
     assert_eq!(names(&cache), ["é".repeat(512)]);
 }
+
+/// A pipe where a file of the cache should be has nobody at its other end: opening it would wait
+/// for ever.
+#[cfg(unix)]
+#[test]
+fn pipes_in_the_folder_are_not_waited_for() {
+    let pipe = |path: &Path| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::at(folder.path(), DEFAULT_CAP);
+    let entry = entry::path(folder.path(), &key("a"));
+    pipe(&entry);
+    let (bytes, outcome) = get(&cache, "a", b"one");
+    assert_eq!(bytes, b"one");
+    assert!(matches!(outcome, Outcome::Healed(_)), "{outcome:?}");
+    assert_eq!(get(&cache, "a", b"two").1, Outcome::Hit);
+
+    pipe(
+        &folder
+            .path()
+            .join(lock::FOLDER)
+            .join(format!("{}.lock", key("b"))),
+    );
+    let (bytes, outcome) = get(&cache, "b", b"two");
+    assert_eq!(bytes, b"two");
+    assert!(matches!(outcome, Outcome::BuiltUncached(_)), "{outcome:?}");
+    assert_eq!(names(&cache), ["a"]);
+    assert_eq!(cache.clear().unwrap().removed, 1);
+}

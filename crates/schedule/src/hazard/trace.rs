@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Inst, Loop,
-    LoopKind, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Inst, Loop, LoopKind, MicroKind,
+    Span, Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::conditions::{Around, Conditions, Literal, Under, with};

@@ -252,7 +252,8 @@ impl<'a, 'g> Exec<'a, 'g> {
         self.strand.steps += 1;
         if self.strand.steps > self.limits.steps {
             let message = format!("a block did more than {} steps", self.limits.steps);
-            return Err(self.fail(Fault::new(codes::STEP_LIMIT, message)));
+            let fault = Fault::new(codes::STEP_LIMIT, message);
+            return Err(self.fail(fault.help(codes::STEP_LIMIT_HELP)));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::error::{Eval, Fault, codes};
 use crate::exec::Exec;
 use crate::exec::access::encode;
 use crate::exec::mask::Mask;
-use crate::exec::state::Wait;
+use crate::exec::state::{Globals, Wait};
 use crate::exec::tiles::{cast_slot, fold};
 use crate::program::{
     Access, AllReduceCode, BarrierRef, Int, Num, Place, Space, Thread, ThreadKind,
@@ -404,6 +404,9 @@ impl Exec<'_, '_> {
         };
         if self.grid_barrier.passed(ticket) {
             self.strand.ticket = None;
+            if let Globals::Direct { races, .. } = &mut *self.globals {
+                races.pass_grid_barrier(self.grid_barrier.generation);
+            }
             return Ok(None);
         }
         self.strand.ticket = Some(ticket);

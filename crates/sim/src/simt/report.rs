@@ -136,6 +136,7 @@ impl FindingKind {
             FindingKind::DivergentBarrier | FindingKind::DivergentCollective => {
                 "move it to where all threads of the warp come by"
             }
+            FindingKind::StepLimit => codes::STEP_LIMIT_HELP,
             _ => return None,
         })
     }

@@ -175,10 +175,11 @@ fn races_between_threads_and_blocks() {
   }
 }";
     let (_, report) = call(source, vec![]).expect("a run");
-    let codes: Vec<&str> = report.warnings.iter().map(|d| d.code.0).collect();
-    assert_eq!(codes, ["block-race"]);
+    let codes: Vec<&str> = report.races.iter().map(|d| d.code.0).collect();
+    assert_eq!(codes, ["race-blocks"]);
+    assert!(report.races.has_errors());
     let (_, report) = call(&source.replace("= bx", "= 5"), vec![]).expect("a run");
-    assert!(report.warnings.is_empty());
+    assert!(!report.races.has_errors());
 }
 
 #[test]
@@ -381,6 +382,23 @@ fn endless_loops_can_be_limited() {
     };
     let e = call_with(&source, vec![], &options).expect_err("it never ends");
     assert_eq!(e.code().map(|c| c.0), Some("step-limit"));
+}
+
+#[test]
+fn what_memory_cannot_hold_is_refused() {
+    let source = kernel("param A: int8[60000, 1000000]", 32, "A[0, 0] = 1");
+    let e = make_inputs(&parse(&source), &InputSpec::default()).expect_err("it does not fit");
+    assert_eq!(e.code().map(|c| c.0), Some("out-of-memory"));
+    // Each tensor fits, all copies of it do not.
+    let source = kernel("param A: int8[100000]", 32, "A[0] = 1");
+    let spec = InputSpec {
+        copies: u32::MAX,
+        ..InputSpec::default()
+    };
+    let e = make_inputs(&parse(&source), &spec).expect_err("they do not fit");
+    assert_eq!(e.code().map(|c| c.0), Some("out-of-memory"));
+    let message = e.to_string();
+    assert!(message.contains("no memory for `A`"), "{message}");
 }
 
 const PARAMS: &str = "func @k level=tile {

@@ -1,5 +1,6 @@
 //! Tests of the reference evaluator through its public interface; kernels are text.
 
+mod blocks;
 mod common;
 mod conformance;
 mod errors;

@@ -1,6 +1,7 @@
 //! What cannot be run is refused with a name and a place; what is found says where and when.
 
 use tilewright_ir::Target;
+use tilewright_sim::Watch;
 use tilewright_sim::simt::{self, FindingKind, SimtOptions};
 use tilewright_sim::{InputSpec, make_inputs};
 
@@ -157,7 +158,8 @@ fn races_say_who_and_when() {
 
 #[test]
 fn a_loop_without_end_is_cut_off() {
-    let text = body("    alloc x: var int32\n    x[] = 1\n    while x[] > 0 {\n      x[] = 1\n    }");
+    let text =
+        body("    alloc x: var int32\n    x[] = 1\n    while x[] > 0 {\n      x[] = 1\n    }");
     let module = Module::parse("endless.tw", &text);
     let opts = SimtOptions {
         step_limit: 10_000,
@@ -182,4 +184,65 @@ fn reports_are_limited() {
     let outcome = module.simulate(Target::Sm80, &InputSpec::default(), &opts);
     assert_eq!(outcome.report.findings.len(), 3);
     assert_eq!(outcome.report.dropped, 7 * 2);
+}
+
+/// The races between blocks that the simulator finds, by message.
+fn block_races(body: &str) -> Vec<String> {
+    let text = format!(
+        "func @f level=loop {{
+  param A: int32[128]
+  output O: int32[128]
+  kernel grid(bx: 2) threads(tx: 64, ty: 1, tz: 1) {{
+{body}
+  }}
+}}"
+    );
+    let module = Module::parse("blocks.tw", &text);
+    let outcome = module.simulate(Target::Sm80, &InputSpec::default(), &SimtOptions::default());
+    assert_eq!(outcome.report.kernels[0].watch, Watch::Watched);
+    let found = outcome.report.races.iter().map(|d| d.message.clone());
+    found.collect()
+}
+
+#[test]
+fn races_between_blocks_are_found_in_lowered_code() {
+    assert_eq!(
+        block_races("O[tx] = bx"),
+        ["two blocks write different values to one element of `O`"]
+    );
+    let reads = "a block reads an element of `A` that another one writes";
+    assert_eq!(
+        block_races("A[bx * 64 + tx] = A[(bx * 64 + tx + 64) % 128] + 1"),
+        [reads]
+    );
+    assert_eq!(block_races("O[bx * 64 + tx] = A[tx]"), [""; 0]);
+    let apart = "O[bx * 64 + tx] = tx\nsync_grid\nA[bx * 64 + tx] = O[127 - bx * 64 - tx]";
+    assert_eq!(block_races(apart), [""; 0]);
+    assert_eq!(block_races(&apart.replace("sync_grid\n", "")).len(), 1);
+}
+
+#[test]
+fn a_sample_writes_a_part_of_the_result() {
+    let text = "func @f level=loop {
+  param A: int32[256]
+  param O: int32[256]
+  kernel grid(bx: 8) threads(tx: 32, ty: 1, tz: 1) {
+    O[bx * 32 + tx] = A[bx * 32 + tx] + 1
+  }
+}";
+    let module = Module::parse("sample.tw", text);
+    let whole = module.simulate(Target::Sm80, &InputSpec::default(), &SimtOptions::default());
+    let opts = SimtOptions {
+        sample: Some(2),
+        ..SimtOptions::default()
+    };
+    let part = module.simulate(Target::Sm80, &InputSpec::default(), &opts);
+    let cover = part.report.kernels[0];
+    assert_eq!((cover.ran, cover.blocks), (2, 8));
+    let (whole, part) = (whole.args.tensor("O"), part.args.tensor("O"));
+    let (whole, part) = (whole.expect("O"), part.expect("O"));
+    assert_eq!(part.count_unwritten(), 6 * 32);
+    for i in (0..32).chain(7 * 32..256) {
+        assert_eq!(part.get(i), whole.get(i));
+    }
 }

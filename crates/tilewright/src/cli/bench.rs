@@ -108,7 +108,7 @@ pub fn bench(args: &BenchArgs) -> Outcome {
         let work = jit::work(func, &resolved);
         kernel.launch(&call).map_err(fail)?;
         kernel.fetch(&call, &mut found).map_err(fail)?;
-        let (verdict, blocks) = check(func, &found, given, args, &progress, &fail)?;
+        let (verdict, blocks) = check(func, &found, given, args, gpu.target, &progress, &fail)?;
         (verdict, blocks, call, work)
     };
     if let Some(diag) = verdict.diagnostic(func) {
@@ -156,6 +156,7 @@ fn check(
     found: &sim::Args,
     mut expected: sim::Args,
     args: &BenchArgs,
+    target: Target,
     progress: &Progress,
     fail: &impl Fn(jit::Error) -> Failure,
 ) -> Result<(Verdict, (u64, u64)), Failure> {
@@ -163,6 +164,7 @@ fn check(
     let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
     let options = RunOptions {
         sample: Some(args.check_blocks.max(1)),
+        warp_size: target.facts().warp_size,
         progress: Some(&tell),
         ..RunOptions::default()
     };

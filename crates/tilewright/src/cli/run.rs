@@ -85,12 +85,23 @@ pub fn run(args: &RunArgs) -> Outcome {
         Executor::Sim | Executor::Gpu => Some(tensors.try_clone(func).map_err(fail)?),
     };
 
+    // What is compared has warps of the target's width.
+    let opened = match args.on {
+        Executor::Gpu => Some(gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?),
+        Executor::Reference | Executor::Sim => None,
+    };
+    let warp = match args.on {
+        Executor::Reference => named,
+        Executor::Sim => Some(target),
+        Executor::Gpu => opened.as_ref().map(|gpu| gpu.target),
+    };
     let progress = Progress::new(args.json);
     progress.blocks("reference");
     let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
     let options = RunOptions {
         threads: args.jobs,
         step_limit: args.max_steps.unwrap_or(sim::DEFAULT_STEPS),
+        warp_size: warp.map_or(32, |target| target.facts().warp_size),
         progress: Some(&tell),
         ..RunOptions::default()
     };
@@ -108,9 +119,8 @@ pub fn run(args: &RunArgs) -> Outcome {
     let mut place = "on the reference evaluator".to_string();
     let mut target_name = None;
     let mut memory = None;
-    match (args.on, given) {
-        (Executor::Gpu, Some(mut found)) => {
-            let gpu = gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?;
+    match (opened, given) {
+        (Some(gpu), Some(mut found)) => {
             let options = jit::Options::default();
             progress.doing("compiling and running on the GPU");
             let done = gpu.run(func, &mut found, &options, sources);
@@ -130,7 +140,7 @@ pub fn run(args: &RunArgs) -> Outcome {
             ));
             tensors = found;
         }
-        (Executor::Sim, Some(mut simulated)) => {
+        (None, Some(mut simulated)) => {
             let lowered = lower(func, target, Level::Device, sources, args.json)?;
             progress.blocks("simulator");
             let tell = |done, blocks| progress.at(done, blocks);
@@ -164,7 +174,7 @@ pub fn run(args: &RunArgs) -> Outcome {
             target_name = Some(target.name());
             tensors = simulated;
         }
-        _ => {}
+        (_, None) => {}
     }
 
     drop(progress);

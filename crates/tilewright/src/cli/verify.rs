@@ -97,7 +97,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
     let progress = Progress::new(args.json);
     let expected = match loaded.func.level {
         Level::Tile => {
-            let made = reference(&loaded.func, &spec, args, &progress, &mut findings);
+            let made = reference(&loaded.func, target, &spec, args, &progress, &mut findings);
             Some(made.map_err(fail)?)
         }
         Level::Loop | Level::Device => None,
@@ -180,6 +180,7 @@ struct Reference {
 
 fn reference(
     func: &Func,
+    target: Target,
     spec: &InputSpec,
     args: &VerifyArgs,
     progress: &Progress,
@@ -189,6 +190,7 @@ fn reference(
     let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
     let options = RunOptions {
         step_limit: args.max_steps.unwrap_or(sim::DEFAULT_STEPS),
+        warp_size: target.facts().warp_size,
         progress: Some(&tell),
         ..RunOptions::default()
     };

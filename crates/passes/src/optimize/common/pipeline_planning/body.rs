@@ -23,11 +23,7 @@ pub(super) struct Normal {
 
 /// Rewrites the body. `spec`, the user's lists, gets entries for statements that are added;
 /// with lists, conditions stay as they are, because the lists speak of whole statements.
-pub(super) fn normalise(
-    func: &mut Func,
-    body: Block,
-    spec: &mut PipelineSpec,
-) -> Normal {
+pub(super) fn normalise(func: &mut Func, body: Block, spec: &mut PipelineSpec) -> Normal {
     let written = Effects::of_block(func, &body).writes;
     let mut out = Normal {
         allocs: Vec::new(),
