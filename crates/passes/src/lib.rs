@@ -6,6 +6,7 @@
 
 pub mod legalize;
 pub mod optimize;
+mod rename;
 pub mod simplify;
 pub mod thread_sync;
 

@@ -1,5 +1,7 @@
 //! The inference itself: strict, common, free, then a check of every use.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
     Buffer, BufferData, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, StmtKind,
@@ -7,8 +9,10 @@ use tilewright_ir::{
 };
 use tilewright_layout::swizzle::{self, WarpRead};
 use tilewright_layout::{Fragment, Holder, Layout, LayoutError, from_attr};
+use tilewright_schedule::uniform::root;
 
 use super::uses::{Access, Use, UseKind, collect, const_shape};
+use super::views::{self, View};
 use crate::legalize::gemm_plan::{self, GemmPlan, GemmShape, NoPlan};
 
 pub const NO_MATRIX_PATH: Code = Code("no-matrix-path");
@@ -54,12 +58,15 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         func,
         fragments: FxHashMap::default(),
         loops: vec![None; uses.len()],
+        views: views::of_fragments(func, kernel)?,
     };
     let shared = state.strict(&uses, target)?;
     state.propagate(&uses);
     state.free(&uses);
     state.any(&uses);
+    state.propagate(&uses);
     state.check(&uses)?;
+    state.check_views()?;
     let mut fragments: Vec<_> = state.fragments.into_iter().collect();
     fragments.sort_by_key(|(buffer, _)| *buffer);
     let loops = uses
@@ -234,6 +241,7 @@ struct State<'f> {
     fragments: FxHashMap<Buffer, Fragment>,
     /// The layout of each use that is a box of points.
     loops: Vec<Option<Fragment>>,
+    views: Rc<[View]>,
 }
 
 impl State<'_> {
@@ -404,7 +412,7 @@ impl State<'_> {
     }
 
     fn step(&mut self, uses: &[Use]) -> bool {
-        let mut changed = false;
+        let mut changed = self.place_views();
         for (at, u) in uses.iter().enumerate() {
             match &u.kind {
                 UseKind::Points { accesses, .. } => {
@@ -479,6 +487,50 @@ impl State<'_> {
         changed
     }
 
+    /// A view and what it is a view of have one place; whichever is known decides.
+    fn place_views(&mut self) -> bool {
+        let mut changed = false;
+        for view in self.views.clone().iter() {
+            let sides = (
+                self.fragments.get(&view.buffer),
+                self.fragments.get(&view.of),
+            );
+            let (buffer, placed) = match sides {
+                (Some(known), None) => (view.of, views::reshaped(known, &view.shape_of)),
+                (None, Some(known)) => (view.buffer, views::reshaped(known, &view.shape)),
+                _ => continue,
+            };
+            if let Some(placed) = placed {
+                self.fragments.insert(buffer, placed);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// What views and their buffers were given must be the same places.
+    fn check_views(&self) -> Result<(), Problem> {
+        for view in self.views.iter() {
+            let fits = match (
+                self.fragments.get(&view.buffer),
+                self.fragments.get(&view.of),
+            ) {
+                (Some(one), Some(of)) => views::reshaped(of, &view.shape)
+                    .is_some_and(|placed| placed.same_placement(one)),
+                (None, None) => true,
+                _ => false,
+            };
+            if !fits {
+                return Err(Problem::Demote {
+                    buffer: view.of,
+                    why: "its elements have other places under the shape of a view of it".into(),
+                    span: self.func.buffers[view.buffer].span,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Where the result of a reduction lies when its threads keep it.
     fn reduced(&self, from: &Fragment, dim: usize, dst: Buffer) -> Option<Fragment> {
         let shape = const_shape(&self.func.buffers[dst].shape)?;
@@ -536,12 +588,15 @@ impl State<'_> {
             let open: Vec<Buffer> = buffers_of(self.func, &uses[group[next]])
                 .into_iter()
                 .filter(|b| !self.fragments.contains_key(b))
+                .map(|b| root(self.func, b))
                 .collect();
             next += 1;
             for (at, u) in uses.iter().enumerate() {
                 if !group.contains(&at)
                     && self.is_open(at, uses)
-                    && buffers_of(self.func, u).iter().any(|b| open.contains(b))
+                    && buffers_of(self.func, u)
+                        .iter()
+                        .any(|b| open.contains(&root(self.func, *b)))
                 {
                     group.push(at);
                 }

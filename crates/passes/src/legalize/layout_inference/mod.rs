@@ -28,12 +28,14 @@
 
 mod infer;
 mod uses;
+mod views;
 
 use tilewright_ir::{
-    Code, DType, Diagnostic, Diagnostics, Func, LayoutAttr, LoopKind, Scope, StmtKind, Target, Var,
-    VarKind, visit,
+    Buffer, Code, DType, Diagnostic, Diagnostics, Func, LayoutAttr, LoopKind, Scope, StmtKind,
+    Target, Var, VarKind, visit,
 };
 use tilewright_layout::Fragment;
+use tilewright_schedule::uniform::root;
 
 use crate::Changed;
 pub use infer::{matrix, narrowed, no_placement, plan_gemm};
@@ -66,8 +68,7 @@ pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics
                         )
                         .also(func.buffers[buffer].span, "allocated here"),
                     );
-                    func.buffers[buffer].scope = Scope::Shared;
-                    func.buffers[buffer].layout = None;
+                    demote(func, buffer);
                 }
                 Err(Problem::Error(diag)) => {
                     diags.push(*diag);
@@ -77,6 +78,20 @@ pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics
         }
     }
     changed
+}
+
+/// Moves a fragment to shared memory, and with it all that shows the same storage.
+fn demote(func: &mut Func, buffer: Buffer) {
+    let of = root(func, buffer);
+    let same: Vec<Buffer> = func
+        .buffers
+        .keys()
+        .filter(|&b| root(func, b) == of)
+        .collect();
+    for buffer in same {
+        func.buffers[buffer].scope = Scope::Shared;
+        func.buffers[buffer].layout = None;
+    }
 }
 
 /// Puts the layouts where the IR keeps them.

@@ -4,6 +4,7 @@ use tilewright_ir::{
     AtomicOp, AtomicSource, Axis, Block, DType, Expr, ExprKind, Im2colOp, Loop, LoopKind,
     MemoryOrder, Region, Scope, Span, Stmt, StmtKind, ThreadOp, VarKind,
 };
+use tilewright_schedule::uniform::root;
 
 use super::copy::element_at;
 use super::{Lower, counted, store, unroll};
@@ -18,7 +19,7 @@ impl Lower<'_> {
                 let Some(fragment) = self.fragment(dst.buffer) else {
                     return self.give_up(span, "a fragment that nothing placed is filled");
                 };
-                self.filled.insert(dst.buffer);
+                self.filled.insert(root(self.func, dst.buffer));
                 let (var, slot) = self.var("s", VarKind::Loop);
                 let body = vec![store(dst.buffer, vec![slot], value, dtype, span)];
                 out.push(counted(var, fragment.slots(), unroll(), body, span));

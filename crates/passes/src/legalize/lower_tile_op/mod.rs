@@ -41,9 +41,11 @@ use tilewright_ir::{
     TileOp, Var, VarKind,
 };
 use tilewright_layout::{Fragment, from_attr};
+use tilewright_schedule::uniform::root;
 
 use crate::Changed;
 use crate::legalize::layout_inference::const_shape;
+use crate::rename::rename;
 
 const NOT_LOWERED: Code = Code("not-lowered");
 
@@ -81,6 +83,7 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
         allocs.append(&mut body);
         func.kernels[at].body = allocs;
     }
+    name_by_root(func, &mut slots);
     // Fragments become arrays of registers; their layouts stay for reports and checks.
     for (buffer, slots) in slots {
         let data = &mut func.buffers[buffer];
@@ -89,6 +92,34 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
     }
     func.level = Level::Loop;
     Changed::Yes
+}
+
+/// A view of a fragment is another name for the same registers in the same order: the code says
+/// the name of what it is a view of, and the view is gone.
+fn name_by_root(func: &mut Func, slots: &mut FxHashMap<Buffer, i64>) {
+    let views: FxHashMap<Buffer, Buffer> = slots
+        .keys()
+        .map(|&buffer| (buffer, root(func, buffer)))
+        .filter(|(view, of)| view != of)
+        .collect();
+    for (view, of) in &views {
+        let needed = slots.remove(view).unwrap_or(1);
+        let most = slots.entry(*of).or_insert(needed);
+        *most = needed.max(*most);
+    }
+    for kernel in &mut func.kernels {
+        drop_allocs(&mut kernel.body, &views);
+        rename(&mut kernel.body, &FxHashMap::default(), &views);
+    }
+}
+
+fn drop_allocs(block: &mut Block, views: &FxHashMap<Buffer, Buffer>) {
+    block.retain(|stmt| !matches!(stmt.kind, StmtKind::Alloc(b) if views.contains_key(&b)));
+    for stmt in block {
+        for child in child_blocks_mut(stmt) {
+            drop_allocs(child, views);
+        }
+    }
 }
 
 /// The thread's number in its block.
@@ -328,7 +359,11 @@ impl Lower<'_> {
             if placed.is_none() && self.func.buffers[buffer].layout.is_some() {
                 self.give_up(span, "the layout of this fragment has no closed form");
             }
-            let needed = self.registers.get(&buffer).copied().unwrap_or(1);
+            let needed = self
+                .registers
+                .get(&root(self.func, buffer))
+                .copied()
+                .unwrap_or(1);
             slots.insert(buffer, placed.map_or(1, |f| f.slots()).max(needed));
         }
     }
@@ -336,7 +371,8 @@ impl Lower<'_> {
     /// An instruction works on whole tiles, so it takes registers for elements that a fragment
     /// does not have.
     fn needs_registers(&mut self, buffer: Buffer, count: i64) {
-        let most = self.registers.entry(buffer).or_insert(count);
+        let of = root(self.func, buffer);
+        let most = self.registers.entry(of).or_insert(count);
         *most = count.max(*most);
     }
 

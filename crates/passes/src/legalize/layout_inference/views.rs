@@ -1,0 +1,62 @@
+//! Views of fragments: other shapes for the same registers.
+//!
+//! A view that keeps the element type can stay in registers where the placement of what it is a
+//! view of has a closed form under the view's shape too.
+
+use std::rc::Rc;
+
+use tilewright_ir::{Buffer, Func, Scope, StmtKind, visit};
+use tilewright_layout::Fragment;
+use tilewright_schedule::uniform::root;
+
+use super::infer::Problem;
+use super::uses::const_shape;
+
+/// A fragment that is another shape of a fragment.
+#[derive(Debug)]
+pub struct View {
+    pub buffer: Buffer,
+    pub shape: Vec<i64>,
+    pub of: Buffer,
+    pub shape_of: Vec<i64>,
+}
+
+/// The views of fragments in a kernel, each with what it is a view of in the end. One with
+/// elements of another type cannot stay in registers.
+pub fn of_fragments(func: &Func, kernel: usize) -> Result<Rc<[View]>, Problem> {
+    let mut found = Vec::new();
+    let mut problem = None;
+    visit::walk_stmts(&func.kernels[kernel].body, &mut |stmt| {
+        let StmtKind::Alloc(buffer) = stmt.kind else {
+            return;
+        };
+        let of = root(func, buffer);
+        let (data, base) = (&func.buffers[buffer], &func.buffers[of]);
+        if of == buffer || base.scope != Scope::Fragment {
+            return;
+        }
+        let shapes = const_shape(&data.shape).zip(const_shape(&base.shape));
+        match shapes.filter(|_| data.dtype == base.dtype) {
+            Some((shape, shape_of)) => found.push(View {
+                buffer,
+                shape,
+                of,
+                shape_of,
+            }),
+            None => {
+                problem.get_or_insert(Problem::Demote {
+                    buffer: of,
+                    why: "a view of it has elements of another type".into(),
+                    span: data.span,
+                });
+            }
+        }
+    });
+    problem.map_or_else(|| Ok(found.into()), Err)
+}
+
+/// The same placement under another shape, where lowering can find a thread's elements again.
+pub fn reshaped(fragment: &Fragment, shape: &[i64]) -> Option<Fragment> {
+    let placed = fragment.reshape(shape).ok()?;
+    placed.inverse().is_some().then_some(placed)
+}
