@@ -407,7 +407,8 @@ impl<'a> Meetings<'a> {
                     continue;
                 }
                 let relation = conflicts.relation(first, second);
-                let moves = |class| conflicts.moves(class, &self.changing);
+                let again = !self.changing.is_empty();
+                let moves = |class| conflicts.moves(class, &self.changing, again);
                 met = met.max(match relation {
                     Relation::Apart => Meeting::Nowhere,
                     _ if moves(first) || moves(second) => Meeting::AcrossWarps,
