@@ -110,13 +110,13 @@ impl Arcs {
 
     fn greedy(&self, set: &[u32], start: usize) -> Vec<u32> {
         let mut barriers = set.to_vec();
-        let mut sums = Sums::of(&barriers);
+        let mut sums = Sums::of(set);
         let split = self.list.partition_point(|arc| arc.last % self.len < start);
         for arc in self.list[split..].iter().chain(&self.list[..split]) {
             let missing = self.required.saturating_sub(sums.on(arc));
             if missing > 0 {
                 barriers[arc.last % self.len] += missing;
-                sums = Sums::of(&barriers);
+                sums.add(arc.last % self.len, missing);
             }
         }
         barriers
@@ -155,25 +155,50 @@ impl Arc {
     }
 }
 
-/// Barriers before each place, so that those on an arc are a difference.
-struct Sums(Vec<u32>);
+/// The barriers of an iteration as a tree of sums (Fenwick's), so that those on an arc are counted
+/// and one more is noted in a few steps.
+struct Sums {
+    tree: Vec<u32>,
+    total: u32,
+}
 
 impl Sums {
     fn of(barriers: &[u32]) -> Sums {
-        let mut sums = Vec::with_capacity(barriers.len() + 1);
-        sums.push(0);
-        let mut sum = 0;
-        for count in barriers {
-            sum += count;
-            sums.push(sum);
+        let mut sums = Sums {
+            tree: vec![0; barriers.len()],
+            total: 0,
+        };
+        for (place, &count) in barriers.iter().enumerate() {
+            if count > 0 {
+                sums.add(place, count);
+            }
         }
-        Sums(sums)
+        sums
+    }
+
+    fn add(&mut self, place: usize, count: u32) {
+        self.total += count;
+        let mut at = place + 1;
+        while at <= self.tree.len() {
+            self.tree[at - 1] += count;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// Barriers at the places before this one.
+    fn before(&self, place: usize) -> u32 {
+        let (mut sum, mut at) = (0, place);
+        while at > 0 {
+            sum += self.tree[at - 1];
+            at &= at - 1;
+        }
+        sum
     }
 
     fn on(&self, arc: &Arc) -> u32 {
-        let len = self.0.len() - 1;
-        let before = |time: usize| (time / len) as u32 * self.0[len] + self.0[time % len];
-        before(arc.last + 1) - before(arc.first)
+        let len = self.tree.len();
+        let until = |time: usize| (time / len) as u32 * self.total + self.before(time % len);
+        until(arc.last + 1) - until(arc.first)
     }
 }
 

@@ -9,6 +9,9 @@
 //! position 1`, what iteration 0 wrote is read at time (0, 1); iteration 2 is written at (0, 0),
 //! before that read, iteration 3 at (1, 0), after it: V = 3.
 
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
 use tilewright_ir::Counter;
 
 use super::{Completion, Meets, Order, OrderError, Space};
@@ -90,6 +93,7 @@ pub(super) fn versions(order: &Order) -> Result<Vec<u32>, OrderError> {
 /// strongest reason.
 pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
+    let mut known: FxHashMap<(usize, usize, u32), usize> = FxHashMap::default();
     for (resource, data) in order.resources.iter().enumerate() {
         let touches = touches(order, resource);
         for &(a, a_touch, a_writes) in &touches {
@@ -120,12 +124,15 @@ pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Ne
                     wait,
                     between,
                 };
-                match needs
-                    .iter_mut()
-                    .find(|n| (n.earlier, n.later, n.gap) == (a, b, gap))
-                {
-                    Some(known) => known.between = known.between.max(between),
-                    None => needs.push(need),
+                match known.entry((a, b, gap)) {
+                    Entry::Occupied(at) => {
+                        let known = &mut needs[*at.get()];
+                        known.between = known.between.max(between);
+                    }
+                    Entry::Vacant(new) => {
+                        new.insert(needs.len());
+                        needs.push(need);
+                    }
                 }
             }
         }

@@ -24,6 +24,8 @@ pub(super) struct Plan<'a> {
     /// Whether an op's group goes on with the next op.
     pub joined: Vec<bool>,
     pub traces: Vec<Trace>,
+    /// The needs that decide whether threads meet often enough: where these are met, all are.
+    deciding: Vec<usize>,
 }
 
 /// The loop at one trip count. Time counts ops from the first one of the prologue; the place
@@ -66,6 +68,7 @@ impl<'a> Plan<'a> {
             waits: vec![vec![Vec::new(); order.ops.len()]; pieces],
             joined: vec![false; order.ops.len()],
             traces,
+            deciding: deciding(order, needs),
         }
     }
 
@@ -73,6 +76,9 @@ impl<'a> Plan<'a> {
     /// of one warp do, each warp waits for itself. One in the epilogue stays where its wait would
     /// otherwise move into the steady iteration, which would then wait for what only the end needs.
     pub fn prune_barriers(&mut self) {
+        if !self.all_met() {
+            return;
+        }
         for piece in (0..self.meetings.len()).filter(|p| *p != self.depth) {
             let strictest = match piece > self.depth {
                 true => steady_waits(self),
@@ -81,12 +87,12 @@ impl<'a> Plan<'a> {
             for place in (0..self.order.ops.len()).rev() {
                 while self.meetings[piece].barriers[place] > 0 {
                     self.meetings[piece].barriers[place] -= 1;
-                    if self.may_go(piece, &strictest) {
+                    if self.may_go((piece, place), &strictest) {
                         continue;
                     }
                     let warp_sync = self.meetings[piece].warp_syncs[place];
                     self.meetings[piece].warp_syncs[place] = true;
-                    if !self.may_go(piece, &strictest) {
+                    if !self.may_go((piece, place), &strictest) {
                         self.meetings[piece].warp_syncs[place] = warp_sync;
                         self.meetings[piece].barriers[place] += 1;
                     }
@@ -94,7 +100,7 @@ impl<'a> Plan<'a> {
                 }
                 if self.meetings[piece].warp_syncs[place] {
                     self.meetings[piece].warp_syncs[place] = false;
-                    if !self.may_go(piece, &strictest) {
+                    if !self.may_go((piece, place), &strictest) {
                         self.meetings[piece].warp_syncs[place] = true;
                     }
                 }
@@ -103,37 +109,62 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether all needs are met as it is, by waits of the steady iteration no stricter than these.
-    fn may_go(&self, piece: usize, strictest: &[SteadyWait]) -> bool {
+    /// They were before what was taken out at this place.
+    fn may_go(&self, (piece, place): (usize, usize), strictest: &[SteadyWait]) -> bool {
         let allowed = |wait: &SteadyWait| {
             let same = |w: &&SteadyWait| (w.place, w.counter) == (wait.place, wait.counter);
             let known = strictest.iter().find(same);
             known.is_some_and(|w| w.at_most <= wait.at_most)
         };
-        self.all_met() && (piece < self.depth || steady_waits(self).iter().all(allowed))
+        self.met_around(piece, place)
+            && (piece < self.depth || steady_waits(self).iter().all(allowed))
     }
 
     fn all_met(&self) -> bool {
         self.traces.iter().all(|trace| {
-            self.instances(trace)
-                .all(|i| self.meeting_time(trace, i).is_some())
+            let mut all = self.deciding(trace);
+            all.all(|i| self.meeting_time(trace, i).is_some())
         })
+    }
+
+    /// Whether the needs are met that a place lies between the ops of.
+    fn met_around(&self, piece: usize, place: usize) -> bool {
+        let len = self.order.ops.len();
+        self.traces.iter().all(|trace| {
+            let iterations = trace.pieces.iter().enumerate();
+            let here = iterations.filter(|(_, p)| **p == piece);
+            let times: Vec<usize> = here.map(|(it, _)| it * len + place).collect();
+            let around = |i: &Instance| times.iter().any(|t| (i.from + 1..=i.to).contains(t));
+            let mut all = self.deciding(trace).filter(around);
+            all.all(|i| self.meeting_time(trace, i).is_some())
+        })
+    }
+
+    /// The instances of the needs that decide.
+    fn deciding<'t>(&'t self, trace: &'t Trace) -> impl Iterator<Item = Instance> + 't {
+        let needs = self.deciding.iter();
+        needs.flat_map(move |&at| self.instances_of(trace, at))
     }
 
     /// The needs of a trace, at every iteration at which both ops exist.
     pub fn instances<'t>(&'t self, trace: &'t Trace) -> impl Iterator<Item = Instance> + 't {
+        (0..self.needs.len()).flat_map(move |at| self.instances_of(trace, at))
+    }
+
+    fn instances_of(&self, trace: &Trace, at: usize) -> impl Iterator<Item = Instance> + use<> {
         let (len, depth) = (self.order.ops.len(), self.depth as i64);
-        self.needs.iter().enumerate().flat_map(move |(at, need)| {
-            let (a, b) = (&self.order.ops[need.earlier], &self.order.ops[need.later]);
-            let last = trace.trip - i64::from(need.gap);
-            (0..last).map(move |iteration| {
-                let from = (iteration - i64::from(a.distance) + depth) as usize;
-                let to = iteration + i64::from(need.gap) - i64::from(b.distance) + depth;
-                Instance {
-                    need: at,
-                    from: from * len + need.earlier,
-                    to: to as usize * len + need.later,
-                }
-            })
+        let need = self.needs[at];
+        let a = i64::from(self.order.ops[need.earlier].distance);
+        let b = i64::from(self.order.ops[need.later].distance);
+        let last = trace.trip - i64::from(need.gap);
+        (0..last).map(move |iteration| {
+            let from = (iteration - a + depth) as usize;
+            let to = iteration + i64::from(need.gap) - b + depth;
+            Instance {
+                need: at,
+                from: from * len + need.earlier,
+                to: to as usize * len + need.later,
+            }
         })
     }
 
@@ -269,6 +300,26 @@ impl<'a> Plan<'a> {
             drain,
         }
     }
+}
+
+/// The needs for which threads must meet and that no other one implies: one with the same second
+/// op whose first op is later in time, and exists at every iteration at which this one's does.
+fn deciding(order: &Order, needs: &[Need]) -> Vec<usize> {
+    let mut by_later: Vec<Vec<usize>> = vec![Vec::new(); order.ops.len()];
+    let length = |need: &Need| need.end(order) - need.earlier;
+    for (at, need) in needs.iter().enumerate() {
+        let list = &mut by_later[need.later];
+        let implies =
+            |a: &Need, b: &Need| a.between == b.between && a.gap <= b.gap && length(a) <= length(b);
+        if need.between == Between::Thread || list.iter().any(|&k| implies(&needs[k], need)) {
+            continue;
+        }
+        list.retain(|&k| !implies(need, &needs[k]));
+        list.push(at);
+    }
+    let mut all: Vec<usize> = by_later.into_iter().flatten().collect();
+    all.sort_unstable();
+    all
 }
 
 impl Trace {

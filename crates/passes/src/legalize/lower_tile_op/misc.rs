@@ -127,6 +127,21 @@ impl Lower<'_> {
         if shape.len() < 2 {
             return self.copy_points(&src, &dst, span, out);
         }
+        // An element of a fragment is needed by another thread than the one that has it.
+        if self.scope(src.buffer) == Scope::Fragment {
+            let extents = src
+                .dims
+                .iter()
+                .map(|d| i64::try_from(d.extent.as_int()?).ok());
+            let Some(extents) = extents.collect::<Option<Vec<i64>>>() else {
+                return self.give_up(span, "a transpose needs constant extents");
+            };
+            let dtype = self.dtype(src.buffer);
+            let work = self.exchange_buffer("turned", dtype, &extents);
+            let whole = Region::whole(work, &self.func.buffers[work]);
+            self.copy_points(&src, &whole, span, out);
+            return self.transpose(whole, dst, span, out);
+        }
         // Points follow the destination; the source is read with its indices exchanged.
         let mut swapped = src.clone();
         let dims: Vec<usize> = (0..src.dims.len())

@@ -1,0 +1,196 @@
+//! Shapes that divide nothing, lowered for every target, against the reference evaluator: tensors
+//! shorter than a vector, tiles past the end, policies that do not fit.
+
+mod evaluated;
+
+use evaluated::{check, ramp};
+use tilewright::ir::DType;
+
+const THREADS: [i64; 5] = [32, 64, 96, 128, 256];
+
+fn passes(what: &str, result: Result<(), String>) {
+    if let Err(why) = result {
+        panic!("{what}: {why}");
+    }
+}
+
+#[test]
+fn tensors_shorter_than_a_vector() {
+    for length in 1..=9 {
+        for (dtype, name) in [(DType::I32, "int32"), (DType::I8, "int8")] {
+            let source = format!(
+                "func @f level=tile {{
+                   param X: {name}[{length}]
+                   output Y: {name}[64, 16]
+                   output Z: {name}[{length}]
+                   kernel grid(bx: 1) threads(tx: 256, ty: 1, tz: 1) {{
+                     alloc s: shared {name}[{length}]
+                     alloc f: fragment {name}[{length}]
+                     for i, j in parallel(64, 16) {{
+                       Y[i, j] = X[j]
+                     }}
+                     copy X[0 +: {length}] -> s[0 +: {length}]
+                     copy s[0 +: {length}] -> f[0 +: {length}]
+                     copy f[0 +: {length}] -> Z[0 +: {length}]
+                   }}
+                 }}"
+            );
+            let inputs = [
+                ("X", ramp(dtype, &[length])),
+                ("Y", ramp(dtype, &[64, 16])),
+                ("Z", ramp(dtype, &[length])),
+            ];
+            let result = check(&source, &inputs, &["Y", "Z"], i64::MAX);
+            passes(&format!("{length} of {name}"), result);
+        }
+    }
+}
+
+#[test]
+fn stores_at_indices_that_registers_hold() {
+    let source = "func @f level=tile {
+           param X: int32[64]
+           output Y: int32[32]
+           kernel grid(bx: 64) threads(tx: 32, ty: 1, tz: 1) {
+             alloc at: local int32[1]
+             at[0] = X[bx]
+             if at[0] % 7 == 0 {
+               Y[at[0]] = 1
+             }
+           }
+         }";
+    let inputs = [
+        ("X", ramp(DType::I32, &[64])),
+        ("Y", ramp(DType::I32, &[32])),
+    ];
+    passes("a local index", check(source, &inputs, &["Y"], i64::MAX));
+}
+
+#[test]
+fn pipelined_copies_that_start_past_the_end() {
+    for (rows, stages) in [(63, 2), (63, 3), (64, 3), (1, 4), (129, 3)] {
+        let source = format!(
+            "func @f level=tile {{
+               param X: int32[{rows}, 32]
+               output Y: int32[4, 32]
+               kernel grid(bx: 4) threads(tx: 128, ty: 1, tz: 1) {{
+                 alloc s: shared int32[64, 32]
+                 alloc c: fragment int32[64, 32]
+                 alloc y: fragment int32[32]
+                 fill c[0 +: 64, 0 +: 32], 0
+                 for k in pipelined(0, bx) stages={stages} {{
+                   copy X[k * 64 +: 64, 0 +: 32] -> s[0 +: 64, 0 +: 32]
+                   for i, j in parallel(64, 32) {{
+                     c[i, j] = c[i, j] + s[i, j] * 3
+                   }}
+                 }}
+                 reduce sum c[0 +: 64, 0 +: 32] -> y[0 +: 32] dim=0 clear
+                 copy y[0 +: 32] -> Y[bx, 0 +: 32]
+               }}
+             }}"
+        );
+        let inputs = [
+            ("X", ramp(DType::I32, &[rows, 32])),
+            ("Y", ramp(DType::I32, &[4, 32])),
+        ];
+        let result = check(&source, &inputs, &["Y"], i64::MAX);
+        passes(&format!("{rows} rows, {stages} stages"), result);
+    }
+}
+
+#[test]
+fn products_of_any_policy() {
+    for (m, n, k) in [
+        (48, 64, 64),
+        (48, 8, 32),
+        (17, 33, 5),
+        (1, 100, 7),
+        (80, 24, 16),
+    ] {
+        for policy in ["square", "full_row", "full_col"] {
+            for threads in THREADS {
+                let source = format!(
+                    "func @f level=tile {{
+                       param A: int8[{m}, {k}]
+                       param B: int8[{k}, {n}]
+                       output Y: int32[{m}, {n}]
+                       kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
+                         alloc a: shared int8[{m}, {k}]
+                         alloc b: shared int8[{k}, {n}]
+                         alloc c: fragment int32[{m}, {n}]
+                         copy A[0 +: {m}, 0 +: {k}] -> a[0 +: {m}, 0 +: {k}]
+                         copy B[0 +: {k}, 0 +: {n}] -> b[0 +: {k}, 0 +: {n}]
+                         fill c[0 +: {m}, 0 +: {n}], 1
+                         gemm a[0 +: {m}, 0 +: {k}], b[0 +: {k}, 0 +: {n}] -> c[0 +: {m}, 0 +: {n}] policy={policy}
+                         copy c[0 +: {m}, 0 +: {n}] -> Y[0 +: {m}, 0 +: {n}]
+                       }}
+                     }}"
+                );
+                let inputs = [
+                    ("A", ramp(DType::I8, &[m, k])),
+                    ("B", ramp(DType::I8, &[k, n])),
+                    ("Y", ramp(DType::I32, &[m, n])),
+                ];
+                let result = check(&source, &inputs, &["Y"], threads);
+                passes(&format!("{m} by {n} by {k}, {policy}, {threads}"), result);
+            }
+        }
+    }
+}
+
+#[test]
+fn transposes_of_any_shape() {
+    for (m, n) in [(64, 1), (1, 64), (1, 1), (3, 5), (64, 33), (16, 16)] {
+        for (from, to) in [
+            ("shared", "shared"),
+            ("fragment", "shared"),
+            ("shared", "fragment"),
+            ("fragment", "fragment"),
+        ] {
+            for threads in [96, 128] {
+                let source = format!(
+                    "func @f level=tile {{
+                       param X: int32[{m}, {n}]
+                       output Y: int32[{n}, {m}]
+                       kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
+                         alloc s: {from} int32[{m}, {n}]
+                         alloc t: {to} int32[{n}, {m}]
+                         copy X[0 +: {m}, 0 +: {n}] -> s[0 +: {m}, 0 +: {n}]
+                         transpose s[0 +: {m}, 0 +: {n}] -> t[0 +: {n}, 0 +: {m}]
+                         copy t[0 +: {n}, 0 +: {m}] -> Y[0 +: {n}, 0 +: {m}]
+                       }}
+                     }}"
+                );
+                let inputs = [
+                    ("X", ramp(DType::I32, &[m, n])),
+                    ("Y", ramp(DType::I32, &[n, m])),
+                ];
+                let result = check(&source, &inputs, &["Y"], i64::MAX);
+                passes(&format!("{m} by {n}, {from} to {to}, {threads}"), result);
+            }
+        }
+    }
+}
+
+#[test]
+fn fragments_that_only_fills_and_scans_touch() {
+    for (m, n) in [(64, 64), (5, 229), (1, 3)] {
+        let source = format!(
+            "func @f level=tile {{
+               output Y: int32[{m}, {n}]
+               kernel grid(bx: 1) threads(tx: 128, ty: 1, tz: 1) {{
+                 alloc dead: fragment int32[{m}, {n}]
+                 alloc x: fragment int32[{m}, {n}]
+                 alloc y: shared int32[{m}, {n}]
+                 fill dead[0 +: {m}, 0 +: {n}], 7
+                 fill x[0 +: {m}, 0 +: {n}], 1
+                 scan sum x[0 +: {m}, 0 +: {n}] -> y[0 +: {m}, 0 +: {n}] dim=1
+                 copy y[0 +: {m}, 0 +: {n}] -> Y[0 +: {m}, 0 +: {n}]
+               }}
+             }}"
+        );
+        let inputs = [("Y", ramp(DType::I32, &[m, n]))];
+        let result = check(&source, &inputs, &["Y"], i64::MAX);
+        passes(&format!("{m} by {n}"), result);
+    }
+}
