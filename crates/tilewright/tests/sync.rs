@@ -49,7 +49,7 @@ fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
     let (lowered, diags) = lower(staged.func.clone(), target);
     if let Some(code) = wanted {
         let mut errors = diags.iter();
-        return match errors.find(|d| d.code.0 == code && !d.span.is_none()) {
+        return match errors.find(|d| d.code.0 == code && !d.primary.span.is_none()) {
             Some(_) => Ok(()),
             None => Err(format!("no `{code}`: {}", render(diags.iter(), &sources)).into()),
         };
