@@ -5,6 +5,8 @@
 //! mode of asynchrony and some orders of warps; on request through code generation and the
 //! vendor's compiler, or on a GPU. Whatever ends in an answer must end in the plain evaluator's.
 
+use std::sync::OnceLock;
+
 use tilewright::codegen;
 use tilewright::frontend;
 use tilewright::ir::small_float::Number;
@@ -13,7 +15,7 @@ use tilewright::ir::{
 };
 use tilewright::jit;
 use tilewright::passes;
-use tilewright::runtime::device::cuda;
+use tilewright::runtime::device::{Device, cuda};
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{AmdToolchain, CompileOptions, HipOptions, Toolchain};
 use tilewright::schedule::hazard;
@@ -211,7 +213,7 @@ impl Run<'_> {
             let list = e.into_diagnostics();
             refused("gpu", list.iter(), self.sources)
         };
-        let device = cuda::open(0).map_err(|e| Failure::new("no-gpu", e.to_string()))?;
+        let device = device().map_err(|e| Failure::new("no-gpu", e))?;
         let info = device.info();
         let options = jit::Options {
             arch: (!info.runs(target.name())).then(|| info.arch()),
@@ -297,6 +299,13 @@ fn lacks_products(program: &Program, target: Target) -> bool {
         }
     });
     found
+}
+
+/// The GPU of this process: opened once, because that takes longer than most programs.
+fn device() -> Result<Device, String> {
+    static DEVICE: OnceLock<Result<Device, String>> = OnceLock::new();
+    let opened = DEVICE.get_or_init(|| cuda::open(0).map_err(|e| e.to_string()));
+    opened.clone()
 }
 
 /// The modes of asynchrony that make a difference to a function.

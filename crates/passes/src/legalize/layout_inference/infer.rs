@@ -523,7 +523,7 @@ impl State<'_> {
             if !fits {
                 return Err(Problem::Demote {
                     buffer: view.of,
-                    why: "its elements have other places under the shape of a view of it".into(),
+                    why: "its layout has no closed form in the shape of a view of it".into(),
                     span: self.func.buffers[view.buffer].span,
                 });
             }

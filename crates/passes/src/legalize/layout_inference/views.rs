@@ -5,8 +5,8 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{Buffer, Func, Scope, StmtKind, visit};
-use tilewright_layout::Fragment;
+use tilewright_ir::{Buffer, Func, LayoutAttr, Scope, StmtKind, Var, visit};
+use tilewright_layout::{Fragment, from_attr};
 use tilewright_schedule::uniform::root;
 
 use super::infer::Problem;
@@ -55,8 +55,16 @@ pub fn of_fragments(func: &Func, kernel: usize) -> Result<Rc<[View]>, Problem> {
     problem.map_or_else(|| Ok(found.into()), Err)
 }
 
-/// The same placement under another shape, where lowering can find a thread's elements again.
+/// The same placement under another shape, where it can be read again from how the IR writes it.
 pub fn reshaped(fragment: &Fragment, shape: &[i64]) -> Option<Fragment> {
     let placed = fragment.reshape(shape).ok()?;
-    placed.inverse().is_some().then_some(placed)
+    // Any variables do: only what is made of them is looked at.
+    let vars: Vec<Var> = (0..=shape.len()).map(|n| Var::from_u32(n as u32)).collect();
+    let (replica, inputs) = vars.split_last()?;
+    let LayoutAttr::Fragment(map) = placed.to_attr(inputs, *replica)? else {
+        return None;
+    };
+    let read = from_attr::fragment_map(&map, shape, placed.threads()).ok()?;
+    read.inverse()?;
+    read.same_placement(&placed).then_some(placed)
 }
