@@ -224,9 +224,10 @@ pub(crate) enum Op {
         stores: Box<[(Access, Num)]>,
         varying: bool,
     },
-    /// Contents become undefined.
+    /// Contents become undefined, those of a variable zero.
     Alloc {
         buffer: u32,
+        zero: bool,
         varying: bool,
     },
     Assert {

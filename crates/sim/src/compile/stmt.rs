@@ -1,6 +1,6 @@
 //! Compilation of statements: structure becomes jumps, or masks where threads disagree.
 
-use tilewright_ir::{Block, BufferOrigin, Expr, Kernel, LoopKind, Span, Stmt, StmtKind};
+use tilewright_ir::{Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind};
 
 use crate::compile::names::{Compiled, Names};
 use crate::compile::{Code, GROUP, expr, thread, tile};
@@ -246,6 +246,7 @@ impl Builder<'_, '_> {
         let varying = !self.names.in_point && self.names.buffer_varies(buffer);
         self.emit(Op::Alloc {
             buffer: number,
+            zero: data.scope == Scope::Var,
             varying,
         });
         Ok(())

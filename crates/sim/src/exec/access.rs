@@ -258,8 +258,8 @@ impl Exec<'_, '_> {
         }))
     }
 
-    /// An allocation: contents become undefined.
-    pub(super) fn alloc(&mut self, buffer: u32, varying: bool) -> Eval<()> {
+    /// An allocation: contents become undefined, or zero.
+    pub(super) fn alloc(&mut self, buffer: u32, zero: bool, varying: bool) -> Eval<()> {
         let program = self.program;
         let info = &program.buffers[buffer as usize];
         match info.space {
@@ -275,6 +275,13 @@ impl Exec<'_, '_> {
                 let fresh = |this: &mut Self| {
                     if let Some((number, range)) = this.copy_range(buffer) {
                         this.strand.privates[number].forget(range.start, range.len());
+                    }
+                    if zero {
+                        let base = this.base(info);
+                        let count = info.shape.iter().product::<i64>() as usize * info.lanes;
+                        for i in 0..count {
+                            this.write(info.space, info.bits(), base + i, 0);
+                        }
                     }
                     Ok(())
                 };

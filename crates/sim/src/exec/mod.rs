@@ -207,7 +207,11 @@ impl<'a, 'g> Exec<'a, 'g> {
                 Ok(())
             })?,
             Op::Store { stores, varying } => self.store_op(stores, *varying)?,
-            Op::Alloc { buffer, varying } => self.alloc(*buffer, *varying)?,
+            Op::Alloc {
+                buffer,
+                zero,
+                varying,
+            } => self.alloc(*buffer, *zero, *varying)?,
             Op::Assert {
                 cond,
                 message,
