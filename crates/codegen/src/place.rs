@@ -385,9 +385,11 @@ impl Emitter<'_> {
     fn shared_layout(&mut self, buffer: Buffer, shape: &[i64]) -> Emit<(Option<Placing>, i64)> {
         let data = &self.func.buffers[buffer];
         let count: i64 = shape.iter().product();
-        let attr = match &data.layout {
-            None | Some(LayoutAttr::Linear) => return self.shared_view(buffer, count),
-            Some(attr) => attr,
+        let shown = self.shown_layout(buffer, shape)?;
+        let layout = match (&data.layout, shown) {
+            (None | Some(LayoutAttr::Linear), None) => return Ok((None, count)),
+            (None | Some(LayoutAttr::Linear), Some(layout)) => Ok(layout),
+            (Some(attr), _) => buffer_layout(attr, shape, self.target, data.dtype.scalar),
         };
         let refuse = |what: String| {
             unsupported::<(Option<Placing>, i64)>(
@@ -395,7 +397,7 @@ impl Emitter<'_> {
                 format!("the layout of `{}`: {what}", data.name),
             )
         };
-        let layout = match buffer_layout(attr, shape, self.target, data.dtype.scalar) {
+        let layout = match layout {
             Ok(layout) => layout,
             Err(e) => return refuse(e.to_string()),
         };
@@ -443,21 +445,30 @@ impl Emitter<'_> {
         Ok((Some(placing), span))
     }
 
-    /// A shared buffer without a layout of its own; a view keeps its base's.
-    fn shared_view(&mut self, buffer: Buffer, count: i64) -> Emit<(Option<Placing>, i64)> {
+    /// Where a view finds the elements of a buffer that is not row-major: they stay where the
+    /// buffer has them.
+    fn shown_layout(&self, buffer: Buffer, shape: &[i64]) -> Emit<Option<Layout>> {
         let data = &self.func.buffers[buffer];
-        if let BufferOrigin::View(base) = data.origin
-            && self.storage.get(&base).is_some_and(|s| s.layout.is_some())
-        {
-            return unsupported(
+        let BufferOrigin::View(base) = data.origin else {
+            return Ok(None);
+        };
+        let Some(placing) = self.storage.get(&base).and_then(|s| s.layout.as_ref()) else {
+            return Ok(None);
+        };
+        let shown = match self.func.buffers[base].dtype == data.dtype {
+            true => placing.layout.reshape(shape).ok(),
+            false => None,
+        };
+        match shown {
+            Some(layout) => Ok(Some(layout)),
+            None => unsupported(
                 data.span,
                 format!(
-                    "`{}` is a view of a buffer that is not row-major",
+                    "`{}` shows elements of another type of a buffer that is not row-major",
                     data.name
                 ),
-            );
+            ),
         }
-        Ok((None, count))
     }
 
     /// A variable for the parameter of a placing function.

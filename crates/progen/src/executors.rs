@@ -161,8 +161,9 @@ impl Run<'_> {
                 self.compare("sim-value", &args)?;
             }
         }
+        let source = self.generate(&lowered, target)?;
         if self.plan.toolchains.contains(&target.name()) {
-            self.compile(&lowered, target)?;
+            self.compile(&source, target)?;
             passed.compiled += 1;
         }
         Ok(())
@@ -189,20 +190,25 @@ impl Run<'_> {
         Ok(Some(func))
     }
 
-    fn compile(&self, lowered: &Func, target: Target) -> Result<(), Failure> {
+    /// The generated source.
+    fn generate(&self, lowered: &Func, target: Target) -> Result<String, Failure> {
         let options = codegen::Options {
             sources: Some(self.sources),
             line_directives: false,
         };
-        let source = codegen::generate(lowered, target, options)
-            .map_err(|d| refused("codegen", [&*d].into_iter(), self.sources))?;
+        codegen::generate(lowered, target, options)
+            .map(|source| source.text)
+            .map_err(|d| refused("codegen", [&*d].into_iter(), self.sources))
+    }
+
+    fn compile(&self, source: &str, target: Target) -> Result<(), Failure> {
         let env = Env::process();
         let told = match target.is_amd() {
             true => AmdToolchain::find(&env)
-                .and_then(|t| t.compile(&source.text, target.name(), &HipOptions::default()))
+                .and_then(|t| t.compile(source, target.name(), &HipOptions::default()))
                 .map(|_| ()),
             false => Toolchain::find(&env)
-                .and_then(|t| t.compile(&source.text, target.name(), &CompileOptions::default()))
+                .and_then(|t| t.compile(source, target.name(), &CompileOptions::default()))
                 .map(|_| ()),
         };
         told.map_err(|e| Failure::new("toolchain", e.to_string()))

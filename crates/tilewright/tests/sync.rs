@@ -1,28 +1,31 @@
 //! Barriers where control flow, warp groups and variables make them hard to place.
 //!
-//! Each file of `sync/` is a kernel on whole numbers. For every target the hazard checker finds
-//! nothing in what is compiled, and the simulator gets what the reference evaluator gets, in
-//! several orders of warps. A first line `# error: CODE` says that the kernel cannot be compiled:
+//! Each file of `sync/` is a kernel on whole numbers, and so is each of `found/`: what random
+//! programs found, made small. For every target the hazard checker finds nothing in what is
+//! compiled, the simulator gets what the reference evaluator gets, in several orders of warps, and
+//! source is generated. A first line `# error: CODE` says that the kernel cannot be compiled:
 //! the error with that code comes instead, at a place in the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tilewright::codegen;
 use tilewright::frontend;
 use tilewright::ir::{Diagnostic, Diagnostics, Func, Param, SourceMap, Target, verify};
 use tilewright::passes;
 use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, SimtOptions};
-use tilewright::sim::{self, Fill, InputSpec, RunOptions};
+use tilewright::sim::{self, Fill, InputSpec, Number, RunOptions};
 
 const SEEDS: u64 = 4;
 
 fn main() {
     let args = Arguments::from_args();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sync");
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .expect("the folder of kernels")
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut files: Vec<PathBuf> = ["sync", "found"]
+        .into_iter()
+        .flat_map(|folder| fs::read_dir(tests.join(folder)).expect("the folder of kernels"))
         .map(|entry| entry.expect("an entry").path())
         .collect();
     files.sort();
@@ -62,7 +65,14 @@ fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
         let found = render(checked.diagnostics().iter(), &sources);
         return Err(format!("hazards:\n{found}\n{lowered}").into());
     }
-    runs_alike(&staged.func, &lowered, target, &sources)
+    runs_alike(&staged.func, &lowered, target, &sources)?;
+    let options = codegen::Options {
+        sources: Some(&sources),
+        line_directives: false,
+    };
+    let source = codegen::generate(&lowered, target, options);
+    source.map_err(|d| d.render(&sources, false))?;
+    Ok(())
 }
 
 /// The function as it is compiled, as far as there is no error.
@@ -89,6 +99,10 @@ fn runs_alike(
     for (buffer, _) in func.tensors() {
         let name = func.buffers[buffer].name.clone();
         spec.fills.insert(name, Fill::Iota(11));
+    }
+    for &symbol in &func.symbols {
+        let name = func.vars[symbol].name.clone();
+        spec.values.insert(name, Number::Int(3));
     }
     let failed = |e: sim::RunError| render(e.diagnostics.iter(), sources);
     let mut expected = sim::make_inputs(func, &spec).map_err(failed)?;

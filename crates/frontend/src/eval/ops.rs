@@ -33,7 +33,7 @@ impl Stage {
         self.container_op(op, a, b, span)
     }
 
-    fn is_ir_operand(&self, value: &Value) -> bool {
+    pub(crate) fn is_ir_operand(&self, value: &Value) -> bool {
         match value {
             Value::Expr(_) | Value::Element(_) | Value::Buffer(_) | Value::Region(_) => true,
             Value::Loop(spec) => matches!(**spec, crate::value::LoopSpec::Bound(_)),

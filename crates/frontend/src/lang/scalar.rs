@@ -158,10 +158,17 @@ fn clamp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 fn if_then_else(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let [cond, t, f] = ["cond", "t", "f"].map(|n| args.required(n).clone());
     let span = args.span();
-    if let Some(c) = cond.as_int() {
-        return Ok(if c != 0 { t } else { f });
+    // The type is that of both arms even where one is chosen already.
+    let known = cond.as_int().map(|c| c != 0);
+    if let Some(c) = known
+        && ![&t, &f].into_iter().any(|v| stage.is_ir_operand(v))
+    {
+        return Ok(if c { t } else { f });
     }
-    let cond = condition(stage, &cond, args, "cond", "T.if_then_else")?;
+    let cond = match known {
+        Some(c) => Expr::bool(c),
+        None => condition(stage, &cond, args, "cond", "T.if_then_else")?,
+    };
     let t = stage.to_expr(&t, args.span_of("t"))?;
     let f = stage.to_expr(&f, args.span_of("f"))?;
     stage.if_then_else(cond, t, f, span).map(Value::Expr)

@@ -299,6 +299,7 @@ impl Gen {
 
     /// Two warp groups that do different things to different tiles.
     fn groups(&mut self, out: &mut Vec<Stmt>) {
+        self.meet(out);
         let first = self.rng.pick(&[0, 1]);
         for group in [first, 1 - first] {
             let shape = vec![self.tile_size(), self.tile_size()];

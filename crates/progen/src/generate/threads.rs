@@ -18,7 +18,7 @@ fn tx() -> Expr {
 
 impl Gen {
     /// Warp groups of a program that has code for them need not be in step.
-    fn meet(&mut self, out: &mut Vec<Stmt>) {
+    pub(super) fn meet(&mut self, out: &mut Vec<Stmt>) {
         if self.grouped {
             out.push(Stmt::Sync);
         }

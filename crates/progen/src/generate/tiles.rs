@@ -46,6 +46,13 @@ impl Gen {
             Type::F16 | Type::BF16 | Type::E4M3 | Type::E5M2 => Type::F32,
             _ => ty,
         };
+        // The wider elements must fit, too.
+        let (in_shared, in_registers) = self.room(&shape, to);
+        let to = match scope {
+            Scope::Shared if !in_shared => ty,
+            Scope::Fragment if !in_registers => ty,
+            _ => to,
+        };
         let holds = (start.0.min(0), start.1.max(0));
         let range = match values {
             Some(_) => holds,
