@@ -149,6 +149,24 @@ impl Instruction {
         }
     }
 
+    /// Whether other lanes may be active behind it.
+    pub fn writes_exec(&self) -> bool {
+        let to_exec = |o: &Operand| o.registers().is_some_and(|r| r.file == RegisterFile::Exec);
+        self.mnemonic.contains("saveexec")
+            || self.mnemonic.starts_with("v_cmpx")
+            || self.operands.first().is_some_and(to_exec)
+    }
+
+    /// Whether it goes on at its label, or behind itself, only where no lane is active: `Some(true)`
+    /// for the label.
+    pub fn branches_without_lanes(&self) -> Option<bool> {
+        match self.mnemonic.as_str() {
+            "s_cbranch_execz" => Some(true),
+            "s_cbranch_execnz" => Some(false),
+            _ => None,
+        }
+    }
+
     /// Whether what follows it in the text cannot run next.
     pub fn ends_block(&self) -> bool {
         matches!(

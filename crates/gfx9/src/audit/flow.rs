@@ -7,6 +7,9 @@ use crate::asm::{Function, Instruction};
 /// A state that instructions change.
 pub(super) trait State: Clone + Default {
     fn step(&mut self, instruction: &Instruction);
+    /// The way goes on without an active lane: what no lane did since `exec` was written, nothing
+    /// did.
+    fn without_lanes(&mut self) {}
     /// Takes in another way here. Says whether anything changed.
     fn meet(&mut self, other: &Self) -> bool;
 }
@@ -27,16 +30,22 @@ pub(super) fn at_starts<S: State>(function: &Function) -> Vec<Option<S>> {
         let mut index = start;
         while let Some(instruction) = code.get(index) {
             state.step(instruction);
+            let lanes = instruction.branches_without_lanes();
             let mut next = Vec::new();
             if let Some(label) = instruction.target() {
-                next.extend(function.labels.get(label).copied());
+                let target = function.labels.get(label).copied();
+                next.extend(target.map(|t| (t, lanes == Some(true))));
             }
             let falls = !instruction.ends_block();
             let ends = !next.is_empty() || starts.contains(&(index + 1));
             if falls && ends {
-                next.push(index + 1);
+                next.push((index + 1, lanes == Some(false)));
             }
-            for target in next {
+            for (target, no_lane) in next {
+                let mut state = state.clone();
+                if no_lane {
+                    state.without_lanes();
+                }
                 if let Some(slot) = at_start.get_mut(target) {
                     let changed = match slot {
                         Some(known) => known.meet(&state),
