@@ -302,7 +302,7 @@ fn nothing_is_read_where_a_predicate_is_false() {
     let read = |below: u32| {
         format!(
             "alloc S: shared float32[128]\nalloc r: local float32[1]\nS[tx] = A[tx]\n\
-             s2r S[0 +: 128] at [tx + tx // 64] -> r[0] at [0] inst=\"load\" width=1 pred=(tx < {below}) otherwise=0.0\n\
+             s2r S[0 +: 128] at [tx + tx // 64 * 32] -> r[0] at [0] inst=\"load\" width=1 pred=(tx < {below}) otherwise=0.0\n\
              B[tx] = r[0]"
         )
     };
@@ -310,7 +310,7 @@ fn nothing_is_read_where_a_predicate_is_false() {
     check(
         &read(65),
         &[
-            "s2r S[0 +: 128] at [tx + tx // 64] -> r[0] at [0] inst=\"load\" width=1 pred=(tx < 65) otherwise=0.0",
+            "s2r S[0 +: 128] at [tx + tx // 64 * 32] -> r[0] at [0] inst=\"load\" width=1 pred=(tx < 65) otherwise=0.0",
         ],
     );
 }
