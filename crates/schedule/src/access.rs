@@ -9,8 +9,8 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    AtomicOp, BinOp, Block, Buffer, Expr, ExprKind, Func, Kernel, LoopKind, MicroOp, Scope, Span,
-    Stmt, StmtKind, ThreadOp, Var, micro_op,
+    AtomicOp, BinOp, Block, Buffer, DType, Expr, ExprKind, Func, Kernel, LoopKind, MicroOp, Scope,
+    Span, Stmt, StmtKind, ThreadOp, Var, micro_op,
 };
 
 use crate::footprint::has_value;
@@ -68,6 +68,8 @@ impl Steps {
 pub struct Lets {
     values: FxHashMap<Var, Expr>,
     bound: Vec<(Var, Option<Expr>)>,
+    /// Which threads come here, where not all of the block do.
+    pub threads: Vec<Expr>,
 }
 
 impl Lets {
@@ -130,13 +132,39 @@ struct Way {
     guards: Vec<Expr>,
 }
 
+impl Way {
+    /// The way to a unit: what is known of the threads that come there.
+    fn within(lets: &Lets) -> Way {
+        Way {
+            guards: lets.threads.clone(),
+            ..Way::default()
+        }
+    }
+}
+
+/// Whether the thread is one of these warp groups.
+pub fn in_groups(func: &Func, kernel: &Kernel, groups: &[u32]) -> Expr {
+    let mut thread = Expr::i32(0);
+    let mut stride = 1i64;
+    for (&var, &extent) in kernel.thread_vars.iter().zip(&kernel.threads) {
+        thread = thread + func.var_expr(var).cast_to(DType::I32) * stride;
+        stride *= i64::from(extent);
+    }
+    let one = |&group: &u32| {
+        let first = i64::from(group) * 128;
+        thread.clone().ge(first).and(thread.clone().lt(first + 128))
+    };
+    let any = groups.iter().map(one).reduce(Expr::or);
+    any.unwrap_or_else(|| Expr::bool(false))
+}
+
 impl Collector<'_> {
     /// The accesses of the whole statement. `lets` holds the pure values of variables bound
     /// before it.
     pub fn unit(&self, stmt: &Stmt, lets: &mut Lets) -> Vec<Access> {
         let mark = lets.mark();
         let mut found = Vec::new();
-        self.stmt(stmt, &Way::default(), lets, &mut found);
+        self.stmt(stmt, &Way::within(lets), lets, &mut found);
         lets.forget(mark);
         found
     }
@@ -144,8 +172,9 @@ impl Collector<'_> {
     /// What the statement itself reads, without the blocks inside it: bounds, conditions.
     pub fn head(&self, stmt: &Stmt, lets: &Lets) -> Vec<Access> {
         let mut found = Vec::new();
+        let way = Way::within(lets);
         stmt_exprs(stmt, &mut |e| {
-            self.loads(e, stmt.span, &Way::default(), lets, &mut found);
+            self.loads(e, stmt.span, &way, lets, &mut found)
         });
         found
     }
@@ -190,8 +219,11 @@ impl Collector<'_> {
                 inner.guards.push(!cond);
                 self.block(otherwise, &inner, lets, found);
             }
-            StmtKind::While { body, .. } | StmtKind::WarpGroup { body, .. } => {
-                self.block(body, way, lets, found);
+            StmtKind::While { body, .. } => self.block(body, way, lets, found),
+            StmtKind::WarpGroup { groups, body } => {
+                let mut inner = way.clone();
+                inner.guards.push(in_groups(self.func, self.kernel, groups));
+                self.block(body, &inner, lets, found);
             }
             StmtKind::Micro(m) => self.micro(m, stmt.span, way, lets, found),
             StmtKind::Thread(op) => self.thread_op(op, stmt.span, way, lets, found),

@@ -13,7 +13,7 @@ use tilewright_ir::{
     Loop, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
 };
 
-use crate::access::{Collector, Lets};
+use crate::access::{Collector, Lets, in_groups};
 use crate::conflicts::{Class, Conflicts};
 use crate::facts::facts_of;
 use crate::footprint::Meeting;
@@ -316,10 +316,14 @@ impl Outliner<'_, '_, '_, '_> {
                 walk_stmts(body, &mut |s| meets |= is_sync(s) || is_arrival(s));
                 let accesses = self.collector.unit(stmt, lets);
                 let classes = self.conflicts.classes(accesses);
+                let inside = in_groups(self.collector.func, self.collector.kernel, groups);
+                lets.threads.push(inside);
+                let body = self.block(body, lets);
+                lets.threads.pop();
                 ItemKind::Groups {
                     meets: meets || self.has_hazard(&classes),
                     groups: GroupSet::of(groups),
-                    body: self.block(body, lets),
+                    body,
                 }
             }
             // Nothing else has blocks.

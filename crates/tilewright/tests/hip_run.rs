@@ -108,7 +108,7 @@ fn a_wrong_result_is_found() {
     let done = command.env("STUB_WRONG", "1").output().expect("it starts");
     assert_eq!(done.status.code(), Some(1));
     let said = text(&done.stderr);
-    let wrong = "`elementwise_add` differs from the reference evaluator in 262144 elements of `C`";
+    let wrong = "`elementwise_add`: differs from the reference evaluator in 262144 elements of `C`";
     assert!(said.contains(wrong), "{said}");
 }
 

@@ -195,7 +195,11 @@ fn loops_without_end_are_cut_off() {
     );
     let said = kernel.refused(&["run", "k.py", "--max-steps", "10000"]);
     assert!(said.contains("error[step-limit]"), "{said}");
-    assert!(said.contains("while x < 1:"), "{said}");
+    // In the loop: at its condition or in its body.
+    assert!(
+        said.contains("k.py:8:") || said.contains("k.py:9:"),
+        "{said}"
+    );
     let verify = [
         "verify",
         "k.py",

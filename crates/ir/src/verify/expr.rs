@@ -372,7 +372,7 @@ impl<'a> Verifier<'a> {
                 self.error("index-type", index.span(), message);
             }
             if let (Some(i), Some(n)) = (index.as_int(), extent.as_int())
-                && (data.scope != Scope::Global || self.tile_level())
+                && self.tile_level()
                 && !(0..n).contains(&i)
             {
                 let message =

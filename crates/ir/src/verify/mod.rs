@@ -53,7 +53,7 @@
 //! - `safe-value`: belongs to global memory and has the buffer's type.
 //! - `index-count`, `index-type`, `index-bounds`: one integer index a dimension, the last
 //!   possibly a vector; constant ones within the dimension. Below tile level constants may be
-//!   outside of global memory: an iteration that was peeled off is guarded as the others are.
+//!   outside: an iteration that was peeled off is guarded as the others are.
 //! - `barrier-as-data`: barriers are neither loaded nor stored, and barrier operands are
 //!   barriers.
 //! - `reducer-access`: a reducer is read only after a finalisation without destination, and

@@ -330,6 +330,7 @@ impl Gen {
             // The other group must not see it before both have met again.
             self.fresh_of_groups(dst, group == 1 - first);
         }
+        self.meet(out);
     }
 
     fn fresh_of_groups(&mut self, dst: Buf, last: bool) {

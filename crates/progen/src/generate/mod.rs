@@ -99,7 +99,8 @@ impl Gen {
             indices: Vec::new(),
             ready: Vec::new(),
             hoisted: Vec::new(),
-            shared_left: 44 * 1024,
+            // Scans need twice as much again for themselves, and one machine has 64 KiB.
+            shared_left: 20 * 1024,
             fragment_left: 1 << 14,
             next_var: 0,
             fuel,

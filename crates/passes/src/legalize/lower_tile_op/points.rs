@@ -215,7 +215,17 @@ impl Lower<'_> {
         slot: &Expr,
         span: Span,
     ) -> Option<Block> {
-        let points = self.points(layout, slot)?;
+        let mut points = self.points(layout, slot)?;
+        // Copies of a point must not read what the first of them changes.
+        if self.changes_memory_only(&body)
+            && let Some(copy) = points.copy.take()
+        {
+            let first = copy.equal(0);
+            points.guard = Some(match points.guard {
+                Some(guard) => guard.and(first),
+                None => first,
+            });
+        }
         let mut inner = Vec::new();
         for (&var, value) in vars.iter().zip(&points.index) {
             self.func.vars[var].kind = VarKind::Let;
@@ -234,6 +244,25 @@ impl Lower<'_> {
         let mut guarded_body = Vec::new();
         guarded(points.guard, inner, span, &mut guarded_body);
         Some(guarded_body)
+    }
+
+    /// Whether what the statements do can be seen in memory alone: not in registers, whose copies
+    /// all have to be written.
+    fn changes_memory_only(&self, body: &Block) -> bool {
+        let mut memory_only = true;
+        tilewright_ir::visit::walk_stmts(body, &mut |stmt| match &stmt.kind {
+            StmtKind::Store { buffer, .. } => {
+                memory_only &= matches!(self.scope(*buffer), Scope::Global | Scope::Shared);
+            }
+            StmtKind::If { .. } | StmtKind::Let { .. } => {}
+            StmtKind::Thread(
+                ThreadOp::AtomicRmw { result: None, .. }
+                | ThreadOp::AtomicVecAdd { .. }
+                | ThreadOp::AtomicStore { .. },
+            ) => {}
+            _ => memory_only = false,
+        });
+        memory_only
     }
 
     /// How many slots in a row may become one access of memory.
