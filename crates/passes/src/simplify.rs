@@ -20,8 +20,10 @@
 //! Needs nothing. It never changes a value, moves a load, or changes the type of a node.
 
 use tilewright_arith::Analyzer;
-use tilewright_ir::visit::stmt_exprs_mut;
-use tilewright_ir::{Axis, Block, Diagnostics, Func, Loop, LoopKind, Stmt, StmtKind, Target};
+use tilewright_ir::visit::{block_exprs_mut, stmt_exprs_mut};
+use tilewright_ir::{
+    Axis, Block, Diagnostics, Expr, Func, Level, Loop, LoopKind, Stmt, StmtKind, Target, Var,
+};
 
 use crate::Changed;
 
@@ -34,6 +36,12 @@ pub fn simplify(func: &mut Func, _target: Target, _diags: &mut Diagnostics) -> C
             let extent = analyzer.simplify(&func.kernels[at].grid[n].1);
             func.kernels[at].grid[n].1 = extent;
         }
+        let mut body = body;
+        // At tile level a start that is written for any block is not one for block zero alone:
+        // constants must lie inside.
+        if func.level != Level::Tile {
+            name_only_block(&func.kernels[at].grid, &mut body);
+        }
         analyzer.enter_kernel(func, &func.kernels[at]);
         let mut walk = Walk {
             func,
@@ -45,6 +53,24 @@ pub fn simplify(func: &mut Func, _target: Target, _diags: &mut Diagnostics) -> C
     }
     // Every expression is rebuilt; telling whether one changed would cost as much again.
     Changed::Yes
+}
+
+/// Along an axis of one block, the block is number zero.
+fn name_only_block(grid: &[(Var, Expr)], body: &mut Block) {
+    let only: Vec<Var> = grid
+        .iter()
+        .filter(|(_, extent)| extent.is_int(1))
+        .map(|(var, _)| *var)
+        .collect();
+    if only.is_empty() {
+        return;
+    }
+    block_exprs_mut(body, &mut |e| {
+        *e = e.rewrite(&mut |node| {
+            let zero = Expr::int(0, node.dtype()).with_span(node.span());
+            node.as_var().filter(|v| only.contains(v)).map(|_| zero)
+        });
+    });
 }
 
 struct Walk<'a> {
