@@ -37,36 +37,35 @@ pub fn check(scan: &Scan<'_>, places: &mut Places<'_>, trace: &Trace, whole: boo
             _ => continue,
         };
         let versioned = |t: &&Touch| scan.func.buffers[t.root].versions > 1 && !t.atomic;
-        let (writes, reads): (Vec<&Touch>, Vec<&Touch>) = touches
-            .shared
-            .iter()
-            .filter(versioned)
-            .partition(|t| t.write);
-        for touch in reads {
-            let side = Side {
-                stmt: touch.stmt,
-                group: 0,
-                moment: event.moment,
-            };
-            let found = match written.finding(places, touch, whole) {
-                Finding::Right => continue,
-                Finding::Unwritten => (HazardKind::UnwrittenVersion, side),
-                Finding::Other(write) => (HazardKind::OtherIteration, write),
-            };
-            clashes.push(Clash {
-                kind: found.0,
-                first: found.1,
-                second: side,
-                memory: Memory {
-                    root: Some(touch.root),
-                    slot: touch.slot,
-                    over: None,
-                },
-                remedy: Remedy::Version,
-            });
-        }
-        for touch in writes {
-            written.add(touch, event.moment);
+        let all: Vec<&Touch> = touches.shared.iter().filter(versioned).collect();
+        // An event may be several statements; each reads before it writes.
+        for one in all.chunk_by(|a, b| a.stmt == b.stmt) {
+            for touch in one.iter().filter(|t| !t.write) {
+                let side = Side {
+                    stmt: touch.stmt,
+                    group: 0,
+                    moment: event.moment,
+                };
+                let found = match written.finding(places, touch, whole) {
+                    Finding::Right => continue,
+                    Finding::Unwritten => (HazardKind::UnwrittenVersion, side),
+                    Finding::Other(write) => (HazardKind::OtherIteration, write),
+                };
+                clashes.push(Clash {
+                    kind: found.0,
+                    first: found.1,
+                    second: side,
+                    memory: Memory {
+                        root: Some(touch.root),
+                        slot: touch.slot,
+                        over: None,
+                    },
+                    remedy: Remedy::Version,
+                });
+            }
+            for touch in one.iter().filter(|t| t.write) {
+                written.add(touch, event.moment);
+            }
         }
     }
     clashes
