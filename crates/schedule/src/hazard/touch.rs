@@ -402,12 +402,49 @@ impl<'f> Units<'f> {
         }
     }
 
+    /// What an expression reads. Where only one side is evaluated, the other reads nothing.
     fn loads(&mut self, e: &Expr, id: Key, way: &Way, env: &Env, found: &mut Touches) {
-        e.walk_distinct(&mut |node| {
-            if let ExprKind::Load { buffer, indices } = node.kind() {
-                self.push(*buffer, indices, 1, (false, false), id, way, env, found);
+        if !reads_under_condition(e) {
+            e.walk_distinct(&mut |node| {
+                if let ExprKind::Load { buffer, indices } = node.kind() {
+                    self.push(*buffer, indices, 1, (false, false), id, way, env, found);
+                }
+            });
+            return;
+        }
+        let mut under = |side: &Expr, cond: Expr| {
+            let cond = env.fold(&cond);
+            if env.value(&cond) != Some(0) {
+                let mut inner = way.clone();
+                inner.guards.push(cond);
+                self.loads(side, id, &inner, env, found);
             }
-        });
+        };
+        match e.kind() {
+            ExprKind::IfThenElse {
+                cond,
+                then,
+                otherwise,
+            } => {
+                under(then, cond.clone());
+                under(otherwise, !cond.clone());
+                self.loads(cond, id, way, env, found);
+            }
+            ExprKind::Binary(BinOp::LogicalAnd, a, b) => {
+                under(b, a.clone());
+                self.loads(a, id, way, env, found);
+            }
+            ExprKind::Binary(BinOp::LogicalOr, a, b) => {
+                under(b, !a.clone());
+                self.loads(a, id, way, env, found);
+            }
+            kind => {
+                if let ExprKind::Load { buffer, indices } = kind {
+                    self.push(*buffer, indices, 1, (false, false), id, way, env, found);
+                }
+                kind.each_operand(|operand| self.loads(operand, id, way, env, found));
+            }
+        }
     }
 
     fn micro_op(&mut self, m: &MicroOp, id: Key, way: &Way, env: &Env, found: &mut Touches) {
@@ -829,4 +866,24 @@ fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
         scalars,
         versions,
     }
+}
+
+/// Whether the expression reads memory on a side that is not always evaluated.
+fn reads_under_condition(e: &Expr) -> bool {
+    let reads = |side: &Expr| {
+        let mut any = false;
+        side.walk_distinct(&mut |n| any |= matches!(n.kind(), ExprKind::Load { .. }));
+        any
+    };
+    let mut found = false;
+    e.walk_distinct(&mut |node| {
+        found |= match node.kind() {
+            ExprKind::IfThenElse {
+                then, otherwise, ..
+            } => reads(then) || reads(otherwise),
+            ExprKind::Binary(BinOp::LogicalAnd | BinOp::LogicalOr, _, b) => reads(b),
+            _ => false,
+        };
+    });
+    found
 }
