@@ -21,7 +21,7 @@
 
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::stmt_exprs_mut;
-use tilewright_ir::{Block, Diagnostics, Func, Loop, LoopKind, Stmt, StmtKind, Target};
+use tilewright_ir::{Axis, Block, Diagnostics, Func, Loop, LoopKind, Stmt, StmtKind, Target};
 
 use crate::Changed;
 
@@ -100,10 +100,17 @@ impl Walk<'_> {
                 }
             },
             StmtKind::For(l) => {
-                if l.axes.iter().any(|a| a.const_trip_count() == Some(0)) {
+                if l.axes.iter().any(|a| self.never_runs(a)) {
                     return;
                 }
                 self.analyzer.enter_loop(self.func, &l);
+                // Inside, every axis has an iteration, which decides loops further in.
+                for axis in l.axes.iter().filter(|a| a.const_trip_count().is_none()) {
+                    if axis.step.as_int().is_some_and(|step| step > 0) {
+                        let runs = axis.start.clone().lt(axis.stop.clone());
+                        self.analyzer.assume(&runs);
+                    }
+                }
                 let l = match l.kind {
                     LoopKind::Pipelined(spec) => {
                         self.analyzer.push();
@@ -135,6 +142,19 @@ impl Walk<'_> {
             StmtKind::Assume(cond) | StmtKind::Assert { cond, .. } if cond.is_int(1) => {}
             kind => self.plain(Stmt::new(kind, stmt.span), out),
         }
+    }
+
+    /// Whether a loop over the axis has no iteration, whatever else happens.
+    fn never_runs(&mut self, axis: &Axis) -> bool {
+        if let Some(count) = axis.const_trip_count() {
+            return count == 0;
+        }
+        let proof = match axis.step.as_int() {
+            Some(step) if step > 0 => self.analyzer.prove_le(&axis.stop, &axis.start),
+            Some(step) if step < 0 => self.analyzer.prove_ge(&axis.stop, &axis.start),
+            _ => return false,
+        };
+        proof.is_yes()
     }
 
     /// A finished statement, and what it says about the rest of its block.

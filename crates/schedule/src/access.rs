@@ -13,6 +13,7 @@ use tilewright_ir::{
     Stmt, StmtKind, ThreadOp, Var, micro_op,
 };
 
+use crate::footprint::has_value;
 use crate::uniform::{Uniformity, root};
 
 /// One access of a unit to a shared buffer.
@@ -214,10 +215,13 @@ impl Collector<'_> {
             };
             way.axes.push((var, steps));
         }
-        if let Some(pred) = &m.pred
-            && m.otherwise.is_none()
-        {
-            way.guards.push(lets.substitute(pred));
+        // Nothing is read where the predicate is false; what is written instead is written anyway.
+        let mut inside = way.clone();
+        if let Some(pred) = &m.pred {
+            inside.guards.push(lets.substitute(pred));
+        }
+        if m.otherwise.is_none() {
+            way = inside.clone();
         }
         let width = match m.inst {
             micro_op::Inst::LdMatrix { .. } | micro_op::Inst::StMatrix { .. } => 8,
@@ -226,8 +230,8 @@ impl Collector<'_> {
         for source in &m.sources {
             let (buffer, at) = (source.region.buffer, &source.at);
             let first = found.len();
-            self.push(buffer, at, width, false, false, span, &way, lets, found);
-            self.name_slot(&source.slot, first, &way, lets, found);
+            self.push(buffer, at, width, false, false, span, &inside, lets, found);
+            self.name_slot(&source.slot, first, &inside, lets, found);
         }
         let (buffer, at) = (m.dest.region.buffer, &m.dest.at);
         let first = found.len();
@@ -476,9 +480,9 @@ impl Collector<'_> {
         Some(())
     }
 
-    /// Whether the value is known from thread indices and the unit's axes alone.
+    /// Whether the value can be counted out from thread indices and the unit's axes alone.
     fn is_enumerable(&self, e: &Expr, way: &Way) -> bool {
-        let mut known = true;
+        let mut known = has_value(e);
         let mut any = false;
         e.walk(&mut |node| match node.kind() {
             ExprKind::Var(var) => {
@@ -487,7 +491,6 @@ impl Collector<'_> {
                 known &= here;
                 any = true;
             }
-            ExprKind::Load { .. } | ExprKind::AddressOf { .. } => known = false,
             _ => {}
         });
         known && any

@@ -168,7 +168,8 @@ impl<'k> Conflicts<'k> {
             return known;
         }
         let (high, low) = (a.max(b), a.min(b));
-        let relation = Relation::Counted(self.count(a, b).unwrap_or(Meeting::AcrossWarps));
+        let counted = self.count(a, b);
+        let relation = counted.map_or(Relation::Unknown, Relation::Counted);
         self.answers[high.0 as usize][low.0 as usize] = Some(relation);
         relation
     }

@@ -253,6 +253,23 @@ impl Env {
     }
 }
 
+/// Whether an expression over known variables is one of integers throughout, which is what is
+/// counted out. A division may still have no value at some point.
+pub(crate) fn has_value(e: &Expr) -> bool {
+    let mut known = true;
+    e.walk(&mut |node| {
+        let counted = match node.kind() {
+            ExprKind::Int(_) | ExprKind::Var(_) | ExprKind::Cast(_) => true,
+            ExprKind::Unary(op, _) => matches!(op, UnOp::Not | UnOp::BitNot),
+            ExprKind::Binary(op, ..) => *op != BinOp::Div,
+            ExprKind::Select { .. } | ExprKind::IfThenElse { .. } => true,
+            _ => false,
+        };
+        known &= counted && is_integral(node.dtype());
+    });
+    known
+}
+
 pub(crate) fn is_integral(dtype: DType) -> bool {
     dtype.scalar.is_int() || dtype == DType::BOOL
 }

@@ -208,6 +208,31 @@ fn block_barriers_order_threads() {
 }
 
 #[test]
+fn nothing_is_read_where_a_predicate_is_false() {
+    let read = |below: u32| {
+        let body = format!(
+            "S[tx] = A[0, tx]\n\
+             s2r S[0 +: 128] at [tx + tx // 64] -> r[0] at [0] inst=\"load\" width=1 pred=(tx < {below}) otherwise=0.0:float16"
+        );
+        found(&body, Target::Sm80)
+    };
+    assert_eq!(read(64), [""; 0]);
+    assert_eq!(read(65), ["RAW S"]);
+    // What is written instead is written by all.
+    let fill = "g2s A[0, 0 +: 128] at [0, tx] -> S[0 +: 128] at [tx] inst=\"load\" width=1 pred=(tx < 64) otherwise=0.0:float16";
+    let body = format!("{fill}\nif tx < 64 {{\n  B[0, tx] = S[tx + 64]\n}}");
+    assert_eq!(found(&body, Target::Sm80), ["RAW S"]);
+}
+
+#[test]
+fn places_are_known_under_conditions_that_are_not() {
+    let own = "if float16(tx) < 7.0:float16 {\n  S[tx] = A[0, tx]\n  B[0, tx] = S[tx]\n}";
+    assert_eq!(found(own, Target::Sm80), [""; 0]);
+    let other = own.replace("= S[tx]", "= S[127 - tx]");
+    assert_eq!(found(&other, Target::Sm80), ["RAW S"]);
+}
+
+#[test]
 fn lanes_of_a_warp_are_in_step_on_amd_only() {
     let inside = "S[tx] = A[0, tx]\nB[0, tx] = S[tx // 32 * 32 + 31 - tx % 32]";
     assert_eq!(found(inside, Target::Sm80), ["RAW S"]);

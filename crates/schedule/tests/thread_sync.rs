@@ -290,6 +290,32 @@ fn the_block_waits_before_the_first_of_regions_side_by_side() {
 }
 
 #[test]
+fn a_condition_that_is_not_counted_out_is_no_certain_exchange() {
+    check(
+        "alloc S: shared float32[128]\nif float32(tx) < 64.0 {\nS[tx] = A[tx]\n}\nif float32(tx) < 1.0 {\nS[0] = A[tx]\n}",
+        &["if float32(tx) < 1.0 {"],
+    );
+}
+
+#[test]
+fn nothing_is_read_where_a_predicate_is_false() {
+    let read = |below: u32| {
+        format!(
+            "alloc S: shared float32[128]\nalloc r: local float32[1]\nS[tx] = A[tx]\n\
+             s2r S[0 +: 128] at [tx + tx // 64] -> r[0] at [0] inst=\"load\" width=1 pred=(tx < {below}) otherwise=0.0\n\
+             B[tx] = r[0]"
+        )
+    };
+    check(&read(64), &[]);
+    check(
+        &read(65),
+        &[
+            "s2r S[0 +: 128] at [tx + tx // 64] -> r[0] at [0] inst=\"load\" width=1 pred=(tx < 65) otherwise=0.0",
+        ],
+    );
+}
+
+#[test]
 fn a_region_waits_for_what_its_own_groups_did_before() {
     let found = in_two_groups(
         "alloc S: shared float32[128]\nalloc full: barrier uint64[1] arrivals=[128]\n\

@@ -17,7 +17,7 @@ use tilewright_ir::{
 use super::places::{Lanes, Places, Shape};
 use super::rhythm::{Rhythm, deciding};
 use super::scan::{Key, Scan, key};
-use super::value::{Bound, Env, evaluate};
+use super::value::{Bound, Env, evaluate, is_of_integers};
 
 /// One access of a unit to a shared buffer.
 #[derive(Clone, Debug)]
@@ -415,10 +415,13 @@ impl<'f> Units<'f> {
         for &(var, extent) in &m.axes {
             way.axes.push((var, (0..i64::from(extent)).collect()));
         }
-        if let Some(pred) = &m.pred
-            && m.otherwise.is_none()
-        {
-            way.guards.push(env.fold(pred));
+        // Nothing is read where the predicate is false; what is written instead is written anyway.
+        let mut inside = way.clone();
+        if let Some(pred) = &m.pred {
+            inside.guards.push(env.fold(pred));
+        }
+        if m.otherwise.is_none() {
+            way = inside.clone();
         }
         let (width, lanes) = match m.inst {
             Inst::LdMatrix { tiles, .. } | Inst::StMatrix { tiles, .. } => {
@@ -431,6 +434,7 @@ impl<'f> Units<'f> {
         };
         let accesses = m.sources.iter().map(|a| (a, false));
         for (access, write) in accesses.chain([(&m.dest, true)]) {
+            let way = if write { &way } else { &inside };
             let buffer = access.region.buffer;
             let slot = access.slot.as_ref().and_then(|s| env.value(s));
             let root = self.scan.root(buffer);
@@ -456,7 +460,7 @@ impl<'f> Units<'f> {
             let set = if width == 0 {
                 self.places.intern(Shape::Anywhere(root))
             } else {
-                let shape = self.shape(buffer, &access.at, width, lanes, &way, env);
+                let shape = self.shape(buffer, &access.at, width, lanes, way, env);
                 self.places.intern(shape)
             };
             found.shared.push(Touch {
@@ -694,16 +698,12 @@ impl<'f> Units<'f> {
 
     /// Whether the value is known from thread indices and axes.
     fn countable(&self, e: &Expr, axes: &[(Var, Vec<i64>)]) -> bool {
-        let mut known = true;
-        e.walk(&mut |node| match node.kind() {
-            ExprKind::Var(var) => {
-                known &= self.scan.kernel.thread_vars.contains(var)
-                    || axes.iter().any(|(axis, _)| axis == var);
-            }
-            ExprKind::Load { .. } | ExprKind::AddressOf { .. } | ExprKind::Math(..) => {
-                known = false;
-            }
-            _ => {}
+        let mut known = is_of_integers(e);
+        e.walk(&mut |node| {
+            known &= node.as_var().is_none_or(|var| {
+                self.scan.kernel.thread_vars.contains(&var)
+                    || axes.iter().any(|(axis, _)| *axis == var)
+            });
         });
         known
     }

@@ -161,6 +161,22 @@ pub fn evaluate(e: &Expr, var: &dyn Fn(Var) -> Option<i64>) -> Option<i64> {
     i64::try_from(e.dtype().scalar.wrap(value)).ok()
 }
 
+/// Whether [`evaluate`] knows every node of the expression. A division may still have no value.
+pub fn is_of_integers(e: &Expr) -> bool {
+    let mut known = true;
+    e.walk(&mut |node| {
+        known &= node.dtype().lanes == 1 && integral(node.dtype());
+        known &= match node.kind() {
+            ExprKind::Int(_) | ExprKind::Var(_) | ExprKind::Cast(_) => true,
+            ExprKind::Unary(op, _) => matches!(op, UnOp::Not | UnOp::BitNot),
+            ExprKind::Binary(op, ..) => *op != BinOp::Div,
+            ExprKind::Select { .. } | ExprKind::IfThenElse { .. } => true,
+            _ => false,
+        };
+    });
+    known
+}
+
 fn integral(dtype: DType) -> bool {
     dtype.scalar.is_int() || dtype.scalar == DType::BOOL.scalar
 }
