@@ -10,6 +10,8 @@
 
 use std::cmp::Reverse;
 
+use rustc_hash::FxHashSet;
+
 use super::Order;
 use super::dependences::{Between, Need};
 
@@ -32,20 +34,25 @@ pub(super) fn place(order: &Order, needs: &[Need]) -> Meetings {
         .filter(|n| n.between == Between::Block)
         .collect();
     let arcs = Arcs::of(order, &block);
-    let mut tried: Vec<Vec<u32>> = Vec::new();
+    let set = Sums::of(&barriers);
+    let mut seen: FxHashSet<Vec<u32>> = FxHashSet::default();
+    let mut best = None;
     for start in arcs.starts() {
-        let mut barriers = arcs.greedy(&barriers, start);
-        arcs.prune(order, &mut barriers);
-        if !tried.contains(&barriers) {
-            tried.push(barriers);
+        let mut sums = set.clone();
+        let mut tried = arcs.greedy(&barriers, &mut sums, start);
+        arcs.prune(order, &mut sums, &mut tried);
+        let count = sums.total;
+        let fewest = best.as_ref().map_or(u32::MAX, |((fewest, _), _)| *fewest);
+        if count > fewest || seen.contains(&tried) {
+            continue;
+        }
+        seen.insert(tried.clone());
+        let rank = (count, Reverse(lateness(order, &block, &tried)));
+        if best.as_ref().is_none_or(|(known, _)| rank < *known) {
+            best = Some((rank, tried));
         }
     }
-    let fewest = tried.iter().map(|b| b.iter().sum::<u32>()).min();
-    tried.retain(|b| Some(b.iter().sum::<u32>()) == fewest);
-    let best = tried
-        .into_iter()
-        .min_by_key(|b| Reverse(lateness(order, &block, b)));
-    let barriers = best.unwrap_or(barriers);
+    let barriers = best.map_or(barriers, |(_, tried)| tried);
     let mut warp_syncs = vec![false; len];
     for need in needs.iter().filter(|n| n.between == Between::Warp) {
         let met = arc(order, need).any(|p| barriers[p] > 0 || warp_syncs[p]);
@@ -108,9 +115,8 @@ impl Arcs {
         std::iter::once(0).chain(ends.filter(|&end| end < self.len))
     }
 
-    fn greedy(&self, set: &[u32], start: usize) -> Vec<u32> {
+    fn greedy(&self, set: &[u32], sums: &mut Sums, start: usize) -> Vec<u32> {
         let mut barriers = set.to_vec();
-        let mut sums = Sums::of(set);
         let split = self.list.partition_point(|arc| arc.last % self.len < start);
         for arc in self.list[split..].iter().chain(&self.list[..split]) {
             let missing = self.required.saturating_sub(sums.on(arc));
@@ -123,24 +129,26 @@ impl Arcs {
     }
 
     /// Takes out what is not needed beside the rest.
-    fn prune(&self, order: &Order, barriers: &mut [u32]) {
-        let sums = Sums::of(barriers);
-        let mut have: Vec<u32> = self.list.iter().map(|arc| sums.on(arc)).collect();
+    fn prune(&self, order: &Order, sums: &mut Sums, barriers: &mut [u32]) {
         for (place, count) in barriers.iter_mut().enumerate().rev() {
             let own = order.barriers.get(place).copied().unwrap_or(0);
+            if *count <= own {
+                continue;
+            }
+            // Each arc has enough, so those that do not come by need nothing of it. The ones that
+            // end here or soon after are the likeliest to need what stands here.
+            let split = self.list.partition_point(|a| a.last % self.len < place);
+            let arcs = self.list[split..].iter().chain(&self.list[..split]);
             while *count > own {
-                let meets = |arc: &Arc| arc.passes(place, self.len);
-                let spare = self.list.iter().zip(&have);
-                if spare
-                    .into_iter()
-                    .any(|(a, have)| *have < self.required + meets(a))
-                {
+                let needs_it = |arc: &Arc| {
+                    let passes = arc.passes(place, self.len);
+                    passes > 0 && sums.on(arc) < self.required + passes
+                };
+                if arcs.clone().any(needs_it) {
                     break;
                 }
                 *count -= 1;
-                for (arc, have) in self.list.iter().zip(&mut have) {
-                    *have -= meets(arc);
-                }
+                sums.take(place);
             }
         }
     }
@@ -157,6 +165,7 @@ impl Arc {
 
 /// The barriers of an iteration as a tree of sums (Fenwick's), so that those on an arc are counted
 /// and one more is noted in a few steps.
+#[derive(Clone)]
 struct Sums {
     tree: Vec<u32>,
     total: u32,
@@ -181,6 +190,16 @@ impl Sums {
         let mut at = place + 1;
         while at <= self.tree.len() {
             self.tree[at - 1] += count;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// One barrier less at the place.
+    fn take(&mut self, place: usize) {
+        self.total -= 1;
+        let mut at = place + 1;
+        while at <= self.tree.len() {
+            self.tree[at - 1] -= 1;
             at += at & at.wrapping_neg();
         }
     }

@@ -50,14 +50,14 @@ impl Need {
 /// How many versions each resource needs; checks that the order keeps what the loop means.
 pub(super) fn versions(order: &Order) -> Result<Vec<u32>, OrderError> {
     let mut versions = vec![1; order.resources.len()];
-    for (resource, data) in order.resources.iter().enumerate() {
-        let touches = touches(order, resource);
+    let all = touches(order);
+    for (resource, (data, touches)) in order.resources.iter().zip(&all).enumerate() {
         if data.private {
-            for &(w, _, writes) in &touches {
+            for &(w, _, writes) in touches {
                 if !writes {
                     continue;
                 }
-                for &(r, ..) in &touches {
+                for &(r, ..) in touches {
                     let needed = distance(order, w) - distance(order, r) + i64::from(w <= r);
                     versions[resource] = versions[resource].max(needed.max(1) as u32);
                 }
@@ -69,8 +69,8 @@ pub(super) fn versions(order: &Order) -> Result<Vec<u32>, OrderError> {
                 });
             }
         }
-        for &(a, _, a_writes) in &touches {
-            for &(b, _, b_writes) in &touches {
+        for &(a, _, a_writes) in touches {
+            for &(b, _, b_writes) in touches {
                 if !(a_writes || b_writes) {
                     continue;
                 }
@@ -94,10 +94,10 @@ pub(super) fn versions(order: &Order) -> Result<Vec<u32>, OrderError> {
 pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     let mut known: FxHashMap<(usize, usize, u32), usize> = FxHashMap::default();
-    for (resource, data) in order.resources.iter().enumerate() {
-        let touches = touches(order, resource);
-        for &(a, a_touch, a_writes) in &touches {
-            for &(b, b_touch, b_writes) in &touches {
+    let all = touches(order);
+    for (resource, (data, touches)) in order.resources.iter().zip(&all).enumerate() {
+        for &(a, a_touch, a_writes) in touches {
+            for &(b, b_touch, b_writes) in touches {
                 if !(a_writes || b_writes) {
                     continue;
                 }
@@ -149,14 +149,12 @@ fn in_warp(wait: Option<Counter>) -> Between {
     }
 }
 
-/// The ops that touch the resource, with the touch's index; a write counts for both.
-fn touches(order: &Order, resource: usize) -> Vec<(usize, usize, bool)> {
-    let mut found = Vec::new();
+/// The ops that touch each resource, with the touch's index; a write counts for both.
+fn touches(order: &Order) -> Vec<Vec<(usize, usize, bool)>> {
+    let mut found = vec![Vec::new(); order.resources.len()];
     for (op, data) in order.ops.iter().enumerate() {
         for (at, touch) in data.touches.iter().enumerate() {
-            if touch.resource == resource {
-                found.push((op, at, touch.write));
-            }
+            found[touch.resource].push((op, at, touch.write));
         }
     }
     found

@@ -25,10 +25,12 @@
 //!
 //! The [`walk`] carries what may be under way ([`state`]) through the [`outline`] of the kernel,
 //! with the same model of places as ThreadSync, until no wait is missing. Then each wait is
-//! taken away or loosened as far as that stays so. It never moves a statement.
+//! taken away or loosened as far as that stays so; what such a try leaves as it was is not
+//! walked again ([`seen`]). It never moves a statement.
 
 mod outline;
 mod registers;
+mod seen;
 mod state;
 mod walk;
 
@@ -44,6 +46,7 @@ use crate::conflicts::Conflicts;
 use crate::order::wait_limit;
 use crate::ways::Ways;
 use outline::{Item, Kind, outline};
+use seen::Seen;
 use state::State;
 use walk::{Mode, Walk};
 
@@ -122,19 +125,22 @@ fn derive(func: &Func, kernel: &Kernel) -> Waits {
     // A wait that was found first may be covered by one that was found later.
     walk.mode = Mode::Check;
     for (number, at_most) in walk.waits.clone() {
+        walk.tried = Some(number);
         walk.waits.remove(&number);
-        if is_enough(&mut walk, &items) {
-            continue;
-        }
-        let mut left = at_most;
-        while left < wait_limit(Counter::Lgkmcnt) {
-            walk.waits.insert(number, left + 1);
-            if !is_enough(&mut walk, &items) {
-                break;
+        if !is_enough(&mut walk, &items) {
+            let mut left = at_most;
+            while left < wait_limit(Counter::Lgkmcnt) {
+                walk.waits.insert(number, left + 1);
+                if !is_enough(&mut walk, &items) {
+                    break;
+                }
+                left += 1;
             }
-            left += 1;
+            walk.waits.insert(number, left);
         }
-        walk.waits.insert(number, left);
+        if walk.waits.get(&number) != Some(&at_most) {
+            walk.seen.forget(&items, number);
+        }
     }
     walk.waits
 }
@@ -151,6 +157,8 @@ fn walk_of<'i, 'k>(items: &'i [Item], conflicts: Conflicts<'k>, kernel: &Kernel)
         conflicts,
         operations: FxHashMap::default(),
         waits: Waits::new(),
+        tried: None,
+        seen: Seen::default(),
         mode: Mode::Insert,
         missing: None,
         again: false,
@@ -172,26 +180,10 @@ fn walk_of<'i, 'k>(items: &'i [Item], conflicts: Conflicts<'k>, kernel: &Kernel)
 /// Lists operations by number.
 fn note<'i>(items: &'i [Item], walk: &mut Walk<'i, '_>) {
     for item in items {
-        match &item.kind {
-            Kind::Issue(operation) => {
-                walk.operations.insert(item.number, operation);
-            }
-            Kind::Loop(l) => note(&l.body, walk),
-            Kind::Branch {
-                then, otherwise, ..
-            } => {
-                note(then, walk);
-                note(otherwise, walk);
-            }
-            Kind::Unrolled(iterations) => iterations.iter().for_each(|items| note(items, walk)),
-            Kind::Some(body) => note(body, walk),
-            Kind::Plain
-            | Kind::Elsewhere
-            | Kind::Wait(_)
-            | Kind::Bare
-            | Kind::Drains
-            | Kind::Meets => {}
+        if let Kind::Issue(operation) = &item.kind {
+            walk.operations.insert(item.number, operation);
         }
+        item.blocks(&mut |items| note(items, walk));
     }
 }
 

@@ -27,13 +27,31 @@ const MOST_UNROLLED: u64 = 16;
 #[derive(Debug)]
 pub struct Item {
     pub number: usize,
+    /// The number of the statement behind it and all that is in it.
+    pub end: usize,
     pub span: Span,
     /// What it touches; of an opened statement, what it reads before its blocks run.
     pub touches: Vec<Class>,
     /// The registers that it uses.
     pub registers: Vec<Registers>,
     pub jumps: Jumps,
+    /// Whether it or something in it may leave a loop, or its iteration, early.
+    pub leaves: bool,
     pub kind: Kind,
+}
+
+impl Item {
+    /// Whether what is in it is walked.
+    pub fn is_opened(&self) -> bool {
+        let mut opened = false;
+        self.blocks(&mut |_| opened = true);
+        opened
+    }
+
+    /// The blocks in it, each iteration of an unrolled loop for itself.
+    pub fn blocks<'i>(&'i self, f: &mut impl FnMut(&'i [Item])) {
+        self.kind.blocks(f);
+    }
 }
 
 #[derive(Debug)]
@@ -64,6 +82,29 @@ pub enum Kind {
     },
     /// Some waves do it.
     Some(Vec<Item>),
+}
+
+impl Kind {
+    fn blocks<'i>(&'i self, f: &mut impl FnMut(&'i [Item])) {
+        match self {
+            Kind::Loop(l) => f(&l.body),
+            Kind::Unrolled(iterations) => iterations.iter().for_each(|items| f(items)),
+            Kind::Branch {
+                then, otherwise, ..
+            } => {
+                f(then);
+                f(otherwise);
+            }
+            Kind::Some(body) => f(body),
+            Kind::Plain
+            | Kind::Elsewhere
+            | Kind::Issue(_)
+            | Kind::Wait(_)
+            | Kind::Bare
+            | Kind::Drains
+            | Kind::Meets => {}
+        }
+    }
 }
 
 /// An operation of LDS that lgkmcnt counts.
@@ -169,12 +210,17 @@ impl Outliner<'_, '_, '_> {
                 kind(func, stmt)
             }
         };
+        let jumps = if opened { Jumps::No } else { jumps(stmt) };
+        let mut leaves = jumps != Jumps::No;
+        kind.blocks(&mut |items| leaves |= items.iter().any(|item| item.leaves));
         Item {
             number,
+            end: self.next,
             span: stmt.span,
             touches,
             registers: used_by(func, stmt, !opened),
-            jumps: if opened { Jumps::No } else { jumps(stmt) },
+            jumps,
+            leaves,
             kind,
         }
     }

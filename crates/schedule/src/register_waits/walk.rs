@@ -5,6 +5,7 @@ use tilewright_ir::Counter;
 
 use super::Waits;
 use super::outline::{Item, Kind, Operation, Repeated};
+use super::seen::{Seen, holds};
 use super::state::{Before, Pending, State};
 use crate::conflicts::{Class, Conflicts, Relation};
 use crate::footprint::Meeting;
@@ -16,11 +17,18 @@ use crate::ways::{Age, Around, Ways};
 /// After so many iterations an access may have touched any version.
 const OLD: u8 = 4;
 
+/// So many statements without blocks are walked as fast as they are looked up.
+const SHORT: usize = 4;
+
 pub struct Walk<'i, 'k> {
     pub conflicts: Conflicts<'k>,
     /// What each operation fills, by its statement's number.
     pub operations: FxHashMap<usize, &'i Operation>,
     pub waits: Waits,
+    /// The wait that the walk is to do without, or with less of.
+    pub tried: Option<usize>,
+    /// What came of runs of items that have no part in the try.
+    pub seen: Seen,
     pub mode: Mode,
     /// The first wait that is missing.
     pub missing: Option<Before>,
@@ -49,11 +57,48 @@ pub enum Mode {
 
 impl Walk<'_, '_> {
     pub fn block(&mut self, items: &[Item], state: &mut State) {
+        if self.tried.is_some() {
+            self.run(items, state);
+            return;
+        }
         for item in items {
             if self.missing.is_some() && self.mode != Mode::Insert {
                 return;
             }
             self.item(item, state);
+        }
+    }
+
+    /// Walks a run of items by halves, and takes from what was seen what came of those that the
+    /// tried wait does not stand in.
+    fn run(&mut self, items: &[Item], state: &mut State) {
+        if self.missing.is_some() {
+            return;
+        }
+        if items.len() <= SHORT && items.iter().all(|item| !item.is_opened()) {
+            for item in items {
+                if self.missing.is_none() {
+                    self.item(item, state);
+                }
+            }
+            return;
+        }
+        let is_tried = self.tried.is_some_and(|number| holds(items, number));
+        if !is_tried && self.seen.recall(items, self.ways.here, state) {
+            return;
+        }
+        let before = (!is_tried).then(|| state.clone());
+        match items {
+            [] => {}
+            [item] => self.item(item, state),
+            _ => {
+                let (first, second) = items.split_at(items.len() / 2);
+                self.run(first, state);
+                self.run(second, state);
+            }
+        }
+        if let Some(before) = before.filter(|_| self.missing.is_none()) {
+            self.seen.note(items, self.ways.here, before, state);
         }
     }
 

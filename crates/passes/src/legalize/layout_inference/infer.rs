@@ -422,8 +422,9 @@ impl State<'_> {
                         self.loops[at] = Some(layout);
                         changed = true;
                     }
-                    if let Some(layout) = self.loops[at].clone() {
+                    if let Some(layout) = self.loops[at].take() {
                         changed |= self.images(&layout, accesses);
+                        self.loops[at] = Some(layout);
                     }
                 }
                 UseKind::Reduce(r) => {
@@ -455,7 +456,7 @@ impl State<'_> {
             if fragment.threads() != threads || !map.is_injective() {
                 continue;
             }
-            if is_identity(map) {
+            if access.own {
                 return Some(fragment.clone());
             }
             let copies = Layout::identity(&[fragment.replicas()]).ok()?;
@@ -476,7 +477,7 @@ impl State<'_> {
                 continue;
             }
             let Some(map) = &access.map else { continue };
-            if is_identity(map) {
+            if access.own {
                 self.fragments.insert(access.buffer, layout.clone());
                 changed = true;
             } else if let Ok(Some(placed)) = layout.image(map) {
@@ -549,13 +550,17 @@ impl State<'_> {
                 continue;
             }
             let group = self.group(at, uses);
+            let mut widths = Vec::new();
             let mut best: Option<([i64; 3], State<'_>)> = None;
             for &root in &group {
                 let mut attempt = self.clone();
                 attempt.start_from(root, uses);
                 attempt.propagate(uses);
                 let open = group.iter().filter(|&&g| attempt.is_open(g, uses)).count() as i64;
-                let accesses = group.iter().map(|&g| attempt.accesses(g, uses)).sum();
+                let accesses = group
+                    .iter()
+                    .map(|&g| attempt.accesses(g, uses, &mut widths))
+                    .sum();
                 let cost = [open, attempt.registers(), accesses];
                 if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                     best = Some((cost, attempt));
@@ -662,8 +667,8 @@ impl State<'_> {
     }
 
     /// Accesses of memory that a thread makes for a use, with vectors as wide as its layout has
-    /// them.
-    fn accesses(&self, at: usize, uses: &[Use]) -> i64 {
+    /// them; loops share layouts, whose `widths` are found once.
+    fn accesses(&self, at: usize, uses: &[Use], widths: &mut Vec<(Fragment, i64)>) -> i64 {
         let (UseKind::Points { vector, shape, .. }, Some(layout)) =
             (&uses[at].kind, &self.loops[at])
         else {
@@ -672,7 +677,12 @@ impl State<'_> {
         if *vector == 1 {
             return 0;
         }
-        let run = layout.vector_width(shape.len().saturating_sub(1));
+        let known = widths.iter().find(|(known, _)| known == layout);
+        let run = known.map(|(_, run)| *run).unwrap_or_else(|| {
+            let run = layout.vector_width(shape.len().saturating_sub(1));
+            widths.push((layout.clone(), run));
+            run
+        });
         layout.slots() / run.min(*vector)
     }
 
@@ -741,7 +751,7 @@ impl State<'_> {
         if fragment.threads() != threads {
             return Some("it is used by different groups of threads");
         }
-        if layout == Some(fragment) && is_identity(map) {
+        if layout == Some(fragment) && access.own {
             return None;
         }
         let Some(Ok(Some(image))) = layout.map(|l| l.image(map)) else {
@@ -767,11 +777,6 @@ fn buffers_of(func: &Func, u: &Use) -> Vec<Buffer> {
     };
     all.retain(|b| func.buffers[*b].scope == Scope::Fragment);
     all
-}
-
-/// Whether each point touches the element of its own index.
-fn is_identity(map: &Layout) -> bool {
-    map.shape() == map.codomain() && Layout::identity(map.shape()).is_ok_and(|id| id == *map)
 }
 
 fn no_layout(e: &LayoutError, span: Span) -> Problem {

@@ -43,6 +43,8 @@ pub struct Access {
     pub write: bool,
     /// From the point to the element; `None` when that is no map of digits.
     pub map: Option<Layout>,
+    /// Whether each point touches the element of its own index.
+    pub own: bool,
     pub span: Span,
 }
 
@@ -168,6 +170,7 @@ impl Walk<'_> {
                         out.push(Access {
                             buffer,
                             write,
+                            own: map.as_ref().is_some_and(is_identity),
                             map,
                             span,
                         });
@@ -219,10 +222,12 @@ impl Walk<'_> {
         for (region, write) in sides {
             let data = &self.func.buffers[region.buffer];
             if self.is_fragment(region.buffer) {
+                let map = region_map(region, &shape, &data.shape);
                 accesses.push(Access {
                     buffer: region.buffer,
                     write,
-                    map: region_map(region, &shape, &data.shape),
+                    own: map.as_ref().is_some_and(is_identity),
+                    map,
                     span,
                 });
             }
@@ -354,4 +359,9 @@ fn merge_block(block: &mut Block) {
             merge_block(child);
         }
     }
+}
+
+/// Whether each point touches the element of its own index.
+fn is_identity(map: &Layout) -> bool {
+    map.shape() == map.codomain() && Layout::identity(map.shape()).is_ok_and(|id| id == *map)
 }
