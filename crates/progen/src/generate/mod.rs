@@ -269,7 +269,10 @@ impl Gen {
         let bytes = count * i64::from(ty.bits() / 8);
         (
             bytes <= self.shared_left,
-            count <= self.fragment_left && count <= 24 * self.p.thread_count(),
+            // A fragment may move to shared memory, and a scan of it needs twice as much again.
+            bytes <= 12 * 1024
+                && count <= self.fragment_left
+                && count <= 24 * self.p.thread_count(),
         )
     }
 

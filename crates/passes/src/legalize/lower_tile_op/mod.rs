@@ -461,6 +461,12 @@ impl Lower<'_> {
         let data = &self.func.buffers[buffer];
         let width = const_shape(&data.shape).and_then(|shape| {
             let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
+            // The elements of a view lie where the buffer has them.
+            let of = &self.func.buffers[root(self.func, buffer)];
+            let moved = !matches!(of.layout, None | Some(LayoutAttr::Linear));
+            if moved && matches!(data.origin, BufferOrigin::View(_)) && data.layout.is_none() {
+                return None;
+            }
             let layout =
                 from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()?;
             Some(layout.vector_width(shape.len().checked_sub(1)?))

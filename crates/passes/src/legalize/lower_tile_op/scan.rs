@@ -22,7 +22,7 @@ struct Scan<'a> {
     shape: &'a [i64],
     work: Buffer,
     dtype: DType,
-    /// Elements of a segment; the last segments may have fewer, or none.
+    /// Elements of a segment; the last one may have fewer.
     segment: i64,
     span: Span,
 }
@@ -78,6 +78,9 @@ impl Lower<'_> {
         while 2 * segments * count <= self.threads && 4 * segments * segments <= 2 * length {
             segments *= 2;
         }
+        let segment = (length + segments - 1) / segments;
+        // None is empty: one that started past the end would be checked by nothing.
+        segments = (length + segment - 1) / segment;
         let scan = Scan {
             op: match s.kind {
                 ScanKind::Sum => BinOp::Add,
@@ -88,7 +91,7 @@ impl Lower<'_> {
             shape: &shape,
             work,
             dtype,
-            segment: (length + segments - 1) / segments,
+            segment,
             span,
         };
         lines.push(segments);
