@@ -516,14 +516,13 @@ impl Collector<'_> {
     fn is_enumerable(&self, e: &Expr, way: &Way) -> bool {
         let mut known = has_value(e);
         let mut any = false;
-        e.walk(&mut |node| match node.kind() {
-            ExprKind::Var(var) => {
+        e.walk(&mut |node| {
+            if let ExprKind::Var(var) = node.kind() {
                 let here = self.kernel.thread_vars.contains(var)
                     || way.axes.iter().any(|(axis, _)| axis == var);
                 known &= here;
                 any = true;
             }
-            _ => {}
         });
         known && any
     }
