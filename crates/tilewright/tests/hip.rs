@@ -34,7 +34,7 @@ const BUDGETS: [(&str, Budget, Budget); 11] = [
     ("blocksparse_gemm.py", FEW, index_read(6)),
     ("dequant_gemm.py", addresses(9), index_read(8)),
     // Every element's place in the image is worked out from its number in the patch.
-    ("convolution.py", addresses(85), addresses(88)),
+    ("convolution.py", addresses(86), addresses(88)),
     // An operand that is read across its rows has one place for each pattern of its swizzle, and
     // the version is added to each.
     ("gemm.py", addresses(23), FEW),
