@@ -170,10 +170,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a loop over the axis has no iteration, whatever else happens.
+    /// Whether a loop over the axis has no iteration, whatever else happens. Below tile level a
+    /// loop stays where only a proof would take it: the steady loop of a pipeline says which trip
+    /// counts its prologue and epilogue are for.
     fn never_runs(&mut self, axis: &Axis) -> bool {
         if let Some(count) = axis.const_trip_count() {
             return count == 0;
+        }
+        if self.func.level != Level::Tile {
+            return false;
         }
         let proof = match axis.step.as_int() {
             Some(step) if step > 0 => self.analyzer.prove_le(&axis.stop, &axis.start),
