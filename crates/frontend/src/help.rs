@@ -287,10 +287,7 @@ static TABLE: &[(Code, &str)] = &[
         "docs/language.md says what there is instead",
     ),
     (codes::NOT_SUPPORTED, "leave it out"),
-    (
-        codes::PYTHON_PRINT,
-        "`T.print` prints when the kernel runs",
-    ),
+    (codes::PYTHON_PRINT, "`T.print` prints when the kernel runs"),
 ];
 
 #[cfg(test)]

@@ -587,6 +587,11 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
 
 /// Faults of the function itself: what is replaced, by what, and the rule.
 const HEADER_FAULTS: &[(&str, &str, &str)] = &[
+    (
+        "  kernel grid",
+        "  attr compile_flags = [\"-fplugin=x.so\"]\n  kernel grid",
+        "compile-flag",
+    ),
     ("grid(bx: 4)", "grid(bx: 0)", "kernel-grid"),
     ("grid(bx: 4)", "grid(bx: 1.0)", "kernel-grid"),
     ("grid(bx: 4)", "grid(bx int64: 4)", "kernel-grid"),

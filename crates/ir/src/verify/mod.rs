@@ -68,6 +68,7 @@
 //!   atomics may reach past the end, and at tile level a constant start lies inside.
 //!
 //! ## Launch and control flow
+//! - `compile-flag`: what is passed to the target's compiler is on the list of harmless flags.
 //! - `symbol-unbound`: a symbol is an integer that occurs in a parameter's shape or strides.
 //! - `kernel-grid`, `kernel-threads`: one to three grid axes with integer extents, at least
 //!   one where constant; 1 to 1024 threads; positive cluster and swizzle sizes.
