@@ -287,6 +287,11 @@ static TABLE: &[(Code, &str)] = &[
         "docs/language.md says what there is instead",
     ),
     (codes::NOT_SUPPORTED, "leave it out"),
+    (
+        codes::COMPILE_FLAG,
+        "leave it out, or give one that only tunes the code",
+    ),
+    (codes::NO_EFFECT, "leave it out; results are the same"),
     (codes::PYTHON_PRINT, "`T.print` prints when the kernel runs"),
 ];
 
