@@ -1,4 +1,5 @@
-//! What shared memory a statement touches, and which thread touches what.
+//! What shared memory a statement touches, and which thread touches what; the same for tensors
+//! that threads [exchange](crate::exchange) data through.
 //!
 //! An access is collected for a *unit*: a statement together with the loops of constant
 //! extent and the thread-dependent conditions inside it, which every thread runs for itself.
@@ -6,17 +7,18 @@
 //! is the same for all threads and a part that each thread's index and the unit's own loops
 //! decide. Swizzles are bijections, so logical places serve for dependences.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    AtomicOp, BinOp, Block, Buffer, DType, Expr, ExprKind, Func, Kernel, LoopKind, MicroOp, Scope,
-    Span, Stmt, StmtKind, ThreadOp, Var, micro_op,
+    AtomicOp, BinOp, Block, Buffer, BufferOrigin, DType, Expr, ExprKind, Func, Kernel, LoopKind,
+    MicroOp, Scope, Span, Stmt, StmtKind, ThreadOp, Var, micro_op,
 };
 
+use crate::exchange::Along;
 use crate::footprint::has_value;
 use crate::uniform::{Uniformity, root};
 
-/// One access of a unit to a shared buffer.
+/// One access of a unit to a shared buffer or an exchanged tensor.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The buffer that owns the storage.
@@ -29,6 +31,8 @@ pub struct Access {
     pub slot: Option<Expr>,
     /// Where; `None` may be anywhere, by any thread.
     pub points: Option<Points>,
+    /// The indices in a tensor, where they cannot be counted out and are of one parallel loop.
+    pub computed: Option<Vec<Expr>>,
 }
 
 /// The places of an access, in bits from the start of the buffer.
@@ -47,6 +51,8 @@ pub struct Points {
     pub guards: Vec<Expr>,
     /// Whether these are all conditions on the way.
     pub guards_known: bool,
+    /// Dimension by dimension, for tensors.
+    pub along: Vec<Along>,
 }
 
 /// The values of a loop variable: `start`, `start + step`, …
@@ -55,6 +61,42 @@ pub struct Steps {
     pub start: i64,
     pub step: i64,
     pub count: i64,
+}
+
+impl Points {
+    /// The indices along one dimension, in place of bits.
+    pub fn along_only(&self, dim: usize) -> Points {
+        let Along {
+            uniform,
+            constant,
+            varying,
+            width,
+        } = self.along[dim].clone();
+        Points {
+            uniform,
+            constant,
+            varying,
+            bits: width,
+            axes: self.axes.clone(),
+            guards: self.guards.clone(),
+            guards_known: self.guards_known,
+            along: Vec::new(),
+        }
+    }
+
+    /// Adds an index, its elements `stride` bits apart.
+    fn add(&mut self, along: &Along, stride: i64) -> Option<()> {
+        let moved = along.constant.checked_mul(stride)?;
+        self.constant = self.constant.checked_add(moved)?;
+        for (e, factor) in &along.uniform {
+            let sum = self.uniform.entry(e.clone()).or_insert(0);
+            *sum = sum.checked_add(factor.checked_mul(stride)?)?;
+        }
+        for (e, factor) in &along.varying {
+            self.varying.push((e.clone(), factor.checked_mul(stride)?));
+        }
+        Some(())
+    }
 }
 
 impl Steps {
@@ -121,7 +163,13 @@ pub struct Collector<'f> {
     pub func: &'f Func,
     pub kernel: &'f Kernel,
     pub uniformity: &'f Uniformity<'f>,
+    /// The tensors to look at besides shared memory.
+    pub tensors: &'f FxHashSet<Buffer>,
 }
+
+/// How far apart the rows of a tensor are taken to lie at least. Its sizes may not be known, nor
+/// the guards that keep indices inside; equal indices are equal places whatever it is.
+const SOME_EXTENT: i64 = 1 << 13;
 
 /// The unit's loops, conditions and lets on the way to a statement.
 #[derive(Clone, Default, Debug)]
@@ -129,6 +177,8 @@ struct Way {
     axes: Vec<(Var, Steps)>,
     /// A loop whose range is not constant: its variable has no known values.
     unknown: Vec<Var>,
+    /// Whether a loop is around whose iterations come one after the other.
+    in_order: bool,
     guards: Vec<Expr>,
 }
 
@@ -196,6 +246,8 @@ impl Collector<'_> {
             ),
             StmtKind::For(l) => {
                 let mut way = way.clone();
+                // What a parallel loop has become is unrolled.
+                way.in_order |= !matches!(l.kind, LoopKind::Unroll { .. } | LoopKind::Vectorized);
                 for axis in &l.axes {
                     match axis_steps(axis, lets) {
                         Some(steps) if l.kind != LoopKind::Serial || steps.count <= 4096 => {
@@ -219,7 +271,11 @@ impl Collector<'_> {
                 inner.guards.push(!cond);
                 self.block(otherwise, &inner, lets, found);
             }
-            StmtKind::While { body, .. } => self.block(body, way, lets, found),
+            StmtKind::While { body, .. } => {
+                let mut way = way.clone();
+                way.in_order = true;
+                self.block(body, &way, lets, found);
+            }
             StmtKind::WarpGroup { groups, body } => {
                 let mut inner = way.clone();
                 inner.guards.push(in_groups(self.func, self.kernel, groups));
@@ -354,8 +410,7 @@ impl Collector<'_> {
     }
 
     fn push_anywhere(&self, buffer: Buffer, write: bool, span: Span, found: &mut Vec<Access>) {
-        let root = root(self.func, buffer);
-        if self.func.buffers[root].scope == Scope::Shared {
+        if let Some(root) = self.looked_at(buffer) {
             found.push(Access {
                 root,
                 write,
@@ -363,7 +418,23 @@ impl Collector<'_> {
                 span,
                 slot: None,
                 points: None,
+                computed: None,
             });
+        }
+    }
+
+    /// The buffer that owns the storage, if it is looked at. Tensors that may overlap are one.
+    fn looked_at(&self, buffer: Buffer) -> Option<Buffer> {
+        let root = root(self.func, buffer);
+        let aliases = &self.kernel.attrs.may_alias;
+        match self.func.buffers[root].scope {
+            Scope::Shared => Some(root),
+            Scope::Global if aliases.contains(&root) => {
+                let mut exchanged = aliases.iter().filter(|b| self.tensors.contains(*b));
+                exchanged.next().and(aliases.first().copied())
+            }
+            Scope::Global => self.tensors.contains(&root).then_some(root),
+            _ => None,
         }
     }
 
@@ -403,10 +474,9 @@ impl Collector<'_> {
         lets: &Lets,
         found: &mut Vec<Access>,
     ) {
-        let root = root(self.func, buffer);
-        if self.func.buffers[root].scope != Scope::Shared {
+        let Some(root) = self.looked_at(buffer) else {
             return;
-        }
+        };
         let lanes = at.last().map_or(1, |i| i.dtype().lanes as i64);
         // Plain accesses of a buffer with versions name the version first.
         let data = &self.func.buffers[buffer];
@@ -416,7 +486,11 @@ impl Collector<'_> {
             }
             _ => (None, at),
         };
-        let points = self.points(buffer, at, width * lanes, way, lets);
+        let tensor = data.scope == Scope::Global;
+        let alone = !tensor || !self.kernel.attrs.may_alias.contains(&root);
+        let points = alone.then(|| self.points(buffer, at, width * lanes, way, lets));
+        let points = points.flatten();
+        let computed = tensor && alone && points.is_none() && !way.in_order;
         found.push(Access {
             root,
             write,
@@ -424,6 +498,7 @@ impl Collector<'_> {
             span,
             slot: self.uniform_slot(slot, way, lets),
             points,
+            computed: computed.then(|| at.iter().map(|i| lets.substitute(i)).collect()),
         });
     }
 
@@ -445,12 +520,17 @@ impl Collector<'_> {
             axes: way.axes.clone(),
             guards: Vec::new(),
             guards_known: true,
+            along: Vec::new(),
         };
         if at.len() != data.shape.len() {
             return None;
         }
+        let tensor = data.scope == Scope::Global;
+        if tensor && matches!(data.origin, BufferOrigin::View(_)) {
+            return None;
+        }
         let mut stride = bits;
-        for (index, extent) in at.iter().zip(&data.shape).rev() {
+        for (dim, (index, extent)) in at.iter().zip(&data.shape).enumerate().rev() {
             let index = match index.kind() {
                 // The lanes of a vector access are consecutive elements.
                 ExprKind::Ramp { base, stride } if stride.is_int(1) => base,
@@ -458,8 +538,21 @@ impl Collector<'_> {
                 _ => index,
             };
             let index = lets.substitute(index);
-            self.linear(&index, stride, way, &mut points)?;
-            stride = stride.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
+            let mut along = Along::default();
+            self.linear(&index, 1, way, &mut along)?;
+            along.width = if dim + 1 == at.len() { width } else { 1 };
+            points.add(&along, stride)?;
+            if tensor {
+                points.along.push(along);
+            }
+            let known = extent.as_int().and_then(|e| i64::try_from(e).ok());
+            let extent = match tensor {
+                true => SOME_EXTENT.max(known.unwrap_or(0)),
+                false => known?,
+            };
+            if dim > 0 {
+                stride = stride.checked_mul(extent)?;
+            }
         }
         // What was added and taken away again moves nothing.
         points.uniform.retain(|_, factor| *factor != 0);
@@ -473,39 +566,39 @@ impl Collector<'_> {
         Some(points)
     }
 
-    /// Adds `factor · e` to the place.
-    fn linear(&self, e: &Expr, factor: i64, way: &Way, points: &mut Points) -> Option<()> {
+    /// Adds `factor · e` to the index.
+    fn linear(&self, e: &Expr, factor: i64, way: &Way, along: &mut Along) -> Option<()> {
         match e.kind() {
             ExprKind::Int(value) => {
-                points.constant += i64::try_from(*value).ok()?.checked_mul(factor)?;
+                along.constant += i64::try_from(*value).ok()?.checked_mul(factor)?;
             }
             ExprKind::Binary(BinOp::Add, a, b) => {
-                self.linear(a, factor, way, points)?;
-                self.linear(b, factor, way, points)?;
+                self.linear(a, factor, way, along)?;
+                self.linear(b, factor, way, along)?;
             }
             ExprKind::Binary(BinOp::Sub, a, b) => {
-                self.linear(a, factor, way, points)?;
-                self.linear(b, -factor, way, points)?;
+                self.linear(a, factor, way, along)?;
+                self.linear(b, -factor, way, along)?;
             }
             ExprKind::Binary(BinOp::Mul, a, b) => match (a.as_int(), b.as_int()) {
                 (_, Some(c)) => {
-                    self.linear(a, factor.checked_mul(i64::try_from(c).ok()?)?, way, points)?
+                    self.linear(a, factor.checked_mul(i64::try_from(c).ok()?)?, way, along)?
                 }
                 (Some(c), _) => {
-                    self.linear(b, factor.checked_mul(i64::try_from(c).ok()?)?, way, points)?
+                    self.linear(b, factor.checked_mul(i64::try_from(c).ok()?)?, way, along)?
                 }
-                (None, None) => self.atom(e, factor, way, points)?,
+                (None, None) => self.atom(e, factor, way, along)?,
             },
-            _ => self.atom(e, factor, way, points)?,
+            _ => self.atom(e, factor, way, along)?,
         }
         Some(())
     }
 
-    fn atom(&self, e: &Expr, factor: i64, way: &Way, points: &mut Points) -> Option<()> {
+    fn atom(&self, e: &Expr, factor: i64, way: &Way, along: &mut Along) -> Option<()> {
         if self.is_enumerable(e, way) {
-            points.varying.push((e.clone(), factor));
+            along.varying.push((e.clone(), factor));
         } else if !self.uniformity.varies(e) && !mentions_any(e, way) {
-            *points.uniform.entry(e.clone()).or_insert(0) += factor;
+            *along.uniform.entry(e.clone()).or_insert(0) += factor;
         } else {
             return None;
         }

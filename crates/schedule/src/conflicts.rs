@@ -5,9 +5,9 @@
 //! likes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::{Buffer, Expr, ExprKind, Kernel, Var};
+use tilewright_ir::{Buffer, Expr, ExprKind, Func, Kernel, Scope, Var};
 
-use crate::access::{Access, Points};
+use crate::access::{Access, Points, Steps};
 use crate::footprint::{Meeting, count_out};
 use crate::shape::{Shape, Shapes};
 use crate::slots::{Slot, Slots};
@@ -41,10 +41,13 @@ impl Relation {
 /// The classes of one kernel and the answers so far.
 #[derive(Debug)]
 pub struct Conflicts<'k> {
+    func: &'k Func,
     kernel: &'k Kernel,
     warp: u32,
     shapes: Shapes,
     uniforms: Vec<Uniform>,
+    /// Indices in tensors that cannot be counted out.
+    computed: Vec<Vec<Expr>>,
     /// The versions of buffers that accesses name.
     pub slots: Slots,
     classes: Vec<ClassData>,
@@ -66,6 +69,8 @@ struct Uniform {
 struct ClassData {
     key: Key,
     points: Option<Points>,
+    /// Of a tensor, the indices along each dimension.
+    along: Vec<Option<(Shape, i64)>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -80,6 +85,8 @@ struct Key {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Places {
     Anywhere,
+    /// What the data says, by the indices.
+    Computed(u32),
     Known {
         uniform: u32,
         guards_known: bool,
@@ -96,12 +103,14 @@ enum At {
 
 impl<'k> Conflicts<'k> {
     /// `warp` is the number of threads that run together.
-    pub fn new(kernel: &'k Kernel, warp: u32) -> Conflicts<'k> {
+    pub fn new(func: &'k Func, kernel: &'k Kernel, warp: u32) -> Conflicts<'k> {
         Conflicts {
+            func,
             kernel,
             warp: warp.max(1),
             shapes: Shapes::new(kernel, warp),
             uniforms: Vec::new(),
+            computed: Vec::new(),
             slots: Slots::default(),
             classes: Vec::new(),
             ids: FxHashMap::default(),
@@ -118,9 +127,10 @@ impl<'k> Conflicts<'k> {
     }
 
     pub fn class(&mut self, access: Access) -> Class {
-        let places = match &access.points {
-            None => Places::Anywhere,
-            Some(points) => Places::Known {
+        let places = match (&access.points, access.computed) {
+            (None, None) => Places::Anywhere,
+            (None, Some(indices)) => Places::Computed(self.indices(indices)),
+            (Some(points), _) => Places::Known {
                 uniform: self.uniform(&points.uniform),
                 guards_known: points.guards_known,
                 at: match self.shapes.of(points) {
@@ -139,13 +149,85 @@ impl<'k> Conflicts<'k> {
         let next = Class(self.classes.len() as u32);
         let class = *self.ids.entry(key.clone()).or_insert(next);
         if class == next {
+            let dims = access
+                .points
+                .iter()
+                .flat_map(|p| (0..p.along.len()).map(move |d| (p, d)));
+            let along = dims.map(|(p, dim)| self.shapes.of(&p.along_only(dim)));
             self.classes.push(ClassData {
                 key,
+                along: along.collect(),
                 points: access.points,
             });
             self.answers.push(vec![None; self.classes.len()]);
         }
         class
+    }
+
+    /// Whether the class is of a tensor.
+    pub fn is_tensor(&self, class: Class) -> bool {
+        self.func.buffers[self.root(class)].scope == Scope::Global
+    }
+
+    /// Whether both are at the same indices that only the data knows: the points of one parallel
+    /// loop are then taken to be different places.
+    pub fn is_same_scatter(&self, a: Class, b: Class) -> bool {
+        let places = |class: Class| self.data(class).key.places;
+        matches!((places(a), places(b)), (Places::Computed(x), Places::Computed(y)) if x == y)
+    }
+
+    /// Whether two classes of a tensor with equal uniform parts are in different tiles of it once
+    /// the variable has another value; `changed` holds all that may have one.
+    pub fn parted(&self, a: Class, b: Class, moved: Var, changed: &FxHashSet<Var>) -> bool {
+        let points = |class: Class| self.data(class).points.as_ref();
+        let (Some(a), Some(b)) = (points(a), points(b)) else {
+            return false;
+        };
+        let vars = |points: &Points| -> Vec<(Var, Steps)> {
+            let threads = self.kernel.thread_vars.iter().zip(self.kernel.threads);
+            let threads = threads.map(|(var, extent)| {
+                let count = i64::from(extent);
+                (
+                    *var,
+                    Steps {
+                        start: 0,
+                        step: 1,
+                        count,
+                    },
+                )
+            });
+            threads.chain(points.axes.iter().copied()).collect()
+        };
+        a.along.iter().zip(&b.along).any(|(x, y)| {
+            let step = x.step_of(moved, changed);
+            let apart = || {
+                let (low, high) = x.reach(&vars(a), self.func)?;
+                let (from, to) = y.reach(&vars(b), self.func)?;
+                let step = i128::from(step?).abs();
+                Some(high - from <= step && to - low <= step)
+            };
+            step.is_some_and(|s| s != 0) && x.uniform == y.uniform && apart() == Some(true)
+        })
+    }
+
+    /// Whether in some dimension of a tensor each thread has indices of its own, whatever values
+    /// the variables that have changed had and have.
+    pub fn separated(&mut self, a: Class, b: Class, changed: &FxHashSet<Var>) -> bool {
+        let (a, b) = (a.0 as usize, b.0 as usize);
+        let (Some(x), Some(y)) = (&self.classes[a].points, &self.classes[b].points) else {
+            return false;
+        };
+        let pairs = x.along.iter().zip(&y.along).enumerate();
+        let same = pairs.filter(|(_, (x, y))| x.uniform == y.uniform && x.stays(changed));
+        let same: Vec<usize> = same.map(|(dim, _)| dim).collect();
+        same.into_iter().any(|dim| {
+            let (along, other) = (self.classes[a].along[dim], self.classes[b].along[dim]);
+            let (Some((first, from)), Some((second, to))) = (along, other) else {
+                return false;
+            };
+            let met = self.shapes.meet(first, second, to - from);
+            met.is_some_and(|met| met <= Meeting::InThread)
+        })
     }
 
     pub fn writes(&self, class: Class) -> bool {
@@ -225,6 +307,14 @@ impl<'k> Conflicts<'k> {
 
     fn data(&self, class: Class) -> &ClassData {
         &self.classes[class.0 as usize]
+    }
+
+    fn indices(&mut self, indices: Vec<Expr>) -> u32 {
+        let known = self.computed.iter().position(|known| *known == indices);
+        known.unwrap_or_else(|| {
+            self.computed.push(indices);
+            self.computed.len() - 1
+        }) as u32
     }
 
     fn uniform(&mut self, terms: &FxHashMap<Expr, i64>) -> u32 {

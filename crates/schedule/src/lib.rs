@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`uniform`] | do all threads of the block take this way together? |
 //! | [`access`] | what shared memory does a statement touch, and which thread touches what? |
+//! | [`exchange`] | which tensors must be looked at too? |
 //! | [`footprint`] | can two accesses by different threads meet at one byte? |
 //! | [`terms`], [`shape`] | the same, without asking twice about places that differ by a constant |
 //! | [`slots`] | do two accesses mean different versions of a buffer? |
@@ -25,6 +26,7 @@
 pub mod access;
 pub mod bare_barriers;
 pub mod conflicts;
+pub mod exchange;
 pub mod facts;
 pub mod footprint;
 pub mod hazard;

@@ -7,7 +7,6 @@
 use rustc_hash::FxHashSet;
 use tilewright_arith::{Analyzer, Congruence};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
-use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     Axis, BarrierKind, Block, Buffer, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel,
     Loop, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
@@ -15,6 +14,7 @@ use tilewright_ir::{
 
 use crate::access::{Collector, Lets, in_groups};
 use crate::conflicts::{Class, Conflicts};
+use crate::exchange::{exchanged, own_writes};
 use crate::facts::facts_of;
 use crate::footprint::Meeting;
 use crate::slots::{Slot, Slots};
@@ -140,6 +140,7 @@ pub fn outline(
     diags: &mut Diagnostics,
 ) -> Vec<Item> {
     let uniformity = Uniformity::of(func, kernel);
+    let tensors = exchanged(func, kernel);
     let mut facts = Analyzer::for_func(func);
     facts.enter_kernel(func, kernel);
     let mut outliner = Outliner {
@@ -148,6 +149,7 @@ pub fn outline(
             func,
             kernel,
             uniformity: &uniformity,
+            tensors: &tensors,
         },
         conflicts,
         diags,
@@ -202,10 +204,10 @@ impl Outliner<'_, '_, '_, '_> {
             self.items += 1;
         }
         let classes = self.conflicts.classes(accesses);
-        if self.has_hazard(&classes) {
+        if self.has_exchange(&classes) {
             self.refuse(
                 stmts[0].span,
-                "threads exchange data through shared memory in an iteration that some of them have left",
+                "threads exchange data through memory in an iteration that some of them have left",
                 "end the exchange before the thread-dependent `continue`, or make its condition the same for all threads",
             );
         }
@@ -363,17 +365,17 @@ impl Outliner<'_, '_, '_, '_> {
         }
         if self.collector.uniformity.leaves_apart(stmt) {
             // Its iterations look like the block's own work, which the block would wait for.
-            if self.has_hazard(&classes) {
+            if self.has_exchange(&classes) {
                 self.refuse(
                     stmt.span,
-                    "threads exchange data through shared memory in a loop that some of them leave before others",
+                    "threads exchange data through memory in a loop that some of them leave before others",
                     "make the condition of the `break` the same for all threads, or let every thread run all iterations and guard the work in them",
                 );
             }
         } else if self.has_certain_hazard(&classes) {
             self.refuse(
                 stmt.span,
-                "threads exchange data through shared memory inside a thread-dependent branch",
+                "threads exchange data through memory inside a thread-dependent branch",
                 "move the exchange out of the branch, or make its condition the same for all threads",
             );
         }
@@ -391,8 +393,21 @@ impl Outliner<'_, '_, '_, '_> {
             relation.is_some_and(|r| r.meeting() > Meeting::InThread)
         };
         // One answer suffices, so those that take no counting come first.
-        pairs(classes).any(|(a, b)| meets(self.conflicts.known_relation(a, b)))
-            || pairs(classes).any(|(a, b)| meets(Some(self.conflicts.relation(a, b))))
+        let conflicts = &mut *self.conflicts;
+        let asked = pairs(classes).filter(|(a, b)| !conflicts.is_same_scatter(*a, *b));
+        let asked: Vec<(Class, Class)> = asked.collect();
+        let (mut first, mut again) = (asked.iter(), asked.iter());
+        first.any(|(a, b)| meets(conflicts.known_relation(*a, *b)))
+            || again.any(|(a, b)| meets(Some(conflicts.relation(*a, *b))))
+    }
+
+    /// Whether threads exchange data where no barrier can stand. Of tensors only what is certain
+    /// counts: their places often depend on data.
+    fn has_exchange(&mut self, classes: &[Class]) -> bool {
+        let conflicts = &*self.conflicts;
+        let shared = classes.iter().copied();
+        let shared: Vec<Class> = shared.filter(|c| !conflicts.is_tensor(*c)).collect();
+        self.has_hazard(&shared) || self.has_certain_hazard(classes)
     }
 
     /// Whether two threads certainly meet inside the statement. Where that is not known, code
@@ -414,12 +429,7 @@ pub fn known_of(cond: &Expr, holds: bool, slots: &mut Slots, facts: &mut Analyze
 /// The buffers that a statement may write, in the blocks inside it too.
 fn writes(stmt: &Stmt) -> Vec<Buffer> {
     let mut found = Vec::new();
-    match &stmt.kind {
-        StmtKind::Store { buffer, .. } => found.push(*buffer),
-        StmtKind::Micro(m) => found.push(m.dest.region.buffer),
-        StmtKind::Thread(_) => stmt_buffers(stmt, &mut |b| found.push(b)),
-        _ => {}
-    }
+    own_writes(stmt, &mut |b| found.push(b));
     found.extend(child_blocks(stmt).into_iter().flatten().flat_map(writes));
     found
 }

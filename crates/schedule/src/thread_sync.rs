@@ -1,4 +1,5 @@
-//! ThreadSync: block barriers where threads hand data to each other through shared memory.
+//! ThreadSync: block barriers where threads hand data to each other, through shared memory or
+//! through a tensor.
 //!
 //! Walks the program once with the accesses that no barrier has closed yet. A statement that
 //! conflicts with one of them gets a barrier before it, which closes them all. A loop is
@@ -50,7 +51,7 @@ pub fn thread_sync(func: &mut Func, warp: u32, diags: &mut Diagnostics) -> usize
     let mut inserted = 0;
     for at in 0..func.kernels.len() {
         let kernel = &func.kernels[at];
-        let mut conflicts = Conflicts::new(kernel, warp);
+        let mut conflicts = Conflicts::new(func, kernel, warp);
         let items = outline(func, kernel, &mut conflicts, diags);
         let waits = derive(&items, &mut conflicts);
         inserted += waits.iter().filter(|w| w.all).count();

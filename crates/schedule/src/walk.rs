@@ -448,11 +448,14 @@ impl Walk<'_, '_> {
         if self.ways.is_apart(slots, pending.at, slot) {
             return Some(Meeting::Nowhere);
         }
+        let both = [pending.class, class];
+        if self.ways.are_parted(self.conflicts, pending.at, both) {
+            return Some(Meeting::Nowhere);
+        }
         let met = relation.map(|r| r.meeting());
         if met == Some(Meeting::AcrossWarps) {
             return met;
         }
-        let both = [pending.class, class];
         if self.ways.moves(self.conflicts, pending.at, both) {
             return Some(Meeting::AcrossWarps);
         }

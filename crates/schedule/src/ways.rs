@@ -22,6 +22,9 @@ pub struct Place {
     /// The variables that have other values by now: those of the loops that have gone on to a
     /// later iteration since.
     pub changed: Changed,
+    /// Of those, the index that certainly has another value: that of the outermost loop that has
+    /// gone on.
+    pub moved: Option<Var>,
     /// Whether memory has been written since that places are computed from.
     pub rewritten: bool,
 }
@@ -59,6 +62,7 @@ impl Ways {
             slot,
             facts: self.here,
             changed: Changed::default(),
+            moved: None,
             rewritten: false,
         }
     }
@@ -82,6 +86,10 @@ impl Ways {
         mut place: Place,
         age: Age,
     ) -> Option<Place> {
+        let outer = place.moved.is_some_and(|var| l.changed.contains(&var));
+        if place.changed == Changed::default() || outer {
+            place.moved = l.index.map(|index| index.var);
+        }
         place.changed = self.changed.union(place.changed, l.at, l.changed);
         let kept = l.index.map(|i| i.var).filter(|_| age == Age::One);
         let next = |slots: &mut Slots, form: Slot| {
@@ -130,6 +138,21 @@ impl Ways {
             return true;
         };
         matches!((place.slot, slot), (Some(then), Some(now)) if slots.differ(then, now, zeros))
+    }
+
+    /// Whether no two threads meet in a tensor: the places of both classes have moved apart by
+    /// now, or each thread keeps to its own in one dimension.
+    pub fn are_parted(
+        &self,
+        conflicts: &mut Conflicts<'_>,
+        place: Place,
+        [a, b]: [Class; 2],
+    ) -> bool {
+        let changed = self.changed.vars(place.changed);
+        let moved = place.moved;
+        conflicts.is_tensor(a)
+            && (moved.is_some_and(|moved| conflicts.parted(a, b, moved, changed))
+                || conflicts.separated(a, b, changed))
     }
 
     /// Whether the places of either class are others by now.

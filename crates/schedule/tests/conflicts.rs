@@ -80,6 +80,7 @@ fn points(vars: &[Expr]) -> impl Strategy<Value = Points> + use<> {
                     axes: loops.iter().copied().zip(steps).collect(),
                     guards,
                     guards_known: true,
+                    along: Vec::new(),
                 }
             },
         )
@@ -96,7 +97,7 @@ proptest! {
     ) {
         let (func, root, _) = kernel();
         let kernel = &func.kernels[0];
-        let mut conflicts = Conflicts::new(kernel, WARP);
+        let mut conflicts = Conflicts::new(&func, kernel, WARP);
         let access = |points: &Points| Access {
             root,
             write: true,
@@ -104,6 +105,7 @@ proptest! {
             span: Span::NONE,
             slot: None,
             points: Some(points.clone()),
+            computed: None,
         };
         let classes: Vec<_> = all.iter().map(|p| conflicts.class(access(p))).collect();
         for (a, first) in classes.iter().zip(&all) {

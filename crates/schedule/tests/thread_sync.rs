@@ -463,3 +463,54 @@ fn a_branch_of_the_first_iteration_is_not_open_to_itself() {
     check(&body("0 < last"), &["B[tx] = S[127 - tx]"]);
     check(&body("0 <= last"), &["S[tx] = A[k]", "B[tx] = S[127 - tx]"]);
 }
+
+#[test]
+fn a_tensor_that_threads_exchange_data_through_is_waited_for() {
+    check(
+        "A[tx] = B[tx]\nB[tx] = A[127 - tx]",
+        &["B[tx] = A[127 - tx]"],
+    );
+    // Their own elements, and tensors that are only read.
+    check("A[tx] = B[tx] + A[tx]\nB[tx] = A[tx]", &[]);
+    check("A[tx] = B[127 - tx]\nA[tx + 128] = B[tx]", &[]);
+}
+
+#[test]
+fn each_iteration_that_writes_its_own_tile_goes_on() {
+    check("for k in serial(0, 8) {\nA[k * 128 + tx] = B[tx]\n}", &[]);
+    check(
+        "for k in serial(0, n) {\nA[k * 127 + tx] = B[tx]\n}",
+        &["A[k * 127 + tx] = B[tx]"],
+    );
+    // The tile of an inner loop comes again in the next iteration of the outer one.
+    check(
+        "for i in serial(0, n) {\nfor k in serial(0, 4) {\nA[k * 128 + 127 - tx] = B[i]\n}\nB[tx + 8] = A[tx]\n}",
+        &["for k in serial(0, 4) {", "B[tx + 8] = A[tx]"],
+    );
+    // An iteration writes its own tile, and reads it turned round; the next one of the `while`
+    // comes to the same tiles again, and nothing counts it.
+    let tiles =
+        "for k in serial(0, 4) {\nA[k * 128 + tx] = B[tx]\nB[tx + 512] = A[k * 128 + 127 - tx]\n}";
+    check(tiles, &["B[tx + 512] = A[k * 128 + 127 - tx]"]);
+    check(
+        &format!(
+            "alloc v: var int32[1]\nv[0] = 0\nwhile v[0] < n {{\n{tiles}\nv[0] = v[0] + 1\n}}"
+        ),
+        &[
+            "A[k * 128 + tx] = B[tx]",
+            "B[tx + 512] = A[k * 128 + 127 - tx]",
+        ],
+    );
+}
+
+#[test]
+fn a_scatter_waits_for_readers_and_not_for_itself() {
+    check(
+        "alloc I: local int32[4]\nfor c in unroll(0, 4) {\nA[I[c]] = A[I[c]] + B[tx]\n}\nB[tx + 512] = A[tx]",
+        &["B[tx + 512] = A[tx]"],
+    );
+    check(
+        "alloc I: local int32[4]\nfor k in serial(0, n) {\nfor c in unroll(0, 4) {\nA[I[c]] = B[tx]\n}\nI[0] = k\n}",
+        &["for c in unroll(0, 4) {"],
+    );
+}

@@ -24,6 +24,7 @@ enum Kind {
     Handshake,
     Groups,
     Output,
+    Exchange,
     Sync,
 }
 
@@ -65,6 +66,7 @@ impl Gen {
             (if two_groups { 30 } else { 0 }, Kind::Handshake),
             (if two_groups { 12 } else { 0 }, Kind::Groups),
             (3, Kind::Output),
+            (3, Kind::Exchange),
             (1, Kind::Sync),
         ]);
         match kind {
@@ -85,6 +87,7 @@ impl Gen {
             Kind::Handshake => self.handshake(out),
             Kind::Groups => self.groups(out),
             Kind::Output => self.write_some(out),
+            Kind::Exchange => self.exchange(out),
             Kind::Sync => out.push(Stmt::Sync),
         }
     }

@@ -115,4 +115,58 @@ impl Gen {
             }
         }
     }
+
+    /// A tile goes out to the block's part of a tensor and comes back, by other threads or turned
+    /// round: threads hand data to each other through global memory.
+    pub(super) fn exchange(&mut self, out: &mut Vec<Stmt>) {
+        let tiles = self.ready.iter().copied();
+        let tiles: Vec<Buf> = tiles
+            .filter(|b| matches!(self.data(*b).scope, Scope::Shared | Scope::Fragment))
+            .collect();
+        if tiles.is_empty() || self.in_group {
+            return self.load(out);
+        }
+        let src = self.rng.pick(&tiles);
+        let (ty, shape) = (self.data(src).ty, self.data(src).shape.clone());
+        let range = self.data(src).range;
+        let range = (range.0.min(0), range.1.max(1));
+        let (tensor, block) = self.output_tensor(ty, &shape);
+        self.p.buffers[tensor.0].range = range;
+        let mut start = block.clone();
+        let mut extent: Vec<Option<Dim>> = start.iter().map(|_| None).collect();
+        start.extend(shape.iter().map(|_| Expr::int(0)));
+        extent.extend(shape.iter().map(|d| Some(*d)));
+        let style = self.rng.pick(&[Style::Start, Style::Slice]);
+        let part = Tile {
+            buf: tensor,
+            start,
+            extent,
+            style,
+        };
+        let at = |index: Vec<Expr>| block.iter().cloned().chain(index).collect::<Vec<Expr>>();
+        if self.rng.chance(50) {
+            out.push(Stmt::Copy(whole(&self.p, src), part.clone()));
+        } else {
+            let axes = self.axes(&shape);
+            let value = Expr::Load(src, identity(&axes));
+            let store = Stmt::Store(tensor, at(identity(&axes)), value);
+            out.push(Stmt::Parallel(axes, vec![store]));
+        }
+        let Some(scope) = self.tile_scope(&shape, ty) else {
+            return;
+        };
+        let dst = self.allocate(out, scope, ty, shape.clone(), range);
+        if self.rng.chance(40) {
+            out.push(Stmt::Copy(part, whole(&self.p, dst)));
+        } else {
+            let axes = self.axes(&shape);
+            let turned = self.rng.below(shape.len() as u64) as usize;
+            let mut index = identity(&axes);
+            let last = Expr::binary(BinOp::Sub, Expr::Size(shape[turned]), Expr::int(1));
+            index[turned] = Expr::binary(BinOp::Sub, last, index[turned].clone());
+            let store = Stmt::Store(dst, identity(&axes), Expr::Load(tensor, at(index)));
+            out.push(Stmt::Parallel(axes, vec![store]));
+        }
+        self.ready.push(dst);
+    }
 }

@@ -4,7 +4,8 @@
 //! ways, one after the other, and what happens in it happens *under* a condition: a conjunction of
 //! literals. So the number of ways does not grow with the iterations. What is concluded between
 //! operations under conditions:
-//! - an operation is certainly there if its literals are among those that hold already;
+//! - an operation is certainly there if its literals are among those that hold already, and of
+//!   operations on both ways of a branch one is;
 //! - a wait under a condition completes what is under way in those cases only;
 //! - two operations whose literals contradict each other never both happen.
 //!
@@ -241,6 +242,32 @@ pub fn follows(what: &[Literal], from: &[Literal], and: &[Literal]) -> bool {
 /// Whether the two never hold together.
 pub fn contradict(a: &[Literal], b: &[Literal]) -> bool {
     a.iter().any(|l| b.iter().any(|other| l.excludes(*other)))
+}
+
+/// How much there is at least of what is counted under conditions, where the literals hold. So
+/// many conditions are tried both ways; of more, none is taken to hold.
+pub fn fewest(counted: &[(&[Literal], u32)], known: &[Literal], tries: u32) -> u32 {
+    let mut sum = 0;
+    let mut open: Vec<(&[Literal], u32)> = Vec::new();
+    for &(under, count) in counted {
+        match follows(under, known, &[]) {
+            true => sum += count,
+            false if contradict(under, known) => {}
+            false => open.push((under, count)),
+        }
+    }
+    // A condition that nothing else contradicts adds nothing where it does not hold.
+    let literals = || open.iter().flat_map(|(under, _)| under.iter().copied());
+    let mut free = literals().filter(|l| !implied(*l, known));
+    let split = free.find(|l| literals().any(|other| other.excludes(*l)));
+    let Some(literal) = split.filter(|_| tries > 0) else {
+        return sum;
+    };
+    let under = |literal| {
+        let known: Vec<Literal> = known.iter().copied().chain([literal]).collect();
+        fewest(&open, &known, tries - 1)
+    };
+    sum + under(literal).min(under(literal.negated()))
 }
 
 /// What holds wherever either does, as far as one conjunction says it.

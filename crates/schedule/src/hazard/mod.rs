@@ -27,7 +27,8 @@
 //! - In a pipelined loop that names its iterations a read takes what was written for its own one.
 //! - Waves are in step on AMD; on NVIDIA lanes that exchange data need `sync_warp`.
 //!
-//! Only shared memory and registers are looked at; global memory is not.
+//! Shared memory and registers are looked at, and tensors that one statement writes and another
+//! touches, as far as places can be counted out. What other blocks do to them is not.
 
 mod alias;
 mod clash;
@@ -168,6 +169,11 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             next.turn += 1;
             pending.push(next);
         }
+    }
+    for tensor in std::mem::take(&mut units.places.unknown) {
+        let name = &func.buffers[tensor].name;
+        let text = format!("which elements of `{name}` threads touch is not known");
+        undecided(report, kernel.span, &text);
     }
     report.runs += runs;
 }

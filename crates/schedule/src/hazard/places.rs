@@ -1,4 +1,4 @@
-//! Sets of places in shared memory, and which threads meet in two of them.
+//! Sets of places in memory, and which threads meet in two of them.
 //!
 //! Sets are interned, so that an access in another iteration is the same set where its places
 //! are the same, and a question about two sets is answered once, by counting out who touches
@@ -45,6 +45,8 @@ pub struct Places<'f> {
     columns: Columns,
     /// By group, the warps in it.
     group_warps: Vec<u32>,
+    /// Tensors in which it was asked who meets, and could not be said.
+    pub unknown: Vec<Buffer>,
 }
 
 /// The values of expressions over thread indices, by thread: sets share most of their terms.
@@ -89,12 +91,17 @@ pub enum Shape {
     Anywhere(Buffer),
     Places {
         root: Buffer,
+        /// Terms that are the same for the whole block and not known, in bits: only sets with
+        /// equal ones can be compared.
+        base: Vec<(Expr, i64)>,
         constant: i64,
         /// Terms over thread indices and axes with their weight in bits.
         terms: Vec<(Expr, i64)>,
         bits: i64,
         axes: Vec<(Var, Vec<i64>)>,
         guards: Vec<Expr>,
+        /// Whether these are all conditions on the way.
+        always: bool,
         lanes: Lanes,
     },
 }
@@ -123,6 +130,7 @@ impl<'f> Places<'f> {
             covers: FxHashMap::default(),
             columns: Columns::default(),
             group_warps,
+            unknown: Vec::new(),
         }
     }
 
@@ -145,9 +153,75 @@ impl<'f> Places<'f> {
         if let Some(&known) = self.meetings.get(&(a, b)) {
             return known;
         }
-        let met = self.count_meeting(a, b).unwrap_or(Meeting::ANY);
+        let met = match self.tensor(a) {
+            Some(tensor) => self.count_tensor(a, b).unwrap_or_else(|| {
+                self.unknown.push(tensor);
+                Meeting::default()
+            }),
+            None => self.count_meeting(a, b).unwrap_or(Meeting::ANY),
+        };
         self.meetings.insert((a, b), met);
         met
+    }
+
+    /// The tensor of a set, where it is not in shared memory.
+    fn tensor(&self, set: u32) -> Option<Buffer> {
+        let (Shape::Anywhere(root) | Shape::Places { root, .. }) = &*self.sets[set as usize].shape;
+        Some(*root).filter(|r| self.scan.is_exchanged(*r))
+    }
+
+    /// Whether the accesses of a set are done wherever its guards hold.
+    pub fn is_certain(&self, set: u32) -> bool {
+        matches!(&*self.sets[set as usize].shape, Shape::Places { always, .. } if *always)
+    }
+
+    /// The same in a tensor, of which a block touches a small part; `None` where what the whole
+    /// block adds to the places is not the same for both.
+    fn count_tensor(&mut self, a: u32, b: u32) -> Option<Meeting> {
+        let shapes = [a, b].map(|set| self.sets[set as usize].shape.clone());
+        let [
+            Shape::Places { base, .. },
+            Shape::Places { base: other, .. },
+        ] = [&*shapes[0], &*shapes[1]]
+        else {
+            return None;
+        };
+        let equal = base.len() == other.len() && base.iter().all(|term| other.contains(term));
+        if !equal {
+            return None;
+        }
+        let (first, second) = (self.points(a)?, self.points(b)?);
+        let (bits_a, bits_b) = (self.sets[a as usize].bits(), self.sets[b as usize].bits());
+        let unit = gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b)).max(8);
+        let cells =
+            |place: i64, bits: i64| place.div_euclid(unit)..=(place + bits - 1).div_euclid(unit);
+        let mut owners: FxHashMap<i64, Vec<u32>> = FxHashMap::default();
+        for &(thread, _, place) in &first.list {
+            for cell in cells(place, bits_a) {
+                let list = owners.entry(cell).or_default();
+                if list.last() != Some(&thread) {
+                    list.push(thread);
+                }
+            }
+        }
+        let (warp, groups) = (self.scan.warp, &self.scan.group_of);
+        let mut met = Meeting::default();
+        for &(thread, _, place) in &second.list {
+            for other in cells(place, bits_b)
+                .filter_map(|cell| owners.get(&cell))
+                .flatten()
+            {
+                let (g, h) = (groups[*other as usize], groups[thread as usize]);
+                let pair = 1u64 << (8 * u64::from(g) + u64::from(h));
+                met.overlap |= pair;
+                if other / warp != thread / warp {
+                    met.across |= pair;
+                } else if *other != thread {
+                    met.in_warp |= 1 << g;
+                }
+            }
+        }
+        Some(met)
     }
 
     fn count_meeting(&mut self, a: u32, b: u32) -> Option<Meeting> {

@@ -30,7 +30,7 @@ impl Rhythm {
         let (mut period, mut edge, mut regular) = (1, 0, true);
         walk_stmts(&l.body, &mut |inner| {
             let decides = decides(scan, inner);
-            scan.relevant_exprs(inner, &mut |e| {
+            scan.steady_exprs(inner, &mut |e| {
                 let e = scan.expand(e);
                 if !mentions(&e, var) {
                     return;

@@ -131,7 +131,7 @@ impl<'f, 'p> Run<'f, 'p> {
             let mut h = FxHasher::default();
             (self.groups[g].trail, event.stmt).hash(&mut h);
             for touch in &touches.shared {
-                (touch.set, touch.slot).hash(&mut h);
+                (touch.steady_set(), touch.slot).hash(&mut h);
             }
             for touch in &touches.registers {
                 (touch.range, touch.slot).hash(&mut h);
@@ -269,7 +269,8 @@ impl<'f, 'p> Run<'f, 'p> {
                 at,
                 clock,
                 op,
-                done: (op.is_none() && !self.amd).then_some(clock),
+                // Waves of a block share a cache that keeps the order of what they do to tensors.
+                done: (op.is_none() && (!self.amd || touch.tensor)).then_some(clock),
                 time,
                 at_barrier: None,
                 under,
@@ -426,7 +427,8 @@ impl<'f, 'p> Run<'f, 'p> {
         };
         let pair = 1u64 << (9 * g);
         let strict = !self.amd;
-        if a.write && !a.atomic {
+        // Points of a tensor that a parallel loop writes twice are its author's affair.
+        if a.write && !a.atomic && !a.tensor {
             let met = self.places.meeting_itself(a.set);
             self.inside(
                 a,
@@ -449,6 +451,11 @@ impl<'f, 'p> Run<'f, 'p> {
             }
             let apart = matches!((a.slot, b.slot), (Some(x), Some(y)) if x != y);
             if (a.atomic && b.atomic) || apart {
+                continue;
+            }
+            // Code that speaks of threads and data is taken to know what it does.
+            let certain = self.places.is_certain(a.set) && self.places.is_certain(b.set);
+            if a.tensor && !certain {
                 continue;
             }
             let met = self.places.meeting(a.set, b.set);

@@ -36,6 +36,8 @@ pub struct Scan<'f> {
     meeting: FxHashSet<Key>,
     /// Global memory that the kernel writes; none where that may be any.
     written: Option<FxHashSet<Buffer>>,
+    /// Tensors that it writes and touches in another statement too.
+    tensors: FxHashSet<Buffer>,
     /// The definition of every `let`.
     pub lets: FxHashMap<Var, &'f Expr>,
     /// Variables that reach a shared place, a slot or a condition around synchronisation.
@@ -54,6 +56,8 @@ pub struct Scan<'f> {
     /// By condition, whether it holds for each group.
     truths: FxHashMap<Key, Vec<bool>>,
     pub reasons: Vec<Reason>,
+    /// Versions that depend on the block's place in the grid.
+    pub block_slots: Vec<Expr>,
     /// Barriers that only some threads of a warp come to.
     pub divergent: Vec<Key>,
 }
@@ -68,6 +72,7 @@ impl<'f> Scan<'f> {
             blocking: FxHashSet::default(),
             meeting: FxHashSet::default(),
             written: Some(FxHashSet::default()),
+            tensors: tensors(func, kernel),
             lets: FxHashMap::default(),
             relevant: FxHashSet::default(),
             scalars: FxHashSet::default(),
@@ -79,6 +84,7 @@ impl<'f> Scan<'f> {
             groups: 1,
             truths: FxHashMap::default(),
             reasons: Vec::new(),
+            block_slots: Vec::new(),
             divergent: Vec::new(),
         };
         scan.mark_sync(&kernel.body);
@@ -89,6 +95,7 @@ impl<'f> Scan<'f> {
             }
             scan.mark_written(stmt);
         });
+        scan.find_block_slots();
         scan.find_varying();
         scan.find_relevant();
         if !scan.scalars.is_empty() {
@@ -162,6 +169,22 @@ impl<'f> Scan<'f> {
 
     pub fn is_shared(&self, buffer: Buffer) -> bool {
         self.func.buffers[self.root(buffer)].scope == Scope::Shared
+    }
+
+    /// Whether this is a tensor that threads may hand data to each other through.
+    pub fn is_exchanged(&self, buffer: Buffer) -> bool {
+        self.tensors.contains(&self.root(buffer))
+    }
+
+    /// Whether accesses to the buffer are looked at.
+    fn is_watched(&self, buffer: Buffer) -> bool {
+        let root = self.root(buffer);
+        self.is_memory(root) || self.loaded.contains(&root)
+    }
+
+    /// Whether the buffer is memory in which threads can meet, as far as that is looked at.
+    pub fn is_memory(&self, buffer: Buffer) -> bool {
+        self.is_shared(buffer) || self.is_exchanged(buffer)
     }
 
     /// The expression with the definitions of `let`s put in.
@@ -289,6 +312,31 @@ impl<'f> Scan<'f> {
         leaves
     }
 
+    fn find_block_slots(&mut self) {
+        let mut found: Vec<Expr> = Vec::new();
+        walk_stmts(&self.kernel.body, &mut |stmt| {
+            let StmtKind::Micro(m) = &stmt.kind else {
+                return;
+            };
+            let slots = m
+                .sources
+                .iter()
+                .chain([&m.dest])
+                .filter_map(|a| a.slot.as_ref());
+            for slot in slots.map(|slot| self.expand(slot)) {
+                let mut of_block = false;
+                slot.walk(&mut |node| {
+                    let kind = node.as_var().map(|v| &self.func.vars[v].kind);
+                    of_block |= matches!(kind, Some(VarKind::BlockIdx(_)));
+                });
+                if of_block && !found.contains(&slot) {
+                    found.push(slot);
+                }
+            }
+        });
+        self.block_slots = found;
+    }
+
     fn find_varying(&mut self) {
         for (axis, &var) in self.kernel.thread_vars.iter().enumerate() {
             if self.kernel.threads[axis] > 1 {
@@ -412,32 +460,44 @@ impl<'f> Scan<'f> {
         all
     }
 
-    /// Whether the unit may touch what is looked at: shared memory, or registers that
-    /// asynchronous loads write.
+    /// Whether the unit may touch what is looked at: shared memory, tensors that are exchanged, or
+    /// registers that asynchronous loads write.
     pub fn touches_memory(&self, unit: &Stmt) -> bool {
         let mut touches = false;
         stmt_buffers(unit, &mut |buffer| {
-            let root = self.root(buffer);
-            let shared = self.func.buffers[root].scope == Scope::Shared;
-            touches |= shared || self.loaded.contains(&root);
+            touches |= self.is_watched(buffer);
         });
         let mut inner = child_blocks(unit).into_iter().flatten();
         touches || inner.any(|stmt| self.touches_memory(stmt))
     }
 
-    /// The expressions of a statement that say where shared memory is touched or how control
-    /// goes on.
-    pub fn relevant_exprs(&self, stmt: &'f Stmt, f: &mut dyn FnMut(&'f Expr)) {
+    /// The expressions of a statement that say where memory is touched or how control goes on.
+    fn relevant_exprs(&self, stmt: &'f Stmt, f: &mut dyn FnMut(&'f Expr)) {
+        self.deciding_exprs(stmt, &|buffer| self.is_watched(buffer), f);
+    }
+
+    /// The same without places in tensors: an iteration is like another also where it goes on in
+    /// a tensor.
+    pub fn steady_exprs<'s>(&self, stmt: &'s Stmt, f: &mut dyn FnMut(&'s Expr)) {
+        let watched = |buffer| self.is_watched(buffer) && !self.is_exchanged(buffer);
+        self.deciding_exprs(stmt, &watched, f);
+    }
+
+    fn deciding_exprs<'s>(
+        &self,
+        stmt: &'s Stmt,
+        tracked: &dyn Fn(Buffer) -> bool,
+        f: &mut dyn FnMut(&'s Expr),
+    ) {
         stmt_exprs(stmt, &mut |e| {
             e.walk(&mut |node| {
                 if let ExprKind::Load { buffer, indices } = node.kind()
-                    && (self.is_shared(*buffer) || self.loaded.contains(&self.root(*buffer)))
+                    && tracked(*buffer)
                 {
                     indices.iter().for_each(&mut *f);
                 }
             });
         });
-        let tracked = |buffer| self.is_shared(buffer) || self.loaded.contains(&self.root(buffer));
         match &stmt.kind {
             StmtKind::Store {
                 buffer, indices, ..
@@ -579,6 +639,43 @@ impl<'f> Scan<'f> {
             self.reasons.push(reason);
         }
     }
+}
+
+/// The tensors that one statement writes and another touches.
+fn tensors(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
+    let mut users: FxHashMap<Buffer, (bool, usize)> = FxHashMap::default();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        let mut own: Vec<(Buffer, bool)> = Vec::new();
+        match &stmt.kind {
+            StmtKind::Store { buffer, .. } => own.push((*buffer, true)),
+            StmtKind::Micro(m) => {
+                own.push((m.dest.region.buffer, true));
+                own.extend(m.sources.iter().map(|a| (a.region.buffer, false)));
+            }
+            StmtKind::Thread(_) => stmt_buffers(stmt, &mut |b| own.push((b, true))),
+            _ => {}
+        }
+        stmt_exprs(stmt, &mut |e| {
+            e.walk_distinct(&mut |node| {
+                if let ExprKind::Load { buffer, .. } = node.kind() {
+                    own.push((*buffer, false));
+                }
+            });
+        });
+        for (buffer, write) in own {
+            let mut root = buffer;
+            while let BufferOrigin::View(base) = func.buffers[root].origin {
+                root = base;
+            }
+            if func.buffers[root].scope == Scope::Global {
+                let (written, times) = users.entry(root).or_default();
+                *written |= write;
+                *times += 1;
+            }
+        }
+    });
+    let exchanged = users.into_iter().filter(|(_, (w, times))| *w && *times > 1);
+    exchanged.map(|(buffer, _)| buffer).collect()
 }
 
 pub fn is_block_vote(kind: VoteKind) -> bool {

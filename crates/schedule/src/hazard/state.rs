@@ -7,9 +7,14 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::{Buffer, Counter};
 
-use super::conditions::{Conditions, Literal, Under, contradict, follows, possible, remember};
+use super::conditions::{
+    Conditions, Literal, Under, contradict, fewest, follows, possible, remember,
+};
 use super::scan::{Key, MAX_GROUPS, counts_groups};
 use super::touch::{RegisterTouch, Touch, Touches};
+
+/// How many conditions are tried both ways to count what was issued.
+const TRIES: u32 = 5;
 
 pub struct Group {
     pub at: usize,
@@ -212,10 +217,10 @@ impl Group {
             return p.group.map_or(0, |own| closed - own - 1);
         }
         let later = self.queue[at + 1..].iter();
-        later
-            .filter(|q| q.counter == p.counter && q.certain && follows(&q.under, &p.under, under))
-            .map(|q| q.count)
-            .sum()
+        let later = later.filter(|q| q.counter == p.counter && q.certain);
+        let later: Vec<(&[Literal], u32)> = later.map(|q| (&q.under[..], q.count)).collect();
+        let known: Vec<Literal> = p.under.iter().chain(under).copied().collect();
+        fewest(&later, &known, TRIES)
     }
 }
 
@@ -255,7 +260,8 @@ pub fn fingerprint(
     for access in open.values().flatten() {
         let mut h = FxHasher::default();
         let touch = &access.touch;
-        (touch.stmt, touch.set, touch.slot, touch.write, access.group).hash(&mut h);
+        let set = touch.steady_set();
+        (touch.stmt, set, touch.slot, touch.write, access.group).hash(&mut h);
         access.done.is_some().hash(&mut h);
         if let Some(done) = access.done {
             for group in groups {

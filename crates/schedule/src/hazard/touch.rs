@@ -10,8 +10,8 @@ use tilewright_arith::{Analyzer, Proof};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Region, Scope,
-    Stmt, StmtKind, ThreadOp, Var,
+    Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Region, Stmt,
+    StmtKind, ThreadOp, Var,
 };
 
 use super::places::{Lanes, Places, Shape};
@@ -19,11 +19,13 @@ use super::rhythm::{Rhythm, deciding};
 use super::scan::{Key, Scan, key};
 use super::value::{Bound, Env, evaluate, is_of_integers};
 
-/// One access of a unit to a shared buffer.
+/// One access of a unit to a shared buffer or an exchanged tensor.
 #[derive(Clone, Debug)]
 pub struct Touch {
     pub stmt: Key,
     pub root: Buffer,
+    /// Whether that is a tensor, not shared memory.
+    pub tensor: bool,
     /// The version; `None` may be any.
     pub slot: Option<i64>,
     pub write: bool,
@@ -52,6 +54,12 @@ pub struct Iteration {
 }
 
 impl Touch {
+    /// The set, as far as the steady state of a loop depends on it: an iteration goes on in a
+    /// tensor where the one before left off. What no barrier has closed by then adds up.
+    pub fn steady_set(&self) -> Option<u32> {
+        (!self.tensor).then_some(self.set)
+    }
+
     /// Whether this is the same access to the same places.
     pub fn repeats(&self, other: &Touch) -> bool {
         (self.stmt, self.set, self.slot, self.write)
@@ -122,6 +130,10 @@ pub struct Ways {
     /// The unit's own, kept so that its address stays its name.
     _whole: Rc<Touches>,
 }
+
+/// How far apart the rows of a tensor are taken to lie at least. Its sizes may not be known, nor
+/// the guards that keep indices inside; equal indices are equal places whatever it is.
+const SOME_EXTENT: i64 = 1 << 13;
 
 /// What units touch, each with the same variables once.
 #[derive(Debug)]
@@ -491,7 +503,7 @@ impl<'f> Units<'f> {
                 });
                 continue;
             }
-            if self.scan.func.buffers[root].scope != Scope::Shared {
+            if !self.scan.is_memory(root) {
                 continue;
             }
             let set = if width == 0 {
@@ -503,6 +515,7 @@ impl<'f> Units<'f> {
             found.shared.push(Touch {
                 stmt: id,
                 root,
+                tensor: self.scan.is_exchanged(root),
                 slot,
                 write,
                 atomic: false,
@@ -607,7 +620,7 @@ impl<'f> Units<'f> {
             });
             return;
         }
-        if self.scan.func.buffers[root].scope != Scope::Shared {
+        if !self.scan.is_memory(root) {
             return;
         }
         // A plain access of a buffer with versions names the version before the place; without
@@ -626,6 +639,7 @@ impl<'f> Units<'f> {
         found.shared.push(Touch {
             stmt: id,
             root,
+            tensor: self.scan.is_exchanged(root),
             slot,
             write,
             atomic,
@@ -699,21 +713,41 @@ impl<'f> Units<'f> {
         }
         let element = i64::from(data.dtype.bits());
         let (mut stride, mut constant) = (element, 0i64);
-        let mut terms = Vec::new();
-        for (index, extent) in at.iter().zip(&data.shape).rev() {
+        let mut sum = Vec::new();
+        let tensor = self.scan.is_exchanged(root);
+        if tensor && root != buffer {
+            return anywhere;
+        }
+        for (dim, (index, extent)) in at.iter().zip(&data.shape).enumerate().rev() {
             let index = match index.kind() {
                 ExprKind::Ramp { base, stride } if stride.is_int(1) => base,
                 ExprKind::Ramp { .. } | ExprKind::Broadcast(_) => return anywhere,
                 _ => index,
             };
-            let index = env.fold(index);
-            if !self.countable(&index, &way.axes) {
+            linear(&env.fold(index), stride, &mut constant, &mut sum);
+            let extent = match tensor {
+                true => Some(SOME_EXTENT.max(env.value(extent).unwrap_or(0))),
+                false => env.value(extent),
+            };
+            let next = extent.and_then(|e| stride.checked_mul(e));
+            let Some(next) = next.or((dim == 0).then_some(stride)) else {
                 return anywhere;
-            }
-            linear(&index, stride, &mut constant, &mut terms);
-            let next = env.value(extent).and_then(|e| stride.checked_mul(e));
-            let Some(next) = next else { return anywhere };
+            };
             stride = next;
+        }
+        let (terms, rest): (Vec<_>, Vec<_>) = sum
+            .into_iter()
+            .partition(|(e, _)| self.countable(e, &way.axes));
+        let fixed = tensor && rest.iter().all(|(e, _)| self.is_fixed(e));
+        if !rest.is_empty() && !fixed {
+            return anywhere;
+        }
+        let mut base: Vec<(Expr, i64)> = Vec::new();
+        for (e, factor) in rest {
+            match base.iter_mut().find(|(known, _)| *known == e) {
+                Some((_, sum)) => *sum = sum.wrapping_add(factor),
+                None => base.push((e, factor)),
+            }
         }
         let countable = way.guards.iter().filter(|g| self.countable(g, &way.axes));
         let guards: Vec<Expr> = countable.cloned().collect();
@@ -724,13 +758,24 @@ impl<'f> Units<'f> {
         let axes = way.axes.iter().filter(|(var, _)| used.contains(var));
         Shape::Places {
             root,
+            base,
             constant,
             terms,
             bits: element * width,
             axes: axes.cloned().collect(),
+            always: guards.len() == way.guards.len(),
             guards,
             lanes,
         }
+    }
+
+    /// Whether the value is one for the whole block, from beginning to end.
+    fn is_fixed(&self, e: &Expr) -> bool {
+        let mut fixed = self.scan.reads_constants(e);
+        e.walk(&mut |node| {
+            fixed &= node.as_var().is_none_or(|v| self.scan.is_fixed(v));
+        });
+        fixed
     }
 
     /// Whether the value is known from thread indices and axes.

@@ -121,6 +121,12 @@ impl<'f, 'p> Walk<'f, 'p> {
             moment_stale: true,
         };
         walk.units.iteration = None;
+        // Which version a block means must be known even where no loop asks for it.
+        for slot in &scan.block_slots {
+            if let Some(need) = walk.block_index(&walk.env.fold(slot)) {
+                return Err(Stop::Need(need));
+            }
+        }
         walk.block(&scan.kernel.body)?;
         Ok(walk.trace)
     }

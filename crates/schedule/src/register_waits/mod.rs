@@ -75,7 +75,7 @@ pub fn register_waits(func: &mut Func) -> usize {
 /// function has not been through [`register_waits`].
 pub fn open_barrier(func: &Func) -> Option<Span> {
     func.kernels.iter().find_map(|kernel| {
-        let mut conflicts = Conflicts::new(kernel, WAVE);
+        let mut conflicts = Conflicts::new(func, kernel, WAVE);
         let items = outline(func, kernel, &mut conflicts);
         let mut walk = walk_of(&items, conflicts, kernel);
         walk.mode = Mode::CheckPlain;
@@ -86,7 +86,7 @@ pub fn open_barrier(func: &Func) -> Option<Span> {
 
 /// Whether all that a wave does with LDS is complete wherever it comes to a bare barrier.
 pub fn is_drained(func: &Func, kernel: &Kernel) -> bool {
-    let mut conflicts = Conflicts::new(kernel, WAVE);
+    let mut conflicts = Conflicts::new(func, kernel, WAVE);
     let items = outline(func, kernel, &mut conflicts);
     let mut walk = walk_of(&items, conflicts, kernel);
     walk.mode = Mode::Check;
@@ -112,7 +112,7 @@ fn span_of(items: &[Item], number: usize) -> Option<Span> {
 
 /// The waits of a kernel whose operations have their counter.
 fn derive(func: &Func, kernel: &Kernel) -> Waits {
-    let mut conflicts = Conflicts::new(kernel, WAVE);
+    let mut conflicts = Conflicts::new(func, kernel, WAVE);
     let items = outline(func, kernel, &mut conflicts);
     let mut walk = walk_of(&items, conflicts, kernel);
     loop {

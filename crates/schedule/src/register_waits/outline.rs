@@ -138,6 +138,8 @@ pub fn outline(func: &Func, kernel: &Kernel, conflicts: &mut Conflicts<'_>) -> V
             func,
             kernel,
             uniformity: &uniformity,
+            // Tensors are not counted by lgkmcnt.
+            tensors: &FxHashSet::default(),
         },
         conflicts,
         known,

@@ -378,6 +378,8 @@ impl<'a> Meetings<'a> {
             func: place.func,
             kernel: place.kernel,
             uniformity: place.uniformity,
+            // A copy never runs ahead of a write to its tensor; ThreadSync orders the rest.
+            tensors: &FxHashSet::default(),
         };
         let mut lets = place.lets.clone();
         for stmt in &units.lets {
@@ -385,7 +387,8 @@ impl<'a> Meetings<'a> {
                 lets.bind(*var, value);
             }
         }
-        let mut conflicts = Conflicts::new(place.kernel, place.target.facts().warp_size);
+        let mut conflicts =
+            Conflicts::new(place.func, place.kernel, place.target.facts().warp_size);
         let classes = units.units.iter().map(|u| {
             let accesses = collector.unit(&u.stmt, &mut lets);
             conflicts.classes(accesses)
