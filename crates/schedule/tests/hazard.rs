@@ -762,3 +762,23 @@ fn copies_under_way_hold_what_lies_over_them() {
     let waited = body.replace("barrier block", "wait cp_async(0)\nbarrier block");
     assert!(overlapping(0, &waited).is_clean());
 }
+
+/// One thread's copy, read by its own warp: no wave but the first is there.
+#[test]
+fn a_copy_under_a_condition_of_threads_is_theirs_alone() {
+    let body = |who: &str, reader: &str| {
+        format!(
+            "if {who} {{
+  g2s A[0, tx] at [0, tx] -> T[tx] slot=0 at [tx] inst=\"cp.async\" width=1 counter=cp_async
+}}
+commit cp_async
+wait cp_async(0)
+sync_warp
+if {reader} {{
+  B[0, tx] = T[0, 0]
+}}"
+        )
+    };
+    assert_eq!(found(&body("tx < 1", "tx < 8"), Target::Sm80), [""; 0]);
+    assert_eq!(found(&body("tx < 1", "tx < 40"), Target::Sm80), ["RAW T 0"]);
+}

@@ -160,7 +160,7 @@ impl Gen {
             out.push(Stmt::Copy(part, whole(&self.p, dst)));
         } else {
             let axes = self.axes(&shape);
-            let turned = self.rng.below(shape.len() as u64) as usize;
+            let turned = self.rng.below(shape.len());
             let mut index = identity(&axes);
             let last = Expr::binary(BinOp::Sub, Expr::Size(shape[turned]), Expr::int(1));
             index[turned] = Expr::binary(BinOp::Sub, last, index[turned].clone());

@@ -154,6 +154,8 @@ pub struct Units<'f> {
     rhythms: FxHashMap<Key, (Rhythm, Rc<[Expr]>)>,
     /// The iteration that statements here belong to.
     pub iteration: Option<Iteration>,
+    /// The conditions around that threads decide for themselves.
+    pub around: Vec<Expr>,
     /// By the address of what a branch touches, the same taken apart.
     ways: FxHashMap<usize, Ways>,
     /// What is known of the grid and of the sizes, and what follows for conditions.
@@ -189,6 +191,7 @@ impl<'f> Units<'f> {
             nothing: Rc::default(),
             rhythms: FxHashMap::default(),
             iteration: None,
+            around: Vec::new(),
             ways: FxHashMap::default(),
             facts,
             decided: FxHashMap::default(),
@@ -289,7 +292,8 @@ impl<'f> Units<'f> {
         let vars = free.vars.iter().map(|v| env.vars.get(v).cloned());
         let scalars = free.scalars.iter();
         let scalars = scalars.map(|b| env.scalars.get(b).map(|v| Bound::Known(*v)));
-        let values: Vec<Option<Bound>> = vars.chain(scalars).collect();
+        let around = self.around.iter().map(|g| Some(Bound::Open(g.clone())));
+        let values: Vec<Option<Bound>> = vars.chain(scalars).chain(around).collect();
         let doubtful = free.vars.iter().any(|v| self.doubtful.contains(v));
         let supposition = if doubtful { self.supposition } else { 0 };
         let iteration = self.iteration.filter(|_| free.versions);
@@ -298,14 +302,15 @@ impl<'f> Units<'f> {
             return known.clone();
         }
         let mut found = Touches::default();
+        let way = self.way_here();
         match &stmt.kind {
             StmtKind::Micro(m) => {
                 // It binds nothing, so the variables need no copy.
-                let (id, way) = (key(stmt), Way::default());
+                let id = key(stmt);
                 stmt_exprs(stmt, &mut |e| self.loads(e, id, &way, env, &mut found));
                 self.micro_op(m, id, &way, env, &mut found);
             }
-            _ => self.stmt(stmt, &Way::default(), &mut env.clone(), &mut found),
+            _ => self.stmt(stmt, &way, &mut env.clone(), &mut found),
         }
         let found = Rc::new(found);
         self.known.insert(id, found.clone());
@@ -315,11 +320,19 @@ impl<'f> Units<'f> {
     /// What the expressions of a statement itself read, without the blocks in it.
     pub fn header(&mut self, stmt: &'f Stmt, env: &Env) -> Touches {
         let mut found = Touches::default();
-        let way = Way::default();
+        let way = self.way_here();
         stmt_exprs(stmt, &mut |e| {
             self.loads(e, key(stmt), &way, env, &mut found)
         });
         found
+    }
+
+    /// The way to a unit: the conditions around it.
+    fn way_here(&self) -> Way {
+        Way {
+            guards: self.around.clone(),
+            ..Way::default()
+        }
     }
 
     /// Statements from here on belong to this iteration of a pipelined loop.

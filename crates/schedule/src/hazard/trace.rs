@@ -121,6 +121,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             moment_stale: true,
         };
         walk.units.iteration = None;
+        walk.units.around.clear();
         // Which version a block means must be known even where no loop asks for it.
         for slot in &scan.block_slots {
             if let Some(need) = walk.block_index(&walk.env.fold(slot)) {
@@ -457,7 +458,9 @@ impl<'f, 'p> Walk<'f, 'p> {
     ) -> Result<Flow, Stop> {
         let ways = self.literals(stmt, cond);
         let before = self.under.clone();
-        for (literal, block) in ways.into_iter().zip([then, otherwise]) {
+        let cond = self.env.fold(cond);
+        let varies = self.scan.varies(&cond);
+        for ((holds, block), literal) in [(true, then), (false, otherwise)].into_iter().zip(ways) {
             if block.is_empty() {
                 continue;
             }
@@ -466,7 +469,13 @@ impl<'f, 'p> Walk<'f, 'p> {
                 continue;
             };
             self.enter(stmt, under)?;
+            let around = self.units.around.len();
+            if varies {
+                let guard = if holds { cond.clone() } else { !cond.clone() };
+                self.units.around.push(guard);
+            }
             self.block(block)?;
+            self.units.around.truncate(around);
             self.enter(stmt, before.clone())?;
         }
         Ok(Flow::Next)
