@@ -45,15 +45,16 @@ pub fn reference(case: &Case) -> Result<(), Failed> {
 pub fn simulated(case: &Case, target: Target) -> Result<(), Failed> {
     let mut sources = SourceMap::new();
     let func = lower(stage(case, &mut sources)?, target, &sources)?;
-    simulate(&func, case, target, &sources)
+    simulate(&func, case, target, &sources, 0..SEEDS)
 }
 
-/// Runs a lowered case in every order of warps and every mode of asynchrony.
+/// Runs a lowered case in these orders of warps and every mode of asynchrony.
 pub fn simulate(
     func: &Func,
     case: &Case,
     target: Target,
     sources: &SourceMap,
+    seeds: std::ops::Range<u64>,
 ) -> Result<(), Failed> {
     // What the checker cannot follow to the end it does not prove; what it finds is there.
     let checked = hazard::check(func, target);
@@ -61,7 +62,7 @@ pub fn simulate(
         return Err(render(checked.diagnostics().iter(), sources).into());
     }
     for landing in landings(func) {
-        for seed in 0..SEEDS {
+        for seed in seeds.clone() {
             let (mut args, inputs) = arguments(func, case)?;
             let options = SimtOptions {
                 seed,
