@@ -80,7 +80,11 @@ pub fn run(args: &RunArgs) -> Outcome {
             "`{option}` shows passes, and the reference evaluator runs none; `--on sim` does"
         )));
     }
-    if let Executor::Sim = args.on {
+    let known = match args.on {
+        Executor::Sim => Some(target),
+        Executor::Reference | Executor::Gpu => named,
+    };
+    if let Some(target) = known {
         args.show.check(&passes::pipeline(target))?;
     }
     if args.on == Executor::Gpu && !args.worker {
@@ -108,12 +112,14 @@ pub fn run(args: &RunArgs) -> Outcome {
         Executor::Sim => Some(target),
         Executor::Gpu => opened.as_ref().map(|gpu| gpu.target),
     };
+    if let Some(target) = lowered_for {
+        args.show.check(&passes::pipeline(target))?;
+    }
     let to = PrintTo::beside(args.json);
     let mut show = Show::new(&args.show, func, to, sources)?;
     show.timings.front_end = Some(loaded.took);
     let lowered = match lowered_for {
         Some(target) => {
-            args.show.check(&passes::pipeline(target))?;
             let until = Until::Level(Level::Device);
             Some((lower(func, target, until, sources, &mut show)?, target))
         }
