@@ -8,8 +8,8 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{Diagnostics, Func, SourceMap, Target, text};
-use tilewright_passes::pipeline;
+use tilewright_ir::{Func, SourceMap, Target, text};
+use tilewright_passes::driver::{self, Options};
 
 /// The most that a doubling may cost.
 const MOST: f64 = 2.5;
@@ -60,7 +60,9 @@ fn main() -> ExitCode {
                 let Some(func) = parse(&kernel(size)) else {
                     return ExitCode::FAILURE;
                 };
-                let times = best_of(RUNS, &func, target);
+                let Some(times) = best_of(RUNS, &func, target) else {
+                    return ExitCode::FAILURE;
+                };
                 let ms = times.all.as_secs_f64() * 1e3;
                 print!("{name:<22}{:<8}{size:>6}{ms:>10.2}", target.name());
                 match &before {
@@ -96,27 +98,35 @@ fn parse(source: &str) -> Option<Func> {
 }
 
 /// The shortest times of several runs: what the machine does besides only adds.
-fn best_of(runs: usize, func: &Func, target: Target) -> Times {
+fn best_of(runs: usize, func: &Func, target: Target) -> Option<Times> {
+    let options = Options {
+        verify: false,
+        ..Options::default()
+    };
     let mut best = Times {
         all: Duration::MAX,
         passes: Vec::new(),
     };
     for _ in 0..runs {
         let mut func = func.clone();
-        let mut diags = Diagnostics::new();
         let begin = Clock::now();
-        for (at, pass) in pipeline(target).into_iter().enumerate() {
-            let start = Instant::now();
-            (pass.run)(&mut func, target, &mut diags);
-            let time = start.elapsed();
+        let ran = driver::run(&mut func, target, &options);
+        best.all = best.all.min(begin.elapsed());
+        let report = match ran {
+            Ok(report) => report,
+            Err(failure) => {
+                println!("{target}: {:?}", failure.errors);
+                return None;
+            }
+        };
+        for (at, row) in report.timings.iter().enumerate() {
             match best.passes.get_mut(at) {
-                Some((_, known)) => *known = time.min(*known),
-                None => best.passes.push((pass.name, time)),
+                Some((_, known)) => *known = row.pass.min(*known),
+                None => best.passes.push((row.step.name, row.pass)),
             }
         }
-        best.all = best.all.min(begin.elapsed());
     }
-    best
+    Some(best)
 }
 
 /// The time that this thread has run, which does not grow while others do; the time of day where

@@ -13,7 +13,8 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{Diagnostics, Func, SourceMap, Target};
+use tilewright_ir::{Func, SourceMap, Target};
+use tilewright_passes::driver;
 use tilewright_schedule::hazard;
 
 /// What is promised for `legalize` and for `schedule`, of every kernel.
@@ -114,30 +115,34 @@ struct Times {
 impl Times {
     /// `None` where the target refuses the kernel.
     fn of(func: &Func, target: Target, options: &Options) -> Option<Times> {
-        let pipeline = tilewright_passes::pipeline(target);
-        let names = pipeline.iter().map(|pass| pass.name).chain(["check"]);
-        let mut runs: Vec<Vec<Duration>> = vec![Vec::new(); pipeline.len() + 1];
+        let unverified = driver::Options {
+            verify: false,
+            ..driver::Options::default()
+        };
+        let mut runs: Vec<(&str, Vec<Duration>)> = Vec::new();
         for _ in 0..options.runs {
             let mut func = func.clone();
-            let mut diags = Diagnostics::new();
-            for (pass, times) in pipeline.iter().zip(&mut runs) {
-                let start = Instant::now();
-                (pass.run)(&mut func, target, &mut diags);
-                times.push(start.elapsed());
-            }
-            if diags.has_errors() {
-                return None;
-            }
+            let report = driver::run(&mut func, target, &unverified).ok()?;
             let start = Instant::now();
             std::hint::black_box(hazard::check(&func, target));
-            runs[pipeline.len()].push(start.elapsed());
+            let check = ("check", start.elapsed());
+            let passes = report.timings.iter().map(|row| (row.step.name, row.pass));
+            for (at, (name, time)) in passes.chain([check]).enumerate() {
+                match runs.get_mut(at) {
+                    Some((_, times)) => times.push(time),
+                    None => runs.push((name, vec![time])),
+                }
+            }
         }
-        let counted = runs.into_iter().map(|mut times| {
+        let counted = runs.into_iter().map(|(name, mut times)| {
             times.sort_unstable();
-            times[if options.median { times.len() / 2 } else { 0 }]
+            (
+                name,
+                times[if options.median { times.len() / 2 } else { 0 }],
+            )
         });
         Some(Times {
-            parts: names.zip(counted).collect(),
+            parts: counted.collect(),
         })
     }
 

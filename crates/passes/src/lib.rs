@@ -2,15 +2,16 @@
 //!
 //! A pass is one file with one job and one name: the file `simplify.rs` is the command-line
 //! pass `simplify` is the folder `filetests/simplify/`. It is a free function over a [`Func`];
-//! it reads no environment and does no I/O.
+//! it reads no environment and does no I/O. [`driver`] runs them.
 
+pub mod driver;
 pub mod legalize;
 pub mod optimize;
 mod rename;
 pub mod simplify;
 pub mod thread_sync;
 
-use tilewright_ir::{Diagnostics, Func, Target};
+use tilewright_ir::{Diagnostics, Func, Level, Target};
 
 /// Whether a pass changed the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +20,9 @@ pub enum Changed {
     No,
 }
 
+/// What a pass does.
+pub type Pass = fn(&mut Func, Target, &mut Diagnostics) -> Changed;
+
 /// A pass as the command line, the timers and the reports know it.
 #[derive(Clone, Copy, Debug)]
 pub struct PassInfo {
@@ -26,7 +30,9 @@ pub struct PassInfo {
     pub name: &'static str,
     /// One line for `tilewright passes`.
     pub about: &'static str,
-    pub run: fn(&mut Func, Target, &mut Diagnostics) -> Changed,
+    /// The level of what it makes, where that is another than it was.
+    pub makes: Option<Level>,
+    pub run: Pass,
 }
 
 /// Every pass, by name. The order here means nothing; [`pipeline`] has the order.
@@ -34,81 +40,97 @@ pub const PASSES: &[PassInfo] = &[
     PassInfo {
         name: "bind-target",
         about: "refuses what the target cannot do: shared memory, instructions",
+        makes: None,
         run: legalize::bind_target::bind_target,
     },
     PassInfo {
         name: "simplify",
         about: "rewrites index arithmetic and conditions by proved laws",
+        makes: None,
         run: simplify::simplify,
     },
     PassInfo {
         name: "add-wrapper-for-single-buf-store",
         about: "puts single stores to fragments into parallel loops of one point",
+        makes: None,
         run: legalize::add_wrapper_for_single_buf_store::add_wrapper_for_single_buf_store,
     },
     PassInfo {
         name: "layout-reducer",
         about: "turns reducers into shared memory with atomic updates",
+        makes: None,
         run: legalize::layout_reducer::layout_reducer,
     },
     PassInfo {
         name: "layout-inference",
         about: "decides which thread holds which element and runs which point",
+        makes: None,
         run: legalize::layout_inference::layout_inference,
     },
     PassInfo {
         name: "lower-tile-op",
         about: "lowers tile ops and parallel loops to what one thread does",
+        makes: Some(Level::Loop),
         run: legalize::lower_tile_op::lower_tile_op,
     },
     PassInfo {
         name: "lower-l2-persistent",
         about: "gives the runtime the tensors to keep in L2",
+        makes: None,
         run: legalize::lower_l2_persistent::lower_l2_persistent,
     },
     PassInfo {
         name: "check-resources",
         about: "refuses kernels whose lowered form does not fit the target",
+        makes: None,
         run: legalize::check_resources::check_resources,
     },
     PassInfo {
         name: "legalize-vectorized-loop",
         about: "makes loops for vectors accesses of up to 16 bytes",
+        makes: None,
         run: legalize::legalize_vectorized_loop::legalize_vectorized_loop,
     },
     PassInfo {
         name: "loop-vectorize-dynamic",
         about: "vectors that need a check of the call's sizes",
+        makes: None,
         run: legalize::loop_vectorize_dynamic::loop_vectorize_dynamic,
     },
     PassInfo {
         name: "legalize-safe-memory-access",
         about: "guards accesses of global memory that may be out of bounds",
+        makes: None,
         run: legalize::legalize_safe_memory_access::legalize_safe_memory_access,
     },
     PassInfo {
         name: "pipeline-planning",
         about: "decides which statements of a pipelined loop run ahead",
+        makes: None,
         run: optimize::common::pipeline_planning::pipeline_planning,
     },
     PassInfo {
         name: "inject-software-pipeline",
         about: "writes pipelined loops out: slots, prologue, waits, barriers, epilogue",
+        makes: None,
         run: optimize::common::inject_software_pipeline::inject_software_pipeline,
     },
     PassInfo {
         name: "thread-sync",
         about: "inserts block barriers where threads exchange data",
+        makes: Some(Level::Device),
         run: thread_sync::thread_sync,
     },
     PassInfo {
         name: "register-waits",
         about: "counts LDS operations and waits for them before their registers are used",
+        makes: None,
         run: optimize::cdna::register_waits::register_waits,
     },
     PassInfo {
         name: "merge-shared-memory-allocations",
         about: "gives shared buffers their bytes, the same ones where that is safe",
+        makes: None,
         run: optimize::common::merge_shared_memory_allocations::merge_shared_memory_allocations,
     },
 ];

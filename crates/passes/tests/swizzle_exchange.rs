@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tilewright_frontend as frontend;
-use tilewright_ir::{Diagnostics, LayoutAttr, Scalar, Scope, SourceMap, Target};
+use tilewright_ir::{LayoutAttr, Scalar, Scope, SourceMap, Target};
 use tilewright_layout::{Fragment, Holder, Layout, from_attr, swizzle};
+use tilewright_passes::driver::{self, Options, Until};
 use tilewright_passes::legalize::lower_tile_op::{ExchangeRefusal, exchanged};
 
 /// Which element goes to which place, in elements.
@@ -98,13 +99,11 @@ fn every_layout_of_the_examples_exchanges() {
         let mut sources = SourceMap::new();
         let file = sources.add("example.py", std::fs::read_to_string(&path).unwrap());
         let mut func = frontend::stage(&sources, file, None, &[]).unwrap().func;
-        let mut diags = Diagnostics::new();
-        for pass in tilewright_passes::pipeline(Target::Gfx950) {
-            (pass.run)(&mut func, Target::Gfx950, &mut diags);
-            if pass.name == "layout-inference" {
-                break;
-            }
-        }
+        let options = Options {
+            until: Until::Pass("layout-inference"),
+            ..Options::default()
+        };
+        driver::run(&mut func, Target::Gfx950, &options).unwrap();
         for data in func.buffers.values() {
             let shape: Option<Vec<i64>> = data
                 .shape

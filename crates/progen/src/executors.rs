@@ -10,11 +10,9 @@ use std::sync::OnceLock;
 use tilewright::codegen;
 use tilewright::frontend;
 use tilewright::ir::small_float::Number;
-use tilewright::ir::{
-    Counter, DType, Diagnostic, Diagnostics, Func, SourceMap, StmtKind, Target, verify, visit,
-};
+use tilewright::ir::{Counter, DType, Diagnostic, Func, SourceMap, StmtKind, Target, visit};
 use tilewright::jit;
-use tilewright::passes;
+use tilewright::passes::driver::{self, Cause};
 use tilewright::runtime::device::{Device, cuda};
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{AmdToolchain, CompileOptions, HipOptions, Toolchain};
@@ -172,22 +170,19 @@ impl Run<'_> {
     /// Device IR; `None` where the target says that it has no instruction for this.
     fn lower(&self, func: &Func, target: Target) -> Result<Option<Func>, Failure> {
         let mut func = func.clone();
-        for pass in passes::pipeline(target) {
-            let mut diags = Diagnostics::new();
-            (pass.run)(&mut func, target, &mut diags);
-            if diags.has_errors() {
-                let refusal = |d: &Diagnostic| d.code.0 == "no-matrix-path";
-                if diags.iter().any(refusal) && lacks_products(self.program, target) {
-                    return Ok(None);
-                }
-                return Err(refused("refused", diags.iter(), self.sources));
-            }
-            if let Err(list) = verify::verify(&func) {
-                let kind = format!("verifier:{}", pass.name);
-                return Err(Failure::new(kind, render(list.iter(), self.sources)));
-            }
+        let Err(failed) = driver::run(&mut func, target, &driver::Options::default()) else {
+            return Ok(Some(func));
+        };
+        let errors = failed.errors.iter();
+        if let Cause::Broken(step) = failed.cause {
+            let kind = format!("verifier:{}", step.name);
+            return Err(Failure::new(kind, render(errors, self.sources)));
         }
-        Ok(Some(func))
+        let refusal = |d: &Diagnostic| d.code.0 == "no-matrix-path";
+        if errors.clone().any(refusal) && lacks_products(self.program, target) {
+            return Ok(None);
+        }
+        Err(refused("refused", errors, self.sources))
     }
 
     /// The generated source.

@@ -2,7 +2,8 @@
 //! thread in the SIMT simulator.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tilewright_ir::{Diagnostics, Func, SourceMap, Target, text};
+use tilewright_ir::{Func, SourceMap, Target, text};
+use tilewright_passes::driver;
 use tilewright_sim::simt::{self, SimtOptions};
 use tilewright_sim::{Args, InputSpec, RunOptions, make_inputs, run};
 
@@ -84,14 +85,8 @@ fn simulator(c: &mut Criterion) {
     let mut group = c.benchmark_group("simulator");
     for target in [Target::Sm80, Target::Gfx942, Target::Gfx950] {
         let mut func = parse(&gemm(256, 256, 32, 256, "bfloat16"));
-        let mut diags = Diagnostics::new();
-        for pass in tilewright_passes::pipeline(target) {
-            (pass.run)(&mut func, target, &mut diags);
-        }
-        assert!(
-            !diags.has_errors(),
-            "{target} refuses the kernel: {diags:?}"
-        );
+        let ran = driver::run(&mut func, target, &driver::Options::default());
+        assert!(ran.is_ok(), "{target} refuses the kernel: {ran:?}");
         let args = inputs(&func);
         group.throughput(Throughput::Elements(1 << 24));
         group.bench_function(format!("gemm 256 {target}"), |b| {

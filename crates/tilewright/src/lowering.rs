@@ -1,19 +1,16 @@
 //! Lowering: the passes of a target in order, each checked by the verifier, and at device level
 //! the hazard checker over the result.
 //!
-//! Every way to a compiled kernel goes through here, so none of them leaves a check out.
+//! Every way to a compiled kernel goes through here, so none of them leaves a check out. The
+//! passes are run by the driver of `passes`.
 
-use tilewright_ir::{Diagnostic, Diagnostics, Func, Level, Target, verify};
+use std::time::{Duration, Instant};
+
+use tilewright_ir::{Diagnostic, Diagnostics, Func, Level, Target};
+use tilewright_passes::driver::{self, Hook, Step, Timing};
 use tilewright_schedule::hazard::{self, HazardReport};
 
-/// How far a function is lowered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Until<'a> {
-    /// To the last state of this level.
-    Level(Level),
-    /// Up to and with the pass of this name.
-    Pass(&'a str),
-}
+pub use tilewright_passes::driver::Until;
 
 /// A lowered function and what was said on the way.
 #[derive(Clone, Debug)]
@@ -23,6 +20,7 @@ pub struct Lowered {
     pub warnings: Diagnostics,
     /// What the hazard checker says of device IR.
     pub hazards: Option<HazardReport>,
+    pub times: Times,
 }
 
 /// Why a function could not be lowered.
@@ -31,51 +29,66 @@ pub struct Refused {
     /// What passes said before the one that refused it.
     pub warnings: Diagnostics,
     pub errors: Diagnostics,
+    pub times: Times,
+}
+
+/// How long what was done took.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    /// One row for each pass that was run.
+    pub passes: Vec<Timing>,
+    /// The hazard checker, where it was asked.
+    pub hazards: Option<Duration>,
 }
 
 /// Runs the target's passes. What the hazard checker finds is part of the result, for callers
 /// that report it beside other findings; see [`Lowered::checked`].
 pub fn lower(func: &Func, target: Target, until: Until<'_>) -> Result<Lowered, Refused> {
+    lower_with(func, target, until, &mut |_: Step, _: &Func| {})
+}
+
+/// The same, with a hook that sees each pass.
+pub fn lower_with(
+    func: &Func,
+    target: Target,
+    until: Until<'_>,
+    hook: &mut dyn Hook,
+) -> Result<Lowered, Refused> {
     let mut func = func.clone();
-    let mut warnings = Diagnostics::new();
-    for pass in tilewright_passes::pipeline(target) {
-        let before = match until {
-            Until::Level(level) if level < Level::Device => Some(func.clone()),
-            _ => None,
-        };
-        let mut errors = Diagnostics::new();
-        (pass.run)(&mut func, target, &mut errors);
-        if let (Some(before), Until::Level(level)) = (before, until)
-            && func.level > level
-        {
-            func = before;
-            break;
-        }
-        if errors.has_errors() {
-            return Err(Refused { warnings, errors });
-        }
-        warnings.extend(errors.into_vec());
-        if let Err(list) = verify::verify(&func) {
-            let mut errors = Diagnostics::new();
-            errors.extend(list);
-            return Err(Refused { warnings, errors });
-        }
-        if until == Until::Pass(pass.name) {
-            break;
-        }
-    }
-    let device = func.level == Level::Device;
-    let hazards = device.then(|| hazard::check(&func, target));
+    let options = driver::Options {
+        until,
+        ..driver::Options::default()
+    };
+    let ran = driver::run_with(&mut func, target, &options, hook);
+    let report = ran.map_err(|failed| Refused {
+        warnings: failed.report.said,
+        errors: failed.errors,
+        times: Times {
+            passes: failed.report.timings,
+            hazards: None,
+        },
+    })?;
+    let mut times = Times {
+        passes: report.timings,
+        hazards: None,
+    };
+    let hazards = (func.level == Level::Device).then(|| {
+        let start = Instant::now();
+        let found = hazard::check(&func, target);
+        times.hazards = Some(start.elapsed());
+        found
+    });
     Ok(Lowered {
         func,
-        warnings,
+        warnings: report.said,
         hazards,
+        times,
     })
 }
 
 impl Lowered {
     /// The function, unless it has a hazard. What the checker could not decide is no error.
-    pub fn checked(self) -> Result<(Func, Diagnostics), Refused> {
+    pub fn checked(self) -> Result<Lowered, Refused> {
         let found = self.hazards.iter().flat_map(|report| &report.hazards);
         let found: Vec<Diagnostic> = found
             .map(|hazard| {
@@ -85,13 +98,14 @@ impl Lowered {
             })
             .collect();
         if found.is_empty() {
-            return Ok((self.func, self.warnings));
+            return Ok(self);
         }
         let mut errors = Diagnostics::new();
         errors.extend(found);
         Err(Refused {
             warnings: self.warnings,
             errors,
+            times: self.times,
         })
     }
 }

@@ -23,8 +23,9 @@ use std::{env, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::frontend::{self, SettingValue};
-use tilewright::ir::{self, Diagnostic, Diagnostics, Func, SourceMap, Target, text, verify};
+use tilewright::ir::{self, Diagnostic, Func, SourceMap, Target, text, verify};
 use tilewright::passes;
+use tilewright::passes::driver::{self, Options};
 
 /// The line after which the expected output stands. Text IR and Python comment alike.
 const MARKER: &str = "# expect:";
@@ -118,15 +119,22 @@ fn run_command(command: &str, path: &Path, input: &str) -> Result<String, Failed
                 Some(t) => Target::from_name(t).ok_or(format!("unknown target {t}"))?,
                 None => Target::Gfx950,
             };
-            let mut diags = Diagnostics::new();
-            for name in names.split(',') {
-                let pass = passes::find(name).ok_or(format!("unknown pass {name}"))?;
-                (pass.run)(&mut func, target, &mut diags);
-                if let Err(found) = verify::verify(&func) {
-                    let found = render(&found, &sources);
-                    return Err(format!("{name} broke the function:\n{found}").into());
+            let find = |name| passes::find(name).ok_or(format!("unknown pass {name}"));
+            let list: Result<Vec<_>, String> = names.split(',').map(find).collect();
+            let options = Options {
+                passes: Some(list?),
+                ..Options::default()
+            };
+            let diags = match driver::run(&mut func, target, &options) {
+                Ok(report) => report.said,
+                Err(failed) => {
+                    // What a pass refuses is sound all the same.
+                    if verify::verify(&func).is_err() {
+                        return Err(failed.errors.render(&sources, false).into());
+                    }
+                    failed.into_diagnostics()
                 }
-            }
+            };
             let mut out = String::new();
             if !diags.is_empty() {
                 let _ = writeln!(out, "{}", diags.render(&sources, false));

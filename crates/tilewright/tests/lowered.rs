@@ -2,9 +2,9 @@
 //! values at which vectors, segments and folds go wrong first.
 
 use tilewright::ir::{
-    DType, Diagnostics, Func, MicroKind, SourceMap, StmtKind, Target, ThreadOp, text, verify, visit,
+    DType, Func, MicroKind, SourceMap, StmtKind, Target, ThreadOp, text, verify, visit,
 };
-use tilewright::passes;
+use tilewright::passes::driver::{self, Options};
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
@@ -18,13 +18,8 @@ fn parse(source: &str) -> Func {
 
 fn lower(func: &Func, target: Target) -> Func {
     let mut func = func.clone();
-    let mut diags = Diagnostics::new();
-    for pass in passes::pipeline(target) {
-        (pass.run)(&mut func, target, &mut diags);
-        assert!(!diags.has_errors(), "{}: {diags:?}\n{func}", pass.name);
-        let checked = verify::verify(&func);
-        assert!(checked.is_ok(), "{}: {checked:?}\n{func}", pass.name);
-    }
+    let ran = driver::run(&mut func, target, &Options::default());
+    assert!(ran.is_ok(), "{target}: {ran:?}\n{func}");
     func
 }
 

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::small_float::Number;
-use tilewright::ir::{Diagnostic, Diagnostics, Func, Param, Severity, SourceMap, Target, verify};
-use tilewright::passes;
+use tilewright::ir::{Diagnostic, Func, Param, Severity, SourceMap, Target};
+use tilewright::passes::driver::{self, Options};
 use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
@@ -189,21 +189,13 @@ fn lower(
     target: Target,
     sources: &SourceMap,
 ) -> Result<(Func, Vec<Diagnostic>), Failed> {
-    let mut diags = Diagnostics::new();
-    for pass in passes::pipeline(target) {
-        (pass.run)(&mut func, target, &mut diags);
-        if diags.has_errors() {
-            return Err(render(diags.iter(), sources).into());
+    match driver::run(&mut func, target, &Options::default()) {
+        Ok(report) => Ok((func, report.said.into_vec())),
+        Err(failed) => {
+            let found = render(failed.into_diagnostics().iter(), sources);
+            Err(format!("{found}\n{func}").into())
         }
-        verify::verify(&func).map_err(|d| {
-            format!(
-                "after {}:\n{}\n{func}",
-                pass.name,
-                render(d.iter(), sources)
-            )
-        })?;
     }
-    Ok((func, diags.into_vec()))
 }
 
 fn render<'a>(diags: impl Iterator<Item = &'a Diagnostic>, sources: &SourceMap) -> String {

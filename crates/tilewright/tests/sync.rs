@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::codegen;
 use tilewright::frontend;
-use tilewright::ir::{Diagnostic, Diagnostics, Func, Param, SourceMap, Target, verify};
-use tilewright::passes;
+use tilewright::ir::{Diagnostic, Diagnostics, Func, Param, SourceMap, Target};
+use tilewright::passes::driver::{self, Cause, Options};
 use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Fill, InputSpec, Number, RunOptions};
@@ -77,15 +77,14 @@ fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
 
 /// The function as it is compiled, as far as there is no error.
 fn lower(mut func: Func, target: Target) -> (Func, Diagnostics) {
-    let mut diags = Diagnostics::new();
-    for pass in passes::pipeline(target) {
-        (pass.run)(&mut func, target, &mut diags);
-        if diags.has_errors() {
-            break;
+    let diags = match driver::run(&mut func, target, &Options::default()) {
+        Ok(report) => report.said,
+        Err(failed) => {
+            let broken = matches!(failed.cause, Cause::Broken(_));
+            assert!(!broken, "{:?}\n{func}", failed.errors);
+            failed.into_diagnostics()
         }
-        let sound = verify::verify(&func);
-        assert!(sound.is_ok(), "after {}: {sound:?}\n{func}", pass.name);
-    }
+    };
     (func, diags)
 }
 

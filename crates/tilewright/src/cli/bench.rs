@@ -72,9 +72,7 @@ struct Report {
 
 pub fn bench(args: &BenchArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
-    let start = Instant::now();
     let loaded = input::load(&args.kernel, args.json)?;
-    let frontend = start.elapsed();
     let (func, sources) = (&loaded.func, &loaded.sources);
     let fail = |e: jit::Error| gpu::fail(e, sources, args.json);
 
@@ -134,7 +132,7 @@ pub fn bench(args: &BenchArgs) -> Outcome {
         target: gpu.target,
         device: gpu.device.info().name.clone(),
         times,
-        frontend,
+        frontend: loaded.took,
         load,
         launch,
         copy_rate: copy_rate.map_err(fail)?,

@@ -7,21 +7,27 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tilewright::codegen;
 use tilewright::ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target, text};
+use tilewright::lowering::Until;
+use tilewright::passes;
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{CompileOptions, KernelInfo, Toolchain};
 
 use super::amd::{self, figures as amd_figures};
-use super::lower::{lower, lower_through};
 use super::output::{self, Failure, Outcome};
-use super::{KernelArgs, input, layouts, passes::parse_target, shared};
+use super::show::{PrintTo, Show, ShowArgs};
+use super::{KernelArgs, input, layouts, lower, passes::parse_target, shared};
+
+/// The pass that decides where elements are.
+const PLACED: &str = "layout-inference";
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
     #[command(flatten)]
     kernel: KernelArgs,
-    /// What to print.
-    #[arg(long, value_enum, default_value_t = Emit::Tile)]
-    emit: Emit,
+    /// What to print. Without it that is tile IR; where one of the options for passes is given,
+    /// all passes are run, and only what those ask for is printed.
+    #[arg(long, value_enum)]
+    emit: Option<Emit>,
     /// The target that the kernel is lowered for.
     #[arg(long, default_value = "gfx950")]
     target: String,
@@ -37,6 +43,8 @@ pub struct CompileArgs {
     /// Print one JSON object that holds the text.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -64,201 +72,272 @@ enum Emit {
     Ptx,
     /// The compiled program, for `--output`; the kernels' registers and spills are printed.
     Cubin,
+    /// What the options for passes show, and nothing else.
+    #[value(skip)]
+    Passes,
 }
 
 pub fn compile(args: &CompileArgs) -> Outcome {
     let start = Instant::now();
     let target = parse_target(&args.target)?;
-    if args.emit == Emit::LayoutsSvg && args.output.is_none() {
-        return Err(Failure::Usage(
-            "`--emit layouts-svg` needs a folder to write to: `--output FOLDER`".to_owned(),
-        ));
-    }
+    let emit = what_to_emit(args, target)?;
+    args.show.check(&passes::pipeline(target))?;
     let loaded = input::load(&args.kernel, args.json)?;
     let sources = &loaded.sources;
-    let drawings = |func: &Func| {
-        lower_through(func, target, "layout-inference", sources, args.json)
-            .map(|func| layouts::all(&func, target))
+    let to = match emit {
+        Emit::Passes if !args.json => PrintTo::Stdout,
+        _ => PrintTo::beside(args.json),
     };
-    match args.emit {
-        Emit::Tile => {
-            let result = text::print(&loaded.func);
-            let object = json!({ "emit": "tile", "text": result });
-            write(args, sources, result.as_bytes(), object)
+    let mut show = Show::new(&args.show, &loaded.func, to, sources)?;
+    show.timings.front_end = Some(loaded.took);
+    let compile = Compile {
+        args,
+        emit,
+        target,
+        sources,
+        show,
+        start,
+    };
+    compile.run(&loaded.func)
+}
+
+/// What to print; that it cannot be is bad usage.
+fn what_to_emit(args: &CompileArgs, target: Target) -> Result<Emit, Failure> {
+    let shown = args.show.asked();
+    let emit = match (args.emit, shown) {
+        (Some(emit), _) => emit,
+        (None, Some(_)) => Emit::Passes,
+        (None, None) => Emit::Tile,
+    };
+    let bad = |why: String| Err(Failure::Usage(why));
+    match (emit, shown, &args.output) {
+        (Emit::LayoutsSvg, _, None) => {
+            bad("`--emit layouts-svg` needs a folder to write to: `--output FOLDER`".to_owned())
         }
-        Emit::Loop | Emit::Device => {
-            let level = if args.emit == Emit::Loop {
-                Level::Loop
-            } else {
-                Level::Device
-            };
-            let func = lower(&loaded.func, target, level, sources, args.json)?;
-            let result = text::print(&func);
-            let mut object = json!({ "emit": level.name(), "text": result });
-            if level == Level::Device {
-                report_shared(args, &func, target, &mut object);
+        (Emit::Tile, Some(option), _) => bad(format!(
+            "`{option}` shows passes, and `--emit tile` runs none; without `--emit` all are run"
+        )),
+        (Emit::Passes, _, Some(_)) => {
+            bad("`--output` takes what `--emit` names, and there is no `--emit`".to_owned())
+        }
+        (Emit::Ptx | Emit::Cubin, ..) if target.is_amd() => bad(format!(
+            "for {target} the compiled program is `asm` or `hsaco`"
+        )),
+        (Emit::Asm | Emit::Hsaco, ..) if !target.is_amd() => bad(format!(
+            "for {target} the compiled program is `ptx` or `cubin`"
+        )),
+        _ => Ok(emit),
+    }
+}
+
+/// One call of the command.
+struct Compile<'a> {
+    args: &'a CompileArgs,
+    emit: Emit,
+    target: Target,
+    sources: &'a SourceMap,
+    show: Show<'a>,
+    start: Instant,
+}
+
+impl Compile<'_> {
+    fn run(mut self, func: &Func) -> Outcome {
+        let target = self.target;
+        match self.emit {
+            Emit::Tile => {
+                let result = text::print(func);
+                let object = json!({ "emit": "tile", "text": result });
+                self.write(result.as_bytes(), object)
             }
-            write(args, sources, result.as_bytes(), object)
-        }
-        Emit::Layouts => {
-            let drawn = drawings(&loaded.func)?;
-            let func = lower(&loaded.func, target, Level::Device, sources, args.json)?;
-            let mut texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
-            let list: Vec<Value> = drawn.iter().map(|d| d.to_json()).collect();
-            texts.push(shared::to_text(&func, target));
-            texts.retain(|t| !t.is_empty());
-            let result = texts.join("\n");
-            let memory = shared::to_json(&func, target);
-            let object = json!({
-                "emit": "layouts", "text": result, "layouts": list, "shared_memory": memory,
-            });
-            write(args, sources, result.as_bytes(), object)
-        }
-        Emit::Source | Emit::Ptx | Emit::Cubin | Emit::Asm | Emit::Hsaco => {
-            let amd = matches!(args.emit, Emit::Asm | Emit::Hsaco);
-            if args.emit != Emit::Source && amd != target.is_amd() {
-                let right = match target.is_amd() {
-                    true => "`asm` or `hsaco`",
-                    false => "`ptx` or `cubin`",
+            Emit::Passes => {
+                self.lower(func, Until::Level(Level::Device))?;
+                self.write(&[], json!({ "emit": "passes" }))
+            }
+            Emit::Loop | Emit::Device => {
+                let level = match self.emit {
+                    Emit::Loop => Level::Loop,
+                    _ => Level::Device,
                 };
-                return Err(Failure::Usage(format!(
-                    "for {target} the compiled program is {right}"
-                )));
+                let func = self.lower(func, Until::Level(level))?;
+                let result = text::print(&func);
+                let mut object = json!({ "emit": level.name(), "text": result });
+                if level == Level::Device {
+                    self.report_shared(&func, &mut object);
+                }
+                self.write(result.as_bytes(), object)
             }
-            let func = lower(&loaded.func, target, Level::Device, sources, args.json)?;
-            machine(args, &func, target, sources, start)
-        }
-        Emit::LayoutsSvg => {
-            let drawn = drawings(&loaded.func)?;
-            let folder = args.output.as_deref().unwrap_or(Path::new("."));
-            let files = layouts::write_svgs(&drawn, folder)
-                .map_err(|d| output::fail(&[*d], sources, args.json))?;
-            if args.json {
-                output::print_json(&json!({ "ok": true, "emit": "layouts-svg", "files": files }));
-            } else {
-                output::print(&files.iter().map(|f| format!("{f}\n")).collect::<String>());
+            Emit::Layouts => {
+                self.show.wanted = Some(PLACED);
+                let func = self.lower(func, Until::Level(Level::Device))?;
+                let placed = self.show.found.take();
+                let drawn = placed.map_or_else(Vec::new, |func| layouts::all(&func, target));
+                let mut texts: Vec<String> = drawn.iter().map(|d| d.to_text()).collect();
+                let list: Vec<Value> = drawn.iter().map(|d| d.to_json()).collect();
+                texts.push(shared::to_text(&func, target));
+                texts.retain(|t| !t.is_empty());
+                let result = texts.join("\n");
+                let memory = shared::to_json(&func, target);
+                let object = json!({
+                    "emit": "layouts", "text": result, "layouts": list, "shared_memory": memory,
+                });
+                self.write(result.as_bytes(), object)
             }
-            Ok(())
+            Emit::LayoutsSvg => {
+                let func = self.lower(func, Until::Pass(PLACED))?;
+                let drawn = layouts::all(&func, target);
+                let folder = self.args.output.as_deref().unwrap_or(Path::new("."));
+                let files = layouts::write_svgs(&drawn, folder).map_err(|d| self.fail(*d))?;
+                let lines: String = files.iter().map(|f| format!("{f}\n")).collect();
+                self.print(&lines, json!({ "emit": "layouts-svg", "files": files }));
+                Ok(())
+            }
+            Emit::Source | Emit::Ptx | Emit::Cubin | Emit::Asm | Emit::Hsaco => {
+                let func = self.lower(func, Until::Level(Level::Device))?;
+                self.machine(&func)
+            }
         }
     }
-}
 
-/// What the code generator and the target's compiler make of a lowered function.
-fn machine(
-    args: &CompileArgs,
-    func: &Func,
-    target: Target,
-    sources: &SourceMap,
-    start: Instant,
-) -> Outcome {
-    let fail = |diag: Diagnostic| output::fail(&[diag], sources, args.json);
-    let options = codegen::Options {
-        sources: Some(sources),
-        line_directives: args.line_directives,
-    };
-    let source = codegen::generate(func, target, options).map_err(|d| fail(*d))?;
-    if args.emit == Emit::Source {
-        let mut object = json!({ "emit": "source", "text": source.text });
-        report_shared(args, func, target, &mut object);
-        return write(args, sources, source.text.as_bytes(), object);
+    fn lower(&mut self, func: &Func, until: Until<'_>) -> Result<Func, Failure> {
+        lower::lower(func, self.target, until, self.sources, &mut self.show)
     }
-    if target.is_amd() {
-        return amd(args, func, target, &source, sources, start);
+
+    fn fail(&self, diag: Diagnostic) -> Failure {
+        self.show.print_timings();
+        self.show.fail(&[diag], self.sources)
     }
-    let ptx = args.emit == Emit::Ptx;
-    let options = CompileOptions {
-        ptx,
-        fast_math: args.fast_math,
-        name: format!("{}.cu", func.name),
-        extra: func.attrs.compile_flags.clone(),
-        ..CompileOptions::default()
-    };
-    let cubin = Toolchain::find(&Env::process())
-        .and_then(|toolchain| toolchain.compile(&source.text, target.name(), &options))
-        .map_err(|e| {
-            fail(Diagnostic::error(
-                Code("toolchain"),
-                Span::NONE,
-                e.to_string(),
-            ))
-        })?;
-    let figures: String = cubin.kernels().iter().map(|k| figures(k) + "\n").collect();
-    let kernels: Vec<Value> = cubin.kernels().iter().map(to_json).collect();
-    if ptx {
-        let text = cubin.ptx().unwrap_or_default();
-        let mut object = json!({ "emit": "ptx", "text": text, "kernels": kernels });
-        report_shared(args, func, target, &mut object);
-        if !args.json {
-            output::note(&figures);
+
+    /// What the code generator and the target's compiler make of a lowered function.
+    fn machine(mut self, func: &Func) -> Outcome {
+        let options = codegen::Options {
+            sources: Some(self.sources),
+            line_directives: self.args.line_directives,
+        };
+        let start = Instant::now();
+        let source = codegen::generate(func, self.target, options).map_err(|d| self.fail(*d))?;
+        self.show.timings.codegen = Some(start.elapsed());
+        if self.emit == Emit::Source {
+            let mut object = json!({ "emit": "source", "text": source.text });
+            self.report_shared(func, &mut object);
+            return self.write(source.text.as_bytes(), object);
         }
-        return write(args, sources, text.as_bytes(), object);
-    }
-    let mut object = json!({ "emit": "cubin", "bytes": cubin.bytes().len(), "kernels": kernels });
-    report_shared(args, func, target, &mut object);
-    if args.output.is_some() {
-        write(args, sources, cubin.bytes(), object)?;
-    } else if args.json {
-        write(args, sources, &[], object)?;
-    }
-    if !args.json {
-        // Bytes do not belong on a terminal: the figures do.
-        output::print(&figures);
-    }
-    Ok(())
-}
-
-/// What clang makes of generated source for an AMD target.
-fn amd(
-    args: &CompileArgs,
-    func: &Func,
-    target: Target,
-    source: &codegen::Source,
-    sources: &SourceMap,
-    start: Instant,
-) -> Outcome {
-    let own = start.elapsed();
-    let program = amd::compile(func, target, source, args.fast_math)
-        .map_err(|d| output::fail(&[*d], sources, args.json))?;
-    let toolchain = start.elapsed() - own;
-    let figures: String = program
-        .kernels()
-        .iter()
-        .map(|k| amd_figures(k) + "\n")
-        .collect();
-    let kernels: Vec<Value> = program.kernels().iter().map(amd::to_json).collect();
-    if args.emit == Emit::Asm {
-        let object = json!({ "emit": "asm", "text": program.asm(), "kernels": kernels });
-        if !args.json {
-            output::note(&figures);
+        match self.target.is_amd() {
+            true => self.amd(func, &source),
+            false => self.nvidia(func, &source),
         }
-        return write(args, sources, program.asm().as_bytes(), object);
     }
-    let [own, toolchain] = [own, toolchain].map(|time| time.as_secs_f64() * 1e3);
-    let object = json!({
-        "emit": "hsaco",
-        "bytes": program.bytes().len(),
-        "kernels": kernels,
-        "tilewright_ms": own,
-        "toolchain_ms": toolchain,
-    });
-    let figures = format!("{figures}Tilewright {own:.1} ms, clang {toolchain:.1} ms\n");
-    if args.output.is_some() {
-        write(args, sources, program.bytes(), object)?;
-    } else if args.json {
-        write(args, sources, &[], object)?;
-    }
-    if !args.json {
-        output::print(&figures);
-    }
-    Ok(())
-}
 
-/// The shared memory of the kernels: in the object, or beside the result.
-fn report_shared(args: &CompileArgs, func: &Func, target: Target, object: &mut Value) {
-    if args.json {
-        object["shared_memory"] = shared::to_json(func, target);
-    } else {
-        output::note(&shared::to_text(func, target));
+    /// What NVIDIA's compiler makes of generated source.
+    fn nvidia(mut self, func: &Func, source: &codegen::Source) -> Outcome {
+        let ptx = self.emit == Emit::Ptx;
+        let options = CompileOptions {
+            ptx,
+            fast_math: self.args.fast_math,
+            name: format!("{}.cu", func.name),
+            extra: func.attrs.compile_flags.clone(),
+            ..CompileOptions::default()
+        };
+        let start = Instant::now();
+        let cubin = Toolchain::find(&Env::process())
+            .and_then(|toolchain| toolchain.compile(&source.text, self.target.name(), &options))
+            .map_err(|e| {
+                self.fail(Diagnostic::error(
+                    Code("toolchain"),
+                    Span::NONE,
+                    e.to_string(),
+                ))
+            })?;
+        self.show.timings.toolchain = Some(start.elapsed());
+        let figures: String = cubin.kernels().iter().map(|k| figures(k) + "\n").collect();
+        let kernels: Vec<Value> = cubin.kernels().iter().map(to_json).collect();
+        if ptx {
+            let text = cubin.ptx().unwrap_or_default();
+            let mut object = json!({ "emit": "ptx", "text": text, "kernels": kernels });
+            self.report_shared(func, &mut object);
+            if !self.args.json {
+                output::note(&figures);
+            }
+            return self.write(text.as_bytes(), object);
+        }
+        let mut object =
+            json!({ "emit": "cubin", "bytes": cubin.bytes().len(), "kernels": kernels });
+        self.report_shared(func, &mut object);
+        self.write_binary(cubin.bytes(), object, &figures)
+    }
+
+    /// What clang makes of generated source for an AMD target.
+    fn amd(mut self, func: &Func, source: &codegen::Source) -> Outcome {
+        let own = self.start.elapsed();
+        let program = amd::compile(func, self.target, source, self.args.fast_math)
+            .map_err(|d| self.fail(*d))?;
+        let toolchain = self.start.elapsed() - own;
+        self.show.timings.toolchain = Some(toolchain);
+        let figures: String = program
+            .kernels()
+            .iter()
+            .map(|k| amd_figures(k) + "\n")
+            .collect();
+        let kernels: Vec<Value> = program.kernels().iter().map(amd::to_json).collect();
+        if self.emit == Emit::Asm {
+            let object = json!({ "emit": "asm", "text": program.asm(), "kernels": kernels });
+            if !self.args.json {
+                output::note(&figures);
+            }
+            return self.write(program.asm().as_bytes(), object);
+        }
+        let [own, toolchain] = [own, toolchain].map(|time| time.as_secs_f64() * 1e3);
+        let object = json!({
+            "emit": "hsaco",
+            "bytes": program.bytes().len(),
+            "kernels": kernels,
+            "tilewright_ms": own,
+            "toolchain_ms": toolchain,
+        });
+        let figures = format!("{figures}Tilewright {own:.1} ms, clang {toolchain:.1} ms\n");
+        self.write_binary(program.bytes(), object, &figures)
+    }
+
+    /// The shared memory of the kernels: in the object, or beside the result.
+    fn report_shared(&self, func: &Func, object: &mut Value) {
+        if self.args.json {
+            object["shared_memory"] = shared::to_json(func, self.target);
+        } else {
+            output::note(&shared::to_text(func, self.target));
+        }
+    }
+
+    /// The result to the file or stdout, and with `--json` the object.
+    fn write(&self, result: &[u8], object: Value) -> Outcome {
+        if let Some(path) = &self.args.output {
+            output::write_file(path, result).map_err(|d| self.fail(*d))?;
+        }
+        let shown = match self.args.output {
+            Some(_) => "".into(),
+            None => String::from_utf8_lossy(result),
+        };
+        self.print(&shown, object);
+        Ok(())
+    }
+
+    /// A program to the file, and its figures to stdout: bytes do not belong on a terminal.
+    fn write_binary(&self, bytes: &[u8], object: Value, figures: &str) -> Outcome {
+        if let Some(path) = &self.args.output {
+            output::write_file(path, bytes).map_err(|d| self.fail(*d))?;
+        }
+        self.print(figures, object);
+        Ok(())
+    }
+
+    /// Text on stdout, or with `--json` the object with `ok` and what was asked of the passes.
+    fn print(&self, text: &str, mut object: Value) {
+        if self.args.json {
+            object["ok"] = json!(true);
+            self.show.add_to(&mut object);
+            output::print_json(&object);
+            return;
+        }
+        self.show.print_timings();
+        output::print(text);
     }
 }
 
@@ -287,18 +366,4 @@ fn to_json(kernel: &KernelInfo) -> Value {
         "spill_stores": kernel.spills.map(|s| s.stores),
         "spill_loads": kernel.spills.map(|s| s.loads),
     })
-}
-
-/// The result to the file or stdout, and with `--json` the object with `ok` added.
-fn write(args: &CompileArgs, sources: &SourceMap, result: &[u8], mut object: Value) -> Outcome {
-    if let Some(path) = &args.output {
-        output::write_file(path, result).map_err(|d| output::fail(&[*d], sources, args.json))?;
-    }
-    if args.json {
-        object["ok"] = json!(true);
-        output::print_json(&object);
-    } else if args.output.is_none() {
-        output::print(&String::from_utf8_lossy(result));
-    }
-    Ok(())
 }

@@ -1,8 +1,8 @@
 //! Reading kernels: a Python file and an entry, or IR in text form.
 
-use std::fs;
-
 use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
 
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::small_float::Number;
@@ -27,10 +27,13 @@ pub struct Loaded {
     pub sizes: Sizes,
     /// Settings that name scalars of the kernel, given at each launch.
     pub scalars: Scalars,
+    /// How long all this took.
+    pub took: Duration,
 }
 
 /// Loads and verifies a kernel; errors have been reported when this fails.
 pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
+    let start = Instant::now();
     let (path, entry) = split_entry(&args.kernel);
     let settings = parse_settings(&args.set)?;
     let mut sources = SourceMap::new();
@@ -53,6 +56,7 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
         sources,
         sizes,
         scalars,
+        took: start.elapsed(),
     })
 }
 

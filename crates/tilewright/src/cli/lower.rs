@@ -1,56 +1,54 @@
-//! Lowering a loaded kernel for a target: warnings are reported, errors end the command.
+//! Lowering a loaded kernel for a target: warnings are reported, errors end the command, and the
+//! passes are shown as the command was asked to.
 
-use tilewright::ir::{Func, Level, SourceMap, Target};
+use tilewright::ir::{Diagnostic, Func, SourceMap, Target};
 use tilewright::lowering::{self, Lowered, Refused, Until};
 
 use super::output::{self, Failure};
+use super::show::Show;
 
-/// Runs the target's passes until the function is at the level asked for. A hazard in device IR
-/// is an error.
+/// Runs the target's passes as far as asked. A hazard in device IR is an error.
 pub fn lower(
     func: &Func,
     target: Target,
-    level: Level,
+    until: Until<'_>,
     sources: &SourceMap,
-    as_json: bool,
+    show: &mut Show<'_>,
 ) -> Result<Func, Failure> {
-    let lowered = lowering::lower(func, target, Until::Level(level)).and_then(Lowered::checked);
-    let (func, warnings) = lowered.map_err(|refused| fail(refused, sources, as_json))?;
-    output::warn(&warnings.into_vec(), sources);
-    Ok(func)
+    let lowered = lowering::lower_with(func, target, until, show).and_then(Lowered::checked);
+    report(lowered, sources, show).map(|lowered| lowered.func)
 }
 
-/// Runs the target's passes up to and with the one of this name.
-pub fn lower_through(
-    func: &Func,
-    target: Target,
-    last: &str,
-    sources: &SourceMap,
-    as_json: bool,
-) -> Result<Func, Failure> {
-    let lowered = lowering::lower(func, target, Until::Pass(last));
-    let lowered = lowered.map_err(|refused| fail(refused, sources, as_json))?;
-    output::warn(&lowered.warnings.into_vec(), sources);
-    Ok(lowered.func)
-}
-
-/// Lowers to device IR; what the hazard checker finds is left to the caller.
+/// The same; what the hazard checker finds is left to the caller.
 pub fn lower_unchecked(
     func: &Func,
     target: Target,
+    until: Until<'_>,
     sources: &SourceMap,
-    as_json: bool,
+    show: &mut Show<'_>,
 ) -> Result<Lowered, Failure> {
-    let lowered = lowering::lower(func, target, Until::Level(Level::Device));
-    let lowered = lowered.map_err(|refused| fail(refused, sources, as_json))?;
-    output::warn(
-        &lowered.warnings.iter().cloned().collect::<Vec<_>>(),
-        sources,
-    );
-    Ok(lowered)
+    let lowered = lowering::lower_with(func, target, until, show);
+    report(lowered, sources, show)
 }
 
-fn fail(refused: Refused, sources: &SourceMap, as_json: bool) -> Failure {
-    output::warn(&refused.warnings.into_vec(), sources);
-    output::fail(&refused.errors.into_vec(), sources, as_json)
+fn report(
+    lowered: Result<Lowered, Refused>,
+    sources: &SourceMap,
+    show: &mut Show<'_>,
+) -> Result<Lowered, Failure> {
+    let (warnings, times) = match &lowered {
+        Ok(lowered) => (&lowered.warnings, &lowered.times),
+        Err(refused) => (&refused.warnings, &refused.times),
+    };
+    let warnings: Vec<Diagnostic> = warnings.iter().cloned().collect();
+    output::warn(&warnings, sources);
+    let unwritten = show.finish(times.clone()).err();
+    let mut errors = match lowered {
+        Ok(lowered) if unwritten.is_none() => return Ok(lowered),
+        Ok(_) => Vec::new(),
+        Err(refused) => refused.errors.into_vec(),
+    };
+    errors.extend(unwritten.map(|d| *d));
+    show.print_timings();
+    Err(show.fail(&errors, sources))
 }

@@ -8,6 +8,7 @@ mod bench;
 mod cache;
 mod compile;
 mod doctor;
+mod dump;
 mod findings;
 mod gpu;
 mod input;
@@ -19,6 +20,8 @@ mod passes;
 mod progress;
 mod run;
 mod shared;
+mod show;
+mod timings;
 mod verify;
 
 use std::io::Write as _;

@@ -2,10 +2,12 @@
 
 use clap::Args;
 use serde_json::json;
-use tilewright::ir::{Diagnostics, SourceMap, text, verify};
-use tilewright::passes::{self, PassInfo};
+use tilewright::ir::{SourceMap, text, verify};
+use tilewright::lowering::Times;
+use tilewright::passes::driver::{self, Options};
 
-use super::output::{self, Failure, Outcome};
+use super::output::{self, Outcome};
+use super::show::{PrintTo, Show, ShowArgs, find_pass};
 use super::{input, passes::parse_target};
 
 #[derive(Args, Debug)]
@@ -22,6 +24,8 @@ pub struct OptArgs {
     /// Print one JSON object that holds the text.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 pub fn opt(args: &OptArgs) -> Outcome {
@@ -31,38 +35,39 @@ pub fn opt(args: &OptArgs) -> Outcome {
         .iter()
         .map(|name| find_pass(name))
         .collect::<Result<Vec<_>, _>>()?;
+    args.show.check(&passes)?;
     let mut sources = SourceMap::new();
     let source = input::read(&args.file).map_err(|d| output::fail(&[*d], &sources, args.json))?;
     let file = sources.add(&args.file, source.as_str());
     let mut func = text::parse(&source, file).map_err(|d| output::fail(&d, &sources, args.json))?;
     verify::verify(&func).map_err(|d| output::fail(&d, &sources, args.json))?;
 
-    for pass in passes {
-        let mut diags = Diagnostics::new();
-        (pass.run)(&mut func, target, &mut diags);
-        let failed = diags.has_errors();
-        let diags = diags.into_vec();
-        if failed {
-            return Err(output::fail(&diags, &sources, args.json));
-        }
-        output::warn(&diags, &sources);
-        verify::verify(&func).map_err(|d| output::fail(&d, &sources, args.json))?;
+    let mut show = Show::new(&args.show, &func, PrintTo::beside(args.json), &sources)?;
+    let options = Options {
+        passes: Some(passes),
+        ..Options::default()
+    };
+    let (report, mut errors) = match driver::run_with(&mut func, target, &options, &mut show) {
+        Ok(report) => (report, Vec::new()),
+        Err(failed) => (failed.report, failed.errors.into_vec()),
+    };
+    output::warn(&report.said.into_vec(), &sources);
+    let times = Times {
+        passes: report.timings,
+        hazards: None,
+    };
+    errors.extend(show.finish(times).err().map(|d| *d));
+    show.print_timings();
+    if !errors.is_empty() {
+        return Err(show.fail(&errors, &sources));
     }
     let result = text::print(&func);
     if args.json {
-        output::print_json(&json!({ "ok": true, "text": result }));
+        let mut object = json!({ "ok": true, "text": result });
+        show.add_to(&mut object);
+        output::print_json(&object);
     } else {
         output::print(&result);
     }
     Ok(())
-}
-
-fn find_pass(name: &str) -> Result<&'static PassInfo, Failure> {
-    passes::find(name).ok_or_else(|| {
-        let names: Vec<&str> = passes::PASSES.iter().map(|p| p.name).collect();
-        Failure::Usage(format!(
-            "unknown pass `{name}`; the passes are {}",
-            names.join(", ")
-        ))
-    })
 }

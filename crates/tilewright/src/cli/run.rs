@@ -4,15 +4,18 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use tilewright::ir::{Func, Level, Param, Target};
+use tilewright::ir::{Diagnostic, Func, Level, Param, Target};
 use tilewright::jit;
+use tilewright::lowering::Until;
+use tilewright::passes;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, InputSpec, Number, RunOptions, Summary};
-use tilewright::verdict::{Compared, verdict};
+use tilewright::verdict::{Compared, Verdict, verdict};
 
 use super::input::Loaded;
-use super::output::{self, Outcome};
+use super::output::{self, Failure, Outcome};
 use super::progress::Progress;
+use super::show::{PrintTo, Show, ShowArgs};
 use super::{KernelArgs, gpu, input, lower::lower, passes::parse_target, shared};
 
 /// What a run-time size is when nobody says: no multiple of any tile.
@@ -45,6 +48,8 @@ pub struct RunArgs {
     /// This is the process that touches the GPU.
     #[arg(long, hide = true)]
     worker: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -70,6 +75,18 @@ impl Executor {
 pub fn run(args: &RunArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
     let target = named.unwrap_or(Target::Gfx950);
+    if let (Executor::Reference, Some(option)) = (args.on, args.show.asked()) {
+        return Err(Failure::Usage(format!(
+            "`{option}` shows passes, and the reference evaluator runs none; `--on sim` does"
+        )));
+    }
+    let known = match args.on {
+        Executor::Sim => Some(target),
+        Executor::Reference | Executor::Gpu => named,
+    };
+    if let Some(target) = known {
+        args.show.check(&passes::pipeline(target))?;
+    }
     if args.on == Executor::Gpu && !args.worker {
         return gpu::in_worker(args.json);
     }
@@ -90,11 +107,32 @@ pub fn run(args: &RunArgs) -> Outcome {
         Executor::Gpu => Some(gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?),
         Executor::Reference | Executor::Sim => None,
     };
-    let warp = match args.on {
-        Executor::Reference => named,
+    let lowered_for = match args.on {
+        Executor::Reference => None,
         Executor::Sim => Some(target),
         Executor::Gpu => opened.as_ref().map(|gpu| gpu.target),
     };
+    if let Some(target) = lowered_for {
+        args.show.check(&passes::pipeline(target))?;
+    }
+    let to = PrintTo::beside(args.json);
+    let mut show = Show::new(&args.show, func, to, sources)?;
+    show.timings.front_end = Some(loaded.took);
+    let lowered = match lowered_for {
+        Some(target) => {
+            let until = Until::Level(Level::Device);
+            Some((lower(func, target, until, sources, &mut show)?, target))
+        }
+        None => None,
+    };
+    show.print_timings();
+    let fail = |diags: &[Diagnostic]| show.fail(diags, sources);
+    let wrong = |v: &Verdict, diag| show.fail_with(&[diag], sources, output::verdict_json(v));
+    let memory = lowered.as_ref().map(|(lowered, target)| {
+        let text = shared::to_text(lowered, *target);
+        (text, shared::to_json(lowered, *target))
+    });
+    let warp = lowered_for.or(named);
     let progress = Progress::new(args.json);
     progress.blocks("reference");
     let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
@@ -108,40 +146,31 @@ pub fn run(args: &RunArgs) -> Outcome {
     let start = Instant::now();
     let result = sim::run(func, &mut tensors, &options);
     let mut ms = start.elapsed().as_secs_f64() * 1e3;
-    let report = result.map_err(fail)?;
+    let report = result.map_err(|e| fail(&e.diagnostics.into_vec()))?;
     if report.races.has_errors() {
         // What the blocks leave is undefined, so there is nothing to compare with.
-        return Err(output::fail(&report.races.into_vec(), sources, args.json));
+        return Err(fail(&report.races.into_vec()));
     }
     output::warn(&report.races.into_vec(), sources);
 
     let mut judged = None;
     let mut place = "on the reference evaluator".to_string();
-    let mut target_name = None;
-    let mut memory = None;
-    match (opened, given) {
-        (Some(gpu), Some(mut found)) => {
+    match (opened, given, lowered) {
+        (Some(gpu), Some(mut found), _) => {
             let options = jit::Options::default();
             progress.doing("compiling and running on the GPU");
             let done = gpu.run(func, &mut found, &options, sources);
-            let took = done.map_err(|e| gpu::fail(e, sources, args.json))?;
+            let took = done.map_err(|e| fail(&e.into_diagnostics()))?;
             ms = took.as_secs_f64() * 1e3;
             let found_right = verdict(func, &found, &tensors, Compared::Expected);
             if let Some(diag) = found_right.diagnostic(func) {
-                return Err(output::wrong(&diag, &found_right, sources, args.json));
+                return Err(wrong(&found_right, diag));
             }
             place = format!("on {} ({})", gpu.device.info().name, gpu.target);
-            target_name = Some(gpu.target.name());
             judged = Some(found_right);
-            let lowered = lower(func, gpu.target, Level::Device, sources, args.json)?;
-            memory = Some((
-                shared::to_text(&lowered, gpu.target),
-                shared::to_json(&lowered, gpu.target),
-            ));
             tensors = found;
         }
-        (None, Some(mut simulated)) => {
-            let lowered = lower(func, target, Level::Device, sources, args.json)?;
+        (None, Some(mut simulated), Some((lowered, target))) => {
             progress.blocks("simulator");
             let tell = |done, blocks| progress.at(done, blocks);
             let options = SimtOptions {
@@ -152,39 +181,31 @@ pub fn run(args: &RunArgs) -> Outcome {
                 ..SimtOptions::default()
             };
             let start = Instant::now();
-            let report = simt::run(&lowered, target, &mut simulated, &options).map_err(fail)?;
+            let report = simt::run(&lowered, target, &mut simulated, &options)
+                .map_err(|e| fail(&e.diagnostics.into_vec()))?;
             ms = start.elapsed().as_secs_f64() * 1e3;
             if !report.is_clean() {
-                return Err(output::fail(
-                    &report.diagnostics().into_vec(),
-                    sources,
-                    args.json,
-                ));
+                return Err(fail(&report.diagnostics().into_vec()));
             }
             let found_right = verdict(func, &simulated, &tensors, Compared::All);
             if let Some(diag) = found_right.diagnostic(func) {
-                return Err(output::wrong(&diag, &found_right, sources, args.json));
+                return Err(wrong(&found_right, diag));
             }
             judged = Some(found_right);
-            memory = Some((
-                shared::to_text(&lowered, target),
-                shared::to_json(&lowered, target),
-            ));
             place = format!("in the simulator for {target}");
-            target_name = Some(target.name());
             tensors = simulated;
         }
-        (_, None) => {}
+        _ => {}
     }
 
     drop(progress);
     let summaries = summaries(func, &tensors);
     if args.json {
         // The reference evaluator is what others are compared with, so it has no error itself.
-        output::print_json(&json!({
+        let mut object = json!({
             "ok": true,
             "kernel": func.name,
-            "target": target_name,
+            "target": lowered_for.map(Target::name),
             "executor": args.on.name(),
             "max_abs_err": judged.as_ref().map(|v| v.max_abs_err),
             "max_rel_err": judged.as_ref().map(|v| v.max_rel_err),
@@ -196,7 +217,9 @@ pub fn run(args: &RunArgs) -> Outcome {
             "shared_memory": memory.as_ref().map(|m| &m.1),
             "seed": args.seed,
             "tensors": summaries.iter().map(Line::to_json).collect::<Vec<_>>(),
-        }));
+        });
+        show.add_to(&mut object);
+        output::print_json(&object);
         return Ok(());
     }
     let mut text = format!("{} {place}, seed {}\n", func.name, args.seed);

@@ -3,20 +3,27 @@
 //! at for races with each other, and on AMD what the compiler makes of it against the waits that
 //! it asks for.
 
+use std::time::Instant;
+
 use clap::Args;
 use serde_json::{Value, json};
 use tilewright::gfx9::audit::Kind;
 use tilewright::ir::{Diagnostic, Func, Level, Severity, SourceMap, Target};
 use tilewright::jit::audit::Budget;
-use tilewright::schedule::hazard;
+use tilewright::lowering::{Times, Until};
+use tilewright::passes;
+use tilewright::schedule::hazard::{self, HazardReport};
 use tilewright::sim::simt::{self, Interleaving, KernelCover, Landing, SimtOptions};
 use tilewright::sim::{self, InputSpec, RunOptions, Watch};
 use tilewright::verdict::{Compared, Verdict, verdict};
 
 use super::findings::Findings;
+use super::input::Loaded;
+use super::lower::lower_unchecked;
 use super::output::{self, Failure, Outcome};
 use super::progress::Progress;
-use super::{KernelArgs, input, lower::lower_unchecked, passes::parse_target, run::inputs};
+use super::show::{PrintTo, Show, ShowArgs};
+use super::{KernelArgs, input, passes::parse_target, run::inputs};
 
 /// Blocks that are simulated of a launch, where a sample is a part of the whole result.
 const SAMPLED_BLOCKS: u64 = 4;
@@ -55,6 +62,8 @@ pub struct VerifyArgs {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 /// A way to simulate: when data lands, and when warps change.
@@ -78,22 +87,28 @@ struct Cover {
 
 pub fn verify(args: &VerifyArgs) -> Outcome {
     let target = parse_target(&args.target)?;
+    args.show.check(&passes::pipeline(target))?;
     let loaded = input::load(&args.kernel, args.json)?;
     let sources = &loaded.sources;
     let mut spec = inputs(&loaded, 0).0;
     // The reference's result, the inputs, and what the simulator makes of them.
     spec.copies = 2;
+    let to = PrintTo::beside(args.json);
+    let mut show = Show::new(&args.show, &loaded.func, to, sources)?;
+    show.timings.front_end = Some(loaded.took);
     let (func, checked) = match loaded.func.level {
         // A schedule written by hand is checked as it stands.
-        Level::Device => (loaded.func.clone(), hazard::check(&loaded.func, target)),
+        Level::Device => (loaded.func.clone(), checked(&loaded, target, &mut show)?),
         Level::Tile | Level::Loop => {
-            let lowered = lower_unchecked(&loaded.func, target, sources, args.json)?;
+            let until = Until::Level(Level::Device);
+            let lowered = lower_unchecked(&loaded.func, target, until, sources, &mut show)?;
             (lowered.func, lowered.hazards.unwrap_or_default())
         }
     };
+    show.print_timings();
     let mut findings = Findings::default();
     findings.extend(checked.diagnostics().into_vec());
-    let fail = |e: sim::RunError| output::fail(&e.diagnostics.into_vec(), sources, args.json);
+    let fail = |e: sim::RunError| show.fail(&e.diagnostics.into_vec(), sources);
     let progress = Progress::new(args.json);
     let expected = match loaded.func.level {
         Level::Tile => {
@@ -129,7 +144,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         true => {
             progress.doing("compiling");
             super::amd::audit(&func, target, sources, budget)
-                .map_err(|d| output::fail(&[*d], sources, args.json))?
+                .map_err(|d| show.fail(&[*d], sources))?
         }
         false => Vec::new(),
     };
@@ -149,6 +164,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         object["proved"] = json!(proved);
         object["hazards"] = list(&hazards, sources);
         object["compiled"] = audits.iter().map(super::amd::audit_json).collect();
+        show.add_to(&mut object);
         output::print_json(&object);
     } else {
         let proof = match (ok, proved) {
@@ -163,6 +179,20 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         }
     }
     if ok { Ok(()) } else { Err(Failure::User) }
+}
+
+/// What the hazard checker says of a function that no pass is run on.
+fn checked(loaded: &Loaded, target: Target, show: &mut Show<'_>) -> Result<HazardReport, Failure> {
+    let start = Instant::now();
+    let report = hazard::check(&loaded.func, target);
+    let times = Times {
+        passes: Vec::new(),
+        hazards: Some(start.elapsed()),
+    };
+    match show.finish(times) {
+        Ok(()) => Ok(report),
+        Err(d) => Err(show.fail(&[*d], &loaded.sources)),
+    }
 }
 
 fn list(hazards: &[Diagnostic], sources: &SourceMap) -> Value {

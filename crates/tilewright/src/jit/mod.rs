@@ -78,6 +78,7 @@ pub struct Program {
 pub fn lower(func: &Func, target: Target) -> Result<(Func, Diagnostics), Error> {
     lowering::lower(func, target, Until::Level(Level::Device))
         .and_then(Lowered::checked)
+        .map(|lowered| (lowered.func, lowered.warnings))
         .map_err(|refused| Error::Diagnostics(refused.errors))
 }
 

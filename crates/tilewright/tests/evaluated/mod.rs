@@ -1,7 +1,7 @@
 //! Kernels in text form: lowered for every target, against the reference evaluator.
 
-use tilewright::ir::{DType, Diagnostics, Func, SourceMap, Target, text, verify};
-use tilewright::passes;
+use tilewright::ir::{DType, Func, SourceMap, Target, text, verify};
+use tilewright::passes::driver::{self, Options};
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
@@ -23,14 +23,8 @@ fn parse(source: &str) -> Result<Func, String> {
 
 fn lower(func: &Func, target: Target) -> Result<Func, String> {
     let mut func = func.clone();
-    let mut diags = Diagnostics::new();
-    for pass in passes::pipeline(target) {
-        (pass.run)(&mut func, target, &mut diags);
-        if diags.has_errors() {
-            return Err(format!("{}: {diags:?}", pass.name));
-        }
-        verify::verify(&func).map_err(|e| format!("{}: {e:?}", pass.name))?;
-    }
+    driver::run(&mut func, target, &Options::default())
+        .map_err(|failed| format!("{:?}: {:?}", failed.cause, failed.errors))?;
     Ok(func)
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use libtest_mimic::{Failed, Trial};
-use tilewright::ir::{Diagnostics, SourceMap, Target};
-use tilewright::passes;
+use tilewright::ir::{SourceMap, Target};
+use tilewright::passes::driver::{self, Options};
 
 use super::{TARGETS, reference, root, simulated, stage};
 use crate::oracle::Case;
@@ -51,13 +51,10 @@ fn refused(file: &'static str, code: &str, target: Target) -> Result<(), Failed>
     let case = Case::new(file, "kernel").in_folder(FOLDER);
     let mut sources = SourceMap::new();
     let mut func = stage(&case, &mut sources)?;
-    let mut diags = Diagnostics::new();
-    for pass in passes::pipeline(target) {
-        (pass.run)(&mut func, target, &mut diags);
-        if diags.has_errors() {
-            break;
-        }
-    }
+    let diags = match driver::run(&mut func, target, &Options::default()) {
+        Ok(report) => report.said,
+        Err(failed) => failed.into_diagnostics(),
+    };
     let found = diags.iter().find(|d| d.code.0 == code);
     let Some(found) = found else {
         return Err(format!("no {code} among {} diagnostics", diags.iter().count()).into());

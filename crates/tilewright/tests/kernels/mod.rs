@@ -13,10 +13,8 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use tilewright::frontend::{self, SettingValue};
-use tilewright::ir::{
-    Diagnostic, Diagnostics, Func, Param, Scalar, SourceMap, Target, small_float, verify,
-};
-use tilewright::passes;
+use tilewright::ir::{Diagnostic, Func, Param, Scalar, SourceMap, Target, small_float, verify};
+use tilewright::passes::driver::{self, Options};
 use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
@@ -102,16 +100,10 @@ fn as_multiplied(case: &Case, target: Target, mut inputs: Inputs) -> Inputs {
 
 /// Runs all passes of the target, each checked by the verifier.
 pub fn lower(mut func: Func, target: Target, sources: &SourceMap) -> Result<Func, Failed> {
-    let mut diags = Diagnostics::new();
-    for pass in passes::pipeline(target) {
-        (pass.run)(&mut func, target, &mut diags);
-        if diags.has_errors() {
-            return Err(render(diags.iter(), sources).into());
-        }
-        verify::verify(&func)
-            .map_err(|d| format!("after {}:\n{}", pass.name, render(d.iter(), sources)))?;
+    match driver::run(&mut func, target, &Options::default()) {
+        Ok(_) => Ok(func),
+        Err(failed) => Err(render(failed.into_diagnostics().iter(), sources).into()),
     }
-    Ok(func)
 }
 
 fn compare(case: &Case, args: &Args, inputs: &Inputs) -> Result<(), Failed> {

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use libtest_mimic::{Failed, Trial};
-use tilewright::ir::{Block, Diagnostics, Func, LoopKind, SourceMap, StmtKind, Target, visit};
-use tilewright::passes;
+use tilewright::ir::{Block, Func, LoopKind, SourceMap, StmtKind, Target, visit};
+use tilewright::passes::driver::{self, Options};
 use tilewright::schedule::hazard;
 
 use super::{TARGETS, lower, render, simulate, stage};
@@ -72,13 +72,8 @@ fn staged(case: &Case, target: Target, stages: u32) -> Result<(), Failed> {
 
 /// What is said where the stages do not fit the target's shared memory.
 pub fn too_large(mut func: Func, target: Target, sources: &SourceMap) -> Option<String> {
-    let mut diags = Diagnostics::new();
-    for pass in passes::pipeline(target) {
-        (pass.run)(&mut func, target, &mut diags);
-        if diags.has_errors() {
-            break;
-        }
-    }
+    let failed = driver::run(&mut func, target, &Options::default()).err()?;
+    let diags = failed.into_diagnostics();
     let limit = diags.iter().any(|d| d.code.0 == "shared-memory-limit");
     limit.then(|| render(diags.iter(), sources))
 }

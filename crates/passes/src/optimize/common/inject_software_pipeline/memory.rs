@@ -3,14 +3,14 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, Loop, Severity, Span, StmtKind, Target,
-    Var,
+    Buffer, Code, Diagnostic, Func, Kernel, Loop, Severity, Span, StmtKind, Target, Var,
 };
 use tilewright_schedule::access::Lets;
 use tilewright_schedule::uniform::Uniformity;
 
 use super::Planned;
 use super::units::{Place, Units, schedule};
+use crate::driver;
 use crate::optimize::common::merge_shared_memory_allocations::{
     Plan, shared_buffers, shared_bytes,
 };
@@ -135,12 +135,16 @@ fn bytes_apart(func: &Func, kernel: &Kernel, versions: &dyn Fn(Buffer) -> u32) -
 /// come will do is done to a copy.
 fn merged(func: &Func, kernel: usize, target: Target) -> Plan {
     let mut copy = func.clone();
-    let mut unheard = Diagnostics::new();
     let to_come = crate::pipeline(target).into_iter();
     let to_come = to_come.skip_while(|p| p.name != "inject-software-pipeline");
     let to_come = to_come.skip(1);
-    for pass in to_come.take_while(|p| p.name != "merge-shared-memory-allocations") {
-        (pass.run)(&mut copy, target, &mut unheard);
-    }
+    let to_come = to_come.take_while(|p| p.name != "merge-shared-memory-allocations");
+    let options = driver::Options {
+        passes: Some(to_come.collect()),
+        verify: false,
+        ..driver::Options::default()
+    };
+    // What they say they say again when their turn comes; then an error is an error.
+    let _ = driver::run(&mut copy, target, &options);
     Plan::of(&copy, kernel, target)
 }

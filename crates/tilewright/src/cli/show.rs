@@ -1,0 +1,222 @@
+//! What the passes do on their way, for the commands that run them: the IR after each in files
+//! or printed, and how long each took.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tilewright::ir::nearest::suggestion;
+use tilewright::ir::{Diagnostic, Func, SourceMap, text};
+use tilewright::lowering::Times;
+use tilewright::passes::driver::{Hook, Step};
+use tilewright::passes::{self, PassInfo};
+
+use super::dump::Dump;
+use super::output::{self, Failure};
+use super::timings::Timings;
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Passes")]
+pub struct ShowArgs {
+    /// Write the IR to this folder, in text form, before the first pass and after each one:
+    /// `00-input.tw`, `01-bind-target.tw`, …. It is made if it is not there; what an earlier dump
+    /// left in it is removed.
+    #[arg(long, value_name = "DIR")]
+    dump_passes: Option<PathBuf>,
+    /// Print the IR after every pass of this name to stderr; `compile` without `--emit` prints it
+    /// to stdout, and nothing else. May be repeated. `tilewright passes` lists the names.
+    #[arg(long, value_name = "NAME[,NAME…]", value_delimiter = ',')]
+    print_after: Vec<String>,
+    /// Print how long each pass took, and what else was done, to stderr.
+    #[arg(long)]
+    timings: bool,
+}
+
+impl ShowArgs {
+    /// The first of the options that was given.
+    pub fn asked(&self) -> Option<&'static str> {
+        let given = [
+            (self.dump_passes.is_some(), "--dump-passes"),
+            (!self.print_after.is_empty(), "--print-after"),
+            (self.timings, "--timings"),
+        ];
+        let first = given.into_iter().find(|(given, _)| *given);
+        first.map(|(_, name)| name)
+    }
+
+    /// Whether every pass to print after is one of these.
+    pub fn check(&self, passes: &[&'static PassInfo]) -> Result<(), Failure> {
+        for name in &self.print_after {
+            if passes.iter().any(|pass| pass.name == name) {
+                continue;
+            }
+            let known = find_pass(name)?;
+            let mut names: Vec<&str> = Vec::new();
+            for pass in passes {
+                if !names.contains(&pass.name) {
+                    names.push(pass.name);
+                }
+            }
+            return Err(Failure::Usage(format!(
+                "`--print-after {}`: the pass is none of those that are run: {}",
+                known.name,
+                names.join(", ")
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The pass of this name, or the names there are.
+pub fn find_pass(name: &str) -> Result<&'static PassInfo, Failure> {
+    passes::find(name).ok_or_else(|| {
+        let names = || passes::PASSES.iter().map(|pass| pass.name);
+        let meant = suggestion(name, names()).map_or_else(String::new, |text| format!("{text} "));
+        Failure::Usage(format!(
+            "unknown pass `{name}`; {meant}the passes are {}",
+            names().collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+/// Where the IR after a pass is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrintTo {
+    Stdout,
+    Stderr,
+    /// Into the command's object.
+    Json,
+}
+
+impl PrintTo {
+    /// Beside a command's result.
+    pub fn beside(as_json: bool) -> PrintTo {
+        match as_json {
+            true => PrintTo::Json,
+            false => PrintTo::Stderr,
+        }
+    }
+}
+
+/// Sees the passes that a command runs.
+pub struct Show<'a> {
+    args: &'a ShowArgs,
+    to: PrintTo,
+    dump: Option<Dump>,
+    /// What goes into the object.
+    printed: Vec<Value>,
+    /// The passes that were run.
+    ran: Vec<&'static str>,
+    /// The pass after which the command itself wants the function, and the function.
+    pub wanted: Option<&'static str>,
+    pub found: Option<Func>,
+    pub timings: Timings,
+}
+
+impl<'a> Show<'a> {
+    /// Begins with the function as it is before the passes. A folder that cannot be written is
+    /// reported at once.
+    pub fn new(
+        args: &'a ShowArgs,
+        func: &Func,
+        to: PrintTo,
+        sources: &SourceMap,
+    ) -> Result<Show<'a>, Failure> {
+        let dump = args.dump_passes.as_ref();
+        let dump = dump.map(|folder| Dump::open(folder, func)).transpose();
+        let dump = dump.map_err(|d| output::fail(&[*d], sources, to == PrintTo::Json))?;
+        Ok(Show {
+            args,
+            to,
+            dump,
+            printed: Vec::new(),
+            ran: Vec::new(),
+            wanted: None,
+            found: None,
+            timings: Timings::default(),
+        })
+    }
+
+    pub fn as_json(&self) -> bool {
+        self.to == PrintTo::Json
+    }
+
+    /// Ends with the passes: says what was written and what was not reached. The error is that a
+    /// file could not be written.
+    pub fn finish(&mut self, times: Times) -> Result<(), Box<Diagnostic>> {
+        self.timings.lowering = times;
+        if !self.as_json() {
+            if let Some(dump) = &self.dump {
+                output::note(&dump.to_text());
+            }
+            for name in &self.args.print_after {
+                if !self.ran.contains(&name.as_str()) {
+                    output::note(&format!("nothing to print after {name}: it was not run\n"));
+                }
+            }
+        }
+        match self.dump.as_mut().and_then(|dump| dump.failed.take()) {
+            Some(failed) => Err(failed),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the times, where they were asked for and do not go into the object.
+    pub fn print_timings(&self) {
+        if self.args.timings && !self.as_json() {
+            output::note(&self.timings.to_text());
+        }
+    }
+
+    /// Reports errors; the object has what was asked for.
+    pub fn fail(&self, errors: &[Diagnostic], sources: &SourceMap) -> Failure {
+        self.fail_with(errors, sources, json!({}))
+    }
+
+    /// The same, with what else the object is to say.
+    pub fn fail_with(
+        &self,
+        errors: &[Diagnostic],
+        sources: &SourceMap,
+        mut object: Value,
+    ) -> Failure {
+        self.add_to(&mut object);
+        output::fail_with(errors, sources, self.as_json(), object)
+    }
+
+    /// Puts what was asked for into a command's object.
+    pub fn add_to(&self, object: &mut Value) {
+        if let Some(dump) = &self.dump {
+            object["dumped"] = dump.to_json();
+        }
+        if !self.args.print_after.is_empty() {
+            object["printed"] = json!(self.printed);
+        }
+        if self.args.timings {
+            object["timings"] = self.timings.to_json();
+        }
+    }
+}
+
+impl Hook for Show<'_> {
+    fn after(&mut self, step: Step, func: &Func) {
+        self.ran.push(step.name);
+        if self.wanted == Some(step.name) {
+            self.found = Some(func.clone());
+        }
+        if let Some(dump) = &mut self.dump {
+            dump.add(step, func);
+        }
+        if !self.args.print_after.iter().any(|name| name == step.name) {
+            return;
+        }
+        let ir = text::print(func);
+        match self.to {
+            PrintTo::Stdout => output::print(&format!("# after {step}\n{ir}")),
+            PrintTo::Stderr => output::note(&format!("# after {step}\n{ir}")),
+            PrintTo::Json => self.printed.push(json!({
+                "pass": step.name, "number": step.number, "run": step.run, "text": ir,
+            })),
+        }
+    }
+}
