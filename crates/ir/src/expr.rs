@@ -371,6 +371,18 @@ impl Expr {
         }
     }
 
+    /// The conditions that hold together where this one does: the parts of an `&&`.
+    pub fn conjuncts(&self) -> Vec<&Expr> {
+        let (mut parts, mut pending) = (Vec::new(), vec![self]);
+        while let Some(e) = pending.pop() {
+            match e.kind() {
+                ExprKind::Binary(BinOp::LogicalAnd, a, b) => pending.extend([b, a]),
+                _ => parts.push(e),
+            }
+        }
+        parts
+    }
+
     pub fn as_var(&self) -> Option<Var> {
         match *self.kind() {
             ExprKind::Var(var) => Some(var),

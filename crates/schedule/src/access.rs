@@ -556,7 +556,7 @@ impl Collector<'_> {
         }
         // What was added and taken away again moves nothing.
         points.uniform.retain(|_, factor| *factor != 0);
-        for guard in &way.guards {
+        for guard in way.guards.iter().flat_map(Expr::conjuncts) {
             if self.is_enumerable(guard, way) {
                 points.guards.push(guard.clone());
             } else {

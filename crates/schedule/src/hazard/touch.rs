@@ -762,8 +762,9 @@ impl<'f> Units<'f> {
                 None => base.push((e, factor)),
             }
         }
-        let countable = way.guards.iter().filter(|g| self.countable(g, &way.axes));
-        let guards: Vec<Expr> = countable.cloned().collect();
+        let all: Vec<&Expr> = way.guards.iter().flat_map(Expr::conjuncts).collect();
+        let countable = all.iter().filter(|g| self.countable(g, &way.axes));
+        let guards: Vec<Expr> = countable.map(|g| (*g).clone()).collect();
         let mut used = FxHashSet::default();
         for e in terms.iter().map(|(e, _)| e).chain(&guards) {
             e.walk(&mut |node| used.extend(node.as_var()));
@@ -776,7 +777,7 @@ impl<'f> Units<'f> {
             terms,
             bits: element * width,
             axes: axes.cloned().collect(),
-            always: guards.len() == way.guards.len(),
+            always: guards.len() == all.len(),
             guards,
             lanes,
         }
