@@ -269,7 +269,7 @@ fn simpler_statements(program: &Program, out: &mut Vec<Program>) {
             })
             .collect(),
         Stmt::Gemm(g) => {
-            let mut list = Vec::new();
+            let mut list = vec![Stmt::Fill(g.c.buf, 1)];
             if g.policy != Policy::Square {
                 list.push(Stmt::Gemm(Gemm {
                     policy: Policy::Square,
@@ -299,6 +299,13 @@ fn simpler_statements(program: &Program, out: &mut Vec<Program>) {
             if *fold != Fold::Sum {
                 list.push(with(Fold::Sum, *clear));
             }
+            list.extend(earlier_like(program, *src).map(|src| Stmt::Reduce {
+                fold: *fold,
+                src,
+                dst: *dst,
+                dim: *dim,
+                clear: *clear,
+            }));
             list
         }
         Stmt::Handshake(h) => {
@@ -316,6 +323,17 @@ fn simpler_statements(program: &Program, out: &mut Vec<Program>) {
         }
         _ => Vec::new(),
     });
+}
+
+/// The tiles that were there before this one and have its shape: one that was copied from
+/// another may not be needed.
+fn earlier_like(program: &Program, tile: Buf) -> impl Iterator<Item = Buf> {
+    let before = (0..tile.0).map(Buf);
+    before.filter(move |b| {
+        let scope = program.buffers[b.0].scope;
+        let on_chip = matches!(scope, Scope::Shared | Scope::Fragment);
+        on_chip && program.shape(*b) == program.shape(tile)
+    })
 }
 
 fn simpler_expressions(program: &Program, out: &mut Vec<Program>) {
