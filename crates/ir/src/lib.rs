@@ -50,6 +50,7 @@ pub mod target;
 pub mod text;
 pub mod thread_op;
 pub mod tile_op;
+pub mod touched;
 pub mod verify;
 pub mod visit;
 pub mod visit_ids;

@@ -8,10 +8,11 @@
 //! decide. Swizzles are bijections, so logical places serve for dependences.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::touched::{Atomic, Part, touched};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    AtomicOp, BinOp, Block, Buffer, BufferOrigin, DType, Expr, ExprKind, Func, Kernel, LoopKind,
-    MicroOp, Scope, Span, Stmt, StmtKind, ThreadOp, Var, micro_op,
+    BinOp, Block, Buffer, BufferOrigin, DType, Expr, ExprKind, Func, Kernel, LoopKind, MicroOp,
+    Scope, Span, Stmt, StmtKind, Var, micro_op,
 };
 
 use crate::exchange::Along;
@@ -282,7 +283,7 @@ impl Collector<'_> {
                 self.block(body, &inner, lets, found);
             }
             StmtKind::Micro(m) => self.micro(m, stmt.span, way, lets, found),
-            StmtKind::Thread(op) => self.thread_op(op, stmt.span, way, lets, found),
+            StmtKind::Thread(_) => self.thread_op(stmt, way, lets, found),
             StmtKind::Alloc(_)
             | StmtKind::Break
             | StmtKind::Continue
@@ -327,78 +328,21 @@ impl Collector<'_> {
         self.name_slot(&m.dest.slot, first, &way, lets, found);
     }
 
-    fn thread_op(
-        &self,
-        op: &ThreadOp,
-        span: Span,
-        way: &Way,
-        lets: &Lets,
-        found: &mut Vec<Access>,
-    ) {
-        let mut push = |buffer: Buffer, at: &[Expr], width, write, atomic| {
-            self.push(buffer, at, width, write, atomic, span, way, lets, found);
-        };
-        match op {
-            ThreadOp::AtomicRmw {
-                buffer,
-                indices,
-                op,
-                ..
-            } => push(*buffer, indices, 1, true, *op != AtomicOp::Exchange),
-            ThreadOp::AtomicVecAdd {
-                dst,
-                dst_indices,
-                src,
-                src_indices,
-                lanes,
-            } => {
-                push(*src, src_indices, *lanes as i64, false, false);
-                push(*dst, dst_indices, *lanes as i64, true, true);
-            }
-            ThreadOp::AtomicLoad {
-                buffer, indices, ..
-            } => push(*buffer, indices, 1, false, true),
-            ThreadOp::AtomicStore {
-                buffer, indices, ..
-            } => push(*buffer, indices, 1, true, true),
-            ThreadOp::AllReduce {
-                dst, dst_indices, ..
-            } => push(*dst, dst_indices, 1, true, false),
-            ThreadOp::Dp4a {
-                a,
-                a_indices,
-                b,
-                b_indices,
-                c,
-                c_indices,
-            } => {
-                push(*a, a_indices, 4, false, false);
-                push(*b, b_indices, 4, false, false);
-                push(*c, c_indices, 1, false, false);
-                push(*c, c_indices, 1, true, false);
-            }
-            ThreadOp::Shuffle { .. }
-            | ThreadOp::Vote { .. }
-            | ThreadOp::WarpReduce { .. }
-            | ThreadOp::SyncThreads { .. }
-            | ThreadOp::SyncWarp
-            | ThreadOp::SyncGrid
-            | ThreadOp::BarrierArrive { .. }
-            | ThreadOp::BarrierWait { .. }
-            | ThreadOp::BarrierExpect { .. }
-            | ThreadOp::Print { .. }
-            | ThreadOp::SetMaxRegs { .. } => {}
-            ThreadOp::Extern { args, .. } => {
-                // Foreign code may do anything with what it is given.
-                for arg in args {
-                    arg.walk(&mut |e| {
-                        if let ExprKind::AddressOf { buffer, .. } = e.kind() {
-                            self.push_anywhere(*buffer, true, span, found);
-                        }
-                    });
+    /// What an operation of a thread touches. Arrival barriers order themselves.
+    fn thread_op(&self, stmt: &Stmt, way: &Way, lets: &Lets, found: &mut Vec<Access>) {
+        touched(stmt, &mut |access| {
+            let write = access.mode.writes();
+            match access.part {
+                Part::Elements(at, count) => {
+                    let atomic = access.atomic == Atomic::AnyOrder;
+                    let width = i64::from(count);
+                    let (buffer, span) = (access.buffer, stmt.span);
+                    self.push(buffer, at, width, write, atomic, span, way, lets, found);
                 }
+                Part::Anywhere => self.push_anywhere(access.buffer, write, stmt.span, found),
+                Part::Region(_) | Part::Instruction(_) | Part::Whole => {}
             }
-        }
+        });
     }
 
     fn loads(&self, e: &Expr, span: Span, way: &Way, lets: &Lets, found: &mut Vec<Access>) {

@@ -6,6 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::{Analyzer, Interval};
+use tilewright_ir::touched::touched;
 use tilewright_ir::visit::child_blocks;
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Func, Kernel, Scope, Stmt, StmtKind, Var};
@@ -55,12 +56,11 @@ fn is_tensor(func: &Func, root: Buffer) -> bool {
 
 /// The buffers that the statement itself may write, without the blocks inside it.
 pub fn own_writes(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
-    match &stmt.kind {
-        StmtKind::Store { buffer, .. } => f(*buffer),
-        StmtKind::Micro(m) => f(m.dest.region.buffer),
-        StmtKind::Thread(_) => stmt_buffers(stmt, f),
-        _ => {}
-    }
+    touched(stmt, &mut |access| {
+        if access.mode.writes() {
+            f(access.buffer);
+        }
+    });
 }
 
 /// An index along one dimension of a tensor: terms that are the same for all threads, and the

@@ -2,6 +2,7 @@
 //! matter, which values differ between threads, and which waves go ways of their own.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::touched::touched;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
@@ -263,12 +264,11 @@ impl<'f> Scan<'f> {
     /// Notes what global memory the statement may write.
     fn mark_written(&mut self, stmt: &Stmt) {
         let mut found: Vec<Buffer> = Vec::new();
-        match &stmt.kind {
-            StmtKind::Store { buffer, .. } => found.push(*buffer),
-            StmtKind::Micro(m) => found.push(m.dest.region.buffer),
-            StmtKind::Thread(_) | StmtKind::Tile(_) => stmt_buffers(stmt, &mut |b| found.push(b)),
-            _ => {}
-        }
+        touched(stmt, &mut |access| {
+            if access.mode.writes() {
+                found.push(access.buffer);
+            }
+        });
         for buffer in found {
             let root = self.root(buffer);
             match self.func.buffers[root].origin {
@@ -646,15 +646,9 @@ fn tensors(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
     let mut users: FxHashMap<Buffer, (bool, usize)> = FxHashMap::default();
     walk_stmts(&kernel.body, &mut |stmt| {
         let mut own: Vec<(Buffer, bool)> = Vec::new();
-        match &stmt.kind {
-            StmtKind::Store { buffer, .. } => own.push((*buffer, true)),
-            StmtKind::Micro(m) => {
-                own.push((m.dest.region.buffer, true));
-                own.extend(m.sources.iter().map(|a| (a.region.buffer, false)));
-            }
-            StmtKind::Thread(_) => stmt_buffers(stmt, &mut |b| own.push((b, true))),
-            _ => {}
-        }
+        touched(stmt, &mut |access| {
+            own.push((access.buffer, access.mode.writes()))
+        });
         stmt_exprs(stmt, &mut |e| {
             e.walk_distinct(&mut |node| {
                 if let ExprKind::Load { buffer, .. } = node.kind() {

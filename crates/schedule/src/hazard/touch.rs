@@ -7,11 +7,12 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::{Analyzer, Proof};
+use tilewright_ir::touched::{Atomic, Part, touched};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Region, Stmt,
-    StmtKind, ThreadOp, Var,
+    StmtKind, Var,
 };
 
 use super::places::{Lanes, Places, Shape};
@@ -413,7 +414,7 @@ impl<'f> Units<'f> {
             }
             StmtKind::WarpGroup { body, .. } => self.block(body, way, env, found),
             StmtKind::Micro(m) => self.micro_op(m, id, way, env, found),
-            StmtKind::Thread(op) => self.thread_op(op, id, way, env, found),
+            StmtKind::Thread(_) => self.thread_op(stmt, way, env, found),
             StmtKind::Device(DeviceOp::Iteration(iteration)) => {
                 self.begin_iteration(iteration.as_ref(), env);
             }
@@ -539,68 +540,19 @@ impl<'f> Units<'f> {
         }
     }
 
-    fn thread_op(&mut self, op: &ThreadOp, id: Key, way: &Way, env: &Env, found: &mut Touches) {
-        let mut push = |buffer: Buffer, at: &[Expr], width, how| {
-            self.push(buffer, at, width, how, id, way, env, found);
-        };
-        match op {
-            ThreadOp::AtomicRmw {
-                buffer, indices, ..
-            }
-            | ThreadOp::AtomicStore {
-                buffer, indices, ..
-            } => push(*buffer, indices, 1, (true, true)),
-            ThreadOp::AtomicLoad {
-                buffer, indices, ..
-            } => push(*buffer, indices, 1, (false, true)),
-            ThreadOp::AtomicVecAdd {
-                dst,
-                dst_indices,
-                src,
-                src_indices,
-                lanes,
-            } => {
-                push(*src, src_indices, i64::from(*lanes), (false, false));
-                push(*dst, dst_indices, i64::from(*lanes), (true, true));
-            }
-            ThreadOp::AllReduce {
-                dst, dst_indices, ..
-            } => push(*dst, dst_indices, 1, (true, false)),
-            ThreadOp::Dp4a {
-                a,
-                a_indices,
-                b,
-                b_indices,
-                c,
-                c_indices,
-            } => {
-                push(*a, a_indices, 4, (false, false));
-                push(*b, b_indices, 4, (false, false));
-                push(*c, c_indices, 1, (false, false));
-                push(*c, c_indices, 1, (true, false));
-            }
-            ThreadOp::Extern { args, .. } => {
-                // Foreign code may do anything with what it is given.
-                for arg in args {
-                    arg.walk(&mut |e| {
-                        if let ExprKind::AddressOf { buffer, .. } = e.kind() {
-                            push(*buffer, &[], 1, (true, false));
-                        }
-                    });
-                }
-            }
-            ThreadOp::Shuffle { .. }
-            | ThreadOp::Vote { .. }
-            | ThreadOp::WarpReduce { .. }
-            | ThreadOp::SyncThreads { .. }
-            | ThreadOp::SyncWarp
-            | ThreadOp::SyncGrid
-            | ThreadOp::BarrierArrive { .. }
-            | ThreadOp::BarrierWait { .. }
-            | ThreadOp::BarrierExpect { .. }
-            | ThreadOp::Print { .. }
-            | ThreadOp::SetMaxRegs { .. } => {}
-        }
+    /// What an operation of a thread touches. Arrival barriers order themselves.
+    fn thread_op(&mut self, stmt: &Stmt, way: &Way, env: &Env, found: &mut Touches) {
+        let id = key(stmt);
+        touched(stmt, &mut |access| {
+            let (at, width): (&[Expr], u32) = match access.part {
+                Part::Elements(at, count) => (at, count),
+                Part::Anywhere => (&[], 1),
+                Part::Region(_) | Part::Instruction(_) | Part::Whole => return,
+            };
+            let how = (access.mode.writes(), access.atomic != Atomic::No);
+            let width = i64::from(width);
+            self.push(access.buffer, at, width, how, id, way, env, found);
+        });
     }
 
     #[expect(

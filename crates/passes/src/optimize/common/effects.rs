@@ -4,10 +4,9 @@
 //! on tile IR and on loop IR.
 
 use rustc_hash::FxHashSet;
+use tilewright_ir::touched::touched;
 use tilewright_ir::visit::{child_blocks, stmt_exprs};
-use tilewright_ir::{
-    AtomicSource, Buffer, Expr, ExprKind, Func, Scope, Stmt, StmtKind, ThreadOp, TileOp, Var,
-};
+use tilewright_ir::{Buffer, Expr, ExprKind, Func, Scope, Stmt, StmtKind, ThreadOp, Var};
 use tilewright_schedule::uniform::root;
 
 /// The buffers and variables that statements touch.
@@ -47,30 +46,16 @@ impl Effects {
 
     pub fn add(&mut self, func: &Func, stmt: &Stmt) {
         stmt_exprs(stmt, &mut |e| self.expr(func, e));
-        match &stmt.kind {
-            StmtKind::Store { buffer, .. } => self.write(func, *buffer),
-            StmtKind::Tile(op) => self.tile_op(func, op),
-            StmtKind::Thread(op) => self.thread_op(func, op),
-            StmtKind::Micro(m) => {
-                for source in &m.sources {
-                    self.read(func, source.region.buffer);
-                }
-                if m.kind == tilewright_ir::MicroKind::Mma {
-                    self.read(func, m.dest.region.buffer);
-                }
-                self.write(func, m.dest.region.buffer);
+        touched(stmt, &mut |access| {
+            if access.mode.reads() {
+                self.read(func, access.buffer);
             }
-            StmtKind::Let { .. }
-            | StmtKind::Alloc(_)
-            | StmtKind::For(_)
-            | StmtKind::While { .. }
-            | StmtKind::If { .. }
-            | StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::Assert { .. }
-            | StmtKind::Assume(_)
-            | StmtKind::WarpGroup { .. }
-            | StmtKind::Device(_) => {}
+            if access.mode.writes() {
+                self.write(func, access.buffer);
+            }
+        });
+        if let StmtKind::Thread(ThreadOp::Extern { pure, .. }) = &stmt.kind {
+            self.opaque |= !pure;
         }
         for child in child_blocks(stmt) {
             for stmt in child {
@@ -91,11 +76,6 @@ impl Effects {
         self.writes.insert(root(func, buffer));
     }
 
-    fn update(&mut self, func: &Func, buffer: Buffer) {
-        self.read(func, buffer);
-        self.write(func, buffer);
-    }
-
     fn expr(&mut self, func: &Func, e: &Expr) {
         e.walk_distinct(&mut |node| match node.kind() {
             ExprKind::Load { buffer, .. } => self.read(func, *buffer),
@@ -103,90 +83,12 @@ impl Effects {
                 self.vars.insert(*var);
             }
             // Whoever has the address may do anything with it.
-            ExprKind::AddressOf { buffer, .. } => self.update(func, *buffer),
+            ExprKind::AddressOf { buffer, .. } => {
+                self.read(func, *buffer);
+                self.write(func, *buffer);
+            }
             _ => {}
         });
-    }
-
-    fn tile_op(&mut self, func: &Func, op: &TileOp) {
-        match op {
-            TileOp::Copy(c) => {
-                self.read(func, c.src.buffer);
-                self.write(func, c.dst.buffer);
-            }
-            TileOp::Fill { dst, .. } => self.write(func, dst.buffer),
-            TileOp::Gemm(g) => {
-                self.read(func, g.a.buffer);
-                self.read(func, g.b.buffer);
-                if !g.clear.is_int(1) {
-                    self.read(func, g.c.buffer);
-                }
-                self.write(func, g.c.buffer);
-            }
-            TileOp::Reduce(r) => {
-                self.read(func, r.src.buffer);
-                if !r.clear {
-                    self.read(func, r.dst.buffer);
-                }
-                self.write(func, r.dst.buffer);
-            }
-            TileOp::Scan(s) => {
-                self.read(func, s.src.buffer);
-                self.write(func, s.dst.buffer);
-            }
-            TileOp::Atomic { dst, value, .. } => {
-                self.update(func, dst.buffer);
-                if let AtomicSource::Region(r) = value {
-                    self.read(func, r.buffer);
-                }
-            }
-            TileOp::Transpose { src, dst } => {
-                self.read(func, src.buffer);
-                self.write(func, dst.buffer);
-            }
-            TileOp::Im2col(i) => {
-                self.read(func, i.image);
-                self.write(func, i.dst.buffer);
-            }
-            TileOp::ReducerInit { reducer, .. } => self.write(func, *reducer),
-            TileOp::ReducerUpdate { reducer, .. } => self.update(func, *reducer),
-            TileOp::ReducerFinalize { reducer, dst } => {
-                self.update(func, *reducer);
-                if let Some(dst) = dst {
-                    self.write(func, dst.buffer);
-                }
-            }
-        }
-    }
-
-    fn thread_op(&mut self, func: &Func, op: &ThreadOp) {
-        match op {
-            ThreadOp::AtomicRmw { buffer, .. } => self.update(func, *buffer),
-            ThreadOp::AtomicVecAdd { dst, src, .. } => {
-                self.read(func, *src);
-                self.update(func, *dst);
-            }
-            ThreadOp::AtomicLoad { buffer, .. } => self.read(func, *buffer),
-            ThreadOp::AtomicStore { buffer, .. } => self.write(func, *buffer),
-            ThreadOp::AllReduce { dst, .. } => self.write(func, *dst),
-            ThreadOp::BarrierArrive { barrier, .. }
-            | ThreadOp::BarrierWait { barrier, .. }
-            | ThreadOp::BarrierExpect { barrier, .. } => self.update(func, *barrier),
-            ThreadOp::Dp4a { a, b, c, .. } => {
-                self.read(func, *a);
-                self.read(func, *b);
-                self.update(func, *c);
-            }
-            ThreadOp::Extern { pure, .. } => self.opaque |= !pure,
-            ThreadOp::Shuffle { .. }
-            | ThreadOp::Vote { .. }
-            | ThreadOp::WarpReduce { .. }
-            | ThreadOp::SyncThreads { .. }
-            | ThreadOp::SyncWarp
-            | ThreadOp::SyncGrid
-            | ThreadOp::Print { .. }
-            | ThreadOp::SetMaxRegs { .. } => {}
-        }
     }
 }
 
