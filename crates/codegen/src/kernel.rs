@@ -159,7 +159,7 @@ impl Emitter<'_> {
                 .fill_in(crate::amd::LDS_BYTES, &self.shared.to_string());
         }
 
-        let limit = self.target.facts().shared_bytes;
+        let limit = self.target.machine().shared.bytes;
         if self.shared > limit {
             return unsupported(
                 kernel.span,

@@ -225,7 +225,7 @@ impl Emitter<'_> {
                     true => MmaFamily::Mfma,
                     false => MmaFamily::MmaSync,
                 };
-                let listed = self.target.facts().mma.iter().any(|f| f.inst == inst);
+                let listed = self.target.machine().mma.iter().any(|f| f.inst == inst);
                 let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
                     return unsupported(
                         span,
@@ -248,7 +248,7 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::BufferLoadLds if self.target.is_amd() => self.buffer_load_lds(op, span),
-            Inst::DsReadTr if self.target.facts().ds_read_tr => {
+            Inst::DsReadTr if self.target.machine().ds_read_tr => {
                 let (source, dest) = self.matrix_operands(op, span)?;
                 let bits = self.func.buffers[op.dest.region.buffer].dtype.bits();
                 if !matches!(bits, 8 | 16) {

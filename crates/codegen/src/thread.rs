@@ -280,7 +280,7 @@ impl Emitter<'_> {
         if data.scope != Scope::Global
             || !known_start
             || data.dtype.lanes != 1
-            || u32::from(lanes) > self.target.atomic_add_lanes(data.dtype.scalar)
+            || u32::from(lanes) > self.target.machine().atomic_add_lanes(data.dtype.scalar)
         {
             return false;
         }

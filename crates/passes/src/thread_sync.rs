@@ -16,7 +16,7 @@ use crate::Changed;
 
 /// Inserts the barriers; the function is at device level afterwards.
 pub fn thread_sync(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
-    let inserted = tilewright_schedule::thread_sync(func, target.facts().warp_size, diags);
+    let inserted = tilewright_schedule::thread_sync(func, target.machine().warp_size, diags);
     for kernel in &mut func.kernels {
         serial_loops(&mut kernel.body);
     }

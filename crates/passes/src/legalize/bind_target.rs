@@ -35,7 +35,7 @@ pub fn bind_target(func: &mut Func, target: Target, diags: &mut Diagnostics) -> 
 }
 
 fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
-    let limit = i64::from(target.facts().shared_bytes);
+    let limit = i64::from(target.machine().shared.bytes);
     let bytes_of = |buffer: Buffer| {
         let data = &func.buffers[buffer];
         let mut extents = data.shape.iter().map(|e| e.as_int());

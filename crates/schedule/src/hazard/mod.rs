@@ -84,7 +84,7 @@ pub fn check(func: &Func, target: Target) -> HazardReport {
 }
 
 fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut HazardReport) {
-    let scan = Scan::of(func, kernel, target.facts().warp_size);
+    let scan = Scan::of(func, kernel, target.machine().warp_size);
     let mut units = Units::new(&scan);
     let mut conditions = Conditions::default();
     let mut stmts: FxHashMap<Key, &Stmt> = FxHashMap::default();

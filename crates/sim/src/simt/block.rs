@@ -49,7 +49,7 @@ impl<'a> BlockRun<'a> {
         index: &[u64],
         globals: Memory<'a>,
     ) -> BlockRun<'a> {
-        let width = target.facts().warp_size;
+        let width = target.machine().warp_size;
         let count = program.num_threads().div_ceil(width as usize);
         let mut warps: Vec<Warp> = (0..count as u32)
             .map(|w| Warp::new(program, w, width, count, index))

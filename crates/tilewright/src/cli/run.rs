@@ -139,7 +139,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     let options = RunOptions {
         threads: args.jobs,
         step_limit: args.max_steps.unwrap_or(sim::DEFAULT_STEPS),
-        warp_size: warp.map_or(32, |target| target.facts().warp_size),
+        warp_size: warp.map_or(32, |target| target.machine().warp_size),
         progress: Some(&tell),
         ..RunOptions::default()
     };

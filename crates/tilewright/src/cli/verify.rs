@@ -220,7 +220,7 @@ fn reference(
     let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
     let options = RunOptions {
         step_limit: args.max_steps.unwrap_or(sim::DEFAULT_STEPS),
-        warp_size: target.facts().warp_size,
+        warp_size: target.machine().warp_size,
         progress: Some(&tell),
         ..RunOptions::default()
     };

@@ -186,5 +186,5 @@ fn fits(func: &Func, target: Target, steps: &Steps<'_>, operands: &[Buffer]) -> 
     };
     let operands: u64 = operands.iter().map(|b| words(*b)).sum();
     let accumulator = words(steps.product.dest.region.buffer);
-    2 * operands + accumulator + OTHER_REGISTERS <= u64::from(target.facts().max_registers)
+    2 * operands + accumulator + OTHER_REGISTERS <= u64::from(target.machine().registers.per_thread)
 }

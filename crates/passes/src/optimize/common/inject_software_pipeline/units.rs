@@ -388,7 +388,7 @@ impl<'a> Meetings<'a> {
             }
         }
         let mut conflicts =
-            Conflicts::new(place.func, place.kernel, place.target.facts().warp_size);
+            Conflicts::new(place.func, place.kernel, place.target.machine().warp_size);
         let classes = units.units.iter().map(|u| {
             let accesses = collector.unit(&u.stmt, &mut lets);
             conflicts.classes(accesses)

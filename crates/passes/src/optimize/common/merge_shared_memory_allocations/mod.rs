@@ -63,7 +63,7 @@ pub fn merge_shared_memory_allocations(
             func.buffers[item.buffer].place = Some(SharedPlace { offset, bytes });
             changed = Changed::Yes;
         }
-        let limit = target.facts().shared_bytes;
+        let limit = target.machine().shared.bytes;
         if offsets.1 > limit {
             too_large(func, &func.kernels[at], &plan, offsets.1, target, diags);
         }
@@ -197,7 +197,7 @@ fn items(func: &Func, kernel: &Kernel, target: Target) -> Vec<Item> {
             tensors.extend(accesses.map(|a| a.region.buffer));
         }
     });
-    let banks = target.facts().banks * 4;
+    let banks = target.machine().shared.banks * 4;
     let buffers = shared_buffers(func, kernel).into_iter();
     let item = |buffer: Buffer| {
         let data = &func.buffers[buffer];
@@ -225,7 +225,7 @@ fn too_large(
     target: Target,
     diags: &mut Diagnostics,
 ) {
-    let limit = target.facts().shared_bytes;
+    let limit = target.machine().shared.bytes;
     let mut parts: Vec<&Item> = plan.items.iter().collect();
     parts.sort_by_key(|i| std::cmp::Reverse(i.bytes));
     // Temporaries of the lowering have no place in the source.
@@ -298,7 +298,7 @@ pub fn shared_use(func: &Func, target: Target) -> Vec<SharedUse> {
         });
         SharedUse {
             bytes: placed.iter().map(|(_, p)| p.end()).max().unwrap_or(0),
-            limit: target.facts().shared_bytes,
+            limit: target.machine().shared.bytes,
             apart: alone.offsets(&alone.sizes()).1,
             buffers: list.collect(),
         }
