@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
     AtomicOp, BinOp, Block, Buffer, BufferOrigin, DType, Expr, ExprKind, Func, Kernel, LoopKind,
-    MicroOp, Scope, Span, Stmt, StmtKind, ThreadOp, Var, micro_op,
+    MicroOp, Scope, Span, Stmt, StmtKind, ThreadOp, Var, WARP_GROUP, micro_op,
 };
 
 use crate::exchange::Along;
@@ -201,8 +201,9 @@ pub fn in_groups(func: &Func, kernel: &Kernel, groups: &[u32]) -> Expr {
         stride *= i64::from(extent);
     }
     let one = |&group: &u32| {
-        let first = i64::from(group) * 128;
-        thread.clone().ge(first).and(thread.clone().lt(first + 128))
+        let first = i64::from(group) * i64::from(WARP_GROUP);
+        let end = first + i64::from(WARP_GROUP);
+        thread.clone().ge(first).and(thread.clone().lt(end))
     };
     let any = groups.iter().map(one).reduce(Expr::or);
     any.unwrap_or_else(|| Expr::bool(false))
