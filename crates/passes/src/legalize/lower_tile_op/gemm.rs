@@ -1,8 +1,8 @@
 //! Matrix products: operands to registers step by step along K, and matrix instructions.
 //!
-//! The plan says which instruction and which warps; here its operands are loaded. On NVIDIA
-//! 16-bit operands come by `ldmatrix`, straight or transposed; everything else by vector loads
-//! along the placement of the operand. Rows, columns and steps past the tile are zero.
+//! The plan says which instruction and which warps; here its operands are loaded. Where the machine
+//! has `ldmatrix` 16-bit operands come by it, straight or transposed; everything else by vector
+//! loads along the placement of the operand. Rows, columns and steps past the tile are zero.
 
 use std::ops::Range;
 

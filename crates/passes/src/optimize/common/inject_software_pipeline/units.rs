@@ -275,10 +275,11 @@ pub(super) fn schedule(
             program: unit.program,
         }
     });
-    let tail = if place.target.is_amd() {
-        Tail::Peel
-    } else {
-        Tail::Guard
+    // Empty groups keep a guarded loop's counts as they are. Loads that are counted one by one would
+    // be missing from them.
+    let tail = match place.target.machine().load_counter {
+        Some(_) => Tail::Peel,
+        None => Tail::Guard,
     };
     let mut order = Order {
         ops: ops.collect(),

@@ -42,7 +42,7 @@ const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
 /// Shared buffers start at multiples of this: all banks once.
 const ALIGN: u32 = 128;
 
-/// Where a tensor copy writes, or a matrix instruction reads a swizzle of 128 bytes.
+/// Where a bulk copy writes.
 const TENSOR_ALIGN: u32 = 1024;
 
 /// How many pairs of buffers are tried one by one where they do not hold together.
@@ -197,21 +197,21 @@ fn items(func: &Func, kernel: &Kernel, target: Target) -> Vec<Item> {
             tensors.extend(accesses.map(|a| a.region.buffer));
         }
     });
-    let banks = target.machine().shared.banks * 4;
+    let memory = target.machine().shared;
     let buffers = shared_buffers(func, kernel).into_iter();
     let item = |buffer: Buffer| {
         let data = &func.buffers[buffer];
         let swizzled = matches!(data.layout, Some(LayoutAttr::Swizzled | LayoutAttr::Map(_)));
-        let tensor = tensors.contains(&buffer) || (swizzled && target == Target::Sm90a);
         let bytes = shared_bytes(func, buffer, data.versions);
+        let wanted = match (tensors.contains(&buffer), swizzled) {
+            (true, _) => TENSOR_ALIGN,
+            (false, true) => memory.swizzle_align,
+            (false, false) => memory.banks * 4,
+        };
         Item {
             buffer,
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            align: if tensor {
-                TENSOR_ALIGN
-            } else {
-                ALIGN.max(banks)
-            },
+            align: wanted.max(ALIGN),
         }
     };
     buffers.map(item).collect()
