@@ -53,10 +53,6 @@ impl Target {
         Target::ALL.into_iter().find(|t| t.name() == name)
     }
 
-    pub fn is_amd(self) -> bool {
-        self.machine().dialect == Dialect::Hip
-    }
-
     /// What the target has.
     pub const fn machine(self) -> &'static Machine {
         match self {

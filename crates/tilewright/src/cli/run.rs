@@ -74,7 +74,7 @@ impl Executor {
 
 pub fn run(args: &RunArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
-    let target = named.unwrap_or(Target::Gfx950);
+    let target = named.unwrap_or(Target::DEFAULT);
     if let (Executor::Reference, Some(option)) = (args.on, args.show.asked()) {
         return Err(Failure::Usage(format!(
             "`{option}` shows passes, and the reference evaluator runs none; `--on sim` does"
