@@ -322,10 +322,6 @@ fn instructions(target: Target) -> Result<(), Failed> {
     let (mut allocs, mut body, mut wanted) = (String::new(), String::new(), Vec::new());
     for (n, facts) in target.machine().mma.iter().enumerate() {
         let inst = facts.inst;
-        // Elements of six bits have no C type.
-        if inst.ab.bits() == 6 {
-            continue;
-        }
         let ab = u32::from(inst.m) * u32::from(inst.k) / 64;
         let acc = u32::from(inst.m) * u32::from(inst.n) / 64;
         for (name, scalar, count) in [("a", inst.ab, ab), ("b", inst.ab, ab), ("c", inst.acc, acc)]

@@ -121,8 +121,6 @@ fn call(inst: &MmaInst) -> Call {
             "int",
             match format {
                 Scalar::F8E5M2 => ", 1, 1, 0, 0, 0, 0",
-                Scalar::F6E2M3 => ", 2, 2, 0, 0, 0, 0",
-                Scalar::F6E3M2 => ", 3, 3, 0, 0, 0, 0",
                 Scalar::F4E2M1 => ", 4, 4, 0, 0, 0, 0",
                 _ => ", 0, 0, 0, 0, 0, 0",
             },
