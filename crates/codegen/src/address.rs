@@ -10,8 +10,8 @@
 //! (A_shared_at(tx % 16, tx / 16 * 8) ^ 16) + t * 1024
 //! ```
 //!
-//! On AMD what is the same for all threads is taken off as well where it only adds, as a version that
-//! the user's own index names: it starts the tile ([`Placed::start`]).
+//! Where waves have scalar registers what is the same for all threads is taken off as well where it
+//! only adds, as a version that the user's own index names: it starts the tile ([`Placed::start`]).
 //!
 //! Where the known part goes several ways it is `tw::place<24>(S_at(tx % 4, j), S_at(t * 4, 0))`: the
 //! second place is a constant once loops are unrolled, and a mask takes it apart. Left in one piece

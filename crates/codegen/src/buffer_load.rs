@@ -1,4 +1,4 @@
-//! Counted loads from tensors to registers on AMD, by buffer instructions.
+//! Counted loads from tensors to registers, by buffer instructions.
 //!
 //! A buffer instruction takes a description of the tensor ([`crate::tensors`]), an offset for each
 //! lane and one that all lanes share ([`crate::tensor_offset`]). With plain pointers the compiler
@@ -28,7 +28,7 @@ impl Emitter<'_> {
             return Ok(None);
         };
         let (Some(name), Some(source)) =
-            (self.amd.tensors.get(&tensor).cloned(), op.sources.first())
+            (self.plan.tensors.get(&tensor).cloned(), op.sources.first())
         else {
             return Ok(None);
         };

@@ -22,27 +22,31 @@
 //! | [`source`] | the result: text, kernels, their arguments and launch shape, line map |
 //! | [`device`] | the device header, piece by piece |
 //! | `kernel` | a kernel's signature and what comes before its body |
-//! | `stmt`, `micro`, `thread` | statements, micro-ops, thread and device operations |
+//! | `stmt`, `micro`, `thread` | statements, micro-ops, thread operations |
+//! | `dialect` | where CUDA and HIP part |
+//! | `cuda`, `hip` | what each says its own way: signatures, votes, waits, barriers |
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
-//! | `amd` | what AMD machines do otherwise: copies, waits, barriers in LDS |
-//! | `buffer_load`, `wave_copy` | counted loads from tensors to registers, copies to LDS (AMD) |
-//! | `tensors` | the tensors that these read, described once (AMD) |
-//! | `tensor_offset` | what lanes share of an offset, and what each has (AMD) |
+//! | `buffer_load`, `wave_copy` | counted loads from tensors to registers, copies to LDS |
+//! | `tensors` | the tensors that these read, described once |
+//! | `tensor_offset` | what lanes share of an offset, and what each has |
 //! | `place`, `address` | buffers: where they lie, addresses of their elements |
-//! | `uses` | what a kernel reads, writes and needs |
+//! | `uses`, `plan` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
 mod address;
-mod amd;
 mod buffer_load;
 mod cast;
 mod ctype;
+mod cuda;
 pub mod device;
+mod dialect;
 mod expr;
+mod hip;
 mod kernel;
 mod micro;
 mod names;
 mod place;
+mod plan;
 pub mod source;
 mod stmt;
 mod tensor_offset;

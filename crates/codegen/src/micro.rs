@@ -1,6 +1,6 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
-use tilewright_ir::{Access, Counter, Expr, Inst, MicroOp, MmaFamily, Span, Target};
+use tilewright_ir::{Access, Expr, Inst, MicroOp, Span};
 
 use crate::device::{Piece, mma_name};
 use crate::kernel::Emitter;
@@ -25,7 +25,7 @@ impl Emitter<'_> {
         }
         self.over_axes(op, |e| e.instruction(op, span))?;
         // What a later wait counts is issued here and not later.
-        if self.target.is_amd() && op.counter == Some(Counter::Vmcnt) {
+        if op.counter.is_some() && op.counter == self.machine.load_counter {
             self.needs.piece(Piece::Waits);
             self.out.line("tw::fix_order();");
         }
@@ -190,7 +190,7 @@ impl Emitter<'_> {
         match op.inst {
             Inst::Load | Inst::Store => self.plain(op, span),
             Inst::CpAsync | Inst::LdMatrix { .. } | Inst::StMatrix { .. }
-                if self.target.is_amd() =>
+                if !self.machine.has(op.inst) =>
             {
                 unsupported(span, format!("{} has no `{}`", self.target, op.inst))
             }
@@ -207,9 +207,6 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::StMatrix { tiles, trans } => {
-                if self.target == Target::Sm80 {
-                    return unsupported(span, format!("{} has no `{}`", self.target, op.inst));
-                }
                 let (source, dest) = self.matrix_operands(op, span)?;
                 self.needs.piece(Piece::StMatrix);
                 let name = if trans { "stmatrix_trans" } else { "stmatrix" };
@@ -221,18 +218,13 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::Mma(inst) => {
-                let family = match self.target.is_amd() {
-                    true => MmaFamily::Mfma,
-                    false => MmaFamily::MmaSync,
-                };
-                let listed = self.target.facts().mma.iter().any(|f| f.inst == inst);
                 let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
                     return unsupported(
                         span,
                         format!("`{inst}` takes two sources and no condition"),
                     );
                 };
-                if !listed || inst.family != family {
+                if !self.machine.has(op.inst) {
                     return unsupported(span, format!("{} has no `{inst}`", self.target));
                 }
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
@@ -247,8 +239,8 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
-            Inst::BufferLoadLds if self.target.is_amd() => self.buffer_load_lds(op, span),
-            Inst::DsReadTr if self.target.facts().ds_read_tr => {
+            Inst::BufferLoadLds if self.machine.has(op.inst) => self.buffer_load_lds(op, span),
+            Inst::DsReadTr if self.machine.has(op.inst) => {
                 let (source, dest) = self.matrix_operands(op, span)?;
                 let bits = self.func.buffers[op.dest.region.buffer].dtype.bits();
                 if !matches!(bits, 8 | 16) {

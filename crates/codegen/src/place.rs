@@ -199,7 +199,7 @@ impl Emitter<'_> {
         }
         // What all lanes agree on is a scalar of its own there ([`Emitter::version`]).
         let memory = storage.kind == Kind::Memory && storage.scalar.bits() >= 8;
-        let scalars = memory && self.target.is_amd();
+        let scalars = memory && self.machine.scalar_registers;
         let (mut start, mut first) = (None, None);
         if let Some(slot) = slot {
             let slot = self.settled(slot);

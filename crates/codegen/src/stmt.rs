@@ -2,7 +2,7 @@
 
 use tilewright_ir::{
     Axis, Block, Buffer, BufferOrigin, Expr, ExprKind, Loop, LoopKind, Scope, Span, Stmt, StmtKind,
-    Var,
+    Var, WARP_GROUP,
 };
 
 use crate::ctype::{ctype, is_packed};
@@ -12,11 +12,6 @@ use crate::kernel::Emitter;
 use crate::micro::takes_predicate;
 use crate::place::Kind;
 use crate::{Emit, unsupported};
-
-/// Iterations that clang may have at once of a longer loop. By itself it unrolls loops of any
-/// constant length wholly, and reads all that they read before the first value is used: a row of
-/// 64 elements takes 64 registers.
-const AMD_UNROLL: u32 = 8;
 
 impl Emitter<'_> {
     /// The statements of a block, in a scope of names and facts of their own.
@@ -70,17 +65,12 @@ impl Emitter<'_> {
                 cond,
                 then,
                 otherwise,
-            } => {
-                self.amd.conditions += 1;
-                let done = self.branch(cond, then, otherwise);
-                self.amd.conditions -= 1;
-                done
-            }
+            } => self.branch(cond, then, otherwise),
             StmtKind::WarpGroup { groups, body } => {
                 let thread = self.linear_thread();
                 let any: Vec<String> = groups
                     .iter()
-                    .map(|g| format!("{thread} / 128 == {g}"))
+                    .map(|g| format!("{thread} / {WARP_GROUP} == {g}"))
                     .collect();
                 self.braced(&format!("if ({})", any.join(" || ")), body)
             }
@@ -94,14 +84,8 @@ impl Emitter<'_> {
             }
             StmtKind::Assert { cond, message } => {
                 let cond = self.scalar(cond)?;
-                if self.target.is_amd() {
-                    self.out.line(format!("if (!({cond})) __builtin_trap();"));
-                    return Ok(());
-                }
-                let text = c_string(&format!("assertion failed: {message}\n"));
-                self.out.line(format!(
-                    "if (!({cond})) {{ printf(\"%s\", {text}); __trap(); }}"
-                ));
+                let line = self.assertion(&cond, message);
+                self.out.line(line);
                 Ok(())
             }
             StmtKind::Assume(cond) => {
@@ -119,7 +103,7 @@ impl Emitter<'_> {
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: &Block) -> Emit<()> {
         let text = self.scalar(cond)?;
         let predicated = |s: &Stmt| matches!(&s.kind, StmtKind::Micro(op) if takes_predicate(op));
-        if !self.target.is_amd() && otherwise.is_empty() && then.iter().all(predicated) {
+        if self.has_predicates() && otherwise.is_empty() && then.iter().all(predicated) {
             self.when = Some(text);
             self.analyzer.push();
             self.analyzer.assume(cond);
@@ -460,7 +444,7 @@ impl Emitter<'_> {
     }
 
     /// How a serial loop is unrolled: wholly where its index is a subscript of registers, not at
-    /// all where its body is large already, else as the compiler likes (on AMD within a limit).
+    /// all where its body is large already, else as the compiler likes, within the dialect's limit.
     fn wants_unroll(&self, l: &Loop) -> Option<Option<u32>> {
         let axis = l.axes.first()?;
         if self.uses.unrolls(l) {
@@ -473,13 +457,12 @@ impl Emitter<'_> {
                 StmtKind::Micro(_) | StmtKind::Device(_) | StmtKind::Thread(_)
             );
         });
-        let long = axis
-            .const_trip_count()
-            .is_some_and(|n| n > u64::from(AMD_UNROLL));
+        let trips = axis.const_trip_count();
+        let limit = self.unroll_limit();
+        let limit = limit.filter(|most| trips.is_some_and(|n| n > u64::from(*most)));
         match large {
             true => Some(Some(1)),
-            false if self.target.is_amd() && long => Some(Some(AMD_UNROLL)),
-            false => None,
+            false => limit.map(Some),
         }
     }
 

@@ -74,7 +74,7 @@ impl Emitter<'_> {
         let mut varies = false;
         e.walk_distinct(&mut |node| match node.kind() {
             ExprKind::Var(var) => {
-                varies |= self.amd.varying.contains(var) || self.data_vars.contains(var);
+                varies |= self.plan.varying.contains(var) || self.data_vars.contains(var);
             }
             ExprKind::Load { .. } | ExprKind::AddressOf { .. } => varies = true,
             _ => {}

@@ -1,5 +1,4 @@
-//! Tensors as the buffer instructions of AMD machines see them: described once, at the start of the
-//! kernel.
+//! Tensors as buffer instructions see them: described once, at the start of the kernel.
 //!
 //! A buffer instruction takes a description of the tensor (where it starts, how many bytes it has),
 //! an offset for each lane and one that all lanes share ([`crate::tensor_offset`]). Two kinds of
@@ -21,7 +20,7 @@ use crate::{Emit, unsupported};
 impl Emitter<'_> {
     /// Describes the tensors that buffer instructions of the kernel read.
     pub(crate) fn described_tensors(&mut self, kernel: &Kernel) -> Emit<()> {
-        if !self.target.is_amd() {
+        if !self.machine.buffer_descriptors {
             return Ok(());
         }
         let (mut copied, mut loaded) = (Vec::new(), Vec::new());
@@ -58,7 +57,7 @@ impl Emitter<'_> {
         let Some(start) = self.storage.get(&tensor).map(|s| s.name.clone()) else {
             return Ok(());
         };
-        if self.amd.tensors.contains_key(&tensor) {
+        if self.plan.tensors.contains_key(&tensor) {
             return Ok(());
         }
         let data = &self.func.buffers[tensor];
@@ -71,7 +70,7 @@ impl Emitter<'_> {
         self.out.line(format!(
             "const tw::Tensor {name} = tw::tensor({start}, {bytes});"
         ));
-        self.amd.tensors.insert(tensor, name);
+        self.plan.tensors.insert(tensor, name);
         Ok(())
     }
 

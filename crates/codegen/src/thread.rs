@@ -1,8 +1,8 @@
-//! Thread and device operations: atomics, what lanes do together, barriers, waits.
+//! Thread operations: atomics, what lanes do together, barriers.
 
 use tilewright_ir::{
-    AtomicOp, BarrierKind, Buffer, BufferOrigin, Combiner, Counter, DeviceOp, Expr, FenceKind,
-    MemoryOrder, ReduceKind, Scalar, Scope, ShuffleKind, Span, Target, ThreadOp, Var, VoteKind,
+    AtomicOp, Buffer, BufferOrigin, Combiner, Expr, MemoryOrder, ReduceKind, Scalar, Scope,
+    ShuffleKind, Span, ThreadOp, Var,
 };
 
 use crate::ctype::ctype;
@@ -10,7 +10,6 @@ use crate::device::Piece;
 use crate::expr::Code;
 use crate::kernel::Emitter;
 use crate::place::Kind;
-use crate::stmt::c_string;
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -118,20 +117,7 @@ impl Emitter<'_> {
                 result,
             } => {
                 let value = self.converted(value, Scalar::Bool)?;
-                if self.target.is_amd() {
-                    return self.amd_vote(*kind, &value, *result, span);
-                }
-                let mask = self.lane_mask();
-                let call = match kind {
-                    VoteKind::Any => format!("__any_sync({mask}, {value}) != 0"),
-                    VoteKind::All => format!("__all_sync({mask}, {value}) != 0"),
-                    VoteKind::Ballot => format!("__ballot_sync({mask}, {value})"),
-                    VoteKind::BlockOr => format!("__syncthreads_or({value}) != 0"),
-                    VoteKind::BlockAnd => format!("__syncthreads_and({value}) != 0"),
-                    VoteKind::BlockCount => format!("__syncthreads_count({value})"),
-                };
-                self.result(Some(*result), &call);
-                Ok(())
+                self.vote(*kind, &value, *result, span)
             }
             ThreadOp::WarpReduce {
                 kind,
@@ -153,14 +139,9 @@ impl Emitter<'_> {
             ThreadOp::SyncThreads {
                 named: Some((id, count)),
             } => self.named_barrier(*id, *count),
-            ThreadOp::SyncWarp if self.target.is_amd() => {
-                self.needs.piece(Piece::Warp);
-                self.out.line("tw::sync_warp();");
-                Ok(())
-            }
             ThreadOp::SyncWarp => {
-                let mask = self.lane_mask();
-                self.out.line(format!("__syncwarp({mask});"));
+                let line = self.sync_warp();
+                self.out.line(line);
                 Ok(())
             }
             ThreadOp::SyncGrid => {
@@ -190,7 +171,7 @@ impl Emitter<'_> {
                 bytes,
                 arrive,
             } => {
-                if self.target == Target::Sm80 || self.target.is_amd() {
+                if !self.machine.barrier.expects_bytes {
                     return unsupported(span, format!("{} has no bulk copies", self.target));
                 }
                 let bar = self.barrier(*barrier, index, span)?;
@@ -215,13 +196,7 @@ impl Emitter<'_> {
                     true => format!("(int)*{}", p.words()),
                     false => format!("*(const int*)({})", p.address()),
                 };
-                let dot = if self.target.is_amd() {
-                    "__builtin_amdgcn_sdot4"
-                } else {
-                    "__dp4a"
-                };
-                let end = if self.target.is_amd() { ", false" } else { "" };
-                let value = format!("{dot}({}, {}, {}{end})", word(&a), word(&b), c.read().text);
+                let value = self.dot4(&word(&a), &word(&b), &c.read().text);
                 let line = c.write(&value, span)?;
                 self.out.line(line);
                 Ok(())
@@ -237,14 +212,10 @@ impl Emitter<'_> {
                 self.result(*result, &call);
                 Ok(())
             }
-            ThreadOp::Print { .. } if self.target.is_amd() => unsupported(
-                span,
-                format!("{} prints only with a library of its vendor", self.target),
-            ),
-            ThreadOp::Print { message, args } => self.print(message, args),
+            ThreadOp::Print { message, args } => self.print(message, args, span),
             ThreadOp::SetMaxRegs { count, increase } => {
-                // Registers move between warp groups from Hopper on; before it is a hint.
-                if self.target == Target::Sm90a {
+                // Where registers do not move between warp groups it is a hint.
+                if self.machine.registers.moves.is_some() {
                     let way = if *increase { "inc" } else { "dec" };
                     self.out.line(format!(
                         "asm volatile(\"setmaxnreg.{way}.sync.aligned.u32 {count};\");"
@@ -280,7 +251,7 @@ impl Emitter<'_> {
         if data.scope != Scope::Global
             || !known_start
             || data.dtype.lanes != 1
-            || u32::from(lanes) > self.target.atomic_add_lanes(data.dtype.scalar)
+            || u32::from(lanes) > self.machine.atomic_add_lanes(data.dtype.scalar)
         {
             return false;
         }
@@ -333,23 +304,6 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The lanes of a warp that exist.
-    fn lane_mask(&self) -> &'static str {
-        let threads: u32 = self.threads.iter().product();
-        match threads.is_multiple_of(32) {
-            true => "0xffffffff",
-            false => "__activemask()",
-        }
-    }
-
-    /// The lanes as an argument, where the machine asks for them.
-    fn lane_argument(&self) -> String {
-        match self.target.is_amd() {
-            true => String::new(),
-            false => format!("{}, ", self.lane_mask()),
-        }
-    }
-
     fn shuffle(
         &mut self,
         kind: ShuffleKind,
@@ -359,7 +313,7 @@ impl Emitter<'_> {
         result: Var,
         span: Span,
     ) -> Emit<()> {
-        let lanes = if self.target.is_amd() { 64 } else { 32 };
+        let lanes = self.machine.warp_size;
         if width == 0 || width > lanes || !width.is_power_of_two() {
             return unsupported(
                 span,
@@ -549,102 +503,11 @@ impl Emitter<'_> {
 
     pub(crate) fn named_barrier(&mut self, id: u32, count: u32) -> Emit<()> {
         self.needs.piece(Piece::Barriers);
-        if self.target.is_amd() {
-            let bar = self.amd.named_name(id);
-            self.out.line(format!("tw::sync_named({bar});"));
-            return Ok(());
-        }
-        self.out.line(format!("tw::sync_named({id}, {count});"));
-        Ok(())
-    }
-
-    fn print(&mut self, message: &str, args: &[Expr]) -> Emit<()> {
-        let thread = self.linear_thread();
-        let mut format = "thread %d: ".to_string() + &message.replace('%', "%%");
-        let mut list = vec![thread];
-        for (position, arg) in args.iter().enumerate() {
-            let scalar = arg.dtype().scalar;
-            let value = self.scalar(arg)?;
-            format += if position == 0 { " " } else { ", " };
-            let (spec, cast) = match scalar {
-                _ if scalar.is_float() => ("%g", "(double)(float)"),
-                Scalar::F64 => ("%g", ""),
-                Scalar::I64 => ("%lld", "(long long)"),
-                Scalar::U64 | Scalar::Handle => ("%llu", "(unsigned long long)"),
-                Scalar::U32 => ("%u", "(unsigned)"),
-                _ => ("%d", "(int)"),
-            };
-            format += spec;
-            list.push(format!("{cast}({value})"));
-        }
-        format.push('\n');
-        self.out.line(format!(
-            "printf({}, {});",
-            c_string(&format),
-            list.join(", ")
-        ));
-        Ok(())
-    }
-
-    pub(crate) fn device_op(&mut self, op: &DeviceOp, span: Span) -> Emit<()> {
-        if self.target.is_amd() {
-            return self.amd_device_op(op, span);
-        }
-        match op {
-            DeviceOp::Wait {
-                counter: Counter::CpAsync,
-                at_most,
-            } => {
-                self.needs.piece(Piece::Async);
-                self.out.line(format!("tw::cp_async_wait<{at_most}>();"));
-            }
-            DeviceOp::Commit(Counter::CpAsync) => {
-                self.needs.piece(Piece::Async);
-                self.out.line("tw::cp_async_commit();");
-            }
-            DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => {
-                return unsupported(
-                    span,
-                    format!("{} has no counter `{}`", self.target, counter.name()),
-                );
-            }
-            DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare) => {
-                self.out.line("__syncthreads();");
-            }
-            DeviceOp::Barrier(BarrierKind::Named { id, count }) => {
-                return self.named_barrier(*id, *count);
-            }
-            DeviceOp::Barrier(BarrierKind::Cond(_)) => {
-                return unsupported(
-                    span,
-                    format!("{} has no barrier of some waves", self.target),
-                );
-            }
-            DeviceOp::Fence(FenceKind::Block) => self.out.line("__threadfence_block();"),
-            DeviceOp::Fence(FenceKind::Device) => self.out.line("__threadfence();"),
-            DeviceOp::Fence(FenceKind::AsyncProxy) => {
-                if self.target == Target::Sm90a {
-                    self.out
-                        .line("asm volatile(\"fence.proxy.async;\" ::: \"memory\");");
-                }
-            }
-            DeviceOp::Fence(FenceKind::BarrierInit) => {
-                self.out.line("__threadfence_block();");
-            }
-            DeviceOp::Fence(FenceKind::Wgmma) => {
-                return unsupported(span, format!("{} has no wgmma here", self.target));
-            }
-            // For the checker, or hints of another machine's scheduler.
-            DeviceOp::Iteration(_)
-            | DeviceOp::SetPrio(_)
-            | DeviceOp::SchedBarrier(_)
-            | DeviceOp::SchedGroupBarrier { .. } => {}
-            DeviceOp::BarrierInit {
-                barrier,
-                index,
-                count,
-            } => return self.barrier_init(*barrier, index, *count, span),
-        }
+        let barrier = match self.machine.barrier.named {
+            true => format!("{id}, {count}"),
+            false => self.plan.named_name(id),
+        };
+        self.out.line(format!("tw::sync_named({barrier});"));
         Ok(())
     }
 }

@@ -21,9 +21,10 @@ impl Emitter<'_> {
         let name = self.names.take("wave");
         let thread = self.linear_thread();
         self.out.line(format!(
-            "const unsigned {name} = tw::wave_value({thread} & ~63);"
+            "const unsigned {name} = tw::wave_value({thread} & ~{});",
+            self.machine.warp_size - 1
         ));
-        self.amd.wave = name;
+        self.plan.wave = name;
     }
 
     /// A wave's copy from a tensor to LDS.
@@ -37,7 +38,8 @@ impl Emitter<'_> {
         let (Some(bytes @ (4 | 16)), _) = self.pieces(op) else {
             return unsupported(span, format!("`{}` moves 4 or 16 bytes a lane", op.inst));
         };
-        if bytes == 16 && self.target != tilewright_ir::Target::Gfx950 {
+        let copy = self.machine.async_copy;
+        if !copy.is_some_and(|c| c.bytes.contains(&bytes)) {
             return unsupported(
                 span,
                 format!("{} copies 4 bytes a lane to LDS", self.target),
@@ -45,7 +47,7 @@ impl Emitter<'_> {
         }
         let tensor = source.region.buffer;
         self.needs.piece(Piece::Async);
-        let Some(from) = self.amd.tensors.get(&tensor).cloned() else {
+        let Some(from) = self.plan.tensors.get(&tensor).cloned() else {
             let name = &self.func.buffers[tensor].name;
             return unsupported(span, format!("`{name}` is no tensor of the kernel"));
         };
@@ -75,7 +77,7 @@ impl Emitter<'_> {
 
     /// Where the data of the wave's first lane lands.
     fn first_place(&mut self, op: &MicroOp, bytes: u32, span: Span) -> Emit<String> {
-        let threads = self.amd.thread_vars.map(|vars| Threads {
+        let threads = self.plan.thread_vars.map(|vars| Threads {
             vars,
             extents: self.threads,
         });
@@ -97,7 +99,7 @@ impl Emitter<'_> {
             *e = self.analyzer.simplify(&zero);
         }
         let to = self.access(&first, span)?;
-        let wave = &self.amd.wave;
+        let wave = &self.plan.wave;
         Ok(format!(
             "tw::lds_address({}) + {wave} * {bytes}",
             to.address()

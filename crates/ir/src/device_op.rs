@@ -38,9 +38,9 @@ pub enum DeviceOp {
 /// What counts operations in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Counter {
-    /// AMD vector memory, in instructions, at most 63.
+    /// AMD vector memory, in instructions.
     Vmcnt,
-    /// AMD LDS, in instructions, at most 15.
+    /// AMD LDS, in instructions.
     Lgkmcnt,
     /// NVIDIA cp.async, in commit groups.
     CpAsync,
@@ -50,6 +50,19 @@ pub enum Counter {
     Wgmma,
     /// NVIDIA mbarrier, in phases.
     Mbarrier,
+}
+
+/// In what a counter counts, and how far.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Counting {
+    /// Single instructions of a wave. At most so many are in flight: the next one waits for the
+    /// oldest.
+    Instructions { most: u32 },
+    /// Groups of operations that a `commit` closes. A wait names how many it leaves in its
+    /// instruction, and no kernel comes near the end of that.
+    Groups,
+    /// Phases of an arrival barrier.
+    Phases,
 }
 
 impl Counter {
@@ -75,6 +88,30 @@ impl Counter {
 
     pub fn from_name(name: &str) -> Option<Counter> {
         Counter::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    /// How the counter counts. Sources: AMD CDNA3 instruction set manual, s_waitcnt (six bits of
+    /// vmcnt, four of lgkmcnt); PTX ISA, cp.async.wait_group and its kin, mbarrier.
+    pub const fn counting(self) -> Counting {
+        match self {
+            Counter::Vmcnt => Counting::Instructions { most: 63 },
+            Counter::Lgkmcnt => Counting::Instructions { most: 15 },
+            Counter::CpAsync | Counter::TmaStore | Counter::Wgmma => Counting::Groups,
+            Counter::Mbarrier => Counting::Phases,
+        }
+    }
+
+    /// The most instructions that are ever in flight, where instructions are counted.
+    pub const fn most_in_flight(self) -> Option<u32> {
+        match self.counting() {
+            Counting::Instructions { most } => Some(most),
+            Counting::Groups | Counting::Phases => None,
+        }
+    }
+
+    /// Whether it counts groups of operations, closed by `commit`.
+    pub const fn counts_groups(self) -> bool {
+        matches!(self.counting(), Counting::Groups)
     }
 }
 

@@ -19,7 +19,7 @@
 //! | [`device_op`] | device IR: waits, barriers, fences, priorities |
 //! | [`stmt`] | statements, loops, blocks |
 //! | [`func`] | functions and kernels |
-//! | [`target`] | the targets and their facts, one table |
+//! | [`target`] | the targets and their machines, one table |
 //! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
 //! | [`declare`] | where views and pointers are declared |
 //! | [`text`] | the text form: printer and parser |
@@ -41,6 +41,7 @@ pub mod expr;
 pub mod expr_build;
 pub mod func;
 pub mod ids;
+mod machine;
 pub mod micro_op;
 pub mod nearest;
 mod renumber;
@@ -59,7 +60,7 @@ pub use buffer::{
     BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Region, RegionDim, Scope,
     SharedPlace,
 };
-pub use device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
+pub use device_op::{BarrierKind, Counter, Counting, DeviceOp, FenceKind};
 pub use diag::{Code, Diagnostic, Diagnostics, FileId, Label, Severity, SourceMap, Span};
 pub use dtype::{DType, Scalar};
 pub use expr::{BinOp, Expr, ExprKind, F64, MAX_EXPR_DEPTH, MAX_EXPR_SIZE, MathFn, UnOp};
@@ -70,7 +71,7 @@ pub use func::{
 pub use ids::{Buffer, Var};
 pub use micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
 pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
-pub use target::{Facts, MmaFacts, Target};
+pub use target::{Dialect, Machine, MmaFacts, Target, WARP_GROUP};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,

@@ -90,7 +90,8 @@ pub enum StmtKind {
     /// `assume c`: a fact for the rest of the block; false is undefined.
     Assume(Expr),
     /// `warp_group 0, 1 { … }`
-    /// The body is run by the 128-thread groups listed; such regions run concurrently.
+    /// The body is run by the warp groups listed ([`crate::target::WARP_GROUP`] threads each); such
+    /// regions run concurrently.
     WarpGroup {
         groups: Vec<u32>,
         body: Block,

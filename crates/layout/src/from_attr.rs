@@ -35,7 +35,7 @@ pub fn buffer_layout(
         LayoutAttr::Linear => Layout::linear(shape),
         LayoutAttr::Padded(pad) => Layout::padded(shape, (*pad).into()),
         LayoutAttr::Swizzled => {
-            let mut all = target.facts().mma.iter().map(|m| m.inst);
+            let mut all = target.machine().mma.iter().map(|m| m.inst);
             match all.find(|inst| inst.ab == element) {
                 Some(inst) if shape.len() >= 2 => swizzle::for_matrix(target, shape, &inst),
                 _ => Layout::linear(shape),

@@ -140,7 +140,7 @@ fn every_lane_map_is_a_bijection() {
 #[test]
 fn every_matrix_instruction_of_every_target_has_its_maps() {
     for target in Target::ALL {
-        for facts in target.facts().mma {
+        for facts in target.machine().mma {
             for operand in Operand::ALL {
                 let found = lane_map(&facts.inst, operand).is_some();
                 let from_shared = facts.inst.family == MmaFamily::Wgmma && operand == Operand::B;

@@ -160,11 +160,12 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
         "simplify",
         "thread-sync",
     ];
-    let own: &[&str] = match target {
-        Target::Sm80 | Target::Sm90a => &[],
-        Target::Gfx942 | Target::Gfx950 => &["register-waits"],
+    // Where LDS operations are counted, the waits for them are written down.
+    let counted: &[&str] = match target.machine().shared.counter {
+        Some(_) => &["register-waits"],
+        None => &[],
     };
     let last = ["merge-shared-memory-allocations"];
-    let names = common.iter().chain(own).chain(&last);
+    let names = common.iter().chain(counted).chain(&last);
     names.filter_map(|name| find(name)).collect()
 }

@@ -3,8 +3,8 @@
 //! Nothing is implicit at device level, so a pipelined loop that no pass has taken up becomes
 //! the serial loop it means.
 //!
-//! On AMD a barrier that loads for a later iteration are under way at is bare: it must not wait
-//! for them.
+//! Where the machine has bare barriers, one that loads for a later iteration are in flight at is
+//! bare: it must not wait for them.
 //!
 //! The work is done by the schedule engine's dependence model; see
 //! [`tilewright_schedule::thread_sync`] for the before and after.
@@ -16,11 +16,11 @@ use crate::Changed;
 
 /// Inserts the barriers; the function is at device level afterwards.
 pub fn thread_sync(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
-    let inserted = tilewright_schedule::thread_sync(func, target.facts().warp_size, diags);
+    let inserted = tilewright_schedule::thread_sync(func, target.machine().warp_size, diags);
     for kernel in &mut func.kernels {
         serial_loops(&mut kernel.body);
     }
-    if target.is_amd() {
+    if target.machine().barrier.bare {
         tilewright_schedule::bare_barriers(func);
     }
     func.level = Level::Device;

@@ -10,7 +10,9 @@ use std::sync::OnceLock;
 use tilewright::codegen;
 use tilewright::frontend;
 use tilewright::ir::small_float::Number;
-use tilewright::ir::{Counter, DType, Diagnostic, Func, SourceMap, StmtKind, Target, visit};
+use tilewright::ir::{
+    Counter, DType, Diagnostic, Dialect, Func, SourceMap, StmtKind, Target, visit,
+};
 use tilewright::jit;
 use tilewright::passes::driver::{self, Cause};
 use tilewright::runtime::device::{Device, cuda};
@@ -88,8 +90,10 @@ pub fn check(program: &Program, expected: &[Vec<i64>], plan: &Plan) -> Result<Pa
             .map_err(|f| f.on(target.name()))?;
     }
     if plan.gpu {
-        for target in [Target::Sm80, Target::Sm90a] {
-            if plan.targets.contains(&target.name()) {
+        for target in Target::ALL {
+            // The GPU is opened by CUDA's driver.
+            let runs = target.machine().dialect == Dialect::Cuda;
+            if runs && plan.targets.contains(&target.name()) {
                 run.gpu(&func, target).map_err(|f| f.on(target.name()))?;
             }
         }
@@ -198,12 +202,13 @@ impl Run<'_> {
 
     fn compile(&self, source: &str, target: Target) -> Result<(), Failure> {
         let env = Env::process();
-        let told = match target.is_amd() {
-            true => AmdToolchain::find(&env)
-                .and_then(|t| t.compile(source, target.name(), &HipOptions::default()))
-                .map(|_| ()),
-            false => Toolchain::find(&env)
+        // Each dialect has a compiler of its own.
+        let told = match target.machine().dialect {
+            Dialect::Cuda => Toolchain::find(&env)
                 .and_then(|t| t.compile(source, target.name(), &CompileOptions::default()))
+                .map(|_| ()),
+            Dialect::Hip => AmdToolchain::find(&env)
+                .and_then(|t| t.compile(source, target.name(), &HipOptions::default()))
                 .map(|_| ()),
         };
         told.map_err(|e| Failure::new("toolchain", e.to_string()))
@@ -285,7 +290,8 @@ impl Run<'_> {
     }
 }
 
-/// Whether a program multiplies types that a target has no instruction for.
+/// Whether a program multiplies types that a target has no instruction for. It names the targets
+/// because it must not ask the table that it tests.
 fn lacks_products(program: &Program, target: Target) -> bool {
     let mut found = false;
     program.walk(&mut |stmt| {

@@ -12,7 +12,7 @@ use tilewright_ir::touched::{Atomic, Part, touched};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
     BinOp, Block, Buffer, BufferOrigin, DType, Expr, ExprKind, Func, Kernel, LoopKind, MicroOp,
-    Scope, Span, Stmt, StmtKind, Var, micro_op,
+    Scope, Span, Stmt, StmtKind, Var, WARP_GROUP, micro_op,
 };
 
 use crate::exchange::Along;
@@ -202,8 +202,9 @@ pub fn in_groups(func: &Func, kernel: &Kernel, groups: &[u32]) -> Expr {
         stride *= i64::from(extent);
     }
     let one = |&group: &u32| {
-        let first = i64::from(group) * 128;
-        thread.clone().ge(first).and(thread.clone().lt(first + 128))
+        let first = i64::from(group) * i64::from(WARP_GROUP);
+        let end = first + i64::from(WARP_GROUP);
+        thread.clone().ge(first).and(thread.clone().lt(end))
     };
     let any = groups.iter().map(one).reduce(Expr::or);
     any.unwrap_or_else(|| Expr::bool(false))

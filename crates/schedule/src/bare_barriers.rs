@@ -1,9 +1,10 @@
 //! Barriers that leave loads under way.
 //!
-//! On AMD the block's barrier waits for all memory operations of a wave, loads for a later
-//! iteration too: what a pipelined loop has fetched ahead would be waited for at each barrier
-//! around it. A kernel whose loads are counted has every wait written down, so its barriers need
-//! not wait themselves; RegisterWaits puts the waits before them that what goes through LDS needs.
+//! Where the block's barrier waits for all memory operations of a wave, loads for a later
+//! iteration are among them: what a pipelined loop has fetched ahead would be waited for at each
+//! barrier around it. A kernel whose loads are counted has every wait written down, so its barriers
+//! need not wait themselves; RegisterWaits puts the waits before them that what goes through LDS
+//! needs.
 //!
 //! Before:
 //! ```text

@@ -9,7 +9,7 @@ use tilewright_arith::{Analyzer, Congruence};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     Axis, BarrierKind, Block, Buffer, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel,
-    Loop, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+    Loop, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind, WARP_GROUP,
 };
 
 use crate::access::{Collector, Lets, in_groups};
@@ -101,7 +101,7 @@ impl GroupSet {
     }
 
     pub fn threads(self) -> u32 {
-        128 * self.0.count_ones()
+        WARP_GROUP * self.0.count_ones()
     }
 }
 

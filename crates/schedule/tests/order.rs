@@ -5,8 +5,7 @@ use proptest::prelude::*;
 use tilewright_ir::Counter;
 use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::{
-    Completion, Op, Order, OrderError, Piece, Resource, Schedule, Space, Step, Tail, Touch,
-    counts_groups, derive,
+    Completion, Op, Order, OrderError, Piece, Resource, Schedule, Space, Step, Tail, Touch, derive,
 };
 
 const SHARED: Resource = Resource {
@@ -291,7 +290,7 @@ fn fault(order: &Order, schedule: &Schedule, trip: i64) -> Option<String> {
         match *event {
             Event::Op { op, .. } => match order.ops[op].completion {
                 Completion::Sync => done[at] = Some((at, epoch)),
-                Completion::Counted { counter, .. } if counts_groups(counter) => {
+                Completion::Counted { counter, .. } if counter.counts_groups() => {
                     open.push((at, counter));
                 }
                 Completion::Counted {

@@ -74,6 +74,57 @@ fn every_pass_is_in_a_pipeline_and_has_its_file() {
     }
 }
 
+/// Rust files under a folder, each with its text up to its unit tests.
+fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+            found.push((path, own.to_string()));
+        }
+    }
+}
+
+/// What a machine can is asked of its description. These name a target or a dialect, and say why
+/// where they do; the others do not.
+#[test]
+fn few_ask_for_the_vendor() {
+    const TABLE_AND_DIALECTS: [&str; 3] = [
+        "ir/src/target/",
+        "codegen/src/dialect.rs",
+        "codegen/src/device/",
+    ];
+    const OTHERS: [&str; 5] = [
+        "progen/src/executors.rs",
+        "tilewright/src/cli/compile.rs",
+        "tilewright/src/cli/gpu.rs",
+        "tilewright/src/cli/verify.rs",
+        "tilewright/src/jit/compiler.rs",
+    ];
+    let crates = root().join("crates");
+    let mut asking = Vec::new();
+    for entry in fs::read_dir(&crates).expect("the crates folder").flatten() {
+        let mut files = Vec::new();
+        sources(&entry.path().join("src"), &mut files);
+        for (path, text) in files {
+            let asks = ["Target::Sm", "Target::Gfx", "Dialect::"];
+            let path = path
+                .strip_prefix(&crates)
+                .expect("a crate")
+                .to_string_lossy();
+            let allowed = TABLE_AND_DIALECTS.iter().any(|p| path.starts_with(p));
+            if !allowed && asks.iter().any(|a| text.contains(a)) {
+                asking.push(path.into_owned());
+            }
+        }
+    }
+    asking.sort();
+    assert_eq!(asking, OTHERS);
+}
+
 /// The words of a command that is written for a shell.
 fn words(command: &str) -> Vec<String> {
     let script = format!("printf '%s\\0' {command}");

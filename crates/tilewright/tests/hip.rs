@@ -320,12 +320,8 @@ fn audited_with(
 /// Each matrix instruction of a target, and the wave's copy to LDS, is the machine's.
 fn instructions(target: Target) -> Result<(), Failed> {
     let (mut allocs, mut body, mut wanted) = (String::new(), String::new(), Vec::new());
-    for (n, facts) in target.facts().mma.iter().enumerate() {
+    for (n, facts) in target.machine().mma.iter().enumerate() {
         let inst = facts.inst;
-        // Elements of six bits have no C type.
-        if inst.ab.bits() == 6 {
-            continue;
-        }
         let ab = u32::from(inst.m) * u32::from(inst.k) / 64;
         let acc = u32::from(inst.m) * u32::from(inst.n) / 64;
         for (name, scalar, count) in [("a", inst.ab, ab), ("b", inst.ab, ab), ("c", inst.acc, acc)]
@@ -344,7 +340,7 @@ fn instructions(target: Target) -> Result<(), Failed> {
         _ => (4, "buffer_load_dword "),
     };
     wanted.push(copy.to_string());
-    if target.facts().ds_read_tr {
+    if target.machine().ds_read_tr {
         // Behind the copy: each lane of 16 gets a column of what they read.
         body += "    s2r H[0 +: 64, 0 +: 16] at [tx // 4, tx % 4 * 4] -> R[0 +: 4] at [0] \
                  inst=\"ds_read_tr\" width=1\n    C[tx] = C[tx] + float32(R[0])\n";

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tilewright::ir::Target;
+use tilewright::ir::{Dialect, Target};
 use tilewright::jit::audit::{Budget, audit};
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{AmdClang, CompileOptions, HipOptions, Nvrtc};
@@ -58,7 +58,7 @@ fn kernel(file: &str, target: Target) -> Result<(), Failed> {
 
 fn compiled(path: &str, settings: &[(&str, &str)], target: Target) -> Result<(), Failed> {
     let (func, source) = corpus::generated(path, settings, target)?;
-    if !target.is_amd() {
+    if target.machine().dialect == Dialect::Cuda {
         let nvrtc = Nvrtc::find(&Env::process()).map_err(|missing| {
             format!("this test needs NVRTC: run scripts/setup-nvrtc\n{missing}")
         })?;

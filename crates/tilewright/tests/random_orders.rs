@@ -39,6 +39,13 @@ struct Machine {
     tail: Tail,
 }
 
+impl Machine {
+    /// Whether the program is the one of AMD's matrix instructions.
+    fn is_amd(&self) -> bool {
+        self.target == Target::Gfx950
+    }
+}
+
 const AMPERE: Machine = Machine {
     target: Target::Sm80,
     copies: Counter::CpAsync,
@@ -275,7 +282,9 @@ impl Emitter<'_> {
             Step::Run(_) => return,
             Step::Commit(counter) => format!("commit {}", counter.name()),
             Step::Wait { counter, at_most } => format!("wait {}({at_most})", counter.name()),
-            Step::Barrier if self.machine.target.is_amd() => "barrier bare".to_string(),
+            Step::Barrier if self.machine.target.machine().barrier.bare => {
+                "barrier bare".to_string()
+            }
             Step::Barrier => "barrier block".to_string(),
             Step::WarpSync => "sync_warp".to_string(),
         };
@@ -290,7 +299,7 @@ impl Emitter<'_> {
             1 => String::new(),
             n => format!(" slot=({iteration} % {n})"),
         };
-        let amd = self.machine.target.is_amd();
+        let amd = self.machine.is_amd();
         let text = match program {
             0..4 => {
                 let (tensor, first) = (if half < 2 { "A" } else { "B" }, half % 2 * 32);
@@ -373,7 +382,7 @@ impl Emitter<'_> {
     }
 
     fn registers(&self, half: usize) -> usize {
-        match (self.machine.target.is_amd(), half < 2) {
+        match (self.machine.is_amd(), half < 2) {
             (true, true) => 8,
             (false, false) => 32,
             _ => 16,
@@ -382,7 +391,7 @@ impl Emitter<'_> {
 
     fn results(&mut self, c: usize) {
         self.line(&format!("for s in unroll(0, {c}) {{"));
-        let (row, column) = if self.machine.target.is_amd() {
+        let (row, column) = if self.machine.is_amd() {
             ("lane // 16 * 4 + s % 4", "s // 4 * 16 + lane % 16")
         } else {
             (

@@ -1,15 +1,14 @@
-//! The device header on AMD: HIP's words and the machine's instructions, on the compiler's
+//! The device header in HIP: its words and the machine's instructions, on the compiler's
 //! built-ins alone. Pieces that are plain C++ are shared with CUDA.
 
 use std::fmt::Write as _;
 
-use tilewright_ir::{MmaInst, Scalar, Target};
+use tilewright_ir::{Machine, MmaInst, Scalar};
 
 use super::Piece;
 
 /// The text of a piece, and what must come before it.
-pub(super) fn parts(piece: Piece, target: Target) -> (&'static str, &'static [Piece]) {
-    let machine_fp8 = target == Target::Gfx950;
+pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static [Piece]) {
     match piece {
         Piece::Core => (
             concat!(
@@ -22,8 +21,9 @@ pub(super) fn parts(piece: Piece, target: Target) -> (&'static str, &'static [Pi
         Piece::F16 => (include_str!("hip/f16.h"), &[Piece::Core]),
         Piece::Bf16 => (include_str!("hip/bf16.h"), &[Piece::Core]),
         Piece::Small => (include_str!("cuda/small.h"), &[Piece::Core]),
-        // gfx942's own fp8 are the forms without infinities and negative zero.
-        Piece::Fp8 if machine_fp8 => (include_str!("hip/fp8_hardware.h"), &[Piece::Core]),
+        Piece::Fp8 if machine.fp8_conversions => {
+            (include_str!("hip/fp8_hardware.h"), &[Piece::Core])
+        }
         Piece::Fp8 => (include_str!("cuda/fp8_software.h"), &[Piece::Small]),
         Piece::Int4 => (include_str!("cuda/int4.h"), &[Piece::Core]),
         Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
@@ -121,8 +121,6 @@ fn call(inst: &MmaInst) -> Call {
             "int",
             match format {
                 Scalar::F8E5M2 => ", 1, 1, 0, 0, 0, 0",
-                Scalar::F6E2M3 => ", 2, 2, 0, 0, 0, 0",
-                Scalar::F6E3M2 => ", 3, 3, 0, 0, 0, 0",
                 Scalar::F4E2M1 => ", 4, 4, 0, 0, 0, 0",
                 _ => ", 0, 0, 0, 0, 0, 0",
             },

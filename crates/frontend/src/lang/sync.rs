@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use tilewright_ir::target::{NAMED_BARRIERS, WARP_GROUP};
 use tilewright_ir::{Counter, DeviceOp, FenceKind, Span, StmtKind, ThreadOp, VoteKind};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req, rest};
@@ -108,11 +109,6 @@ pub(super) static FNS: &[LangFn] = &[
 
 const PREDICATE: &[ParamSpec] = &[req("predicate", Ty::Scalar)];
 
-/// Threads of a warp group.
-const GROUP: u32 = 128;
-/// Named barriers of a block; the first is the block barrier's own.
-const NAMED_BARRIERS: i64 = 16;
-
 fn sync_threads(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     check_uniform(stage, args, "T.sync_threads")?;
     let threads = stage.kernel("`T.sync_threads`")?.num_threads();
@@ -131,7 +127,7 @@ fn sync_threads(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .into());
         }
         (Some(id), count) => {
-            if !(0..NAMED_BARRIERS).contains(&id) {
+            if !(0..i64::from(NAMED_BARRIERS)).contains(&id) {
                 return Err(stage
                     .error(
                         codes::BARRIER,
@@ -222,7 +218,7 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         let n = stage.to_int(&arg.value.clone(), arg.span, "a warp group")?;
         let group = u32::try_from(n)
             .ok()
-            .filter(|g| (u64::from(*g) + 1) * u64::from(GROUP) <= u64::from(threads));
+            .filter(|g| (u64::from(*g) + 1) * u64::from(WARP_GROUP) <= u64::from(threads));
         let Some(group) = group else {
             return Err(stage
                 .error(
@@ -230,7 +226,7 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     arg.span,
                     format!(
                         "{WHAT}: there is no warp group {n}; {threads} threads make {}",
-                        match threads / GROUP {
+                        match threads / WARP_GROUP {
                             0 => "no whole group of 128".to_string(),
                             1 => "one group of 128, number 0".to_string(),
                             n => format!("{n} groups of 128, numbers 0 to {}", n - 1),

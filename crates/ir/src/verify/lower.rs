@@ -1,9 +1,10 @@
 //! Micro-ops and device operations.
 
 use crate::buffer::Scope;
-use crate::device_op::{BarrierKind, Counter, DeviceOp};
+use crate::device_op::{BarrierKind, DeviceOp};
 use crate::func::{Level, VarKind};
 use crate::micro_op::{Access, MicroKind, MicroOp};
+use crate::target::NAMED_BARRIERS;
 use crate::verify::Verifier;
 
 impl<'a> Verifier<'a> {
@@ -106,30 +107,21 @@ impl<'a> Verifier<'a> {
         }
         match op {
             DeviceOp::Wait { counter, at_most } => {
-                let most = match counter {
-                    Counter::Vmcnt => 63,
-                    Counter::Lgkmcnt => 15,
-                    Counter::CpAsync | Counter::TmaStore | Counter::Wgmma | Counter::Mbarrier => {
-                        u32::MAX
-                    }
-                };
-                if *at_most > most {
+                if let Some(most) = counter.most_in_flight()
+                    && *at_most > most
+                {
                     let message = format!("{} counts to {most}", counter.name());
                     self.fail("wait-range", message);
                 }
             }
             DeviceOp::Commit(counter) => {
-                let groups = match counter {
-                    Counter::CpAsync | Counter::TmaStore | Counter::Wgmma => true,
-                    Counter::Vmcnt | Counter::Lgkmcnt | Counter::Mbarrier => false,
-                };
-                if !groups {
+                if !counter.counts_groups() {
                     let message = format!("{} has no groups to commit", counter.name());
                     self.fail("commit-counter", message);
                 }
             }
             DeviceOp::Barrier(BarrierKind::Named { id, count }) => {
-                if *id > 15 || !(1..=self.num_threads).contains(count) {
+                if *id >= NAMED_BARRIERS || !(1..=self.num_threads).contains(count) {
                     self.fail("barrier-named", format!("barrier {id} of {count} threads"));
                 }
             }

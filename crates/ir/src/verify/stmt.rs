@@ -7,6 +7,7 @@ use crate::expr::Expr;
 use crate::func::{Level, VarKind};
 use crate::ids::Var;
 use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+use crate::target::WARP_GROUP;
 use crate::verify::expr::Access;
 use crate::verify::{BlockKind, Verifier};
 
@@ -157,7 +158,7 @@ impl<'a> Verifier<'a> {
     fn warp_group(&mut self, groups: &[u32], body: &'a Block) {
         let mut seen = Vec::new();
         for &group in groups {
-            let threads = (group as u64 + 1) * 128;
+            let threads = (group as u64 + 1) * u64::from(WARP_GROUP);
             if threads > self.num_threads as u64 {
                 let message = format!(
                     "warp group {group} of a block of {} threads",

@@ -5,6 +5,7 @@ use crate::dtype::{DType, Scalar};
 use crate::expr::Expr;
 use crate::func::VarKind;
 use crate::ids::{Buffer, Var};
+use crate::target::NAMED_BARRIERS;
 use crate::text::result_dtype;
 use crate::thread_op::{Combiner, MemoryOrder, ThreadOp, VoteKind};
 use crate::verify::Verifier;
@@ -132,7 +133,7 @@ impl<'a> Verifier<'a> {
                 named: Some((id, count)),
             } => {
                 let threads = 1..=self.num_threads;
-                if *id > 15 || !threads.contains(count) {
+                if *id >= NAMED_BARRIERS || !threads.contains(count) {
                     self.fail("sync-named", format!("barrier {id} of {count} threads"));
                 }
             }

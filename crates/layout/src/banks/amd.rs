@@ -16,8 +16,6 @@
 //! | write 12, 16 B | 8 × 8 neighbours, assumed | 8 × 8 neighbours on 32 banks, assumed |
 //! | transposed read | none | as the plain read of its width; unpublished, assumed |
 
-use tilewright_ir::target::Target;
-
 use super::{Cost, Kind, Lanes, in_phases, neighbours};
 
 const ONE: [Lanes; 1] = neighbours(64);
@@ -43,13 +41,9 @@ const fn both_halves<const N: usize, const M: usize>(lower: [Lanes; N]) -> [Lane
     all
 }
 
-/// The cost of a DS instruction of `width` bytes a lane.
-pub fn cost(target: Target, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Option<Cost> {
-    let wide = match target {
-        Target::Gfx942 => false,
-        Target::Gfx950 => true,
-        Target::Sm80 | Target::Sm90a => return None,
-    };
+/// The cost of a DS instruction of `width` bytes a lane; `wide` is with reads on 64 banks, as
+/// gfx950 has them.
+pub(super) fn cost(wide: bool, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Option<Cost> {
     let (banks, phases): (u32, &[Lanes]) = match (kind, width) {
         (Kind::ReadTransposed, _) if !wide => return None,
         (Kind::ReadTransposed, 8) => (64, &TWO),

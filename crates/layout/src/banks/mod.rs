@@ -15,7 +15,7 @@
 pub mod amd;
 pub mod nvidia;
 
-use tilewright_ir::target::Target;
+use tilewright_ir::target::{BankPhases, Target};
 
 use crate::radix::ones;
 
@@ -58,9 +58,10 @@ impl std::ops::Add for Cost {
 /// The cost of one access of a warp: the byte address of each lane, `None` for lanes that do
 /// not take part, and the bytes each moves. `None` where the target has no such access.
 pub fn cost(target: Target, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Option<Cost> {
-    match target {
-        Target::Sm80 | Target::Sm90a => nvidia::cost(kind, width, lanes),
-        Target::Gfx942 | Target::Gfx950 => amd::cost(target, kind, width, lanes),
+    match target.machine().shared.phases {
+        BankPhases::Neighbours => nvidia::cost(kind, width, lanes),
+        BankPhases::Mixed32 => amd::cost(false, kind, width, lanes),
+        BankPhases::Mixed64 => amd::cost(true, kind, width, lanes),
     }
 }
 

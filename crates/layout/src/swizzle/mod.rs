@@ -298,7 +298,7 @@ impl RowXor {
     }
 
     fn for_mfma(target: Target, row_bytes: i64, inst: &MmaInst) -> Option<RowXor> {
-        let banks: i64 = target.facts().banks.into();
+        let banks: i64 = target.machine().shared.banks.into();
         let reads = MfmaReads::new(row_bytes, inst);
         let mut best: Option<(u32, RowXor)> = None;
         for chunk in [16, 8] {

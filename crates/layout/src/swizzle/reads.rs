@@ -86,7 +86,7 @@ pub fn for_reads(
     };
     let row_bits = (rows as u64).next_power_of_two().trailing_zeros();
     for chunk in [16, 8] {
-        let room = RowXor::room(tile.row_bytes, chunk, target.facts().banks.into());
+        let room = RowXor::room(tile.row_bytes, chunk, target.machine().shared.banks.into());
         // A vector must stay in one piece.
         let Some((first, chunk_bits)) = room.filter(|_| widest <= chunk) else {
             continue;
@@ -304,7 +304,7 @@ mod tests {
                     bits: 16,
                     row_bytes,
                 };
-                let banks = target.facts().banks.into();
+                let banks = target.machine().shared.banks.into();
                 let (first, chunk_bits) = RowXor::room(row_bytes, chunk, banks).unwrap();
                 for read in &reads {
                     let mut costs = tile.costs(read, chunk);

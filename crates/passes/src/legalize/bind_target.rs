@@ -11,6 +11,9 @@
 //!
 //! Needs tile IR. It never refuses what a later pass can lower by other means.
 
+use std::borrow::Cow;
+
+use tilewright_ir::target::RegisterMoves;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     Buffer, Code, CopyKind, Counter, DeviceOp, Diagnostic, Diagnostics, FenceKind, Func, GemmKind,
@@ -35,7 +38,7 @@ pub fn bind_target(func: &mut Func, target: Target, diags: &mut Diagnostics) -> 
 }
 
 fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
-    let limit = i64::from(target.facts().shared_bytes);
+    let limit = i64::from(target.machine().shared.bytes);
     let bytes_of = |buffer: Buffer| {
         let data = &func.buffers[buffer];
         let mut extents = data.shape.iter().map(|e| e.as_int());
@@ -63,7 +66,7 @@ fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagn
 }
 
 fn clusters(kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
-    if kernel.attrs.cluster.is_some_and(|c| c != [1, 1, 1]) && target != Target::Sm90a {
+    if kernel.attrs.cluster.is_some_and(|c| c != [1, 1, 1]) && !target.machine().clusters {
         let message = format!("{target} has no clusters of blocks");
         diags.push(
             Diagnostic::error(NOT_ON_TARGET, kernel.span, message)
@@ -93,7 +96,7 @@ fn instructions(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagno
 enum Verdict {
     /// Its meaning would be lost.
     Refused {
-        what: &'static str,
+        what: Cow<'static, str>,
         instead: &'static str,
     },
     /// A wish about speed, and results are the same without it.
@@ -103,7 +106,11 @@ enum Verdict {
 /// What a target cannot do, of all that the language has. Everything that is not named here is
 /// lowered as it stands.
 fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
-    let refused = |what, instead| Some(Verdict::Refused { what, instead });
+    let machine = target.machine();
+    let refused = |what: &'static str, instead| {
+        let what = what.into();
+        Some(Verdict::Refused { what, instead })
+    };
     match stmt {
         StmtKind::Alloc(b) if func.buffers[*b].scope == Scope::Tmem => {
             refused("this is tensor memory", GEMM)
@@ -123,31 +130,37 @@ fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
         StmtKind::Thread(ThreadOp::BarrierExpect { .. }) => {
             refused("the barrier waits for bytes of bulk copies (TMA)", ARRIVE)
         }
-        StmtKind::Thread(ThreadOp::SetMaxRegs { count, .. }) if target == Target::Sm90a => {
-            // PTX ISA, setmaxnreg: a multiple of 8 from 24 to 256.
-            let taken = (24..=256).contains(count) && count % 8 == 0;
-            match taken {
-                true => None,
-                false => refused(
-                    "the number of registers is no multiple of 8 from 24 to 256",
-                    "use such a multiple, or leave it out",
-                ),
-            }
+        StmtKind::Thread(ThreadOp::SetMaxRegs { count, .. }) => {
+            let Some(moves) = machine.registers.moves else {
+                return Some(Verdict::NoEffect {
+                    what: "moving registers between warp groups",
+                });
+            };
+            let RegisterMoves {
+                least,
+                most,
+                multiple,
+            } = moves;
+            let taken = (least..=most).contains(count) && count % multiple == 0;
+            (!taken).then(|| Verdict::Refused {
+                what: format!(
+                    "the number of registers is no multiple of {multiple} from {least} to {most}"
+                )
+                .into(),
+                instead: "use such a multiple, or leave it out",
+            })
         }
-        StmtKind::Thread(ThreadOp::SetMaxRegs { .. }) => Some(Verdict::NoEffect {
-            what: "moving registers between warp groups",
-        }),
         StmtKind::Device(op) => match op {
             DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => match counter {
                 Counter::TmaStore => refused("this is for bulk copies (TMA)", COPY),
                 Counter::Wgmma => refused("this is for split-phase wgmma", GEMM),
-                Counter::CpAsync if target.is_amd() => {
+                Counter::CpAsync if !machine.counts(*counter) => {
                     refused("this is a group of `cp.async` copies", COPY)
                 }
                 _ => None,
             },
             DeviceOp::Fence(FenceKind::Wgmma) => refused("this is for split-phase wgmma", GEMM),
-            DeviceOp::Fence(FenceKind::AsyncProxy) if target != Target::Sm90a => {
+            DeviceOp::Fence(FenceKind::AsyncProxy) if !machine.async_proxy => {
                 Some(Verdict::NoEffect {
                     what: "a fence of the asynchronous proxy",
                 })

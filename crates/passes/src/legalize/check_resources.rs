@@ -9,9 +9,9 @@
 //! not may be given the same bytes when all barriers are known. Of registers only fragments count,
 //! and only while they are alive. A kernel that passes may still spill.
 //!
-//! What does not fit registers can be spilled to memory by NVIDIA's compilers, so there it is a
-//! warning, up to [`SPILL_LIMIT`] times the registers. AMD's kernels count their memory operations,
-//! which a spill would be among, so there it is an error.
+//! Where what does not fit registers can be spilled to memory it is a warning, up to
+//! [`SPILL_LIMIT`] times the registers. On machines that count memory operations a spill would be
+//! among them, so there it is an error.
 //!
 //! Before and after are the same function; what comes out is a diagnostic such as
 //! ```text
@@ -50,7 +50,7 @@ pub fn check_resources(func: &mut Func, target: Target, diags: &mut Diagnostics)
 }
 
 fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
-    let limit = i64::from(target.facts().shared_bytes);
+    let limit = i64::from(target.machine().shared.bytes);
     let bytes_of = |b: Buffer| {
         let versions = func.buffers[b].versions;
         i64::try_from(shared_bytes(func, b, versions)).unwrap_or(i64::MAX)
@@ -106,9 +106,9 @@ pub(crate) fn most_shared(
 }
 
 fn registers(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
-    let facts = target.facts();
+    let registers = target.machine().registers;
     let threads = kernel.num_threads().max(1);
-    let limit = i64::from(facts.max_registers.min(facts.register_file / threads));
+    let limit = i64::from(registers.per_thread.min(registers.file / threads));
     let fragment = |buffer: Buffer| {
         let data = &func.buffers[buffer];
         let fragment = matches!(data.layout, Some(LayoutAttr::Fragment(_)));
@@ -125,11 +125,11 @@ fn registers(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnosti
         .take(6)
         .map(|b| format!("`{}` {}", func.buffers[*b].name, register_count(func, *b)))
         .collect();
-    let has = match limit < i64::from(facts.max_registers) {
+    let has = match limit < i64::from(registers.per_thread) {
         true => format!("{target} has {limit} with {threads} threads a block"),
         false => format!("{target} has {limit}"),
     };
-    let spills = matches!(target, Target::Sm80 | Target::Sm90a) && total <= SPILL_LIMIT * limit;
+    let spills = registers.spill && total <= SPILL_LIMIT * limit;
     let severity = match spills {
         true => Severity::Warning,
         false => Severity::Error,

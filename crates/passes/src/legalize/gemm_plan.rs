@@ -120,15 +120,15 @@ pub enum NoPlan {
 
 /// The cheapest plan.
 pub fn plan(target: Target, shape: &GemmShape) -> Result<GemmPlan, NoPlan> {
-    let facts = target.facts();
-    let warps = shape.threads / facts.warp_size as i64;
+    let machine = target.machine();
+    let warps = shape.threads / machine.warp_size as i64;
     if warps == 0 {
         return Err(NoPlan::Threads {
-            warp: facts.warp_size,
+            warp: machine.warp_size,
         });
     }
     let ab = register_type(target, shape.ab);
-    let candidates = facts
+    let candidates = machine
         .mma
         .iter()
         .filter(|f| f.inst.ab == ab && f.inst.acc == shape.acc);
@@ -160,7 +160,7 @@ pub fn plan(target: Target, shape: &GemmShape) -> Result<GemmPlan, NoPlan> {
 /// float32 instruction, and fp8 formats that the target lacks are converted to float16, which
 /// holds every one of their values.
 pub fn register_type(target: Target, ab: Scalar) -> Scalar {
-    let has = |s: Scalar| target.facts().mma.iter().any(|f| f.inst.ab == s);
+    let has = |s: Scalar| target.machine().mma.iter().any(|f| f.inst.ab == s);
     match ab {
         _ if has(ab) => ab,
         Scalar::F32 if has(Scalar::TF32) => Scalar::TF32,

@@ -37,7 +37,7 @@ pub fn lower_l2_persistent(func: &mut Func, target: Target, diags: &mut Diagnost
         }
         changed = Changed::Yes;
         let span = func.kernels[at].span;
-        if target.is_amd() {
+        if !target.machine().l2_windows {
             diags.push(
                 Diagnostic::warning(
                     L2_HIT_RATIO,

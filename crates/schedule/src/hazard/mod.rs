@@ -18,14 +18,14 @@
 //!   instructions for vmcnt and lgkmcnt, in closed groups for cp.async. A counter that is full
 //!   holds the wave back. An operation under an unknown condition helps only waits that come
 //!   with it, and a wait under one orders only what comes with the wait.
-//! - A bare barrier waits for no memory; on AMD the block's barrier does.
+//! - A bare barrier waits for no memory; the block's barrier does where the machine's drains.
 //! - Registers are read when an instruction is issued; those that a load writes must be left
 //!   alone until it has been waited for.
 //! - Threads that write one place in one statement hold copies of one value.
 //! - Buffers that lie over each other are one memory; what one held is gone once the other is
 //!   written.
 //! - In a pipelined loop that names its iterations a read takes what was written for its own one.
-//! - Waves are in step on AMD; on NVIDIA lanes that exchange data need `sync_warp`.
+//! - Lanes that exchange data need `sync_warp`, but where those of a wave run in lockstep.
 //!
 //! Shared memory and registers are looked at, and tensors that one statement writes and another
 //! touches, as far as places can be counted out. What other blocks do to them is not.
@@ -51,7 +51,7 @@ use conditions::Conditions;
 use event::{EventKind, Trace};
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{DType, Func, Kernel, Level, Span, Stmt, StmtKind, Target, Var, text};
+use tilewright_ir::{DType, Func, Kernel, Level, Machine, Span, Stmt, StmtKind, Target, Var, text};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use run::Run;
@@ -84,7 +84,8 @@ pub fn check(func: &Func, target: Target) -> HazardReport {
 }
 
 fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut HazardReport) {
-    let scan = Scan::of(func, kernel, target.facts().warp_size);
+    let machine = target.machine();
+    let scan = Scan::of(func, kernel, machine.warp_size);
     let mut units = Units::new(&scan);
     let mut conditions = Conditions::default();
     let mut stmts: FxHashMap<Key, &Stmt> = FxHashMap::default();
@@ -109,7 +110,6 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
         let hazard = namer.hazard(&clash, &[Trace::default()], 1);
         note(report, hazard);
     }
-    let amd = target.is_amd();
     let mut pending: Vec<Choice> = vec![Choice::default()];
     let mut runs = 0;
     while let Some(choice) = pending.pop() {
@@ -120,7 +120,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
             break;
         }
         units.suppose(&choice.supposed);
-        let traces = match traces(&scan, &mut units, &mut conditions, amd, &choice) {
+        let traces = match traces(&scan, &mut units, &mut conditions, machine, &choice) {
             Ok(traces) => traces,
             Err(Stop::Need(need)) => {
                 if choice.supposed.contains_key(&need.expr) {
@@ -142,7 +142,7 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
                 continue;
             }
         };
-        let outcome = Run::of(&scan, &mut units.places, amd, &conditions, &traces);
+        let outcome = Run::of(&scan, &mut units.places, machine, &conditions, &traces);
         let mut again = choice.clone();
         again.whole.extend(&outcome.unsteady);
         if again.whole.len() > choice.whole.len() {
@@ -198,12 +198,12 @@ fn traces<'f>(
     scan: &'f Scan<'f>,
     units: &mut Units<'f>,
     conditions: &mut Conditions,
-    amd: bool,
+    machine: &'static Machine,
     choice: &Choice,
 ) -> Result<Vec<Trace>, Stop> {
     conditions.clear();
     (0..scan.groups)
-        .map(|group| Walk::of(scan, units, conditions, group, amd, choice))
+        .map(|group| Walk::of(scan, units, conditions, group, machine, choice))
         .collect()
 }
 

@@ -5,9 +5,9 @@
 //! `c`: by a barrier that both took part in, or by a chain of arrivals and waits. The waves of
 //! one group know each other no better than that. An asynchronous access is complete when its
 //! own wave has waited for it; until then whatever touches its place, in any wave, is a hazard.
-//! Only LDS operations of one wave are in order among each other. On AMD an access without a
-//! counter is one of them, and *loose* for the other waves until its own has waited for all of
-//! them: a bare barrier says nothing about it.
+//! Only LDS operations of one wave are in order among each other. Where the machine counts them an
+//! access without a counter is one of them, and *loose* for the other waves until its own has
+//! waited for all of them: a bare barrier says nothing about it.
 
 mod barriers;
 
@@ -15,7 +15,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use tilewright_ir::{Buffer, Counter};
+use tilewright_ir::{Buffer, Counter, Machine};
 
 use super::alias::Aliases;
 use super::clash::{Clash, Memory, Remedy, Side};
@@ -23,7 +23,7 @@ use super::conditions::{Conditions, Under, contradict, either};
 use super::event::{EventKind, Trace};
 use super::places::{Meeting, Places};
 use super::report::HazardKind;
-use super::scan::{Key, Scan, most_in_flight};
+use super::scan::{Key, Scan};
 use super::state::{Group, Open, Pending, Phase, State, fingerprint};
 use super::touch::{RegisterTouch, Touch, Touches};
 
@@ -38,7 +38,7 @@ pub struct Outcome {
 pub struct Run<'f, 'p> {
     scan: &'f Scan<'f>,
     places: &'p mut Places<'f>,
-    amd: bool,
+    machine: &'static Machine,
     conditions: &'p Conditions,
     traces: &'p [Trace],
     groups: Vec<Group>,
@@ -58,14 +58,14 @@ impl<'f, 'p> Run<'f, 'p> {
     pub fn of(
         scan: &'f Scan<'f>,
         places: &'p mut Places<'f>,
-        amd: bool,
+        machine: &'static Machine,
         conditions: &'p Conditions,
         traces: &'p [Trace],
     ) -> Outcome {
         let mut run = Run {
             scan,
             places,
-            amd,
+            machine,
             conditions,
             traces,
             groups: traces.iter().map(|_| Group::new()).collect(),
@@ -247,6 +247,7 @@ impl<'f, 'p> Run<'f, 'p> {
             self.check_content(g, touch, side);
         }
         let (clock, time, at) = (self.groups[g].clock, self.moment, self.groups[g].at);
+        let counted = self.machine.shared.counter.is_some();
         for touch in &touches.shared {
             let list = self.open.entry(touch.root).or_default();
             let mut under = self.groups[g].under.clone();
@@ -270,7 +271,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 clock,
                 op,
                 // Waves of a block share a cache that keeps the order of what they do to tensors.
-                done: (op.is_none() && (!self.amd || touch.tensor)).then_some(clock),
+                done: (op.is_none() && (!counted || touch.tensor)).then_some(clock),
                 time,
                 at_barrier: None,
                 under,
@@ -310,7 +311,7 @@ impl<'f, 'p> Run<'f, 'p> {
 
     fn check_shared(&mut self, g: usize, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
         let in_order = |op: Option<(u32, Counter)>| match op {
-            None => self.amd,
+            None => self.machine.shared.counter.is_some(),
             Some((_, counter)) => counter == Counter::Lgkmcnt,
         };
         let others = self.aliases.others(touch.root);
@@ -352,7 +353,7 @@ impl<'f, 'p> Run<'f, 'p> {
                     _ => Remedy::Barrier,
                 },
                 Some((_, time))
-                    if !self.amd
+                    if !self.machine.lockstep
                         && open.group == g
                         && met.in_warp >> g & 1 == 1
                         && self.groups[g].warp_sync < time =>
@@ -426,7 +427,7 @@ impl<'f, 'p> Run<'f, 'p> {
             return;
         };
         let pair = 1u64 << (9 * g);
-        let strict = !self.amd;
+        let strict = !self.machine.lockstep;
         // Points of a tensor that a parallel loop writes twice are its author's affair.
         if a.write && !a.atomic && !a.tensor {
             let met = self.places.meeting_itself(a.set);
@@ -560,7 +561,7 @@ impl<'f, 'p> Run<'f, 'p> {
         });
         // A counter that is full holds the wave back. This is so for operations that come with
         // enough others, whatever the condition here: lanes may disagree on that.
-        if let Some(most) = most_in_flight(counter) {
+        if let Some(most) = counter.most_in_flight() {
             self.wait(g, counter, most, &Under::default());
         }
     }

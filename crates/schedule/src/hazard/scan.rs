@@ -6,8 +6,8 @@ use tilewright_ir::touched::touched;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Func, Kernel,
-    Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, VoteKind,
+    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Func, Kernel, Scope, Span,
+    Stmt, StmtKind, ThreadOp, Var, VarKind, VoteKind, WARP_GROUP,
 };
 
 use super::report::Reason;
@@ -558,9 +558,11 @@ impl<'f> Scan<'f> {
         let kernel = self.kernel;
         walk_stmts(&kernel.body, &mut |stmt| {
             let truth: Option<Vec<bool>> = match &stmt.kind {
-                StmtKind::WarpGroup { groups, .. } => {
-                    Some((0..threads).map(|t| groups.contains(&(t / 128))).collect())
-                }
+                StmtKind::WarpGroup { groups, .. } => Some(
+                    (0..threads)
+                        .map(|t| groups.contains(&(t / WARP_GROUP)))
+                        .collect(),
+                ),
                 StmtKind::Device(DeviceOp::Barrier(BarrierKind::Cond(cond))) => {
                     self.truth_by_thread(cond)
                 }
@@ -712,24 +714,7 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
 /// operations are not among them: a group that may not have been closed is not followed.
 fn waits_for_own(stmt: &Stmt) -> bool {
     match &stmt.kind {
-        StmtKind::Device(DeviceOp::Wait { counter, .. }) => !counts_groups(*counter),
+        StmtKind::Device(DeviceOp::Wait { counter, .. }) => !counter.counts_groups(),
         _ => false,
-    }
-}
-
-/// The most instructions of a counter that are ever under way; the next one waits.
-pub const fn most_in_flight(counter: Counter) -> Option<u32> {
-    match counter {
-        Counter::Vmcnt => Some(63),
-        Counter::Lgkmcnt => Some(15),
-        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma | Counter::Mbarrier => None,
-    }
-}
-
-/// Whether a counter counts groups of operations, closed by `commit`.
-pub const fn counts_groups(counter: Counter) -> bool {
-    match counter {
-        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma => true,
-        Counter::Vmcnt | Counter::Lgkmcnt | Counter::Mbarrier => false,
     }
 }

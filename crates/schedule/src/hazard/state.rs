@@ -10,7 +10,7 @@ use tilewright_ir::{Buffer, Counter};
 use super::conditions::{
     Conditions, Literal, Under, contradict, fewest, follows, possible, remember,
 };
-use super::scan::{Key, MAX_GROUPS, counts_groups};
+use super::scan::{Key, MAX_GROUPS};
 use super::touch::{RegisterTouch, Touch, Touches};
 
 /// How many conditions are tried both ways to count what was issued.
@@ -188,7 +188,7 @@ impl Group {
         let queue = &self.queue;
         let waited: Vec<usize> = (0..queue.len())
             .filter(|&at| queue[at].counter == counter)
-            .filter(|&at| !counts_groups(counter) || queue[at].group.is_some())
+            .filter(|&at| !counter.counts_groups() || queue[at].group.is_some())
             .filter(|&at| !contradict(&queue[at].under, under))
             .filter(|&at| self.younger(at, under) >= at_most)
             .collect();
@@ -212,7 +212,7 @@ impl Group {
     /// that leaves so many completes it.
     pub fn younger(&self, at: usize, under: &[Literal]) -> u32 {
         let p = &self.queue[at];
-        if counts_groups(p.counter) {
+        if p.counter.counts_groups() {
             let closed = self.closed[p.counter as usize];
             return p.group.map_or(0, |own| closed - own - 1);
         }

@@ -490,10 +490,12 @@ impl<'f> Units<'f> {
             Inst::LdMatrix { tiles, .. } | Inst::StMatrix { tiles, .. } => {
                 (8, Lanes::Warp(8 * u32::from(tiles)))
             }
-            Inst::DsReadTr | Inst::BufferLoadLds => (i64::from(m.width), Lanes::Warp(64)),
+            Inst::DsReadTr | Inst::BufferLoadLds => {
+                (i64::from(m.width), Lanes::Warp(self.scan.warp))
+            }
             Inst::Load | Inst::Store | Inst::CpAsync => (i64::from(m.width), Lanes::Own),
             // Whole regions: the instruction's shape says what is read.
-            Inst::Mma(_) | Inst::Tma => (0, Lanes::Warp(64)),
+            Inst::Mma(_) | Inst::Tma => (0, Lanes::Warp(self.scan.warp)),
         };
         let accesses = m.sources.iter().map(|a| (a, false));
         for (access, write) in accesses.chain([(&m.dest, true)]) {

@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Inst, Loop, LoopKind, MicroKind,
-    Span, Stmt, StmtKind, ThreadOp, Var,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Inst, Loop, LoopKind, Machine,
+    MicroKind, Span, Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::conditions::{Around, Conditions, Literal, Under, with};
@@ -70,7 +70,7 @@ pub struct Walk<'f, 'p> {
     units: &'p mut Units<'f>,
     conditions: &'p mut Conditions,
     group: usize,
-    amd: bool,
+    machine: &'static Machine,
     env: Env,
     loops: Vec<(Var, i64)>,
     /// By loop that the walk is in, how far its index has jumped.
@@ -94,7 +94,7 @@ impl<'f, 'p> Walk<'f, 'p> {
         units: &'p mut Units<'f>,
         conditions: &'p mut Conditions,
         group: usize,
-        amd: bool,
+        machine: &'static Machine,
         choice: &'p Choice,
     ) -> Result<Trace, Stop> {
         let mut env = Env::of(&choice.supposed);
@@ -108,7 +108,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             units,
             conditions,
             group,
-            amd,
+            machine,
             env,
             loops: Vec::new(),
             skipped: FxHashMap::default(),
@@ -341,7 +341,7 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     fn barrier(&mut self, stmt: &Stmt, bare: bool) -> Result<(), Stop> {
-        let drains = self.amd && !bare;
+        let drains = self.machine.barrier.drains && !bare;
         self.emit(stmt, EventKind::Barrier { bare, drains })
     }
 

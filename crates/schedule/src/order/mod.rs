@@ -168,22 +168,11 @@ pub enum OrderError {
     RegisterVersions { resource: usize, versions: u32 },
 }
 
-/// The most operations in flight that a wait can leave.
+/// The most operations in flight that a wait leaves. What groups and phases count to has no end
+/// that a kernel comes near; a wait for them leaves so many all the same.
 pub fn wait_limit(counter: Counter) -> u32 {
-    match counter {
-        Counter::Lgkmcnt => 15,
-        Counter::Vmcnt => 63,
-        // A group counter is an immediate of the instruction; no kernel comes near its end.
-        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma | Counter::Mbarrier => 63,
-    }
-}
-
-/// Whether the counter counts groups that are closed by a commit.
-pub fn counts_groups(counter: Counter) -> bool {
-    match counter {
-        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma => true,
-        Counter::Vmcnt | Counter::Lgkmcnt | Counter::Mbarrier => false,
-    }
+    const MOST_GROUPS: u32 = 63;
+    counter.most_in_flight().unwrap_or(MOST_GROUPS)
 }
 
 /// Derives versions, barriers, waits, prologue and epilogue of an order.

@@ -10,7 +10,7 @@ use tilewright_ir::Counter;
 use super::barriers::{Meetings, required};
 use super::dependences::{Between, Need};
 use super::waits::{SteadyWait, steady_waits};
-use super::{Completion, Order, Piece, Schedule, Step, Tail, counts_groups};
+use super::{Completion, Order, Piece, Schedule, Step, Tail};
 
 /// What is known of the pieces so far.
 pub(super) struct Plan<'a> {
@@ -217,7 +217,7 @@ impl<'a> Plan<'a> {
                 counter: own,
                 instructions,
             } if own == counter => {
-                if counts_groups(counter) {
+                if counter.counts_groups() {
                     let empty = self.order.tail == Tail::Guard && self.iteration(time) >= 0;
                     u32::from(!self.joined[op] && (empty || self.exists(trace, time)))
                 } else if self.exists(trace, time) {
@@ -281,7 +281,7 @@ impl<'a> Plan<'a> {
                 }
                 steps.push(Step::Run(op));
                 if let Completion::Counted { counter, .. } = data.completion
-                    && counts_groups(counter)
+                    && counter.counts_groups()
                     && !self.joined[op]
                 {
                     steps.push(Step::Commit(counter));

@@ -10,7 +10,7 @@
 use tilewright_ir::Counter;
 
 use super::trace::{Instance, Plan, Trace};
-use super::{Completion, Step, counts_groups, wait_limit};
+use super::{Completion, Step, wait_limit};
 
 /// Sets the waits of all pieces.
 pub(super) fn derive(plan: &mut Plan<'_>) {
@@ -162,7 +162,7 @@ fn join_groups(plan: &mut Plan<'_>) -> bool {
     for op in 0..plan.order.ops.len().saturating_sub(1) {
         let (a, b) = (&plan.order.ops[op], &plan.order.ops[op + 1]);
         let group = |c: Completion| match c {
-            Completion::Counted { counter, .. } if counts_groups(counter) => Some(counter),
+            Completion::Counted { counter, .. } if counter.counts_groups() => Some(counter),
             _ => None,
         };
         let Some(counter) = group(a.completion) else {

@@ -19,8 +19,6 @@ pub(crate) use thread::is_block_vote;
 
 /// Threads of a block, at most: what every target allows.
 pub(crate) const MAX_THREADS: u32 = 1024;
-/// Threads of a warp group.
-pub(crate) const GROUP: u32 = 128;
 
 /// Compiles one kernel of the function for the bound arguments.
 pub(crate) fn compile<'f>(

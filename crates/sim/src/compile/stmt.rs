@@ -1,16 +1,18 @@
 //! Compilation of statements: structure becomes jumps, or masks where threads disagree.
 
-use tilewright_ir::{Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind};
+use tilewright_ir::{
+    Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind, WARP_GROUP,
+};
 
 use crate::compile::names::{Compiled, Names};
-use crate::compile::{Code, GROUP, expr, thread, tile};
+use crate::compile::{Code, expr, thread, tile};
 use crate::divergence::{is_private, root};
 use crate::error::{RunError, codes};
 use crate::program::{Num, Op, Pc, Uniform};
 
 /// The instructions of a kernel's body.
 pub(crate) fn body(names: &mut Names<'_>, kernel: &Kernel) -> Compiled<Code> {
-    let groups = names.threads.div_ceil(GROUP);
+    let groups = names.threads.div_ceil(WARP_GROUP);
     let mut b = Builder {
         names,
         code: Code::default(),
@@ -347,7 +349,7 @@ impl Builder<'_, '_> {
         if self.names.in_point {
             return Err(self.invalid("a warp-group region in a parallel loop"));
         }
-        let count = self.names.threads.div_ceil(GROUP);
+        let count = self.names.threads.div_ceil(WARP_GROUP);
         let mut set = 0u64;
         for &g in groups {
             if g >= count {

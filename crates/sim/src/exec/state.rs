@@ -2,7 +2,6 @@
 
 use crate::barrier::{Counting, Mbarrier};
 use crate::block_races::BlockRaces;
-use crate::compile::GROUP;
 use crate::exec::mask::Mask;
 use crate::memory::{Storage, WriteLog, byte_range};
 use crate::program::{Pc, Program};
@@ -77,7 +76,7 @@ impl Strand {
         if !program.grouped {
             return vec![Strand::new(program, block, 0..threads, u64::MAX)];
         }
-        let size = GROUP as usize;
+        let size = tilewright_ir::WARP_GROUP as usize;
         (0..threads.div_ceil(size))
             .map(|g| {
                 let range = g * size..threads.min((g + 1) * size);

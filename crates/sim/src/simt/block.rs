@@ -49,7 +49,8 @@ impl<'a> BlockRun<'a> {
         index: &[u64],
         globals: Memory<'a>,
     ) -> BlockRun<'a> {
-        let width = target.facts().warp_size;
+        let machine = target.machine();
+        let width = machine.warp_size;
         let count = program.num_threads().div_ceil(width as usize);
         let mut warps: Vec<Warp> = (0..count as u32)
             .map(|w| Warp::new(program, w, width, count, index))
@@ -61,7 +62,7 @@ impl<'a> BlockRun<'a> {
             globals,
             shared: Shared::new(program.shared_bytes, count)
                 .with_owners(program.shared_overlaps)
-                .with_lanes(!target.is_amd()),
+                .with_lanes(!machine.lockstep),
             global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers, count),
             findings: Collector::new(opts.max_reports),

@@ -94,7 +94,7 @@ impl Env<'_> {
             _ => None,
         };
         let id = match counter {
-            None if self.target.is_amd() => {
+            None if self.target.machine().shared.counter.is_some() => {
                 let who = (stmt, warp.index);
                 self.shared.loose_instance(who, atomic, writes, indices)
             }

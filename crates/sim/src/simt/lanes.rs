@@ -1,6 +1,6 @@
 //! Which lanes of a warp touched a byte of shared memory since the warp last synchronised.
 //!
-//! On NVIDIA lanes may run apart: those that exchange data need `sync_warp`, or any barrier that
+//! Where they do not run in lockstep lanes that exchange data need `sync_warp`, or any barrier that
 //! their warp waits at.
 
 /// What the shadow of shared memory knows of lanes; stamps and instances are the shadow's.

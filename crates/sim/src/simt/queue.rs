@@ -114,7 +114,7 @@ impl Queue {
     pub fn push(&mut self, op: Pending) -> Option<Pending> {
         let counter = op.counter;
         self.pending.push_back(op);
-        let most = most_in_flight(counter)?;
+        let most = counter.most_in_flight()? as usize;
         let count = self.pending.iter().filter(|p| p.counter == counter).count();
         if count > most {
             self.oldest(counter)
@@ -137,7 +137,7 @@ impl Queue {
     /// The operations that a wait completes, oldest first.
     pub fn wait(&mut self, counter: Counter, at_most: u32) -> Vec<Pending> {
         let at_most = at_most as usize;
-        if !counts_groups(counter) {
+        if !counter.counts_groups() {
             // So many that are certainly counted are left, and what came after the oldest of them.
             let own = |p: &&Pending| p.counter == counter;
             let (mut left, mut kept) = (0, 0);
@@ -182,23 +182,6 @@ impl Queue {
     fn oldest(&mut self, counter: Counter) -> Option<Pending> {
         let at = self.pending.iter().position(|p| p.counter == counter)?;
         self.pending.remove(at)
-    }
-}
-
-/// Whether a counter counts groups rather than single operations.
-const fn counts_groups(counter: Counter) -> bool {
-    match counter {
-        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma => true,
-        Counter::Vmcnt | Counter::Lgkmcnt | Counter::Mbarrier => false,
-    }
-}
-
-/// How many operations a counter can hold; the next one waits for the oldest.
-const fn most_in_flight(counter: Counter) -> Option<usize> {
-    match counter {
-        Counter::Vmcnt => Some(63),
-        Counter::Lgkmcnt => Some(15),
-        Counter::CpAsync | Counter::TmaStore | Counter::Wgmma | Counter::Mbarrier => None,
     }
 }
 

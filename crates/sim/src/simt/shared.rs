@@ -8,8 +8,8 @@
 //! orders everything before it, so accesses older than the last one need no look-up.
 //!
 //! Choices:
-//! - Lanes of one warp are ordered by the warp's barriers ([`LaneShadow`]); on AMD, where they are
-//!   in step, and in global memory by the program. Lanes of *one instruction* conflict when they
+//! - Lanes of one warp are ordered by the warp's barriers ([`LaneShadow`]); where they run in
+//!   lockstep, and in global memory, by the program. Lanes of *one instruction* conflict when they
 //!   write different values to one byte.
 //! - Threads that write equal values to one byte without order do not race, and each may read
 //!   it back: replicated values are stored by all their holders.
@@ -18,8 +18,8 @@
 //! - Bytes of an asynchronous operation under way are *held*: any conflicting access until it
 //!   is waited for is reported, whenever the data really moves. Only LDS operations of one wave
 //!   are in order among each other.
-//! - On AMD an access without a counter is *loose* until its wave has waited for all LDS
-//!   operations: a bare barrier tells the other waves nothing about it.
+//! - Where LDS operations are counted an access without a counter is *loose* until its wave has
+//!   waited for all of them: a bare barrier tells the other waves nothing about it.
 
 use super::lanes::LaneShadow;
 

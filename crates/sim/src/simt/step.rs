@@ -160,8 +160,7 @@ impl Env<'_> {
             }
             DeviceCode::Block => {
                 self.count(warp, InstKind::Barrier);
-                // On AMD the barrier of the block waits for the wave's memory operations too.
-                if self.target.is_amd() {
+                if self.target.machine().barrier.drains {
                     self.drain(warp);
                 }
                 Pause::Block

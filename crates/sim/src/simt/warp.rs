@@ -150,7 +150,7 @@ impl Warp {
             Op::IfGroup { groups, otherwise } => {
                 let mut inside = 0;
                 for lane in Lanes(self.mask) {
-                    let group = self.thread(lane) / crate::compile::GROUP;
+                    let group = self.thread(lane) / tilewright_ir::WARP_GROUP;
                     inside |= (groups >> group.min(63) & 1) << lane;
                 }
                 self.split(inside, *otherwise)

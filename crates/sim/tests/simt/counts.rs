@@ -47,7 +47,7 @@ fn strides_conflict_as_the_banks_say() {
 fn counts_agree_with_the_layout_crate() {
     use tilewright_layout::banks::{Kind, cost};
     for target in Target::ALL {
-        let lanes = target.facts().warp_size;
+        let lanes = target.machine().warp_size;
         for row in [1, 2, 3, 5, 8, 16, 31, 32, 64] {
             let addresses: Vec<Option<u32>> = (0..lanes).map(|l| Some(l * row * 4)).collect();
             let price = |kind| cost(target, kind, 4, &addresses).expect("a plain access");

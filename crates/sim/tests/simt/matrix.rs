@@ -112,7 +112,7 @@ fn by_elements(inst: MmaInst, a: [&str; 2], b: [&str; 2], c: [&str; 2]) -> Strin
 #[test]
 fn mma_sync_equals_a_plain_product() {
     for target in [Target::Sm80, Target::Sm90a] {
-        for facts in target.facts().mma {
+        for facts in target.machine().mma {
             let inst = facts.inst;
             if inst.family != MmaFamily::MmaSync {
                 continue;
@@ -138,7 +138,7 @@ fn mma_sync_equals_a_plain_product() {
 #[test]
 fn mfma_equals_a_plain_product() {
     for target in [Target::Gfx942, Target::Gfx950] {
-        for facts in target.facts().mma {
+        for facts in target.machine().mma {
             let inst = facts.inst;
             let MmaInst { m, n, k, .. } = inst;
             let own = k * m / 64;

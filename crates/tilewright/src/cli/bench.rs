@@ -162,7 +162,7 @@ fn check(
     let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
     let options = RunOptions {
         sample: Some(args.check_blocks.max(1)),
-        warp_size: target.facts().warp_size,
+        warp_size: target.machine().warp_size,
         progress: Some(&tell),
         ..RunOptions::default()
     };

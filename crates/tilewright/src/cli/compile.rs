@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tilewright::codegen;
-use tilewright::ir::{Code, Diagnostic, Func, Level, SourceMap, Span, Target, text};
+use tilewright::ir::{Code, Diagnostic, Dialect, Func, Level, SourceMap, Span, Target, text};
 use tilewright::lowering::Until;
 use tilewright::passes;
 use tilewright::runtime::env::Env;
@@ -29,7 +29,7 @@ pub struct CompileArgs {
     #[arg(long, value_enum)]
     emit: Option<Emit>,
     /// The target that the kernel is lowered for.
-    #[arg(long, default_value = "gfx950")]
+    #[arg(long, default_value = Target::DEFAULT.name())]
     target: String,
     /// Write to this file instead of stdout. `layouts-svg` needs it, and takes it for a folder.
     #[arg(short, long, value_name = "FILE")]
@@ -110,6 +110,8 @@ fn what_to_emit(args: &CompileArgs, target: Target) -> Result<Emit, Failure> {
         (None, None) => Emit::Tile,
     };
     let bad = |why: String| Err(Failure::Usage(why));
+    // A compiled program is what the compiler of the dialect makes.
+    let dialect = target.machine().dialect;
     match (emit, shown, &args.output) {
         (Emit::LayoutsSvg, _, None) => {
             bad("`--emit layouts-svg` needs a folder to write to: `--output FOLDER`".to_owned())
@@ -120,10 +122,10 @@ fn what_to_emit(args: &CompileArgs, target: Target) -> Result<Emit, Failure> {
         (Emit::Passes, _, Some(_)) => {
             bad("`--output` takes what `--emit` names, and there is no `--emit`".to_owned())
         }
-        (Emit::Ptx | Emit::Cubin, ..) if target.is_amd() => bad(format!(
+        (Emit::Ptx | Emit::Cubin, ..) if dialect != Dialect::Cuda => bad(format!(
             "for {target} the compiled program is `asm` or `hsaco`"
         )),
-        (Emit::Asm | Emit::Hsaco, ..) if !target.is_amd() => bad(format!(
+        (Emit::Asm | Emit::Hsaco, ..) if dialect != Dialect::Hip => bad(format!(
             "for {target} the compiled program is `ptx` or `cubin`"
         )),
         _ => Ok(emit),
@@ -221,9 +223,9 @@ impl Compile<'_> {
             self.report_shared(func, &mut object);
             return self.write(source.text.as_bytes(), object);
         }
-        match self.target.is_amd() {
-            true => self.amd(func, &source),
-            false => self.nvidia(func, &source),
+        match self.emit {
+            Emit::Asm | Emit::Hsaco => self.amd(func, &source),
+            _ => self.nvidia(func, &source),
         }
     }
 

@@ -4,7 +4,7 @@ use std::env;
 use std::process::Command;
 use std::time::Duration;
 
-use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
+use tilewright::ir::{Code, Diagnostic, Dialect, Func, SourceMap, Span, Target};
 use tilewright::jit::{self, Compiler, Error, Loaded, Program};
 use tilewright::runtime::cache::Cache;
 use tilewright::runtime::device::{self, Device, DeviceError, DeviceInfo, Vendor};
@@ -24,19 +24,18 @@ impl Gpu {
     /// Opens the first GPU of the target's vendor. Without a target it is the first GPU of the
     /// machine, and the best target that it has.
     pub fn open(target: Option<Target>) -> Result<Gpu, Error> {
-        let device = match target.map(Target::is_amd) {
-            Some(true) => device::open(Vendor::Amd, 0)?,
-            Some(false) => device::open(Vendor::Nvidia, 0)?,
+        let device = match target.map(vendor) {
+            Some(vendor) => device::open(vendor, 0)?,
             None => device::open_any()?,
         };
         let target = match target {
             Some(target) => target,
             None => best_target(device.info())?,
         };
-        // What was lowered for one NVIDIA GPU can be compiled for a later one. AMD's generations
-        // differ in their matrix instructions and their LDS, so there it must be the very same.
+        // Where what was lowered for one GPU cannot be compiled for a later one it must be the very
+        // same.
         let info = device.info();
-        if target.is_amd() && !info.runs(target.name()) {
+        if !target.machine().forward_compatible && !info.runs(target.name()) {
             return Err(Error::Device(wrong_arch(target.name(), info)));
         }
         Ok(Gpu { device, target })
@@ -107,14 +106,23 @@ impl Gpu {
 
 /// The best target that a GPU has.
 fn best_target(info: &DeviceInfo) -> Result<Target, Error> {
-    let all = match info.vendor() {
-        Vendor::Nvidia if info.runs(Target::Sm90a.name()) => return Ok(Target::Sm90a),
-        Vendor::Nvidia => return Ok(Target::Sm80),
-        Vendor::Amd => [Target::Gfx942, Target::Gfx950],
-    };
-    let own = all.into_iter().find(|target| info.runs(target.name()));
-    let names = all.map(Target::name).join(" or ");
-    own.ok_or_else(|| Error::Device(wrong_arch(&names, info)))
+    let mut all = Target::ALL.to_vec();
+    all.retain(|target| vendor(*target) == info.vendor());
+    let own = all.iter().rev().find(|target| info.runs(target.name()));
+    // The oldest asks least of a GPU that none was made for.
+    let oldest = all.iter().find(|t| t.machine().forward_compatible);
+    let names: Vec<&str> = all.iter().map(|target| target.name()).collect();
+    own.or(oldest)
+        .copied()
+        .ok_or_else(|| Error::Device(wrong_arch(&names.join(" or "), info)))
+}
+
+/// Whose GPUs a target is one of: the driver that opens them is the one for its dialect.
+fn vendor(target: Target) -> Vendor {
+    match target.machine().dialect {
+        Dialect::Cuda => Vendor::Nvidia,
+        Dialect::Hip => Vendor::Amd,
+    }
 }
 
 fn wrong_arch(code: &str, info: &DeviceInfo) -> DeviceError {

@@ -85,12 +85,12 @@ fn place(func: &Func, data: &BufferData, threads: i64, target: Target) -> Placem
     let Some(shape) = const_shape(data) else {
         return Placement::None("its shape is not constant".to_owned());
     };
-    let facts = target.facts();
+    let machine = target.machine();
     let placed = match (&data.layout, data.scope) {
         (Some(LayoutAttr::Fragment(map)), _) => {
             from_attr::fragment_map(map, &shape, threads).map(|fragment| Placement::Fragment {
                 fragment,
-                lanes: i64::from(facts.warp_size),
+                lanes: i64::from(machine.warp_size),
             })
         }
         (None, Scope::Fragment) => {
@@ -102,7 +102,7 @@ fn place(func: &Func, data: &BufferData, threads: i64, target: Target) -> Placem
                 Placement::Shared {
                     layout,
                     element_bits: i64::from(data.dtype.bits()),
-                    banks: i64::from(facts.banks),
+                    banks: i64::from(machine.shared.banks),
                 }
             })
         }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use tilewright::ir::{SourceMap, text, verify};
+use tilewright::ir::{SourceMap, Target, text, verify};
 use tilewright::lowering::Times;
 use tilewright::passes::driver::{self, Options};
 
@@ -19,7 +19,7 @@ pub struct OptArgs {
     #[arg(long = "pass", value_name = "NAME[,NAME…]", value_delimiter = ',')]
     passes: Vec<String>,
     /// The target that the passes lower for.
-    #[arg(long, default_value = "gfx950")]
+    #[arg(long, default_value = Target::DEFAULT.name())]
     target: String,
     /// Print one JSON object that holds the text.
     #[arg(long)]

@@ -10,7 +10,7 @@ use super::output::{self, Failure, Outcome};
 #[derive(Args, Debug)]
 pub struct PassesArgs {
     /// The target whose pipeline to list.
-    #[arg(long, default_value = "gfx950")]
+    #[arg(long, default_value = Target::DEFAULT.name())]
     target: String,
     /// Print one JSON object.
     #[arg(long)]

@@ -74,7 +74,7 @@ impl Executor {
 
 pub fn run(args: &RunArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
-    let target = named.unwrap_or(Target::Gfx950);
+    let target = named.unwrap_or(Target::DEFAULT);
     if let (Executor::Reference, Some(option)) = (args.on, args.show.asked()) {
         return Err(Failure::Usage(format!(
             "`{option}` shows passes, and the reference evaluator runs none; `--on sim` does"
@@ -139,7 +139,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     let options = RunOptions {
         threads: args.jobs,
         step_limit: args.max_steps.unwrap_or(sim::DEFAULT_STEPS),
-        warp_size: warp.map_or(32, |target| target.facts().warp_size),
+        warp_size: warp.map_or(32, |target| target.machine().warp_size),
         progress: Some(&tell),
         ..RunOptions::default()
     };

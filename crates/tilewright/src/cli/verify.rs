@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::{Value, json};
 use tilewright::gfx9::audit::Kind;
-use tilewright::ir::{Diagnostic, Func, Level, Severity, SourceMap, Target};
+use tilewright::ir::{Diagnostic, Dialect, Func, Level, Severity, SourceMap, Target};
 use tilewright::jit::audit::Budget;
 use tilewright::lowering::{Times, Until};
 use tilewright::passes;
@@ -39,7 +39,7 @@ pub struct VerifyArgs {
     #[command(flatten)]
     kernel: KernelArgs,
     /// The target that the kernel is lowered for.
-    #[arg(long, default_value = "gfx950")]
+    #[arg(long, default_value = Target::DEFAULT.name())]
     target: String,
     /// Simulate all blocks in all modes, not a sample of them.
     #[arg(long)]
@@ -140,13 +140,14 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         .into_iter()
         .filter_map(|(budget, kind)| budget.map(|_| kind))
         .collect();
-    let audits = match target.is_amd() {
-        true => {
+    // Of the compilers' outputs only AMD's assembly can be read.
+    let audits = match target.machine().dialect {
+        Dialect::Hip => {
             progress.doing("compiling");
             super::amd::audit(&func, target, sources, budget)
                 .map_err(|d| show.fail(&[*d], sources))?
         }
-        false => Vec::new(),
+        Dialect::Cuda => Vec::new(),
     };
     for audit in &audits {
         findings.extend(super::amd::findings(audit, &budgeted));
@@ -220,7 +221,7 @@ fn reference(
     let tell = |p: sim::Progress| progress.at(p.blocks_done, p.blocks);
     let options = RunOptions {
         step_limit: args.max_steps.unwrap_or(sim::DEFAULT_STEPS),
-        warp_size: target.facts().warp_size,
+        warp_size: target.machine().warp_size,
         progress: Some(&tell),
         ..RunOptions::default()
     };

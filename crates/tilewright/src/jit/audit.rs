@@ -16,7 +16,7 @@ use tilewright_gfx9::asm;
 use tilewright_gfx9::audit::{self as gfx9, Expectation, Finding, Kind, Report};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    DeviceOp, FenceKind, Func, Kernel, MemoryOrder, Stmt, StmtKind, Target, ThreadOp,
+    DeviceOp, FenceKind, Func, Kernel, Machine, MemoryOrder, Stmt, StmtKind, Target, ThreadOp,
 };
 use tilewright_schedule::register_waits::is_drained;
 
@@ -72,7 +72,7 @@ pub fn audit(
         let compiled = program
             .function(name)
             .ok_or_else(|| format!("the assembly has no kernel `{name}`"))?;
-        let mut expected = Expected::of(func, kernel);
+        let mut expected = Expected::of(func, kernel, target.machine());
         if let Some(reason) = reshaped(compiled, &expected) {
             expected.uncompared.get_or_insert(reason.to_string());
         }
@@ -169,15 +169,14 @@ pub struct Expected {
 }
 
 impl Expected {
-    pub fn of(func: &Func, kernel: &Kernel) -> Expected {
+    pub fn of(func: &Func, kernel: &Kernel, machine: &Machine) -> Expected {
         let threads: u32 = kernel.threads.iter().product();
-        let waves = threads.div_ceil(64);
         let blocks = kernel.attrs.min_blocks_per_sm.unwrap_or(1);
         let mut fences = false;
         walk_stmts(&kernel.body, &mut |s| fences |= has_fence(s));
         let mut expected = Expected {
             compiled: Expectation {
-                vgprs: Some(gfx9::vgprs_at((waves * blocks).div_ceil(4).clamp(1, 8))),
+                vgprs: Some(gfx9::vgprs_at(machine.waves_on_simd(threads, blocks))),
                 no_fences: !fences,
                 ..Expectation::default()
             },

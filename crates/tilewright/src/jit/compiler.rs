@@ -1,6 +1,6 @@
-//! The compiler behind code generation: NVIDIA's or AMD's, by target.
+//! The compiler behind code generation: NVIDIA's or AMD's, by dialect.
 
-use tilewright_ir::Target;
+use tilewright_ir::{Dialect, Target};
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::{
     AmdToolchain, Binary, CompileError, CompileOptions, HipOptions, Toolchain,
@@ -29,9 +29,10 @@ pub(super) struct Wishes {
 impl Compiler {
     /// The compiler for a target, where it is found; nothing is loaded or run yet.
     pub fn find(target: Target, env: &Env) -> Result<Compiler, Error> {
-        let found = match target.is_amd() {
-            true => AmdToolchain::find(env).map(Compiler::Hip),
-            false => Toolchain::find(env).map(Compiler::Cuda),
+        // Each dialect has a compiler of its own.
+        let found = match target.machine().dialect {
+            Dialect::Cuda => Toolchain::find(env).map(Compiler::Cuda),
+            Dialect::Hip => AmdToolchain::find(env).map(Compiler::Hip),
         };
         found.map_err(Error::Toolchain)
     }

@@ -48,7 +48,7 @@ pub fn check(
     let mut expected = args();
     sim::run(&func, &mut expected, &RunOptions::default()).map_err(|e| format!("{e:?}"))?;
     for target in Target::ALL {
-        if least < i64::from(target.facts().warp_size) {
+        if least < i64::from(target.machine().warp_size) {
             continue;
         }
         let lowered = lower(&func, target).map_err(|e| format!("{target}: {e}"))?;

@@ -320,7 +320,7 @@ fn changed_whole(stmt: &Stmt, target: Target) -> Option<Kind> {
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => {
             Some(Kind::Barrier)
         }
-        StmtKind::Thread(ThreadOp::SyncWarp) if !target.is_amd() => Some(Kind::Barrier),
+        StmtKind::Thread(ThreadOp::SyncWarp) if !target.machine().lockstep => Some(Kind::Barrier),
         _ => None,
     }
 }

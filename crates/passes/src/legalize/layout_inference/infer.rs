@@ -194,7 +194,7 @@ pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
 
 fn known_types(target: Target) -> String {
     let mut names: Vec<String> = Vec::new();
-    for f in target.facts().mma {
+    for f in target.machine().mma {
         let name = format!("{} with {}", f.inst.ab, f.inst.acc);
         if !names.contains(&name) {
             names.push(name);
@@ -216,8 +216,8 @@ fn operand_read(
     trans: bool,
     target: Target,
 ) -> Option<WarpRead> {
-    let facts = target.facts();
-    if facts.ldmatrix && bits == 16 {
+    let machine = target.machine();
+    if machine.ldmatrix && bits == 16 {
         return None;
     }
     let mut step = step()?;
@@ -230,7 +230,7 @@ fn operand_read(
         Some([*element.first()?, *element.get(1)?])
     };
     Some(WarpRead {
-        lanes: (0..i64::from(facts.warp_size)).map(first).collect(),
+        lanes: (0..i64::from(machine.warp_size)).map(first).collect(),
         vector: step.vector_width(1).min(128 / bits).max(1),
     })
 }

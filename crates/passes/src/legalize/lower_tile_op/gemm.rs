@@ -1,8 +1,8 @@
 //! Matrix products: operands to registers step by step along K, and matrix instructions.
 //!
-//! The plan says which instruction and which warps; here its operands are loaded. On NVIDIA
-//! 16-bit operands come by `ldmatrix`, straight or transposed; everything else by vector loads
-//! along the placement of the operand. Rows, columns and steps past the tile are zero.
+//! The plan says which instruction and which warps; here its operands are loaded. Where the machine
+//! has `ldmatrix` 16-bit operands come by it, straight or transposed; everything else by vector
+//! loads along the placement of the operand. Rows, columns and steps past the tile are zero.
 
 use std::ops::Range;
 
@@ -102,7 +102,7 @@ impl Lower<'_> {
             return;
         }
         let [wm, wn] = plan.warps;
-        let all = self.threads / i64::from(self.target.facts().warp_size);
+        let all = self.threads / i64::from(self.target.machine().warp_size);
         let message = format!("the policy does not divide this gemm: {all} warps lie {wm} by {wn}");
         let note = Diagnostic::new(Severity::Note, GEMM_POLICY, span, message)
             .help("the values are the same; T.GemmWarpPolicy.Square lets the compiler choose");
@@ -111,7 +111,7 @@ impl Lower<'_> {
 
     /// The threads that take part: those of the plan's warps.
     fn used(&self, plan: &GemmPlan) -> i64 {
-        plan.warps[0] * plan.warps[1] * self.target.facts().warp_size as i64
+        plan.warps[0] * plan.warps[1] * self.target.machine().warp_size as i64
     }
 
     /// The registers that accumulate: C itself, or a copy of it from memory.
@@ -374,7 +374,7 @@ impl Lower<'_> {
         let bits = self.dtype(o.region.buffer).bits();
         let (Some([x, y]), true) = (
             matrix(o.region),
-            self.target.facts().ldmatrix
+            self.target.machine().ldmatrix
                 && bits == 16
                 && plan.inst.family == MmaFamily::MmaSync
                 && plan.inst.k == 16,
@@ -405,7 +405,7 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
-        let warp = self.target.facts().warp_size as i64;
+        let warp = self.target.machine().warp_size as i64;
         let lane = self.tid.clone().floor_mod(warp);
         let (warp_var, w) = self.var("warp", VarKind::Let);
         let value = self.tid.clone().floor_div(warp);

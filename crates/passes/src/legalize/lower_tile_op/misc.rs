@@ -98,7 +98,7 @@ impl Lower<'_> {
             && order == MemoryOrder::Relaxed
             && self.scope(dst.buffer) == Scope::Global;
         let run = match joined {
-            true => i64::from(self.target.atomic_add_lanes(dtype.scalar)),
+            true => i64::from(self.target.machine().atomic_add_lanes(dtype.scalar)),
             false => 1,
         };
         let run = run.min(self.run_of(&[&dst, &src]));

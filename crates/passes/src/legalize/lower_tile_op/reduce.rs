@@ -92,7 +92,7 @@ impl Lower<'_> {
     /// How the threads along a dimension combine: exchanges inside a warp, the rest through
     /// shared memory. `everyone`: all threads get the result, not only those along the dimension.
     fn combine_steps(&self, digits: &[LineDigit], everyone: bool) -> Vec<Step> {
-        let warp = self.target.facts().warp_size as i64;
+        let warp = self.target.machine().warp_size as i64;
         let mut steps = Vec::new();
         let mut across = Vec::new();
         // How many threads get the result of one line.
@@ -149,7 +149,7 @@ impl Lower<'_> {
         out: &mut Block,
     ) {
         let dtype = self.dtype(part);
-        let warp = self.target.facts().warp_size;
+        let warp = self.target.machine().warp_size;
         let (d, slot) = self.var("d", VarKind::Loop);
         let result = self.func.add_var("other", dtype, VarKind::Let);
         let own = self.load(part, vec![slot.clone()]);

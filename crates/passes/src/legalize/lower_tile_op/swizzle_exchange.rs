@@ -20,7 +20,7 @@
 
 use std::fmt;
 
-use tilewright_ir::{BufferOrigin, CopyOp, LayoutAttr, Target};
+use tilewright_ir::{BufferOrigin, CopyOp, Inst, LayoutAttr};
 use tilewright_layout::{Fragment, Layout, from_attr};
 
 use super::Lower;
@@ -79,12 +79,13 @@ impl Lower<'_> {
     /// How many elements a lane copies when a wave does it: 16 bytes, or 4 where no more line up
     /// or there is not enough for all threads. `None` for copies that stay with the threads.
     pub(super) fn wave_copy_width(&self, c: &CopyOp, width: i64) -> Option<i64> {
-        if self.target != Target::Gfx950 || !self.ahead.contains(&c.dst.buffer) {
+        let copy = self.target.machine().wide_copy()?;
+        if copy.inst != Inst::BufferLoadLds || !self.ahead.contains(&c.dst.buffer) {
             return None;
         }
         let bits = i64::from(self.dtype(c.dst.buffer).bits());
         let bytes = width * bits / 8;
-        let sizes = self.target.facts().async_copy_bytes.iter();
+        let sizes = copy.bytes.iter();
         let fits = sizes.map(|b| i64::from(*b)).filter(|b| *b <= bytes).max()?;
         Some(fits * 8 / bits).filter(|w| *w > 0 && w * bits == fits * 8)
     }

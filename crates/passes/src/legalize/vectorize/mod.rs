@@ -175,7 +175,7 @@ impl<'a> Vectorizer<'a> {
     /// Elements of a buffer that are added to at once.
     fn add_lanes(&self, buffer: Buffer) -> i64 {
         let scalar = self.func.buffers[buffer].dtype.scalar;
-        self.target.atomic_add_lanes(scalar).into()
+        self.target.machine().atomic_add_lanes(scalar).into()
     }
 
     fn vector(

@@ -301,7 +301,7 @@ impl Walk<'_> {
         !self.inner
             && data.scope == Scope::Global
             && data.dtype.lanes == 1
-            && self.target.atomic_add_lanes(data.dtype.scalar) > 1
+            && self.target.machine().atomic_add_lanes(data.dtype.scalar) > 1
     }
 }
 

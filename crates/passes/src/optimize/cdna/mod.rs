@@ -1,3 +1,3 @@
-//! Passes for AMD's CDNA targets.
+//! Passes for machines that count LDS operations, such as AMD's CDNA.
 
 pub mod register_waits;

@@ -10,7 +10,7 @@ use crate::Changed;
 
 /// Gives `s2r` and `r2s` the counter lgkmcnt and inserts its waits.
 pub fn register_waits(func: &mut Func, target: Target, _diags: &mut Diagnostics) -> Changed {
-    if !target.is_amd() {
+    if target.machine().shared.counter.is_none() {
         return Changed::No;
     }
     match tilewright_schedule::register_waits(func) {

@@ -28,17 +28,17 @@ pub(super) fn compile(
     bound: &Bound,
     target: Target,
 ) -> Compiled<Program> {
-    let facts = target.facts();
+    let machine = target.machine();
     let product = |list: &[u32; 3]| list.iter().try_fold(1u32, |n, &t| n.checked_mul(t));
     match product(&kernel.threads) {
-        Some(n) if (1..=facts.max_threads).contains(&n) => {}
+        Some(n) if (1..=machine.max_threads).contains(&n) => {}
         _ => {
             return Err(RunError::new(
                 codes::LAUNCH_EXTENT,
                 kernel.span,
                 format!(
                     "a block has 1 to {} threads on {target}, not {:?}",
-                    facts.max_threads, kernel.threads
+                    machine.max_threads, kernel.threads
                 ),
             ));
         }
@@ -69,13 +69,13 @@ pub(super) fn compile(
     c.emit(Op::Halt);
     let placed = c.placed.iter().map(|p| p.end() as usize).max();
     c.shared_needed += placed.unwrap_or(0);
-    if c.shared_needed > facts.shared_bytes as usize {
+    if c.shared_needed > machine.shared.bytes as usize {
         return Err(RunError::new(
             super::codes::SHARED_SIZE,
             kernel.span,
             format!(
                 "the block needs {} bytes of shared memory; {target} has {}",
-                c.shared_needed, facts.shared_bytes
+                c.shared_needed, machine.shared.bytes
             ),
         ));
     }

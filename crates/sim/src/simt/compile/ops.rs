@@ -80,44 +80,15 @@ impl Compiler<'_> {
                 op.inst, source.name, dest.name
             ));
         }
-        let facts = self.target.facts();
-        let target = self.target;
-        let missing = |has: bool| {
-            if has {
-                return Ok(());
-            }
-            Err(RunError::new(
-                codes::UNSUPPORTED,
-                span,
-                format!("{target} has no `{}`", op.inst),
-            ))
-        };
         use Space::{Global, Local, Shared};
         let fits = match (op.inst, source.space, dest.space) {
             (Inst::Load, Global(_) | Shared(_), Local(_)) => true,
             // Through a register that nobody else sees.
             (Inst::Load, Global(_), Shared(_)) => true,
             (Inst::Store, Local(_), Global(_) | Shared(_)) => true,
-            (Inst::CpAsync, Global(_), Shared(_)) => {
-                missing(!facts.async_copy_bytes.is_empty() && !target.is_amd())?;
-                true
-            }
-            (Inst::BufferLoadLds, Global(_), Shared(_)) => {
-                missing(!facts.async_copy_bytes.is_empty() && target.is_amd())?;
-                true
-            }
-            (Inst::LdMatrix { .. }, Shared(_), Local(_)) => {
-                missing(facts.ldmatrix)?;
-                true
-            }
-            (Inst::StMatrix { .. }, Local(_), Shared(_)) => {
-                missing(facts.stmatrix)?;
-                true
-            }
-            (Inst::DsReadTr, Shared(_), Local(_)) => {
-                missing(facts.ds_read_tr)?;
-                true
-            }
+            (Inst::CpAsync | Inst::BufferLoadLds, Global(_), Shared(_)) => true,
+            (Inst::LdMatrix { .. } | Inst::DsReadTr, Shared(_), Local(_)) => true,
+            (Inst::StMatrix { .. }, Local(_), Shared(_)) => true,
             (Inst::Mma(_), Local(_), Local(_)) => {
                 matches!(
                     self.program.buffers[source_buffers[1] as usize].space,
@@ -138,6 +109,13 @@ impl Compiler<'_> {
                 "`{}` cannot go from `{}` to `{}`",
                 op.inst, source.name, dest.name
             ));
+        }
+        let missing = || {
+            let message = format!("{} has no `{}`", self.target, op.inst);
+            Err(RunError::new(codes::UNSUPPORTED, span, message))
+        };
+        if !self.target.machine().has(op.inst) {
+            return missing();
         }
         let bits = source.bits() * source.lanes;
         let row = 128 / bits;
@@ -177,11 +155,8 @@ impl Compiler<'_> {
                 (64 / bits, 64 / bits, None)
             }
             Inst::Mma(inst) => {
-                let listed = facts.mma.iter().any(|f| f.inst == inst);
-                let table = MmaTable::new(&inst).filter(|_| listed);
-                let Some(table) = table else {
-                    missing(false)?;
-                    return invalid(String::new());
+                let Some(table) = MmaTable::new(&inst) else {
+                    return missing();
                 };
                 let b = &self.program.buffers[source_buffers[1] as usize];
                 let plain = [&dest, &source, b].iter().all(|x| x.lanes == 1);
@@ -333,7 +308,7 @@ impl Compiler<'_> {
     pub(super) fn thread_op(&mut self, op: &ThreadOp, span: Span) -> Compiled<()> {
         self.statement(span, thread_name(op).to_string());
         let base = self.next;
-        let warp = self.target.facts().warp_size;
+        let warp = self.target.machine().warp_size;
         let mut bound: Option<(Var, Slot)> = None;
         let code = match op {
             ThreadOp::AtomicRmw {

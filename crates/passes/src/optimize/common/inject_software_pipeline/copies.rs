@@ -1,10 +1,11 @@
 //! How a copy from global to shared memory gets under way.
 //!
-//! Where the target copies asynchronously and the instructions fit, a `g2s` becomes one that a
-//! counter tracks: `cp.async` on NVIDIA, the wave's copy to LDS on gfx950 ([`super::direct`]).
+//! Where the machine copies asynchronously, as wide as it loads, and the instructions fit, a `g2s`
+//! becomes one that a counter tracks: `cp.async`, or the wave's copy to LDS ([`super::direct`]).
 //! Elsewhere the copy goes through registers: it is loaded early (`g2r`) and stored late (`r2s`),
-//! so the loads are under way while the iteration computes.
+//! so the loads are in flight while the iteration computes.
 
+use tilewright_ir::target::AsyncCopy;
 use tilewright_ir::{
     Access, Block, Buffer, BufferData, BufferOrigin, Counter, DType, Expr, Func, Inst, Kernel,
     LoopKind, MicroKind, MicroOp, Region, RegionDim, Scope, Stmt, StmtKind, Target, Var, VarKind,
@@ -54,12 +55,13 @@ pub(super) fn convert(func: &mut Func, way: Way<'_>, stmt: Stmt) -> (Copy, Optio
         target,
         direct,
     } = way;
-    let by_waves = target == Target::Gfx950;
+    let copy = target.machine().wide_copy();
+    let by_waves = copy.filter(|c| c.inst == Inst::BufferLoadLds);
     if !is_copy(std::slice::from_ref(&stmt)) {
-        let refusal = by_waves.then_some(Refusal::NotACopy);
+        let refusal = by_waves.map(|_| Refusal::NotACopy);
         return (Copy::Plain(stmt), refusal);
     }
-    if by_waves {
+    if let Some(copy) = by_waves {
         let fits = match direct {
             true => direct::fits(func, kernel, target, &stmt),
             false => Err(Refusal::Memory),
@@ -67,8 +69,8 @@ pub(super) fn convert(func: &mut Func, way: Way<'_>, stmt: Stmt) -> (Copy, Optio
         return match fits {
             Ok(instructions) => {
                 let mut stmt = stmt;
-                direct::convert(&mut stmt);
-                let counter = Counter::Vmcnt;
+                direct::convert(&mut stmt, &copy);
+                let counter = copy.counter;
                 let tracked = Copy::Tracked {
                     stmt,
                     counter,
@@ -79,24 +81,24 @@ pub(super) fn convert(func: &mut Func, way: Way<'_>, stmt: Stmt) -> (Copy, Optio
             Err(refusal) => (stage(func, target, stmt), Some(refusal)),
         };
     }
-    (convert_by_threads(func, target, stmt), None)
+    let by_threads = copy.filter(|c| fits_threads(func, c, std::slice::from_ref(&stmt)));
+    match by_threads {
+        Some(copy) => (convert_by_threads(func, &copy, stmt), None),
+        None => (stage(func, target, stmt), None),
+    }
 }
 
-fn convert_by_threads(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
-    if !target.is_amd() && fits_cp_async(func, target, std::slice::from_ref(&stmt)) {
-        let mut stmt = stmt;
-        each_micro(std::slice::from_mut(&mut stmt), &mut |m| {
-            m.inst = Inst::CpAsync;
-            m.counter = Some(Counter::CpAsync);
-        });
-        fold_guard(func, &mut stmt);
-        return Copy::Tracked {
-            stmt,
-            counter: Counter::CpAsync,
-            instructions: 1,
-        };
+fn convert_by_threads(func: &Func, copy: &AsyncCopy, mut stmt: Stmt) -> Copy {
+    each_micro(std::slice::from_mut(&mut stmt), &mut |m| {
+        m.inst = copy.inst;
+        m.counter = Some(copy.counter);
+    });
+    fold_guard(func, &mut stmt);
+    Copy::Tracked {
+        stmt,
+        counter: copy.counter,
+        instructions: 1,
     }
-    stage(func, target, stmt)
 }
 
 /// Whether a block only copies from global to shared memory.
@@ -125,14 +127,13 @@ pub(super) fn each_micro(block: &mut [Stmt], f: &mut impl FnMut(&mut MicroOp)) {
 }
 
 /// Whether `cp.async` can do all instructions: its sizes, and zeros where nothing is copied.
-fn fits_cp_async(func: &Func, target: Target, block: &[Stmt]) -> bool {
+fn fits_threads(func: &Func, copy: &AsyncCopy, block: &[Stmt]) -> bool {
     let mut fits = true;
-    let sizes = target.facts().async_copy_bytes;
     for stmt in block {
         tilewright_ir::visit::walk_stmts(&vec![stmt.clone()], &mut |s| {
             if let StmtKind::Micro(m) = &s.kind {
                 let bits = m.width * func.buffers[m.dest.region.buffer].dtype.bits();
-                fits &= bits.is_multiple_of(8) && sizes.contains(&(bits / 8));
+                fits &= bits.is_multiple_of(8) && copy.bytes.contains(&(bits / 8));
                 fits &= m.otherwise.as_ref().is_none_or(is_zero);
             }
         });
@@ -146,7 +147,7 @@ fn is_zero(e: &Expr) -> bool {
 
 /// Splits the copy into a load to registers and a store from them.
 fn stage(func: &mut Func, target: Target, stmt: Stmt) -> Copy {
-    let counter = target.is_amd().then_some(Counter::Vmcnt);
+    let counter = target.machine().load_counter;
     let registers = func.buffers.next_key();
     let mut split = Split {
         registers,

@@ -9,9 +9,10 @@
 
 use std::fmt;
 
+use tilewright_ir::target::AsyncCopy;
 use tilewright_ir::{
-    Buffer, BufferOrigin, Counter, Expr, Func, Inst, Kernel, LoopKind, MicroOp, Scope, Stmt,
-    StmtKind, Target, Var, VarKind,
+    Buffer, BufferOrigin, Expr, Func, Kernel, LoopKind, MicroOp, Scope, Stmt, StmtKind, Target,
+    Var, VarKind,
 };
 use tilewright_layout::wave_places::{Threads, in_a_row};
 
@@ -138,8 +139,9 @@ impl Question<'_> {
     fn micro(&self, m: &MicroOp) -> Result<u32, Refusal> {
         let data = &self.func.buffers[m.dest.region.buffer];
         let bits = m.width * data.dtype.bits();
-        let sizes = self.target.facts().async_copy_bytes;
-        if !bits.is_multiple_of(8) || !sizes.contains(&(bits / 8)) {
+        let copy = self.target.machine().async_copy;
+        let taken = copy.is_some_and(|c| c.bytes.contains(&(bits / 8)));
+        if !bits.is_multiple_of(8) || !taken {
             return Err(Refusal::Width { bytes: bits / 8 });
         }
         let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
@@ -195,10 +197,10 @@ impl Question<'_> {
 }
 
 /// Makes the copies of a statement those of waves.
-pub(super) fn convert(stmt: &mut Stmt) {
+pub(super) fn convert(stmt: &mut Stmt, copy: &AsyncCopy) {
     each_micro(std::slice::from_mut(stmt), &mut |m| {
-        m.inst = Inst::BufferLoadLds;
-        m.counter = Some(Counter::Vmcnt);
+        m.inst = copy.inst;
+        m.counter = Some(copy.counter);
         if m.pred.as_ref().is_some_and(|p| p.is_int(1)) {
             m.pred = None;
         }

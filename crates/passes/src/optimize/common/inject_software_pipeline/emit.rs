@@ -367,8 +367,8 @@ impl Emit<'_> {
             Step::Wait { counter, at_most } => {
                 StmtKind::Device(DeviceOp::Wait { counter, at_most })
             }
-            // On AMD every wait is written down, so the barrier itself waits for nothing.
-            Step::Barrier if self.target.is_amd() => {
+            // Every wait is written down, so the barrier itself need wait for nothing.
+            Step::Barrier if self.target.machine().barrier.bare => {
                 StmtKind::Device(DeviceOp::Barrier(BarrierKind::Bare))
             }
             Step::Barrier => StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)),

@@ -16,7 +16,8 @@
 //! iteration -> a; …; mma[3] a.1, b.1
 //! ```
 //!
-//! Done where the registers are there: accumulators, both sets and what addresses take.
+//! Done where the registers are there (accumulators, both sets and what addresses take) and reads of
+//! shared memory are not counted.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::{stmt_exprs_mut, walk_stmts};
@@ -46,7 +47,9 @@ pub(super) fn read_ahead(func: &mut Func, kernel: &Kernel, target: Target, all: 
         return;
     };
     let ahead = |u: &Unit| u.distance > 0 && u.distance > product.distance;
-    if target.is_amd() || product.distance != 0 || copies.is_empty() || !copies.iter().all(ahead) {
+    // Where reads of shared memory are counted, those ahead would be in flight at the loop's edges.
+    let counted = target.machine().shared.counter.is_some();
+    if counted || product.distance != 0 || copies.is_empty() || !copies.iter().all(ahead) {
         return;
     }
     let product = product.clone();
@@ -186,5 +189,5 @@ fn fits(func: &Func, target: Target, steps: &Steps<'_>, operands: &[Buffer]) -> 
     };
     let operands: u64 = operands.iter().map(|b| words(*b)).sum();
     let accumulator = words(steps.product.dest.region.buffer);
-    2 * operands + accumulator + OTHER_REGISTERS <= u64::from(target.facts().max_registers)
+    2 * operands + accumulator + OTHER_REGISTERS <= u64::from(target.machine().registers.per_thread)
 }

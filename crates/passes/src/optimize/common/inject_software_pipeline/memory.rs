@@ -33,7 +33,7 @@ impl Excess {
     /// What was asked for and what there is.
     fn message(&self, target: Target) -> String {
         let (stages, total) = (self.stages, self.total);
-        let limit = target.facts().shared_bytes;
+        let limit = target.machine().shared.bytes;
         format!("{stages} stages take {total} bytes of shared memory, {target} has {limit} a block")
     }
 
@@ -62,7 +62,7 @@ pub(super) fn check(
     parts: &FxHashMap<Var, Units>,
     loops: &FxHashMap<Var, Planned>,
 ) -> Option<Excess> {
-    let limit = u64::from(target.facts().shared_bytes);
+    let limit = u64::from(target.machine().shared.bytes);
     let versions = |buffer: Buffer| written.buffers[buffer].versions;
     if bytes_apart(written, kernel, &versions) <= limit {
         return None;

@@ -1,10 +1,10 @@
 //! InjectSoftwarePipeline: planned loops written out with copies of later iterations under way.
 //!
-//! Copies become asynchronous where the target can (through registers elsewhere, with a note where
-//! gfx950 could have copied to LDS), the schedule
-//! engine derives versions, waits and barriers from the planned order, and the loop becomes a
-//! prologue, a steady loop and, on AMD, an epilogue. Elsewhere the steady loop runs to the end
-//! with its copies under a condition.
+//! Copies become asynchronous where the machine can (through registers elsewhere, with a note where
+//! waves could have copied to LDS), the schedule engine derives versions, waits and barriers from
+//! the planned order, and the loop becomes a prologue, a steady loop and, where loads are counted
+//! one by one, an epilogue. Elsewhere the steady loop runs to the end with its copies under a
+//! condition.
 //!
 //! Before:
 //! ```text

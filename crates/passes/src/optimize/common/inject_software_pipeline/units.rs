@@ -275,10 +275,11 @@ pub(super) fn schedule(
             program: unit.program,
         }
     });
-    let tail = if place.target.is_amd() {
-        Tail::Peel
-    } else {
-        Tail::Guard
+    // Empty groups keep a guarded loop's counts as they are. Loads that are counted one by one would
+    // be missing from them.
+    let tail = match place.target.machine().load_counter {
+        Some(_) => Tail::Peel,
+        None => Tail::Guard,
     };
     let mut order = Order {
         ops: ops.collect(),
@@ -388,7 +389,7 @@ impl<'a> Meetings<'a> {
             }
         }
         let mut conflicts =
-            Conflicts::new(place.func, place.kernel, place.target.facts().warp_size);
+            Conflicts::new(place.func, place.kernel, place.target.machine().warp_size);
         let classes = units.units.iter().map(|u| {
             let accesses = collector.unit(&u.stmt, &mut lets);
             conflicts.classes(accesses)

@@ -42,7 +42,7 @@ const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
 /// Shared buffers start at multiples of this: all banks once.
 const ALIGN: u32 = 128;
 
-/// Where a tensor copy writes, or a matrix instruction reads a swizzle of 128 bytes.
+/// Where a bulk copy writes.
 const TENSOR_ALIGN: u32 = 1024;
 
 /// How many pairs of buffers are tried one by one where they do not hold together.
@@ -63,7 +63,7 @@ pub fn merge_shared_memory_allocations(
             func.buffers[item.buffer].place = Some(SharedPlace { offset, bytes });
             changed = Changed::Yes;
         }
-        let limit = target.facts().shared_bytes;
+        let limit = target.machine().shared.bytes;
         if offsets.1 > limit {
             too_large(func, &func.kernels[at], &plan, offsets.1, target, diags);
         }
@@ -197,21 +197,21 @@ fn items(func: &Func, kernel: &Kernel, target: Target) -> Vec<Item> {
             tensors.extend(accesses.map(|a| a.region.buffer));
         }
     });
-    let banks = target.facts().banks * 4;
+    let memory = target.machine().shared;
     let buffers = shared_buffers(func, kernel).into_iter();
     let item = |buffer: Buffer| {
         let data = &func.buffers[buffer];
         let swizzled = matches!(data.layout, Some(LayoutAttr::Swizzled | LayoutAttr::Map(_)));
-        let tensor = tensors.contains(&buffer) || (swizzled && target == Target::Sm90a);
         let bytes = shared_bytes(func, buffer, data.versions);
+        let wanted = match (tensors.contains(&buffer), swizzled) {
+            (true, _) => TENSOR_ALIGN,
+            (false, true) => memory.swizzle_align,
+            (false, false) => memory.banks * 4,
+        };
         Item {
             buffer,
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            align: if tensor {
-                TENSOR_ALIGN
-            } else {
-                ALIGN.max(banks)
-            },
+            align: wanted.max(ALIGN),
         }
     };
     buffers.map(item).collect()
@@ -225,7 +225,7 @@ fn too_large(
     target: Target,
     diags: &mut Diagnostics,
 ) {
-    let limit = target.facts().shared_bytes;
+    let limit = target.machine().shared.bytes;
     let mut parts: Vec<&Item> = plan.items.iter().collect();
     parts.sort_by_key(|i| std::cmp::Reverse(i.bytes));
     // Temporaries of the lowering have no place in the source.
@@ -298,7 +298,7 @@ pub fn shared_use(func: &Func, target: Target) -> Vec<SharedUse> {
         });
         SharedUse {
             bytes: placed.iter().map(|(_, p)| p.end()).max().unwrap_or(0),
-            limit: target.facts().shared_bytes,
+            limit: target.machine().shared.bytes,
             apart: alone.offsets(&alone.sizes()).1,
             buffers: list.collect(),
         }

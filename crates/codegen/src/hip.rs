@@ -1,14 +1,10 @@
-//! What AMD machines do otherwise: waits by counts, barriers in LDS, votes of 64 lanes.
+//! What HIP says its own way: waits by counts, barriers in LDS, votes of 64 lanes.
 //!
 //! Waits and barriers are printed as the IR has them.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BarrierKind, Buffer, Counter, DeviceOp, FenceKind, Func, Kernel, Scalar, Span, StmtKind,
-    ThreadOp, Var, VoteKind,
+    BarrierKind, Counter, DeviceOp, FenceKind, Kernel, Scalar, Span, Var, VoteKind,
 };
-use tilewright_schedule::uniform::Uniformity;
 
 use crate::device::Piece;
 use crate::kernel::Emitter;
@@ -19,74 +15,14 @@ pub(crate) const LDS_BYTES: &str = "@lds_bytes@";
 pub(crate) const LDS_ARRAY: &str =
     "__shared__ __attribute__((aligned(1024))) unsigned char shared_memory[@lds_bytes@];";
 
-/// Counts that wait for nothing.
-const ANY_VMCNT: u32 = 63;
-const ANY_LGKMCNT: u32 = 15;
-
-/// What a kernel needs besides its body.
-#[derive(Debug, Default)]
-pub(crate) struct Plan {
-    /// Barriers of some threads: number and threads.
-    named: Vec<(u32, u32)>,
-    names: FxHashMap<u32, String>,
-    /// LDS that is not a buffer of the kernel.
-    pub needs_lds: bool,
-    /// The names of the tensors that buffer instructions read ([`crate::tensors`]).
-    pub tensors: FxHashMap<Buffer, String>,
-    /// Variables on which threads may disagree.
-    pub varying: FxHashSet<Var>,
-    /// The name of the number of the wave's first thread.
-    pub wave: String,
-    pub thread_vars: Option<[Var; 3]>,
-    /// Conditions around the statement that is printed.
-    pub conditions: u32,
-}
-
-impl Plan {
-    pub fn of(kernel: &Kernel) -> Plan {
-        let mut plan = Plan {
-            thread_vars: Some(kernel.thread_vars),
-            ..Plan::default()
-        };
-        walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
-            StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
-            | StmtKind::Thread(ThreadOp::SyncThreads {
-                named: Some((id, count)),
-            }) if !plan.named.contains(&(*id, *count)) => plan.named.push((*id, *count)),
-            StmtKind::Thread(ThreadOp::Vote {
-                kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                ..
-            }) => plan.needs_lds = true,
-            _ => {}
-        });
-        plan.needs_lds |= !plan.named.is_empty();
-        plan
-    }
-
-    /// Finds the variables on which threads may disagree.
-    pub fn find_varying(&mut self, func: &Func, kernel: &Kernel) {
-        let uniformity = Uniformity::of(func, kernel);
-        let all = func.vars.keys();
-        self.varying = all.filter(|v| uniformity.var_varies(*v)).collect();
-    }
-
-    /// The C name of a barrier of some threads.
-    pub fn named_name(&self, id: u32) -> String {
-        self.names
-            .get(&id)
-            .cloned()
-            .unwrap_or_else(|| format!("named_{id}"))
-    }
-}
+/// Iterations that clang may have at once of a longer loop. By itself it unrolls loops of any
+/// constant length wholly, and reads all that they read before the first value is used: a row of
+/// 64 elements takes 64 registers.
+pub(crate) const UNROLL: u32 = 8;
 
 impl Emitter<'_> {
     /// `extern "C" __global__ …(…) {`
-    pub(crate) fn amd_signature(
-        &mut self,
-        kernel: &Kernel,
-        name: &str,
-        params: &[String],
-    ) -> Emit<String> {
+    pub(crate) fn hip_head(&self, kernel: &Kernel, name: &str, params: &str) -> Emit<String> {
         if kernel.attrs.cluster.is_some_and(|c| c != [1, 1, 1]) {
             return unsupported(
                 kernel.span,
@@ -94,47 +30,22 @@ impl Emitter<'_> {
             );
         }
         let threads: u32 = kernel.threads.iter().product();
-        let waves = threads.div_ceil(64);
-        // Waves of one SIMD, of four: what the kernel asks for, at least its own block.
+        // What the kernel asks for, at least its own block.
         let blocks = kernel.attrs.min_blocks_per_sm.unwrap_or(1);
-        let waves_per_simd = (waves * blocks).div_ceil(4).clamp(1, 8);
-        let lines = params.join(", ");
-        let lines = match lines.len() > 60 {
-            true => format!("\n    {}", params.join(",\n    ")),
-            false => lines,
-        };
+        let waves_per_simd = self.machine.waves_on_simd(threads, blocks);
         Ok(format!(
             "extern \"C\" __global__ __attribute__((amdgpu_flat_work_group_size({threads}, \
-             {threads}), amdgpu_waves_per_eu({waves_per_simd})))\nvoid {name}({lines}) {{"
+             {threads}), amdgpu_waves_per_eu({waves_per_simd})))\nvoid {name}({params}) {{"
         ))
     }
 
-    /// LDS for the kernel's barriers of some threads; gives names and arrivals.
-    pub(crate) fn named_barriers(&mut self) -> Vec<(String, Vec<u32>)> {
-        let mut list = Vec::new();
-        if !self.target.is_amd() {
-            return list;
-        }
-        for (id, count) in self.amd.named.clone() {
-            let name = self.names.take(&format!("named_{id}"));
-            let offset = self.scratch(8);
-            self.out.line(format!(
-                "unsigned long long* const {name} = (unsigned long long*)(shared_memory + {offset});"
-            ));
-            self.amd.names.insert(id, name.clone());
-            // One lane of each wave arrives.
-            list.push((name, vec![count.div_ceil(64)]));
-        }
-        list
-    }
-
-    pub(crate) fn amd_vote(
+    pub(crate) fn hip_vote(
         &mut self,
         kind: VoteKind,
         value: &str,
         result: Var,
         span: Span,
-    ) -> Emit<()> {
+    ) -> Emit<String> {
         self.needs.piece(Piece::Warp);
         let threads: u32 = self.threads.iter().product();
         let thread = self.linear_thread();
@@ -155,20 +66,15 @@ impl Emitter<'_> {
             VoteKind::BlockAnd => count(self, value.to_string()) + &format!(" == {threads}"),
             VoteKind::BlockCount => count(self, value.to_string()),
         };
-        self.result(Some(result), &call);
-        Ok(())
+        Ok(call)
     }
 
-    pub(crate) fn amd_device_op(&mut self, op: &DeviceOp, span: Span) -> Emit<()> {
+    pub(crate) fn hip_device_op(&mut self, op: &DeviceOp, span: Span) -> Emit<()> {
         match op {
             DeviceOp::Wait {
-                counter: Counter::Vmcnt,
+                counter: counter @ (Counter::Vmcnt | Counter::Lgkmcnt),
                 at_most,
-            } => self.wait((*at_most).min(ANY_VMCNT), ANY_LGKMCNT),
-            DeviceOp::Wait {
-                counter: Counter::Lgkmcnt,
-                at_most,
-            } => self.wait(ANY_VMCNT, (*at_most).min(ANY_LGKMCNT)),
+            } => self.wait(*counter, *at_most),
             // Instructions are counted one by one: there are no groups to close.
             DeviceOp::Commit(Counter::Vmcnt | Counter::Lgkmcnt) => {}
             DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => {
@@ -220,7 +126,17 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn wait(&mut self, vmcnt: u32, lgkmcnt: u32) {
+    /// Waits for one counter; a count as high as the other goes waits for nothing of it.
+    fn wait(&mut self, counter: Counter, at_most: u32) {
+        let count = |c: Counter| {
+            let most = c.most_in_flight().unwrap_or(u32::MAX);
+            if c == counter {
+                at_most.min(most)
+            } else {
+                most
+            }
+        };
+        let (vmcnt, lgkmcnt) = (count(Counter::Vmcnt), count(Counter::Lgkmcnt));
         self.needs.piece(Piece::Waits);
         self.out.line(format!("tw::wait<{vmcnt}, {lgkmcnt}>();"));
     }

@@ -1,0 +1,86 @@
+//! What a kernel needs around its body, found before it is printed.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{
+    BarrierKind, Buffer, DeviceOp, Func, Kernel, StmtKind, ThreadOp, Var, VoteKind,
+};
+use tilewright_schedule::uniform::Uniformity;
+
+use crate::kernel::Emitter;
+
+/// What a kernel needs besides its body.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Barriers of some threads: number and threads.
+    named: Vec<(u32, u32)>,
+    names: FxHashMap<u32, String>,
+    /// Whether shared memory may be taken that is no buffer of the kernel.
+    pub needs_shared: bool,
+    /// The names of the tensors that buffer instructions read ([`crate::tensors`]).
+    pub tensors: FxHashMap<Buffer, String>,
+    /// Variables on which threads may disagree.
+    pub varying: FxHashSet<Var>,
+    /// The name of the number of the wave's first thread.
+    pub wave: String,
+    pub thread_vars: Option<[Var; 3]>,
+}
+
+impl Plan {
+    pub fn of(kernel: &Kernel) -> Plan {
+        let mut plan = Plan {
+            thread_vars: Some(kernel.thread_vars),
+            ..Plan::default()
+        };
+        walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
+            StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
+            | StmtKind::Thread(ThreadOp::SyncThreads {
+                named: Some((id, count)),
+            }) if !plan.named.contains(&(*id, *count)) => plan.named.push((*id, *count)),
+            StmtKind::Thread(ThreadOp::Vote {
+                kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
+                ..
+            }) => plan.needs_shared = true,
+            _ => {}
+        });
+        plan.needs_shared |= !plan.named.is_empty();
+        plan
+    }
+
+    /// Finds the variables on which threads may disagree.
+    pub fn find_varying(&mut self, func: &Func, kernel: &Kernel) {
+        let uniformity = Uniformity::of(func, kernel);
+        let all = func.vars.keys();
+        self.varying = all.filter(|v| uniformity.var_varies(*v)).collect();
+    }
+
+    /// The C name of a barrier of some threads.
+    pub fn named_name(&self, id: u32) -> String {
+        self.names
+            .get(&id)
+            .cloned()
+            .unwrap_or_else(|| format!("named_{id}"))
+    }
+}
+
+impl Emitter<'_> {
+    /// Shared memory for the kernel's barriers of some threads, where the machine has none; gives
+    /// names and arrivals.
+    pub(crate) fn named_barriers(&mut self) -> Vec<(String, Vec<u32>)> {
+        let mut list = Vec::new();
+        if self.machine.barrier.named {
+            return list;
+        }
+        for (id, count) in self.plan.named.clone() {
+            let name = self.names.take(&format!("named_{id}"));
+            let offset = self.scratch(8);
+            self.out.line(format!(
+                "unsigned long long* const {name} = (unsigned long long*)(shared_memory + {offset});"
+            ));
+            self.plan.names.insert(id, name.clone());
+            // One lane of each wave arrives.
+            list.push((name, vec![count.div_ceil(self.machine.warp_size)]));
+        }
+        list
+    }
+}

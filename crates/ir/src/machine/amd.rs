@@ -1,0 +1,121 @@
+//! AMD's machines.
+
+use super::{
+    AsyncCopy, BankPhases, BlockBarrier, Dialect, Machine, MmaFacts, Registers, SharedMemory, mma,
+};
+use crate::device_op::Counter;
+use crate::dtype::Scalar;
+use crate::micro_op::{Inst, MmaFamily};
+
+pub(crate) const GFX942: Machine = Machine {
+    dialect: Dialect::Hip,
+    forward_compatible: false, // [LLVM] matrix instructions and LDS differ by generation
+    warp_size: 64,             // [ISA3]
+    lockstep: true,            // [ISA3] one program counter a wave
+    scalar_registers: true,    // [ISA3] SGPRs
+    max_threads: 1024,         // [ISA3] 16 waves a workgroup
+    simds: 4,                  // [ISA3]
+    waves_per_simd: 8,         // [LLVM] amdgpu_waves_per_eu
+    clusters: false,
+    registers: Registers {
+        per_thread: 512,  // [ISA3] 256 architectural and 256 accumulation VGPRs
+        file: 128 * 1024, // [ISA3] 512 KB of VGPRs a compute unit
+        spill: false,     // scratch accesses count in vmcnt
+        moves: None,
+    },
+    shared: SharedMemory {
+        bytes: 64 * 1024,                // [ISA3] LDS
+        banks: 32,                       // [ISA3]
+        phases: BankPhases::Mixed32,     // measured, see `layout::banks::amd`
+        swizzle_align: 128,              // all banks once
+        counter: Some(Counter::Lgkmcnt), // [ISA3] LDS operations of a wave return in order
+    },
+    barrier: BlockBarrier {
+        drains: true, // [LLVM] a workgroup fence and barrier wait for all counters
+        bare: true,   // [ISA3] s_barrier
+        named: false,
+        expects_bytes: false,
+    },
+    load_counter: Some(Counter::Vmcnt), // [ISA3] vector memory loads return in order
+    async_copy: Some(AsyncCopy {
+        inst: Inst::BufferLoadLds,
+        bytes: &[4], // [LLVM] the 16-byte form is refused
+        counter: Counter::Vmcnt,
+    }),
+    async_proxy: false,
+    buffer_descriptors: true, // [ISA3] buffer instructions
+    l2_windows: false,
+    vector_atomics: &[],
+    ldmatrix: false,
+    stmatrix: false,
+    ds_read_tr: false, // [LLVM] refused
+    mma: MFMA_942,
+    fp8_conversions: false, // [ISA3] its own are the forms without infinities and negative zero
+};
+
+pub(crate) const GFX950: Machine = Machine {
+    shared: SharedMemory {
+        bytes: 160 * 1024,           // [ISA4] LDS
+        banks: 64,                   // [ISA4]
+        phases: BankPhases::Mixed64, // measured, see `layout::banks::amd`
+        swizzle_align: 256,          // all banks once
+        ..GFX942.shared
+    },
+    async_copy: Some(AsyncCopy {
+        inst: Inst::BufferLoadLds,
+        bytes: &[16, 4], // [LLVM]
+        counter: Counter::Vmcnt,
+    }),
+    ds_read_tr: true, // [ISA4]
+    mma: MFMA_950,
+    fp8_conversions: true, // [ISA4]
+    ..GFX942
+};
+
+const fn mfma(shape: (u16, u16, u16), ab: Scalar, acc: Scalar, cycles: u32) -> MmaFacts {
+    mma(MmaFamily::Mfma, shape, ab, acc, cycles)
+}
+
+/// [ISA3] passes of four cycles each.
+const MFMA_942: &[MmaFacts] = &[
+    mfma((16, 16, 16), Scalar::F16, Scalar::F32, 16),
+    mfma((32, 32, 8), Scalar::F16, Scalar::F32, 32),
+    mfma((16, 16, 16), Scalar::BF16, Scalar::F32, 16),
+    mfma((32, 32, 8), Scalar::BF16, Scalar::F32, 32),
+    mfma((16, 16, 4), Scalar::F32, Scalar::F32, 32),
+    mfma((16, 16, 32), Scalar::I8, Scalar::I32, 16),
+    mfma((32, 32, 16), Scalar::I8, Scalar::I32, 32),
+    mfma((16, 16, 32), Scalar::F8E4M3FNUZ, Scalar::F32, 16),
+    mfma((32, 32, 16), Scalar::F8E4M3FNUZ, Scalar::F32, 32),
+    mfma((16, 16, 32), Scalar::F8E5M2FNUZ, Scalar::F32, 16),
+    mfma((32, 32, 16), Scalar::F8E5M2FNUZ, Scalar::F32, 32),
+];
+
+/// [ISA4] The full-rate forms first; the CDNA3 shapes remain at half rate.
+const MFMA_950: &[MmaFacts] = &[
+    mfma((16, 16, 32), Scalar::F16, Scalar::F32, 16),
+    mfma((32, 32, 16), Scalar::F16, Scalar::F32, 32),
+    mfma((16, 16, 32), Scalar::BF16, Scalar::F32, 16),
+    mfma((32, 32, 16), Scalar::BF16, Scalar::F32, 32),
+    mfma((16, 16, 16), Scalar::F16, Scalar::F32, 16),
+    mfma((32, 32, 8), Scalar::F16, Scalar::F32, 32),
+    mfma((16, 16, 16), Scalar::BF16, Scalar::F32, 16),
+    mfma((32, 32, 8), Scalar::BF16, Scalar::F32, 32),
+    mfma((16, 16, 4), Scalar::F32, Scalar::F32, 32),
+    mfma((16, 16, 64), Scalar::I8, Scalar::I32, 16),
+    mfma((32, 32, 32), Scalar::I8, Scalar::I32, 32),
+    mfma((16, 16, 128), Scalar::F8E4M3FN, Scalar::F32, 32),
+    mfma((32, 32, 64), Scalar::F8E4M3FN, Scalar::F32, 64),
+    mfma((16, 16, 128), Scalar::F8E5M2, Scalar::F32, 32),
+    mfma((32, 32, 64), Scalar::F8E5M2, Scalar::F32, 64),
+    mfma((16, 16, 32), Scalar::F8E4M3FN, Scalar::F32, 16),
+    mfma((32, 32, 16), Scalar::F8E4M3FN, Scalar::F32, 32),
+    mfma((16, 16, 32), Scalar::F8E5M2, Scalar::F32, 16),
+    mfma((32, 32, 16), Scalar::F8E5M2, Scalar::F32, 32),
+    mfma((16, 16, 128), Scalar::F6E2M3, Scalar::F32, 16),
+    mfma((32, 32, 64), Scalar::F6E2M3, Scalar::F32, 32),
+    mfma((16, 16, 128), Scalar::F6E3M2, Scalar::F32, 16),
+    mfma((32, 32, 64), Scalar::F6E3M2, Scalar::F32, 32),
+    mfma((16, 16, 128), Scalar::F4E2M1, Scalar::F32, 16),
+    mfma((32, 32, 64), Scalar::F4E2M1, Scalar::F32, 32),
+];

@@ -1,0 +1,233 @@
+//! What a machine is, as the compiler asks for it: by capability, never by vendor.
+//!
+//! A pass that waits for loads asks what counts them, one that drops a warp barrier asks whether
+//! lanes run in lockstep. A capability stands here when something asks for it and what it promises
+//! is generated and simulated; what no code generator prints is not claimed.
+
+pub(crate) mod amd;
+pub(crate) mod nvidia;
+
+use crate::device_op::Counter;
+use crate::dtype::Scalar;
+use crate::micro_op::{Inst, MmaFamily, MmaInst};
+
+/// Threads of a warp group on every machine: four warps, as `setmaxnreg` and `wgmma` count them
+/// \[PTX\]. `T.ws` deals a block's threads out by it, on machines with wider waves too.
+pub const WARP_GROUP: u32 = 128;
+
+/// Named barriers of a block \[PTX\]; the first is the block barrier's own. Where the machine has
+/// none they are made of shared memory, no more of them.
+pub const NAMED_BARRIERS: u32 = 16;
+
+/// What a target has.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    /// The language that its kernels are generated in.
+    pub dialect: Dialect,
+    /// Whether source made for it can be compiled for a later GPU of its vendor.
+    pub forward_compatible: bool,
+
+    /// Lanes of a warp or wave.
+    pub warp_size: u32,
+    /// Whether the lanes of a wave run in lockstep: what one stored to shared memory the next
+    /// instruction of another finds there, and a barrier of the warp is free.
+    pub lockstep: bool,
+    /// Whether values that a wave's lanes agree on have registers of their own, by which
+    /// instructions address memory. Uniform registers that only the compiler sees are none.
+    pub scalar_registers: bool,
+    /// Threads of a block, at most.
+    pub max_threads: u32,
+    /// SIMDs or sub-cores of a compute unit or multiprocessor.
+    pub simds: u32,
+    /// Waves that one of them holds, at most.
+    pub waves_per_simd: u32,
+    /// Whether blocks are launched in clusters.
+    pub clusters: bool,
+
+    pub registers: Registers,
+    pub shared: SharedMemory,
+    pub barrier: BlockBarrier,
+
+    /// What counts a wave's loads from global memory to registers that are in flight. Where there
+    /// is none, whoever reads the register waits for it, and nothing is written down.
+    pub load_counter: Option<Counter>,
+    /// The copy from global to shared memory that runs by itself. Beside it there is always the
+    /// way through registers.
+    pub async_copy: Option<AsyncCopy>,
+    /// Whether asynchronous copies see memory through a proxy of their own, which a fence orders.
+    pub async_proxy: bool,
+    /// Whether loads of tensors go by a description of the tensor (where it starts, how many bytes
+    /// it has), an offset for each lane and one that all lanes share.
+    pub buffer_descriptors: bool,
+    /// Whether a launch can keep a tensor in the L2 cache.
+    pub l2_windows: bool,
+    /// Types of which one atomic addition to global memory takes several neighbouring elements,
+    /// and how many at most.
+    pub vector_atomics: &'static [(Scalar, u32)],
+
+    /// `ldmatrix`.
+    pub ldmatrix: bool,
+    /// `stmatrix`. It is generated and simulated; no pass chooses it.
+    pub stmatrix: bool,
+    /// LDS loads that transpose across lanes. Generated and simulated; no pass chooses them.
+    pub ds_read_tr: bool,
+    /// Matrix instructions; of those for the same types the ones of the full rate first.
+    pub mma: &'static [MmaFacts],
+    /// Whether there are conversions between float32 and `float8_e4m3fn` and `float8_e5m2`.
+    pub fp8_conversions: bool,
+}
+
+/// The language that kernels are generated in. Only the code generator, and who hands its source to
+/// a compiler, should ask.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Dialect {
+    Cuda,
+    Hip,
+}
+
+/// 32-bit registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    /// Of one thread, at most.
+    pub per_thread: u32,
+    /// Of one multiprocessor or compute unit.
+    pub file: u32,
+    /// Whether what does not fit may be spilled to memory. Where memory operations are counted a
+    /// spill would be among them, and the counts of the program's waits would be wrong.
+    pub spill: bool,
+    /// How warp groups hand registers to each other, where they can.
+    pub moves: Option<RegisterMoves>,
+}
+
+/// Which numbers of registers a warp group may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterMoves {
+    pub least: u32,
+    pub most: u32,
+    pub multiple: u32,
+}
+
+/// Shared memory, or LDS.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedMemory {
+    /// Bytes that one block may have.
+    pub bytes: u32,
+    /// Banks, four bytes wide each.
+    pub banks: u32,
+    pub phases: BankPhases,
+    /// Bytes at whose multiples a swizzled tile starts, at least.
+    pub swizzle_align: u32,
+    /// What counts a wave's accesses that are in flight, which then come in order among each
+    /// other. Where there is none, they are done before the wave comes to a barrier, and registers
+    /// are waited for by who reads them.
+    pub counter: Option<Counter>,
+}
+
+/// Which lanes of a wave shared memory serves together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BankPhases {
+    /// Neighbouring lanes.
+    Neighbours,
+    /// Runs of four lanes that are no neighbours, on 32 banks.
+    Mixed32,
+    /// The same, with reads on 64 banks.
+    Mixed64,
+}
+
+/// The barrier of a block, and what is like it.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockBarrier {
+    /// Whether it waits for all memory operations of its waves, asynchronous ones too. Elsewhere
+    /// it orders plain accesses and leaves asynchronous ones in flight.
+    pub drains: bool,
+    /// Whether there is also one that waits for no memory at all.
+    pub bare: bool,
+    /// Whether there are barriers of some threads; elsewhere they are made of shared memory.
+    pub named: bool,
+    /// Whether arrival barriers count bytes of asynchronous copies.
+    pub expects_bytes: bool,
+}
+
+/// A copy from global to shared memory that runs while the program goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncCopy {
+    /// [`Inst::CpAsync`], where each thread says where its elements go, or
+    /// [`Inst::BufferLoadLds`], where those of a wave lie in a row.
+    pub inst: Inst,
+    /// Bytes that one instruction may bring a lane, widest first.
+    pub bytes: &'static [u32],
+    /// What says that it is done.
+    pub counter: Counter,
+}
+
+/// A matrix instruction of a target.
+#[derive(Clone, Copy, Debug)]
+pub struct MmaFacts {
+    pub inst: MmaInst,
+    /// Cycles that the matrix unit of one SIMD or sub-core is taken.
+    pub cycles: u32,
+}
+
+impl Machine {
+    /// Whether the machine has an instruction.
+    pub fn has(&self, inst: Inst) -> bool {
+        match inst {
+            Inst::Load | Inst::Store => true,
+            Inst::CpAsync | Inst::BufferLoadLds => self.async_copy.is_some_and(|c| c.inst == inst),
+            Inst::LdMatrix { .. } => self.ldmatrix,
+            Inst::StMatrix { .. } => self.stmatrix,
+            Inst::DsReadTr => self.ds_read_tr,
+            Inst::Mma(mma) => self.mma.iter().any(|m| m.inst == mma),
+            // Generated for no machine.
+            Inst::Tma => false,
+        }
+    }
+
+    /// The asynchronous copy, if one instruction of it brings a lane as much as the widest load
+    /// does. Of a narrower one pipelined loops would take several where the way through registers
+    /// takes one, so they leave it alone.
+    pub fn wide_copy(&self) -> Option<AsyncCopy> {
+        const WIDEST_LOAD: u32 = 16;
+        self.async_copy.filter(|c| c.bytes.contains(&WIDEST_LOAD))
+    }
+
+    /// Whether something on the machine is counted by this.
+    pub fn counts(&self, counter: Counter) -> bool {
+        let copies = self.async_copy.map(|c| c.counter);
+        [self.load_counter, self.shared.counter, copies].contains(&Some(counter))
+    }
+
+    /// How many neighbouring elements one atomic addition to global memory takes, at most.
+    pub fn atomic_add_lanes(&self, scalar: Scalar) -> u32 {
+        let mut listed = self.vector_atomics.iter();
+        listed.find(|(s, _)| *s == scalar).map_or(1, |(_, n)| *n)
+    }
+
+    /// Waves of each SIMD when so many blocks of so many threads run on a unit at once, as far as
+    /// it holds them.
+    pub fn waves_on_simd(&self, threads: u32, blocks: u32) -> u32 {
+        let waves = threads.div_ceil(self.warp_size) * blocks;
+        waves.div_ceil(self.simds).clamp(1, self.waves_per_simd)
+    }
+}
+
+/// A row of the tables of matrix instructions.
+const fn mma(
+    family: MmaFamily,
+    shape: (u16, u16, u16),
+    ab: Scalar,
+    acc: Scalar,
+    cycles: u32,
+) -> MmaFacts {
+    MmaFacts {
+        inst: MmaInst {
+            family,
+            m: shape.0,
+            n: shape.1,
+            k: shape.2,
+            ab,
+            acc,
+        },
+        cycles,
+    }
+}

@@ -1,0 +1,114 @@
+//! NVIDIA's machines.
+
+use super::{
+    AsyncCopy, BankPhases, BlockBarrier, Dialect, Machine, MmaFacts, RegisterMoves, Registers,
+    SharedMemory, mma,
+};
+use crate::device_op::Counter;
+use crate::dtype::Scalar;
+use crate::micro_op::{Inst, MmaFamily};
+
+pub(crate) const SM80: Machine = Machine {
+    dialect: Dialect::Cuda,
+    forward_compatible: true, // [CUDA] compute capabilities are kept by later ones
+    warp_size: 32,            // [CUDA]
+    lockstep: false,          // [CUDA] independent thread scheduling, from 7.0 on
+    scalar_registers: false,
+    max_threads: 1024,  // [CUDA]
+    simds: 4,           // [CUDA] schedulers of a multiprocessor
+    waves_per_simd: 16, // [CUDA] 64 warps a multiprocessor
+    clusters: false,    // [CUDA] from 9.0 on
+    registers: Registers {
+        per_thread: 255, // [CUDA]
+        file: 64 * 1024, // [CUDA]
+        spill: true,     // [CUDA] to local memory
+        moves: None,     // [PTX] setmaxnreg needs sm_90a
+    },
+    shared: SharedMemory {
+        bytes: 163 * 1024,              // [CUDA] 163 KB a block for 8.0
+        banks: 32,                      // [CUDA]
+        phases: BankPhases::Neighbours, // [CUDA] shared memory of 5.x and later
+        swizzle_align: 128,             // all banks once
+        counter: None,                  // [PTX] plain accesses are done when a barrier is
+    },
+    barrier: BlockBarrier {
+        drains: false, // [PTX] bar.sync orders plain accesses, not cp.async
+        bare: false,
+        named: true,          // [PTX] bar.sync with an operand
+        expects_bytes: false, // [PTX] mbarrier.expect_tx needs sm_90
+    },
+    load_counter: None, // a scoreboard that no instruction names
+    async_copy: Some(AsyncCopy {
+        inst: Inst::CpAsync,
+        bytes: &[16, 8, 4], // [PTX] cp.async cp-size
+        counter: Counter::CpAsync,
+    }),
+    async_proxy: false, // [PTX] fence.proxy.async needs sm_90
+    buffer_descriptors: false,
+    l2_windows: true, // [CUDA] access policy windows, from 8.0 on
+    // [PTX] red: packed halves from sm_60 on. Where bfloat16 has no addition of its own, the two
+    // of a word are still changed together.
+    vector_atomics: &[(Scalar::F16, 2), (Scalar::BF16, 2)],
+    ldmatrix: true,  // [PTX] sm_75
+    stmatrix: false, // [PTX] needs sm_90
+    ds_read_tr: false,
+    mma: MMA_SYNC_80,
+    fp8_conversions: false, // [PTX] cvt of e4m3x2 needs sm_89
+};
+
+pub(crate) const SM90A: Machine = Machine {
+    clusters: true, // [CUDA] 9.0
+    registers: Registers {
+        // [PTX] setmaxnreg
+        moves: Some(RegisterMoves {
+            least: 24,
+            most: 256,
+            multiple: 8,
+        }),
+        ..SM80.registers
+    },
+    shared: SharedMemory {
+        bytes: 227 * 1024,   // [CUDA] 227 KB a block for 9.0
+        swizzle_align: 1024, // [PTX] eight rows of the swizzle of 128 bytes
+        ..SM80.shared
+    },
+    barrier: BlockBarrier {
+        expects_bytes: true, // [PTX] sm_90
+        ..SM80.barrier
+    },
+    async_proxy: true, // [PTX] sm_90
+    // [PTX] red: vectors from sm_90 on
+    vector_atomics: &[(Scalar::F16, 4), (Scalar::BF16, 4), (Scalar::F32, 4)],
+    stmatrix: true, // [PTX] sm_90
+    mma: MMA_SYNC_90,
+    fp8_conversions: true, // [PTX] sm_89
+    ..SM80
+};
+
+const fn sync(k: u16, ab: Scalar, acc: Scalar, cycles: u32) -> MmaFacts {
+    mma(MmaFamily::MmaSync, (16, 8, k), ab, acc, cycles)
+}
+
+/// [PTX] `mma.sync` shapes of sm_80. Cycles from the dense rate of A100: 256 f16 multiply-adds
+/// a cycle and sub-core, half of that for tf32, twice for int8.
+const MMA_SYNC_80: &[MmaFacts] = &[
+    sync(16, Scalar::F16, Scalar::F32, 8),
+    sync(16, Scalar::F16, Scalar::F16, 8),
+    sync(16, Scalar::BF16, Scalar::F32, 8),
+    sync(8, Scalar::TF32, Scalar::F32, 8),
+    sync(32, Scalar::I8, Scalar::I32, 8),
+    sync(32, Scalar::U8, Scalar::I32, 8),
+];
+
+/// [PTX] sm_90 adds nothing for fp8 to `mma.sync` (sm_89 forms run by conversion), so fp8 goes
+/// through the same shapes with K of 32.
+const MMA_SYNC_90: &[MmaFacts] = &[
+    sync(16, Scalar::F16, Scalar::F32, 8),
+    sync(16, Scalar::F16, Scalar::F16, 8),
+    sync(16, Scalar::BF16, Scalar::F32, 8),
+    sync(8, Scalar::TF32, Scalar::F32, 8),
+    sync(32, Scalar::I8, Scalar::I32, 8),
+    sync(32, Scalar::U8, Scalar::I32, 8),
+    sync(32, Scalar::F8E4M3FN, Scalar::F32, 16),
+    sync(32, Scalar::F8E5M2, Scalar::F32, 16),
+];
