@@ -59,10 +59,20 @@ impl Mode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Atomic {
     No,
-    /// And the result is the same in any order among its like.
+    /// And no order among its like is asked for: additions give the same in any, and who loads
+    /// and stores flags waits for them by himself.
     AnyOrder,
-    /// And the last one counts.
+    /// And the order counts: each takes what the last one left.
     InOrder,
+}
+
+/// Calls `f` on every buffer that the statement itself may write.
+pub fn written(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
+    touched(stmt, &mut |access| {
+        if access.mode.writes() {
+            f(access.buffer);
+        }
+    });
 }
 
 /// Calls `f` on every access of the statement itself, not of the blocks inside it, nor of its

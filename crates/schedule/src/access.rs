@@ -15,7 +15,7 @@ use tilewright_ir::{
     Scope, Span, Stmt, StmtKind, Var, WARP_GROUP, micro_op,
 };
 
-use crate::exchange::Along;
+use crate::exchange::{Along, owner};
 use crate::footprint::has_value;
 use crate::uniform::{Uniformity, root};
 
@@ -368,18 +368,15 @@ impl Collector<'_> {
         }
     }
 
-    /// The buffer that owns the storage, if it is looked at. Tensors that may overlap are one.
+    /// The buffer that owns the storage, if it is looked at.
     fn looked_at(&self, buffer: Buffer) -> Option<Buffer> {
         let root = root(self.func, buffer);
-        let aliases = &self.kernel.attrs.may_alias;
         match self.func.buffers[root].scope {
             Scope::Shared => Some(root),
-            Scope::Global if aliases.contains(&root) => {
-                let mut exchanged = aliases.iter().filter(|b| self.tensors.contains(*b));
-                exchanged.next().and(aliases.first().copied())
+            _ => {
+                let tensor = owner(self.func, self.kernel, buffer)?;
+                self.tensors.contains(&tensor).then_some(tensor)
             }
-            Scope::Global => self.tensors.contains(&root).then_some(root),
-            _ => None,
         }
     }
 

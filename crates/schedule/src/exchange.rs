@@ -6,20 +6,31 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::{Analyzer, Interval};
-use tilewright_ir::touched::touched;
+use tilewright_ir::touched::written;
 use tilewright_ir::visit::child_blocks;
 use tilewright_ir::visit_ids::stmt_buffers;
-use tilewright_ir::{Block, Buffer, Expr, ExprKind, Func, Kernel, Scope, Stmt, StmtKind, Var};
+use tilewright_ir::{Block, Buffer, Expr, ExprKind, Func, Kernel, Scope, StmtKind, Var};
 
 use crate::access::Steps;
 use crate::uniform::root;
 
-/// The tensors that a kernel writes and touches more than once.
+/// The tensors that a kernel writes and touches more than once, by their [owners](owner).
 pub fn exchanged(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
     let mut found = Found::default();
-    found.block(func, &kernel.body, 1);
+    found.block(func, kernel, &kernel.body, 1);
     let Found { times, written } = found;
     written.into_iter().filter(|b| times[b] > 1).collect()
+}
+
+/// The tensor that owns a buffer's storage, if one does. Tensors that may overlap are one.
+pub fn owner(func: &Func, kernel: &Kernel, buffer: Buffer) -> Option<Buffer> {
+    let root = root(func, buffer);
+    let aliases = &kernel.attrs.may_alias;
+    match func.buffers[root].scope {
+        Scope::Global if aliases.contains(&root) => aliases.first().copied(),
+        Scope::Global => Some(root),
+        _ => None,
+    }
 }
 
 #[derive(Default)]
@@ -30,37 +41,23 @@ struct Found {
 }
 
 impl Found {
-    fn block(&mut self, func: &Func, block: &Block, times: usize) {
+    fn block(&mut self, func: &Func, kernel: &Kernel, block: &Block, times: usize) {
         for stmt in block {
-            let global = |b: Buffer| Some(root(func, b)).filter(|r| is_tensor(func, *r));
             stmt_buffers(stmt, &mut |b| {
-                if let Some(root) = global(b) {
-                    *self.times.entry(root).or_default() += times;
+                if let Some(owner) = owner(func, kernel, b) {
+                    *self.times.entry(owner).or_default() += times;
                 }
             });
-            own_writes(stmt, &mut |b| self.written.extend(global(b)));
+            written(stmt, &mut |b| self.written.extend(owner(func, kernel, b)));
             let again = match &stmt.kind {
                 StmtKind::For(_) | StmtKind::While { .. } => 2,
                 _ => times,
             };
             for child in child_blocks(stmt) {
-                self.block(func, child, again);
+                self.block(func, kernel, child, again);
             }
         }
     }
-}
-
-fn is_tensor(func: &Func, root: Buffer) -> bool {
-    func.buffers[root].scope == Scope::Global
-}
-
-/// The buffers that the statement itself may write, without the blocks inside it.
-pub fn own_writes(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
-    touched(stmt, &mut |access| {
-        if access.mode.writes() {
-            f(access.buffer);
-        }
-    });
 }
 
 /// An index along one dimension of a tensor: terms that are the same for all threads, and the

@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_arith::{Analyzer, Congruence};
+use tilewright_ir::touched::written;
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     Axis, BarrierKind, Block, Buffer, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel,
@@ -14,7 +15,7 @@ use tilewright_ir::{
 
 use crate::access::{Collector, Lets, in_groups};
 use crate::conflicts::{Class, Conflicts};
-use crate::exchange::{exchanged, own_writes};
+use crate::exchange::exchanged;
 use crate::facts::facts_of;
 use crate::footprint::Meeting;
 use crate::slots::{Slot, Slots};
@@ -429,7 +430,7 @@ pub fn known_of(cond: &Expr, holds: bool, slots: &mut Slots, facts: &mut Analyze
 /// The buffers that a statement may write, in the blocks inside it too.
 fn writes(stmt: &Stmt) -> Vec<Buffer> {
     let mut found = Vec::new();
-    own_writes(stmt, &mut |b| found.push(b));
+    written(stmt, &mut |b| found.push(b));
     found.extend(child_blocks(stmt).into_iter().flatten().flat_map(writes));
     found
 }

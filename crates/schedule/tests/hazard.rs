@@ -783,3 +783,68 @@ if {reader} {{
     assert_eq!(found(&body("tx < 1", "tx < 8"), Target::Sm80), [""; 0]);
     assert_eq!(found(&body("tx < 1", "tx < 40"), Target::Sm80), ["RAW T 0"]);
 }
+
+#[test]
+fn threads_that_exchange_data_through_a_tensor_need_a_barrier() {
+    for target in [Target::Sm80, Target::Gfx950] {
+        let none: [&str; 0] = [];
+        let both = |a: &str, between: &str, b: &str| found(&format!("{a}\n{between}\n{b}"), target);
+        let write = "A[bx, tx] = S[tx]";
+        let turned = "B[bx, tx] = A[bx, 127 - tx]";
+        let over = "A[bx, 127 - tx] = S[tx]";
+        assert_eq!(both(write, "", turned), ["RAW A"]);
+        assert_eq!(both(turned, "", write), ["WAR A"]);
+        assert_eq!(both(write, "", over), ["WAW A"]);
+        for second in [turned, over] {
+            assert_eq!(both(write, "barrier block", second), none);
+        }
+        // A thread's own element, and another row.
+        assert_eq!(both(write, "", "B[bx, tx] = A[bx, tx]"), none);
+        assert_eq!(both(write, "", "B[bx, tx] = A[bx + 1, 127 - tx]"), none);
+        // In each iteration, and from one to the next.
+        let turns = |trips: &str, inside: &str| {
+            let body = format!("A[k, tx] = S[tx]\n{inside}\nB[k, tx] = A[k, 127 - tx]");
+            let body = format!("for k in serial(0, {trips}) {{\n{body}\n}}");
+            check_text(&program(&body), target)
+        };
+        assert_eq!(summary(&turns("4", "")), ["RAW A"]);
+        assert!(!turns("n", "").proved);
+        for trips in ["4", "n"] {
+            assert_eq!(summary(&turns(trips, "barrier block")), none);
+        }
+        let again = "barrier block\nB[0, tx] = A[0, 127 - tx]\nA[0, tx] = S[tx]";
+        let looped = |trips: &str| {
+            found(
+                &format!("for k in serial(0, {trips}) {{\n{again}\n}}"),
+                target,
+            )
+        };
+        assert_eq!(looped("n"), ["WAR A"]);
+    }
+}
+
+#[test]
+fn what_is_not_known_of_a_tensor_is_said() {
+    let scatter = "alloc I: local int32[1]\nA[0, I[0]] = S[tx]\nB[0, tx] = A[0, tx]";
+    let report = check_text(&program(scatter), Target::Sm80);
+    assert!(report.hazards.is_empty() && !report.proved);
+    let said = |reason: &hazard::Reason| reason.text.contains("which elements of `A`");
+    assert!(report.reasons.iter().any(said), "{:?}", report.reasons);
+    let report = check_text(
+        &program(&scatter.replace("\nB", "\nbarrier block\nB")),
+        Target::Sm80,
+    );
+    assert!(report.is_clean(), "{:?}", report.reasons);
+    // Tensors that may lie over each other.
+    let aliases = program("A[0, tx] = S[tx]\nS[tx] = B[0, 127 - tx]");
+    assert!(check_text(&aliases, Target::Sm80).is_clean());
+    let aliases = aliases.replace("tz: 1) {", "tz: 1) may_alias=[A, B] {");
+    assert!(!check_text(&aliases, Target::Sm80).proved);
+}
+
+/// Every thread comes to one element as often as it can: the answer does not take that long.
+#[test]
+fn many_accesses_of_one_element_are_counted_once() {
+    let body = "for c in unroll(0, 4000) {\nA[0, c // 4000] = S[tx]\n}\nfor c in unroll(0, 4000) {\nB[0, tx] = A[0, c // 4000]\n}";
+    assert_eq!(found(body, Target::Sm80), ["RAW A"]);
+}

@@ -69,6 +69,27 @@ fn lines(parts: &[&str]) -> String {
     parts.join("\n")
 }
 
+/// A wait that leaves one operation in flight counts on the one behind: it is there only if both
+/// ways of the branch have it.
+#[test]
+fn of_operations_on_both_ways_one_is_there() {
+    let both = |otherwise: &str| {
+        let branch = format!("if n % 4 == 0 {{\n{OTHER}\n}} else {{\n{otherwise}\n}}");
+        let read = "B[0, tx] = S[127 - tx]";
+        found(&lines(&[
+            COPY,
+            &branch,
+            "wait vmcnt(1)",
+            "barrier bare",
+            read,
+        ]))
+    };
+    assert_eq!(both(OTHER), NOTHING);
+    assert_eq!(both("r[2] = 0.0:float16"), ["RAW S"]);
+    let two = format!("if n % 3 == 0 {{\n{OTHER}\n}} else {{\n{OTHER}\n}}");
+    assert_eq!(both(&two), NOTHING);
+}
+
 #[test]
 fn a_wait_in_a_branch_orders_what_is_done_there() {
     let inside = when("k", &lines(&[READ, "wait lgkmcnt(0)", USE]));

@@ -514,3 +514,15 @@ fn a_scatter_waits_for_readers_and_not_for_itself() {
         &["for c in unroll(0, 4) {"],
     );
 }
+
+#[test]
+fn tensors_that_may_overlap_are_one() {
+    let body = "A[tx] = B[tx + 512]\nA[tx + 128] = B[tx]";
+    check(body, &[]);
+    let source = format!(
+        "func @f level=loop {{\n  param A: float32[1024]\n  param B: float32[1024]\n  \
+         kernel grid(bx: 8) threads(tx: 128, ty: 1, tz: 1) may_alias=[A, B] {{\n{body}\n  }}\n}}\n"
+    );
+    let mut func = text::parse(&source, FileId(0)).expect("valid text");
+    assert_eq!(thread_sync(&mut func, 32, &mut Diagnostics::new()), 1);
+}

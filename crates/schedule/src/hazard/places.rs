@@ -81,6 +81,22 @@ const NOBODY: Cell = Cell {
     thread: MANY,
 };
 
+impl Cell {
+    /// A thread touches the place too.
+    fn note(&mut self, thread: u32, warp: u32, lanes: Lanes) {
+        self.thread = match lanes {
+            Lanes::Own if self.warps == 0 || self.thread == thread => thread,
+            _ => MANY,
+        };
+        self.warps |= 1u32 << (thread / warp).min(31);
+    }
+}
+
+/// The units that so many bits from a place on lie in.
+fn cells_of(place: i64, bits: i64, unit: i64) -> std::ops::RangeInclusive<i64> {
+    place.div_euclid(unit)..=(place + bits - 1).div_euclid(unit)
+}
+
 /// How many points are counted out; beyond, an access may be anywhere.
 const MAX_POINTS: usize = 1 << 19;
 
@@ -190,85 +206,60 @@ impl<'f> Places<'f> {
         if !equal {
             return None;
         }
-        let (first, second) = (self.points(a)?, self.points(b)?);
-        let (bits_a, bits_b) = (self.sets[a as usize].bits(), self.sets[b as usize].bits());
-        let unit = gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b)).max(8);
-        let cells =
-            |place: i64, bits: i64| place.div_euclid(unit)..=(place + bits - 1).div_euclid(unit);
-        let mut owners: FxHashMap<i64, Vec<u32>> = FxHashMap::default();
-        for &(thread, _, place) in &first.list {
-            for cell in cells(place, bits_a) {
-                let list = owners.entry(cell).or_default();
-                if list.last() != Some(&thread) {
-                    list.push(thread);
-                }
-            }
-        }
-        let (warp, groups) = (self.scan.warp, &self.scan.group_of);
+        let unit = self.unit(a, b)?;
+        let (x, y) = (self.few_cells(a, unit)?, self.few_cells(b, unit)?);
         let mut met = Meeting::default();
-        for &(thread, _, place) in &second.list {
-            for other in cells(place, bits_b)
-                .filter_map(|cell| owners.get(&cell))
-                .flatten()
-            {
-                let (g, h) = (groups[*other as usize], groups[thread as usize]);
-                let pair = 1u64 << (8 * u64::from(g) + u64::from(h));
-                met.overlap |= pair;
-                if other / warp != thread / warp {
-                    met.across |= pair;
-                } else if *other != thread {
-                    met.in_warp |= 1 << g;
-                }
+        for (at, p) in &x {
+            if let Some(q) = y.get(at) {
+                self.meet(*p, *q, &mut met);
             }
         }
         Some(met)
     }
 
     fn count_meeting(&mut self, a: u32, b: u32) -> Option<Meeting> {
-        let (first, second) = (self.points(a)?, self.points(b)?);
-        let (bits_a, bits_b) = (self.sets[a as usize].bits(), self.sets[b as usize].bits());
-        // Memory is written by whole bytes, also where elements are narrower.
-        let unit = gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b)).max(8);
+        let unit = self.unit(a, b)?;
         let (x, y) = (self.table(a, unit)?, self.table(b, unit)?);
         let mut met = Meeting::default();
-        if self.group_warps.len() == 1 {
-            for (p, q) in x.iter().zip(y.iter()) {
-                if p.warps == 0 || q.warps == 0 {
-                    continue;
-                }
-                met.overlap = 1;
-                if p.warps & q.warps != 0 && (p.thread == MANY || p.thread != q.thread) {
-                    met.in_warp = 1;
-                }
-                if (p.warps | q.warps).count_ones() > 1 {
-                    met.across = 1;
-                    break;
-                }
-            }
-            return Some(met);
-        }
         for (p, q) in x.iter().zip(y.iter()) {
             if p.warps == 0 || q.warps == 0 {
                 continue;
             }
-            for (i, &g) in self.group_warps.iter().enumerate() {
-                for (j, &h) in self.group_warps.iter().enumerate() {
-                    let (own, other) = (p.warps & g, q.warps & h);
-                    if own == 0 || other == 0 {
-                        continue;
-                    }
-                    let bit = 1u64 << (8 * i + j);
-                    met.overlap |= bit;
-                    if (own | other).count_ones() > 1 {
-                        met.across |= bit;
-                    }
-                    if own & other != 0 && (p.thread == MANY || p.thread != q.thread) {
-                        met.in_warp |= 1 << i;
-                    }
-                }
+            self.meet(*p, *q, &mut met);
+            // Nothing is worse than threads of different warps.
+            if self.group_warps.len() == 1 && met.across != 0 {
+                break;
             }
         }
         Some(met)
+    }
+
+    /// Bits of which the places of both sets are multiples. Memory is written by whole bytes, also
+    /// where elements are narrower.
+    fn unit(&mut self, a: u32, b: u32) -> Option<i64> {
+        let (first, second) = (self.points(a)?, self.points(b)?);
+        let (bits_a, bits_b) = (self.sets[a as usize].bits(), self.sets[b as usize].bits());
+        Some(gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b)).max(8))
+    }
+
+    /// Those who touch one place for the first set meet those who do for the second.
+    fn meet(&self, p: Cell, q: Cell, met: &mut Meeting) {
+        for (i, &g) in self.group_warps.iter().enumerate() {
+            for (j, &h) in self.group_warps.iter().enumerate() {
+                let (own, other) = (p.warps & g, q.warps & h);
+                if own == 0 || other == 0 {
+                    continue;
+                }
+                let bit = 1u64 << (8 * i + j);
+                met.overlap |= bit;
+                if (own | other).count_ones() > 1 {
+                    met.across |= bit;
+                }
+                if own & other != 0 && (p.thread == MANY || p.thread != q.thread) {
+                    met.in_warp |= 1 << i;
+                }
+            }
+        }
     }
 
     /// How different threads meet in one set at *different* points of its loops. Threads that
@@ -292,14 +283,14 @@ impl<'f> Places<'f> {
         let points = self.points(set)?;
         let bits = self.sets[set as usize].bits();
         let unit = gcd(points.grain, bits).max(8);
-        let cells = |place: i64| (place.div_euclid(unit), (place + bits - 1).div_euclid(unit));
+        let cells = |place: i64| cells_of(place, bits, unit);
         let ends = points.list.iter().map(|&(_, _, place)| cells(place));
+        let ends = ends.map(std::ops::RangeInclusive::into_inner);
         let reach = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         let mut seen = Firsts::new(reach.unwrap_or((0, 0)));
         let mut met = Meeting::default();
         for &(thread, point, place) in &points.list {
-            let (first, last) = cells(place);
-            for cell in first..=last {
+            for cell in cells(place) {
                 let (other, at) = seen.first(cell, (thread, point));
                 if other == thread || at == point {
                     continue;
@@ -373,23 +364,32 @@ impl<'f> Places<'f> {
             .filter(|s| *s <= 1 << 22)?;
         let mut cells = vec![NOBODY; size];
         for &(thread, _, place) in &points.list {
-            let warp = 1u32 << (thread / scan.warp).min(31);
-            let (first, last) = (place.div_euclid(unit), (place + bits - 1).div_euclid(unit));
-            for at in first..=last {
+            for at in cells_of(place, *bits, unit) {
                 // Places outside the buffer are another checker's finding.
-                let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) else {
-                    continue;
-                };
-                cell.thread = match lanes {
-                    Lanes::Own if cell.warps == 0 || cell.thread == thread => thread,
-                    _ => MANY,
-                };
-                cell.warps |= warp;
+                if let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) {
+                    cell.note(thread, scan.warp, *lanes);
+                }
             }
         }
         let table: Rc<[Cell]> = cells.into();
         self.sets[set as usize].tables.push((unit, table.clone()));
         Some(table)
+    }
+
+    /// The same for the places that are touched alone.
+    fn few_cells(&mut self, set: u32, unit: i64) -> Option<FxHashMap<i64, Cell>> {
+        let points = self.points(set)?;
+        let Shape::Places { bits, lanes, .. } = &*self.sets[set as usize].shape else {
+            return None;
+        };
+        let mut cells: FxHashMap<i64, Cell> = FxHashMap::default();
+        for &(thread, _, place) in &points.list {
+            for at in cells_of(place, *bits, unit) {
+                let cell = cells.entry(at).or_insert(NOBODY);
+                cell.note(thread, self.scan.warp, *lanes);
+            }
+        }
+        Some(cells)
     }
 
     fn points(&mut self, set: u32) -> Option<Rc<Points>> {

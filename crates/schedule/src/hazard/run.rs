@@ -454,19 +454,16 @@ impl<'f, 'p> Run<'f, 'p> {
             if (a.atomic && b.atomic) || apart {
                 continue;
             }
-            // Code that speaks of threads and data is taken to know what it does.
+            let met = self.places.meeting(a.set, b.set);
+            let across = met.across & pair != 0;
+            let in_warp = strict && met.in_warp >> g & 1 == 1;
+            // Code that speaks of threads and data may know what it does; that is not proved then.
             let certain = self.places.is_certain(a.set) && self.places.is_certain(b.set);
-            if a.tensor && !certain {
+            if a.tensor && !certain && (across || in_warp) {
+                self.places.unknown.push(a.root);
                 continue;
             }
-            let met = self.places.meeting(a.set, b.set);
-            self.inside(
-                a,
-                b,
-                side,
-                met.across & pair != 0,
-                strict && met.in_warp >> g & 1 == 1,
-            );
+            self.inside(a, b, side, across, in_warp);
         }
     }
 

@@ -2,7 +2,7 @@
 //! matter, which values differ between threads, and which waves go ways of their own.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::touched::touched;
+use tilewright_ir::touched::{touched, written};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
@@ -73,7 +73,7 @@ impl<'f> Scan<'f> {
             blocking: FxHashSet::default(),
             meeting: FxHashSet::default(),
             written: Some(FxHashSet::default()),
-            tensors: tensors(func, kernel),
+            tensors: FxHashSet::default(),
             lets: FxHashMap::default(),
             relevant: FxHashSet::default(),
             scalars: FxHashSet::default(),
@@ -88,6 +88,7 @@ impl<'f> Scan<'f> {
             block_slots: Vec::new(),
             divergent: Vec::new(),
         };
+        scan.find_tensors();
         scan.mark_sync(&kernel.body);
         scan.mark_leaving(&kernel.body, false);
         walk_stmts(&kernel.body, &mut |stmt| {
@@ -264,11 +265,7 @@ impl<'f> Scan<'f> {
     /// Notes what global memory the statement may write.
     fn mark_written(&mut self, stmt: &Stmt) {
         let mut found: Vec<Buffer> = Vec::new();
-        touched(stmt, &mut |access| {
-            if access.mode.writes() {
-                found.push(access.buffer);
-            }
-        });
+        written(stmt, &mut |buffer| found.push(buffer));
         for buffer in found {
             let root = self.root(buffer);
             match self.func.buffers[root].origin {
@@ -310,6 +307,40 @@ impl<'f> Scan<'f> {
             leaves |= own;
         }
         leaves
+    }
+
+    /// Finds the tensors that are written and touched by something else too. Those that may lie over
+    /// each other are not followed.
+    fn find_tensors(&mut self) {
+        let mut users: FxHashMap<Buffer, (bool, usize)> = FxHashMap::default();
+        let mut note = |buffer: Buffer, write: bool| {
+            let root = self.root(buffer);
+            if self.func.buffers[root].scope == Scope::Global {
+                let (written, times) = users.entry(root).or_default();
+                *written |= write;
+                *times += 1;
+            }
+        };
+        walk_stmts(&self.kernel.body, &mut |stmt| {
+            touched(stmt, &mut |access| {
+                note(access.buffer, access.mode.writes())
+            });
+            stmt_exprs(stmt, &mut |e| {
+                e.walk_distinct(&mut |node| {
+                    if let ExprKind::Load { buffer, .. } = node.kind() {
+                        note(*buffer, false);
+                    }
+                });
+            });
+        });
+        let aliased = self.kernel.attrs.may_alias.iter();
+        let aliased: Vec<(bool, usize)> = aliased.filter_map(|b| users.get(b).copied()).collect();
+        if aliased.len() > 1 && aliased.iter().any(|(written, _)| *written) {
+            let text = "what threads do to tensors that may overlap is not followed";
+            self.undecided(self.kernel.span, text);
+        }
+        let exchanged = users.into_iter().filter(|(_, (w, times))| *w && *times > 1);
+        self.tensors = exchanged.map(|(buffer, _)| buffer).collect();
     }
 
     fn find_block_slots(&mut self) {
@@ -641,37 +672,6 @@ impl<'f> Scan<'f> {
             self.reasons.push(reason);
         }
     }
-}
-
-/// The tensors that one statement writes and another touches.
-fn tensors(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
-    let mut users: FxHashMap<Buffer, (bool, usize)> = FxHashMap::default();
-    walk_stmts(&kernel.body, &mut |stmt| {
-        let mut own: Vec<(Buffer, bool)> = Vec::new();
-        touched(stmt, &mut |access| {
-            own.push((access.buffer, access.mode.writes()))
-        });
-        stmt_exprs(stmt, &mut |e| {
-            e.walk_distinct(&mut |node| {
-                if let ExprKind::Load { buffer, .. } = node.kind() {
-                    own.push((*buffer, false));
-                }
-            });
-        });
-        for (buffer, write) in own {
-            let mut root = buffer;
-            while let BufferOrigin::View(base) = func.buffers[root].origin {
-                root = base;
-            }
-            if func.buffers[root].scope == Scope::Global {
-                let (written, times) = users.entry(root).or_default();
-                *written |= write;
-                *times += 1;
-            }
-        }
-    });
-    let exchanged = users.into_iter().filter(|(_, (w, times))| *w && *times > 1);
-    exchanged.map(|(buffer, _)| buffer).collect()
 }
 
 pub fn is_block_vote(kind: VoteKind) -> bool {

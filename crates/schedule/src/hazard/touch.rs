@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::{Analyzer, Proof};
-use tilewright_ir::touched::{Atomic, Part, touched};
+use tilewright_ir::touched::{Atomic, Mode, Part, touched};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
@@ -551,9 +551,13 @@ impl<'f> Units<'f> {
                 Part::Anywhere => (&[], 1),
                 Part::Region(_) | Part::Instruction(_) | Part::Whole => return,
             };
-            let how = (access.mode.writes(), access.atomic != Atomic::No);
-            let width = i64::from(width);
-            self.push(access.buffer, at, width, how, id, way, env, found);
+            let (buffer, width) = (access.buffer, i64::from(width));
+            let atomic = access.atomic != Atomic::No;
+            if access.mode == Mode::Update && !atomic {
+                self.push(buffer, at, width, (false, false), id, way, env, found);
+            }
+            let how = (access.mode.writes(), atomic);
+            self.push(buffer, at, width, how, id, way, env, found);
         });
     }
 
