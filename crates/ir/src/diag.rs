@@ -135,6 +135,8 @@ impl fmt::Display for Code {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Severity {
+    /// What was decided and why; shown to who asks.
+    Remark,
     Note,
     Warning,
     Error,
@@ -223,6 +225,7 @@ impl Diagnostic {
             Severity::Error => SnippetLevel::ERROR,
             Severity::Warning => SnippetLevel::WARNING,
             Severity::Note => SnippetLevel::NOTE,
+            Severity::Remark => SnippetLevel::INFO.with_name("remark"),
         };
         let mut group: Group<'_> = level
             .primary_title(self.message.as_str())
@@ -300,6 +303,12 @@ pub struct Diagnostics {
 impl Diagnostics {
     pub fn new() -> Diagnostics {
         Diagnostics::default()
+    }
+
+    /// Takes the remarks out.
+    pub fn take_remarks(&mut self) -> Vec<Diagnostic> {
+        let is_remark = |d: &mut Diagnostic| d.severity == Severity::Remark;
+        self.list.extract_if(.., is_remark).collect()
     }
 
     pub fn push(&mut self, diagnostic: Diagnostic) {

@@ -181,6 +181,8 @@ pub enum LoopKind {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PipelineSpec {
     pub stages: u32,
+    /// The named schedule that the loop shall have; absent leaves the choice to the compiler.
+    pub schedule: Option<String>,
     pub order: Vec<i32>,
     pub stage: Vec<i32>,
     pub sync: Vec<Vec<i32>>,

@@ -113,6 +113,8 @@ pub struct Timing {
 pub struct Report {
     /// No errors.
     pub said: Diagnostics,
+    /// What was decided and why, for who asks.
+    pub remarks: Diagnostics,
     /// One row for each step that was run, the one that failed among them.
     pub timings: Vec<Timing>,
 }
@@ -208,6 +210,7 @@ fn one(
         pass: start.elapsed(),
         verify: Duration::ZERO,
     };
+    report.remarks.extend(said.take_remarks());
     if said.has_errors() {
         report.timings.push(timing);
         return Err((Cause::Refused(step), said));

@@ -13,6 +13,8 @@ pub mod thread_sync;
 
 use tilewright_ir::{Diagnostics, Func, Level, Target};
 
+pub use optimize::common::inject_software_pipeline::schedules;
+
 /// Whether a pass changed the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Changed {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tilewright_ir::Counter;
 use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::{
-    Completion, Op, Order, OrderError, Piece, Resource, Schedule, Space, Step, Tail, Touch, derive,
+    Completion, Op, Order, OrderError, Section, Resource, Schedule, Space, Step, Tail, Touch, derive,
 };
 
 const SHARED: Resource = Resource {
@@ -58,9 +58,9 @@ fn across(_: usize, _: usize, _: usize, _: usize) -> Meeting {
     Meeting::AcrossWarps
 }
 
-/// `w1 | 0 1 c` and so on: a piece in a line.
-fn line(piece: &Piece) -> String {
-    let words: Vec<String> = piece
+/// `w1 | 0 1 c` and so on: a section in a line.
+fn line(section: &Section) -> String {
+    let words: Vec<String> = section
         .steps
         .iter()
         .map(|step| match step {
@@ -75,8 +75,8 @@ fn line(piece: &Piece) -> String {
 }
 
 fn lines(schedule: &Schedule) -> Vec<String> {
-    let pieces = schedule.prologue.iter().chain([&schedule.steady]);
-    pieces.chain(&schedule.epilogue).map(line).collect()
+    let sections = schedule.prologue.iter().chain([&schedule.steady]);
+    sections.chain(&schedule.epilogue).map(line).collect()
 }
 
 /// Two copies and a gemm.
@@ -247,14 +247,14 @@ fn run(order: &Order, schedule: &Schedule, trip: i64) -> Vec<Event> {
     let depth = i64::from(schedule.depth);
     let mut events = Vec::new();
     for it in -depth..trip {
-        let piece = if it < 0 {
+        let section = if it < 0 {
             &schedule.prologue[(it + depth) as usize]
         } else if order.tail == Tail::Guard || it < trip - depth {
             &schedule.steady
         } else {
             &schedule.epilogue[(it - trip + depth) as usize]
         };
-        for step in &piece.steps {
+        for step in &section.steps {
             match *step {
                 Step::Run(op) => {
                     let iteration = it + i64::from(order.ops[op].distance);
@@ -383,9 +383,9 @@ fn any_fault(order: &Order, schedule: &Schedule) -> Option<String> {
 /// Every schedule with one wait loosened or dropped or one barrier dropped.
 fn weakened(schedule: &Schedule) -> Vec<(String, Schedule)> {
     let mut all = Vec::new();
-    let pieces = schedule.prologue.len() + 1 + schedule.epilogue.len();
-    for at in 0..pieces {
-        fn piece(s: &mut Schedule, at: usize) -> &mut Piece {
+    let sections = schedule.prologue.len() + 1 + schedule.epilogue.len();
+    for at in 0..sections {
+        fn section(s: &mut Schedule, at: usize) -> &mut Section {
             let prologue = s.prologue.len();
             if at < prologue {
                 &mut s.prologue[at]
@@ -395,10 +395,10 @@ fn weakened(schedule: &Schedule) -> Vec<(String, Schedule)> {
                 &mut s.epilogue[at - prologue - 1]
             }
         }
-        for step in 0..piece(&mut schedule.clone(), at).steps.len() {
+        for step in 0..section(&mut schedule.clone(), at).steps.len() {
             let mut other = schedule.clone();
-            let steps = &mut piece(&mut other, at).steps;
-            let name = format!("piece {at}, step {step}: {:?}", steps[step]);
+            let steps = &mut section(&mut other, at).steps;
+            let name = format!("section {at}, step {step}: {:?}", steps[step]);
             match &mut steps[step] {
                 Step::Wait { counter, at_most } => {
                     let limit = if *counter == Counter::Lgkmcnt { 15 } else { 63 };

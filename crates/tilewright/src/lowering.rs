@@ -18,6 +18,8 @@ pub struct Lowered {
     pub func: Func,
     /// What the passes said; no errors.
     pub warnings: Diagnostics,
+    /// What they decided and why.
+    pub remarks: Diagnostics,
     /// What the hazard checker says of device IR.
     pub hazards: Option<HazardReport>,
     pub times: Times,
@@ -28,6 +30,8 @@ pub struct Lowered {
 pub struct Refused {
     /// What passes said before the one that refused it.
     pub warnings: Diagnostics,
+    /// What they decided and why.
+    pub remarks: Diagnostics,
     pub errors: Diagnostics,
     pub times: Times,
 }
@@ -62,6 +66,7 @@ pub fn lower_with(
     let ran = driver::run_with(&mut func, target, &options, hook);
     let report = ran.map_err(|failed| Refused {
         warnings: failed.report.said,
+        remarks: failed.report.remarks,
         errors: failed.errors,
         times: Times {
             passes: failed.report.timings,
@@ -81,6 +86,7 @@ pub fn lower_with(
     Ok(Lowered {
         func,
         warnings: report.said,
+        remarks: report.remarks,
         hazards,
         times,
     })
@@ -104,6 +110,7 @@ impl Lowered {
         errors.extend(found);
         Err(Refused {
             warnings: self.warnings,
+            remarks: self.remarks,
             errors,
             times: self.times,
         })

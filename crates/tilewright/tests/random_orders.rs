@@ -16,7 +16,7 @@ use tilewright::ir::{Counter, DType, Func, Scalar, SourceMap, Target, text, veri
 use tilewright::schedule::footprint::Meeting;
 use tilewright::schedule::hazard;
 use tilewright::schedule::order::{
-    Completion, Op, Order, OrderError, Piece, Resource, Schedule, Space, Step, Tail, Touch, derive,
+    Completion, Op, Order, OrderError, Resource, Schedule, Section, Space, Step, Tail, Touch, derive,
 };
 use tilewright::sim::simt::{self, Landing, SimtOptions};
 use tilewright::sim::{Arg, Args, HostTensor};
@@ -224,8 +224,8 @@ impl Emitter<'_> {
     fn pieces(&mut self) {
         let schedule = self.schedule;
         let depth = schedule.depth as usize;
-        for (at, piece) in schedule.prologue.iter().enumerate() {
-            self.piece(piece, &|distance| {
+        for (at, section) in schedule.prologue.iter().enumerate() {
+            self.section(section, &|distance| {
                 let iteration = at + distance - depth;
                 let guard = format!("n > {iteration}");
                 (iteration.to_string(), Some(guard))
@@ -238,16 +238,16 @@ impl Emitter<'_> {
             format!("n - {depth}")
         };
         self.line(&format!("for it in serial(0, {stop}) {{"));
-        self.piece(&schedule.steady, &|distance| {
+        self.section(&schedule.steady, &|distance| {
             let iteration = format!("(it + {distance})");
             let guard = (guarded && distance > 0).then(|| format!("{iteration} < n"));
             (iteration, guard)
         });
         self.line("}");
-        for (at, piece) in schedule.epilogue.iter().enumerate() {
+        for (at, section) in schedule.epilogue.iter().enumerate() {
             let back = depth - at;
             self.line(&format!("if n >= {back} {{"));
-            self.piece(piece, &|distance| {
+            self.section(section, &|distance| {
                 (format!("(n - {back} + {distance})"), None)
             });
             self.line("}");
@@ -257,9 +257,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// The steps of a piece; `when` gives the iteration of an op by its distance, and its guard.
-    fn piece(&mut self, piece: &Piece, when: &dyn Fn(usize) -> (String, Option<String>)) {
-        for step in &piece.steps {
+    /// The steps of a section; `when` gives the iteration of an op by its distance, and its guard.
+    fn section(&mut self, section: &Section, when: &dyn Fn(usize) -> (String, Option<String>)) {
+        for step in &section.steps {
             let Step::Run(op) = *step else {
                 self.step(*step);
                 continue;

@@ -51,6 +51,7 @@ pub(super) static FNS: &[LangFn] = &[
             opt("sync", Ty::Any),
             opt("group", Ty::Any),
             opt("annotations", Ty::Any),
+            kw("schedule", Ty::Str),
         ],
         pipelined,
     ),
@@ -259,6 +260,18 @@ fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("0 is a plain loop, 2 or 3 overlap loads with compute")
             .into());
     }
+    let schedule = args.str("schedule").filter(|name| *name != "auto");
+    let schedule = schedule.map(str::to_string);
+    if schedule.is_some() && stages == 0 {
+        return Err(stage
+            .error(
+                codes::PIPELINE,
+                args.span_of("schedule"),
+                "`schedule` orders a pipelined loop, and `num_stages` is 0",
+            )
+            .help("give `num_stages`: 2 or 3 overlap loads with compute")
+            .into());
+    }
     let order = ints(stage, args, "order")?;
     let stage_of = ints(stage, args, "stage")?;
     if order.len() != stage_of.len() {
@@ -305,6 +318,7 @@ fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         sync: lists(stage, args, "sync")?,
         group: lists(stage, args, "group")?,
         versioned: Vec::new(),
+        schedule,
     };
     Ok(Value::Loop(Rc::new(LoopSpec::Axes {
         kind: LoopKind::Pipelined(spec),

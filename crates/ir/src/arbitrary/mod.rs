@@ -577,6 +577,7 @@ impl Gen<'_> {
             },
             4 => LoopKind::Pipelined(PipelineSpec {
                 stages: self.pick(4) as u32,
+                schedule: self.optional(|_| "plain".to_string()),
                 // Below tile level the lists fit the body.
                 order: self.user_list(&[0, -1]),
                 stage: self.user_list(&[0, 1]),

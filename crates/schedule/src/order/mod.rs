@@ -11,7 +11,7 @@
 //! 3. **Waits** ([`waits`]): before which barrier (or op) each counter must have fallen to which
 //!    number, as loosely as the dependences allow.
 //! 4. **Prologue and epilogue**: the steady iteration with everything outside the loop's range
-//!    left out, and the waits of those pieces counted for themselves ([`trace`]).
+//!    left out, and the waits of those sections counted for themselves ([`trace`]).
 //!
 //! Worked example: two copies and a gemm at `num_stages=3` on sm_80. The copies run two
 //! iterations ahead and stand first, so each buffer has three versions. The gemm of iteration
@@ -30,6 +30,7 @@
 
 mod barriers;
 mod dependences;
+mod served;
 mod trace;
 mod waits;
 
@@ -114,7 +115,7 @@ pub struct Order {
 /// How threads meet when both ops touch the same version: op, its touch, op, its touch.
 pub type Meets<'a> = &'a dyn Fn(usize, usize, usize, usize) -> Meeting;
 
-/// What each piece of the pipelined loop does. Iteration `it` of the steady piece runs op `c` for
+/// What each section of the pipelined loop does. Iteration `it` of the steady section runs op `c` for
 /// loop iteration `it + distance(c)`, in version `(it + distance(c)) % versions`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
@@ -123,19 +124,31 @@ pub struct Schedule {
     /// The largest distance.
     pub depth: u32,
     /// Iterations `-depth .. 0`; ops of loop iterations below zero are left out.
-    pub prologue: Vec<Piece>,
+    pub prologue: Vec<Section>,
     /// Iterations `0 .. max(0, n - depth)`, or `0 .. n` with [`Tail::Guard`].
-    pub steady: Piece,
+    pub steady: Section,
     /// Iterations `n - depth .. n`, those below zero skipped; empty with [`Tail::Guard`]. Ops of
     /// loop iterations beyond `n` are left out.
-    pub epilogue: Vec<Piece>,
+    pub epilogue: Vec<Section>,
     /// After everything: waits for what is still in flight.
     pub drain: Vec<Step>,
+    /// What the waits and barriers of the steady section are for.
+    pub served: Vec<Served>,
+}
+
+/// A step serves a need: op `later` needs op `earlier`, of as many iterations before, to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Served {
+    /// Index into the steady section's steps.
+    pub step: usize,
+    pub earlier: usize,
+    pub later: usize,
+    pub gap: u32,
 }
 
 /// The steps of one iteration, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Piece {
+pub struct Section {
     pub steps: Vec<Step>,
 }
 

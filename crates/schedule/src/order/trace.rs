@@ -1,7 +1,7 @@
-//! The pieces of a pipelined loop, laid out in time for loops of some lengths.
+//! The sections of a pipelined loop, laid out in time for loops of some lengths.
 //!
 //! Prologue, steady iteration and epilogue hold the same ops at the same places, less those whose
-//! loop iteration does not exist. What a piece must wait for is counted on traces: the whole loop
+//! loop iteration does not exist. What a section must wait for is counted on traces: the whole loop
 //! written out for each trip count that makes a difference, that is every short one and one long
 //! enough to show the steady state with all its neighbours.
 
@@ -10,16 +10,16 @@ use tilewright_ir::Counter;
 use super::barriers::{Meetings, required};
 use super::dependences::{Between, Need};
 use super::waits::{SteadyWait, steady_waits};
-use super::{Completion, Order, Piece, Schedule, Step, Tail};
+use super::{Completion, Order, Section, Schedule, Step, Tail};
 
-/// What is known of the pieces so far.
+/// What is known of the sections so far.
 pub(super) struct Plan<'a> {
     pub order: &'a Order,
     pub needs: &'a [Need],
     pub depth: usize,
-    /// What threads meet at, by piece: prologue, steady, epilogue.
+    /// What threads meet at, by section: prologue, steady, epilogue.
     pub meetings: Vec<Meetings>,
-    /// Waits by piece and place.
+    /// Waits by section and place.
     pub waits: Vec<Vec<Vec<(Counter, u32)>>>,
     /// Whether an op's group goes on with the next op.
     pub joined: Vec<bool>,
@@ -32,8 +32,8 @@ pub(super) struct Plan<'a> {
 /// before the op at time `t` is place `t`.
 pub(super) struct Trace {
     trip: i64,
-    /// The piece of each iteration, from `-depth` on.
-    pub pieces: Vec<usize>,
+    /// The section of each iteration, from `-depth` on.
+    pub sections: Vec<usize>,
 }
 
 /// One need at one iteration: the times of its two ops.
@@ -47,7 +47,7 @@ pub(super) struct Instance {
 impl<'a> Plan<'a> {
     pub fn new(order: &'a Order, needs: &'a [Need], steady: Meetings, longest: u32) -> Plan<'a> {
         let depth = order.ops.iter().map(|o| o.distance).max().unwrap_or(0) as usize;
-        let pieces = match order.tail {
+        let sections = match order.tail {
             Tail::Guard => depth + 1,
             Tail::Peel => 2 * depth + 1,
         };
@@ -64,8 +64,8 @@ impl<'a> Plan<'a> {
             order,
             needs,
             depth,
-            meetings: vec![steady; pieces],
-            waits: vec![vec![Vec::new(); order.ops.len()]; pieces],
+            meetings: vec![steady; sections],
+            waits: vec![vec![Vec::new(); order.ops.len()]; sections],
             joined: vec![false; order.ops.len()],
             traces,
             deciding: deciding(order, needs),
@@ -79,29 +79,29 @@ impl<'a> Plan<'a> {
         if !self.all_met() {
             return;
         }
-        for piece in (0..self.meetings.len()).filter(|p| *p != self.depth) {
-            let strictest = match piece > self.depth {
+        for section in (0..self.meetings.len()).filter(|p| *p != self.depth) {
+            let strictest = match section > self.depth {
                 true => steady_waits(self),
                 false => Vec::new(),
             };
             for place in (0..self.order.ops.len()).rev() {
-                while self.meetings[piece].barriers[place] > 0 {
-                    self.meetings[piece].barriers[place] -= 1;
-                    if self.may_go((piece, place), &strictest) {
+                while self.meetings[section].barriers[place] > 0 {
+                    self.meetings[section].barriers[place] -= 1;
+                    if self.may_go((section, place), &strictest) {
                         continue;
                     }
-                    let warp_sync = self.meetings[piece].warp_syncs[place];
-                    self.meetings[piece].warp_syncs[place] = true;
-                    if !self.may_go((piece, place), &strictest) {
-                        self.meetings[piece].warp_syncs[place] = warp_sync;
-                        self.meetings[piece].barriers[place] += 1;
+                    let warp_sync = self.meetings[section].warp_syncs[place];
+                    self.meetings[section].warp_syncs[place] = true;
+                    if !self.may_go((section, place), &strictest) {
+                        self.meetings[section].warp_syncs[place] = warp_sync;
+                        self.meetings[section].barriers[place] += 1;
                     }
                     break;
                 }
-                if self.meetings[piece].warp_syncs[place] {
-                    self.meetings[piece].warp_syncs[place] = false;
-                    if !self.may_go((piece, place), &strictest) {
-                        self.meetings[piece].warp_syncs[place] = true;
+                if self.meetings[section].warp_syncs[place] {
+                    self.meetings[section].warp_syncs[place] = false;
+                    if !self.may_go((section, place), &strictest) {
+                        self.meetings[section].warp_syncs[place] = true;
                     }
                 }
             }
@@ -110,14 +110,14 @@ impl<'a> Plan<'a> {
 
     /// Whether all needs are met as it is, by waits of the steady iteration no stricter than these.
     /// They were before what was taken out at this place.
-    fn may_go(&self, (piece, place): (usize, usize), strictest: &[SteadyWait]) -> bool {
+    fn may_go(&self, (section, place): (usize, usize), strictest: &[SteadyWait]) -> bool {
         let allowed = |wait: &SteadyWait| {
             let same = |w: &&SteadyWait| (w.place, w.counter) == (wait.place, wait.counter);
             let known = strictest.iter().find(same);
             known.is_some_and(|w| w.at_most <= wait.at_most)
         };
-        self.met_around(piece, place)
-            && (piece < self.depth || steady_waits(self).iter().all(allowed))
+        self.met_around(section, place)
+            && (section < self.depth || steady_waits(self).iter().all(allowed))
     }
 
     fn all_met(&self) -> bool {
@@ -128,11 +128,11 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether the needs are met that a place lies between the ops of.
-    fn met_around(&self, piece: usize, place: usize) -> bool {
+    fn met_around(&self, section: usize, place: usize) -> bool {
         let len = self.order.ops.len();
         self.traces.iter().all(|trace| {
-            let iterations = trace.pieces.iter().enumerate();
-            let here = iterations.filter(|(_, p)| **p == piece);
+            let iterations = trace.sections.iter().enumerate();
+            let here = iterations.filter(|(_, p)| **p == section);
             let times: Vec<usize> = here.map(|(it, _)| it * len + place).collect();
             let around = |i: &Instance| times.iter().any(|t| (i.from + 1..=i.to).contains(t));
             let mut all = self.deciding(trace).filter(around);
@@ -177,8 +177,8 @@ impl<'a> Plan<'a> {
             Between::Block => required(self.order),
         };
         for time in (at.from + 1..=at.to).rev() {
-            let (piece, place) = self.place(trace, time);
-            let meetings = &self.meetings[piece];
+            let (section, place) = self.place(trace, time);
+            let meetings = &self.meetings[section];
             let mut here = meetings.barriers[place];
             if self.needs[at.need].between == Between::Warp {
                 here += u32::from(meetings.warp_syncs[place]);
@@ -191,10 +191,10 @@ impl<'a> Plan<'a> {
         None
     }
 
-    /// The piece and the place in it.
+    /// The section and the place in it.
     pub fn place(&self, trace: &Trace, time: usize) -> (usize, usize) {
         let len = self.order.ops.len();
-        (trace.pieces[time / len], time % len)
+        (trace.sections[time / len], time % len)
     }
 
     /// Whether the op at this time exists in the loop.
@@ -243,7 +243,7 @@ impl<'a> Plan<'a> {
     /// Ops that exist and complete by a counter.
     pub fn counted<'t>(&'t self, trace: &'t Trace) -> impl Iterator<Item = (usize, Counter)> + 't {
         let len = self.order.ops.len();
-        (0..trace.pieces.len() * len).filter_map(move |time| {
+        (0..trace.sections.len() * len).filter_map(move |time| {
             match self.order.ops[time % len].completion {
                 Completion::Counted { counter, .. } if self.exists(trace, time) => {
                     Some((time, counter))
@@ -257,7 +257,7 @@ impl<'a> Plan<'a> {
     pub fn schedule(self, versions: Vec<u32>) -> Schedule {
         let drain = super::waits::drain(&self);
         let depth = self.depth;
-        let mut pieces = Vec::new();
+        let mut sections = Vec::new();
         for (at, meetings) in self.meetings.iter().enumerate() {
             let mut steps = Vec::new();
             for (op, data) in self.order.ops.iter().enumerate() {
@@ -273,7 +273,7 @@ impl<'a> Plan<'a> {
                 let present = if at < depth {
                     at + distance >= depth
                 } else {
-                    // Epilogue piece `e` is iteration `n - depth + e`.
+                    // Epilogue section `e` is iteration `n - depth + e`.
                     at == depth || distance + (at - depth - 1) < depth
                 };
                 if !present {
@@ -287,17 +287,19 @@ impl<'a> Plan<'a> {
                     steps.push(Step::Commit(counter));
                 }
             }
-            pieces.push(Piece { steps });
+            sections.push(Section { steps });
         }
-        let epilogue = pieces.split_off(depth + 1);
-        let steady = pieces.pop().unwrap_or_default();
+        let epilogue = sections.split_off(depth + 1);
+        let steady = sections.pop().unwrap_or_default();
+        let served = super::served::served(&self, &steady.steps);
         Schedule {
             versions,
             depth: depth as u32,
-            prologue: pieces,
+            prologue: sections,
             steady,
             epilogue,
             drain,
+            served,
         }
     }
 }
@@ -324,17 +326,17 @@ fn deciding(order: &Order, needs: &[Need]) -> Vec<usize> {
 
 impl Trace {
     fn new(order: &Order, depth: i64, trip: i64) -> Trace {
-        let pieces = (-depth..trip)
+        let sections = (-depth..trip)
             .map(|it| {
-                let piece = match order.tail {
+                let section = match order.tail {
                     _ if it < 0 => it + depth,
                     Tail::Guard => depth,
                     Tail::Peel if it < trip - depth => depth,
                     Tail::Peel => depth + 1 + it - (trip - depth),
                 };
-                piece as usize
+                section as usize
             })
             .collect();
-        Trace { trip, pieces }
+        Trace { trip, sections }
     }
 }

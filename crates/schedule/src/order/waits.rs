@@ -12,7 +12,7 @@ use tilewright_ir::Counter;
 use super::trace::{Instance, Plan, Trace};
 use super::{Completion, Step, wait_limit};
 
-/// Sets the waits of all pieces.
+/// Sets the waits of all sections.
 pub(super) fn derive(plan: &mut Plan<'_>) {
     set(plan);
     if join_groups(plan) {
@@ -25,7 +25,7 @@ pub(super) fn drain(plan: &Plan<'_>) -> Vec<Step> {
     let mut counters: Vec<Counter> = Vec::new();
     for trace in &plan.traces {
         let table = Table::new(plan, trace);
-        let end = trace.pieces.len() * plan.order.ops.len();
+        let end = trace.sections.len() * plan.order.ops.len();
         for (time, counter) in plan.counted(trace) {
             if !counters.contains(&counter) && !table.done(plan, trace, time, end, counter, None) {
                 counters.push(counter);
@@ -52,7 +52,7 @@ pub(super) struct SteadyWait {
 /// The waits that the barriers as they are put into the steady iteration.
 pub(super) fn steady_waits(plan: &Plan<'_>) -> Vec<SteadyWait> {
     let all = asked(plan).into_iter();
-    let steady = all.filter(|(spot, _)| spot.piece == plan.depth);
+    let steady = all.filter(|(spot, _)| spot.section == plan.depth);
     steady
         .map(|(spot, at_most)| SteadyWait {
             place: spot.place,
@@ -62,25 +62,25 @@ pub(super) fn steady_waits(plan: &Plan<'_>) -> Vec<SteadyWait> {
         .collect()
 }
 
-/// A wait, by its piece, its place and its counter.
+/// A wait, by its section, its place and its counter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Spot {
-    piece: usize,
+    section: usize,
     place: usize,
     counter: Counter,
 }
 
 fn set(plan: &mut Plan<'_>) {
-    for piece in &mut plan.waits {
-        for place in piece {
+    for section in &mut plan.waits {
+        for place in section {
             place.clear();
         }
     }
     let mut found = asked(plan);
-    found.sort_by_key(|(spot, _)| (spot.piece, spot.place));
+    found.sort_by_key(|(spot, _)| (spot.section, spot.place));
     for (spot, at_most) in &found {
         let at_most = (*at_most).min(wait_limit(spot.counter));
-        plan.waits[spot.piece][spot.place].push((spot.counter, at_most));
+        plan.waits[spot.section][spot.place].push((spot.counter, at_most));
     }
     for (spot, _) in found.into_iter().rev() {
         relax(plan, spot);
@@ -99,9 +99,9 @@ fn asked(plan: &Plan<'_>) -> Vec<(Spot, u32)> {
             let Some(time) = plan.meeting_time(trace, at) else {
                 continue;
             };
-            let (piece, place) = plan.place(trace, time);
+            let (section, place) = plan.place(trace, time);
             let spot = Spot {
-                piece,
+                section,
                 place,
                 counter,
             };
@@ -136,7 +136,7 @@ fn relax(plan: &mut Plan<'_>, spot: Spot) {
             loosest = Some(loosest.map_or(most, |l| l.min(most)));
         }
     }
-    let here = &mut plan.waits[spot.piece][spot.place];
+    let here = &mut plan.waits[spot.section][spot.place];
     match loosest {
         None => here.retain(|(counter, _)| *counter != spot.counter),
         Some(most) => {
@@ -153,7 +153,7 @@ fn relax(plan: &mut Plan<'_>, spot: Spot) {
 fn latest(plan: &Plan<'_>, trace: &Trace, spot: Spot, at: Instance, by: usize) -> Option<usize> {
     (at.from + 1..=by)
         .rev()
-        .find(|time| plan.place(trace, *time) == (spot.piece, spot.place))
+        .find(|time| plan.place(trace, *time) == (spot.section, spot.place))
 }
 
 /// Joins groups of neighbouring ops that every wait completes together. Whether any were.
@@ -168,9 +168,9 @@ fn join_groups(plan: &mut Plan<'_>) -> bool {
         let Some(counter) = group(a.completion) else {
             continue;
         };
-        let apart = (0..plan.waits.len()).any(|piece| {
-            let meetings = &plan.meetings[piece];
-            !plan.waits[piece][op + 1].is_empty()
+        let apart = (0..plan.waits.len()).any(|section| {
+            let meetings = &plan.meetings[section];
+            !plan.waits[section][op + 1].is_empty()
                 || meetings.barriers[op + 1] > 0
                 || meetings.warp_syncs[op + 1]
         });
@@ -191,9 +191,9 @@ fn is_cut(plan: &Plan<'_>, op: usize, counter: Counter) -> bool {
     let len = plan.order.ops.len();
     plan.traces.iter().any(|trace| {
         let mut closed: Vec<usize> = Vec::new();
-        for time in 0..trace.pieces.len() * len {
-            let (piece, place) = plan.place(trace, time);
-            for &(waited, at_most) in &plan.waits[piece][place] {
+        for time in 0..trace.sections.len() * len {
+            let (section, place) = plan.place(trace, time);
+            for &(waited, at_most) in &plan.waits[section][place] {
                 let left = at_most as usize;
                 if waited == counter
                     && left >= 1
@@ -213,14 +213,14 @@ fn is_cut(plan: &Plan<'_>, op: usize, counter: Counter) -> bool {
 }
 
 /// How many operations of each counter were issued before each time, and the waits in time.
-struct Table {
+pub(super) struct Table {
     issued: Vec<(Counter, Vec<u32>)>,
     waits: Vec<(usize, Counter, u32)>,
 }
 
 impl Table {
-    fn new(plan: &Plan<'_>, trace: &Trace) -> Table {
-        let end = trace.pieces.len() * plan.order.ops.len();
+    pub fn new(plan: &Plan<'_>, trace: &Trace) -> Table {
+        let end = trace.sections.len() * plan.order.ops.len();
         let mut issued: Vec<(Counter, Vec<u32>)> = Vec::new();
         for op in &plan.order.ops {
             if let Completion::Counted { counter, .. } = op.completion
@@ -235,8 +235,8 @@ impl Table {
         }
         let mut waits = Vec::new();
         for time in 0..end {
-            let (piece, place) = plan.place(trace, time);
-            for &(counter, at_most) in &plan.waits[piece][place] {
+            let (section, place) = plan.place(trace, time);
+            for &(counter, at_most) in &plan.waits[section][place] {
                 waits.push((time, counter, at_most));
             }
         }
@@ -248,6 +248,21 @@ impl Table {
         let sums = self.issued.iter().find(|(c, _)| *c == counter);
         let closed = plan.closed(from) + 1;
         sums.map_or(0, |(_, s)| s[to.max(closed)] - s[closed])
+    }
+
+    /// The last wait no later than place `by` that the op at `from` is complete after: its time,
+    /// and how many it leaves.
+    pub fn last_serving(
+        &self,
+        plan: &Plan<'_>,
+        from: usize,
+        by: usize,
+        counter: Counter,
+    ) -> Option<(usize, u32)> {
+        let after = self.waits.iter().rev().filter(|w| w.0 > from && w.0 <= by);
+        let mut own = after.filter(|w| w.1 == counter);
+        own.find(|w| self.younger(plan, from, w.0, counter) >= w.2)
+            .map(|w| (w.0, w.2))
     }
 
     /// Whether a wait other than `but` completes the op at `from` no later than place `by`.
@@ -265,9 +280,9 @@ impl Table {
             .iter()
             .take_while(|(time, ..)| *time <= by)
             .any(|&(time, waited, at_most)| {
-                let (piece, place) = plan.place(trace, time);
+                let (section, place) = plan.place(trace, time);
                 let spot = Spot {
-                    piece,
+                    section,
                     place,
                     counter: waited,
                 };

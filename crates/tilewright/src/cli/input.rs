@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::small_float::Number;
 use tilewright::ir::{Code, Diagnostic, Func, Param, SourceMap, Span, VarData, text, verify};
+use tilewright::passes::schedules::ask_for_schedule;
 
 use super::KernelArgs;
 use super::output::{self, Failure};
@@ -40,7 +41,7 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
     let text = read(path).map_err(|d| output::fail(&[*d], &sources, as_json))?;
 
     let file = sources.add(path, text.as_str());
-    let (func, sizes, scalars) = if path.ends_with(".tw") {
+    let (mut func, sizes, scalars) = if path.ends_with(".tw") {
         let func = text::parse(&text, file).map_err(|d| output::fail(&d, &sources, as_json))?;
         let (sizes, scalars) = values_of(&func, &settings)?;
         (func, sizes, scalars)
@@ -50,6 +51,9 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
         output::warn(&staged.warnings, &sources);
         (staged.func, staged.symbol_values, staged.scalar_values)
     };
+    if args.schedule != "auto" {
+        ask_for_schedule(&mut func, &args.schedule);
+    }
     verify::verify(&func).map_err(|d| output::fail(&d, &sources, as_json))?;
     Ok(Loaded {
         func,

@@ -36,12 +36,13 @@ fn report(
     sources: &SourceMap,
     show: &mut Show<'_>,
 ) -> Result<Lowered, Failure> {
-    let (warnings, times) = match &lowered {
-        Ok(lowered) => (&lowered.warnings, &lowered.times),
-        Err(refused) => (&refused.warnings, &refused.times),
+    let (warnings, remarks, times) = match &lowered {
+        Ok(lowered) => (&lowered.warnings, &lowered.remarks, &lowered.times),
+        Err(refused) => (&refused.warnings, &refused.remarks, &refused.times),
     };
     let warnings: Vec<Diagnostic> = warnings.iter().cloned().collect();
     output::warn(&warnings, sources);
+    show.explain(remarks, sources);
     let unwritten = show.finish(times.clone()).err();
     let mut errors = match lowered {
         Ok(lowered) if unwritten.is_none() => return Ok(lowered),

@@ -28,6 +28,7 @@ use std::io::Write as _;
 use std::panic;
 use std::process::ExitCode;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand};
 use tilewright::runtime;
 
@@ -75,6 +76,17 @@ struct KernelArgs {
     /// The value is a Python literal or the name of a dtype. May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// The schedule of every pipelined loop that names none itself. `auto` leaves the choice to
+    /// the compiler; `--explain schedule` says what it chooses and why.
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = schedule_names())]
+    schedule: String,
+}
+
+fn schedule_names() -> clap::builder::PossibleValuesParser {
+    let auto = PossibleValue::new("auto").help("the cheapest that applies");
+    let named = tilewright::passes::schedules::SCHEDULES.iter();
+    let named = named.map(|s| PossibleValue::new(s.name).help(s.about));
+    [auto].into_iter().chain(named).collect::<Vec<_>>().into()
 }
 
 pub fn main() -> ExitCode {

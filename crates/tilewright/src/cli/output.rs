@@ -131,6 +131,7 @@ pub fn to_json(diag: &Diagnostic, sources: &SourceMap) -> Value {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Note => "note",
+            Severity::Remark => "remark",
         },
         "code": diag.code.0,
         "message": diag.message,

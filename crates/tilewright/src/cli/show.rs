@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use tilewright::ir::nearest::suggestion;
-use tilewright::ir::{Diagnostic, Func, SourceMap, text};
+use tilewright::ir::{Diagnostic, Diagnostics, Func, SourceMap, text};
 use tilewright::lowering::Times;
 use tilewright::passes::driver::{Hook, Step};
 use tilewright::passes::{self, PassInfo};
@@ -30,7 +30,14 @@ pub struct ShowArgs {
     /// Print how long each pass took, and what else was done, to stderr.
     #[arg(long)]
     timings: bool,
+    /// Say what the compiler decided about this topic, what it decided against, and why, on
+    /// stderr; without a topic, about all of them. `compile` without `--emit` says it on stdout.
+    #[arg(long, value_name = "TOPIC", num_args = 0..=1, default_missing_value = "all")]
+    explain: Option<String>,
 }
+
+/// What can be explained, by the codes of the remarks.
+const TOPICS: [&str; 1] = ["schedule"];
 
 impl ShowArgs {
     /// The first of the options that was given.
@@ -39,13 +46,24 @@ impl ShowArgs {
             (self.dump_passes.is_some(), "--dump-passes"),
             (!self.print_after.is_empty(), "--print-after"),
             (self.timings, "--timings"),
+            (self.explain.is_some(), "--explain"),
         ];
         let first = given.into_iter().find(|(given, _)| *given);
         first.map(|(_, name)| name)
     }
 
-    /// Whether every pass to print after is one of these.
+    /// Whether every pass to print after is one of these, and the topic to explain is one.
     pub fn check(&self, passes: &[&'static PassInfo]) -> Result<(), Failure> {
+        if let Some(topic) = &self.explain
+            && topic != "all"
+            && !TOPICS.contains(&topic.as_str())
+        {
+            let meant = suggestion(topic, TOPICS).map_or_else(String::new, |t| format!("{t} "));
+            return Err(Failure::Usage(format!(
+                "`--explain {topic}`: {meant}the topics are {}, or `all`; a file goes before the option",
+                TOPICS.join(", ")
+            )));
+        }
         for name in &self.print_after {
             if passes.iter().any(|pass| pass.name == name) {
                 continue;
@@ -105,6 +123,7 @@ pub struct Show<'a> {
     dump: Option<Dump>,
     /// What goes into the object.
     printed: Vec<Value>,
+    explained: Vec<Value>,
     /// The passes that were run.
     ran: Vec<&'static str>,
     /// The pass after which the command itself wants the function, and the function.
@@ -130,6 +149,7 @@ impl<'a> Show<'a> {
             to,
             dump,
             printed: Vec::new(),
+            explained: Vec::new(),
             ran: Vec::new(),
             wanted: None,
             found: None,
@@ -158,6 +178,24 @@ impl<'a> Show<'a> {
         match self.dump.as_mut().and_then(|dump| dump.failed.take()) {
             Some(failed) => Err(failed),
             None => Ok(()),
+        }
+    }
+
+    /// Says what was decided, of the topics that were asked for.
+    pub fn explain(&mut self, remarks: &Diagnostics, sources: &SourceMap) {
+        let Some(topic) = &self.args.explain else {
+            return;
+        };
+        for remark in remarks.iter() {
+            if topic != "all" && topic != remark.code.0 {
+                continue;
+            }
+            let text = || format!("{}\n", remark.render(sources, false));
+            match self.to {
+                PrintTo::Stdout => output::print(&text()),
+                PrintTo::Stderr => output::note(&text()),
+                PrintTo::Json => self.explained.push(output::to_json(remark, sources)),
+            }
         }
     }
 
@@ -191,6 +229,9 @@ impl<'a> Show<'a> {
         }
         if !self.args.print_after.is_empty() {
             object["printed"] = json!(self.printed);
+        }
+        if self.args.explain.is_some() {
+            object["explained"] = json!(self.explained);
         }
         if self.args.timings {
             object["timings"] = self.timings.to_json();

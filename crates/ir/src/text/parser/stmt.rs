@@ -397,13 +397,25 @@ impl<'t> Parser<'t> {
                 while let Some((attr, span)) = self.attr_name() {
                     match attr {
                         "stages" => spec.stages = self.eq_number("a number of stages")?,
+                        "schedule" => {
+                            self.expect("=")?;
+                            spec.schedule = Some(self.string()?);
+                        }
                         "order" => spec.order = self.eq_numbers("a position")?,
                         "stage" => spec.stage = self.eq_numbers("a stage")?,
                         "sync" => spec.sync = self.number_lists()?,
                         "group" => spec.group = self.number_lists()?,
                         "versioned" => spec.versioned = self.buffer_list()?,
                         _ => {
-                            let known = ["stages", "order", "stage", "sync", "group", "versioned"];
+                            let known = [
+                                "stages",
+                                "schedule",
+                                "order",
+                                "stage",
+                                "sync",
+                                "group",
+                                "versioned",
+                            ];
                             return Err(self.unknown_attr(attr, span, &known));
                         }
                     }

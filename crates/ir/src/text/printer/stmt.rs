@@ -173,6 +173,7 @@ impl Printer<'_> {
             }
             LoopKind::Pipelined(PipelineSpec {
                 stages,
+                schedule,
                 order,
                 stage,
                 sync,
@@ -180,6 +181,10 @@ impl Printer<'_> {
                 versioned,
             }) => {
                 self.attr("stages", Some(stages));
+                if let Some(schedule) = schedule {
+                    self.put(" schedule=");
+                    self.string(schedule);
+                }
                 self.list_attr("order", order, |p, n| p.put(&n.to_string()));
                 self.list_attr("stage", stage, |p, n| p.put(&n.to_string()));
                 for (name, lists) in [("sync", sync), ("group", group)] {

@@ -4,4 +4,5 @@ mod effects;
 mod fresh;
 pub mod inject_software_pipeline;
 pub mod merge_shared_memory_allocations;
+mod order_of;
 pub mod pipeline_planning;

@@ -1,6 +1,6 @@
-//! The pieces of a pipelined loop as statements.
+//! The sections of a pipelined loop as statements.
 //!
-//! Iteration `it` of a piece runs a unit of distance `d` for loop iteration `it + d`: the loop's
+//! Iteration `it` of a section runs a piece of distance `d` for loop iteration `it + d`: the loop's
 //! index becomes its value there, and buffers are accessed in version `(it + d) % versions`.
 
 use rustc_hash::FxHashMap;
@@ -8,26 +8,27 @@ use tilewright_ir::{
     Axis, BarrierKind, Block, Buffer, Counter, DType, DeviceOp, Expr, Func, Loop, LoopKind, Span,
     Stmt, StmtKind, Target, ThreadOp, Var, VarKind,
 };
-use tilewright_schedule::order::{Completion, Piece, Step, Tail};
+use tilewright_schedule::order::{Completion, Section, Step, Tail};
 use tilewright_schedule::uniform::root;
 
 use super::super::effects::Effects;
 use super::super::fresh::refresh;
+use super::derive::Scheduled;
+use super::pieces::{Piece, Pieces};
 use super::slots::add_slots;
-use super::units::{Scheduled, Unit, Units};
 
 /// Writes the loop out.
 pub(super) fn emit(
     func: &mut Func,
     target: Target,
     l: &Loop,
-    units: &Units,
+    pieces: &Pieces,
     scheduled: &Scheduled,
     span: Span,
 ) -> Block {
     let axis = &l.axes[0];
     let dtype = axis.stop.dtype();
-    let mut out = units.allocs.clone();
+    let mut out = pieces.allocs.clone();
     let trips = match axis.const_trip_count() {
         Some(n) => Trips::Known(i128::from(n)),
         None => Trips::Computed(trip_count(func, axis, span, &mut out)),
@@ -47,18 +48,18 @@ pub(super) fn emit(
         target,
         axis,
         dtype,
-        units,
+        pieces,
         scheduled,
         trips,
         span,
         out,
     };
-    for (at, piece) in scheduled.schedule.prologue.iter().enumerate() {
-        emit.prologue(piece, at as i128 - depth);
+    for (at, section) in scheduled.schedule.prologue.iter().enumerate() {
+        emit.prologue(section, at as i128 - depth);
     }
     emit.steady(steady);
-    for (at, piece) in scheduled.schedule.epilogue.iter().enumerate() {
-        emit.epilogue(piece, depth - at as i128);
+    for (at, section) in scheduled.schedule.epilogue.iter().enumerate() {
+        emit.epilogue(section, depth - at as i128);
     }
     let mut drain = Scope::default();
     for step in &scheduled.schedule.drain {
@@ -102,29 +103,29 @@ struct Emit<'a> {
     target: Target,
     axis: &'a Axis,
     dtype: DType,
-    units: &'a Units,
+    pieces: &'a Pieces,
     scheduled: &'a Scheduled,
     trips: Trips,
     span: Span,
     out: Block,
 }
 
-/// The statements of a piece, and what they have named so far.
+/// The statements of a section, and what they have named so far.
 #[derive(Default)]
 struct Scope {
     stmts: Block,
     /// By distance: what stands for the loop's index and for names of the body.
     names: FxHashMap<u32, FxHashMap<Var, Expr>>,
-    /// Units under one condition that have not been closed yet.
+    /// Pieces under one condition that have not been closed yet.
     guarded: Option<(Expr, Box<Scope>)>,
-    /// The counters that the units here add to.
+    /// The counters that the pieces here add to.
     counters: Vec<Counter>,
     /// The iteration that was named last.
     iteration: Option<Expr>,
 }
 
 impl Scope {
-    /// Ends the condition that the last units stand under.
+    /// Ends the condition that the last pieces stand under.
     fn close(&mut self, span: Span) {
         if let Some((cond, inner)) = self.guarded.take() {
             let kind = StmtKind::If {
@@ -138,7 +139,7 @@ impl Scope {
         }
     }
 
-    /// Puts a wait before units under a condition that add nothing to its counter, so that they
+    /// Puts a wait before pieces under a condition that add nothing to its counter, so that they
     /// can stay together with those after it.
     fn wait_before(&mut self, counter: Counter, at_most: u32, span: Span) -> bool {
         let Some((_, inner)) = &self.guarded else {
@@ -170,20 +171,20 @@ impl Emit<'_> {
     }
 
     /// Iteration `it`, below zero.
-    fn prologue(&mut self, piece: &Piece, it: i128) {
+    fn prologue(&mut self, section: &Section, it: i128) {
         let mut scope = Scope::default();
-        for step in &piece.steps {
-            let Step::Run(unit) = *step else {
+        for step in &section.steps {
+            let Step::Run(piece) = *step else {
                 self.step(*step, &mut scope);
                 continue;
             };
-            let iteration = it + i128::from(self.units.units[unit].distance);
+            let iteration = it + i128::from(self.pieces.list[piece].distance);
             let guard = match &self.trips {
                 Trips::Known(n) if iteration >= *n => continue,
                 Trips::Known(_) => None,
                 Trips::Computed(n) => Some(n.clone().gt(self.int(iteration))),
             };
-            self.run(unit, self.int(iteration), guard, &mut scope);
+            self.run(piece, self.int(iteration), guard, &mut scope);
         }
         scope.close(self.span);
         self.out.append(&mut scope.stmts);
@@ -204,11 +205,11 @@ impl Emit<'_> {
         let it = Expr::var(var, self.dtype);
         let mut scope = Scope::default();
         for step in &self.scheduled.schedule.steady.steps {
-            let Step::Run(unit) = *step else {
+            let Step::Run(piece) = *step else {
                 self.step(*step, &mut scope);
                 continue;
             };
-            let distance = i128::from(self.units.units[unit].distance);
+            let distance = i128::from(self.pieces.list[piece].distance);
             let iteration = plus(it.clone(), distance);
             let guard = match (self.scheduled.tail, &self.trips) {
                 _ if distance == 0 => None,
@@ -216,7 +217,7 @@ impl Emit<'_> {
                 (Tail::Guard, Trips::Known(n)) => Some(iteration.clone().lt(self.int(*n))),
                 (Tail::Guard, Trips::Computed(n)) => Some(iteration.clone().lt(n)),
             };
-            self.run(unit, iteration, guard, &mut scope);
+            self.run(piece, iteration, guard, &mut scope);
         }
         scope.close(self.span);
         let l = Loop {
@@ -228,24 +229,24 @@ impl Emit<'_> {
     }
 
     /// Iteration `n - back`.
-    fn epilogue(&mut self, piece: &Piece, back: i128) {
+    fn epilogue(&mut self, section: &Section, back: i128) {
         let whole = match &self.trips {
             Trips::Known(n) if *n < back => return,
             Trips::Known(_) => None,
             Trips::Computed(n) => Some(n.clone().ge(self.int(back))),
         };
         let mut scope = Scope::default();
-        for step in &piece.steps {
-            let Step::Run(unit) = *step else {
+        for step in &section.steps {
+            let Step::Run(piece) = *step else {
                 self.step(*step, &mut scope);
                 continue;
             };
-            let distance = i128::from(self.units.units[unit].distance);
+            let distance = i128::from(self.pieces.list[piece].distance);
             let iteration = match &self.trips {
                 Trips::Known(n) => self.int(n - back + distance),
                 Trips::Computed(n) => plus(n.clone(), distance - back),
             };
-            self.run(unit, iteration, None, &mut scope);
+            self.run(piece, iteration, None, &mut scope);
         }
         scope.close(self.span);
         match whole {
@@ -261,11 +262,11 @@ impl Emit<'_> {
         }
     }
 
-    /// A unit at an iteration of the loop.
-    fn run(&mut self, unit: usize, iteration: Expr, guard: Option<Expr>, scope: &mut Scope) {
+    /// A piece at an iteration of the loop.
+    fn run(&mut self, piece: usize, iteration: Expr, guard: Option<Expr>, scope: &mut Scope) {
         let Some(guard) = guard else {
             scope.close(self.span);
-            return self.place(unit, &iteration, scope);
+            return self.place(piece, &iteration, scope);
         };
         if scope
             .guarded
@@ -276,20 +277,20 @@ impl Emit<'_> {
             scope.guarded = Some((guard, Box::default()));
         }
         if let Some((_, inner)) = &mut scope.guarded {
-            self.place(unit, &iteration, inner);
+            self.place(piece, &iteration, inner);
         }
     }
 
-    /// Copies a unit to the end of a scope.
-    fn place(&mut self, unit: usize, iteration: &Expr, scope: &mut Scope) {
-        let units = self.units;
-        let unit = &units.units[unit];
-        let mut names = scope.names.remove(&unit.distance).unwrap_or_default();
+    /// Copies a piece to the end of a scope.
+    fn place(&mut self, piece: usize, iteration: &Expr, scope: &mut Scope) {
+        let pieces = self.pieces;
+        let piece = &pieces.list[piece];
+        let mut names = scope.names.remove(&piece.distance).unwrap_or_default();
         if names.is_empty() {
             names.insert(self.axis.var, self.index(iteration));
         }
         let mut stmts = Vec::new();
-        for (var, value, span) in self.needed(unit) {
+        for (var, value, span) in self.needed(piece) {
             if names.contains_key(&var) {
                 continue;
             }
@@ -299,14 +300,14 @@ impl Emit<'_> {
             names.insert(var, self.func.var_expr(new));
             stmts.push(Stmt::new(StmtKind::Let { var: new, value }, span));
         }
-        let mut copy = vec![unit.stmt.clone()];
+        let mut copy = vec![piece.stmt.clone()];
         tilewright_ir::visit::block_exprs_mut(&mut copy, &mut |e| *e = renamed(e, &names));
         refresh(self.func, &mut copy);
         stmts.append(&mut copy);
         let func: &Func = self.func;
         let scheduled = self.scheduled;
         let dtype = self.dtype;
-        let effects = Effects::of(func, &unit.stmt);
+        let effects = Effects::of(func, &piece.stmt);
         let mut touched = effects.reads.iter().chain(&effects.writes);
         let versioned = touched.any(|b| func.buffers[*b].versions > 1);
         if versioned && scope.iteration.as_ref() != Some(iteration) {
@@ -323,17 +324,17 @@ impl Emit<'_> {
             }
         });
         scope.stmts.append(&mut stmts);
-        scope.names.insert(unit.distance, names);
-        if let Completion::Counted { counter, .. } = unit.completion {
+        scope.names.insert(piece.distance, names);
+        if let Completion::Counted { counter, .. } = piece.completion {
             scope.counters.push(counter);
         }
     }
 
-    /// The names that a unit uses, with their values, in order.
-    fn needed(&self, unit: &Unit) -> Vec<(Var, Expr, Span)> {
-        let mut vars = Effects::of(self.func, &unit.stmt).vars;
+    /// The names that a piece uses, with their values, in order.
+    fn needed(&self, piece: &Piece) -> Vec<(Var, Expr, Span)> {
+        let mut vars = Effects::of(self.func, &piece.stmt).vars;
         let mut needed = Vec::new();
-        for stmt in self.units.lets.iter().rev() {
+        for stmt in self.pieces.lets.iter().rev() {
             if let StmtKind::Let { var, value } = &stmt.kind
                 && vars.contains(var)
             {

@@ -1,15 +1,9 @@
 //! Whether the versions fit the block's shared memory, and how many stages would.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{
-    Buffer, Code, Diagnostic, Func, Kernel, Loop, Severity, Span, StmtKind, Target, Var,
-};
-use tilewright_schedule::access::Lets;
-use tilewright_schedule::uniform::Uniformity;
+use tilewright_ir::{Buffer, Code, Diagnostic, Func, Kernel, Severity, Span, Target, Var};
 
 use super::Planned;
-use super::units::{Place, Units, schedule};
 use crate::driver;
 use crate::optimize::common::merge_shared_memory_allocations::{
     Plan, shared_buffers, shared_bytes,
@@ -25,8 +19,6 @@ pub(super) struct Excess {
     pub stages: u32,
     span: Span,
     total: u64,
-    /// The most stages that fit.
-    pub fits: Option<u32>,
 }
 
 impl Excess {
@@ -59,7 +51,6 @@ pub(super) fn check(
     written: &Func,
     (at, kernel): (usize, &Kernel),
     target: Target,
-    parts: &FxHashMap<Var, Units>,
     loops: &FxHashMap<Var, Planned>,
 ) -> Option<Excess> {
     let limit = u64::from(target.machine().shared.bytes);
@@ -67,61 +58,17 @@ pub(super) fn check(
     if bytes_apart(written, kernel, &versions) <= limit {
         return None;
     }
-    let plan = merged(written, at, target);
-    let total = plan.total(written, &versions);
-    let deepest = loops
-        .iter()
-        .max_by_key(|(var, l)| (l.scheduled.schedule.depth, std::cmp::Reverse(var.as_u32())));
-    let (_, planned) = deepest.filter(|_| total > limit)?;
-    let stages = planned.scheduled.schedule.depth + 1;
-    let fits = (1..stages).rev().find(|&fewer| {
-        let versions = capped_versions(written, kernel, target, parts, fewer - 1);
-        let of = |buffer: Buffer| versions.get(&buffer).copied().unwrap_or(1);
-        plan.total(written, &of) <= limit
+    let deepest = loops.iter().max_by_key(|(var, l)| {
+        let depth = l.chosen.scheduled.schedule.depth;
+        (depth, std::cmp::Reverse(var.as_u32()))
     });
-    Some(Excess {
-        stages,
+    let (_, planned) = deepest?;
+    let total = merged(written, at, target).total(written, &versions);
+    (total > limit).then(|| Excess {
+        stages: planned.chosen.scheduled.schedule.depth + 1,
         span: planned.span,
         total,
-        fits,
     })
-}
-
-/// The versions of each buffer when nothing runs further ahead than `cap`.
-fn capped_versions(
-    func: &Func,
-    kernel: &Kernel,
-    target: Target,
-    parts: &FxHashMap<Var, Units>,
-    cap: u32,
-) -> FxHashMap<Buffer, u32> {
-    let uniformity = Uniformity::of(func, kernel);
-    let mut versions: FxHashMap<Buffer, u32> = FxHashMap::default();
-    let mut each = |l: &Loop, units: &Units| {
-        let lets = Lets::default();
-        let place = Place {
-            func,
-            kernel,
-            uniformity: &uniformity,
-            target,
-            lets: &lets,
-        };
-        if let Ok(scheduled) = schedule(&place, l, &units.capped(func, cap)) {
-            for &buffer in &scheduled.buffers {
-                let own = scheduled.versions(buffer);
-                let known = versions.entry(buffer).or_insert(1);
-                *known = (*known).max(own);
-            }
-        }
-    };
-    walk_stmts(&kernel.body, &mut |stmt| {
-        if let StmtKind::For(l) = &stmt.kind
-            && let Some(units) = parts.get(&l.axes[0].var)
-        {
-            each(l, units);
-        }
-    });
-    versions
 }
 
 /// Bytes where every buffer has its own.

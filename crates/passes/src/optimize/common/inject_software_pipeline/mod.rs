@@ -33,13 +33,19 @@
 //! the versions, copies run fewer iterations ahead, with a note. It never adds a wait or barrier
 //! that the engine did not derive, and says why where it leaves a loop as it is.
 
+mod arrangement;
+mod choose;
 mod copies;
+mod derive;
 mod direct;
 mod emit;
-mod fragments;
+mod explain;
 mod memory;
+mod pieces;
+mod registers;
+pub mod schedules;
 mod slots;
-mod units;
+mod steps;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
@@ -47,12 +53,13 @@ use tilewright_ir::{
     Severity, Span, Stmt, StmtKind, Target, Var,
 };
 use tilewright_schedule::access::Lets;
-use tilewright_schedule::order::OrderError;
 use tilewright_schedule::uniform::Uniformity;
 
+use self::choose::{Candidate, NoSchedule, choose};
 use self::copies::Way;
+use self::derive::Site;
 use self::memory::Excess;
-use self::units::{Place, Scheduled, Units, plan_of};
+use self::pieces::{Pieces, plan_of};
 use crate::Changed;
 
 const NOT_PIPELINED: Code = Code("not-pipelined");
@@ -138,8 +145,7 @@ fn fitted(
             (Some(still), _) => excess = still,
         }
     }
-    let most = excess.fits.unwrap_or(0).min(excess.stages);
-    for stages in (1..=most).rev() {
+    for stages in (1..excess.stages).rev() {
         for direct in [true, false] {
             let cap = stages - 1;
             if let (None, mut said) = attempt(func, Try { direct, cap }) {
@@ -155,7 +161,7 @@ fn fitted(
 
 /// Writes the planned loops of a kernel out.
 fn inject(func: &mut Func, at: usize, target: Target, how: Try, diags: &mut Diagnostics) -> Tried {
-    let mut parts: FxHashMap<Var, Units> = FxHashMap::default();
+    let mut bodies: FxHashMap<Var, Pieces> = FxHashMap::default();
     let kernel = func.kernels[at].clone();
     let way = Way {
         kernel: &kernel,
@@ -163,12 +169,8 @@ fn inject(func: &mut Func, at: usize, target: Target, how: Try, diags: &mut Diag
         direct: how.direct,
     };
     each_planned(&kernel.body, &mut |l, spec| {
-        let mut units = Units::of(func, way, l, spec);
-        fragments::read_ahead(func, &kernel, target, &mut units);
-        if units.units.iter().any(|unit| unit.distance > how.cap) {
-            units = units.capped(func, how.cap);
-        }
-        for (span, why) in &units.refused {
+        let pieces = Pieces::of(func, way, l, spec, how.cap);
+        for (span, why) in &pieces.refused {
             let message = format!("this copy goes through registers: {why}");
             diags.push(Diagnostic::new(
                 Severity::Note,
@@ -177,33 +179,32 @@ fn inject(func: &mut Func, at: usize, target: Target, how: Try, diags: &mut Diag
                 message,
             ));
         }
-        parts.insert(l.axes[0].var, units);
+        bodies.insert(l.axes[0].var, pieces);
     });
-    let loops = schedule_all(func, &kernel, target, &parts, diags);
-    for scheduled in loops.values().map(|l| &l.scheduled) {
+    let loops = schedule_all(func, &kernel, target, &bodies, diags);
+    for scheduled in loops.values().map(|l| &l.chosen.scheduled) {
         for &buffer in &scheduled.buffers {
             if func.buffers[buffer].scope == Scope::Shared {
-                units::set_versions(func, buffer, scheduled.versions(buffer));
+                pieces::set_versions(func, buffer, scheduled.versions(buffer));
             }
         }
     }
     let mut write = Write {
         func,
         target,
-        parts: &parts,
         loops: &loops,
     };
     let body = write.block(kernel.body.clone());
     func.kernels[at].body = body;
     Tried {
-        direct: parts.values().any(|units| units.direct),
-        excess: memory::check(func, (at, &kernel), target, &parts, &loops),
+        direct: bodies.values().any(|pieces| pieces.direct),
+        excess: memory::check(func, (at, &kernel), target, &loops),
     }
 }
 
 /// A loop that has a schedule.
 struct Planned {
-    scheduled: Scheduled,
+    chosen: Candidate,
     span: Span,
 }
 
@@ -218,19 +219,21 @@ fn each_planned(block: &Block, f: &mut impl FnMut(&Loop, &PipelineSpec)) {
 }
 
 fn schedule_all(
-    func: &Func,
+    func: &mut Func,
     kernel: &Kernel,
     target: Target,
-    parts: &FxHashMap<Var, Units>,
+    bodies: &FxHashMap<Var, Pieces>,
     diags: &mut Diagnostics,
 ) -> FxHashMap<Var, Planned> {
-    let uniformity = Uniformity::of(func, kernel);
+    let before = func.clone();
+    let uniformity = Uniformity::of(&before, kernel);
     let mut walk = Walk {
         func,
+        before: &before,
         kernel,
         target,
         uniformity: &uniformity,
-        parts,
+        bodies,
         diags,
         found: FxHashMap::default(),
     };
@@ -240,11 +243,13 @@ fn schedule_all(
 
 /// Schedules the loops of a kernel.
 struct Walk<'a> {
-    func: &'a Func,
+    func: &'a mut Func,
+    /// The function without the registers that schedules take.
+    before: &'a Func,
     kernel: &'a Kernel,
     target: Target,
     uniformity: &'a Uniformity<'a>,
-    parts: &'a FxHashMap<Var, Units>,
+    bodies: &'a FxHashMap<Var, Pieces>,
     diags: &'a mut Diagnostics,
     found: FxHashMap<Var, Planned>,
 }
@@ -258,9 +263,9 @@ impl Walk<'_> {
             }
             let varies = divergent || self.uniformity.is_divergent(stmt);
             if let StmtKind::For(l) = &stmt.kind
-                && let Some(units) = self.parts.get(&l.axes[0].var)
+                && let Some(pieces) = self.bodies.get(&l.axes[0].var)
             {
-                self.planned(l, units, lets, varies, stmt.span);
+                self.planned(l, pieces, lets, varies, stmt.span);
                 continue;
             }
             for child in tilewright_ir::visit::child_blocks(stmt) {
@@ -270,38 +275,28 @@ impl Walk<'_> {
         lets.forget(mark);
     }
 
-    fn planned(&mut self, l: &Loop, units: &Units, lets: &Lets, divergent: bool, span: Span) {
+    fn planned(&mut self, l: &Loop, pieces: &Pieces, lets: &Lets, divergent: bool, span: Span) {
         if divergent {
             self.warn(span, "not all threads of the block run it together", None);
             return;
         }
-        let place = Place {
-            func: self.func,
+        let site = Site {
+            func: self.before,
             kernel: self.kernel,
             uniformity: self.uniformity,
             target: self.target,
             lets,
         };
-        match units::schedule(&place, l, units) {
-            Ok(scheduled) => {
-                self.found
-                    .insert(l.axes[0].var, Planned { scheduled, span });
+        let asked = plan_of(l).and_then(|spec| spec.schedule.as_deref());
+        match choose(&site, self.func, (l, span), pieces, asked) {
+            Ok(choice) => {
+                let said = explain::explain(self.func, pieces, &choice, asked.is_some(), span);
+                self.diags.push(said);
+                let chosen = choice.chosen;
+                self.found.insert(l.axes[0].var, Planned { chosen, span });
             }
-            Err((error, buffer)) => {
-                let name = &self.func.buffers[buffer].name;
-                let (why, pair) = match error {
-                    OrderError::Breaks { earlier, later, .. } => (
-                        format!("its order breaks a dependence through `{name}`"),
-                        Some((earlier, later)),
-                    ),
-                    OrderError::RegisterVersions { versions, .. } => (
-                        format!("`{name}` would need {versions} sets of registers"),
-                        None,
-                    ),
-                };
-                let spans = pair.map(|(a, b)| (units.units[a].stmt.span, units.units[b].stmt.span));
-                self.warn(span, &why, spans);
-            }
+            Err(NoSchedule::Error(error)) => self.diags.push(error),
+            Err(NoSchedule::Broken { why, pair }) => self.warn(span, &why, pair),
         }
     }
 
@@ -324,7 +319,6 @@ impl Walk<'_> {
 struct Write<'a> {
     func: &'a mut Func,
     target: Target,
-    parts: &'a FxHashMap<Var, Units>,
     loops: &'a FxHashMap<Var, Planned>,
 }
 
@@ -339,17 +333,13 @@ impl Write<'_> {
 
     fn stmt(&mut self, mut stmt: Stmt, out: &mut Block) {
         if let StmtKind::For(l) = &mut stmt.kind {
-            let index = l.axes[0].var;
-            if let (Some(planned), Some(units)) = (self.loops.get(&index), self.parts.get(&index)) {
-                let scheduled = &planned.scheduled;
-                out.extend(emit::emit(
-                    self.func,
-                    self.target,
-                    l,
-                    units,
-                    scheduled,
-                    stmt.span,
-                ));
+            if let Some(planned) = self.loops.get(&l.axes[0].var) {
+                let Candidate {
+                    pieces, scheduled, ..
+                } = &planned.chosen;
+                let target = self.target;
+                let written = emit::emit(self.func, target, l, pieces, scheduled, stmt.span);
+                out.extend(written);
                 return;
             }
             if let LoopKind::Pipelined(spec) = &mut l.kind {

@@ -1,11 +1,10 @@
 //! `order` and `stage`: from the user's lists, or made here.
 
-use tilewright_ir::{Buffer, Code, Diagnostic, Func, PipelineSpec, Scope, Span};
+use tilewright_ir::{Buffer, Code, Diagnostic, Func, PipelineSpec, Span};
 use tilewright_schedule::footprint::Meeting;
-use tilewright_schedule::order::{
-    Completion, Op, Order, OrderError, Resource, Space, Tail, Touch, derive,
-};
+use tilewright_schedule::order::{Completion, OrderError, Tail, derive};
 
+use super::super::order_of::{Placed, order_of};
 use super::ahead::{Ahead, Item};
 
 pub(super) const PIPELINE_LISTS: Code = Code("pipeline-lists");
@@ -129,47 +128,16 @@ impl Lists {
         versioned: &[Buffer],
         span: Span,
     ) -> Result<(), Box<Diagnostic>> {
-        let mut buffers: Vec<Buffer> = Vec::new();
-        for item in items {
-            buffers.extend(item.effects.reads.iter().chain(&item.effects.writes));
-        }
-        buffers.sort();
-        buffers.dedup();
-        let resources = buffers.iter().map(|b| Resource {
-            space: match func.buffers[*b].scope {
-                Scope::Shared => Space::Shared,
-                Scope::Global => Space::Global,
-                _ => Space::Register,
-            },
-            private: versioned.contains(b),
-        });
         let mut sequence: Vec<usize> = (0..items.len()).collect();
         sequence.sort_by_key(|&i| self.place[i]);
-        let ops = sequence.iter().map(|&i| {
-            let effects = &items[i].effects;
-            let touches = buffers
-                .iter()
-                .enumerate()
-                .filter(|(_, b)| effects.touches(**b));
-            let touches = touches.map(|(resource, b)| Touch {
-                resource,
-                write: effects.writes.contains(b),
-            });
-            Op {
-                distance: self.distance[i],
-                touches: touches.collect(),
-                completion: Completion::Sync,
-                program: i,
-            }
+        let placed = sequence.iter().map(|&i| Placed {
+            effects: &items[i].effects,
+            distance: self.distance[i],
+            completion: Completion::Sync,
+            program: i,
         });
-        let order = Order {
-            ops: ops.collect(),
-            resources: resources.collect(),
-            barriers: Vec::new(),
-            lag: 0,
-            tail: Tail::Guard,
-            trip: None,
-        };
+        let placed: Vec<Placed<'_>> = placed.collect();
+        let (order, buffers) = order_of(func, &placed, versioned, Tail::Guard);
         let error = match derive(&order, &|_, _, _, _| Meeting::Nowhere) {
             Ok(_) => return Ok(()),
             Err(error) => error,

@@ -1,0 +1,209 @@
+//! Pieces in an order: a schedule's answer, and the pieces that come of it.
+
+use tilewright_ir::MicroKind;
+
+use super::pieces::{Piece, Pieces};
+use super::registers::{self, Sets};
+use super::schedules::{Question, Why};
+use tilewright_ir::{Func, Stmt, StmtKind};
+use tilewright_schedule::order::Completion;
+
+/// The clusters of a steady iteration.
+#[derive(Clone, Debug)]
+pub(super) struct Arrangement {
+    pub clusters: Vec<Cluster>,
+}
+
+/// Pieces that follow each other.
+#[derive(Clone, Debug)]
+pub(super) struct Cluster {
+    pub name: String,
+    /// Whether the order asks for a barrier before it.
+    pub meet: bool,
+    pub entries: Vec<Entry>,
+}
+
+impl Cluster {
+    pub fn new(name: impl Into<String>) -> Cluster {
+        Cluster {
+            name: name.into(),
+            meet: false,
+            entries: Vec::new(),
+        }
+    }
+}
+
+/// A place in the order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    /// Index into the pieces.
+    pub piece: usize,
+    /// Which of its parts; absent is all of it.
+    pub part: Option<Part>,
+    /// Iterations ahead.
+    pub ahead: u32,
+}
+
+impl Entry {
+    pub fn whole(piece: usize, ahead: u32) -> Entry {
+        Entry {
+            piece,
+            part: None,
+            ahead,
+        }
+    }
+}
+
+/// A micro-op of a step of a piece.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    pub step: u32,
+    pub op: usize,
+}
+
+/// Pieces as they stand in a steady iteration.
+pub(super) struct Realised {
+    pub pieces: Pieces,
+    /// The barriers that the order asks for before each.
+    pub barriers: Vec<u32>,
+}
+
+impl Arrangement {
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.clusters.iter().flat_map(|c| c.entries.iter().copied())
+    }
+
+    /// The pieces in this order, parts as statements of their own on registers that serve the
+    /// order. `func` gets those registers.
+    pub fn realise(&self, question: Question<'_>, func: &mut Func) -> Result<Realised, Why> {
+        self.check(question.pieces)?;
+        let sets = registers::assign(question, self)?;
+        let mut pieces = question.pieces.clone();
+        let mut barriers = Vec::new();
+        for cluster in &self.clusters {
+            let first = usize::from(cluster.meet);
+            let counts = (0..cluster.entries.len()).map(|at| if at == 0 { first as u32 } else { 0 });
+            barriers.extend(counts);
+        }
+        let renamed = sets.allocate(func, &mut pieces);
+        // Places of the body have room between them for parts.
+        const APART: usize = 1 << 16;
+        let list = self.entries().map(|entry| {
+            let whole = &question.pieces.list[entry.piece];
+            let program = whole.program * APART;
+            let piece = Piece {
+                distance: entry.ahead,
+                program,
+                ..whole.clone()
+            };
+            let (Some(part), Some(steps)) = (entry.part, whole.steps()) else {
+                return piece;
+            };
+            let name = |buffer| Sets::name(&renamed, buffer, part.step);
+            Piece {
+                stmt: steps.op(func, part.step, part.op, &name),
+                program: program + part.step as usize * steps.ops.len() + part.op,
+                completion: Completion::Sync,
+                ..piece
+            }
+        });
+        pieces.list = list.collect();
+        Ok(Realised { pieces, barriers })
+    }
+
+    /// Whether every piece has one place: itself, or each of its parts.
+    fn check(&self, pieces: &Pieces) -> Result<(), Why> {
+        for (at, piece) in pieces.list.iter().enumerate() {
+            let own: Vec<Entry> = self.entries().filter(|e| e.piece == at).collect();
+            let parts = piece.steps().map_or(0, |s| s.count as usize * s.ops.len());
+            let mut distinct: Vec<(u32, usize)> = Vec::new();
+            for part in own.iter().filter_map(|e| e.part) {
+                if !distinct.contains(&(part.step, part.op)) {
+                    distinct.push((part.step, part.op));
+                }
+            }
+            let whole = own.len() == 1 && own[0].part.is_none();
+            let in_parts = parts > 0 && distinct.len() == parts && own.len() == parts;
+            if !whole && !in_parts {
+                return Err(format!("statement {at} of the loop has no place in the order").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Matrix instructions of a step whose operands are read with no others between: they wait for
+    /// the reads.
+    pub fn exposed(&self, pieces: &Pieces) -> u32 {
+        let entries: Vec<Entry> = self.entries().collect();
+        let len = entries.len() as i64;
+        let time = |at: usize| at as i64 - i64::from(entries[at].ahead) * len;
+        let kind = |entry: &Entry| -> Option<MicroKind> {
+            let steps = pieces.list[entry.piece].steps()?;
+            Some(steps.ops[entry.part?.op].kind)
+        };
+        let is_product = |at: &usize| kind(&entries[*at]) == Some(MicroKind::Mma);
+        let products: Vec<usize> = (0..entries.len()).filter(is_product).collect();
+        let mut exposed = 0;
+        for &at in &products {
+            let own = |other: &usize| {
+                let (a, b) = (&entries[at], &entries[*other]);
+                let step = |e: &Entry| e.part.map(|p| p.step);
+                a.piece == b.piece && step(a) == step(b) && kind(b) == Some(MicroKind::S2r)
+            };
+            let reads = (0..entries.len()).filter(own).map(time).max();
+            // The last product before this one, of this iteration or the one before.
+            let others = products.iter().map(|&p| time(p) - if p < at { 0 } else { len });
+            let before = others.max().unwrap_or(i64::MIN);
+            exposed += u32::from(reads.is_some_and(|read| before < read));
+        }
+        for entry in entries.iter().filter(|e| e.part.is_none()) {
+            let steps = pieces.list[entry.piece].steps();
+            let product = steps.filter(|s| {
+                s.of_kind(MicroKind::Mma) > 0 && s.of_kind(MicroKind::S2r) > 0
+            });
+            exposed += product.map_or(0, |s| s.count);
+        }
+        exposed
+    }
+
+    /// What stands at a place, as the explanations call it: `s2r A_shared[k1]`.
+    pub fn label(&self, func: &Func, pieces: &Pieces, entry: Entry) -> String {
+        let piece = &pieces.list[entry.piece];
+        let text = match (entry.part, piece.steps()) {
+            (Some(part), Some(steps)) => {
+                let op = StmtKind::Micro(steps.ops[part.op].clone());
+                format!("{}[k{}]", label(func, &Stmt::new(op, piece.stmt.span)), part.step)
+            }
+            _ => label(func, &piece.stmt),
+        };
+        match entry.ahead {
+            0 => text,
+            n => format!("{text} ahead {n}"),
+        }
+    }
+}
+
+/// What a statement is about: the micro-op that it is made of, or what it writes.
+fn label(func: &Func, stmt: &Stmt) -> String {
+    let mut micro = None;
+    tilewright_ir::visit::walk_stmts(&vec![stmt.clone()], &mut |s| {
+        if let StmtKind::Micro(m) = &s.kind {
+            let access = match m.kind {
+                MicroKind::S2r | MicroKind::G2r => m.sources.first().unwrap_or(&m.dest),
+                _ => &m.dest,
+            };
+            let name = &func.buffers[access.region.buffer].name;
+            // A product is what its reads are for.
+            if micro.is_none() || m.kind == MicroKind::Mma {
+                micro = Some(format!("{} {name}", m.kind.name()));
+            }
+        }
+    });
+    micro.unwrap_or_else(|| {
+        let effects = super::super::effects::Effects::of(func, stmt);
+        let mut written: Vec<_> = effects.writes.iter().copied().collect();
+        written.sort();
+        let names = written.iter().map(|b| func.buffers[*b].name.as_str());
+        format!("compute {}", names.collect::<Vec<_>>().join(", "))
+    })
+}

@@ -1,0 +1,214 @@
+//! Which schedule a loop gets: the one that was asked for, or the cheapest that applies.
+
+use tilewright_ir::nearest::suggestion;
+use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Span};
+use tilewright_schedule::order::{OrderError, Schedule, Step};
+
+use super::arrangement::{Arrangement, Realised};
+use super::derive::{Scheduled, Site, derive};
+use super::pieces::Pieces;
+use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule};
+
+const UNKNOWN_SCHEDULE: Code = Code("unknown-schedule");
+const SCHEDULE_REFUSED: Code = Code("schedule-refused");
+
+/// What a schedule costs in a steady iteration, worst first: steps of products that wait for their
+/// operands, waits that leave nothing in flight, barriers, waits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Cost {
+    pub exposed: u32,
+    pub drains: u32,
+    pub barriers: u32,
+    pub waits: u32,
+}
+
+impl Cost {
+    fn of(arrangement: &Arrangement, pieces: &Pieces, schedule: &Schedule) -> Cost {
+        let count = |test: &dyn Fn(&Step) -> bool| {
+            let steps = schedule.steady.steps.iter();
+            steps.filter(|step| test(step)).count() as u32
+        };
+        Cost {
+            exposed: arrangement.exposed(pieces),
+            drains: count(&|s| matches!(s, Step::Wait { at_most: 0, .. })),
+            barriers: count(&|s| *s == Step::Barrier),
+            waits: count(&|s| matches!(s, Step::Wait { .. })),
+        }
+    }
+}
+
+/// A schedule that applies, with all that follows from it.
+pub(super) struct Candidate {
+    pub name: &'static str,
+    pub arrangement: Arrangement,
+    /// The pieces as they stand in a steady iteration.
+    pub pieces: Pieces,
+    pub scheduled: Scheduled,
+    pub cost: Cost,
+    /// The function with the registers that the order takes.
+    func: Func,
+}
+
+/// What came of a schedule.
+pub(super) enum Outcome {
+    Applies(Box<Candidate>),
+    Refused(Why),
+    /// The order breaks a dependence between two pieces.
+    Broken {
+        why: String,
+        pair: Option<(Span, Span)>,
+    },
+}
+
+/// The choice, with what came of each schedule that was tried.
+pub(super) struct Choice {
+    pub chosen: Candidate,
+    /// The others, by name.
+    pub others: Vec<(&'static str, Outcome)>,
+}
+
+/// Why a loop has no schedule.
+pub(super) enum NoSchedule {
+    /// The user's mistake.
+    Error(Diagnostic),
+    /// It is written as it stands: the order that was planned cannot be.
+    Broken {
+        why: String,
+        pair: Option<(Span, Span)>,
+    },
+}
+
+/// Chooses a schedule for the loop; `func` gets the registers that it takes.
+pub(super) fn choose(
+    site: &Site<'_>,
+    func: &mut Func,
+    (l, span): (&Loop, Span),
+    pieces: &Pieces,
+    asked: Option<&str>,
+) -> Result<Choice, NoSchedule> {
+    let try_one = |named: &'static NamedSchedule| (named.name, attempt(site, func, l, pieces, named));
+    let tried: Vec<(&'static str, Outcome)> = match asked {
+        None => SCHEDULES.iter().map(try_one).collect(),
+        Some(name) => match find_schedule(name) {
+            Some(named) => vec![try_one(named)],
+            None => return Err(NoSchedule::Error(unknown(name, span))),
+        },
+    };
+    let cost = |outcome: &Outcome| match outcome {
+        Outcome::Applies(candidate) => Some(candidate.cost),
+        _ => None,
+    };
+    let costs = tried.iter().enumerate();
+    let best = costs.filter_map(|(at, (_, outcome))| Some((cost(outcome)?, at)));
+    let Some((_, best)) = best.min() else {
+        return Err(none_applies(tried, asked, span));
+    };
+    let mut others = tried;
+    match others.remove(best) {
+        (_, Outcome::Applies(mut chosen)) => {
+            std::mem::swap(func, &mut chosen.func);
+            Ok(Choice {
+                chosen: *chosen,
+                others,
+            })
+        }
+        _ => Err(none_applies(others, asked, span)),
+    }
+}
+
+fn attempt(
+    site: &Site<'_>,
+    func: &Func,
+    l: &Loop,
+    pieces: &Pieces,
+    named: &'static NamedSchedule,
+) -> Outcome {
+    let question = Question {
+        func,
+        kernel: site.kernel,
+        machine: site.target.machine(),
+        pieces,
+    };
+    let arrangement = match (named.arrange)(question) {
+        Ok(arrangement) => arrangement,
+        Err(why) => return Outcome::Refused(why),
+    };
+    let mut func = func.clone();
+    let Realised {
+        pieces: placed,
+        barriers,
+    } = match arrangement.realise(question, &mut func) {
+        Ok(realised) => realised,
+        Err(why) => return Outcome::Refused(why),
+    };
+    let site = Site {
+        func: &func,
+        ..*site
+    };
+    match derive(&site, l, &placed, &barriers) {
+        Ok(scheduled) => {
+            let cost = Cost::of(&arrangement, pieces, &scheduled.schedule);
+            Outcome::Applies(Box::new(Candidate {
+                name: named.name,
+                arrangement,
+                pieces: placed,
+                scheduled,
+                cost,
+                func,
+            }))
+        }
+        Err(error) => broken(&func, &placed, error),
+    }
+}
+
+fn broken(func: &Func, placed: &Pieces, (error, buffer): (OrderError, Buffer)) -> Outcome {
+    let name = &func.buffers[buffer].name;
+    match error {
+        OrderError::Breaks { earlier, later, .. } => {
+            let span = |at: usize| placed.list[at].stmt.span;
+            Outcome::Broken {
+                why: format!("its order breaks a dependence through `{name}`"),
+                pair: Some((span(earlier), span(later))),
+            }
+        }
+        OrderError::RegisterVersions { versions, .. } => Outcome::Broken {
+            why: format!("`{name}` would need {versions} sets of registers"),
+            pair: None,
+        },
+    }
+}
+
+/// Nothing that was tried applies: where one was asked for that is an error.
+fn none_applies(
+    tried: Vec<(&'static str, Outcome)>,
+    asked: Option<&str>,
+    span: Span,
+) -> NoSchedule {
+    let mut first = None;
+    for (name, outcome) in tried {
+        let (why, pair) = match outcome {
+            Outcome::Applies(_) => continue,
+            Outcome::Refused(why) => (why.into_owned(), None),
+            Outcome::Broken { why, pair } => (why, pair),
+        };
+        if asked.is_some() {
+            let message = format!("the schedule `{name}` does not fit this loop: {why}");
+            let error = Diagnostic::error(SCHEDULE_REFUSED, span, message);
+            let help = "leave `schedule` out to let the compiler choose; `--explain schedule` \
+                        says what it chooses and why";
+            return NoSchedule::Error(error.help(help));
+        }
+        first.get_or_insert((why, pair));
+    }
+    let (why, pair) = first.unwrap_or_else(|| ("no schedule applies".to_string(), None));
+    NoSchedule::Broken { why, pair }
+}
+
+fn unknown(name: &str, span: Span) -> Diagnostic {
+    let names = || SCHEDULES.iter().map(|s| s.name);
+    let meant = suggestion(name, names()).map_or_else(String::new, |text| format!("{text} "));
+    let all: Vec<String> = names().map(|n| format!("`{n}`")).collect();
+    let message = format!("there is no schedule `{name}`");
+    let help = format!("{meant}the schedules are {}", all.join(", "));
+    Diagnostic::error(UNKNOWN_SCHEDULE, span, message).help(help)
+}

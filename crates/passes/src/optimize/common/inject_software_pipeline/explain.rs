@@ -1,0 +1,122 @@
+//! What is said of a loop's schedule to who asks for it.
+
+use tilewright_ir::{Code, Diagnostic, Func, Severity, Span};
+use tilewright_schedule::order::Step;
+
+use super::arrangement::Entry;
+use super::choose::{Candidate, Choice, Cost, Outcome};
+use super::pieces::Pieces;
+
+/// The topic of these remarks.
+pub const SCHEDULE: Code = Code("schedule");
+
+/// Which schedule the loop has and what it does, and what came of the others.
+pub(super) fn explain(
+    func: &Func,
+    pieces: &Pieces,
+    choice: &Choice,
+    asked: bool,
+    span: Span,
+) -> Diagnostic {
+    let chosen = &choice.chosen;
+    let schedule = &chosen.scheduled.schedule;
+    let stages = schedule.depth + 1;
+    let chosen_by = if asked { "asked for" } else { "chosen" };
+    let message = format!(
+        "this loop runs by `{}` ({chosen_by}), {stages} stage{}: {}",
+        chosen.name,
+        if stages == 1 { "" } else { "s" },
+        cost(chosen.cost)
+    );
+    let mut remark = Diagnostic::new(Severity::Remark, SCHEDULE, span, message);
+    for (name, outcome) in &choice.others {
+        remark = remark.note(match outcome {
+            Outcome::Applies(other) => format!("`{name}` applies too: {}", cost(other.cost)),
+            Outcome::Refused(why) => format!("`{name}` does not apply: {why}"),
+            Outcome::Broken { why, .. } => format!("`{name}` does not apply: {why}"),
+        });
+    }
+    for cluster in &chosen.arrangement.clusters {
+        let label = |entry: &Entry| chosen.arrangement.label(func, pieces, *entry);
+        let entries: Vec<String> = cluster.entries.iter().map(label).collect();
+        let meet = if cluster.meet { "barrier; " } else { "" };
+        remark = remark.note(format!(
+            "cluster {}: {meet}{}",
+            cluster.name,
+            entries.join("; ")
+        ));
+    }
+    for line in steps(func, pieces, chosen) {
+        remark = remark.note(line);
+    }
+    let versions = chosen.scheduled.buffers.iter();
+    let versions = versions.map(|b| (func.buffers[*b].name.as_str(), chosen.scheduled.versions(*b)));
+    let versions: Vec<String> = versions
+        .filter(|(_, n)| *n > 1)
+        .map(|(name, n)| format!("`{name}` {n}"))
+        .collect();
+    match versions.is_empty() {
+        true => remark,
+        false => remark.note(format!("versions: {}", versions.join(", "))),
+    }
+}
+
+fn cost(cost: Cost) -> String {
+    let counted = |n: u32, one: &str, many: &str| match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {many}"),
+    };
+    let mut parts = vec![
+        counted(cost.barriers, "barrier", "barriers"),
+        counted(cost.waits, "wait", "waits"),
+    ];
+    if cost.drains > 0 {
+        parts.push(format!("{} of them for all that is in flight", cost.drains));
+    }
+    if cost.exposed > 0 {
+        let products = counted(cost.exposed, "product waits", "products wait");
+        parts.push(format!("{products} for operands"));
+    }
+    parts.join(", ")
+}
+
+/// A line for each wait and barrier of an iteration: where it stands and what it is for.
+fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<String> {
+    let schedule = &chosen.scheduled.schedule;
+    let entries: Vec<Entry> = chosen.arrangement.entries().collect();
+    let name = |op: usize| {
+        let entry = Entry {
+            ahead: 0,
+            ..entries[op]
+        };
+        chosen.arrangement.label(func, pieces, entry)
+    };
+    let mut lines = Vec::new();
+    for (at, step) in schedule.steady.steps.iter().enumerate() {
+        let what = match step {
+            Step::Wait { counter, at_most } => format!("wait {}({at_most})", counter.name()),
+            Step::Barrier => "barrier".to_string(),
+            _ => continue,
+        };
+        let next = schedule.steady.steps[at..].iter().find_map(|s| match s {
+            Step::Run(op) => Some(*op),
+            _ => None,
+        });
+        let before = next.map_or_else(String::new, |op| format!(" before {}", name(op)));
+        let mut served: Vec<String> = Vec::new();
+        for need in schedule.served.iter().filter(|s| s.step == at) {
+            let text = format!("{} needs {}", name(need.later), name(need.earlier));
+            if !served.contains(&text) {
+                served.push(text);
+            }
+        }
+        const SHOWN: usize = 4;
+        let more = served.len().saturating_sub(SHOWN);
+        served.truncate(SHOWN);
+        if more > 0 {
+            served.push(format!("{more} more"));
+        }
+        lines.push(format!("{what}{before}: {}", served.join("; ")));
+    }
+    lines
+}

@@ -1,0 +1,168 @@
+//! The body of a planned loop in pieces: what an order gives places to.
+
+use tilewright_ir::{
+    Block, Buffer, Counter, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind,
+};
+use tilewright_schedule::order::Completion;
+use tilewright_schedule::uniform::root;
+
+use super::super::effects::Effects;
+use super::copies::{Copy, Staged, Way, convert};
+use super::direct::Refusal;
+use super::steps::Steps;
+
+/// A statement of the body, or a part of one.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub stmt: Stmt,
+    /// Iterations ahead of the loop's index at which it runs.
+    pub distance: u32,
+    /// Its place in the body as it was written.
+    pub program: usize,
+    pub completion: Completion,
+    /// The second half of a copy through registers, which need not run before its data is used.
+    pub late: bool,
+}
+
+impl Piece {
+    /// The parts that it can be taken into.
+    pub fn steps(&self) -> Option<Steps> {
+        Steps::of(&self.stmt)
+    }
+}
+
+/// A planned loop, taken apart.
+#[derive(Clone, Debug)]
+pub(super) struct Pieces {
+    /// In the order that was planned.
+    pub list: Vec<Piece>,
+    /// The names of the body, for the pieces that use them.
+    pub lets: Block,
+    /// Registers of copies, to be allocated before the loop.
+    pub allocs: Block,
+    /// The buffers of which iterations may have versions of their own.
+    pub versioned: Vec<Buffer>,
+    /// Copies that waves cannot do, and why.
+    pub refused: Vec<(Span, Refusal)>,
+    /// Whether waves copy straight to LDS.
+    pub direct: bool,
+}
+
+impl Pieces {
+    /// Takes the loop apart and makes its copies asynchronous. Nothing runs further ahead than
+    /// `cap` iterations.
+    pub fn of(func: &mut Func, way: Way<'_>, l: &Loop, spec: &PipelineSpec, cap: u32) -> Pieces {
+        let deepest = spec.stage.iter().copied().max().unwrap_or(0);
+        let mut all = Pieces {
+            list: Vec::new(),
+            lets: Vec::new(),
+            allocs: Vec::new(),
+            versioned: spec.versioned.clone(),
+            refused: Vec::new(),
+            direct: false,
+        };
+        let mut placed: Vec<(i32, Piece)> = Vec::new();
+        let mut listed = 0;
+        for stmt in &l.body {
+            if !PipelineSpec::lists(stmt) {
+                match stmt.kind {
+                    StmtKind::Alloc(_) => all.allocs.push(stmt.clone()),
+                    _ => all.lets.push(stmt.clone()),
+                }
+                continue;
+            }
+            let (place, stage) = (spec.order[listed], spec.stage[listed]);
+            let piece = Piece {
+                stmt: stmt.clone(),
+                distance: ((deepest - stage).max(0) as u32).min(cap),
+                program: 2 * listed,
+                completion: Completion::Sync,
+                late: false,
+            };
+            listed += 1;
+            let effects = Effects::of(func, stmt);
+            let brings = effects.writes.iter().all(|b| spec.versioned.contains(b));
+            if !brings {
+                placed.push((place, piece));
+                continue;
+            }
+            let (copy, refusal) = convert(func, way, stmt.clone());
+            all.refused.extend(refusal.map(|r| (stmt.span, r)));
+            let halves = all.copy(copy, piece);
+            placed.extend(halves.into_iter().map(|half| (place, half)));
+        }
+        placed.sort_by_key(|(place, _)| *place);
+        all.list = placed.into_iter().map(|(_, piece)| piece).collect();
+        all
+    }
+
+    /// The pieces of a copy: itself, or a load to registers and a store from them.
+    fn copy(&mut self, copy: Copy, piece: Piece) -> Vec<Piece> {
+        match copy {
+            Copy::Plain(stmt) => vec![Piece { stmt, ..piece }],
+            Copy::Tracked {
+                stmt,
+                counter,
+                instructions,
+            } => {
+                self.direct |= counter == Counter::Vmcnt;
+                let completion = Completion::Counted {
+                    counter,
+                    instructions,
+                };
+                vec![Piece {
+                    stmt,
+                    completion,
+                    ..piece
+                }]
+            }
+            Copy::Staged(staged) => {
+                let Staged {
+                    load,
+                    store,
+                    alloc,
+                    counter,
+                    instructions,
+                } = *staged;
+                self.allocs.push(alloc);
+                let completion = counter.map_or(Completion::Sync, |counter| Completion::Counted {
+                    counter,
+                    instructions,
+                });
+                let load = Piece {
+                    stmt: load,
+                    completion,
+                    ..piece.clone()
+                };
+                let store = Piece {
+                    stmt: store,
+                    program: piece.program + 1,
+                    late: true,
+                    ..piece
+                };
+                vec![load, store]
+            }
+        }
+    }
+}
+
+/// The loop's plan, if it has one.
+pub(super) fn plan_of(l: &Loop) -> Option<&PipelineSpec> {
+    match &l.kind {
+        LoopKind::Pipelined(spec) if spec.is_planned() && spec.order.len() == spec.stage.len() => {
+            let listed = l.body.iter().filter(|s| PipelineSpec::lists(s)).count();
+            (listed == spec.stage.len()).then_some(spec)
+        }
+        _ => None,
+    }
+}
+
+/// The versioned buffers and all views of them.
+pub(super) fn set_versions(func: &mut Func, buffer: Buffer, versions: u32) {
+    let all: Vec<Buffer> = func.buffers.keys().collect();
+    for b in all {
+        if root(func, b) == buffer {
+            func.buffers[b].versions = func.buffers[b].versions.max(versions);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The named schedules: one file each, one table.
+//!
+//! A schedule is a function from the pieces of a loop and the machine to an [`Arrangement`]: the
+//! pieces, or parts of them, in clusters, each with how many iterations ahead it runs. Or it says
+//! why it does not apply. It writes no wait, barrier, version, prologue or epilogue: those are
+//! derived from the order ([`super::derive`]).
+
+mod late_wait;
+mod plain;
+mod read_ahead;
+
+use std::borrow::Cow;
+
+use tilewright_ir::visit::child_blocks_mut;
+use tilewright_ir::{Func, Kernel, LoopKind, Machine, Stmt, StmtKind};
+
+use super::arrangement::Arrangement;
+use super::pieces::Pieces;
+
+/// Why a schedule does not apply.
+pub(super) type Why = Cow<'static, str>;
+
+/// What a schedule is asked about.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub func: &'a Func,
+    pub kernel: &'a Kernel,
+    pub machine: &'a Machine,
+    pub pieces: &'a Pieces,
+}
+
+/// A schedule by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedSchedule {
+    pub name: &'static str,
+    /// One line.
+    pub about: &'static str,
+    pub(super) arrange: fn(Question<'_>) -> Result<Arrangement, Why>,
+}
+
+/// Every schedule. Of those that cost the same the first is taken.
+pub const SCHEDULES: &[NamedSchedule] = &[
+    NamedSchedule {
+        name: "plain",
+        about: "copies first, then the rest of the body as it was written",
+        arrange: plain::arrange,
+    },
+    NamedSchedule {
+        name: "late_wait",
+        about: "the same, with a barrier before the first use of what was copied, so that the wait \
+                for it leaves newer copies in flight",
+        arrange: late_wait::arrange,
+    },
+    NamedSchedule {
+        name: "read_ahead",
+        about: "operands of a product are read one step along K ahead of the matrix instructions, \
+                into registers of their own",
+        arrange: read_ahead::arrange,
+    },
+];
+
+/// The schedule of this name.
+pub fn find_schedule(name: &str) -> Option<&'static NamedSchedule> {
+    SCHEDULES.iter().find(|s| s.name == name)
+}
+
+/// Asks for a schedule for every pipelined loop that asks for none itself.
+pub fn ask_for_schedule(func: &mut Func, name: &str) {
+    fn ask(block: &mut [Stmt], name: &str) {
+        for stmt in block {
+            if let StmtKind::For(l) = &mut stmt.kind
+                && let LoopKind::Pipelined(spec) = &mut l.kind
+                && spec.stages > 0
+            {
+                spec.schedule.get_or_insert_with(|| name.to_string());
+            }
+            for child in child_blocks_mut(stmt) {
+                ask(child, name);
+            }
+        }
+    }
+    for kernel in func.kernels.iter_mut() {
+        ask(&mut kernel.body, name);
+    }
+}
