@@ -127,7 +127,7 @@ pub struct Failure {
     /// the pass.
     pub errors: Diagnostics,
     /// Of the passes before it.
-    pub report: Report,
+    pub report: Box<Report>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,7 +163,7 @@ pub fn run_with(
         return Err(Failure {
             cause: Cause::NoSuchPass,
             errors: no_such_pass(last, &passes),
-            report,
+            report: Box::new(report),
         });
     }
     for (step, pass) in steps(&passes).into_iter().zip(&passes) {
@@ -183,7 +183,7 @@ pub fn run_with(
             return Err(Failure {
                 cause,
                 errors,
-                report,
+                report: Box::new(report),
             });
         }
         if options.until == Until::Pass(step.name) {

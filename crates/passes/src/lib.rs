@@ -142,32 +142,49 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
     PASSES.iter().find(|p| p.name == name)
 }
 
+/// Tile IR becomes one thread's program, legal for the target.
+const LEGALIZE: &[&str] = &[
+    "bind-target",
+    "simplify",
+    "add-wrapper-for-single-buf-store",
+    "layout-reducer",
+    "pipeline-planning",
+    "layout-inference",
+    "lower-tile-op",
+    "check-resources",
+    "lower-l2-persistent",
+    "legalize-vectorized-loop",
+    "loop-vectorize-dynamic",
+    "legalize-safe-memory-access",
+    "simplify",
+];
+
+/// Pipelined loops are written out.
+const SCHEDULE: &[&str] = &["inject-software-pipeline"];
+
+/// Barriers and waits are written down, those for LDS operations where they are counted.
+const SYNCHRONISE: &[&str] = &["simplify", "thread-sync"];
+const COUNTED: &[&str] = &["register-waits"];
+
+/// Shared buffers get their bytes.
+const PLACE: &[&str] = &["merge-shared-memory-allocations"];
+
 /// The passes that a function goes through for this target, in order.
 pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
-    let common = [
-        "bind-target",
-        "simplify",
-        "add-wrapper-for-single-buf-store",
-        "layout-reducer",
-        "pipeline-planning",
-        "layout-inference",
-        "lower-tile-op",
-        "check-resources",
-        "lower-l2-persistent",
-        "legalize-vectorized-loop",
-        "loop-vectorize-dynamic",
-        "legalize-safe-memory-access",
-        "simplify",
-        "inject-software-pipeline",
-        "simplify",
-        "thread-sync",
-    ];
-    // Where LDS operations are counted, the waits for them are written down.
-    let counted: &[&str] = match target.machine().shared.counter {
-        Some(_) => &["register-waits"],
+    let before = named(LEGALIZE).chain(named(SCHEDULE));
+    let passes = before.chain(synchronise(target)).chain(named(PLACE));
+    passes.collect()
+}
+
+/// Those of them that come between loops that are written out and the bytes of shared buffers.
+fn synchronise(target: Target) -> impl Iterator<Item = &'static PassInfo> {
+    let counted = match target.machine().shared.counter {
+        Some(_) => COUNTED,
         None => &[],
     };
-    let last = ["merge-shared-memory-allocations"];
-    let names = common.iter().chain(counted).chain(&last);
-    names.filter_map(|name| find(name)).collect()
+    named(SYNCHRONISE).chain(named(counted))
+}
+
+fn named(names: &'static [&str]) -> impl Iterator<Item = &'static PassInfo> {
+    names.iter().filter_map(|name| find(name))
 }

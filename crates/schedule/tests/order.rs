@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use tilewright_ir::Counter;
 use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::{
-    Completion, Op, Order, OrderError, Section, Resource, Schedule, Space, Step, Tail, Touch, derive,
+    Completion, Op, Order, OrderError, Resource, Schedule, Section, Space, Step, Tail, Touch,
+    derive,
 };
 
 const SHARED: Resource = Resource {

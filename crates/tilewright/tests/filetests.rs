@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Commands: `parse` prints what was parsed, `verify` prints the verifier's findings,
-//! `opt PASS,…` runs passes and prints the function, and for Python files `stage NAME=VALUE …`
+//! `opt PASS,…` runs passes and prints the function, `explain PASS,…` what they decided, and for Python files `stage NAME=VALUE …`
 //! stages the first kernel, or `stage :entry NAME=VALUE …` another, and prints it.
 //! `BLESS=1` rewrites the expectations; nobody edits them by hand.
 //!
@@ -109,7 +109,7 @@ fn run_command(command: &str, path: &Path, input: &str) -> Result<String, Failed
             },
             Err(diags) => render(&diags, &sources),
         }),
-        Some("opt") => {
+        Some(command @ ("opt" | "explain")) => {
             let mut func = match parse(&mut sources, &name, input) {
                 Ok(func) => func,
                 Err(diags) => return Err(render(&diags, &sources).into()),
@@ -126,6 +126,9 @@ fn run_command(command: &str, path: &Path, input: &str) -> Result<String, Failed
                 ..Options::default()
             };
             let diags = match driver::run(&mut func, target, &options) {
+                Ok(report) if command == "explain" => {
+                    return Ok(report.remarks.render(&sources, false));
+                }
                 Ok(report) => report.said,
                 Err(failed) => {
                     // What a pass refuses is sound all the same.

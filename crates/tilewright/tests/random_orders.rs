@@ -16,7 +16,8 @@ use tilewright::ir::{Counter, DType, Func, Scalar, SourceMap, Target, text, veri
 use tilewright::schedule::footprint::Meeting;
 use tilewright::schedule::hazard;
 use tilewright::schedule::order::{
-    Completion, Op, Order, OrderError, Resource, Schedule, Section, Space, Step, Tail, Touch, derive,
+    Completion, Op, Order, OrderError, Resource, Schedule, Section, Space, Step, Tail, Touch,
+    derive,
 };
 use tilewright::sim::simt::{self, Landing, SimtOptions};
 use tilewright::sim::{Arg, Args, HostTensor};

@@ -1,4 +1,4 @@
-//! What the commands show of the passes: `--dump-passes`, `--print-after`, `--timings`.
+//! What the commands show of the passes: `--dump-passes`, `--print-after`, `--timings`, `--explain`.
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +17,18 @@ const GOOD: &str = "
         T.copy(A, s)
         for i in T.Parallel(128):
             O[i] = s[127 - i]";
+
+/// A loop that is pipelined.
+const PIPELINED: &str = "
+        s = T.alloc_shared((32,), \"float32\")
+        f = T.alloc_fragment((32,), \"float32\")
+        T.clear(f)
+        for k in T.Pipelined(4, num_stages=2):
+            T.copy(A[k * 32], s)
+            for i in T.Parallel(32):
+                f[i] = f[i] + s[31 - i]
+        for i in T.Parallel(32):
+            O[i] = f[i]";
 
 /// More memory than a block has: `check-resources` refuses it.
 const TOO_LARGE: &str = "
@@ -341,6 +353,47 @@ fn names_of_passes_are_checked() {
         assert!(said.err.contains("shows passes"), "{}", said.err);
     }
     assert!(!kernel.path().join("d").exists());
+}
+
+#[test]
+fn schedules_are_explained_and_asked_for() {
+    let kernel = Kernel::new(PIPELINED);
+    for command in ["compile k.py --target sm_80", "verify k.py --target sm_80"] {
+        for explain in ["--explain", "--explain schedule"] {
+            let said = kernel.call(&format!("{command} {explain}"));
+            let text = said.out + &said.err;
+            assert_eq!(said.code, Some(0), "{text}");
+            assert!(
+                text.contains("this loop runs by `plain` (chosen), 2 stages"),
+                "{text}"
+            );
+            assert!(text.contains("`read_ahead` does not apply: "), "{text}");
+            assert!(text.contains("cluster load: g2s s ahead 1"), "{text}");
+        }
+        let object = kernel.call(&format!("{command} --explain --json")).json();
+        let remark = &object["explained"][0];
+        assert_eq!(remark["severity"], "remark");
+        assert_eq!(
+            (&remark["code"], &remark["line"]),
+            (&"schedule".into(), &10.into())
+        );
+    }
+    let said = kernel.call("compile k.py --schedule plain --explain");
+    assert!(said.out.contains("`plain` (asked for)"), "{}", said.out);
+    let said = kernel.call("compile k.py --schedule read_ahead --emit source");
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("error[schedule-refused]"), "{}", said.err);
+    for (line, why) in [
+        ("compile k.py --schedule fast", "read_ahead"),
+        ("compile k.py --explain scedule", "did you mean `schedule`?"),
+    ] {
+        let said = kernel.call(line);
+        assert_eq!(said.code, Some(2), "{line}");
+        assert!(said.err.contains(why), "{}", said.err);
+    }
+    // Nothing is said to who does not ask.
+    let said = kernel.call("compile k.py --emit device");
+    assert!(!said.err.contains("remark"), "{}", said.err);
 }
 
 #[test]

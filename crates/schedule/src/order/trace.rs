@@ -10,7 +10,7 @@ use tilewright_ir::Counter;
 use super::barriers::{Meetings, required};
 use super::dependences::{Between, Need};
 use super::waits::{SteadyWait, steady_waits};
-use super::{Completion, Order, Section, Schedule, Step, Tail};
+use super::{Completion, Order, Schedule, Section, Step, Tail};
 
 /// What is known of the sections so far.
 pub(super) struct Plan<'a> {

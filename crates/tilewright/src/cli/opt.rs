@@ -49,9 +49,10 @@ pub fn opt(args: &OptArgs) -> Outcome {
     };
     let (report, mut errors) = match driver::run_with(&mut func, target, &options, &mut show) {
         Ok(report) => (report, Vec::new()),
-        Err(failed) => (failed.report, failed.errors.into_vec()),
+        Err(failed) => (*failed.report, failed.errors.into_vec()),
     };
     output::warn(&report.said.into_vec(), &sources);
+    show.explain(&report.remarks, &sources);
     let times = Times {
         passes: report.timings,
         hazards: None,

@@ -82,7 +82,8 @@ impl Arrangement {
         let mut barriers = Vec::new();
         for cluster in &self.clusters {
             let first = usize::from(cluster.meet);
-            let counts = (0..cluster.entries.len()).map(|at| if at == 0 { first as u32 } else { 0 });
+            let counts =
+                (0..cluster.entries.len()).map(|at| if at == 0 { first as u32 } else { 0 });
             barriers.extend(counts);
         }
         let renamed = sets.allocate(func, &mut pieces);
@@ -152,15 +153,16 @@ impl Arrangement {
             };
             let reads = (0..entries.len()).filter(own).map(time).max();
             // The last product before this one, of this iteration or the one before.
-            let others = products.iter().map(|&p| time(p) - if p < at { 0 } else { len });
+            let others = products
+                .iter()
+                .map(|&p| time(p) - if p < at { 0 } else { len });
             let before = others.max().unwrap_or(i64::MIN);
             exposed += u32::from(reads.is_some_and(|read| before < read));
         }
         for entry in entries.iter().filter(|e| e.part.is_none()) {
             let steps = pieces.list[entry.piece].steps();
-            let product = steps.filter(|s| {
-                s.of_kind(MicroKind::Mma) > 0 && s.of_kind(MicroKind::S2r) > 0
-            });
+            let product =
+                steps.filter(|s| s.of_kind(MicroKind::Mma) > 0 && s.of_kind(MicroKind::S2r) > 0);
             exposed += product.map_or(0, |s| s.count);
         }
         exposed
@@ -172,7 +174,11 @@ impl Arrangement {
         let text = match (entry.part, piece.steps()) {
             (Some(part), Some(steps)) => {
                 let op = StmtKind::Micro(steps.ops[part.op].clone());
-                format!("{}[k{}]", label(func, &Stmt::new(op, piece.stmt.span)), part.step)
+                format!(
+                    "{}[k{}]",
+                    label(func, &Stmt::new(op, piece.stmt.span)),
+                    part.step
+                )
             }
             _ => label(func, &piece.stmt),
         };

@@ -70,7 +70,7 @@ pub(super) struct Choice {
 /// Why a loop has no schedule.
 pub(super) enum NoSchedule {
     /// The user's mistake.
-    Error(Diagnostic),
+    Error(Box<Diagnostic>),
     /// It is written as it stands: the order that was planned cannot be.
     Broken {
         why: String,
@@ -86,12 +86,13 @@ pub(super) fn choose(
     pieces: &Pieces,
     asked: Option<&str>,
 ) -> Result<Choice, NoSchedule> {
-    let try_one = |named: &'static NamedSchedule| (named.name, attempt(site, func, l, pieces, named));
+    let try_one =
+        |named: &'static NamedSchedule| (named.name, attempt(site, func, l, pieces, named));
     let tried: Vec<(&'static str, Outcome)> = match asked {
         None => SCHEDULES.iter().map(try_one).collect(),
         Some(name) => match find_schedule(name) {
             Some(named) => vec![try_one(named)],
-            None => return Err(NoSchedule::Error(unknown(name, span))),
+            None => return Err(NoSchedule::Error(Box::new(unknown(name, span)))),
         },
     };
     let cost = |outcome: &Outcome| match outcome {
@@ -196,7 +197,7 @@ fn none_applies(
             let error = Diagnostic::error(SCHEDULE_REFUSED, span, message);
             let help = "leave `schedule` out to let the compiler choose; `--explain schedule` \
                         says what it chooses and why";
-            return NoSchedule::Error(error.help(help));
+            return NoSchedule::Error(Box::new(error.help(help)));
         }
         first.get_or_insert((why, pair));
     }

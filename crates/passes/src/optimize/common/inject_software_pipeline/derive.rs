@@ -126,8 +126,7 @@ impl<'a> Meetings<'a> {
                 lets.bind(*var, value);
             }
         }
-        let mut conflicts =
-            Conflicts::new(site.func, site.kernel, site.target.machine().warp_size);
+        let mut conflicts = Conflicts::new(site.func, site.kernel, site.target.machine().warp_size);
         let classes = pieces.list.iter().map(|piece| {
             let accesses = collector.unit(&piece.stmt, &mut lets);
             conflicts.classes(accesses)

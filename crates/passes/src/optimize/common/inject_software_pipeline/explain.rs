@@ -3,6 +3,7 @@
 use tilewright_ir::{Code, Diagnostic, Func, Severity, Span};
 use tilewright_schedule::order::Step;
 
+use super::super::effects::Effects;
 use super::arrangement::Entry;
 use super::choose::{Candidate, Choice, Cost, Outcome};
 use super::pieces::Pieces;
@@ -50,7 +51,12 @@ pub(super) fn explain(
         remark = remark.note(line);
     }
     let versions = chosen.scheduled.buffers.iter();
-    let versions = versions.map(|b| (func.buffers[*b].name.as_str(), chosen.scheduled.versions(*b)));
+    let versions = versions.map(|b| {
+        (
+            func.buffers[*b].name.as_str(),
+            chosen.scheduled.versions(*b),
+        )
+    });
     let versions: Vec<String> = versions
         .filter(|(_, n)| *n > 1)
         .map(|(name, n)| format!("`{name}` {n}"))
@@ -91,6 +97,8 @@ fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<String> {
         };
         chosen.arrangement.label(func, pieces, entry)
     };
+    let stmts = chosen.pieces.list.iter().map(|p| &p.stmt);
+    let effects: Vec<Effects> = stmts.map(|s| Effects::of(func, s)).collect();
     let mut lines = Vec::new();
     for (at, step) in schedule.steady.steps.iter().enumerate() {
         let what = match step {
@@ -105,7 +113,14 @@ fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<String> {
         let before = next.map_or_else(String::new, |op| format!(" before {}", name(op)));
         let mut served: Vec<String> = Vec::new();
         for need in schedule.served.iter().filter(|s| s.step == at) {
-            let text = format!("{} needs {}", name(need.later), name(need.earlier));
+            let (first, second) = (&effects[need.earlier], &effects[need.later]);
+            let (earlier, later) = (name(need.earlier), name(need.later));
+            let needs = |a: &Effects, b: &Effects| a.writes.iter().any(|w| b.reads.contains(w));
+            let text = match (needs(first, second), needs(second, first)) {
+                (true, _) => format!("{later} needs {earlier}"),
+                (false, true) => format!("{later} overwrites what {earlier} reads"),
+                (false, false) => format!("{later} overwrites {earlier}"),
+            };
             if !served.contains(&text) {
                 served.push(text);
             }

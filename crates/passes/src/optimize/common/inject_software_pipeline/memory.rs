@@ -78,16 +78,12 @@ fn bytes_apart(func: &Func, kernel: &Kernel, versions: &dyn Fn(Buffer) -> u32) -
     bytes.map(|b| b.next_multiple_of(16)).sum()
 }
 
-/// Which buffers of a kernel that is written out will share their bytes: what the passes to
-/// come will do is done to a copy.
+/// Which buffers of a kernel that is written out will share their bytes. Barriers decide that, so
+/// a copy gets its barriers first.
 fn merged(func: &Func, kernel: usize, target: Target) -> Plan {
     let mut copy = func.clone();
-    let to_come = crate::pipeline(target).into_iter();
-    let to_come = to_come.skip_while(|p| p.name != "inject-software-pipeline");
-    let to_come = to_come.skip(1);
-    let to_come = to_come.take_while(|p| p.name != "merge-shared-memory-allocations");
     let options = driver::Options {
-        passes: Some(to_come.collect()),
+        passes: Some(crate::synchronise(target).collect()),
         verify: false,
         ..driver::Options::default()
     };

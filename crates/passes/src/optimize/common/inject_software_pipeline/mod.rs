@@ -295,7 +295,7 @@ impl Walk<'_> {
                 let chosen = choice.chosen;
                 self.found.insert(l.axes[0].var, Planned { chosen, span });
             }
-            Err(NoSchedule::Error(error)) => self.diags.push(error),
+            Err(NoSchedule::Error(error)) => self.diags.push(*error),
             Err(NoSchedule::Broken { why, pair }) => self.warn(span, &why, pair),
         }
     }

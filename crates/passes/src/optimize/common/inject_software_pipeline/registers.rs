@@ -77,7 +77,9 @@ pub(super) fn assign(question: Question<'_>, order: &Arrangement) -> Result<Sets
             let lives = (0..steps.count).map(|step| Life::of(&entries, at, step, &touches));
             let Some(lives) = lives.collect::<Option<Vec<Life>>>() else {
                 let name = &question.func.buffers[buffer].name;
-                return Err(format!("registers `{name}` would live longer than an iteration").into());
+                return Err(
+                    format!("registers `{name}` would live longer than an iteration").into(),
+                );
             };
             sets.of.push((buffer, color(&lives, entries.len() as i64)));
         }

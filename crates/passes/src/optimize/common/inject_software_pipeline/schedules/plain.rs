@@ -20,7 +20,10 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
             clusters.push(Cluster::new(name));
         }
         let entry = Entry::whole(piece, distance);
-        clusters.last_mut().into_iter().for_each(|c| c.entries.push(entry));
+        clusters
+            .last_mut()
+            .into_iter()
+            .for_each(|c| c.entries.push(entry));
     }
     Ok(Arrangement { clusters })
 }

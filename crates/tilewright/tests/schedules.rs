@@ -1,0 +1,124 @@
+//! Every named schedule on products of one to four steps along K, with one to three stages and
+//! loops of no, one and a few iterations: refused with a reason, or free of hazards and equal to the
+//! reference on every target, in every mode of asynchrony.
+
+#[path = "kernels/landings.rs"]
+mod landings;
+
+use std::collections::BTreeMap;
+
+use landings::landings;
+use tilewright::ir::small_float::Number;
+use tilewright::ir::{FileId, Func, Severity, Target, text};
+use tilewright::passes::driver::{self, Options};
+use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule};
+use tilewright::schedule::hazard;
+use tilewright::sim::simt::{self, SimtOptions};
+use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
+
+/// The most iterations that a loop of these tests has.
+const MOST: u32 = 5;
+
+/// `C = A · Bᵀ` over `n` tiles of so many steps.
+fn product(steps: u32, stages: u32) -> Func {
+    let tile = 16 * steps;
+    let depth = MOST * tile;
+    let source = format!(
+        "func @f level=tile {{
+  scalar n: int32
+  param A: float16[32, {depth}]
+  param B: float16[32, {depth}]
+  output C: float32[32, 32]
+  kernel grid(bx: 1) threads(tx: 256, ty: 1, tz: 1) {{
+    alloc a: shared float16[32, {tile}]
+    alloc b: shared float16[32, {tile}]
+    alloc acc: fragment float32[32, 32]
+    fill acc[0 +: 32, 0 +: 32], 0.0
+    for k in pipelined(0, n) stages={stages} {{
+      copy A[0 +: 32, k * {tile} +: {tile}] -> a[0 +: 32, 0 +: {tile}]
+      copy B[0 +: 32, k * {tile} +: {tile}] -> b[0 +: 32, 0 +: {tile}]
+      gemm a[0 +: 32, 0 +: {tile}], b[0 +: 32, 0 +: {tile}] -> acc[0 +: 32, 0 +: 32] trans_b
+    }}
+    copy acc[0 +: 32, 0 +: 32] -> C[0 +: 32, 0 +: 32]
+  }}
+}}
+"
+    );
+    text::parse(&source, FileId(0)).expect("valid text")
+}
+
+fn inputs(func: &Func, n: u32) -> Args {
+    let mut spec = InputSpec {
+        values: BTreeMap::from([("n".to_string(), Number::Int(n.into()))]),
+        ..InputSpec::default()
+    };
+    for name in ["A", "B"] {
+        spec.fills.insert(name.to_string(), Fill::Iota(7));
+    }
+    sim::make_inputs(func, &spec).expect("inputs")
+}
+
+/// Whether the schedule was taken.
+fn is_right(func: &Func, target: Target, name: &str) -> bool {
+    let mut lowered = func.clone();
+    ask_for_schedule(&mut lowered, name);
+    if let Err(failed) = driver::run(&mut lowered, target, &Options::default()) {
+        let errors = failed.errors.iter();
+        let errors = errors.filter(|d| d.severity == Severity::Error);
+        let codes: Vec<&str> = errors.map(|d| d.code.0).collect();
+        assert_eq!(codes, ["schedule-refused"], "{name} {target}");
+        return false;
+    }
+    let report = hazard::check(&lowered, target);
+    assert!(report.is_clean(), "{name} {target}: {report:?}\n{lowered}");
+    for n in [0, 1, 2, MOST] {
+        let mut expected = inputs(func, n);
+        sim::run(func, &mut expected, &RunOptions::default()).expect("the reference runs");
+        for (seed, landing) in landings(&lowered).into_iter().enumerate() {
+            let mut args = inputs(func, n);
+            let options = SimtOptions {
+                seed: seed as u64,
+                landing,
+                ..SimtOptions::default()
+            };
+            let report = simt::run(&lowered, target, &mut args, &options).expect("it runs");
+            assert!(report.is_clean(), "{name} {target} n={n}\n{lowered}");
+            let values = |args: &Args| args.tensor("C").map(|t| t.to_f64());
+            assert_eq!(
+                values(&args),
+                values(&expected),
+                "{name} {target} n={n}\n{lowered}"
+            );
+        }
+    }
+    true
+}
+
+#[test]
+fn every_schedule_is_refused_or_right() {
+    let mut taken: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    for target in Target::ALL {
+        for steps in 1..=4 {
+            for stages in 1..=3 {
+                let func = product(steps, stages);
+                for named in SCHEDULES {
+                    if is_right(&func, target, named.name) {
+                        *taken.entry((named.name, target.name())).or_default() += 1;
+                    }
+                }
+            }
+        }
+    }
+    // Each is taken where it should be: of 12 products all, those of more than one step with
+    // copies ahead, those that waves copy straight to LDS.
+    let all = |name, target| taken.get(&(name, target)).copied().unwrap_or(0);
+    for target in Target::ALL {
+        assert_eq!(all("plain", target.name()), 12, "{target}");
+    }
+    for target in ["sm_80", "sm_90a"] {
+        assert_eq!(all("read_ahead", target), 6, "{target}");
+        assert_eq!(all("late_wait", target), 0, "{target}");
+    }
+    assert_eq!(all("read_ahead", "gfx950"), 0);
+    assert!(all("late_wait", "gfx950") > 0, "{taken:?}");
+}
