@@ -31,6 +31,7 @@
 mod barriers;
 mod dependences;
 mod served;
+pub mod streams;
 mod trace;
 mod waits;
 
