@@ -468,7 +468,7 @@ fn run(streams: &Streams, all: &StreamsSchedule, trips: i64, seed: u64) -> Resul
         };
         let mut moved = false;
         let mut turn: Vec<usize> = (0..choices).map(|c| (c + first) % choices).collect();
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             turn.sort_by_key(|choice| *choice >= open.len());
         }
         for choice in turn {

@@ -34,6 +34,8 @@ mod alias;
 mod clash;
 mod conditions;
 mod event;
+mod free;
+mod indices;
 mod places;
 mod report;
 mod rhythm;
@@ -43,6 +45,7 @@ mod state;
 mod threshold;
 mod touch;
 mod trace;
+mod units;
 mod value;
 mod versions;
 
@@ -56,8 +59,8 @@ use tilewright_ir::{DType, Func, Kernel, Level, Machine, Span, Stmt, StmtKind, T
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use run::Run;
 use scan::{Key, Scan, key};
-use touch::Units;
 use trace::{Choice, Stop, Walk};
+use units::Units;
 
 /// The most runs of a kernel.
 const MAX_RUNS: usize = 600;

@@ -21,7 +21,8 @@ use super::event::{Event, EventKind, Trace};
 use super::report::Reason;
 use super::rhythm::{core, solve};
 use super::scan::{Key, Scan, is_block_vote, key};
-use super::touch::{Touches, Units, bound, trip_count};
+use super::touch::Touches;
+use super::units::{Units, bound, trip_count};
 use super::value::{Bound, Env};
 
 /// What decides among the ways.
