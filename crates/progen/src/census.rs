@@ -11,8 +11,30 @@ pub type Census = BTreeMap<String, u32>;
 /// Counts the constructs of a program, each once.
 pub fn count(program: &Program, census: &mut Census) {
     let mut names = Vec::new();
+    let mut written: Vec<Buf> = Vec::new();
     program.walk(&mut |stmt| {
         statement(program, stmt, &mut names);
+        let mut read = |b: &Buf| {
+            if written.contains(b) {
+                names.push("tensor read after it was written".to_string());
+            }
+        };
+        for e in stmt.exprs() {
+            e.walk(&mut |e| {
+                if let Expr::Load(b, _) = e {
+                    read(b);
+                }
+            });
+        }
+        match stmt {
+            Stmt::Copy(src, dst) => {
+                read(&src.buf);
+                written.push(dst.buf);
+            }
+            Stmt::Store(b, ..) | Stmt::Atomic(_, b, ..) => written.push(*b),
+            _ => {}
+        }
+        written.retain(|b| program.buffers[b.0].scope == Scope::Global);
         for e in stmt.exprs() {
             e.walk(&mut |e| expression(program, e, &mut names));
         }
@@ -152,6 +174,7 @@ fn statement(program: &Program, stmt: &Stmt, names: &mut Vec<String>) {
                 LoopKind::Unroll => "unrolled loop",
                 LoopKind::Vectorized => "vectorized loop",
                 LoopKind::Pipelined(_) => "pipelined loop",
+                LoopKind::Plain(_) => "pipelined by the plain schedule",
             }
             .to_string()
         }

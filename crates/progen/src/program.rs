@@ -198,6 +198,8 @@ pub enum LoopKind {
     Unroll,
     Vectorized,
     Pipelined(u32),
+    /// With the schedule `plain`, of one stage or more.
+    Plain(u32),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -252,6 +252,9 @@ fn simpler_statements(program: &Program, out: &mut Vec<Program>) {
                         list.push(with(LoopKind::Pipelined(fewer), count.clone()));
                     }
                 }
+                LoopKind::Plain(stages) => {
+                    list.push(with(LoopKind::Pipelined(*stages), count.clone()));
+                }
                 LoopKind::Unroll | LoopKind::Vectorized => {
                     list.push(with(LoopKind::Serial, count.clone()));
                 }

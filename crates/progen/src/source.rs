@@ -222,6 +222,9 @@ impl Printer<'_> {
                     LoopKind::Pipelined(stages) => {
                         format!("T.Pipelined({count}, num_stages={stages})")
                     }
+                    LoopKind::Plain(stages) => {
+                        format!("T.Pipelined({count}, num_stages={stages}, schedule=\"plain\")")
+                    }
                 };
                 self.line(depth, &format!("for {} in {range}:", var(*index)));
                 self.block(depth + 1, body);

@@ -153,6 +153,8 @@ const CONSTRUCTS: &[(u32, &[&str])] = &[
     (
         6,
         &[
+            "tensor read after it was written",
+            "pipelined by the plain schedule",
             "while loop",
             "break",
             "vectorized loop",

@@ -172,9 +172,10 @@ impl Gen {
             true => {
                 self.indices.pop();
                 let stages = self.rng.int(0, 5) as u32;
-                let kind = match self.rng.chance(85) {
-                    true => LoopKind::Pipelined(stages),
-                    false => LoopKind::Serial,
+                let kind = match (self.rng.chance(85), stages) {
+                    (true, 1..) if self.rng.chance(25) => LoopKind::Plain(stages),
+                    (true, _) => LoopKind::Pipelined(stages),
+                    (false, _) => LoopKind::Serial,
                 };
                 out.push(Stmt::For {
                     kind,
