@@ -1,11 +1,11 @@
 //! What a kernel needs around its body, found before it is printed.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::uniform::{Among, Points, Uniformity};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     BarrierKind, Buffer, DeviceOp, Func, Kernel, StmtKind, ThreadOp, Var, VoteKind,
 };
-use tilewright_schedule::uniform::Uniformity;
 
 use crate::kernel::Emitter;
 
@@ -49,9 +49,11 @@ impl Plan {
 
     /// Finds the variables on which threads may disagree.
     pub fn find_varying(&mut self, func: &Func, kernel: &Kernel) {
-        let uniformity = Uniformity::of(func, kernel);
+        let uniformity = Uniformity::of(func, kernel, Points::OfThreads);
         let all = func.vars.keys();
-        self.varying = all.filter(|v| uniformity.var_varies(*v)).collect();
+        self.varying = all
+            .filter(|v| uniformity.of_var(*v) < Among::Block)
+            .collect();
     }
 
     /// The C name of a barrier of some threads.

@@ -191,6 +191,10 @@ fn threads_and_points() {
         "S = T.alloc_shared((64,), \"float32\")\nwith T.ws(0):\n    T.copy(V, S)",
         // One point is singled out, or the index tells points apart.
         "for i in T.Parallel(64):\n    if i == 0:\n        V[0] = V[0] + 1.0\n    V[i] = V[i] + 1.0\n    V[I[i]] = V[I[i]] + 1.0",
+        // What is one value in each group decides for the group.
+        "S = T.alloc_shared((64,), \"float32\")\nx = T.alloc_var(\"int32\", 0)\nwith T.ws(0):\n    x = 1\n    if x > 0:\n        T.copy(V, S)\nwith T.ws(1):\n    x = 2\n    if x > 1:\n        T.copy(V, S)",
+        // All come to what stands before the `continue` of some.
+        "S = T.alloc_shared((64,), \"float32\")\nfor k in T.serial(4):\n    T.copy(V, S)\n    if tx > k:\n        continue\n    V[tx % 64] = 0.0",
         // A vote of the block is the same for all.
         "S = T.alloc_shared((64,), \"float32\")\nif T.syncthreads_or(tx == 0) > 0:\n    T.copy(V, S)",
     ]);

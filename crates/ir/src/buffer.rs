@@ -39,6 +39,11 @@ impl Scope {
         Scope::Reducer,
     ];
 
+    /// Whether each thread has such memory of its own.
+    pub const fn is_private(self) -> bool {
+        matches!(self, Scope::Local | Scope::Var)
+    }
+
     /// The word in the text form.
     pub const fn name(self) -> &'static str {
         match self {

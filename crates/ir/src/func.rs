@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cranelift_entity::PrimaryMap;
 
-use crate::buffer::BufferData;
+use crate::buffer::{BufferData, BufferOrigin};
 use crate::diag::Span;
 use crate::dtype::DType;
 use crate::expr::Expr;
@@ -192,6 +192,18 @@ impl Func {
     /// The variable as an expression.
     pub fn var_expr(&self, var: Var) -> Expr {
         Expr::var(var, self.vars[var].dtype)
+    }
+
+    /// The buffer that owns the storage of a view; any other buffer itself.
+    pub fn root(&self, mut buffer: Buffer) -> Buffer {
+        // A chain of views is never longer than the list of buffers.
+        for _ in 0..self.buffers.len() {
+            match self.buffers[buffer].origin {
+                BufferOrigin::View(base) => buffer = base,
+                _ => break,
+            }
+        }
+        buffer
     }
 
     /// The tensors of the signature in order, with whether each is an output.

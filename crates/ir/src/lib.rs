@@ -21,6 +21,8 @@
 //! | [`func`] | functions and kernels |
 //! | [`target`] | the targets and their machines, one table |
 //! | [`visit`], [`visit_ids`] | walks and rewrites of expressions and ids |
+//! | [`mod@touched`] | what an operation does to memory, one table |
+//! | [`uniform`] | what the threads of a block agree on, one analysis |
 //! | [`declare`] | where views and pointers are declared |
 //! | [`text`] | the text form: printer and parser |
 //! | [`mod@verify`] | what every function satisfies, rule by rule |
@@ -52,6 +54,7 @@ pub mod text;
 pub mod thread_op;
 pub mod tile_op;
 pub mod touched;
+pub mod uniform;
 pub mod verify;
 pub mod visit;
 pub mod visit_ids;

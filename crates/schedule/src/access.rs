@@ -9,6 +9,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::touched::{Atomic, Part, touched};
+use tilewright_ir::uniform::Uniformity;
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
     BinOp, Block, Buffer, BufferOrigin, DType, Expr, ExprKind, Func, Kernel, LoopKind, MicroOp,
@@ -17,7 +18,6 @@ use tilewright_ir::{
 
 use crate::exchange::{Along, owner};
 use crate::footprint::has_value;
-use crate::uniform::{Uniformity, root};
 
 /// One access of a unit to a shared buffer or an exchanged tensor.
 #[derive(Clone, Debug)]
@@ -370,7 +370,7 @@ impl Collector<'_> {
 
     /// The buffer that owns the storage, if it is looked at.
     fn looked_at(&self, buffer: Buffer) -> Option<Buffer> {
-        let root = root(self.func, buffer);
+        let root = self.func.root(buffer);
         match self.func.buffers[root].scope {
             Scope::Shared => Some(root),
             _ => {

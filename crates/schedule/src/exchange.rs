@@ -12,7 +12,6 @@ use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Func, Kernel, Scope, StmtKind, Var};
 
 use crate::access::Steps;
-use crate::uniform::root;
 
 /// The tensors that a kernel writes and touches more than once, by their [owners](owner).
 pub fn exchanged(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
@@ -24,7 +23,7 @@ pub fn exchanged(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
 
 /// The tensor that owns a buffer's storage, if one does. Tensors that may overlap are one.
 pub fn owner(func: &Func, kernel: &Kernel, buffer: Buffer) -> Option<Buffer> {
-    let root = root(func, buffer);
+    let root = func.root(buffer);
     let aliases = &kernel.attrs.may_alias;
     match func.buffers[root].scope {
         Scope::Global if aliases.contains(&root) => aliases.first().copied(),

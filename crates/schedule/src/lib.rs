@@ -6,7 +6,6 @@
 //!
 //! | module | question it answers |
 //! |---|---|
-//! | [`uniform`] | do all threads of the block take this way together? |
 //! | [`access`] | what shared memory does a statement touch, and which thread touches what? |
 //! | [`exchange`] | which tensors must be looked at too? |
 //! | [`footprint`] | can two accesses by different threads meet at one byte? |
@@ -38,7 +37,6 @@ pub mod shape;
 pub mod slots;
 pub mod terms;
 pub mod thread_sync;
-pub mod uniform;
 pub mod walk;
 pub mod ways;
 

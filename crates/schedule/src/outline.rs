@@ -7,6 +7,7 @@
 use rustc_hash::FxHashSet;
 use tilewright_arith::{Analyzer, Congruence};
 use tilewright_ir::touched::written;
+use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     Axis, BarrierKind, Block, Buffer, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel,
@@ -19,7 +20,6 @@ use crate::exchange::exchanged;
 use crate::facts::facts_of;
 use crate::footprint::Meeting;
 use crate::slots::{Slot, Slots};
-use crate::uniform::Uniformity;
 
 const DIVERGENT_HAZARD: Code = Code("divergent-hazard");
 
@@ -140,7 +140,7 @@ pub fn outline(
     conflicts: &mut Conflicts<'_>,
     diags: &mut Diagnostics,
 ) -> Vec<Item> {
-    let uniformity = Uniformity::of(func, kernel);
+    let uniformity = Uniformity::of(func, kernel, Points::OfThreads);
     let tensors = exchanged(func, kernel);
     let mut facts = Analyzer::for_func(func);
     facts.enter_kernel(func, kernel);
@@ -175,7 +175,8 @@ impl Outliner<'_, '_, '_, '_> {
         let mark = lets.mark();
         let mut items = Vec::with_capacity(block.len());
         for (at, stmt) in block.iter().enumerate() {
-            if self.collector.uniformity.skips_apart(stmt) {
+            let jumps = self.collector.uniformity.jumps(stmt);
+            if jumps.continues.is_divergent() {
                 items.extend(self.apart(&block[at..], lets));
                 break;
             }
@@ -341,7 +342,7 @@ impl Outliner<'_, '_, '_, '_> {
             let accesses = self.collector.unit(stmt, lets);
             return Some(self.conflicts.classes(accesses));
         }
-        let divergent = self.collector.uniformity.is_divergent(stmt);
+        let divergent = self.collector.uniformity.inside(stmt).is_divergent();
         if matches!(stmt.kind, StmtKind::If { .. }) && !divergent {
             // All threads take the branch or none: a barrier inside is waited at only if taken.
             return None;
@@ -364,7 +365,8 @@ impl Outliner<'_, '_, '_, '_> {
         if has_barrier {
             return Some(classes);
         }
-        if self.collector.uniformity.leaves_apart(stmt) {
+        let jumps = self.collector.uniformity.jumps_inside(stmt);
+        if jumps.breaks.is_divergent() {
             // Its iterations look like the block's own work, which the block would wait for.
             if self.has_exchange(&classes) {
                 self.refuse(

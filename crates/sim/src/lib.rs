@@ -17,7 +17,6 @@
 //! | [`tensor`], [`compare`], [`rng`] | host tensors, summaries, comparison, seeded inputs |
 //! | [`args`], [`inputs`], [`mod@resolve`], `room` | arguments, how they are bound to parameters, made-up ones; what memory there is |
 //! | `value`, `math` | scalar arithmetic with exact rounding |
-//! | `divergence` | what threads may disagree about |
 //! | `compile`, `program` | kernel bodies as instructions over slots |
 //! | `eval`, `exec` | expressions; instructions, tile operations, threads |
 //! | `memory`, `barrier` | bytes with a shadow of what was written; barriers |
@@ -31,7 +30,6 @@ mod block;
 mod block_races;
 pub mod compare;
 mod compile;
-mod divergence;
 pub mod error;
 mod eval;
 mod exec;

@@ -116,7 +116,7 @@ impl Frame for KernelFrame {
         if let Some(kernel) = stage.func.kernels.last() {
             super::reducer_check::check(stage, &kernel.body)?;
             super::parallel_check::check(stage, &kernel.body)?;
-            super::uniform_check::check(stage, kernel.threads, &kernel.body)?;
+            super::uniform_check::check(stage, kernel)?;
         }
         Ok(())
     }

@@ -297,6 +297,34 @@ fn threads_and_points() {
             "if T.atomic_add(I[0], 1, return_prev=True) == 3:\n    for i in T.Parallel(64):\n        V[i] = 0.0"
         ),
         (
+            "tile op where each thread looks for itself",
+            "while T.atomic_load(I[0]) == 0:\n    T.copy(A, S)"
+        ),
+        (
+            "tile op under what foreign code says",
+            "if T.call_extern(\"int32\", \"f\") > 0:\n    T.copy(A, S)"
+        ),
+        (
+            "tile op under a thread's own copy",
+            "tx = T.get_thread_binding()\nL = T.alloc_local((4,), \"float32\")\nT.copy(V[tx % 8 * 4 : tx % 8 * 4 + 4], L)\nif L[0] > 0.0:\n    T.copy(A, S)"
+        ),
+        (
+            "tile op under a variable of points",
+            "x = T.alloc_var(\"int32\", 0)\nfor i in T.Parallel(64):\n    x = 1\nif x > 0:\n    T.copy(A, S)"
+        ),
+        (
+            "tile op in a loop that some leave behind a continue",
+            "tx = T.get_thread_binding()\nfor k in T.serial(4):\n    T.copy(A, S)\n    if tx > k:\n        continue\n    if I[0] > k:\n        break",
+        ),
+        (
+            "tile op in a loop that a warp group leaves",
+            "for k in T.serial(4):\n    T.copy(A, S)\n    with T.ws(0):\n        T.loop_break()",
+        ),
+        (
+            "tile op under a variable of a warp group",
+            "x = T.alloc_var(\"int32\", 0)\nwith T.ws(0):\n    x = 1\nif x > 0:\n    T.copy(A, S)",
+        ),
+        (
             "sum over parallel points",
             "for i, j in T.Parallel(64, 64):\n    row[i] += F[i, j]"
         ),

@@ -24,8 +24,8 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::visit::child_blocks;
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    Block, Buffer, BufferOrigin, Code, Diagnostic, Diagnostics, Func, Kernel, LayoutAttr, Scope,
-    Severity, StmtKind, Target,
+    Block, Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, LayoutAttr, Scope, Severity,
+    StmtKind, Target,
 };
 
 use crate::Changed;
@@ -96,11 +96,9 @@ pub(crate) fn most_shared(
     kernel: &Kernel,
     bytes_of: &dyn Fn(Buffer) -> i64,
 ) -> (i64, Vec<Buffer>) {
-    let root = |mut buffer: Buffer| {
-        while let BufferOrigin::View(base) = func.buffers[buffer].origin {
-            buffer = base;
-        }
-        (func.buffers[buffer].scope == Scope::Shared).then_some(buffer)
+    let root = |buffer: Buffer| {
+        let root = func.root(buffer);
+        (func.buffers[root].scope == Scope::Shared).then_some(root)
     };
     Lives::of(kernel, &root).most(bytes_of)
 }

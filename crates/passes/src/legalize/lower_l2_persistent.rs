@@ -68,13 +68,11 @@ pub fn lower_l2_persistent(func: &mut Func, target: Target, diags: &mut Diagnost
 /// The tensor and its ratio.
 fn window(
     func: &Func,
-    mut buffer: Buffer,
+    buffer: Buffer,
     ratio: &Expr,
     span: Span,
 ) -> Result<(Buffer, Expr), Box<Diagnostic>> {
-    while let BufferOrigin::View(of) = func.buffers[buffer].origin {
-        buffer = of;
-    }
+    let buffer = func.root(buffer);
     let data = &func.buffers[buffer];
     let name = &data.name;
     let kept = matches!(data.origin, BufferOrigin::Param | BufferOrigin::Workspace);

@@ -7,6 +7,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_arith::Analyzer;
+use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     BarrierKind, Block, Counter, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind, MicroOp,
@@ -18,7 +19,6 @@ use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
 use crate::outline::{Index, Jumps, bound_vars, index_of, jumps, known_of};
 use crate::slots::Slot;
-use crate::uniform::{Uniformity, root};
 
 /// The most iterations of a loop that are looked at one by one.
 const MOST_UNROLLED: u64 = 16;
@@ -130,7 +130,7 @@ pub struct Repeated {
 
 /// The items of a kernel's body.
 pub fn outline(func: &Func, kernel: &Kernel, conflicts: &mut Conflicts<'_>) -> Vec<Item> {
-    let uniformity = Uniformity::of(func, kernel);
+    let uniformity = Uniformity::of(func, kernel, Points::OfThreads);
     let mut known = Analyzer::for_func(func);
     known.enter_kernel(func, kernel);
     let mut outliner = Outliner {
@@ -160,7 +160,7 @@ pub fn divergent(func: &Func, kernel: &Kernel) -> FxHashSet<usize> {
             let own = *number;
             *number += 1;
             let blocks = child_blocks(stmt);
-            if !blocks.is_empty() && uniformity.is_divergent(stmt) {
+            if !blocks.is_empty() && uniformity.inside(stmt).is_divergent() {
                 found.insert(own);
             }
             for child in blocks {
@@ -169,7 +169,7 @@ pub fn divergent(func: &Func, kernel: &Kernel) -> FxHashSet<usize> {
         }
     }
     let mut found = FxHashSet::default();
-    let uniformity = Uniformity::of(func, kernel);
+    let uniformity = Uniformity::of(func, kernel, Points::OfThreads);
     find(&kernel.body, &uniformity, &mut 0, &mut found);
     found
 }
@@ -229,7 +229,7 @@ impl Outliner<'_, '_, '_> {
 
     fn is_opened(&self, stmt: &Stmt) -> bool {
         let blocks = child_blocks(stmt);
-        if blocks.is_empty() || self.collector.uniformity.is_divergent(stmt) {
+        if blocks.is_empty() || self.collector.uniformity.inside(stmt).is_divergent() {
             return false;
         }
         let mut found = false;
@@ -362,7 +362,7 @@ fn kind(func: &Func, stmt: &Stmt) -> Kind {
 
 fn operation(func: &Func, m: &MicroOp) -> Operation {
     let fills = (m.kind != MicroKind::R2s).then(|| Registers {
-        root: root(func, m.dest.region.buffer),
+        root: func.root(m.dest.region.buffer),
         range: super::registers::range(func, &m.dest),
     });
     // A wave none of whose lanes act may not issue it.

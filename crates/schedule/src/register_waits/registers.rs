@@ -4,8 +4,6 @@ use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::{expr_buffers, stmt_buffers};
 use tilewright_ir::{Access, Buffer, BufferOrigin, Func, Scope, Stmt, StmtKind};
 
-use crate::uniform::root;
-
 /// Elements of a register array, from and to; without a range, any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
@@ -36,7 +34,7 @@ pub fn used_by(func: &Func, stmt: &Stmt, blocks: bool) -> Vec<Registers> {
         if let StmtKind::Micro(m) = &s.kind {
             for end in m.sources.iter().chain([&m.dest]) {
                 add(Registers {
-                    root: root(func, end.region.buffer),
+                    root: func.root(end.region.buffer),
                     range: range(func, end),
                 });
             }
@@ -58,7 +56,7 @@ pub fn used_by(func: &Func, stmt: &Stmt, blocks: bool) -> Vec<Registers> {
 
 fn whole(func: &Func, buffer: Buffer) -> Registers {
     Registers {
-        root: root(func, buffer),
+        root: func.root(buffer),
         range: None,
     }
 }

@@ -1,12 +1,12 @@
 //! Compilation of loops: serial and masked ones, parallel ones, persistent ones.
 
+use tilewright_ir::uniform::{Among, Uniformity};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::{Axis, Block, Expr, ExprKind, Func, Loop, Scope, Stmt, StmtKind, ThreadOp};
 
 use crate::compile::names::Compiled;
 use crate::compile::stmt::{Builder, Label, LoopFrame};
 use crate::compile::{expr, races};
-use crate::divergence::root;
 use crate::error::{RunError, codes};
 use crate::program::{AxisCode, Int, Op, Parallel, Wave};
 
@@ -76,9 +76,13 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
+    /// Whether some threads may leave the loop, or an iteration of it, before others.
     fn leaves_apart(&self, stmt: &Stmt) -> bool {
-        let divergence = self.names.divergence.as_ref();
-        !self.names.in_point && divergence.is_some_and(|d| d.loop_exit(stmt))
+        let apart = |u: &Uniformity<'_>| {
+            let way = u.inside(stmt).then(u.jumps_inside(stmt).continues);
+            way.among == Among::Thread
+        };
+        !self.names.in_point && self.names.uniformity.as_ref().is_some_and(apart)
     }
 
     fn plain_loop(&mut self, body: &Block, next: Label, end: Label) -> Compiled<()> {
@@ -93,9 +97,7 @@ impl Builder<'_, '_> {
     fn masked_loop(&mut self, body: &Block, next: Label, end: Label) -> Compiled<()> {
         self.loops.push(LoopFrame::Masked);
         self.reconverge.push(next);
-        let masked = std::mem::replace(&mut self.masked, true);
         self.block(body)?;
-        self.masked = masked;
         self.reconverge.pop();
         self.loops.pop();
         self.emit(Op::Jump(next));
@@ -217,7 +219,7 @@ pub(crate) fn waits_for_memory(func: &Func, cond: &Expr, body: &Block) -> bool {
     let mut look = |e: &Expr| {
         e.walk(&mut |e| {
             if let ExprKind::Load { buffer, .. } = e.kind() {
-                let scope = func.buffers[root(func, *buffer)].scope;
+                let scope = func.buffers[func.root(*buffer)].scope;
                 waits |= scope == Scope::Global;
             }
         });

@@ -9,9 +9,9 @@ mod thread;
 mod tile;
 
 use tilewright_ir::small_float::Number;
+use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::{Func, Kernel};
 
-use crate::divergence::Divergence;
 use crate::error::{RunError, codes};
 use crate::program::{Op, Place, Program};
 use names::{Bound, Compiled, Names};
@@ -46,7 +46,7 @@ pub(crate) fn compile<'f>(
     let mut names = Names::new(func, bound);
     names.threads = threads;
     let grid = grid(&mut names, kernel)?;
-    names.divergence = Some(Divergence::of(func, kernel));
+    names.uniformity = Some(Uniformity::of(func, kernel, Points::OfBlock));
 
     let block_slots = kernel.grid.iter().map(|(var, _)| {
         let slot = names.fresh();

@@ -2,10 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::small_float::{self, Number};
+use tilewright_ir::uniform::{Among, Uniformity};
 use tilewright_ir::{Buffer, BufferOrigin, Expr, ExprKind, Func, Param, Scalar, Span, Var};
 
 use crate::compile::expr;
-use crate::divergence::{Divergence, is_private, root};
 use crate::error::{RunError, codes};
 use crate::program::{
     Access, BufferInfo, Float, Int, Num, Place, PrivateInfo, Rect, Space, Traffic, Uniform,
@@ -37,7 +37,7 @@ pub(crate) struct GlobalInfo {
 pub(crate) struct Names<'f> {
     pub func: &'f Func,
     pub bound: &'f Bound,
-    pub divergence: Option<Divergence<'f>>,
+    pub uniformity: Option<Uniformity<'f>>,
     places: FxHashMap<Var, Vec<Place>>,
     numbers: FxHashMap<Buffer, u32>,
     pub buffers: Vec<BufferInfo>,
@@ -65,7 +65,7 @@ impl<'f> Names<'f> {
         Names {
             func,
             bound,
-            divergence: None,
+            uniformity: None,
             places: FxHashMap::default(),
             numbers: FxHashMap::default(),
             buffers: Vec::new(),
@@ -86,8 +86,16 @@ impl<'f> Names<'f> {
         }
     }
 
+    /// Whether threads may disagree on the value. Each warp group has a strand of its own, so
+    /// that only those of one count; so for variables and buffers.
     pub fn varying(&self, e: &Expr) -> bool {
-        self.divergence.as_ref().is_some_and(|d| d.expr(e))
+        let uniformity = self.uniformity.as_ref();
+        uniformity.is_some_and(|u| u.among(e) == Among::Thread)
+    }
+
+    pub fn var_varies(&self, var: Var) -> bool {
+        let uniformity = self.uniformity.as_ref();
+        uniformity.is_some_and(|u| u.of_var(var) == Among::Thread)
     }
 
     pub fn any_varying(&self, list: &[Expr]) -> bool {
@@ -95,7 +103,8 @@ impl<'f> Names<'f> {
     }
 
     pub fn buffer_varies(&self, buffer: Buffer) -> bool {
-        self.divergence.as_ref().is_some_and(|d| d.buffer(buffer))
+        let uniformity = self.uniformity.as_ref();
+        uniformity.is_some_and(|u| u.of_buffer(buffer) == Among::Thread)
     }
 
     /// A slot of its own.
@@ -113,7 +122,7 @@ impl<'f> Names<'f> {
     /// Makes places for a variable: one a lane of its type. Inside a parallel loop a variable
     /// belongs to the point, so it has one value.
     pub fn define(&mut self, var: Var) -> Vec<Place> {
-        let varying = !self.in_point && self.divergence.as_ref().is_some_and(|d| d.var(var));
+        let varying = !self.in_point && self.var_varies(var);
         let lanes = self.func.vars[var].dtype.lanes;
         let places: Vec<Place> = (0..lanes)
             .map(|_| {
@@ -209,7 +218,7 @@ impl<'f> Names<'f> {
                 expr::int(self, i, which)
             })
             .collect();
-        if self.buffer_varies(buffer) && !self.point_allocs.contains(&root(self.func, buffer)) {
+        if self.buffer_varies(buffer) && !self.point_allocs.contains(&self.func.root(buffer)) {
             let uniform = &mut self.uniform.buffers;
             if !uniform.contains(&number) {
                 uniform.push(number);
@@ -312,7 +321,7 @@ impl<'f> Names<'f> {
                 }
             },
             BufferOrigin::Alloc | BufferOrigin::Reducer(_) => {
-                if is_private(data.scope) {
+                if data.scope.is_private() {
                     self.private_storages.push(PrivateInfo {
                         stride: bytes.next_multiple_of(24),
                         varying: self.buffer_varies(buffer),

@@ -7,8 +7,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::{Axis, BinOp, Buffer, Expr, ExprKind, Func, Loop, Scope, StmtKind, Var};
 
-use crate::divergence::{is_private, root};
-
 /// The buffers (by what views are views of) that the race check must follow in the loop.
 pub(crate) fn suspects(func: &Func, l: &Loop) -> FxHashSet<Buffer> {
     let mut scan = Scan {
@@ -36,13 +34,13 @@ pub(crate) fn suspects(func: &Func, l: &Loop) -> FxHashSet<Buffer> {
             buffer, indices, ..
         } = &stmt.kind
         {
-            let at = stores.entry(root(func, *buffer)).or_default();
+            let at = stores.entry(func.root(*buffer)).or_default();
             at.push((*buffer, indices));
         }
         stmt_exprs(stmt, &mut |e| {
             e.walk(&mut |e| {
                 if let ExprKind::Load { buffer, indices } = e.kind() {
-                    let at = loads.entry(root(func, *buffer)).or_default();
+                    let at = loads.entry(func.root(*buffer)).or_default();
                     at.push((*buffer, indices.clone()));
                 }
             });
@@ -52,7 +50,7 @@ pub(crate) fn suspects(func: &Func, l: &Loop) -> FxHashSet<Buffer> {
     for (base, writes) in stores {
         let scope = func.buffers[base].scope;
         // A private array is one instance a point; a reducer exists to be met by many.
-        if is_private(scope) || scope == Scope::Reducer {
+        if scope.is_private() || scope == Scope::Reducer {
             continue;
         }
         let (buffer, indices) = writes[0];

@@ -1,12 +1,11 @@
 //! Compilation of statements: structure becomes jumps, or masks where threads disagree.
 
 use tilewright_ir::{
-    Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind, WARP_GROUP,
+    Block, BufferOrigin, Expr, Kernel, LoopKind, Scope, Span, Stmt, StmtKind, Var, WARP_GROUP,
 };
 
 use crate::compile::names::{Compiled, Names};
 use crate::compile::{Code, expr, thread, tile};
-use crate::divergence::{is_private, root};
 use crate::error::{RunError, codes};
 use crate::program::{Num, Op, Pc, Uniform};
 
@@ -21,7 +20,6 @@ pub(crate) fn body(names: &mut Names<'_>, kernel: &Kernel) -> Compiled<Code> {
         reconverge: Vec::new(),
         groups: u64::MAX >> (64 - groups),
         carried: Vec::new(),
-        masked: false,
         span: kernel.span,
     };
     b.block(&kernel.body)?;
@@ -59,8 +57,6 @@ pub(crate) struct Builder<'b, 'f> {
     pub groups: u64,
     /// Private buffers written in the current parallel loop.
     pub carried: Vec<u32>,
-    /// Whether only some threads may be active here.
-    pub masked: bool,
     pub span: Span,
 }
 
@@ -144,7 +140,7 @@ impl Builder<'_, '_> {
             StmtKind::Assert { cond, message } => self.assert(cond, Some(message.clone()))?,
             StmtKind::Assume(cond) => self.assert(cond, None)?,
             StmtKind::WarpGroup { groups, body } => self.warp_group(groups, body)?,
-            StmtKind::Tile(op) => tile::tile(self, op, stmt.span)?,
+            StmtKind::Tile(op) => tile::tile(self, stmt, op)?,
             StmtKind::Thread(op) => thread::thread(self, op, stmt.span)?,
             StmtKind::Device(op) => thread::device(self, op)?,
             StmtKind::Micro(_) => {
@@ -161,6 +157,11 @@ impl Builder<'_, '_> {
     /// Whether threads do this one by one: never inside a parallel loop, where a point does.
     pub fn varies(&self, e: &Expr) -> bool {
         !self.names.in_point && self.names.varying(e)
+    }
+
+    /// Whether each thread has a result of its own.
+    pub fn var_varies(&self, var: Var) -> bool {
+        !self.names.in_point && self.names.var_varies(var)
     }
 
     pub fn invalid(&self, message: &str) -> RunError {
@@ -208,7 +209,7 @@ impl Builder<'_, '_> {
         let before = self.names.uniform.buffers.len();
         let access = self.names.access(buffer, indices, lane, span)?;
         let number = access.buffer;
-        let root = root(self.names.func, buffer);
+        let root = self.names.func.root(buffer);
         if let Some(at) = self.names.uniform.buffers[before..]
             .iter()
             .position(|&b| b == number)
@@ -217,7 +218,7 @@ impl Builder<'_, '_> {
         }
         self.names.writes(number);
         if self.names.in_point
-            && is_private(self.names.func.buffers[root].scope)
+            && self.names.func.buffers[root].scope.is_private()
             && !self.names.point_allocs.contains(&root)
             && !self.carried.contains(&number)
         {
@@ -240,7 +241,7 @@ impl Builder<'_, '_> {
             | BufferOrigin::Reducer(_) => {}
         }
         if self.names.in_point {
-            if !is_private(data.scope) {
+            if !data.scope.is_private() {
                 return Err(self.invalid("only private memory can be allocated in a parallel loop"));
             }
             self.names.point_allocs.insert(buffer);
@@ -285,7 +286,6 @@ impl Builder<'_, '_> {
             self.bind(end);
             return Ok(());
         }
-        let masked = std::mem::replace(&mut self.masked, true);
         let first_end = if otherwise.is_empty() { end } else { second };
         self.emit(Op::MaskIf {
             cond,
@@ -301,7 +301,6 @@ impl Builder<'_, '_> {
             self.block(otherwise)?;
             self.reconverge.pop();
         }
-        self.masked = masked;
         self.bind(end);
         let none = self.outer();
         self.emit(Op::MaskEnd { none });

@@ -63,7 +63,7 @@ pub(crate) fn thread(b: &mut Builder<'_, '_>, op: &ThreadOp, span: Span) -> Comp
         } => {
             let dtype = b.names.func.buffers[*buffer].dtype;
             let load = Expr::load(*buffer, indices.clone(), dtype).with_span(span);
-            let varying = b.varies(&load);
+            let varying = b.var_varies(*result);
             let value = expr::num(b.names, &load, 0)?;
             let place = b.names.define_scalar(*result, span)?;
             b.emit(Op::Let {
@@ -93,7 +93,7 @@ pub(crate) fn thread(b: &mut Builder<'_, '_>, op: &ThreadOp, span: Span) -> Comp
             if *width > 64 || !width.is_power_of_two() {
                 return Err(b.invalid("the width of a shuffle is a power of two up to 64"));
             }
-            let varying = b.varies(value) || b.varies(lane);
+            let varying = b.var_varies(*result);
             let kind = ThreadKind::Shuffle {
                 kind: *kind,
                 value: expr::num(b.names, value, 0)?,
@@ -108,7 +108,7 @@ pub(crate) fn thread(b: &mut Builder<'_, '_>, op: &ThreadOp, span: Span) -> Comp
             value,
             result,
         } => {
-            let varying = b.varies(value) || b.masked;
+            let varying = b.var_varies(*result);
             let condition = condition(b, value)?;
             let kind = ThreadKind::Vote {
                 kind: *kind,
@@ -122,7 +122,7 @@ pub(crate) fn thread(b: &mut Builder<'_, '_>, op: &ThreadOp, span: Span) -> Comp
             value,
             result,
         } => {
-            let varying = b.varies(value);
+            let varying = b.var_varies(*result);
             let scalar = value.dtype().scalar;
             if kind.is_bitwise() && scalar.is_float() {
                 return Err(b.invalid("a bitwise reduction of floats"));

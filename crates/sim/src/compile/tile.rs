@@ -1,19 +1,21 @@
 //! Compilation of tile operations.
 
+use tilewright_ir::touched::{Part, touched};
+use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    AtomicSource, Buffer, BufferOrigin, GemmOp, Im2colOp, ReduceKind, Span, TileOp,
+    AtomicSource, Buffer, BufferOrigin, GemmOp, Im2colOp, ReduceKind, Span, Stmt, StmtKind, TileOp,
 };
 
 use crate::compile::expr;
 use crate::compile::names::Compiled;
 use crate::compile::stmt::Builder;
-use crate::divergence::{is_private, root, tile_regions};
 use crate::error::{RunError, codes};
 use crate::program::{
     AtomicValue, BarrierRef, GemmCode, Im2colCode, Op, Rect, Space, Tile, TileKind,
 };
 
-pub(crate) fn tile(b: &mut Builder<'_, '_>, op: &TileOp, span: Span) -> Compiled<()> {
+pub(crate) fn tile(b: &mut Builder<'_, '_>, stmt: &Stmt, op: &TileOp) -> Compiled<()> {
+    let span = stmt.span;
     let update = matches!(op, TileOp::ReducerUpdate { .. });
     if b.names.in_point && !update {
         return Err(RunError::new(
@@ -30,11 +32,16 @@ pub(crate) fn tile(b: &mut Builder<'_, '_>, op: &TileOp, span: Span) -> Compiled
             "a reducer is updated outside of a parallel loop",
         ));
     }
-    let private = tile_regions(op).iter().any(|r| {
-        let root = root(b.names.func, r.buffer);
-        is_private(b.names.func.buffers[root].scope)
+    let mut buffers = Vec::new();
+    touched(stmt, &mut |access| {
+        if let Part::Region(_) = access.part {
+            buffers.push(access.buffer);
+        }
     });
-    let varying = private && !b.names.in_point && varies(b, op);
+    let func = b.names.func;
+    let is_private = |buffer: &Buffer| func.buffers[func.root(*buffer)].scope.is_private();
+    let private = buffers.iter().any(is_private);
+    let varying = private && !b.names.in_point && varies(b, stmt, &buffers);
     let before = b.begin_uniform();
     let kind = kind(b, op, span);
     let uniform = b.end_uniform(before);
@@ -69,15 +76,12 @@ pub(crate) fn tile(b: &mut Builder<'_, '_>, op: &TileOp, span: Span) -> Compiled
     Ok(())
 }
 
-fn varies(b: &Builder<'_, '_>, op: &TileOp) -> bool {
+/// Whether threads do the operation on the buffers one by one.
+fn varies(b: &Builder<'_, '_>, stmt: &Stmt, buffers: &[Buffer]) -> bool {
     // An update of shared memory by every thread is as many updates as there are threads.
-    let mut varying = matches!(op, TileOp::Atomic { .. });
-    let stmt = tilewright_ir::Stmt::new(tilewright_ir::StmtKind::Tile(op.clone()), Span::NONE);
-    tilewright_ir::visit::stmt_exprs(&stmt, &mut |e| varying |= b.names.varying(e));
-    varying
-        || tile_regions(op)
-            .iter()
-            .any(|r| b.names.buffer_varies(r.buffer))
+    let mut varying = matches!(stmt.kind, StmtKind::Tile(TileOp::Atomic { .. }));
+    stmt_exprs(stmt, &mut |e| varying |= b.names.varying(e));
+    varying || buffers.iter().any(|buffer| b.names.buffer_varies(*buffer))
 }
 
 fn kind(b: &mut Builder<'_, '_>, op: &TileOp, span: Span) -> Compiled<TileKind> {

@@ -119,6 +119,56 @@ C[tx] = x[]",
 }
 
 #[test]
+fn all_come_to_what_stands_before_a_continue() {
+    let got = by_thread(
+        4,
+        "alloc n: var int32
+alloc x: var int32
+for i in serial(0, 4) {
+  n[] = n[] + 1
+  if tx < i {
+    continue
+  }
+  x[] = x[] + 1
+}
+C[tx] = n[] * 10 + x[]",
+    );
+    assert_eq!(got, [41., 42., 43., 44.]);
+}
+
+#[test]
+fn a_break_behind_a_continue_of_some() {
+    let got = by_thread(
+        4,
+        "alloc x: var int32
+for i in serial(0, 6) {
+  x[] = x[] + 1
+  if tx < i {
+    continue
+  }
+  if i == 1 {
+    break
+  }
+}
+C[tx] = x[]",
+    );
+    assert_eq!(got, [6., 2., 2., 2.]);
+}
+
+#[test]
+fn results_of_one_value_reach_every_thread() {
+    let got = by_thread(
+        4,
+        "let n: int32 = 5
+b = vote ballot n < 7
+w = warp_reduce sum n
+s = shuffle xor n, 1 width=4
+C[tx] = int32(b) + w * 100 + s * 10000",
+    );
+    assert_eq!(got, [52015.; 4]);
+}
+
+#[test]
 fn private_arrays_are_private() {
     let got = by_thread(
         4,

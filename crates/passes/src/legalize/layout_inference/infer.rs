@@ -9,7 +9,6 @@ use tilewright_ir::{
 };
 use tilewright_layout::swizzle::{self, WarpRead};
 use tilewright_layout::{Fragment, Holder, Layout, LayoutError, from_attr};
-use tilewright_schedule::uniform::root;
 
 use super::uses::{Access, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
@@ -593,7 +592,7 @@ impl State<'_> {
             let open: Vec<Buffer> = buffers_of(self.func, &uses[group[next]])
                 .into_iter()
                 .filter(|b| !self.fragments.contains_key(b))
-                .map(|b| root(self.func, b))
+                .map(|b| self.func.root(b))
                 .collect();
             next += 1;
             for (at, u) in uses.iter().enumerate() {
@@ -601,7 +600,7 @@ impl State<'_> {
                     && self.is_open(at, uses)
                     && buffers_of(self.func, u)
                         .iter()
-                        .any(|b| open.contains(&root(self.func, *b)))
+                        .any(|b| open.contains(&self.func.root(*b)))
                 {
                     group.push(at);
                 }

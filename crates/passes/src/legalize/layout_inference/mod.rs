@@ -35,7 +35,6 @@ use tilewright_ir::{
     Target, Var, VarKind, visit,
 };
 use tilewright_layout::Fragment;
-use tilewright_schedule::uniform::root;
 
 use crate::Changed;
 pub use infer::{matrix, narrowed, no_placement, plan_gemm};
@@ -82,11 +81,11 @@ pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics
 
 /// Moves a fragment to shared memory, and with it all that shows the same storage.
 fn demote(func: &mut Func, buffer: Buffer) {
-    let of = root(func, buffer);
+    let of = func.root(buffer);
     let same: Vec<Buffer> = func
         .buffers
         .keys()
-        .filter(|&b| root(func, b) == of)
+        .filter(|&b| func.root(b) == of)
         .collect();
     for buffer in same {
         func.buffers[buffer].scope = Scope::Shared;

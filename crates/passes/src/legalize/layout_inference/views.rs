@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use tilewright_ir::{Buffer, Func, LayoutAttr, Scope, StmtKind, Var, visit};
 use tilewright_layout::{Fragment, from_attr};
-use tilewright_schedule::uniform::root;
 
 use super::infer::Problem;
 use super::uses::const_shape;
@@ -30,7 +29,7 @@ pub fn of_fragments(func: &Func, kernel: usize) -> Result<Rc<[View]>, Problem> {
         let StmtKind::Alloc(buffer) = stmt.kind else {
             return;
         };
-        let of = root(func, buffer);
+        let of = func.root(buffer);
         let (data, base) = (&func.buffers[buffer], &func.buffers[of]);
         if of == buffer || base.scope != Scope::Fragment {
             return;

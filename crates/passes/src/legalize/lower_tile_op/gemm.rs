@@ -11,7 +11,6 @@ use tilewright_ir::{
     MmaFamily, Region, RegionDim, Scope, Severity, Span, Stmt, StmtKind, TileOp, VarKind,
 };
 use tilewright_layout::{Fragment, LayoutError};
-use tilewright_schedule::uniform::root;
 
 use super::copy::{Memory, RegisterCopy};
 use super::{Lower, counted, guarded, store, unroll};
@@ -122,7 +121,7 @@ impl Lower<'_> {
                 .placement(plan.c(), span)
                 .is_some_and(|c| c.slots() < plan.c_slots() || is_padded(&c, self.used(plan)))
             {
-                self.padded.insert(root(self.func, g.c.buffer));
+                self.padded.insert(self.func.root(g.c.buffer));
             }
             return g.c.buffer;
         }

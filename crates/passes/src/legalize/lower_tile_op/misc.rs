@@ -4,7 +4,6 @@ use tilewright_ir::{
     AtomicOp, AtomicSource, Axis, Block, DType, Expr, ExprKind, Im2colOp, Loop, LoopKind,
     MemoryOrder, Region, Scope, Span, Stmt, StmtKind, ThreadOp, VarKind,
 };
-use tilewright_schedule::uniform::root;
 
 use super::copy::element_at;
 use super::{Lower, counted, store, unroll};
@@ -19,7 +18,7 @@ impl Lower<'_> {
                 let Some(fragment) = self.fragment(dst.buffer) else {
                     return self.give_up(span, "a fragment that nothing placed is filled");
                 };
-                self.filled.insert(root(self.func, dst.buffer));
+                self.filled.insert(self.func.root(dst.buffer));
                 let (var, slot) = self.var("s", VarKind::Loop);
                 let body = vec![store(dst.buffer, vec![slot], value, dtype, span)];
                 out.push(counted(var, fragment.slots(), unroll(), body, span));

@@ -41,7 +41,6 @@ use tilewright_ir::{
     TileOp, Var, VarKind,
 };
 use tilewright_layout::{Fragment, from_attr};
-use tilewright_schedule::uniform::root;
 
 use crate::Changed;
 use crate::legalize::layout_inference::const_shape;
@@ -99,7 +98,7 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
 fn name_by_root(func: &mut Func, slots: &mut FxHashMap<Buffer, i64>) {
     let views: FxHashMap<Buffer, Buffer> = slots
         .keys()
-        .map(|&buffer| (buffer, root(func, buffer)))
+        .map(|&buffer| (buffer, func.root(buffer)))
         .filter(|(view, of)| view != of)
         .collect();
     for (view, of) in &views {
@@ -361,7 +360,7 @@ impl Lower<'_> {
             }
             let needed = self
                 .registers
-                .get(&root(self.func, buffer))
+                .get(&self.func.root(buffer))
                 .copied()
                 .unwrap_or(1);
             slots.insert(buffer, placed.map_or(1, |f| f.slots()).max(needed));
@@ -371,7 +370,7 @@ impl Lower<'_> {
     /// An instruction works on whole tiles, so it takes registers for elements that a fragment
     /// does not have.
     fn needs_registers(&mut self, buffer: Buffer, count: i64) {
-        let of = root(self.func, buffer);
+        let of = self.func.root(buffer);
         let most = self.registers.entry(of).or_insert(count);
         *most = count.max(*most);
     }
@@ -462,7 +461,7 @@ impl Lower<'_> {
         let width = const_shape(&data.shape).and_then(|shape| {
             let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
             // The elements of a view lie where the buffer has them.
-            let of = &self.func.buffers[root(self.func, buffer)];
+            let of = &self.func.buffers[self.func.root(buffer)];
             let moved = !matches!(of.layout, None | Some(LayoutAttr::Linear));
             if moved && matches!(data.origin, BufferOrigin::View(_)) && data.layout.is_none() {
                 return None;

@@ -476,7 +476,7 @@ impl<'a> Vectorizer<'a> {
         let linear =
             |b: Buffer| matches!(self.func.buffers[b].layout, None | Some(LayoutAttr::Linear));
         let width = match (&data.origin, const_shape(&data.shape)) {
-            (BufferOrigin::View(_), _) if !linear(sites::root(self.func, buffer)) => 1,
+            (BufferOrigin::View(_), _) if !linear(self.func.root(buffer)) => 1,
             (_, Some(shape)) => {
                 let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
                 from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar)

@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    AtomicOp, BinOp, Block, Buffer, BufferOrigin, Expr, ExprKind, Func, LoopKind, MemoryOrder,
-    Scope, Span, Stmt, StmtKind, Target, ThreadOp, Var,
+    AtomicOp, BinOp, Block, Buffer, Expr, ExprKind, Func, LoopKind, MemoryOrder, Scope, Span, Stmt,
+    StmtKind, Target, ThreadOp, Var,
 };
 
 /// An access of global or shared memory.
@@ -212,7 +212,7 @@ impl Walk<'_> {
         let mut touched = Vec::new();
         stmt_buffers(stmt, &mut |b| touched.push(b));
         for buffer in touched {
-            self.found.other_writes.insert(root(self.func, buffer));
+            self.found.other_writes.insert(self.func.root(buffer));
         }
     }
 
@@ -229,7 +229,7 @@ impl Walk<'_> {
                 for index in indices {
                     self.expr(index, span, conds);
                 }
-                self.found.other_writes.insert(root(self.func, *buffer));
+                self.found.other_writes.insert(self.func.root(*buffer));
             }
             ExprKind::IfThenElse {
                 cond,
@@ -269,7 +269,7 @@ impl Walk<'_> {
                 true => &mut self.found.other_writes,
                 false => &mut self.found.other_reads,
             };
-            others.insert(root(self.func, buffer));
+            others.insert(self.func.root(buffer));
             return;
         }
         let site = self.site(buffer, indices, write, span, conds);
@@ -286,7 +286,7 @@ impl Walk<'_> {
     ) -> Site {
         Site {
             buffer,
-            root: root(self.func, buffer),
+            root: self.func.root(buffer),
             indices: indices.iter().map(|i| self.found.outside(i)).collect(),
             conds: conds.to_vec(),
             write,
@@ -303,14 +303,6 @@ impl Walk<'_> {
             && data.dtype.lanes == 1
             && self.target.machine().atomic_add_lanes(data.dtype.scalar) > 1
     }
-}
-
-/// The storage that a buffer is a view of.
-pub fn root(func: &Func, mut buffer: Buffer) -> Buffer {
-    while let BufferOrigin::View(of) = func.buffers[buffer].origin {
-        buffer = of;
-    }
-    buffer
 }
 
 /// Whether a loop for vectors stands in the statement.

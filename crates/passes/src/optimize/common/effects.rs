@@ -7,7 +7,6 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::touched::touched;
 use tilewright_ir::visit::{child_blocks, stmt_exprs};
 use tilewright_ir::{Buffer, Expr, ExprKind, Func, Scope, Stmt, StmtKind, ThreadOp, Var};
-use tilewright_schedule::uniform::root;
 
 /// The buffers and variables that statements touch.
 #[derive(Clone, Default, Debug)]
@@ -69,11 +68,11 @@ impl Effects {
     }
 
     fn read(&mut self, func: &Func, buffer: Buffer) {
-        self.reads.insert(root(func, buffer));
+        self.reads.insert(func.root(buffer));
     }
 
     fn write(&mut self, func: &Func, buffer: Buffer) {
-        self.writes.insert(root(func, buffer));
+        self.writes.insert(func.root(buffer));
     }
 
     fn expr(&mut self, func: &Func, e: &Expr) {
@@ -94,5 +93,5 @@ impl Effects {
 
 /// Whether the buffer's storage is of this scope.
 pub(super) fn is_in(func: &Func, buffer: Buffer, scope: Scope) -> bool {
-    func.buffers[root(func, buffer)].scope == scope
+    func.buffers[func.root(buffer)].scope == scope
 }

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashSet;
+use tilewright_ir::uniform::Uniformity;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{Block, Buffer, Func, Kernel, Loop, Stmt, StmtKind, Target, Var};
 use tilewright_schedule::access::{Collector, Lets};
 use tilewright_schedule::conflicts::{Class, Conflicts, Relation};
 use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::{self, OrderError, Schedule, Tail};
-use tilewright_schedule::uniform::Uniformity;
 
 use super::super::effects::Effects;
 use super::super::order_of::{Placed, order_of};

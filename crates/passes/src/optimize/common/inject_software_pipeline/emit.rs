@@ -9,7 +9,6 @@ use tilewright_ir::{
     Stmt, StmtKind, Target, ThreadOp, Var, VarKind,
 };
 use tilewright_schedule::order::{Completion, Section, Step, Tail};
-use tilewright_schedule::uniform::root;
 
 use super::super::effects::Effects;
 use super::super::fresh::refresh;
@@ -316,7 +315,7 @@ impl Emit<'_> {
             scope.iteration = Some(iteration.clone());
         }
         add_slots(func, &mut stmts, &|buffer: Buffer| {
-            let versions = i128::from(scheduled.versions(root(func, buffer)));
+            let versions = i128::from(scheduled.versions(func.root(buffer)));
             match iteration.as_int() {
                 _ if versions == 1 => Expr::int(0, dtype),
                 Some(i) => Expr::int(i % versions, dtype),

@@ -48,12 +48,12 @@ mod slots;
 mod steps;
 
 use rustc_hash::FxHashMap;
+use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::{
     Block, Code, Diagnostic, Diagnostics, Expr, Func, Kernel, Loop, LoopKind, PipelineSpec, Scope,
     Severity, Span, Stmt, StmtKind, Target, Var,
 };
 use tilewright_schedule::access::Lets;
-use tilewright_schedule::uniform::Uniformity;
 
 use self::choose::{Candidate, NoSchedule, choose};
 use self::copies::Way;
@@ -226,7 +226,7 @@ fn schedule_all(
     diags: &mut Diagnostics,
 ) -> FxHashMap<Var, Planned> {
     let before = func.clone();
-    let uniformity = Uniformity::of(&before, kernel);
+    let uniformity = Uniformity::of(&before, kernel, Points::OfThreads);
     let mut walk = Walk {
         func,
         before: &before,
@@ -255,13 +255,13 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, block: &Block, lets: &mut Lets, divergent: bool) {
+    fn block(&mut self, block: &Block, lets: &mut Lets, mut divergent: bool) {
         let mark = lets.mark();
         for stmt in block {
             if let StmtKind::Let { var, value } = &stmt.kind {
                 lets.bind(*var, value);
             }
-            let varies = divergent || self.uniformity.is_divergent(stmt);
+            let varies = divergent || self.uniformity.inside(stmt).is_divergent();
             if let StmtKind::For(l) = &stmt.kind
                 && let Some(pieces) = self.bodies.get(&l.axes[0].var)
             {
@@ -271,6 +271,8 @@ impl Walk<'_> {
             for child in tilewright_ir::visit::child_blocks(stmt) {
                 self.block(child, lets, varies);
             }
+            let jumps = self.uniformity.jumps(stmt);
+            divergent |= jumps.both().is_divergent();
         }
         lets.forget(mark);
     }

@@ -4,7 +4,6 @@ use tilewright_ir::{
     Block, Buffer, Counter, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind,
 };
 use tilewright_schedule::order::Completion;
-use tilewright_schedule::uniform::root;
 
 use super::super::effects::Effects;
 use super::copies::{Copy, Staged, Way, convert};
@@ -161,7 +160,7 @@ pub(super) fn plan_of(l: &Loop) -> Option<&PipelineSpec> {
 pub(super) fn set_versions(func: &mut Func, buffer: Buffer, versions: u32) {
     let all: Vec<Buffer> = func.buffers.keys().collect();
     for b in all {
-        if root(func, b) == buffer {
+        if func.root(b) == buffer {
             func.buffers[b].versions = func.buffers[b].versions.max(versions);
         }
     }

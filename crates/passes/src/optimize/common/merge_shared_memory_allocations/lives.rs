@@ -4,8 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{child_blocks, stmt_exprs};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, ExprKind, Func, Kernel, Stmt, StmtKind,
-    ThreadOp,
+    BarrierKind, Block, Buffer, DeviceOp, ExprKind, Func, Kernel, Stmt, StmtKind, ThreadOp,
 };
 
 /// The lives of a kernel's buffers.
@@ -134,7 +133,7 @@ impl<'f> Lives<'f> {
         }
         let func = self.func;
         stmt_buffers(stmt, &mut |buffer| {
-            let root = root(func, buffer);
+            let root = func.root(buffer);
             if pinned {
                 self.pinned.insert(root);
             }
@@ -148,18 +147,11 @@ impl<'f> Lives<'f> {
         stmt_exprs(stmt, &mut |e| {
             e.walk_distinct(&mut |node| {
                 if let ExprKind::AddressOf { buffer, .. } = node.kind() {
-                    self.pinned.insert(root(func, *buffer));
+                    self.pinned.insert(func.root(*buffer));
                 }
             });
         });
     }
-}
-
-fn root(func: &Func, mut buffer: Buffer) -> Buffer {
-    while let BufferOrigin::View(base) = func.buffers[buffer].origin {
-        buffer = base;
-    }
-    buffer
 }
 
 fn is_barrier(stmt: &Stmt) -> bool {

@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{Buffer, Expr, Func, Scope, Span, Stmt, StmtKind, ThreadOp};
-use tilewright_schedule::uniform::root;
 
 use super::super::effects::Effects;
 use super::private::{First, any_stmt, first_use};
@@ -224,7 +223,7 @@ impl Question<'_> {
 
     fn is_alias(&self, buffer: Buffer) -> bool {
         let mut listed = self.around.may_alias.iter();
-        listed.any(|b| root(self.func, *b) == buffer)
+        listed.any(|b| self.func.root(*b) == buffer)
     }
 
     fn name(&self, buffer: Buffer) -> &str {

@@ -7,7 +7,6 @@
 
 use tilewright_ir::visit::child_blocks;
 use tilewright_ir::{Buffer, Expr, Func, Loop, LoopKind, Region, Span, Stmt, StmtKind, TileOp};
-use tilewright_schedule::uniform::root;
 
 use super::super::effects::Effects;
 
@@ -203,7 +202,7 @@ impl Scan<'_> {
             count?.checked_mul(data.dtype.bits().into())
         };
         buffer == self.buffer
-            || root(self.func, buffer) == self.buffer
+            || self.func.root(buffer) == self.buffer
                 && bits(buffer).is_some()
                 && bits(buffer) == bits(self.buffer)
     }
