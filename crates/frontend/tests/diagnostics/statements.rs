@@ -241,6 +241,10 @@ fn loops() {
             "for k in T.Pipelined(4, num_stages=2.5):\n    pass"
         ),
         (
+            "a schedule without stages",
+            "for k in T.Pipelined(4, schedule=\"plain\"):\n    pass"
+        ),
+        (
             "order and stage of other lengths",
             "for k in T.Pipelined(4, order=[0, 1], stage=[0]):\n    pass"
         ),
