@@ -3,9 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::uniform::{Among, Points, Uniformity};
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{
-    BarrierKind, Buffer, DeviceOp, Func, Kernel, StmtKind, ThreadOp, Var, VoteKind,
-};
+use tilewright_ir::{BarrierKind, Buffer, DeviceOp, Func, Kernel, StmtKind, ThreadOp, Var};
 
 use crate::kernel::Emitter;
 
@@ -37,10 +35,9 @@ impl Plan {
             | StmtKind::Thread(ThreadOp::SyncThreads {
                 named: Some((id, count)),
             }) if !plan.named.contains(&(*id, *count)) => plan.named.push((*id, *count)),
-            StmtKind::Thread(ThreadOp::Vote {
-                kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                ..
-            }) => plan.needs_shared = true,
+            StmtKind::Thread(ThreadOp::Vote { kind, .. }) if kind.is_of_block() => {
+                plan.needs_shared = true;
+            }
             _ => {}
         });
         plan.needs_shared |= !plan.named.is_empty();

@@ -1,8 +1,9 @@
 //! What a kernel reads, writes and needs: decided once, before anything is printed.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::operand::{Atomic, Operand};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
-use tilewright_ir::visit_ids::{Id, buffer_exprs, stmt_ids};
+use tilewright_ir::visit_ids::buffer_exprs;
 use tilewright_ir::{
     Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Func, Kernel, Loop, LoopKind, MicroOp,
     Scope, Stmt, StmtKind, ThreadOp, Var,
@@ -71,9 +72,12 @@ impl Uses {
         for stmt in block {
             if !self.is_dead(stmt) {
                 printed_exprs(stmt, &mut |e| self.expr(e));
-                if let StmtKind::Thread(ThreadOp::AllReduce { combiner, .. }) = &stmt.kind {
-                    self.vars.insert(combiner.lhs);
-                    self.vars.insert(combiner.rhs);
+                if let StmtKind::Thread(op) = &stmt.kind {
+                    op.operands(&mut |operand| {
+                        if let Operand::Bound(var) = operand {
+                            self.vars.insert(*var);
+                        }
+                    });
                 }
             }
             for child in child_blocks(stmt) {
@@ -178,48 +182,24 @@ fn accesses(stmt: &Stmt, f: &mut impl FnMut(Buffer, &[Expr], bool)) {
                 f(source.region.buffer, &source.at, false);
             }
         }
-        StmtKind::Thread(op) => match op {
-            ThreadOp::AtomicRmw {
-                buffer, indices, ..
-            }
-            | ThreadOp::AtomicStore {
-                buffer, indices, ..
-            } => f(*buffer, indices, true),
-            // Read as volatile, and never through the read-only path.
-            ThreadOp::AtomicLoad {
-                buffer, indices, ..
-            } => f(*buffer, indices, true),
-            ThreadOp::AtomicVecAdd {
-                dst,
-                dst_indices,
-                src,
-                src_indices,
+        // What is atomic is read as volatile, and never through the read-only path.
+        StmtKind::Thread(op) => op.operands(&mut |operand| match operand {
+            Operand::Elements {
+                buffer,
+                indices,
+                how,
                 ..
-            } => {
-                f(*dst, dst_indices, true);
-                f(*src, src_indices, false);
+            } => f(
+                *buffer,
+                indices,
+                how.mode.writes() || how.atomic != Atomic::No,
+            ),
+            Operand::Region { region, .. } => f(region.buffer, &[], true),
+            Operand::Whole { buffer, .. } | Operand::Barrier { buffer, .. } => {
+                f(*buffer, &[], true);
             }
-            ThreadOp::AllReduce {
-                dst, dst_indices, ..
-            } => f(*dst, dst_indices, true),
-            ThreadOp::Dp4a {
-                a,
-                a_indices,
-                b,
-                b_indices,
-                c,
-                c_indices,
-            } => {
-                f(*a, a_indices, false);
-                f(*b, b_indices, false);
-                f(*c, c_indices, true);
-            }
-            _ => stmt_ids(stmt, &mut |id| {
-                if let Id::Buffer(buffer) = id {
-                    f(buffer, &[], true);
-                }
-            }),
-        },
+            Operand::Value(_) | Operand::Result(_) | Operand::Bound(_) => {}
+        }),
         StmtKind::Device(DeviceOp::BarrierInit { barrier, .. }) => f(*barrier, &[], true),
         _ => {}
     }

@@ -46,6 +46,7 @@ pub mod ids;
 mod machine;
 pub mod micro_op;
 pub mod nearest;
+pub mod operand;
 mod renumber;
 pub mod small_float;
 pub mod stmt;

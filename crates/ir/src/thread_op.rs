@@ -7,6 +7,7 @@
 use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::ids::{Buffer, Var};
+use crate::operand::{Atomic, How, Mode, Operand, OperandMut};
 use crate::tile_op::ReduceKind;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,28 +128,209 @@ pub enum ThreadOp {
     SetMaxRegs { count: u32, increase: bool },
 }
 
-impl ThreadOp {
-    /// The variable that the op binds.
-    pub fn result(&self) -> Option<Var> {
-        match self {
-            ThreadOp::AtomicRmw { result, .. } | ThreadOp::Extern { result, .. } => *result,
-            ThreadOp::AtomicLoad { result, .. }
-            | ThreadOp::Shuffle { result, .. }
-            | ThreadOp::Vote { result, .. }
-            | ThreadOp::WarpReduce { result, .. } => Some(*result),
-            ThreadOp::AtomicVecAdd { .. }
-            | ThreadOp::AtomicStore { .. }
-            | ThreadOp::AllReduce { .. }
-            | ThreadOp::SyncThreads { .. }
+/// The operands of each op, in the order of its text form, for the shared and the mutable walk.
+macro_rules! thread_operands {
+    ($self:ident, $f:ident, $Operand:ident) => {{
+        match $self {
+            ThreadOp::AtomicRmw {
+                op,
+                buffer,
+                indices,
+                value,
+                result,
+                ..
+            } => {
+                let how = How::atomic(Mode::Update, op.order());
+                $f($Operand::Elements {
+                    buffer,
+                    indices,
+                    count: 1,
+                    how,
+                });
+                $f($Operand::Value(value));
+                result.into_iter().for_each(|var| $f($Operand::Result(var)));
+            }
+            ThreadOp::AtomicVecAdd {
+                dst,
+                dst_indices,
+                src,
+                src_indices,
+                lanes,
+            } => {
+                let count = u32::from(*lanes);
+                let how = How::atomic(Mode::Update, Atomic::AnyOrder);
+                $f($Operand::Elements {
+                    buffer: dst,
+                    indices: dst_indices,
+                    count,
+                    how,
+                });
+                let how = How::READ;
+                $f($Operand::Elements {
+                    buffer: src,
+                    indices: src_indices,
+                    count,
+                    how,
+                });
+            }
+            ThreadOp::AtomicLoad {
+                buffer,
+                indices,
+                result,
+                ..
+            } => {
+                let how = How::atomic(Mode::Read, Atomic::AnyOrder);
+                $f($Operand::Elements {
+                    buffer,
+                    indices,
+                    count: 1,
+                    how,
+                });
+                $f($Operand::Result(result));
+            }
+            ThreadOp::AtomicStore {
+                buffer,
+                indices,
+                value,
+                ..
+            } => {
+                let how = How::atomic(Mode::Write, Atomic::AnyOrder);
+                $f($Operand::Elements {
+                    buffer,
+                    indices,
+                    count: 1,
+                    how,
+                });
+                $f($Operand::Value(value));
+            }
+            ThreadOp::Shuffle {
+                value,
+                lane,
+                result,
+                ..
+            } => {
+                $f($Operand::Value(value));
+                $f($Operand::Value(lane));
+                $f($Operand::Result(result));
+            }
+            ThreadOp::Vote { value, result, .. } | ThreadOp::WarpReduce { value, result, .. } => {
+                $f($Operand::Value(value));
+                $f($Operand::Result(result));
+            }
+            ThreadOp::AllReduce {
+                combiner,
+                value,
+                cond,
+                dst,
+                dst_indices,
+                ..
+            } => {
+                let Combiner {
+                    lhs,
+                    rhs,
+                    body,
+                    identity,
+                } = combiner;
+                $f($Operand::Bound(lhs));
+                $f($Operand::Bound(rhs));
+                for e in [body, identity, value, cond] {
+                    $f($Operand::Value(e));
+                }
+                let how = How::WRITE;
+                $f($Operand::Elements {
+                    buffer: dst,
+                    indices: dst_indices,
+                    count: 1,
+                    how,
+                });
+            }
+            ThreadOp::BarrierArrive { barrier, index } => {
+                $f($Operand::Barrier {
+                    buffer: barrier,
+                    index,
+                });
+            }
+            ThreadOp::BarrierWait {
+                barrier,
+                index,
+                parity: e,
+            }
+            | ThreadOp::BarrierExpect {
+                barrier,
+                index,
+                bytes: e,
+                ..
+            } => {
+                $f($Operand::Barrier {
+                    buffer: barrier,
+                    index,
+                });
+                $f($Operand::Value(e));
+            }
+            ThreadOp::Dp4a {
+                a,
+                a_indices,
+                b,
+                b_indices,
+                c,
+                c_indices,
+            } => {
+                let how = How::READ;
+                $f($Operand::Elements {
+                    buffer: a,
+                    indices: a_indices,
+                    count: 4,
+                    how,
+                });
+                $f($Operand::Elements {
+                    buffer: b,
+                    indices: b_indices,
+                    count: 4,
+                    how,
+                });
+                let how = How::UPDATE;
+                $f($Operand::Elements {
+                    buffer: c,
+                    indices: c_indices,
+                    count: 1,
+                    how,
+                });
+            }
+            ThreadOp::Extern { args, result, .. } => {
+                args.into_iter().for_each(|e| $f($Operand::Value(e)));
+                result.into_iter().for_each(|var| $f($Operand::Result(var)));
+            }
+            ThreadOp::Print { args, .. } => {
+                args.into_iter().for_each(|e| $f($Operand::Value(e)));
+            }
+            ThreadOp::SyncThreads { .. }
             | ThreadOp::SyncWarp
             | ThreadOp::SyncGrid
-            | ThreadOp::BarrierArrive { .. }
-            | ThreadOp::BarrierWait { .. }
-            | ThreadOp::BarrierExpect { .. }
-            | ThreadOp::Dp4a { .. }
-            | ThreadOp::Print { .. }
-            | ThreadOp::SetMaxRegs { .. } => None,
+            | ThreadOp::SetMaxRegs { .. } => {}
         }
+    }};
+}
+
+impl ThreadOp {
+    /// Calls `f` on every operand.
+    pub fn operands<'a>(&'a self, f: &mut impl FnMut(Operand<'a>)) {
+        thread_operands!(self, f, Operand);
+    }
+
+    /// Calls `f` on every operand.
+    pub fn operands_mut(&mut self, f: &mut impl FnMut(OperandMut<'_>)) {
+        thread_operands!(self, f, OperandMut);
+    }
+
+    /// The variable that the op binds.
+    pub fn result(&self) -> Option<Var> {
+        let mut found = None;
+        self.operands(&mut |operand| {
+            if let Operand::Result(var) = operand {
+                found = Some(*var);
+            }
+        });
+        found
     }
 }
 
@@ -161,6 +343,16 @@ pub enum AtomicOp {
     And,
     Xor,
     Exchange,
+}
+
+impl AtomicOp {
+    /// Whether the order among its like counts.
+    pub const fn order(self) -> Atomic {
+        match self {
+            AtomicOp::Exchange => Atomic::InOrder,
+            _ => Atomic::AnyOrder,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -199,6 +391,16 @@ pub enum VoteKind {
     BlockAnd,
     /// How many threads of the block, with a block barrier; int32.
     BlockCount,
+}
+
+impl VoteKind {
+    /// Whether the whole block votes, at a barrier of its own.
+    pub const fn is_of_block(self) -> bool {
+        match self {
+            VoteKind::Any | VoteKind::All | VoteKind::Ballot => false,
+            VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => true,
+        }
+    }
 }
 
 /// A commutative fold given by the user: `(lhs, rhs) -> body`, starting at `identity`.

@@ -6,6 +6,7 @@
 use crate::buffer::Region;
 use crate::expr::Expr;
 use crate::ids::Buffer;
+use crate::operand::{Atomic, How, Mode, Operand, OperandMut};
 use crate::thread_op::{AtomicOp, MemoryOrder};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,6 +55,86 @@ pub enum TileOp {
         reducer: Buffer,
         dst: Option<Region>,
     },
+}
+
+/// The operands of each op, in the order of its text form, for the shared and the mutable walk.
+macro_rules! tile_operands {
+    ($self:ident, $f:ident, $Operand:ident, $($mutability:tt)?) => {{
+        match $self {
+            TileOp::Copy(CopyOp { src, dst, kind, .. }) => {
+                $f($Operand::Region { region: src, how: How::READ });
+                $f($Operand::Region { region: dst, how: How::WRITE });
+                if let CopyKind::Tma { barrier: Some((buffer, index)) } = kind {
+                    $f($Operand::Barrier { buffer, index });
+                }
+            }
+            TileOp::Fill { dst, value } => {
+                $f($Operand::Region { region: dst, how: How::WRITE });
+                $f($Operand::Value(value));
+            }
+            TileOp::Gemm(g) => {
+                let how = How::plain(Mode::result(g.clear.is_int(1)));
+                $f($Operand::Region { region: &$($mutability)? g.a, how: How::READ });
+                $f($Operand::Region { region: &$($mutability)? g.b, how: How::READ });
+                $f($Operand::Region { region: &$($mutability)? g.c, how });
+                $f($Operand::Value(&$($mutability)? g.clear));
+                if let Some((buffer, index)) = &$($mutability)? g.barrier {
+                    $f($Operand::Barrier { buffer, index });
+                }
+            }
+            TileOp::Reduce(ReduceOp { src, dst, clear, .. }) => {
+                let how = How::plain(Mode::result(*clear));
+                $f($Operand::Region { region: src, how: How::READ });
+                $f($Operand::Region { region: dst, how });
+            }
+            TileOp::Scan(ScanOp { src, dst, .. }) | TileOp::Transpose { src, dst } => {
+                $f($Operand::Region { region: src, how: How::READ });
+                $f($Operand::Region { region: dst, how: How::WRITE });
+            }
+            TileOp::Atomic { op, dst, value, .. } => {
+                let how = How::atomic(Mode::Update, op.order());
+                $f($Operand::Region { region: dst, how });
+                match value {
+                    AtomicSource::Region(region) => {
+                        $f($Operand::Region { region, how: How::READ });
+                    }
+                    AtomicSource::Value(e) => $f($Operand::Value(e)),
+                }
+            }
+            TileOp::Im2col(i) => {
+                $f($Operand::Whole { buffer: &$($mutability)? i.image, how: How::READ });
+                $f($Operand::Region { region: &$($mutability)? i.dst, how: How::WRITE });
+                $f($Operand::Value(&$($mutability)? i.m_step));
+                $f($Operand::Value(&$($mutability)? i.k_step));
+            }
+            TileOp::ReducerInit { reducer, init } => {
+                $f($Operand::Whole { buffer: reducer, how: How::WRITE });
+                init.into_iter().for_each(|e| $f($Operand::Value(e)));
+            }
+            TileOp::ReducerUpdate { reducer, indices, value } => {
+                let how = How::atomic(Mode::Update, Atomic::AnyOrder);
+                $f($Operand::Elements { buffer: reducer, indices, count: 1, how });
+                $f($Operand::Value(value));
+            }
+            TileOp::ReducerFinalize { reducer, dst } => {
+                $f($Operand::Whole { buffer: reducer, how: How::UPDATE });
+                let how = How::WRITE;
+                dst.into_iter().for_each(|region| $f($Operand::Region { region, how }));
+            }
+        }
+    }};
+}
+
+impl TileOp {
+    /// Calls `f` on every operand.
+    pub fn operands<'a>(&'a self, f: &mut impl FnMut(Operand<'a>)) {
+        tile_operands!(self, f, Operand,);
+    }
+
+    /// Calls `f` on every operand.
+    pub fn operands_mut(&mut self, f: &mut impl FnMut(OperandMut<'_>)) {
+        tile_operands!(self, f, OperandMut, mut);
+    }
 }
 
 /// `copy A[by * 128 +: 128, k * 32 +: 32] -> S[0 +: 128, 0 +: 32]`, then any of `async`,

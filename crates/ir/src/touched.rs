@@ -8,9 +8,10 @@ use crate::buffer::Region;
 use crate::expr::{Expr, ExprKind};
 use crate::ids::Buffer;
 use crate::micro_op::{Access, MicroKind};
+use crate::operand::{How, Operand};
 use crate::stmt::{Stmt, StmtKind};
-use crate::thread_op::{AtomicOp, ThreadOp};
-use crate::tile_op::{AtomicSource, TileOp};
+
+pub use crate::operand::{Atomic, Mode};
 
 /// One access of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -36,36 +37,6 @@ pub enum Part<'a> {
     Anywhere,
 }
 
-/// What is done there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    Read,
-    Write,
-    /// What is written depends on what was there.
-    Update,
-}
-
-impl Mode {
-    pub const fn reads(self) -> bool {
-        matches!(self, Mode::Read | Mode::Update)
-    }
-
-    pub const fn writes(self) -> bool {
-        matches!(self, Mode::Write | Mode::Update)
-    }
-}
-
-/// Whether no other access comes between the parts of this one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Atomic {
-    No,
-    /// And no order among its like is asked for: additions give the same in any, and who loads
-    /// and stores flags waits for them by himself.
-    AnyOrder,
-    /// And the order counts: each takes what the last one left.
-    InOrder,
-}
-
 /// Calls `f` on every buffer that the statement itself may write.
 pub fn written(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
     touched(stmt, &mut |access| {
@@ -82,8 +53,8 @@ pub fn touched<'a>(stmt: &'a Stmt, f: &mut impl FnMut(Touched<'a>)) {
         StmtKind::Store {
             buffer, indices, ..
         } => f(plain(*buffer, Part::Elements(indices, 1), Mode::Write)),
-        StmtKind::Tile(op) => tile_op(op, f),
-        StmtKind::Thread(op) => thread_op(op, f),
+        StmtKind::Tile(op) => op.operands(&mut |o| operand(o, f)),
+        StmtKind::Thread(op) => op.operands(&mut |o| operand(o, f)),
         StmtKind::Micro(m) => {
             for source in &m.sources {
                 let part = Part::Instruction(source);
@@ -122,151 +93,32 @@ fn plain(buffer: Buffer, part: Part<'_>, mode: Mode) -> Touched<'_> {
     }
 }
 
-fn region(region: &Region, mode: Mode) -> Touched<'_> {
-    plain(region.buffer, Part::Region(region), mode)
-}
-
-/// A result that starts anew, or goes on from what is there.
-const fn result(clears: bool) -> Mode {
-    if clears { Mode::Write } else { Mode::Update }
-}
-
-fn tile_op<'a>(op: &'a TileOp, f: &mut impl FnMut(Touched<'a>)) {
-    match op {
-        TileOp::Copy(c) => {
-            f(region(&c.src, Mode::Read));
-            f(region(&c.dst, Mode::Write));
-        }
-        TileOp::Fill { dst, .. } => f(region(dst, Mode::Write)),
-        TileOp::Gemm(g) => {
-            f(region(&g.a, Mode::Read));
-            f(region(&g.b, Mode::Read));
-            f(region(&g.c, result(g.clear.is_int(1))));
-        }
-        TileOp::Reduce(r) => {
-            f(region(&r.src, Mode::Read));
-            f(region(&r.dst, result(r.clear)));
-        }
-        TileOp::Scan(s) => {
-            f(region(&s.src, Mode::Read));
-            f(region(&s.dst, Mode::Write));
-        }
-        TileOp::Atomic { op, dst, value, .. } => {
-            if let AtomicSource::Region(source) = value {
-                f(region(source, Mode::Read));
-            }
-            f(Touched {
-                atomic: atomic(*op),
-                ..region(dst, Mode::Update)
-            });
-        }
-        TileOp::Transpose { src, dst } => {
-            f(region(src, Mode::Read));
-            f(region(dst, Mode::Write));
-        }
-        TileOp::Im2col(i) => {
-            f(plain(i.image, Part::Whole, Mode::Read));
-            f(region(&i.dst, Mode::Write));
-        }
-        TileOp::ReducerInit { reducer, .. } => f(plain(*reducer, Part::Whole, Mode::Write)),
-        TileOp::ReducerUpdate {
-            reducer, indices, ..
-        } => f(Touched {
-            atomic: Atomic::AnyOrder,
-            ..plain(*reducer, Part::Elements(indices, 1), Mode::Update)
-        }),
-        TileOp::ReducerFinalize { reducer, dst } => {
-            f(plain(*reducer, Part::Whole, Mode::Update));
-            if let Some(dst) = dst {
-                f(region(dst, Mode::Write));
-            }
-        }
-    }
-}
-
-fn thread_op<'a>(op: &'a ThreadOp, f: &mut impl FnMut(Touched<'a>)) {
-    let element = |buffer: Buffer, indices: &'a [Expr], count, mode| {
-        plain(buffer, Part::Elements(indices, count), mode)
+/// What an operand of an op is done to.
+fn operand<'a>(operand: Operand<'a>, f: &mut impl FnMut(Touched<'a>)) {
+    let mut at = |buffer: Buffer, part: Part<'a>, how: How| {
+        f(Touched {
+            buffer,
+            part,
+            mode: how.mode,
+            atomic: how.atomic,
+        });
     };
-    match op {
-        ThreadOp::AtomicRmw {
-            op,
+    match operand {
+        Operand::Elements {
             buffer,
             indices,
-            ..
-        } => f(Touched {
-            atomic: atomic(*op),
-            ..element(*buffer, indices, 1, Mode::Update)
-        }),
-        ThreadOp::AtomicVecAdd {
-            dst,
-            dst_indices,
-            src,
-            src_indices,
-            lanes,
-        } => {
-            let lanes = u32::from(*lanes);
-            f(element(*src, src_indices, lanes, Mode::Read));
-            f(Touched {
-                atomic: Atomic::AnyOrder,
-                ..element(*dst, dst_indices, lanes, Mode::Update)
-            });
-        }
-        ThreadOp::AtomicLoad {
-            buffer, indices, ..
-        } => f(Touched {
-            atomic: Atomic::AnyOrder,
-            ..element(*buffer, indices, 1, Mode::Read)
-        }),
-        ThreadOp::AtomicStore {
-            buffer, indices, ..
-        } => f(Touched {
-            atomic: Atomic::AnyOrder,
-            ..element(*buffer, indices, 1, Mode::Write)
-        }),
-        ThreadOp::AllReduce {
-            dst, dst_indices, ..
-        } => f(element(*dst, dst_indices, 1, Mode::Write)),
-        ThreadOp::BarrierArrive { barrier, .. }
-        | ThreadOp::BarrierWait { barrier, .. }
-        | ThreadOp::BarrierExpect { barrier, .. } => {
-            f(plain(*barrier, Part::Whole, Mode::Update));
-        }
-        ThreadOp::Dp4a {
-            a,
-            a_indices,
-            b,
-            b_indices,
-            c,
-            c_indices,
-        } => {
-            f(element(*a, a_indices, 4, Mode::Read));
-            f(element(*b, b_indices, 4, Mode::Read));
-            f(element(*c, c_indices, 1, Mode::Update));
-        }
-        ThreadOp::Extern { args, .. } => {
-            for arg in args {
-                arg.walk(&mut |e| {
-                    if let ExprKind::AddressOf { buffer, .. } = e.kind() {
-                        f(plain(*buffer, Part::Anywhere, Mode::Update));
-                    }
-                });
+            count,
+            how,
+        } => at(*buffer, Part::Elements(indices, count), how),
+        Operand::Region { region, how } => at(region.buffer, Part::Region(region), how),
+        Operand::Whole { buffer, how } => at(*buffer, Part::Whole, how),
+        Operand::Barrier { buffer, .. } => at(*buffer, Part::Whole, How::UPDATE),
+        // Who has the address may do anything with it.
+        Operand::Value(value) => value.walk(&mut |e| {
+            if let ExprKind::AddressOf { buffer, .. } = e.kind() {
+                at(*buffer, Part::Anywhere, How::UPDATE);
             }
-        }
-        ThreadOp::Shuffle { .. }
-        | ThreadOp::Vote { .. }
-        | ThreadOp::WarpReduce { .. }
-        | ThreadOp::SyncThreads { .. }
-        | ThreadOp::SyncWarp
-        | ThreadOp::SyncGrid
-        | ThreadOp::Print { .. }
-        | ThreadOp::SetMaxRegs { .. } => {}
-    }
-}
-
-const fn atomic(op: AtomicOp) -> Atomic {
-    match op {
-        AtomicOp::Exchange => Atomic::InOrder,
-        _ => Atomic::AnyOrder,
+        }),
+        Operand::Result(_) | Operand::Bound(_) => {}
     }
 }

@@ -10,8 +10,6 @@ use crate::device_op::{BarrierKind, DeviceOp};
 use crate::expr::{Expr, ExprKind};
 use crate::micro_op::Access;
 use crate::stmt::{Block, LoopKind, Stmt, StmtKind};
-use crate::thread_op::ThreadOp;
-use crate::tile_op::{AtomicSource, CopyKind, TileOp};
 
 /// Expressions up to this depth are walked by recursion, which needs no memory of its own; deeper
 /// ones, which are rare, by a list.
@@ -253,7 +251,7 @@ pub fn block_exprs_mut(block: &mut Block, f: &mut impl FnMut(&mut Expr)) {
 
 /// Generates the shared and the mutable walk from one list of fields.
 macro_rules! expr_walk {
-    ($name:ident, $stmt:ty, $expr:ty, $region:ident, $access:ident, $all:ident, [$($lt:lifetime)?], $($mutability:tt)?) => {
+    ($name:ident, $operands:ident, $stmt:ty, $expr:ty, $region:ident, $access:ident, $all:ident, [$($lt:lifetime)?], $($mutability:tt)?) => {
         fn $region<$($lt,)? F: FnMut($expr)>(region: &$($lt)? $($mutability)? Region, f: &mut F) {
             for RegionDim { start, extent } in &$($mutability)? region.dims {
                 f(start);
@@ -300,109 +298,8 @@ macro_rules! expr_walk {
                 | StmtKind::Assert { cond, .. }
                 | StmtKind::Assume(cond) => f(cond),
                 StmtKind::WarpGroup { .. } => {}
-                StmtKind::Tile(op) => match op {
-                    TileOp::Copy(c) => {
-                        $region(&$($mutability)? c.src, f);
-                        $region(&$($mutability)? c.dst, f);
-                        if let CopyKind::Tma { barrier: Some((_, index)) } = &$($mutability)? c.kind {
-                            f(index);
-                        }
-                    }
-                    TileOp::Fill { dst, value } => {
-                        $region(dst, f);
-                        f(value);
-                    }
-                    TileOp::Gemm(g) => {
-                        $region(&$($mutability)? g.a, f);
-                        $region(&$($mutability)? g.b, f);
-                        $region(&$($mutability)? g.c, f);
-                        f(&$($mutability)? g.clear);
-                        if let Some((_, index)) = &$($mutability)? g.barrier {
-                            f(index);
-                        }
-                    }
-                    TileOp::Reduce(r) => {
-                        $region(&$($mutability)? r.src, f);
-                        $region(&$($mutability)? r.dst, f);
-                    }
-                    TileOp::Scan(s) => {
-                        $region(&$($mutability)? s.src, f);
-                        $region(&$($mutability)? s.dst, f);
-                    }
-                    TileOp::Atomic { dst, value, .. } => {
-                        $region(dst, f);
-                        match value {
-                            AtomicSource::Region(r) => $region(r, f),
-                            AtomicSource::Value(e) => f(e),
-                        }
-                    }
-                    TileOp::Transpose { src, dst } => {
-                        $region(src, f);
-                        $region(dst, f);
-                    }
-                    TileOp::Im2col(i) => {
-                        $region(&$($mutability)? i.dst, f);
-                        f(&$($mutability)? i.m_step);
-                        f(&$($mutability)? i.k_step);
-                    }
-                    TileOp::ReducerInit { init, .. } => {
-                        if let Some(e) = init {
-                            f(e);
-                        }
-                    }
-                    TileOp::ReducerUpdate { indices, value, .. } => {
-                        $all(indices, f);
-                        f(value);
-                    }
-                    TileOp::ReducerFinalize { dst, .. } => {
-                        if let Some(r) = dst {
-                            $region(r, f);
-                        }
-                    }
-                },
-                StmtKind::Thread(op) => match op {
-                    ThreadOp::AtomicRmw { indices, value, .. }
-                    | ThreadOp::AtomicStore { indices, value, .. } => {
-                        $all(indices, f);
-                        f(value);
-                    }
-                    ThreadOp::AtomicVecAdd { dst_indices, src_indices, .. } => {
-                        $all(dst_indices, f);
-                        $all(src_indices, f);
-                    }
-                    ThreadOp::AtomicLoad { indices, .. } => $all(indices, f),
-                    ThreadOp::Shuffle { value, lane, .. } => {
-                        f(value);
-                        f(lane);
-                    }
-                    ThreadOp::Vote { value, .. } | ThreadOp::WarpReduce { value, .. } => f(value),
-                    ThreadOp::AllReduce { combiner, value, cond, dst_indices, .. } => {
-                        f(&$($mutability)? combiner.body);
-                        f(&$($mutability)? combiner.identity);
-                        f(value);
-                        f(cond);
-                        $all(dst_indices, f);
-                    }
-                    ThreadOp::BarrierArrive { index, .. } => f(index),
-                    ThreadOp::BarrierWait { index, parity, .. } => {
-                        f(index);
-                        f(parity);
-                    }
-                    ThreadOp::BarrierExpect { index, bytes, .. } => {
-                        f(index);
-                        f(bytes);
-                    }
-                    ThreadOp::Dp4a { a_indices, b_indices, c_indices, .. } => {
-                        $all(a_indices, f);
-                        $all(b_indices, f);
-                        $all(c_indices, f);
-                    }
-                    ThreadOp::Extern { args, .. } | ThreadOp::Print { args, .. } => $all(args, f),
-                    ThreadOp::SyncThreads { .. }
-                    | ThreadOp::SyncWarp
-                    | ThreadOp::SyncGrid
-                    | ThreadOp::SetMaxRegs { .. } => {}
-                },
+                StmtKind::Tile(op) => op.$operands(&mut |operand| operand.exprs(f)),
+                StmtKind::Thread(op) => op.$operands(&mut |operand| operand.exprs(f)),
                 StmtKind::Micro(m) => {
                     $access(&$($mutability)? m.dest, f);
                     for s in &$($mutability)? m.sources {
@@ -433,9 +330,10 @@ macro_rules! expr_walk {
     };
 }
 
-expr_walk!(each_expr, &'a StmtKind, &'a Expr, region_exprs, access_exprs, list_exprs, ['a],);
+expr_walk!(each_expr, operands, &'a StmtKind, &'a Expr, region_exprs, access_exprs, list_exprs, ['a],);
 expr_walk!(
     each_expr_mut,
+    operands_mut,
     &mut StmtKind,
     &mut Expr,
     region_exprs_mut,

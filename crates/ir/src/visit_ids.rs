@@ -7,9 +7,8 @@ use crate::buffer::{BufferData, BufferOrigin, LayoutAttr};
 use crate::device_op::DeviceOp;
 use crate::expr::{Expr, ExprKind};
 use crate::ids::{Buffer, Var};
+use crate::operand::{Operand, OperandMut};
 use crate::stmt::{LoopKind, Stmt, StmtKind};
-use crate::thread_op::ThreadOp;
-use crate::tile_op::{AtomicSource, CopyKind, TileOp};
 use crate::visit::stmt_exprs;
 
 /// An id at its place.
@@ -159,9 +158,31 @@ fn layout_at_mut(layout: &mut LayoutAttr, f: &mut impl FnMut(IdMut<'_>)) {
     layout_vars_mut(layout, &mut |v| f(IdMut::Var(v)));
 }
 
+fn operand_at(operand: Operand<'_>, f: &mut impl FnMut(Id)) {
+    match operand {
+        Operand::Elements { buffer, .. }
+        | Operand::Whole { buffer, .. }
+        | Operand::Barrier { buffer, .. } => f(Id::Buffer(*buffer)),
+        Operand::Region { region, .. } => f(Id::Buffer(region.buffer)),
+        Operand::Result(var) | Operand::Bound(var) => f(Id::Var(*var)),
+        Operand::Value(_) => {}
+    }
+}
+
+fn operand_at_mut(operand: OperandMut<'_>, f: &mut impl FnMut(IdMut<'_>)) {
+    match operand {
+        OperandMut::Elements { buffer, .. }
+        | OperandMut::Whole { buffer, .. }
+        | OperandMut::Barrier { buffer, .. } => f(IdMut::Buffer(buffer)),
+        OperandMut::Region { region, .. } => f(IdMut::Buffer(&mut region.buffer)),
+        OperandMut::Result(var) | OperandMut::Bound(var) => f(IdMut::Var(var)),
+        OperandMut::Value(_) => {}
+    }
+}
+
 /// Generates the shared and the mutable walk from one list of fields.
 macro_rules! id_walk {
-    ($name:ident, $id:ty, $var:ident, $buffer:ident, $layout:ident, $($mutability:tt)?) => {
+    ($name:ident, $operands:ident, $operand:ident, $id:ty, $var:ident, $buffer:ident, $layout:ident, $($mutability:tt)?) => {
         fn $name(kind: &$($mutability)? StmtKind, f: &mut impl FnMut($id)) {
             match kind {
                 StmtKind::Let { var, .. } => $var(var, f),
@@ -191,97 +212,8 @@ macro_rules! id_walk {
                 | StmtKind::Assert { .. }
                 | StmtKind::Assume(_)
                 | StmtKind::WarpGroup { .. } => {}
-                StmtKind::Tile(op) => match op {
-                    TileOp::Copy(c) => {
-                        $buffer(&$($mutability)? c.src.buffer, f);
-                        $buffer(&$($mutability)? c.dst.buffer, f);
-                        if let CopyKind::Tma { barrier: Some((b, _)) } = &$($mutability)? c.kind {
-                            $buffer(b, f);
-                        }
-                    }
-                    TileOp::Fill { dst, .. } => $buffer(&$($mutability)? dst.buffer, f),
-                    TileOp::Gemm(g) => {
-                        $buffer(&$($mutability)? g.a.buffer, f);
-                        $buffer(&$($mutability)? g.b.buffer, f);
-                        $buffer(&$($mutability)? g.c.buffer, f);
-                        if let Some((b, _)) = &$($mutability)? g.barrier {
-                            $buffer(b, f);
-                        }
-                    }
-                    TileOp::Reduce(r) => {
-                        $buffer(&$($mutability)? r.src.buffer, f);
-                        $buffer(&$($mutability)? r.dst.buffer, f);
-                    }
-                    TileOp::Scan(s) => {
-                        $buffer(&$($mutability)? s.src.buffer, f);
-                        $buffer(&$($mutability)? s.dst.buffer, f);
-                    }
-                    TileOp::Atomic { dst, value, .. } => {
-                        $buffer(&$($mutability)? dst.buffer, f);
-                        if let AtomicSource::Region(r) = value {
-                            $buffer(&$($mutability)? r.buffer, f);
-                        }
-                    }
-                    TileOp::Transpose { src, dst } => {
-                        $buffer(&$($mutability)? src.buffer, f);
-                        $buffer(&$($mutability)? dst.buffer, f);
-                    }
-                    TileOp::Im2col(i) => {
-                        $buffer(&$($mutability)? i.image, f);
-                        $buffer(&$($mutability)? i.dst.buffer, f);
-                    }
-                    TileOp::ReducerInit { reducer, .. }
-                    | TileOp::ReducerUpdate { reducer, .. } => $buffer(reducer, f),
-                    TileOp::ReducerFinalize { reducer, dst } => {
-                        $buffer(reducer, f);
-                        if let Some(r) = dst {
-                            $buffer(&$($mutability)? r.buffer, f);
-                        }
-                    }
-                },
-                StmtKind::Thread(op) => match op {
-                    ThreadOp::AtomicRmw { buffer, result, .. } => {
-                        $buffer(buffer, f);
-                        if let Some(v) = result {
-                            $var(v, f);
-                        }
-                    }
-                    ThreadOp::AtomicVecAdd { dst, src, .. } => {
-                        $buffer(dst, f);
-                        $buffer(src, f);
-                    }
-                    ThreadOp::AtomicLoad { buffer, result, .. } => {
-                        $buffer(buffer, f);
-                        $var(result, f);
-                    }
-                    ThreadOp::AtomicStore { buffer, .. } => $buffer(buffer, f),
-                    ThreadOp::Shuffle { result, .. }
-                    | ThreadOp::Vote { result, .. }
-                    | ThreadOp::WarpReduce { result, .. } => $var(result, f),
-                    ThreadOp::AllReduce { combiner, dst, .. } => {
-                        $var(&$($mutability)? combiner.lhs, f);
-                        $var(&$($mutability)? combiner.rhs, f);
-                        $buffer(dst, f);
-                    }
-                    ThreadOp::BarrierArrive { barrier, .. }
-                    | ThreadOp::BarrierWait { barrier, .. }
-                    | ThreadOp::BarrierExpect { barrier, .. } => $buffer(barrier, f),
-                    ThreadOp::Dp4a { a, b, c, .. } => {
-                        $buffer(a, f);
-                        $buffer(b, f);
-                        $buffer(c, f);
-                    }
-                    ThreadOp::Extern { result, .. } => {
-                        if let Some(v) = result {
-                            $var(v, f);
-                        }
-                    }
-                    ThreadOp::SyncThreads { .. }
-                    | ThreadOp::SyncWarp
-                    | ThreadOp::SyncGrid
-                    | ThreadOp::Print { .. }
-                    | ThreadOp::SetMaxRegs { .. } => {}
-                },
+                StmtKind::Tile(op) => op.$operands(&mut |operand| $operand(operand, f)),
+                StmtKind::Thread(op) => op.$operands(&mut |operand| $operand(operand, f)),
                 StmtKind::Micro(m) => {
                     for (axis, _) in &$($mutability)? m.axes {
                         $var(axis, f);
@@ -307,9 +239,13 @@ macro_rules! id_walk {
     };
 }
 
-id_walk!(each_id, Id, var_at, buffer_at, layout_at,);
+id_walk!(
+    each_id, operands, operand_at, Id, var_at, buffer_at, layout_at,
+);
 id_walk!(
     each_id_mut,
+    operands_mut,
+    operand_at_mut,
     IdMut<'_>,
     var_at_mut,
     buffer_at_mut,

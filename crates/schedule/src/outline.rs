@@ -11,7 +11,7 @@ use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     Axis, BarrierKind, Block, Buffer, Code, DeviceOp, Diagnostic, Diagnostics, Expr, Func, Kernel,
-    Loop, Span, Stmt, StmtKind, ThreadOp, Var, VoteKind, WARP_GROUP,
+    Loop, Span, Stmt, StmtKind, ThreadOp, Var, WARP_GROUP,
 };
 
 use crate::access::{Collector, Lets, in_groups};
@@ -506,10 +506,7 @@ fn closes_all(stmt: &Stmt, kernel: &Kernel) -> bool {
             named.is_none_or(|(_, count)| count == kernel.num_threads())
         }
         StmtKind::Thread(ThreadOp::SyncGrid) => true,
-        StmtKind::Thread(ThreadOp::Vote { kind, .. }) => matches!(
-            kind,
-            VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount
-        ),
+        StmtKind::Thread(ThreadOp::Vote { kind, .. }) => kind.is_of_block(),
         // A bare barrier waits for no memory; where it stands, the waits stand too.
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => true,
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { count, .. })) => {
@@ -531,16 +528,13 @@ fn is_arrival(stmt: &Stmt) -> bool {
 
 fn is_sync(stmt: &Stmt) -> bool {
     match &stmt.kind {
-        StmtKind::Thread(op) => matches!(
-            op,
-            ThreadOp::SyncThreads { .. }
-                | ThreadOp::SyncGrid
-                | ThreadOp::BarrierWait { .. }
-                | ThreadOp::Vote {
-                    kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                    ..
-                }
-        ),
+        StmtKind::Thread(op) => match op {
+            ThreadOp::SyncThreads { .. } | ThreadOp::SyncGrid | ThreadOp::BarrierWait { .. } => {
+                true
+            }
+            ThreadOp::Vote { kind, .. } => kind.is_of_block(),
+            _ => false,
+        },
         StmtKind::Device(op) => matches!(op, DeviceOp::Barrier(_)),
         _ => false,
     }

@@ -2,12 +2,13 @@
 //! matter, which values differ between threads, and which waves go ways of their own.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::operand::{Atomic, Operand};
 use tilewright_ir::touched::{touched, written};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
     BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Func, Kernel, Scope, Span,
-    Stmt, StmtKind, ThreadOp, Var, VarKind, VoteKind, WARP_GROUP,
+    Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
 };
 
 use super::report::Reason;
@@ -397,15 +398,18 @@ impl<'f> Scan<'f> {
                 StmtKind::Store { buffer, .. } if own || divergent => self.mark_private(*buffer),
                 StmtKind::Micro(m) => self.mark_private(m.dest.region.buffer),
                 StmtKind::Thread(op) => {
-                    let for_all = matches!(op, ThreadOp::Vote { kind, .. } if is_block_vote(*kind));
+                    let for_all = matches!(op, ThreadOp::Vote { kind, .. } if kind.is_of_block());
                     if !for_all {
                         self.varying_vars.extend(op.result());
                     }
-                    match op {
-                        ThreadOp::AllReduce { dst, .. } => self.mark_private(*dst),
-                        ThreadOp::Dp4a { c, .. } => self.mark_private(*c),
-                        _ => {}
-                    }
+                    op.operands(&mut |operand| {
+                        if let Operand::Elements { buffer, how, .. } = operand
+                            && how.mode.writes()
+                            && how.atomic == Atomic::No
+                        {
+                            self.mark_private(*buffer);
+                        }
+                    });
                 }
                 _ => {}
             }
@@ -674,13 +678,6 @@ impl<'f> Scan<'f> {
     }
 }
 
-pub fn is_block_vote(kind: VoteKind) -> bool {
-    match kind {
-        VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => true,
-        VoteKind::Any | VoteKind::All | VoteKind::Ballot => false,
-    }
-}
-
 /// Whether the statement itself takes part in synchronisation, and whether it waits.
 fn own_sync(stmt: &Stmt) -> (bool, bool) {
     match &stmt.kind {
@@ -702,7 +699,7 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
             | ThreadOp::BarrierWait { .. }
             | ThreadOp::BarrierArrive { .. }
             | ThreadOp::BarrierExpect { .. } => (true, true),
-            ThreadOp::Vote { kind, .. } => (is_block_vote(*kind), is_block_vote(*kind)),
+            ThreadOp::Vote { kind, .. } => (kind.is_of_block(), kind.is_of_block()),
             _ => (false, false),
         },
         StmtKind::WarpGroup { .. } => (true, true),

@@ -20,7 +20,7 @@ use super::conditions::{Around, Conditions, Literal, Under, with};
 use super::event::{Event, EventKind, Trace};
 use super::report::Reason;
 use super::rhythm::{core, solve};
-use super::scan::{Key, Scan, is_block_vote, key};
+use super::scan::{Key, Scan, key};
 use super::touch::Touches;
 use super::units::{Units, bound, trip_count};
 use super::value::{Bound, Env};
@@ -356,7 +356,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             ThreadOp::SyncThreads {
                 named: Some((id, count)),
             } => self.named(stmt, *id, *count),
-            ThreadOp::Vote { kind, .. } if is_block_vote(*kind) => self.barrier(stmt, false),
+            ThreadOp::Vote { kind, .. } if kind.is_of_block() => self.barrier(stmt, false),
             ThreadOp::AllReduce { .. } => {
                 self.barrier(stmt, false)?;
                 let touches = self.units.unit(stmt, &self.env);

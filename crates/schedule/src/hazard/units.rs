@@ -7,8 +7,7 @@ use tilewright_arith::{Analyzer, Proof};
 use tilewright_ir::touched::{Atomic, Mode, Part, touched};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Stmt,
-    StmtKind, Var,
+    BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Stmt, StmtKind, Var,
 };
 
 use super::free::{Free, free_vars, reads_under_condition};

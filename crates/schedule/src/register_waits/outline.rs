@@ -11,7 +11,7 @@ use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     BarrierKind, Block, Counter, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind, MicroOp,
-    Span, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+    Span, Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::registers::{Registers, used_by};
@@ -348,14 +348,9 @@ fn kind(func: &Func, stmt: &Stmt) -> Kind {
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Bare)) => Kind::Bare,
         StmtKind::Device(DeviceOp::Barrier(_)) => Kind::Meets,
         StmtKind::Thread(
-            ThreadOp::SyncThreads { .. }
-            | ThreadOp::SyncGrid
-            | ThreadOp::BarrierArrive { .. }
-            | ThreadOp::Vote {
-                kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                ..
-            },
+            ThreadOp::SyncThreads { .. } | ThreadOp::SyncGrid | ThreadOp::BarrierArrive { .. },
         ) => Kind::Meets,
+        StmtKind::Thread(ThreadOp::Vote { kind, .. }) if kind.is_of_block() => Kind::Meets,
         _ => Kind::Plain,
     }
 }

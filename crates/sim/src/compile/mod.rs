@@ -15,7 +15,6 @@ use tilewright_ir::{Func, Kernel};
 use crate::error::{RunError, codes};
 use crate::program::{Op, Place, Program};
 use names::{Bound, Compiled, Names};
-pub(crate) use thread::is_block_vote;
 
 /// Threads of a block, at most: what every target allows.
 pub(crate) const MAX_THREADS: u32 = 1024;

@@ -1,6 +1,6 @@
 //! Compilation of thread operations and of the device operations that tile IR may contain.
 
-use tilewright_ir::{BarrierKind, Buffer, Combiner, DeviceOp, Expr, Span, ThreadOp, VoteKind};
+use tilewright_ir::{BarrierKind, Buffer, Combiner, DeviceOp, Expr, Span, ThreadOp};
 
 use crate::compile::names::Compiled;
 use crate::compile::stmt::Builder;
@@ -379,12 +379,4 @@ fn condition(b: &mut Builder<'_, '_>, value: &Expr) -> Compiled<Int> {
         Num::I(node) => Ok(node),
         Num::F(_) => Err(b.invalid("a vote on a float")),
     }
-}
-
-/// Whether a vote is of the whole block.
-pub(crate) fn is_block_vote(kind: VoteKind) -> bool {
-    matches!(
-        kind,
-        VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount
-    )
 }

@@ -3,7 +3,6 @@
 use tilewright_ir::{AtomicOp, ReduceKind, Scalar, ShuffleKind, VoteKind};
 
 use crate::barrier::Counting;
-use crate::compile::is_block_vote;
 use crate::error::{Eval, Fault, codes};
 use crate::exec::Exec;
 use crate::exec::access::encode;
@@ -205,7 +204,7 @@ impl Exec<'_, '_> {
     }
 
     fn vote(&mut self, kind: VoteKind, value: &Int, result: Place) -> Eval<()> {
-        if is_block_vote(kind) {
+        if kind.is_of_block() {
             self.whole_block("a vote of the block")?;
         }
         let active = self.strand.active;

@@ -11,7 +11,6 @@ use super::step::Pause;
 use super::sync::{Barriers, Named};
 use super::warp::{Lanes, State, Warp, join};
 use super::{Interleaving, SimtOptions};
-use crate::compile::is_block_vote;
 use crate::rng::Rng;
 use crate::simt::memory::Memory;
 use tilewright_ir::Target;
@@ -354,7 +353,7 @@ impl<'a> BlockRun<'a> {
                 kind,
                 value,
                 result,
-            } if is_block_vote(*kind) => {
+            } if kind.is_of_block() => {
                 let (mut yes, mut all) = (0u32, 0u32);
                 for warp in &self.warps {
                     if warp.state == State::Block && warp.pc == pc {

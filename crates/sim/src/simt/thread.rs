@@ -75,7 +75,7 @@ impl Env<'_> {
                 result,
             } => {
                 self.count(warp, InstKind::Vote);
-                if crate::compile::is_block_vote(*kind) {
+                if kind.is_of_block() {
                     return Done::Block;
                 }
                 self.converged(warp, "a vote");

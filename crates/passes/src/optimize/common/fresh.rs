@@ -1,8 +1,9 @@
 //! Copies of code, each with variables of its own.
 
 use rustc_hash::FxHashMap;
+use tilewright_ir::operand::Operand;
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Block, Buffer, Func, StmtKind, ThreadOp, Var};
+use tilewright_ir::{Block, Buffer, Func, StmtKind, Var};
 
 use crate::rename::rename;
 
@@ -18,12 +19,11 @@ pub(super) fn refresh(func: &mut Func, block: &mut Block) {
         StmtKind::For(l) => bound.extend(l.axes.iter().map(|a| a.var)),
         StmtKind::Micro(m) => bound.extend(m.axes.iter().map(|(v, _)| *v)),
         StmtKind::Alloc(buffer) => allocated.push(*buffer),
-        StmtKind::Thread(op) => {
-            bound.extend(op.result());
-            if let ThreadOp::AllReduce { combiner, .. } = op {
-                bound.extend([combiner.lhs, combiner.rhs]);
+        StmtKind::Thread(op) => op.operands(&mut |operand| {
+            if let Operand::Result(var) | Operand::Bound(var) = operand {
+                bound.push(*var);
             }
-        }
+        }),
         _ => {}
     });
     for var in bound {

@@ -8,7 +8,7 @@ use tilewright_gfx9::audit::{OwnWaits, Step};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
     BarrierKind, Block, Buffer, Counter, DeviceOp, ExprKind, Func, Inst, Loop, MicroOp, MmaInst,
-    Scalar, Scope, Stmt, StmtKind, ThreadOp, Var, VoteKind,
+    Scalar, Scope, Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::Expected;
@@ -245,11 +245,10 @@ impl Walk<'_> {
     fn thread(&mut self, op: &ThreadOp) {
         let exchange = "lanes exchange values in the loop";
         match op {
-            ThreadOp::AllReduce { .. }
-            | ThreadOp::Vote {
-                kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                ..
-            } => self.leave("the block exchanges values in the loop"),
+            ThreadOp::AllReduce { .. } => self.leave("the block exchanges values in the loop"),
+            ThreadOp::Vote { kind, .. } if kind.is_of_block() => {
+                self.leave("the block exchanges values in the loop");
+            }
             ThreadOp::SyncThreads { named: Some(_) }
             | ThreadOp::BarrierArrive { .. }
             | ThreadOp::BarrierWait { .. }

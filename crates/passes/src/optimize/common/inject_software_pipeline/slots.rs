@@ -3,8 +3,9 @@
 //! A micro-op says it as `slot=`; any other access of a buffer with versions has it as an index
 //! before the others.
 
+use tilewright_ir::operand::OperandMut;
 use tilewright_ir::visit::{child_blocks_mut, stmt_exprs_mut};
-use tilewright_ir::{Buffer, Expr, ExprKind, Func, Stmt, StmtKind, ThreadOp};
+use tilewright_ir::{Buffer, Expr, ExprKind, Func, Stmt, StmtKind};
 
 /// Names the version in every access of the statements. `slot` gives it for a buffer that has
 /// several.
@@ -47,54 +48,14 @@ fn each(block: &mut [Stmt], of: &dyn Fn(Buffer) -> Option<Expr>) {
                     }
                 }
             }
-            StmtKind::Thread(op) => match op {
-                ThreadOp::AtomicRmw {
+            StmtKind::Thread(op) => op.operands_mut(&mut |operand| {
+                if let OperandMut::Elements {
                     buffer, indices, ..
+                } = operand
+                {
+                    put(*buffer, indices);
                 }
-                | ThreadOp::AtomicLoad {
-                    buffer, indices, ..
-                }
-                | ThreadOp::AtomicStore {
-                    buffer, indices, ..
-                } => put(*buffer, indices),
-                ThreadOp::AtomicVecAdd {
-                    dst,
-                    dst_indices,
-                    src,
-                    src_indices,
-                    ..
-                } => {
-                    put(*dst, dst_indices);
-                    put(*src, src_indices);
-                }
-                ThreadOp::AllReduce {
-                    dst, dst_indices, ..
-                } => put(*dst, dst_indices),
-                ThreadOp::Dp4a {
-                    a,
-                    a_indices,
-                    b,
-                    b_indices,
-                    c,
-                    c_indices,
-                } => {
-                    put(*a, a_indices);
-                    put(*b, b_indices);
-                    put(*c, c_indices);
-                }
-                ThreadOp::Shuffle { .. }
-                | ThreadOp::Vote { .. }
-                | ThreadOp::WarpReduce { .. }
-                | ThreadOp::SyncThreads { .. }
-                | ThreadOp::SyncWarp
-                | ThreadOp::SyncGrid
-                | ThreadOp::BarrierArrive { .. }
-                | ThreadOp::BarrierWait { .. }
-                | ThreadOp::BarrierExpect { .. }
-                | ThreadOp::Extern { .. }
-                | ThreadOp::Print { .. }
-                | ThreadOp::SetMaxRegs { .. } => {}
-            },
+            }),
             _ => {}
         }
         for child in child_blocks_mut(stmt) {
