@@ -5,10 +5,15 @@
 //! answer. The choice is by cost, stated in [`cost`]: cycles of the matrix unit first, then
 //! shared-memory reads. Tiles that the instruction does not divide are padded.
 
-use tilewright_ir::{GemmPolicy, MmaFacts, MmaInst, Scalar, Target};
+use tilewright_ir::{
+    Code, Diagnostic, Expr, Func, GemmOp, GemmPolicy, MmaFacts, MmaInst, Region, Scalar, Span,
+    Target,
+};
 use tilewright_layout::lanes::{Operand, lane_map};
 use tilewright_layout::radix::Digit;
 use tilewright_layout::{Fragment, LayoutError};
+
+const NO_MATRIX_PATH: Code = Code("no-matrix-path");
 
 /// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -116,6 +121,87 @@ pub enum NoPlan {
     Types,
     /// Fewer threads than a warp.
     Threads { warp: u32 },
+}
+
+/// What a gemm asks of the target.
+fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
+    let [m, n] = matrix(&g.c)?;
+    let [x, y] = matrix(&g.a)?;
+    Some(GemmShape {
+        m,
+        n,
+        k: if g.trans_a { x } else { y },
+        ab: func.buffers[g.a.buffer].dtype.scalar,
+        acc: func.buffers[g.c.buffer].dtype.scalar,
+        policy: g.policy,
+        threads,
+    })
+}
+
+/// The last two extents of a region.
+pub fn matrix(region: &Region) -> Option<[i64; 2]> {
+    let [.., rows, cols] = &region.dims[..] else {
+        return None;
+    };
+    let extent = |e: &Expr| i64::try_from(e.as_int()?).ok();
+    Some([extent(&rows.extent)?, extent(&cols.extent)?])
+}
+
+/// The plan of a gemm, or the diagnostic that says why there is none.
+pub fn plan_gemm(
+    func: &Func,
+    g: &GemmOp,
+    threads: i64,
+    target: Target,
+    span: Span,
+) -> Result<GemmPlan, Box<Diagnostic>> {
+    let Some(shape) = gemm_shape(func, g, threads) else {
+        return Err(Box::new(Diagnostic::error(
+            NO_MATRIX_PATH,
+            span,
+            "the sizes of a gemm must be constants",
+        )));
+    };
+    plan(target, &shape).map_err(|why| {
+        let types = format!("{} with {} accumulation", shape.ab, shape.acc);
+        let diag = match why {
+            NoPlan::Types => Diagnostic::error(
+                NO_MATRIX_PATH,
+                span,
+                format!("{target} has no matrix instruction for {types}"),
+            )
+            .help(format!("{target} multiplies {}", known_types(target))),
+            NoPlan::Threads { warp } => Diagnostic::error(
+                NO_MATRIX_PATH,
+                span,
+                format!(
+                    "a gemm needs at least one warp of {warp} threads, the block has {threads}"
+                ),
+            )
+            .help(format!("launch with threads={warp} or more")),
+        };
+        Box::new(diag)
+    })
+}
+
+/// Why an operand of a gemm has no place in registers.
+pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        NO_MATRIX_PATH,
+        span,
+        format!("no placement for this gemm: {e}"),
+    )
+}
+
+fn known_types(target: Target) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for f in target.machine().mma {
+        let name = format!("{} with {}", f.inst.ab, f.inst.acc);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
 }
 
 /// The cheapest plan.

@@ -4,17 +4,15 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, BufferData, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, StmtKind,
-    Target, visit,
+    Buffer, BufferData, Code, Diagnostic, Func, LayoutAttr, Scope, Span, StmtKind, Target, visit,
 };
 use tilewright_layout::swizzle::{self, WarpRead};
 use tilewright_layout::{Fragment, Holder, Layout, LayoutError, from_attr};
 
 use super::uses::{Access, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
-use crate::legalize::gemm_plan::{self, GemmPlan, GemmShape, NoPlan};
+use crate::legalize::gemm_plan::{GemmPlan, no_placement, plan_gemm};
 
-pub const NO_MATRIX_PATH: Code = Code("no-matrix-path");
 const LAYOUT_CONFLICT: Code = Code("layout-conflict");
 const BAD_LAYOUT: Code = Code("bad-layout");
 
@@ -65,7 +63,7 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
     state.any(&uses);
     state.propagate(&uses);
     state.check(&uses)?;
-    state.check_views()?;
+    views::check(func, &state.views, &state.fragments)?;
     let mut fragments: Vec<_> = state.fragments.into_iter().collect();
     fragments.sort_by_key(|(buffer, _)| *buffer);
     let loops = uses
@@ -119,87 +117,6 @@ fn bad_annotation(data: &BufferData, e: &LayoutError) -> Diagnostic {
         data.name
     );
     Diagnostic::error(BAD_LAYOUT, data.span, message)
-}
-
-/// What a gemm asks of the target.
-pub fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
-    let [m, n] = matrix(&g.c)?;
-    let [x, y] = matrix(&g.a)?;
-    Some(GemmShape {
-        m,
-        n,
-        k: if g.trans_a { x } else { y },
-        ab: func.buffers[g.a.buffer].dtype.scalar,
-        acc: func.buffers[g.c.buffer].dtype.scalar,
-        policy: g.policy,
-        threads,
-    })
-}
-
-/// The last two extents of a region.
-pub fn matrix(region: &Region) -> Option<[i64; 2]> {
-    let [.., rows, cols] = &region.dims[..] else {
-        return None;
-    };
-    let extent = |e: &tilewright_ir::Expr| i64::try_from(e.as_int()?).ok();
-    Some([extent(&rows.extent)?, extent(&cols.extent)?])
-}
-
-/// The plan of a gemm, or the diagnostic that says why there is none.
-pub fn plan_gemm(
-    func: &Func,
-    g: &GemmOp,
-    threads: i64,
-    target: Target,
-    span: Span,
-) -> Result<GemmPlan, Box<Diagnostic>> {
-    let Some(shape) = gemm_shape(func, g, threads) else {
-        return Err(Box::new(Diagnostic::error(
-            NO_MATRIX_PATH,
-            span,
-            "the sizes of a gemm must be constants",
-        )));
-    };
-    gemm_plan::plan(target, &shape).map_err(|why| {
-        let types = format!("{} with {} accumulation", shape.ab, shape.acc);
-        let diag = match why {
-            NoPlan::Types => Diagnostic::error(
-                NO_MATRIX_PATH,
-                span,
-                format!("{target} has no matrix instruction for {types}"),
-            )
-            .help(format!("{target} multiplies {}", known_types(target))),
-            NoPlan::Threads { warp } => Diagnostic::error(
-                NO_MATRIX_PATH,
-                span,
-                format!(
-                    "a gemm needs at least one warp of {warp} threads, the block has {threads}"
-                ),
-            )
-            .help(format!("launch with threads={warp} or more")),
-        };
-        Box::new(diag)
-    })
-}
-
-/// Why an operand of a gemm has no place in registers.
-pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
-    Diagnostic::error(
-        NO_MATRIX_PATH,
-        span,
-        format!("no placement for this gemm: {e}"),
-    )
-}
-
-fn known_types(target: Target) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for f in target.machine().mma {
-        let name = format!("{} with {}", f.inst.ab, f.inst.acc);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.join(", ")
 }
 
 /// What a read of an operand depends on: the plan, which operand, whether it lies transposed, and
@@ -411,7 +328,7 @@ impl State<'_> {
     }
 
     fn step(&mut self, uses: &[Use]) -> bool {
-        let mut changed = self.place_views();
+        let mut changed = views::place(&self.views, &mut self.fragments);
         for (at, u) in uses.iter().enumerate() {
             match &u.kind {
                 UseKind::Points { accesses, .. } => {
@@ -485,50 +402,6 @@ impl State<'_> {
             }
         }
         changed
-    }
-
-    /// A view and what it is a view of have one place; whichever is known decides.
-    fn place_views(&mut self) -> bool {
-        let mut changed = false;
-        for view in self.views.clone().iter() {
-            let sides = (
-                self.fragments.get(&view.buffer),
-                self.fragments.get(&view.of),
-            );
-            let (buffer, placed) = match sides {
-                (Some(known), None) => (view.of, views::reshaped(known, &view.shape_of)),
-                (None, Some(known)) => (view.buffer, views::reshaped(known, &view.shape)),
-                _ => continue,
-            };
-            if let Some(placed) = placed {
-                self.fragments.insert(buffer, placed);
-                changed = true;
-            }
-        }
-        changed
-    }
-
-    /// What views and their buffers were given must be the same places.
-    fn check_views(&self) -> Result<(), Problem> {
-        for view in self.views.iter() {
-            let fits = match (
-                self.fragments.get(&view.buffer),
-                self.fragments.get(&view.of),
-            ) {
-                (Some(one), Some(of)) => views::reshaped(of, &view.shape)
-                    .is_some_and(|placed| placed.same_placement(one)),
-                (None, None) => true,
-                _ => false,
-            };
-            if !fits {
-                return Err(Problem::Demote {
-                    buffer: view.of,
-                    why: "its layout has no closed form in the shape of a view of it".into(),
-                    span: self.func.buffers[view.buffer].span,
-                });
-            }
-        }
-        Ok(())
     }
 
     /// Where the result of a reduction lies when its threads keep it.

@@ -37,7 +37,7 @@ use tilewright_ir::{
 use tilewright_layout::Fragment;
 
 use crate::Changed;
-pub use infer::{matrix, narrowed, no_placement, plan_gemm};
+pub use infer::narrowed;
 pub use uses::{Touched, const_shape, copy_shape, region_map};
 
 use infer::{Inferred, Problem};

@@ -14,8 +14,7 @@ use tilewright_layout::{Fragment, LayoutError};
 
 use super::copy::{Memory, RegisterCopy};
 use super::{Lower, counted, guarded, store, unroll};
-use crate::legalize::gemm_plan::GemmPlan;
-use crate::legalize::layout_inference::{matrix, no_placement, plan_gemm};
+use crate::legalize::gemm_plan::{GemmPlan, matrix, no_placement, plan_gemm};
 
 const GEMM_POLICY: Code = Code("gemm-policy");
 
