@@ -2,8 +2,8 @@
 
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Var};
 
-use crate::fragment::Fragment;
-use crate::layout::Layout;
+use crate::Fragment;
+use crate::{Layout, to_expr};
 
 /// A formula for each output of a layout, over the named dimensions. `None` when it has no
 /// closed form over its shape.
@@ -12,7 +12,7 @@ pub fn formulas(layout: &Layout, names: &[&str]) -> Option<Vec<String>> {
     let index: Vec<Expr> = (0..count)
         .map(|v| Expr::var(Var::from_u32(v), DType::I64))
         .collect();
-    let outs = layout.to_exprs(&index)?;
+    let outs = to_expr::layout(layout, &index)?;
     outs.iter().map(|e| write(e, names, 0)).collect()
 }
 

@@ -7,9 +7,10 @@ use std::fmt::{self, Write};
 
 use super::formula::{fragment_formula, layout_formula};
 use super::{Grid, shown};
-use crate::error::Tuple;
-use crate::fragment::Fragment;
-use crate::layout::Layout;
+use tilewright_form::Tuple;
+
+use crate::Fragment;
+use crate::Layout;
 
 /// Elements of a grid, and along its width, that still get their numbers written.
 const WRITTEN: i64 = 1024;

@@ -10,9 +10,10 @@
 
 use super::formula::{fragment_formula, layout_formula};
 use super::{Grid, shown};
-use crate::error::Tuple;
-use crate::fragment::Fragment;
-use crate::layout::Layout;
+use tilewright_form::Tuple;
+
+use crate::Fragment;
+use crate::Layout;
 
 /// Rows, columns and grids shown at most; larger tensors are elided in the middle.
 const MAX_ROWS: i64 = 32;

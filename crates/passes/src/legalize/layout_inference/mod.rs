@@ -17,9 +17,9 @@
 //! ```
 //! After:
 //! ```text
-//! alloc C: fragment float32[128, 128] layout=fragment(i, j -> thread …, slot …)
+//! alloc C: fragment float32[128, 128] layout=fragment[128, 128](i, j) -> [128; 128](thread; slot)
 //! gemm A[…], B[…] -> C[…]
-//! for i, j in parallel(128, 128) layout=fragment(i, j -> thread …, slot …) { … }
+//! for i, j in parallel(128, 128) layout=fragment[128, 128](i, j) -> [128; 128](thread; slot) { … }
 //! ```
 //!
 //! Two strict demands on one buffer that disagree are an error. Any other disagreement keeps
@@ -27,12 +27,15 @@
 //! It never changes a value, and never touches code that speaks of threads directly.
 
 mod infer;
+mod operands;
 mod uses;
 mod views;
 
+use std::sync::Arc;
+
 use tilewright_ir::{
-    Buffer, Code, DType, Diagnostic, Diagnostics, Func, LayoutAttr, LoopKind, Scope, StmtKind,
-    Target, Var, VarKind, visit,
+    Block, Buffer, Code, Diagnostic, Diagnostics, Func, LayoutAttr, LoopKind, Scope, StmtKind,
+    Target, visit,
 };
 use tilewright_layout::Fragment;
 
@@ -96,64 +99,41 @@ fn demote(func: &mut Func, buffer: Buffer) {
 /// Puts the layouts where the IR keeps them.
 fn write_back(func: &mut Func, kernel: usize, inferred: Inferred) {
     for (buffer, fragment) in inferred.fragments {
-        let attr = fragment_attr(func, &fragment);
-        func.buffers[buffer].layout = attr;
+        func.buffers[buffer].layout = Some(LayoutAttr::Held(fitted(fragment)));
     }
     for (buffer, layout) in inferred.shared {
-        if func.buffers[buffer].layout.is_none() {
-            let attr =
-                layout.and_then(|layout| layout.to_attr(&index_vars(func, layout.shape().len())));
-            func.buffers[buffer].layout = Some(attr.unwrap_or(LayoutAttr::Swizzled));
-        }
+        func.buffers[buffer].layout = Some(layout);
     }
+    // What nothing touches needs no layout.
+    visit::walk_stmts(&func.kernels[kernel].body, &mut |stmt| {
+        if let StmtKind::Alloc(buffer) = stmt.kind {
+            let layout = &mut func.buffers[buffer].layout;
+            layout.take_if(|l| matches!(l, LayoutAttr::FragmentMap(_)));
+        }
+    });
     let mut loops = inferred.loops.into_iter();
-    let mut body = std::mem::take(&mut func.kernels[kernel].body);
-    write_loops(func, &mut body, &mut loops);
-    func.kernels[kernel].body = body;
+    write_loops(&mut func.kernels[kernel].body, &mut loops);
+}
+
+/// The same in no more slots than are used.
+fn fitted(fragment: Arc<Fragment>) -> Arc<Fragment> {
+    match fragment.slots_used() {
+        used if used == fragment.slots() => fragment,
+        used => fragment.with_slots(used).map_or(fragment, Arc::new),
+    }
 }
 
 /// Gives each parallel loop its layout, in program order.
-fn write_loops(
-    func: &mut Func,
-    block: &mut tilewright_ir::Block,
-    loops: &mut impl Iterator<Item = Option<Fragment>>,
-) {
+fn write_loops(block: &mut Block, loops: &mut impl Iterator<Item = Option<Arc<Fragment>>>) {
     for stmt in block {
         if let StmtKind::For(l) = &mut stmt.kind
             && let LoopKind::Parallel { layout, .. } = &mut l.kind
         {
-            let fragment = loops.next().flatten();
-            *layout = fragment.and_then(|f| fragment_attr(func, &f));
+            *layout = loops.next().flatten().map(|f| LayoutAttr::Held(fitted(f)));
         } else {
             for child in visit::child_blocks_mut(stmt) {
-                write_loops(func, child, loops);
+                write_loops(child, loops);
             }
         }
     }
-}
-
-/// The fragment as the IR writes it. `None` without a closed form.
-pub fn fragment_attr(func: &mut Func, fragment: &Fragment) -> Option<LayoutAttr> {
-    let inputs = index_vars(func, fragment.shape().len());
-    let replica =
-        (fragment.replicas() > 1).then(|| func.add_var("rep", DType::I32, VarKind::Bound));
-    let index: Vec<_> = inputs.iter().map(|&v| func.var_expr(v)).collect();
-    let copy = replica.map(|v| func.var_expr(v));
-    let [thread, slot] = fragment.to_exprs(&index, copy)?;
-    Some(LayoutAttr::Fragment(tilewright_ir::FragmentMap {
-        inputs,
-        replica,
-        replicas: u32::try_from(fragment.replicas()).ok()?,
-        thread,
-        slots: vec![slot],
-    }))
-}
-
-/// Variables for the indices of a layout, one a dimension.
-fn index_vars(func: &mut Func, rank: usize) -> Vec<Var> {
-    let names = ["i", "j", "k", "l", "m", "n"];
-    let name = |d: usize| names.get(d).copied().unwrap_or("x");
-    (0..rank)
-        .map(|d| func.add_var(name(d), DType::I32, VarKind::Bound))
-        .collect()
 }
