@@ -25,6 +25,33 @@ pub struct Part {
 }
 
 impl Formula {
+    /// `i * 64 + (i % 8 ^ j // 8) * 8 + j % 8`, over the named dimensions of a box.
+    pub fn text(&self, names: &[String], shape: &[i64]) -> String {
+        let mut text = String::new();
+        for part in &self.parts {
+            text += match (text.is_empty(), part.weight < 0) {
+                (true, false) => "",
+                (true, true) => "-",
+                (false, false) => " + ",
+                (false, true) => " - ",
+            };
+            let fields = part.fields.iter().map(|d| field(d, &names[d.dim], shape));
+            match fields.collect::<Vec<_>>().as_slice() {
+                [one] => text += one,
+                several => text += &format!("({})", several.join(" ^ ")),
+            }
+            if part.weight.abs() != 1 {
+                text += &format!(" * {}", part.weight.abs());
+            }
+        }
+        match self.offset {
+            n if text.is_empty() => n.to_string(),
+            0 => text,
+            n if n < 0 => format!("{text} - {}", -n),
+            n => format!("{text} + {n}"),
+        }
+    }
+
     /// Whether all that is added up and multiplied stays far from the ends of `i64`.
     fn is_moderate(&self) -> bool {
         let small = |n: i64| (-LIMIT..=LIMIT).contains(&n);
@@ -179,6 +206,27 @@ impl Form {
             |i: &usize| !done[*i] && terms[*i].row == row && terms[*i].weight * 2 == t.weight;
         (0..terms.len()).find(fits)
     }
+}
+
+/// Names of the dimensions of a box.
+pub fn index_names(rank: usize) -> Vec<String> {
+    let name = |dim: usize| match "ijklmn".get(dim..=dim) {
+        Some(name) => name.to_string(),
+        None => format!("x{dim}"),
+    };
+    (0..rank).map(name).collect()
+}
+
+/// `x // div % extent`, without what does nothing.
+fn field(digit: &Digit, name: &str, shape: &[i64]) -> String {
+    let mut text = name.to_string();
+    if digit.div != 1 {
+        text += &format!(" // {}", digit.div);
+    }
+    if digit.div * digit.extent < shape[digit.dim] {
+        text += &format!(" % {}", digit.extent);
+    }
+    text
 }
 
 /// The bits of an XOR of fields; one field is a number of any extent.

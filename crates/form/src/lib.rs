@@ -23,7 +23,7 @@ pub use compose::{Guard, Pieces};
 pub use decide::{Collision, Verdict};
 pub use error::{LayoutError, TABLE_LIMIT, Tuple};
 pub use form::{Form, Sum, Term};
-pub use formula::{Formula, Part};
+pub use formula::{Formula, Part, index_names};
 pub use fragment::{Fragment, FragmentInverse, Holder};
 pub use layout::{Layout, check_shape};
 pub use place::{Family, Place};

@@ -371,6 +371,14 @@ const FAULTS: &[(&str, &str)] = &[
         "gemm-k-pack",
     ),
     (
+        "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] inst=\"mma.16x8x16.float16.float32\" warps=[0, 4]",
+        "gemm-plan",
+    ),
+    (
+        "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] inst=\"mma.16x8x16.float16.float32\" warps=[64, 64]",
+        "gemm-plan",
+    ),
+    (
         "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] clear=1",
         "gemm-clear",
     ),

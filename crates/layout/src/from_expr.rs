@@ -9,6 +9,7 @@
 
 use tilewright_ir::{BinOp, Expr, ExprKind, FragmentMap, IndexMap, UnOp, Var};
 
+use tilewright_arith::fold_int;
 use tilewright_form::{Pieces, check_shape};
 
 use crate::radix::{Radix, indices};
@@ -380,50 +381,11 @@ fn evaluate(e: &Expr, inputs: &[Var], index: &[i64], depth: u32) -> Result<i128,
             otherwise,
         } => of(if of(cond)? != 0 { then } else { otherwise })?,
         ExprKind::Binary(op, a, b) => {
-            let (a, b) = (of(a)?, of(b)?);
-            apply(*op, a, b).ok_or_else(|| refuse("a division by zero or a shift out of range"))?
+            let (x, y) = (of(a)?, of(b)?);
+            let value = fold_int(*op, x, y, a.dtype().scalar);
+            value.ok_or_else(|| refuse("a division by zero or a shift out of range"))?
         }
         _ => return Err(refuse("a load or a call")),
     };
     Ok(scalar.wrap(value))
-}
-
-fn apply(op: BinOp, a: i128, b: i128) -> Option<i128> {
-    Some(match op {
-        BinOp::Add => a.checked_add(b)?,
-        BinOp::Sub => a.checked_sub(b)?,
-        BinOp::Mul => a.checked_mul(b)?,
-        BinOp::Div => return None,
-        BinOp::FloorDiv if b != 0 => {
-            a.checked_div(b)? - ((a % b != 0 && (a < 0) != (b < 0)) as i128)
-        }
-        BinOp::FloorMod if b != 0 => {
-            let r = a.checked_rem(b)?;
-            if r != 0 && (r < 0) != (b < 0) {
-                r + b
-            } else {
-                r
-            }
-        }
-        BinOp::TruncDiv => a.checked_div(b)?,
-        BinOp::TruncMod => a.checked_rem(b)?,
-        BinOp::FloorDiv | BinOp::FloorMod => return None,
-        BinOp::Min => a.min(b),
-        BinOp::Max => a.max(b),
-        BinOp::BitAnd => a & b,
-        BinOp::BitOr => a | b,
-        BinOp::BitXor => a ^ b,
-        BinOp::Shl => {
-            a.checked_mul(1i128.checked_shl(u32::try_from(b).ok().filter(|&s| s < 64)?)?)?
-        }
-        BinOp::Shr => a >> u32::try_from(b).ok().filter(|&s| s < 64)?,
-        BinOp::LogicalAnd => (a != 0 && b != 0) as i128,
-        BinOp::LogicalOr => (a != 0 || b != 0) as i128,
-        BinOp::Eq => (a == b) as i128,
-        BinOp::Ne => (a != b) as i128,
-        BinOp::Lt => (a < b) as i128,
-        BinOp::Le => (a <= b) as i128,
-        BinOp::Gt => (a > b) as i128,
-        BinOp::Ge => (a >= b) as i128,
-    })
 }

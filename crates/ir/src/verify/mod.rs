@@ -92,7 +92,7 @@
 //! - `copy-scope`, `copy-extents`, `copy-types`, `copy-overlap`, `copy-async`, `copy-tma`
 //! - `fill-scope`, `fill-type`
 //! - `gemm-shape`, `gemm-scope`, `gemm-types`, `gemm-region` (a fragment takes part whole),
-//!   `gemm-k-pack`, `gemm-clear`, `gemm-barrier`
+//!   `gemm-k-pack`, `gemm-clear`, `gemm-plan`, `gemm-barrier`
 //! - `reduce-dim`, `reduce-shape`, `reduce-scope`, `reduce-types`
 //! - `scan-dim`, `scan-shape`, `scan-scope`, `scan-types`
 //! - `atomic-scope`, `atomic-types`, `atomic-order`, and `copy-extents` for tiles

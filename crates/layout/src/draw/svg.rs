@@ -269,7 +269,7 @@ mod tests {
             svg.matches("</rect>").count() + 1
         );
         assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
-        assert!(svg.contains(">T31<") && svg.contains("thread = i%8*4 + j/2, "));
+        assert!(svg.contains(">T31<") && svg.contains("thread = i % 8 * 4 + j // 2, "));
         let large = layout(&Layout::linear(&[300, 64]).unwrap(), 16, 32);
         assert_eq!(large.matches("<rect x=").count(), 192 * 64);
     }

@@ -1,7 +1,6 @@
 //! Layouts: `layout=…`.
 
-use tilewright_form::radix::Digit;
-use tilewright_form::{Family, Formula, Layout, Place};
+use tilewright_form::{Family, Layout, Place, index_names};
 
 use super::Printer;
 use crate::buffer::LayoutAttr;
@@ -82,7 +81,7 @@ impl Printer<'_> {
             self.put_fmt(format_args!("; {}", copies[0]));
         }
         self.put("]");
-        let mut names: Vec<String> = (0..shape.len()).map(index_name).collect();
+        let mut names = index_names(shape.len());
         if let Some(form) = own.as_ref().or(layout.raw_form()) {
             self.put("(");
             if own.is_some() {
@@ -97,7 +96,7 @@ impl Printer<'_> {
             } else {
                 // Digits of another box with the same order.
                 let extents = form.radix.shape();
-                names = (0..extents.len()).map(index_name).collect();
+                names = index_names(extents.len());
                 let long = extents.iter().zip(&names).filter(|(n, _)| **n != 1);
                 let long: Vec<_> = long.map(|(n, name)| format!("{name} < {n}")).collect();
                 self.put(&long.join(", "));
@@ -108,7 +107,7 @@ impl Printer<'_> {
         self.put_fmt(format_args!(" -> [{}](", extents.join(last)));
         if let Some(form) = own.as_ref().or(layout.raw_form()) {
             let outs = form.formulas();
-            let outs = outs.iter().map(|f| formula(f, &names, form.radix.shape()));
+            let outs = outs.iter().map(|f| f.text(&names, form.radix.shape()));
             self.put(&outs.collect::<Vec<_>>().join(last));
         } else {
             let places = layout.listed().unwrap_or_default();
@@ -121,53 +120,4 @@ impl Printer<'_> {
         }
         self.put(")");
     }
-}
-
-/// The name of an index of a layout.
-fn index_name(dim: usize) -> String {
-    match "ijklmn".get(dim..=dim) {
-        Some(name) => name.to_string(),
-        None => format!("x{dim}"),
-    }
-}
-
-/// `i * 64 + (i % 8 ^ j // 8) * 8 + j % 8`
-fn formula(f: &Formula, names: &[String], shape: &[i64]) -> String {
-    let mut text = String::new();
-    for part in &f.parts {
-        let sign = match (text.is_empty(), part.weight < 0) {
-            (true, false) => "",
-            (true, true) => "-",
-            (false, false) => " + ",
-            (false, true) => " - ",
-        };
-        text += sign;
-        let fields = part.fields.iter().map(|d| field(d, &names[d.dim], shape));
-        let fields: Vec<String> = fields.collect();
-        match fields.as_slice() {
-            [one] => text += one,
-            several => text += &format!("({})", several.join(" ^ ")),
-        }
-        if part.weight.abs() != 1 {
-            text += &format!(" * {}", part.weight.abs());
-        }
-    }
-    match f.offset {
-        n if text.is_empty() => n.to_string(),
-        0 => text,
-        n if n < 0 => format!("{text} - {}", -n),
-        n => format!("{text} + {n}"),
-    }
-}
-
-/// `x // div % extent`, without what does nothing.
-fn field(digit: &Digit, name: &str, shape: &[i64]) -> String {
-    let mut text = name.to_string();
-    if digit.div != 1 {
-        text += &format!(" // {}", digit.div);
-    }
-    if digit.div * digit.extent < shape[digit.dim] {
-        text += &format!(" % {}", digit.extent);
-    }
-    text
 }

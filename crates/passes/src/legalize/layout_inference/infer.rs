@@ -12,7 +12,7 @@ use tilewright_layout::{Fragment, Layout, LayoutError, Place, from_expr, swizzle
 use super::operands::Operands;
 use super::uses::{Access, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
-use crate::legalize::gemm_plan::{GemmPlan, no_placement, plan_gemm};
+use crate::legalize::gemm_plan::{Choice, GemmTiling, no_placement, plan_gemm};
 
 const LAYOUT_CONFLICT: Code = Code("layout-conflict");
 const BAD_LAYOUT: Code = Code("bad-layout");
@@ -25,7 +25,12 @@ pub struct Inferred {
     pub shared: Vec<(Buffer, LayoutAttr)>,
     /// One entry for each parallel loop, in program order.
     pub loops: Vec<Option<Arc<Fragment>>>,
+    /// One entry for each gemm, in program order.
+    pub gemms: Vec<Choice>,
 }
+
+/// What leaves no choice: the layouts of shared operands, and the gemms' plans.
+type Strict = (Vec<(Buffer, LayoutAttr)>, Vec<Choice>);
 
 /// Why nothing was decided.
 #[derive(Debug)]
@@ -58,7 +63,8 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         loops: vec![None; uses.len()],
         views: views::of_fragments(func, kernel)?,
     };
-    shared.extend(state.strict(&uses, target)?);
+    let (operands, gemms) = state.strict(&uses, target)?;
+    shared.extend(operands);
     state.propagate(&uses);
     state.free(&uses);
     state.any(&uses);
@@ -79,6 +85,7 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         loops: loops.collect(),
         fragments,
         shared,
+        gemms,
     })
 }
 
@@ -140,24 +147,22 @@ struct State<'f> {
 }
 
 impl State<'_> {
-    /// Annotations and gemms. Returns the layouts of shared operands.
-    fn strict(
-        &mut self,
-        uses: &[Use],
-        target: Target,
-    ) -> Result<Vec<(Buffer, LayoutAttr)>, Problem> {
+    /// Annotations and gemms. Returns the layouts of shared operands, and the gemms' plans.
+    fn strict(&mut self, uses: &[Use], target: Target) -> Result<Strict, Problem> {
         for u in uses {
             for buffer in buffers_of(self.func, u) {
                 self.annotation(buffer, u)?;
             }
         }
         let mut operands = Operands::new(self.func, target);
+        let mut gemms = Vec::new();
         // Gemms of one shape have one plan.
-        let mut plans: Vec<(GemmPlan, Result<Arc<Fragment>, LayoutError>)> = Vec::new();
+        let mut plans: Vec<(GemmTiling, Result<Arc<Fragment>, LayoutError>)> = Vec::new();
         for u in uses {
             let UseKind::Gemm(g) = &u.kind else { continue };
-            let plan =
-                plan_gemm(self.func, g, u.threads, target, u.span).map_err(Problem::Error)?;
+            let planned = plan_gemm(self.func, g, u.threads, target, u.span);
+            let (choice, plan) = planned.map_err(Problem::Error)?;
+            gemms.push(choice);
             let no_place = |e: LayoutError| Problem::Error(Box::new(no_placement(&e, u.span)));
             let known = plans.iter().position(|(p, _)| *p == plan);
             let of = known.unwrap_or_else(|| {
@@ -182,7 +187,7 @@ impl State<'_> {
                 }
             }
         }
-        Ok(operands.places())
+        Ok((operands.places(), gemms))
     }
 
     fn annotation(&mut self, buffer: Buffer, u: &Use) -> Result<(), Problem> {

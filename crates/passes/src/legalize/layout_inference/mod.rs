@@ -18,7 +18,7 @@
 //! After:
 //! ```text
 //! alloc C: fragment float32[128, 128] layout=fragment[128, 128](i, j) -> [128; 128](thread; slot)
-//! gemm A[…], B[…] -> C[…]
+//! gemm A[…], B[…] -> C[…] inst="mma.16x8x16.float16.float32" warps=[2, 2]
 //! for i, j in parallel(128, 128) layout=fragment[128, 128](i, j) -> [128; 128](thread; slot) { … }
 //! ```
 //!
@@ -34,18 +34,20 @@ mod views;
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Block, Buffer, Code, Diagnostic, Diagnostics, Func, LayoutAttr, LoopKind, Scope, StmtKind,
-    Target, visit,
+    Block, Buffer, Code, Diagnostic, Diagnostics, Func, GemmPlan, LayoutAttr, Loop, LoopKind,
+    Scope, Severity, Span, StmtKind, Target, TileOp, visit,
 };
 use tilewright_layout::Fragment;
 
 use crate::Changed;
+use crate::legalize::gemm_plan::Choice;
 pub use infer::narrowed;
 pub use uses::{Touched, const_shape, copy_shape, region_map};
 
 use infer::{Inferred, Problem};
 
 const KEPT_IN_SHARED: Code = Code("fragment-in-shared");
+const GEMM_POLICY: Code = Code("gemm-policy");
 
 /// Decides the layouts of all kernels.
 pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
@@ -56,7 +58,7 @@ pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics
         for _ in 0..=func.buffers.len() {
             match infer::infer(func, at, target) {
                 Ok(inferred) => {
-                    write_back(func, at, inferred);
+                    write_back(func, at, inferred, diags);
                     changed = Changed::Yes;
                     break;
                 }
@@ -97,7 +99,7 @@ fn demote(func: &mut Func, buffer: Buffer) {
 }
 
 /// Puts the layouts where the IR keeps them.
-fn write_back(func: &mut Func, kernel: usize, inferred: Inferred) {
+fn write_back(func: &mut Func, kernel: usize, inferred: Inferred, diags: &mut Diagnostics) {
     for (buffer, fragment) in inferred.fragments {
         func.buffers[buffer].layout = Some(LayoutAttr::Held(fitted(fragment)));
     }
@@ -111,8 +113,12 @@ fn write_back(func: &mut Func, kernel: usize, inferred: Inferred) {
             layout.take_if(|l| matches!(l, LayoutAttr::FragmentMap(_)));
         }
     });
-    let mut loops = inferred.loops.into_iter();
-    write_loops(&mut func.kernels[kernel].body, &mut loops);
+    let mut decided = Decided {
+        loops: inferred.loops.into_iter(),
+        gemms: inferred.gemms.into_iter(),
+        diags,
+    };
+    decided.write(&mut func.kernels[kernel].body);
 }
 
 /// The same in no more slots than are used.
@@ -123,17 +129,45 @@ fn fitted(fragment: Arc<Fragment>) -> Arc<Fragment> {
     }
 }
 
-/// Gives each parallel loop its layout, in program order.
-fn write_loops(block: &mut Block, loops: &mut impl Iterator<Item = Option<Arc<Fragment>>>) {
-    for stmt in block {
-        if let StmtKind::For(l) = &mut stmt.kind
-            && let LoopKind::Parallel { layout, .. } = &mut l.kind
-        {
-            *layout = loops.next().flatten().map(|f| LayoutAttr::Held(fitted(f)));
-        } else {
-            for child in visit::child_blocks_mut(stmt) {
-                write_loops(child, loops);
+/// What loops and gemms are given, in program order.
+struct Decided<'d> {
+    loops: std::vec::IntoIter<Option<Arc<Fragment>>>,
+    gemms: std::vec::IntoIter<Choice>,
+    diags: &'d mut Diagnostics,
+}
+
+impl Decided<'_> {
+    fn write(&mut self, block: &mut Block) {
+        for stmt in block {
+            match &mut stmt.kind {
+                StmtKind::For(Loop {
+                    kind: LoopKind::Parallel { layout, .. },
+                    ..
+                }) => {
+                    let fragment = self.loops.next().flatten();
+                    *layout = fragment.map(|f| LayoutAttr::Held(fitted(f)));
+                }
+                StmtKind::Tile(TileOp::Gemm(g)) => {
+                    if let Some(Choice { plan, unlike }) = self.gemms.next() {
+                        g.plan = Some(plan);
+                        let note = unlike.map(|all| not_as_wished(&plan, all, stmt.span));
+                        note.into_iter().for_each(|n| self.diags.push(n));
+                    }
+                }
+                _ => {
+                    for child in visit::child_blocks_mut(stmt) {
+                        self.write(child);
+                    }
+                }
             }
         }
     }
+}
+
+/// Says where the warps lie, where the policy could not be followed.
+fn not_as_wished(plan: &GemmPlan, all: i64, span: Span) -> Diagnostic {
+    let [wm, wn] = plan.warps;
+    let message = format!("the policy does not divide this gemm: {all} warps lie {wm} by {wn}");
+    Diagnostic::new(Severity::Note, GEMM_POLICY, span, message)
+        .help("the values are the same; T.GemmWarpPolicy.Square lets the compiler choose")
 }

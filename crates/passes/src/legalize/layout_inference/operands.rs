@@ -5,7 +5,7 @@ use tilewright_ir::{Buffer, Func, LayoutAttr, Region, Target};
 use tilewright_layout::swizzle::{self, WarpRead};
 use tilewright_layout::{Fragment, Holder, LayoutError, Place};
 
-use crate::legalize::gemm_plan::GemmPlan;
+use crate::legalize::gemm_plan::GemmTiling;
 
 /// The operands of the gemms so far, with how they are read.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl<'f> Operands<'f> {
     }
 
     /// An operand of a gemm with this plan, which has a number.
-    pub fn add(&mut self, plan: (usize, &GemmPlan), region: &Region, is_a: bool, trans: bool) {
+    pub fn add(&mut self, plan: (usize, &GemmTiling), region: &Region, is_a: bool, trans: bool) {
         let (number, plan) = plan;
         let bits = i64::from(self.func.buffers[region.buffer].dtype.bits());
         let key = (number, is_a, trans, bits);

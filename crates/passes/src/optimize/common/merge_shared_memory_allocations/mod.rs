@@ -6,16 +6,16 @@
 //!
 //! Before:
 //! ```text
-//! alloc Q: shared float16[64, 64] layout=swizzled
-//! alloc K: shared float16[64, 64] versions=2 layout=swizzled
-//! alloc O: shared float16[64, 64] layout=swizzled
+//! alloc Q: shared float16[64, 64] layout=swizzle(16; …)
+//! alloc K: shared float16[64, 64] versions=2 layout=swizzle(16; …)
+//! alloc O: shared float16[64, 64] layout=swizzle(16; …)
 //! … Q and K in a loop with a barrier after their last use, then O …
 //! ```
 //! After:
 //! ```text
-//! alloc Q: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzled
-//! alloc K: shared float16[64, 64] versions=2 offset=0 bytes=16384 layout=swizzled
-//! alloc O: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzled
+//! alloc Q: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzle(16; …)
+//! alloc K: shared float16[64, 64] versions=2 offset=0 bytes=16384 layout=swizzle(16; …)
+//! alloc O: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzle(16; …)
 //! ```
 //!
 //! Needs device IR. It never adds a barrier, and refuses a kernel that does not fit the target.
