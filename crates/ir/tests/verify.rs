@@ -184,6 +184,10 @@ const FAULTS: &[(&str, &str)] = &[
         "layout-shape",
     ),
     (
+        "for i in parallel(8) layout=fragment[4](i) -> [8; 1](i; 0) {\n}",
+        "layout-shape",
+    ),
+    (
         "alloc Q: shared float16[4] layout=fragment[4](i) -> [8; 1](i; 0)",
         "layout-scope",
     ),

@@ -50,7 +50,7 @@
 //! - `layout-rank`, `layout-scope`: a layout maps as many indices as the buffer has
 //!   dimensions; fragment maps belong to fragments, and below tile level to the register
 //!   arrays that fragments become; all others do not.
-//! - `layout-shape`: a layout that is decided is one of the buffer's shape.
+//! - `layout-shape`: a layout that is decided is one of the buffer's shape, or the loop's.
 //! - `layout-undecided`: below tile level no layout is a wish or a map that the user wrote.
 //! - `safe-value`: belongs to global memory and has the buffer's type.
 //! - `index-count`, `index-type`, `index-bounds`: one integer index a dimension, the last

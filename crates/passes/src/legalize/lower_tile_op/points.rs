@@ -108,6 +108,9 @@ impl Lower<'_> {
             return;
         };
         let layout = match (layout, &shape) {
+            (Some(LayoutAttr::Held(layout)), Some(_)) if layout.threads() != self.threads => {
+                return self.give_up(span, "the layout of this loop is one of other threads");
+            }
             (Some(LayoutAttr::Held(layout)), Some(_)) => Some(layout.clone()),
             (_, Some(shape)) if shape.iter().all(|&e| e > 0) => {
                 let run = narrowed(shape, self.threads, 1);
