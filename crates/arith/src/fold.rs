@@ -13,7 +13,7 @@ use tilewright_ir::{BinOp, Scalar};
 use crate::interval::{floor_div, floor_mod};
 
 /// `a op b` for integers or bools; `None` where it is undefined or not an operation on the type.
-pub(crate) fn fold_int(op: BinOp, a: i128, b: i128, scalar: Scalar) -> Option<i128> {
+pub fn fold_int(op: BinOp, a: i128, b: i128, scalar: Scalar) -> Option<i128> {
     let integer = scalar.is_int();
     if !integer && scalar != Scalar::Bool {
         return None;

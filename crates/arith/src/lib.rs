@@ -68,6 +68,7 @@ pub mod walk;
 pub use analyzer::Analyzer;
 pub use congruence::Congruence;
 pub use domain::Domain;
+pub use fold::fold_int;
 pub use interval::Interval;
 pub use prover::Proof;
 pub use rules::{Rule, RuleCounts};

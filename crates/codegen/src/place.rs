@@ -5,8 +5,7 @@ use std::rc::Rc;
 use tilewright_ir::{
     Buffer, BufferData, BufferOrigin, DType, Expr, ExprKind, LayoutAttr, Scalar, Scope, Span, Var,
 };
-use tilewright_layout::Layout;
-use tilewright_layout::from_attr::buffer_layout;
+use tilewright_layout::{Layout, to_expr};
 
 use crate::ctype::{ctype, is_packed, piece_of};
 use crate::device::Piece;
@@ -385,21 +384,20 @@ impl Emitter<'_> {
     fn shared_layout(&mut self, buffer: Buffer, shape: &[i64]) -> Emit<(Option<Placing>, i64)> {
         let data = &self.func.buffers[buffer];
         let count: i64 = shape.iter().product();
-        let shown = self.shown_layout(buffer, shape)?;
-        let layout = match (&data.layout, shown) {
-            (None | Some(LayoutAttr::Linear), None) => return Ok((None, count)),
-            (None | Some(LayoutAttr::Linear), Some(layout)) => Ok(layout),
-            (Some(attr), _) => buffer_layout(attr, shape, self.target, data.dtype.scalar),
-        };
-        let refuse = |what: String| {
+        let refuse = |what: &str| {
             unsupported::<(Option<Placing>, i64)>(
                 data.span,
                 format!("the layout of `{}`: {what}", data.name),
             )
         };
-        let layout = match layout {
-            Ok(layout) => layout,
-            Err(e) => return refuse(e.to_string()),
+        if data.layout.as_ref().is_some_and(LayoutAttr::is_wish) {
+            return refuse("it is not decided");
+        }
+        let shown = self.shown_layout(buffer, shape)?;
+        let layout = match (data.placed(), shown) {
+            (None, None) => return Ok((None, count)),
+            (None, Some(layout)) => layout,
+            (Some(place), _) => place.layout().clone(),
         };
         let names: Vec<String> = match shape.len() {
             1 => vec!["i".to_string()],
@@ -408,8 +406,8 @@ impl Emitter<'_> {
         };
         let vars: Vec<Var> = (0..shape.len()).map(|d| self.parameter(d)).collect();
         let index: Vec<Expr> = vars.iter().map(|&v| Expr::var(v, DType::I32)).collect();
-        let Some(outputs) = layout.to_exprs(&index) else {
-            return refuse("it has no closed form".to_string());
+        let Some(outputs) = to_expr::layout(&layout, &index) else {
+            return refuse("it has no closed form");
         };
         let flat = outputs
             .into_iter()

@@ -81,7 +81,7 @@ impl Emitter<'_> {
             vars,
             extents: self.threads,
         });
-        let row = threads.filter(|t| in_a_row(self.func, self.target, *t, &[], op));
+        let row = threads.filter(|t| in_a_row(self.func, *t, &[], op));
         let Some(threads) = row else {
             let to = self.access(&op.dest, span)?;
             return Ok(format!("tw::first_lane_address<{bytes}>({})", to.address()));

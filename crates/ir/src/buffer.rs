@@ -1,5 +1,9 @@
 //! Buffers, their scopes, regions of them, and layout annotations.
 
+use std::sync::Arc;
+
+use tilewright_form::{Family, Fragment, Place};
+
 use crate::diag::Span;
 use crate::dtype::DType;
 use crate::expr::Expr;
@@ -85,6 +89,30 @@ pub struct BufferData {
     /// What a load outside a global buffer yields; `None` is zero.
     pub safe_value: Option<Expr>,
     pub span: Span,
+}
+
+impl BufferData {
+    /// The extents, where all of them are constants.
+    pub fn const_shape(&self) -> Option<Vec<i64>> {
+        let extents = self.shape.iter();
+        extents.map(|e| i64::try_from(e.as_int()?).ok()).collect()
+    }
+
+    /// Where memory holds the elements, if not in row-major order.
+    pub fn placed(&self) -> Option<&Place> {
+        match &self.layout {
+            Some(LayoutAttr::Placed(place)) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Which thread and register hold the elements.
+    pub fn held(&self) -> Option<&Arc<Fragment>> {
+        match &self.layout {
+            Some(LayoutAttr::Held(fragment)) => Some(fragment),
+            _ => None,
+        }
+    }
 }
 
 /// Bytes of the block's shared memory: all versions of a buffer, in its layout. Buffers whose
@@ -183,30 +211,52 @@ impl Region {
     }
 }
 
-/// A layout as the user or a pass wrote it: placement only, never values.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// A layout: placement only, never values. Wishes and maps are what the user wrote; layout inference
+/// makes a place in memory or a fragment of each, which is kept from there on.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LayoutAttr {
     /// Row-major.
     Linear,
-    /// The bank-conflict-free swizzle that the target's matrix instructions want.
+    /// Wish: the swizzle that the target's matrix instructions read without bank conflicts.
     Swizzled,
-    /// Row-major with each row lengthened by this many elements.
-    Padded(u32),
     /// Any map from logical to physical indices.
     Map(IndexMap),
     /// A map from logical indices to thread and register.
-    Fragment(FragmentMap),
+    FragmentMap(FragmentMap),
+    /// Where memory holds each element.
+    Placed(Arc<Place>),
+    /// Which thread and register hold each element.
+    Held(Arc<Fragment>),
+}
+
+impl LayoutAttr {
+    /// Whether the user wrote it and nothing has decided yet what it means.
+    pub fn is_wish(&self) -> bool {
+        matches!(
+            self,
+            LayoutAttr::Swizzled | LayoutAttr::Map(_) | LayoutAttr::FragmentMap(_)
+        )
+    }
+}
+
+impl From<Place> for LayoutAttr {
+    fn from(place: Place) -> LayoutAttr {
+        match place.family() {
+            Family::Linear => LayoutAttr::Linear,
+            _ => LayoutAttr::Placed(Arc::new(place)),
+        }
+    }
 }
 
 /// `(i, j) -> (i // 8, j ^ …)`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexMap {
     pub inputs: Vec<Var>,
     pub outputs: Vec<Expr>,
 }
 
 /// `(i, j; rep) -> thread, (slot, …)`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FragmentMap {
     pub inputs: Vec<Var>,
     /// Ranges over the replicas of an element.

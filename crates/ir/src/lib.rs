@@ -78,7 +78,7 @@ pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
 pub use target::{Dialect, Machine, MmaFacts, Target, WARP_GROUP};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
-    AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,
-    Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
+    AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPlan,
+    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
 };
 pub use verify::verify;

@@ -6,6 +6,7 @@
 use crate::buffer::Region;
 use crate::expr::Expr;
 use crate::ids::Buffer;
+use crate::micro_op::MmaInst;
 use crate::operand::{Atomic, How, Mode, Operand, OperandMut};
 use crate::thread_op::{AtomicOp, MemoryOrder};
 
@@ -178,7 +179,7 @@ pub enum EvictionPolicy {
 }
 
 /// `gemm A[…], B[…] -> C[…] trans_a trans_b policy=full_row clear=(k == 0) k_pack=2 kind=wgmma
-/// barrier=bar[0]`, what is default left out
+/// barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2]`, what is default left out
 ///
 /// `C[m, n] = (clear ? 0 : C[m, n]) + Σ_k opA(A)[m, k] · opB(B)[k, n]`; the last two dimensions
 /// are the matrix, leading extents are one. Products are exact, the sum is in C's type.
@@ -196,6 +197,16 @@ pub struct GemmOp {
     pub kind: GemmKind,
     /// The barrier element that completion arrives on (tcgen05).
     pub barrier: Option<(Buffer, Expr)>,
+    /// How it is done, once layout inference has decided.
+    pub plan: Option<GemmPlan>,
+}
+
+/// The instruction of a product and who does which part; where operands lie in registers follows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct GemmPlan {
+    pub inst: MmaInst,
+    /// Warps along M and N; warp `i · warps[1] + j` owns part (i, j).
+    pub warps: [u32; 2],
 }
 
 /// How warps tile C; no effect on values.

@@ -59,18 +59,20 @@ pub fn expr_buffers(expr: &Expr, f: &mut impl FnMut(Buffer)) {
 /// Calls `f` on every variable that a layout binds.
 pub fn layout_vars(layout: &LayoutAttr, f: &mut impl FnMut(Var)) {
     match layout {
-        LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
+        LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Placed(_) | LayoutAttr::Held(_) => {
+        }
         LayoutAttr::Map(map) => map.inputs.iter().copied().for_each(f),
-        LayoutAttr::Fragment(map) => map.inputs.iter().copied().chain(map.replica).for_each(f),
+        LayoutAttr::FragmentMap(map) => map.inputs.iter().copied().chain(map.replica).for_each(f),
     }
 }
 
 /// Calls `f` on every variable that a layout binds.
 pub fn layout_vars_mut(layout: &mut LayoutAttr, f: &mut impl FnMut(&mut Var)) {
     match layout {
-        LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
+        LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Placed(_) | LayoutAttr::Held(_) => {
+        }
         LayoutAttr::Map(map) => map.inputs.iter_mut().for_each(f),
-        LayoutAttr::Fragment(map) => {
+        LayoutAttr::FragmentMap(map) => {
             map.inputs.iter_mut().for_each(&mut *f);
             map.replica.iter_mut().for_each(f);
         }
@@ -114,13 +116,16 @@ macro_rules! buffer_walk {
             f: &mut impl FnMut(&$($mutability)? Expr),
         ) {
             match layout {
-                LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
+                LayoutAttr::Linear
+        | LayoutAttr::Swizzled
+        | LayoutAttr::Placed(_)
+        | LayoutAttr::Held(_) => {}
                 LayoutAttr::Map(map) => {
                     for e in &$($mutability)? map.outputs {
                         f(e);
                     }
                 }
-                LayoutAttr::Fragment(map) => {
+                LayoutAttr::FragmentMap(map) => {
                     f(&$($mutability)? map.thread);
                     for e in &$($mutability)? map.slots {
                         f(e);

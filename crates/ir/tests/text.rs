@@ -163,6 +163,10 @@ fn the_generator_reaches_everything() {
         "layout=padded(",
         "layout=map(",
         "layout=fragment(",
+        "layout=map[",
+        "layout=fragment[",
+        "layout=swizzle(",
+        "layout=panels(",
         "; ",
         " versions=",
         " offset=",
@@ -317,6 +321,66 @@ fn faults_are_named_and_located() {
         ("mbarrier_arrive A[0, 0]", "text-arity", (4, 17)),
         ("let x: int32x4 = ramp(0, 1, bx)", "text-number", (4, 29)),
         ("wait vmcnt(99999999999)", "text-number", (4, 12)),
+        (
+            "alloc S: shared float16[8, 8] layout=panels(48)",
+            "text-layout",
+            (4, 45),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=swizzle(3; 0 -> 0)",
+            "text-layout",
+            (4, 38),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=swizzle(16; 99 -> 0)",
+            "text-layout",
+            (4, 38),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=map[8, 8](i, j) -> [64](i * 8 + j // 3 % 4)",
+            "text-layout",
+            (4, 38),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=map[8, 8](i, j) -> [64](i * 4 + j)",
+            "text-layout",
+            (4, 38),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=map[8, 8](i, j) -> [60](i * 8 + j)",
+            "text-layout",
+            (4, 38),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=map[8, 8](i, j) -> [64](i * 9223372036854775807 + j)",
+            "text-layout",
+            (4, 38),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=map[8, 8](i, j) -> [64](k)",
+            "text-layout",
+            (4, 62),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=map[8, 8](i < 9) -> [64](i)",
+            "text-layout",
+            (4, 38),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=map[8, 8] -> [64](0 +: 63)",
+            "text-layout",
+            (4, 38),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=map[8, 8] -> [64](0 +: 4294967295)",
+            "text-layout",
+            (4, 56),
+        ),
+        (
+            "alloc S: shared float16[8, 8] layout=fragment[8, 8](i, j) -> [64](i * 8 + j)",
+            "text-layout",
+            (4, 38),
+        ),
     ];
     for (lines, code, place) in cases {
         let text = kernel(lines);

@@ -175,6 +175,22 @@ const FAULTS: &[(&str, &str)] = &[
         "alloc Q: fragment float16[4] layout=swizzled",
         "layout-scope",
     ),
+    (
+        "alloc Q: shared float16[4] layout=map[8](i) -> [8](i)",
+        "layout-shape",
+    ),
+    (
+        "alloc Q: fragment float16[4] layout=fragment[8](i) -> [8; 1](i; 0)",
+        "layout-shape",
+    ),
+    (
+        "for i in parallel(8) layout=fragment[4](i) -> [8; 1](i; 0) {\n}",
+        "layout-shape",
+    ),
+    (
+        "alloc Q: shared float16[4] layout=fragment[4](i) -> [8; 1](i; 0)",
+        "layout-scope",
+    ),
     ("alloc Q: shared float16[4] safe=0.0:float16", "safe-value"),
     ("B[0] = 0.0", "index-count"),
     ("let y: float32 = B[0, 0, 0]", "index-count"),
@@ -357,6 +373,14 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] k_pack=3",
         "gemm-k-pack",
+    ),
+    (
+        "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] inst=\"mma.16x8x16.float16.float32\" warps=[0, 4]",
+        "gemm-plan",
+    ),
+    (
+        "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] inst=\"mma.16x8x16.float16.float32\" warps=[64, 64]",
+        "gemm-plan",
     ),
     (
         "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] clear=1",
@@ -573,6 +597,21 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
         "loop",
         "s2r S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1 pred=0",
         "condition-type",
+    ),
+    (
+        "loop",
+        "alloc Q: shared float16[64, 64] layout=swizzled",
+        "layout-undecided",
+    ),
+    (
+        "loop",
+        "alloc Q: shared float16[4] layout=map(i) -> (3 - i)",
+        "layout-undecided",
+    ),
+    (
+        "device",
+        "alloc Q: local float16[4] layout=fragment(i) -> (0; i)",
+        "layout-undecided",
     ),
     ("device", "wait vmcnt(64)", "wait-range"),
     ("device", "wait lgkmcnt(16)", "wait-range"),

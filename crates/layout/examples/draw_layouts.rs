@@ -49,7 +49,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Target::Gfx950,
                 &[64, 64],
                 &inst("mfma.16x16x32.bfloat16.float32")?,
-            )?,
+            )?
+            .layout()
+            .clone(),
             16,
             64,
         ),
@@ -59,7 +61,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Target::Sm80,
                 &[16, 32],
                 &inst("mma.16x8x8.tfloat32.float32")?,
-            )?,
+            )?
+            .layout()
+            .clone(),
             32,
             32,
         ),

@@ -163,41 +163,27 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`bits`] | linear algebra over GF(2) |
+//! | [`bits`] | linear algebra over GF(2) (this and the next four are of `tilewright-form`) |
 //! | [`radix`] | digits of an index box |
 //! | [`Form`] | the closed form; its composition and its decisions |
 //! | [`Layout`], [`Fragment`] | the two kinds of placement |
 //! | [`split`] | addresses in two parts, a thread's own and a constant one |
-//! | [`swizzle`] | 128/64/32-byte swizzles, matrix-core swizzles, HipKittens subtiles |
+//! | [`swizzle`] | 128/64/32-byte swizzles, matrix-core swizzles, HipKittens subtiles; the choice of one |
 //! | [`lanes`] | which lane holds what of `mma.sync`, `ldmatrix`, wgmma, MFMA |
 //! | [`banks`] | cycles of shared-memory accesses, by each target's phases |
-//! | [`from_attr`] | layouts written as expressions |
+//! | [`from_expr`], [`to_expr`] | layouts that users wrote as expressions, and the way back |
 //! | [`wave_places`] | whether threads write places in a row |
 //! | [`draw`] | drawings as text and SVG |
 
 pub mod banks;
-pub mod bits;
-mod compose;
-mod decide;
 pub mod draw;
-mod error;
-mod form;
-mod fragment;
-pub mod from_attr;
+pub mod from_expr;
 pub mod lanes;
-mod layout;
-mod placement;
-pub mod radix;
-pub mod split;
 pub mod swizzle;
-mod table;
-mod to_expr;
+pub mod to_expr;
 pub mod wave_places;
 
-pub use compose::Guard;
-pub use decide::{Collision, Verdict};
-pub use error::{LayoutError, TABLE_LIMIT};
-pub use form::{Form, Sum, Term};
-pub use fragment::{Fragment, FragmentInverse, Holder};
-pub use layout::Layout;
-pub use placement::LineDigit;
+pub use tilewright_form::{
+    Collision, Family, Form, Formula, Fragment, FragmentInverse, Guard, Holder, Layout,
+    LayoutError, LineDigit, Part, Place, Sum, TABLE_LIMIT, Term, Verdict, bits, radix, split,
+};

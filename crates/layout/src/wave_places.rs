@@ -5,10 +5,10 @@
 //! place is composed, and its weights are compared with those of a row. Weights over one radix are
 //! unique, so this is a proof, and what has no closed form is not proved.
 
-use tilewright_ir::{BufferOrigin, Func, LayoutAttr, MicroOp, Target, Var};
+use tilewright_ir::{BufferOrigin, Func, MicroOp, Var};
 
-use crate::from_attr;
-use crate::layout::Layout;
+use crate::Layout;
+use crate::from_expr;
 
 /// The threads of a block: their indices and extents along x, y, z.
 #[derive(Clone, Copy, Debug)]
@@ -19,29 +19,17 @@ pub struct Threads {
 
 /// Whether, at every instruction of the micro-op and every iteration of the loops around (each
 /// with its extent), the destination of thread `t` is `width · t` elements after that of thread 0.
-pub fn in_a_row(
-    func: &Func,
-    target: Target,
-    threads: Threads,
-    loops: &[(Var, i64)],
-    m: &MicroOp,
-) -> bool {
-    proved(func, target, threads, loops, m).unwrap_or(false)
+pub fn in_a_row(func: &Func, threads: Threads, loops: &[(Var, i64)], m: &MicroOp) -> bool {
+    proved(func, threads, loops, m).unwrap_or(false)
 }
 
-fn proved(
-    func: &Func,
-    target: Target,
-    threads: Threads,
-    loops: &[(Var, i64)],
-    m: &MicroOp,
-) -> Option<bool> {
+fn proved(func: &Func, threads: Threads, loops: &[(Var, i64)], m: &MicroOp) -> Option<bool> {
     let axes = m.axes.iter().map(|(v, extent)| (*v, i64::from(*extent)));
     let own = threads.vars.iter().zip(threads.extents);
     let own = own.map(|(var, extent)| (*var, i64::from(extent)));
     let (inputs, shape): (Vec<Var>, Vec<i64>) =
         loops.iter().copied().chain(axes).chain(own).unzip();
-    let places = places(func, target, &inputs, &shape, m)?;
+    let places = places(func, &inputs, &shape, m)?;
     let form = places.form()?;
     let sum = form.outs.first()?;
     let first = shape.len() - threads.extents.len();
@@ -66,24 +54,16 @@ fn proved(
 }
 
 /// The place of the first element that each thread writes, over the inputs.
-fn places(
-    func: &Func,
-    target: Target,
-    inputs: &[Var],
-    shape: &[i64],
-    m: &MicroOp,
-) -> Option<Layout> {
+fn places(func: &Func, inputs: &[Var], shape: &[i64], m: &MicroOp) -> Option<Layout> {
     let data = &func.buffers[m.dest.region.buffer];
-    let mut buffer = Vec::new();
-    for extent in &data.shape {
-        buffer.push(i64::try_from(extent.as_int()?).ok()?);
+    if matches!(data.origin, BufferOrigin::View(_)) {
+        return None;
     }
-    let attr = match (&data.origin, &data.layout) {
-        (BufferOrigin::View(_), _) => return None,
-        (_, Some(attr)) => attr,
-        (_, None) => &LayoutAttr::Linear,
+    let buffer = data.const_shape()?;
+    let elements = from_expr::access(inputs, &m.dest.at, shape, &buffer)?;
+    let layout = match data.placed() {
+        Some(place) => place.flatten(),
+        None => Layout::linear(&buffer),
     };
-    let elements = from_attr::access(inputs, &m.dest.at, shape, &buffer)?;
-    let layout = from_attr::buffer_layout(attr, &buffer, target, data.dtype.scalar).ok()?;
-    elements.then(&layout.flatten().ok()?).ok()
+    elements.then(&layout.ok()?).ok()
 }

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use tilewright_ir::micro_op::MmaInst;
 use tilewright_ir::target::Target;
-use tilewright_ir::{BinOp, DType, Expr, FragmentMap, IndexMap, LayoutAttr, Scalar, Var};
-use tilewright_layout::from_attr::{buffer_layout, fragment_map, index_map};
+use tilewright_ir::{BinOp, DType, Expr, FragmentMap, IndexMap, Scalar, Var};
+use tilewright_layout::from_expr::{fragment_map, index_map};
 use tilewright_layout::lanes::{Operand, lane_map};
 use tilewright_layout::radix::indices;
-use tilewright_layout::{Fragment, Layout, LayoutError, TABLE_LIMIT, swizzle};
+use tilewright_layout::{Family, Fragment, Layout, LayoutError, TABLE_LIMIT, swizzle, to_expr};
 
 fn vars() -> [Expr; 3] {
     [0, 1, 2].map(|v| Expr::var(Var::from_u32(v), DType::I32))
@@ -71,18 +71,14 @@ fn a_swizzle_written_by_hand_is_the_swizzle() {
 }
 
 #[test]
-fn attributes_of_buffers() {
-    let of = |attr: LayoutAttr| buffer_layout(&attr, &[64, 64], Target::Gfx950, Scalar::BF16);
-    assert_eq!(
-        of(LayoutAttr::Linear).unwrap(),
-        Layout::linear(&[64, 64]).unwrap()
-    );
-    assert_eq!(of(LayoutAttr::Padded(8)).unwrap().offset(&[1, 0]), 72);
-    assert!(of(LayoutAttr::Swizzled).unwrap().is_bijective());
-    assert_ne!(
-        of(LayoutAttr::Swizzled).unwrap(),
-        Layout::linear(&[64, 64]).unwrap()
-    );
+fn the_swizzle_of_an_element_type() {
+    let of = |element| swizzle::for_elements(Target::Gfx950, &[64, 64], element).unwrap();
+    let swizzled = of(Scalar::BF16);
+    assert!(matches!(swizzled.family(), Family::Swizzle(_)) && swizzled.is_bijective());
+    // Nothing multiplies booleans.
+    assert_eq!(of(Scalar::Bool).family(), &Family::Linear);
+    let row = swizzle::for_elements(Target::Gfx950, &[64], Scalar::BF16).unwrap();
+    assert_eq!(row.family(), &Family::Linear);
 }
 
 #[test]
@@ -182,7 +178,7 @@ fn fragments_from_maps() {
 }
 
 #[test]
-fn attributes_round_trip() {
+fn expressions_round_trip() {
     let names = [0, 1, 2].map(Var::from_u32);
     let layouts = [
         Layout::linear(&[7, 40]).unwrap(),
@@ -190,9 +186,8 @@ fn attributes_round_trip() {
         swizzle::Swizzle::B64.panels(&[229, 96], 16).unwrap(),
     ];
     for layout in layouts {
-        let attr = layout.to_attr(&names[..2]).unwrap();
-        let back = buffer_layout(&attr, layout.shape(), Target::Sm80, Scalar::F16).unwrap();
-        assert_eq!(back, layout);
+        let outputs = to_expr::layout(&layout, &vars()[..2]).unwrap();
+        assert_eq!(index_map(&map(outputs), layout.shape()).unwrap(), layout);
     }
     let inst = MmaInst::from_name("mma.16x8x16.float16.float32").unwrap();
     let c = lane_map(&inst, Operand::C).unwrap();
@@ -202,8 +197,14 @@ fn attributes_round_trip() {
         Fragment::partition(&[5, 229], 128, 2).unwrap(),
     ];
     for f in fragments {
-        let Some(LayoutAttr::Fragment(map)) = f.to_attr(&names[..2], names[2]) else {
-            panic!("a fragment has an attribute");
+        let [i, j, r] = vars();
+        let [thread, slot] = to_expr::fragment(&f, &[i, j], Some(r)).unwrap();
+        let map = FragmentMap {
+            inputs: names[..2].to_vec(),
+            replica: Some(names[2]),
+            replicas: u32::try_from(f.replicas()).unwrap(),
+            thread,
+            slots: vec![slot],
         };
         let back = fragment_map(&map, f.shape(), f.threads()).unwrap();
         assert_eq!(back, f);
@@ -214,7 +215,7 @@ fn attributes_round_trip() {
 fn check_way_back(f: &Fragment) {
     let [t, s, _] = vars();
     let inverse = f.inverse().expect("a closed way back");
-    let (index, condition) = inverse.to_exprs(&t, &s);
+    let (index, condition) = to_expr::inverse(&inverse, &t, &s);
     let rank = f.shape().len();
     for (at, element) in f.elements().into_iter().enumerate() {
         let at = at as i64;
@@ -236,7 +237,7 @@ fn the_way_back_of_what_kernels_use() {
         .unwrap();
     check_way_back(&block);
     assert_eq!(
-        block.inverse().unwrap().to_exprs(&vars()[0], &vars()[1]).1,
+        to_expr::inverse(&block.inverse().unwrap(), &vars()[0], &vars()[1]).1,
         None
     );
     check_way_back(&block.with_threads(256).unwrap());
@@ -294,7 +295,7 @@ proptest! {
             prop_assert_eq!(layout.eval(&index)[0], value(&e, &index));
         }
         // And back.
-        if let Some(back) = layout.to_exprs(&vars()[..2]) {
+        if let Some(back) = to_expr::layout(&layout, &vars()[..2]) {
             for index in indices(&[rows, cols]) {
                 let values: Vec<i64> = back.iter().map(|e| value(e, &index)).collect();
                 prop_assert_eq!(values, layout.eval(&index));
@@ -309,7 +310,7 @@ proptest! {
         let f = Fragment::partition(&[rows, cols], threads, vector).unwrap();
         check_way_back(&f);
         let [i, j, _] = vars();
-        let place = f.to_exprs(&[i, j], None).expect("partitions have expressions");
+        let place = to_expr::fragment(&f, &[i, j], None).expect("partitions have expressions");
         for x in indices(&[rows, cols]) {
             let h = f.holder(&x, 0);
             prop_assert_eq!([value(&place[0], &x), value(&place[1], &x)], [h.thread, h.slot]);
@@ -321,7 +322,7 @@ proptest! {
 fn swizzles_print_as_people_write_them() {
     let [i, j, _] = vars();
     let layout = swizzle::Swizzle::B128.panels(&[64, 64], 16).unwrap();
-    let e = &layout.to_exprs(&[i.clone(), j.clone()]).unwrap()[0];
+    let e = &to_expr::layout(&layout, &[i.clone(), j.clone()]).unwrap()[0];
     let by_hand = i.clone() * 64 + (i.floor_mod(8) ^ j.clone().floor_div(8)) * 8 + j.floor_mod(8);
     assert_eq!(e, &by_hand);
 }

@@ -368,9 +368,18 @@ fn what_this_crate_builds_is_closed_and_decided() {
         Swizzle::B128.panels(&[3, 192, 128], 16).unwrap(),
         Swizzle::B64.panels(&[229, 96], 16).unwrap(),
         Swizzle::B32.panels(&[229, 16], 16).unwrap(),
-        for_matrix(Target::Gfx950, &[2, 192, 96], &bf16).unwrap(),
-        for_matrix(Target::Gfx950, &[229, 64], &bf16).unwrap(),
-        for_matrix(Target::Gfx942, &[256, 64], &bf16).unwrap(),
+        for_matrix(Target::Gfx950, &[2, 192, 96], &bf16)
+            .unwrap()
+            .layout()
+            .clone(),
+        for_matrix(Target::Gfx950, &[229, 64], &bf16)
+            .unwrap()
+            .layout()
+            .clone(),
+        for_matrix(Target::Gfx942, &[256, 64], &bf16)
+            .unwrap()
+            .layout()
+            .clone(),
         lanes::ldmatrix::tile_order(2, 2, 16).unwrap(),
     ];
     layouts.extend(Subtile::ALL.map(|s| s.tile(s.rows * 3, s.cols * 5).unwrap()));

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tilewright_frontend as frontend;
-use tilewright_ir::{LayoutAttr, Scalar, Scope, SourceMap, Target};
-use tilewright_layout::{Fragment, Holder, Layout, from_attr, swizzle};
+use tilewright_ir::{Scalar, SourceMap, Target};
+use tilewright_layout::{Fragment, Holder, Layout, swizzle};
 use tilewright_passes::driver::{self, Options, Until};
 use tilewright_passes::legalize::lower_tile_op::{ExchangeRefusal, exchanged};
 
@@ -89,7 +89,7 @@ fn check_all(layout: &Layout, bits: i64) -> u32 {
 #[test]
 fn every_layout_of_the_examples_exchanges() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let mut seen: Vec<(Vec<i64>, LayoutAttr, Scalar)> = Vec::new();
+    let mut seen: Vec<(Layout, Scalar)> = Vec::new();
     let mut exchanged = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -105,23 +105,16 @@ fn every_layout_of_the_examples_exchanges() {
         };
         driver::run(&mut func, Target::Gfx950, &options).unwrap();
         for data in func.buffers.values() {
-            let shape: Option<Vec<i64>> = data
-                .shape
-                .iter()
-                .map(|e| Some(e.as_int()? as i64))
-                .collect();
-            let (Some(attr), Some(shape), Scope::Shared) = (&data.layout, shape, data.scope) else {
+            let Some(place) = data.placed() else {
                 continue;
             };
-            let key = (shape.clone(), attr.clone(), data.dtype.scalar);
+            let key = (place.layout().clone(), data.dtype.scalar);
             if seen.contains(&key) {
                 continue;
             }
             seen.push(key);
-            let scalar = data.dtype.scalar;
-            let layout = from_attr::buffer_layout(attr, &shape, Target::Gfx950, scalar).unwrap();
-            if layout.span() == layout.size() {
-                exchanged += check_all(&layout, i64::from(data.dtype.bits()));
+            if place.span() == place.size() {
+                exchanged += check_all(place, i64::from(data.dtype.bits()));
             }
         }
     }
@@ -133,10 +126,8 @@ fn swizzles_exchange_at_all_tile_shapes() {
     for scalar in [Scalar::BF16, Scalar::F8E4M3FN] {
         for rows in [16, 64, 192] {
             for cols in [16, 32, 64, 96, 128] {
-                let attr = LayoutAttr::Swizzled;
-                let shape = [rows, cols];
-                let layout = from_attr::buffer_layout(&attr, &shape, Target::Gfx950, scalar);
-                check_all(&layout.unwrap(), i64::from(scalar.bits()));
+                let place = swizzle::for_elements(Target::Gfx950, &[rows, cols], scalar);
+                check_all(&place.unwrap(), i64::from(scalar.bits()));
             }
         }
     }

@@ -16,8 +16,8 @@ func @gemm level=device {
   param B: bfloat16[256, 256]
   output C: float32[256, 256]
   kernel grid(bx: 1) threads(tx: 256, ty: 1, tz: 1) {
-    alloc SA: shared bfloat16[256, 32] layout=swizzled
-    alloc SB: shared bfloat16[32, 256] layout=swizzled
+    alloc SA: shared bfloat16[256, 32] layout=swizzle(16; 1 -> 0, 2 -> 1)
+    alloc SB: shared bfloat16[32, 256] layout=swizzle(16; 0 -> 0, 1 -> 1, 2 -> 2)
     alloc RA: local bfloat16[32]
     alloc RB: local bfloat16[64]
     alloc RC: local float32[256]

@@ -30,7 +30,7 @@ fn text_has_every_buffer_with_its_formula() {
         &["--emit", "layouts", "--target", "sm_80"],
     ));
     // Rows of 32 halves are half of the banks wide, so two neighbours share a permutation.
-    let a = "A_shared, shared float16[128, 32]\nlayout (128, 32) -> 4096: i*32 + (i/2%4 ^ j/8)*8 + j%8\n";
+    let a = "A_shared, shared float16[128, 32]\nlayout (128, 32) -> 4096: i * 32 + (i // 2 % 4 ^ j // 8) * 8 + j % 8\n";
     assert!(drawn.contains(a), "{drawn}");
     assert!(drawn.contains("B_shared, shared float16[32, 128]\nlayout (32, 128) -> 4096: "));
     // The accumulator of m16n8: a thread has pairs of columns, eight rows apart.

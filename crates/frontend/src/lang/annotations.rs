@@ -152,7 +152,7 @@ fn layout_for(stage: &mut Stage, buffer: Buffer, value: &Value, span: Span) -> R
         Scope::Fragment => match value.object::<FragmentValue>() {
             Some(fragment) => {
                 fits(stage, &fragment.shape)?;
-                Ok(LayoutAttr::Fragment(fragment.map.clone()))
+                Ok(LayoutAttr::FragmentMap(fragment.map.clone()))
             }
             None => Err(stage
                 .error(

@@ -166,6 +166,7 @@ fn gemm(stage: &mut Stage, args: &CallArgs, what: &str, kind: GemmKind) -> Resul
         k_pack,
         kind,
         barrier,
+        plan: None,
     };
     stage.emit_tile(TileOp::Gemm(op))?;
     Ok(Value::None)

@@ -187,7 +187,7 @@ fn parallel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 
 fn loop_layout(stage: &Stage, value: &Value, span: Span) -> Result<LayoutAttr> {
     if let Some(fragment) = value.object::<FragmentValue>() {
-        return Ok(LayoutAttr::Fragment(fragment.map.clone()));
+        return Ok(LayoutAttr::FragmentMap(fragment.map.clone()));
     }
     if let Some(layout) = value.object::<LayoutValue>() {
         return Ok(layout.attr.clone());

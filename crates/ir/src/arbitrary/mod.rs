@@ -9,12 +9,13 @@
 
 mod device;
 mod exprs;
+mod layout;
 mod thread;
 mod tile;
 
 use proptest::prelude::*;
 
-use crate::buffer::{BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Scope};
+use crate::buffer::{BufferData, BufferOrigin, LayoutAttr, Scope};
 use crate::diag::Span;
 use crate::dtype::{DType, Scalar};
 use crate::expr::{Expr, F64};
@@ -307,45 +308,6 @@ impl Gen<'_> {
         }
         self.emit(StmtKind::Alloc(buffer));
         buffer
-    }
-
-    fn layout(&mut self, scope: Scope, buffer: Buffer) -> Option<LayoutAttr> {
-        let rank = self.func.buffers[buffer].shape.len();
-        if !matches!(scope, Scope::Shared | Scope::Fragment) || rank == 0 {
-            return None;
-        }
-        let bound = |g: &mut Self| -> Vec<Var> {
-            (0..rank)
-                .map(|_| g.var(DType::I32, VarKind::Bound))
-                .collect()
-        };
-        Some(if scope == Scope::Fragment {
-            let inputs = bound(self);
-            let replica = self.optional(|g| g.var(DType::I32, VarKind::Bound));
-            let first = self.func.var_expr(inputs[0]);
-            let thread = match replica {
-                Some(r) => first.clone() * 2 + self.func.var_expr(r),
-                None => first.clone(),
-            };
-            LayoutAttr::Fragment(FragmentMap {
-                inputs,
-                replica,
-                replicas: self.small(),
-                thread,
-                slots: vec![first.floor_div(2)],
-            })
-        } else {
-            match self.pick(4) {
-                0 => LayoutAttr::Linear,
-                1 => LayoutAttr::Swizzled,
-                2 => LayoutAttr::Padded(self.small()),
-                _ => {
-                    let inputs = bound(self);
-                    let outputs = inputs.iter().map(|v| self.func.var_expr(*v) ^ 1).collect();
-                    LayoutAttr::Map(IndexMap { inputs, outputs })
-                }
-            }
-        })
     }
 
     fn kernel(&mut self) {

@@ -6,12 +6,13 @@ use crate::dtype::{DType, Scalar};
 use crate::expr::Expr;
 use crate::func::VarKind;
 use crate::ids::Buffer;
+use crate::micro_op::{MmaFamily, MmaInst};
 use crate::stmt::{Axis, Loop, LoopKind, StmtKind};
 use crate::text::Word;
 use crate::thread_op::{AtomicOp, MemoryOrder};
 use crate::tile_op::{
-    AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPolicy,
-    Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
+    AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPlan,
+    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
 };
 
 impl Gen<'_> {
@@ -165,6 +166,17 @@ impl Gen<'_> {
             k_pack: self.one_of(&[1, 2]),
             kind,
             barrier,
+            plan: self.optional(|g| GemmPlan {
+                inst: MmaInst {
+                    family: MmaFamily::MmaSync,
+                    m: 16,
+                    n: 8,
+                    k: 16,
+                    ab: Scalar::F16,
+                    acc: accumulator.scalar,
+                },
+                warps: [g.small(), g.small()],
+            }),
         };
         self.emit(StmtKind::Tile(TileOp::Gemm(gemm)));
     }

@@ -344,6 +344,7 @@ impl<'f> BlockBuilder<'f> {
             k_pack: 1,
             kind: GemmKind::Auto,
             barrier: None,
+            plan: None,
         };
         adjust(&mut op);
         self.emit(StmtKind::Tile(TileOp::Gemm(op)));

@@ -44,7 +44,7 @@ impl<'a> Verifier<'a> {
             );
         }
         if let Some(layout) = &data.layout {
-            let is_map = matches!(layout, LayoutAttr::Fragment(_));
+            let is_map = matches!(layout, LayoutAttr::FragmentMap(_) | LayoutAttr::Held(_));
             // Below tile level a fragment is an array of registers that remembers its layout.
             let registers = !self.tile_level() && data.scope == Scope::Local;
             if is_map != (data.scope == Scope::Fragment) && !(is_map && registers) {
@@ -53,6 +53,21 @@ impl<'a> Verifier<'a> {
             }
             let rank = (!registers).then_some(data.shape.len());
             self.layout(layout, rank, data.span);
+            let shape = match layout {
+                LayoutAttr::Placed(place) => Some(place.shape()),
+                LayoutAttr::Held(fragment) if !registers => Some(fragment.shape()),
+                _ => None,
+            };
+            if let Some(shape) = shape
+                && data.const_shape().is_none_or(|own| own != shape)
+            {
+                let message = "a layout of another shape than the buffer's";
+                self.error("layout-shape", data.span, message);
+            }
+            if layout.is_wish() && !self.tile_level() {
+                let message = "below tile level a layout is decided";
+                self.error("layout-undecided", data.span, message);
+            }
         }
         if let Some(place) = data.place {
             self.place(data, place);
@@ -228,14 +243,17 @@ impl<'a> Verifier<'a> {
             }
         };
         match layout {
-            LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Padded(_) => {}
+            LayoutAttr::Linear
+            | LayoutAttr::Swizzled
+            | LayoutAttr::Placed(_)
+            | LayoutAttr::Held(_) => {}
             LayoutAttr::Map(map) => {
                 inputs(self, &map.inputs);
                 for output in &map.outputs {
                     self.integer(output, "layout-rank", "a physical index");
                 }
             }
-            LayoutAttr::Fragment(map) => {
+            LayoutAttr::FragmentMap(map) => {
                 inputs(self, &map.inputs);
                 if let Some(replica) = map.replica {
                     self.bind_var(replica, VarKind::Bound);

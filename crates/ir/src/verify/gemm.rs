@@ -20,6 +20,16 @@ impl<'a> Verifier<'a> {
                 );
             }
         }
+        if let Some(plan) = &gemm.plan {
+            let threads = self.func.kernels.iter().map(|k| k.num_threads()).max();
+            let warps = plan.warps[0].saturating_mul(plan.warps[1]);
+            if warps == 0 || warps > threads.unwrap_or(0) {
+                self.fail(
+                    "gemm-plan",
+                    format!("{warps} warps have the parts of a product"),
+                );
+            }
+        }
         if !matches!(gemm.k_pack, 1 | 2) {
             self.fail(
                 "gemm-k-pack",

@@ -50,6 +50,8 @@
 //! - `layout-rank`, `layout-scope`: a layout maps as many indices as the buffer has
 //!   dimensions; fragment maps belong to fragments, and below tile level to the register
 //!   arrays that fragments become; all others do not.
+//! - `layout-shape`: a layout that is decided is one of the buffer's shape, or the loop's.
+//! - `layout-undecided`: below tile level no layout is a wish or a map that the user wrote.
 //! - `safe-value`: belongs to global memory and has the buffer's type.
 //! - `index-count`, `index-type`, `index-bounds`: one integer index a dimension, the last
 //!   possibly a vector; constant ones within the dimension. Below tile level constants may be
@@ -90,7 +92,7 @@
 //! - `copy-scope`, `copy-extents`, `copy-types`, `copy-overlap`, `copy-async`, `copy-tma`
 //! - `fill-scope`, `fill-type`
 //! - `gemm-shape`, `gemm-scope`, `gemm-types`, `gemm-region` (a fragment takes part whole),
-//!   `gemm-k-pack`, `gemm-clear`, `gemm-barrier`
+//!   `gemm-k-pack`, `gemm-clear`, `gemm-plan`, `gemm-barrier`
 //! - `reduce-dim`, `reduce-shape`, `reduce-scope`, `reduce-types`
 //! - `scan-dim`, `scan-shape`, `scan-scope`, `scan-types`
 //! - `atomic-scope`, `atomic-types`, `atomic-order`, and `copy-extents` for tiles

@@ -1,6 +1,6 @@
 //! Statements, loops and blocks.
 
-use crate::buffer::Scope;
+use crate::buffer::{LayoutAttr, Scope};
 use crate::diag::Span;
 use crate::dtype::DType;
 use crate::expr::Expr;
@@ -296,6 +296,13 @@ impl<'a> Verifier<'a> {
                 }
                 if let Some(layout) = layout {
                     self.layout(layout, None, self.at);
+                }
+                if let Some(LayoutAttr::Held(fragment)) = layout {
+                    let counts = l.axes.iter().map(|a| a.const_trip_count());
+                    let shape = fragment.shape().iter().map(|&n| u64::try_from(n).ok());
+                    if !counts.eq(shape) {
+                        self.fail("layout-shape", "a layout of another shape than the loop's");
+                    }
                 }
                 true
             }

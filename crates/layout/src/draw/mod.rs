@@ -7,8 +7,6 @@ mod formula;
 pub mod svg;
 pub mod text;
 
-pub use formula::formulas;
-
 use crate::radix::{indices, unflatten};
 
 /// Columns of a folded vector.

@@ -7,9 +7,10 @@ use std::fmt::{self, Write};
 
 use super::formula::{fragment_formula, layout_formula};
 use super::{Grid, shown};
-use crate::error::Tuple;
-use crate::fragment::Fragment;
-use crate::layout::Layout;
+use tilewright_form::Tuple;
+
+use crate::Fragment;
+use crate::Layout;
 
 /// Elements of a grid, and along its width, that still get their numbers written.
 const WRITTEN: i64 = 1024;
@@ -268,7 +269,7 @@ mod tests {
             svg.matches("</rect>").count() + 1
         );
         assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
-        assert!(svg.contains(">T31<") && svg.contains("thread = i%8*4 + j/2, "));
+        assert!(svg.contains(">T31<") && svg.contains("thread = i % 8 * 4 + j // 2, "));
         let large = layout(&Layout::linear(&[300, 64]).unwrap(), 16, 32);
         assert_eq!(large.matches("<rect x=").count(), 192 * 64);
     }

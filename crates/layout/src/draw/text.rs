@@ -1,7 +1,7 @@
 //! Drawings as aligned text.
 //!
 //! ```text
-//! layout (8, 8) -> 64: i*8 + (i%8 ^ j)
+//! layout (8, 8) -> 64: i * 8 + (i % 8 ^ j)
 //!       0  1  2  3  4  5  6  7
 //!  0    0  1  2  3  4  5  6  7
 //!  1    9  8 11 10 13 12 15 14
@@ -10,9 +10,10 @@
 
 use super::formula::{fragment_formula, layout_formula};
 use super::{Grid, shown};
-use crate::error::Tuple;
-use crate::fragment::Fragment;
-use crate::layout::Layout;
+use tilewright_form::Tuple;
+
+use crate::Fragment;
+use crate::Layout;
 
 /// Rows, columns and grids shown at most; larger tensors are elided in the middle.
 const MAX_ROWS: i64 = 32;
@@ -124,7 +125,7 @@ mod tests {
     fn a_swizzle() {
         let xor = swizzle::row_xor(&[4, 8], 2, &[(0, 0), (1, 1)]).unwrap();
         let expected = "\
-layout (4, 8) -> 32: i*8 + (i ^ j/2)*2 + j%2
+layout (4, 8) -> 32: i * 8 + (i ^ j // 2) * 2 + j % 2
       0  1  2  3  4  5  6  7
  0    0  1  2  3  4  5  6  7
  1   10 11  8  9 14 15 12 13
@@ -147,7 +148,7 @@ layout (4, 8) -> 32: i*8 + (i ^ j/2)*2 + j%2
             &[Digit::new(1, 1, 2)],
         );
         let expected = "\
-fragment (4, 4) -> 16 threads x 2 slots, 2 copies: thread = r*8 + i*2 + j/2, slot = j%2
+fragment (4, 4) -> 16 threads x 2 slots, 2 copies: thread = rep * 8 + i * 2 + j // 2, slot = j % 2
 first element in threads 0, 8
        0   1   2   3
  0   0:0 0:1 1:0 1:1

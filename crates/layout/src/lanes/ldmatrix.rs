@@ -6,9 +6,9 @@
 //! lane `l` receives the elements `(2 (l % 4), l / 4)` and `(2 (l % 4) + 1, l / 4)`. `stmatrix`
 //! is the same map read backwards.
 
-use crate::error::LayoutError;
-use crate::fragment::Fragment;
-use crate::layout::Layout;
+use crate::Fragment;
+use crate::Layout;
+use crate::LayoutError;
 use crate::radix::Digit;
 
 const MATRIX: usize = 0;

@@ -19,7 +19,7 @@ use tilewright_ir::Scalar;
 use tilewright_ir::micro_op::MmaInst;
 
 use super::{COL, Operand, ROW, table};
-use crate::fragment::Fragment;
+use crate::Fragment;
 use crate::radix::Digit;
 
 const LANES: i64 = 64;

@@ -11,7 +11,7 @@ use tilewright_ir::Scalar;
 use tilewright_ir::micro_op::MmaInst;
 
 use super::{COL, Operand, ROW, table};
-use crate::fragment::Fragment;
+use crate::Fragment;
 use crate::radix::Digit;
 
 pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {

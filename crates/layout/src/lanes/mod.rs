@@ -11,7 +11,7 @@ pub mod wgmma;
 
 use tilewright_ir::micro_op::{MmaFamily, MmaInst};
 
-use crate::fragment::Fragment;
+use crate::Fragment;
 use crate::radix::Digit;
 
 /// An operand of `D[m, n] = A[m, k] · B[k, n] + C[m, n]`; C and D are placed alike.

@@ -10,7 +10,7 @@ use tilewright_ir::Scalar;
 use tilewright_ir::micro_op::MmaInst;
 
 use super::{Operand, mma};
-use crate::fragment::Fragment;
+use crate::Fragment;
 
 pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     if !exists(inst) {

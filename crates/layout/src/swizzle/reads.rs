@@ -10,11 +10,9 @@ use std::ops::ControlFlow;
 
 use tilewright_ir::target::Target;
 
-use super::{RowXor, orders, row_xor, rows_and_cols};
-use crate::banks;
-use crate::error::LayoutError;
-use crate::layout::Layout;
+use super::{RowXor, orders, room};
 use crate::radix::ones;
+use crate::{Family, Layout, LayoutError, Place, banks};
 
 /// One access of a warp to a tile: the row and column where each lane's vector starts, `None` for
 /// lanes that take no part.
@@ -49,8 +47,10 @@ pub fn for_reads(
     bits: i64,
     reads: &[WarpRead],
     than: &Layout,
-) -> Result<Option<Layout>, LayoutError> {
-    let (rows, cols) = rows_and_cols(shape)?;
+) -> Result<Option<Place>, LayoutError> {
+    let &[.., rows, cols] = shape else {
+        return Ok(None);
+    };
     let widest = reads.iter().map(|r| r.vector * bits).max().unwrap_or(0) / 8;
     let whole = reads.iter().all(|r| r.vector * bits % 8 == 0);
     if 128 % bits != 0 || cols * bits % 8 != 0 || !whole {
@@ -86,7 +86,7 @@ pub fn for_reads(
     };
     let row_bits = (rows as u64).next_power_of_two().trailing_zeros();
     for chunk in [16, 8] {
-        let room = RowXor::room(tile.row_bytes, chunk, target.machine().shared.banks.into());
+        let room = room(tile.row_bytes, chunk, target.machine().shared.banks.into());
         // A vector must stay in one piece.
         let Some((first, chunk_bits)) = room.filter(|_| widest <= chunk) else {
             continue;
@@ -121,8 +121,8 @@ pub fn for_reads(
             break;
         }
     }
-    let layout = best.map(|best| row_xor(shape, best.chunk * 8 / bits, &best.pairs));
-    layout.transpose()
+    let place = best.map(|best| Place::new(Family::Swizzle(best), shape, bits));
+    place.transpose()
 }
 
 /// What is placed.
@@ -305,7 +305,7 @@ mod tests {
                     row_bytes,
                 };
                 let banks = target.machine().shared.banks.into();
-                let (first, chunk_bits) = RowXor::room(row_bytes, chunk, banks).unwrap();
+                let (first, chunk_bits) = room(row_bytes, chunk, banks).unwrap();
                 for read in &reads {
                     let mut costs = tile.costs(read, chunk);
                     let all = each_pairing(first, chunk_bits, 6, true, &mut |pairs| {

@@ -24,8 +24,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::visit::child_blocks;
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    Block, Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, LayoutAttr, Scope, Severity,
-    StmtKind, Target,
+    Block, Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, Scope, Severity, StmtKind, Target,
 };
 
 use crate::Changed;
@@ -109,7 +108,7 @@ fn registers(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnosti
     let limit = i64::from(registers.per_thread.min(registers.file / threads));
     let fragment = |buffer: Buffer| {
         let data = &func.buffers[buffer];
-        let fragment = matches!(data.layout, Some(LayoutAttr::Fragment(_)));
+        let fragment = data.held().is_some();
         (data.scope == Scope::Local && fragment).then_some(buffer)
     };
     let count = |b: Buffer| register_count(func, b);

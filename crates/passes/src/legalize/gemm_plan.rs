@@ -1,14 +1,19 @@
 //! How a gemm runs on a target: which matrix instruction, which warps own which part of C,
 //! and where its operands lie in registers.
 //!
-//! Layout inference asks for the placement of C, lowering for the rest; both get the same
-//! answer. The choice is by cost, stated in [`cost`]: cycles of the matrix unit first, then
+//! Layout inference chooses a plan, which the gemm keeps; lowering reads it. Placements follow from
+//! the plan ([`GemmTiling`]). The choice is by cost, stated in [`cost`]: cycles of the matrix unit first, then
 //! shared-memory reads. Tiles that the instruction does not divide are padded.
 
-use tilewright_ir::{GemmPolicy, MmaFacts, MmaInst, Scalar, Target};
+use tilewright_ir::{
+    Code, Diagnostic, Expr, Func, GemmOp, GemmPlan, GemmPolicy, MmaFacts, MmaInst, Region, Scalar,
+    Span, Target,
+};
 use tilewright_layout::lanes::{Operand, lane_map};
 use tilewright_layout::radix::Digit;
 use tilewright_layout::{Fragment, LayoutError};
+
+const NO_MATRIX_PATH: Code = Code("no-matrix-path");
 
 /// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -22,16 +27,13 @@ pub struct GemmShape {
     pub threads: i64,
 }
 
-/// How it is done. The placements are worked out when asked for: layout inference needs that
-/// of C, lowering those of the operands that lie in memory.
+/// What follows from a plan. The placements are worked out when asked for: layout inference needs
+/// that of C, lowering those of the operands that lie in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GemmPlan {
+pub struct GemmTiling {
     shape: GemmShape,
     pub inst: MmaInst,
-    /// Warps along M and N; warp `i · warps[1] + j` owns part (i, j).
     pub warps: [i64; 2],
-    /// Whether the warps lie as the policy wishes.
-    pub as_wished: bool,
     /// Instruction tiles of one warp along M and N.
     pub tiles: [i64; 2],
     /// Instruction steps along K.
@@ -40,14 +42,29 @@ pub struct GemmPlan {
     pub slots: [i64; 3],
 }
 
-impl GemmPlan {
+impl GemmTiling {
+    /// `None` where nothing is known of the instruction's lanes.
+    fn of(shape: &GemmShape, plan: GemmPlan) -> Option<GemmTiling> {
+        let GemmPlan { inst, warps } = plan;
+        let warps = warps.map(i64::from);
+        let slots = |operand| lane_map(&inst, operand).map(|map| map.slots());
+        Some(GemmTiling {
+            shape: *shape,
+            inst,
+            warps,
+            tiles: tiles(shape, &inst, warps),
+            steps: ceil_div(shape.k, inst.k.into()),
+            slots: [slots(Operand::A)?, slots(Operand::B)?, slots(Operand::C)?],
+        })
+    }
+
     /// C over (M, N).
     pub fn c(&self) -> Result<Fragment, LayoutError> {
         let grid = Fragment::over_threads(&self.warps)?;
         self.block(&grid, Operand::C, self.tiles, [self.shape.m, self.shape.n])
     }
 
-    /// The slots of [`GemmPlan::c`].
+    /// The slots of [`GemmTiling::c`].
     pub fn c_slots(&self) -> i64 {
         self.tiles[0] * self.tiles[1] * self.slots[2]
     }
@@ -111,15 +128,114 @@ impl GemmPlan {
 
 /// Why there is no plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NoPlan {
+enum NoPlan {
     /// The target has no instruction for these types.
     Types,
     /// Fewer threads than a warp.
     Threads { warp: u32 },
 }
 
+/// What a gemm asks of the target.
+fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
+    let [m, n] = matrix(&g.c)?;
+    let [x, y] = matrix(&g.a)?;
+    Some(GemmShape {
+        m,
+        n,
+        k: if g.trans_a { x } else { y },
+        ab: func.buffers[g.a.buffer].dtype.scalar,
+        acc: func.buffers[g.c.buffer].dtype.scalar,
+        policy: g.policy,
+        threads,
+    })
+}
+
+/// The last two extents of a region.
+pub fn matrix(region: &Region) -> Option<[i64; 2]> {
+    let [.., rows, cols] = &region.dims[..] else {
+        return None;
+    };
+    let extent = |e: &Expr| i64::try_from(e.as_int()?).ok();
+    Some([extent(&rows.extent)?, extent(&cols.extent)?])
+}
+
+/// The tiling of a gemm that has a plan.
+pub fn tiling(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmTiling> {
+    GemmTiling::of(&gemm_shape(func, g, threads)?, g.plan?)
+}
+
+/// The plan of a gemm with its tiling, or the diagnostic that says why there is none.
+pub fn plan_gemm(
+    func: &Func,
+    g: &GemmOp,
+    threads: i64,
+    target: Target,
+    span: Span,
+) -> Result<(Choice, GemmTiling), Box<Diagnostic>> {
+    let Some(shape) = gemm_shape(func, g, threads) else {
+        return Err(Box::new(Diagnostic::error(
+            NO_MATRIX_PATH,
+            span,
+            "the sizes of a gemm must be constants",
+        )));
+    };
+    let kept = g.plan.map(|plan| Choice { plan, unlike: None });
+    let choice = kept.map_or_else(|| choose(target, &shape), Ok);
+    let planned = choice.and_then(|choice| {
+        let tiling = GemmTiling::of(&shape, choice.plan).ok_or(NoPlan::Types)?;
+        Ok((choice, tiling))
+    });
+    planned.map_err(|why| {
+        let types = format!("{} with {} accumulation", shape.ab, shape.acc);
+        let diag = match why {
+            NoPlan::Types => Diagnostic::error(
+                NO_MATRIX_PATH,
+                span,
+                format!("{target} has no matrix instruction for {types}"),
+            )
+            .help(format!("{target} multiplies {}", known_types(target))),
+            NoPlan::Threads { warp } => Diagnostic::error(
+                NO_MATRIX_PATH,
+                span,
+                format!(
+                    "a gemm needs at least one warp of {warp} threads, the block has {threads}"
+                ),
+            )
+            .help(format!("launch with threads={warp} or more")),
+        };
+        Box::new(diag)
+    })
+}
+
+/// Why an operand of a gemm has no place in registers.
+pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        NO_MATRIX_PATH,
+        span,
+        format!("no placement for this gemm: {e}"),
+    )
+}
+
+fn known_types(target: Target) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for f in target.machine().mma {
+        let name = format!("{} with {}", f.inst.ab, f.inst.acc);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+/// A plan; where its warps do not lie as the policy wishes, with how many warps there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    pub plan: GemmPlan,
+    pub unlike: Option<i64>,
+}
+
 /// The cheapest plan.
-pub fn plan(target: Target, shape: &GemmShape) -> Result<GemmPlan, NoPlan> {
+fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
     let machine = target.machine();
     let warps = shape.threads / machine.warp_size as i64;
     if warps == 0 {
@@ -138,21 +254,13 @@ pub fn plan(target: Target, shape: &GemmShape) -> Result<GemmPlan, NoPlan> {
         ((!as_wished, cost(shape, candidate, grid)), candidate, grid)
     });
     let best = plans.min_by_key(|(rank, ..)| *rank);
-    let ((unlike, _), facts, warps) = best.ok_or(NoPlan::Types)?;
-    let inst = facts.inst;
-    let slots = |operand| lane_map(&inst, operand).map(|map| map.slots());
-    let slots = [slots(Operand::A), slots(Operand::B), slots(Operand::C)];
-    let [Some(a), Some(b), Some(c)] = slots else {
-        return Err(NoPlan::Types);
-    };
-    Ok(GemmPlan {
-        shape: *shape,
-        inst,
-        warps,
-        as_wished: !unlike,
-        tiles: tiles(shape, &inst, warps),
-        steps: ceil_div(shape.k, inst.k.into()),
-        slots: [a, b, c],
+    let ((unlike, _), facts, grid) = best.ok_or(NoPlan::Types)?;
+    Ok(Choice {
+        plan: GemmPlan {
+            inst: facts.inst,
+            warps: grid.map(|n| n as u32),
+        },
+        unlike: unlike.then_some(warps),
     })
 }
 
@@ -262,7 +370,8 @@ mod tests {
                     Scalar::F8E4M3FN,
                 ] {
                     let s = shape(m, n, k, ab, threads);
-                    let p = plan(target, &s).unwrap_or_else(|e| panic!("{target} {ab}: {e:?}"));
+                    let p = choose(target, &s).unwrap_or_else(|e| panic!("{target} {ab}: {e:?}"));
+                    let p = GemmTiling::of(&s, p.plan).unwrap();
                     let c = p.c().unwrap();
                     assert_eq!(c.shape(), [m, n]);
                     assert_eq!(c.threads(), threads);
@@ -276,7 +385,8 @@ mod tests {
 
     #[test]
     fn gfx950_takes_the_full_rate_forms() {
-        let p = plan(Target::Gfx950, &shape(256, 256, 64, Scalar::BF16, 512)).unwrap();
+        let p = choose(Target::Gfx950, &shape(256, 256, 64, Scalar::BF16, 512));
+        let p = p.unwrap().plan;
         assert!(
             p.inst.k == 32 && p.inst.m == 16 || p.inst.k == 16 && p.inst.m == 32,
             "{}",
@@ -289,13 +399,13 @@ mod tests {
         // Four warps on three rows of instruction tiles: two by two.
         let mut s = shape(48, 64, 64, Scalar::F16, 128);
         s.policy = GemmPolicy::FullRow;
-        let p = plan(Target::Sm80, &s).unwrap();
-        assert_eq!((p.warps, p.as_wished), ([2, 2], false));
+        let p = choose(Target::Sm80, &s).unwrap();
+        assert_eq!((p.plan.warps, p.unlike), ([2, 2], Some(4)));
         // Eight warps on three tiles: five have nothing to do.
         let mut s = shape(48, 8, 32, Scalar::F16, 256);
         s.policy = GemmPolicy::FullRow;
-        let p = plan(Target::Sm80, &s).unwrap();
-        assert_eq!((p.warps, p.as_wished), ([3, 1], false));
+        let p = choose(Target::Sm80, &s).unwrap();
+        assert_eq!((p.plan.warps, p.unlike), ([3, 1], Some(8)));
     }
 
     #[test]
@@ -303,12 +413,12 @@ mod tests {
         let mut s = shape(48, 8, 32, Scalar::F16, 256);
         s.threads = 16;
         assert_eq!(
-            plan(Target::Sm80, &s).map(|_| ()),
+            choose(Target::Sm80, &s).map(|_| ()),
             Err(NoPlan::Threads { warp: 32 })
         );
         s.threads = 256;
         s.ab = Scalar::F64;
         s.acc = Scalar::F64;
-        assert_eq!(plan(Target::Sm80, &s).map(|_| ()), Err(NoPlan::Types));
+        assert_eq!(choose(Target::Sm80, &s).map(|_| ()), Err(NoPlan::Types));
     }
 }

@@ -11,4 +11,5 @@ pub mod legalize_vectorized_loop;
 pub mod loop_vectorize_dynamic;
 pub mod lower_l2_persistent;
 pub mod lower_tile_op;
+mod shared_width;
 pub mod vectorize;

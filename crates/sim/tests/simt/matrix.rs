@@ -239,7 +239,7 @@ fn ldmatrix_gemm(ab: &str, swizzle: &str) -> String {
 #[test]
 fn ldmatrix_and_mma_equal_a_plain_product() {
     for ab in ["float16", "bfloat16", "tfloat32", "int8"] {
-        for swizzle in ["", " layout=swizzled", " layout=padded(16)"] {
+        for swizzle in ["", " layout=swizzle(16; 1 -> 0)", " layout=padded(16)"] {
             let text = ldmatrix_gemm(ab, swizzle);
             let module = Module::parse(ab, &text);
             let spec = InputSpec {

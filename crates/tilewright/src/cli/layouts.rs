@@ -3,13 +3,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tilewright::ir::{
-    BufferData, BufferOrigin, Diagnostic, Func, LayoutAttr, Scope, StmtKind, Target, visit,
-};
+use tilewright::ir::{BufferData, BufferOrigin, Diagnostic, Func, Scope, StmtKind, Target, visit};
 use tilewright::layout::draw::{svg, text};
-use tilewright::layout::{Fragment, Layout, from_attr};
+use tilewright::layout::{Fragment, Layout};
 
 use super::output;
 
@@ -26,7 +25,7 @@ pub struct Drawn {
 
 enum Placement {
     Fragment {
-        fragment: Fragment,
+        fragment: Arc<Fragment>,
         lanes: i64,
     },
     Shared {
@@ -44,7 +43,6 @@ enum Placement {
 pub fn all(func: &Func, target: Target) -> Vec<Drawn> {
     let mut drawn: Vec<Drawn> = Vec::new();
     for (number, kernel) in func.kernels.iter().enumerate() {
-        let threads = i64::from(kernel.num_threads());
         visit::walk_stmts(&kernel.body, &mut |stmt| {
             let StmtKind::Alloc(buffer) = &stmt.kind else {
                 return;
@@ -54,7 +52,7 @@ pub fn all(func: &Func, target: Target) -> Vec<Drawn> {
                 return;
             }
             let mut title = format!("{}, {} {}", data.name, data.scope.name(), data.dtype);
-            if let Some(shape) = const_shape(data) {
+            if let Some(shape) = data.const_shape() {
                 let shape: Vec<String> = shape.iter().map(i64::to_string).collect();
                 title += &format!("[{}]", shape.join(", "));
             }
@@ -66,7 +64,7 @@ pub fn all(func: &Func, target: Target) -> Vec<Drawn> {
                 0 => data.name.clone(),
                 n => format!("{}_{n}", data.name),
             };
-            let placement = place(func, data, threads, target);
+            let placement = place(func, data, target);
             drawn.push(Drawn {
                 title,
                 buffer: data.name.clone(),
@@ -78,41 +76,35 @@ pub fn all(func: &Func, target: Target) -> Vec<Drawn> {
     drawn
 }
 
-fn place(func: &Func, data: &BufferData, threads: i64, target: Target) -> Placement {
+fn place(func: &Func, data: &BufferData, target: Target) -> Placement {
     if let BufferOrigin::View(of) = data.origin {
         return Placement::View(func.buffers[of].name.clone());
     }
-    let Some(shape) = const_shape(data) else {
+    let Some(shape) = data.const_shape() else {
         return Placement::None("its shape is not constant".to_owned());
     };
     let machine = target.machine();
-    let placed = match (&data.layout, data.scope) {
-        (Some(LayoutAttr::Fragment(map)), _) => {
-            from_attr::fragment_map(map, &shape, threads).map(|fragment| Placement::Fragment {
-                fragment,
-                lanes: i64::from(machine.warp_size),
-            })
-        }
-        (None, Scope::Fragment) => {
-            return Placement::None("no operation needs it in registers".to_owned());
-        }
-        (attr, _) => {
-            let attr = attr.as_ref().unwrap_or(&LayoutAttr::Linear);
-            from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar).map(|layout| {
-                Placement::Shared {
-                    layout,
-                    element_bits: i64::from(data.dtype.bits()),
-                    banks: i64::from(machine.shared.banks),
-                }
-            })
-        }
+    if let Some(fragment) = data.held() {
+        return Placement::Fragment {
+            fragment: fragment.clone(),
+            lanes: i64::from(machine.warp_size),
+        };
+    }
+    if data.scope == Scope::Fragment {
+        return Placement::None("no operation needs it in registers".to_owned());
+    }
+    let layout = match data.placed() {
+        Some(place) => Ok(place.layout().clone()),
+        None => Layout::linear(&shape),
     };
-    placed.unwrap_or_else(|e| Placement::None(e.to_string()))
-}
-
-fn const_shape(data: &BufferData) -> Option<Vec<i64>> {
-    let extents = data.shape.iter();
-    extents.map(|e| i64::try_from(e.as_int()?).ok()).collect()
+    match layout {
+        Ok(layout) => Placement::Shared {
+            layout,
+            element_bits: i64::from(data.dtype.bits()),
+            banks: i64::from(machine.shared.banks),
+        },
+        Err(e) => Placement::None(e.to_string()),
+    }
 }
 
 impl Drawn {

@@ -1,8 +1,6 @@
 //! Functions, buffers, kernels and layouts.
 
-use crate::buffer::{
-    BufferData, BufferOrigin, FragmentMap, IndexMap, LayoutAttr, Scope, SharedPlace,
-};
+use crate::buffer::{BufferData, BufferOrigin, Scope, SharedPlace};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::dtype::DType;
 use crate::func::{Func, FuncAttrs, Kernel, KernelAttrs, Level, Param, Swizzle, VarKind};
@@ -264,7 +262,10 @@ impl<'t> Parser<'t> {
                 }
                 "safe" => data.safe_value = Some(self.eq_expr()?),
                 "versions" => data.versions = self.eq_number("a number of versions")?,
-                "layout" => data.layout = Some(self.layout()?),
+                "layout" => {
+                    let of = data.const_shape().map(|shape| (shape, dtype));
+                    data.layout = Some(self.layout(of)?);
+                }
                 "arrivals" if kind == DeclKind::Alloc => {
                     self.expect("=")?;
                     self.expect("[")?;
@@ -300,80 +301,8 @@ impl<'t> Parser<'t> {
         Ok(buffer)
     }
 
-    /// `=linear`, `=padded(8)`, `=map(i, j) -> (…)`, `=fragment(i, j; r in 2) -> (…; …)`
-    pub(super) fn layout(&mut self) -> Result1<LayoutAttr> {
-        self.expect("=")?;
-        let (word, span) = self.ident("a layout")?;
-        match word {
-            "linear" => Ok(LayoutAttr::Linear),
-            "swizzled" => Ok(LayoutAttr::Swizzled),
-            "padded" => {
-                self.expect("(")?;
-                let by = self.number("a padding")?;
-                self.expect(")")?;
-                Ok(LayoutAttr::Padded(by))
-            }
-            "map" | "fragment" => {
-                self.open_scope();
-                let layout = if word == "map" {
-                    self.index_map().map(LayoutAttr::Map)
-                } else {
-                    self.fragment_map().map(LayoutAttr::Fragment)
-                };
-                self.close_scope();
-                layout
-            }
-            _ => {
-                let known = ["linear", "swizzled", "padded", "map", "fragment"];
-                Err(self.unknown_attr(word, span, &known))
-            }
-        }
-    }
-
-    fn index_map(&mut self) -> Result1<IndexMap> {
-        self.expect("(")?;
-        let inputs = self.list(")", |p| p.bound_var())?;
-        self.expect("->")?;
-        self.expect("(")?;
-        let outputs = self.list(")", |p| p.expr())?;
-        Ok(IndexMap { inputs, outputs })
-    }
-
-    fn fragment_map(&mut self) -> Result1<FragmentMap> {
-        self.expect("(")?;
-        let mut inputs = Vec::new();
-        while !self.is(";") && !self.is(")") {
-            if !inputs.is_empty() && !self.eat(",") {
-                return Err(self.expected("`,`, `;` or `)`"));
-            }
-            inputs.push(self.bound_var()?);
-        }
-        let mut replica = None;
-        let mut replicas = 1;
-        if self.eat(";") {
-            if self.peek() == Tok::Ident {
-                replica = Some(self.bound_var()?);
-                self.expect_word("in")?;
-            }
-            replicas = self.number("a number of replicas")?;
-        }
-        self.expect(")")?;
-        self.expect("->")?;
-        self.expect("(")?;
-        let thread = self.expr()?;
-        self.expect(";")?;
-        let slots = self.list(")", |p| p.expr())?;
-        Ok(FragmentMap {
-            inputs,
-            replica,
-            replicas,
-            thread,
-            slots,
-        })
-    }
-
     /// `i` or `i: int64`
-    fn bound_var(&mut self) -> Result1<Var> {
+    pub(super) fn bound_var(&mut self) -> Result1<Var> {
         let name = self.new_name("a variable's name")?;
         let dtype = self.type_or(DType::I32)?;
         self.new_var(name, dtype, VarKind::Bound)

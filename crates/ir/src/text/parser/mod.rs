@@ -17,6 +17,7 @@
 mod attrs;
 mod decls;
 mod expr;
+mod layout;
 mod ops;
 mod stmt;
 mod thread;

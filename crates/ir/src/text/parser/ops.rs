@@ -6,12 +6,12 @@ use crate::diag::{Code, Diagnostic};
 use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::func::VarKind;
-use crate::micro_op::{Access, Inst, MicroKind, MicroOp};
+use crate::micro_op::{Access, Inst, MicroKind, MicroOp, MmaInst};
 use crate::text::lexer::Tok;
 use crate::text::parser::{Parser, Result1};
 use crate::tile_op::{
-    AtomicSource, CopyHints, CopyKind, CopyOp, GemmKind, GemmOp, GemmPolicy, Im2colOp, ReduceOp,
-    ScanOp, TileOp,
+    AtomicSource, CopyHints, CopyKind, CopyOp, GemmKind, GemmOp, GemmPlan, GemmPolicy, Im2colOp,
+    ReduceOp, ScanOp, TileOp,
 };
 
 impl<'t> Parser<'t> {
@@ -223,6 +223,7 @@ impl<'t> Parser<'t> {
             k_pack: 1,
             kind: GemmKind::Auto,
             barrier: None,
+            plan: None,
         };
         while let Some((attr, span)) = self.attr_name() {
             match attr {
@@ -242,15 +243,44 @@ impl<'t> Parser<'t> {
                     self.expect("=")?;
                     gemm.barrier = Some(self.barrier_element()?);
                 }
+                "inst" => {
+                    self.expect("=")?;
+                    let inst = self.instruction(MmaInst::from_name)?;
+                    self.expect_word("warps")?;
+                    self.expect("=")?;
+                    self.expect("[")?;
+                    let m = self.number("a number of warps")?;
+                    self.expect(",")?;
+                    let warps = [m, self.number("a number of warps")?];
+                    self.expect("]")?;
+                    gemm.plan = Some(GemmPlan { inst, warps });
+                }
                 _ => {
                     let known = [
                         "trans_a", "trans_b", "policy", "clear", "k_pack", "kind", "barrier",
+                        "inst",
                     ];
                     return Err(self.unknown_attr(attr, span, &known));
                 }
             }
         }
         Ok(gemm)
+    }
+
+    /// `"mfma.16x16x32.bfloat16.float32"`
+    fn instruction<I>(&mut self, of: impl Fn(&str) -> Option<I>) -> Result1<I> {
+        let at = self.here();
+        let name = self.string()?;
+        of(&name).ok_or_else(|| {
+            let error = Diagnostic::error(
+                Code("text-instruction"),
+                at,
+                format!("`{name}` is not an instruction"),
+            );
+            Box::new(error.help(
+                "instructions look like `load`, `ldmatrix.x4.trans` or `mfma.16x16x32.bfloat16.float32`",
+            ))
+        })
     }
 
     fn im2col(&mut self) -> Result1<TileOp> {
@@ -314,18 +344,7 @@ impl<'t> Parser<'t> {
         let dest = self.access()?;
         self.expect_word("inst")?;
         self.expect("=")?;
-        let at = self.here();
-        let name = self.string()?;
-        let Some(inst) = Inst::from_name(&name) else {
-            let error = Diagnostic::error(
-                Code("text-instruction"),
-                at,
-                format!("`{name}` is not an instruction"),
-            );
-            return Err(Box::new(error.help(
-                "instructions look like `load`, `ldmatrix.x4.trans` or `mfma.16x16x32.bfloat16.float32`",
-            )));
-        };
+        let inst = self.instruction(Inst::from_name)?;
         self.expect_word("width")?;
         let width = self.eq_number("a number of elements")?;
         let pred = self.optional_expr_attr("pred")?;

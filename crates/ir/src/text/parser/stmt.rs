@@ -383,7 +383,7 @@ impl<'t> Parser<'t> {
                 while let Some((attr, span)) = self.attr_name() {
                     match attr {
                         "coalesced" => coalesced_width = Some(self.eq_number("a width")?),
-                        "layout" => layout = Some(self.layout()?),
+                        "layout" => layout = Some(self.layout(None)?),
                         _ => return Err(self.unknown_attr(attr, span, &["coalesced", "layout"])),
                     }
                 }

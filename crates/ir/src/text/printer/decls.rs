@@ -1,6 +1,6 @@
 //! Functions, buffers, kernels, layouts and attributes.
 
-use crate::buffer::{BufferData, BufferOrigin, LayoutAttr, Scope};
+use crate::buffer::{BufferData, BufferOrigin, Scope};
 use crate::declare::undeclared;
 use crate::dtype::DType;
 use crate::func::{AttrValue, Kernel, Param};
@@ -156,43 +156,6 @@ impl Printer<'_> {
             BufferOrigin::Pointer(address) => {
                 self.put(" at ");
                 self.expr(address);
-            }
-        }
-    }
-
-    /// ` layout=…`
-    pub(super) fn layout_attr(&mut self, layout: &LayoutAttr) {
-        self.put(" layout=");
-        match layout {
-            LayoutAttr::Linear => self.put("linear"),
-            LayoutAttr::Swizzled => self.put("swizzled"),
-            LayoutAttr::Padded(by) => self.put(&format!("padded({by})")),
-            LayoutAttr::Map(map) => {
-                self.names.open();
-                self.put("map(");
-                self.list(&map.inputs, |p, v| p.new_var(*v, Some(DType::I32)));
-                self.put(") -> (");
-                self.list(&map.outputs, |p, e| p.expr(e));
-                self.put(")");
-                self.names.close();
-            }
-            LayoutAttr::Fragment(map) => {
-                self.names.open();
-                self.put("fragment(");
-                self.list(&map.inputs, |p, v| p.new_var(*v, Some(DType::I32)));
-                if let Some(replica) = map.replica {
-                    self.put("; ");
-                    self.new_var(replica, Some(DType::I32));
-                    self.put_fmt(format_args!(" in {}", map.replicas));
-                } else if map.replicas != 1 {
-                    self.put_fmt(format_args!("; {}", map.replicas));
-                }
-                self.put(") -> (");
-                self.expr(&map.thread);
-                self.put("; ");
-                self.list(&map.slots, |p, e| p.expr(e));
-                self.put(")");
-                self.names.close();
             }
         }
     }

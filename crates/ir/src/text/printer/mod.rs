@@ -9,6 +9,7 @@
 
 mod decls;
 mod expr;
+mod layout;
 mod ops;
 mod stmt;
 

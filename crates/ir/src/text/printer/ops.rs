@@ -10,7 +10,9 @@ use crate::text::printer::Printer;
 use crate::text::result_dtype;
 use crate::text::words::Word;
 use crate::thread_op::ThreadOp;
-use crate::tile_op::{AtomicSource, CopyKind, CopyOp, GemmKind, GemmOp, GemmPolicy, TileOp};
+use crate::tile_op::{
+    AtomicSource, CopyKind, CopyOp, GemmKind, GemmOp, GemmPlan, GemmPolicy, TileOp,
+};
 
 impl Printer<'_> {
     /// `A[i * 64 +: 64, j]`; an extent of one is left out, unless `full`.
@@ -177,6 +179,13 @@ impl Printer<'_> {
             self.attr("kind", Some(gemm.kind.word()));
         }
         self.barrier_attr(&gemm.barrier);
+        if let Some(GemmPlan {
+            inst,
+            warps: [m, n],
+        }) = &gemm.plan
+        {
+            self.put_fmt(format_args!(" inst=\"{inst}\" warps=[{m}, {n}]"));
+        }
     }
 
     /// `x = `; the name is not visible to what follows on the line.

@@ -1,32 +1,36 @@
 //! The inference itself: strict, common, free, then a check of every use.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, BufferData, Code, Diagnostic, Func, GemmOp, LayoutAttr, Region, Scope, Span, StmtKind,
-    Target, visit,
+    Buffer, BufferData, Code, Diagnostic, Func, LayoutAttr, Scope, Span, StmtKind, Target, visit,
 };
-use tilewright_layout::swizzle::{self, WarpRead};
-use tilewright_layout::{Fragment, Holder, Layout, LayoutError, from_attr};
+use tilewright_layout::{Fragment, Layout, LayoutError, Place, from_expr, swizzle};
 
+use super::operands::Operands;
 use super::uses::{Access, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
-use crate::legalize::gemm_plan::{self, GemmPlan, GemmShape, NoPlan};
+use crate::legalize::gemm_plan::{Choice, GemmTiling, no_placement, plan_gemm};
 
-pub const NO_MATRIX_PATH: Code = Code("no-matrix-path");
 const LAYOUT_CONFLICT: Code = Code("layout-conflict");
 const BAD_LAYOUT: Code = Code("bad-layout");
 
 /// What was decided.
 #[derive(Debug)]
 pub struct Inferred {
-    pub fragments: Vec<(Buffer, Fragment)>,
-    /// Operands of matrix products; `None` is the target's own swizzle.
-    pub shared: Vec<(Buffer, Option<Layout>)>,
+    pub fragments: Vec<(Buffer, Arc<Fragment>)>,
+    /// Shared buffers: what the user wished, and operands of matrix products.
+    pub shared: Vec<(Buffer, LayoutAttr)>,
     /// One entry for each parallel loop, in program order.
-    pub loops: Vec<Option<Fragment>>,
+    pub loops: Vec<Option<Arc<Fragment>>>,
+    /// One entry for each gemm, in program order.
+    pub gemms: Vec<Choice>,
 }
+
+/// What leaves no choice: the layouts of shared operands, and the gemms' plans.
+type Strict = (Vec<(Buffer, LayoutAttr)>, Vec<Choice>);
 
 /// Why nothing was decided.
 #[derive(Debug)]
@@ -42,7 +46,7 @@ pub enum Problem {
 
 /// Decides the layouts of one kernel.
 pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Problem> {
-    shared_annotations(func, kernel, target)?;
+    let mut shared = shared_wishes(func, kernel, target)?;
     let uses = collect(func, &func.kernels[kernel]);
     for u in &uses {
         if let UseKind::Single(buffer) = u.kind {
@@ -59,13 +63,14 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         loops: vec![None; uses.len()],
         views: views::of_fragments(func, kernel)?,
     };
-    let shared = state.strict(&uses, target)?;
+    let (operands, gemms) = state.strict(&uses, target)?;
+    shared.extend(operands);
     state.propagate(&uses);
     state.free(&uses);
     state.any(&uses);
     state.propagate(&uses);
     state.check(&uses)?;
-    state.check_views()?;
+    views::check(func, &state.views, &state.fragments)?;
     let mut fragments: Vec<_> = state.fragments.into_iter().collect();
     fragments.sort_by_key(|(buffer, _)| *buffer);
     let loops = uses
@@ -80,37 +85,48 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         loops: loops.collect(),
         fragments,
         shared,
+        gemms,
     })
 }
 
-/// The annotations of shared buffers must be places for all of their elements.
-fn shared_annotations(func: &Func, kernel: usize, target: Target) -> Result<(), Problem> {
+/// What the user wished for shared buffers, decided: places for all of their elements.
+fn shared_wishes(
+    func: &Func,
+    kernel: usize,
+    target: Target,
+) -> Result<Vec<(Buffer, LayoutAttr)>, Problem> {
+    let mut found = Vec::new();
     let mut problem = None;
     visit::walk_stmts(&func.kernels[kernel].body, &mut |stmt| {
         let StmtKind::Alloc(buffer) = stmt.kind else {
             return;
         };
         let data = &func.buffers[buffer];
-        let (Scope::Shared, Some(attr), Some(shape)) =
-            (data.scope, &data.layout, const_shape(&data.shape))
-        else {
-            return;
+        let shape = data.const_shape().unwrap_or_default();
+        let place = match &data.layout {
+            Some(LayoutAttr::Swizzled) => swizzle::for_elements(target, &shape, data.dtype.scalar),
+            Some(LayoutAttr::Map(map)) => from_expr::index_map(map, &shape).and_then(Place::other),
+            _ => return,
         };
-        if let Err(e) = from_attr::buffer_layout(attr, &shape, target, data.dtype.scalar) {
-            let elements: i64 = shape.iter().product();
-            let mut why = bad_annotation(data, &e);
-            if let LayoutAttr::Map(map) = attr {
-                why = why.note(format!(
-                    "the buffer has {} dimensions and {elements} elements, the layout takes {} indices",
-                    shape.len(),
-                    map.inputs.len()
-                ));
+        match place {
+            Ok(place) => found.push((buffer, place.into())),
+            Err(e) => {
+                let mut why = bad_annotation(data, &e);
+                if let Some(LayoutAttr::Map(map)) = &data.layout {
+                    why = why.note(format!(
+                        "the buffer has {} dimensions and {} elements, the layout takes {} indices",
+                        shape.len(),
+                        shape.iter().product::<i64>(),
+                        map.inputs.len()
+                    ));
+                }
+                let why =
+                    why.help("a layout of shared memory gives each element a place of its own");
+                problem.get_or_insert(Problem::Error(Box::new(why)));
             }
-            let why = why.help("a layout of shared memory gives each element a place of its own");
-            problem.get_or_insert(Problem::Error(Box::new(why)));
         }
     });
-    problem.map_or(Ok(()), Err)
+    problem.map_or(Ok(found), Err)
 }
 
 fn bad_annotation(data: &BufferData, e: &LayoutError) -> Diagnostic {
@@ -121,152 +137,36 @@ fn bad_annotation(data: &BufferData, e: &LayoutError) -> Diagnostic {
     Diagnostic::error(BAD_LAYOUT, data.span, message)
 }
 
-/// What a gemm asks of the target.
-pub fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
-    let [m, n] = matrix(&g.c)?;
-    let [x, y] = matrix(&g.a)?;
-    Some(GemmShape {
-        m,
-        n,
-        k: if g.trans_a { x } else { y },
-        ab: func.buffers[g.a.buffer].dtype.scalar,
-        acc: func.buffers[g.c.buffer].dtype.scalar,
-        policy: g.policy,
-        threads,
-    })
-}
-
-/// The last two extents of a region.
-pub fn matrix(region: &Region) -> Option<[i64; 2]> {
-    let [.., rows, cols] = &region.dims[..] else {
-        return None;
-    };
-    let extent = |e: &tilewright_ir::Expr| i64::try_from(e.as_int()?).ok();
-    Some([extent(&rows.extent)?, extent(&cols.extent)?])
-}
-
-/// The plan of a gemm, or the diagnostic that says why there is none.
-pub fn plan_gemm(
-    func: &Func,
-    g: &GemmOp,
-    threads: i64,
-    target: Target,
-    span: Span,
-) -> Result<GemmPlan, Box<Diagnostic>> {
-    let Some(shape) = gemm_shape(func, g, threads) else {
-        return Err(Box::new(Diagnostic::error(
-            NO_MATRIX_PATH,
-            span,
-            "the sizes of a gemm must be constants",
-        )));
-    };
-    gemm_plan::plan(target, &shape).map_err(|why| {
-        let types = format!("{} with {} accumulation", shape.ab, shape.acc);
-        let diag = match why {
-            NoPlan::Types => Diagnostic::error(
-                NO_MATRIX_PATH,
-                span,
-                format!("{target} has no matrix instruction for {types}"),
-            )
-            .help(format!("{target} multiplies {}", known_types(target))),
-            NoPlan::Threads { warp } => Diagnostic::error(
-                NO_MATRIX_PATH,
-                span,
-                format!(
-                    "a gemm needs at least one warp of {warp} threads, the block has {threads}"
-                ),
-            )
-            .help(format!("launch with threads={warp} or more")),
-        };
-        Box::new(diag)
-    })
-}
-
-/// Why an operand of a gemm has no place in registers.
-pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
-    Diagnostic::error(
-        NO_MATRIX_PATH,
-        span,
-        format!("no placement for this gemm: {e}"),
-    )
-}
-
-fn known_types(target: Target) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for f in target.machine().mma {
-        let name = format!("{} with {}", f.inst.ab, f.inst.acc);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.join(", ")
-}
-
-/// What a read of an operand depends on: the plan, which operand, whether it lies transposed, and
-/// the bits of an element.
-type ReadKey = (usize, bool, bool, i64);
-
-/// How the first warp reads its first vectors of an operand. Other vectors and warps lie a
-/// constant apart, which moves all lanes' banks alike. `None` for `ldmatrix`, which reads
-/// whole chunks in both directions.
-fn operand_read(
-    bits: i64,
-    step: impl FnOnce() -> Option<Fragment>,
-    trans: bool,
-    target: Target,
-) -> Option<WarpRead> {
-    let machine = target.machine();
-    if machine.ldmatrix && bits == 16 {
-        return None;
-    }
-    let mut step = step()?;
-    if trans {
-        step = step.permute(&[1, 0]).ok()?;
-    }
-    let inverse = step.inverse()?;
-    let first = |thread| {
-        let element = inverse.element(Holder { thread, slot: 0 })?;
-        Some([*element.first()?, *element.get(1)?])
-    };
-    Some(WarpRead {
-        lanes: (0..i64::from(machine.warp_size)).map(first).collect(),
-        vector: step.vector_width(1).min(128 / bits).max(1),
-    })
-}
-
 #[derive(Clone)]
 struct State<'f> {
     func: &'f Func,
-    fragments: FxHashMap<Buffer, Fragment>,
+    fragments: FxHashMap<Buffer, Arc<Fragment>>,
     /// The layout of each use that is a box of points.
-    loops: Vec<Option<Fragment>>,
+    loops: Vec<Option<Arc<Fragment>>>,
     views: Rc<[View]>,
 }
 
 impl State<'_> {
-    /// Annotations and gemms. Returns the layouts of shared operands.
-    fn strict(
-        &mut self,
-        uses: &[Use],
-        target: Target,
-    ) -> Result<Vec<(Buffer, Option<Layout>)>, Problem> {
+    /// Annotations and gemms. Returns the layouts of shared operands, and the gemms' plans.
+    fn strict(&mut self, uses: &[Use], target: Target) -> Result<Strict, Problem> {
         for u in uses {
             for buffer in buffers_of(self.func, u) {
                 self.annotation(buffer, u)?;
             }
         }
-        let mut shared: Vec<(Buffer, Vec<WarpRead>)> = Vec::new();
-        // Gemms of one shape have one plan and read alike.
-        let mut plans: Vec<(GemmPlan, Result<Fragment, LayoutError>)> = Vec::new();
-        let mut known_reads: Vec<(ReadKey, Option<WarpRead>)> = Vec::new();
+        let mut operands = Operands::new(self.func, target);
+        let mut gemms = Vec::new();
+        // Gemms of one shape have one plan.
+        let mut plans: Vec<(GemmTiling, Result<Arc<Fragment>, LayoutError>)> = Vec::new();
         for u in uses {
             let UseKind::Gemm(g) = &u.kind else { continue };
-            let plan =
-                plan_gemm(self.func, g, u.threads, target, u.span).map_err(Problem::Error)?;
+            let planned = plan_gemm(self.func, g, u.threads, target, u.span);
+            let (choice, plan) = planned.map_err(Problem::Error)?;
+            gemms.push(choice);
             let no_place = |e: LayoutError| Problem::Error(Box::new(no_placement(&e, u.span)));
             let known = plans.iter().position(|(p, _)| *p == plan);
             let of = known.unwrap_or_else(|| {
-                let c = plan.c();
+                let c = plan.c().map(Arc::new);
                 plans.push((plan.clone(), c));
                 plans.len() - 1
             });
@@ -280,68 +180,29 @@ impl State<'_> {
                         if trans {
                             placed = placed.permute(&[1, 0]).map_err(|e| no_layout(&e, u.span))?;
                         }
-                        self.demand(region.buffer, &placed, u.span)?;
+                        self.demand(region.buffer, &Arc::new(placed), u.span)?;
                     }
-                    Scope::Shared => {
-                        let bits = i64::from(self.func.buffers[region.buffer].dtype.bits());
-                        let key = (of, is_a, trans, bits);
-                        let known = known_reads.iter().find(|(k, _)| *k == key);
-                        let read = known.map(|(_, read)| read.clone());
-                        let read = read.unwrap_or_else(|| {
-                            // Without a placement there is no read; lowering says why.
-                            let step = || if is_a { plan.a_step() } else { plan.b_step() }.ok();
-                            let read = operand_read(bits, step, trans, target);
-                            known_reads.push((key, read.clone()));
-                            read
-                        });
-                        match shared.iter_mut().find(|(b, _)| *b == region.buffer) {
-                            Some((_, reads)) => reads.extend(read),
-                            None => shared.push((region.buffer, read.into_iter().collect())),
-                        }
-                    }
+                    Scope::Shared => operands.add((of, &plan), region, is_a, trans),
                     _ => {}
                 }
             }
         }
-        // Operands of one shape that are read alike lie alike.
-        let mut placed: Vec<(Buffer, Option<Layout>)> = Vec::with_capacity(shared.len());
-        for (at, (buffer, reads)) in shared.iter().enumerate() {
-            let alike = |b: Buffer| {
-                let (x, y) = (&self.func.buffers[b], &self.func.buffers[*buffer]);
-                x.dtype == y.dtype && x.shape == y.shape
-            };
-            let mut before = shared[..at].iter();
-            let layout = match before.position(|(b, r)| r == reads && alike(*b)) {
-                Some(same) => placed[same].1.clone(),
-                None => self.operand_layout(*buffer, reads, target),
-            };
-            placed.push((*buffer, layout));
-        }
-        Ok(placed)
-    }
-
-    /// Where an operand in shared memory lies, if its reads want another place than the target's
-    /// own swizzle, which is made for rows of K and for types that the instruction takes.
-    fn operand_layout(&self, buffer: Buffer, reads: &[WarpRead], target: Target) -> Option<Layout> {
-        if reads.is_empty() {
-            return None;
-        }
-        let data = &self.func.buffers[buffer];
-        let shape = const_shape(&data.shape).filter(|s| s.len() >= 2)?;
-        let swizzled =
-            from_attr::buffer_layout(&LayoutAttr::Swizzled, &shape, target, data.dtype.scalar);
-        let bits = i64::from(data.dtype.bits());
-        swizzle::for_reads(target, &shape, bits, reads, &swizzled.ok()?).ok()?
+        Ok((operands.places(), gemms))
     }
 
     fn annotation(&mut self, buffer: Buffer, u: &Use) -> Result<(), Problem> {
         let data = &self.func.buffers[buffer];
-        let (Some(LayoutAttr::Fragment(map)), Some(shape)) =
-            (&data.layout, const_shape(&data.shape))
+        if let Some(fragment) = data.held() {
+            self.fragments.insert(buffer, fragment.clone());
+        }
+        let (Some(LayoutAttr::FragmentMap(map)), Some(shape)) = (&data.layout, data.const_shape())
         else {
             return Ok(());
         };
-        let fragment = from_attr::fragment_map(map, &shape, u.threads).map_err(|e| {
+        if self.fragments.contains_key(&buffer) {
+            return Ok(());
+        }
+        let fragment = from_expr::fragment_map(map, &shape, u.threads).map_err(|e| {
             let elements: i64 = shape.iter().product();
             let why = bad_annotation(data, &e)
                 .note(format!(
@@ -351,24 +212,30 @@ impl State<'_> {
                 .help("a fragment layout maps each element to one thread and one register slot");
             Problem::Error(Box::new(why))
         })?;
-        self.fragments.insert(buffer, fragment);
+        self.fragments.insert(buffer, Arc::new(fragment));
         Ok(())
     }
 
     /// A layout that leaves no choice.
-    fn demand(&mut self, buffer: Buffer, fragment: &Fragment, span: Span) -> Result<(), Problem> {
+    fn demand(
+        &mut self,
+        buffer: Buffer,
+        fragment: &Arc<Fragment>,
+        span: Span,
+    ) -> Result<(), Problem> {
         let data = &self.func.buffers[buffer];
         if data.scope != Scope::Fragment {
             return Ok(());
         }
-        if const_shape(&data.shape).is_none_or(|s| s.iter().product::<i64>() != size(fragment)) {
+        let whole = |shape: &Vec<i64>| shape.iter().product::<i64>() == size(fragment);
+        let Some(shape) = data.const_shape().filter(whole) else {
             return Err(Problem::Demote {
                 buffer,
                 why: "the gemm uses a part of it".into(),
                 span,
             });
-        }
-        let Ok(fragment) = fragment.reshape(&const_shape(&data.shape).unwrap_or_default()) else {
+        };
+        let Ok(fragment) = reshaped(fragment, &shape) else {
             return Err(Problem::Demote {
                 buffer,
                 why: "its shape has no closed form in the instruction's layout".into(),
@@ -381,22 +248,20 @@ impl State<'_> {
                 Ok(())
             }
             Some(known) if known.same_placement(&fragment) => Ok(()),
-            Some(known) if matches!(data.layout, Some(LayoutAttr::Fragment(_))) => {
-                Err(Problem::Error(Box::new(
-                    Diagnostic::error(
-                        LAYOUT_CONFLICT,
-                        span,
-                        format!(
-                            "the gemm and the annotation of `{}` want different layouts",
-                            data.name
-                        ),
-                    )
-                    .also(data.span, "annotated layout")
-                    .note(format!("annotated: {}", describe(known)))
-                    .note(format!("gemm: {}", describe(&fragment)))
-                    .help("remove the annotation, or copy to a second fragment"),
-                )))
-            }
+            Some(known) if data.layout.is_some() => Err(Problem::Error(Box::new(
+                Diagnostic::error(
+                    LAYOUT_CONFLICT,
+                    span,
+                    format!(
+                        "the gemm and the annotation of `{}` want different layouts",
+                        data.name
+                    ),
+                )
+                .also(data.span, "annotated layout")
+                .note(format!("annotated: {}", describe(known)))
+                .note(format!("gemm: {}", describe(&fragment)))
+                .help("remove the annotation, or copy to a second fragment"),
+            ))),
             Some(_) => Err(Problem::Demote {
                 buffer,
                 why: "two gemms want different layouts of it".into(),
@@ -411,7 +276,7 @@ impl State<'_> {
     }
 
     fn step(&mut self, uses: &[Use]) -> bool {
-        let mut changed = self.place_views();
+        let mut changed = views::place(&self.views, &mut self.fragments);
         for (at, u) in uses.iter().enumerate() {
             match &u.kind {
                 UseKind::Points { accesses, .. } => {
@@ -433,7 +298,7 @@ impl State<'_> {
                         && let Some(from) = self.fragments.get(&src)
                         && let Some(placed) = self.reduced(from, r.dim as usize, dst)
                     {
-                        self.fragments.insert(dst, placed);
+                        self.fragments.insert(dst, Arc::new(placed));
                         changed = true;
                     }
                 }
@@ -444,7 +309,7 @@ impl State<'_> {
     }
 
     /// A loop runs where an element lies that each of its points has for itself.
-    fn loop_from(&self, accesses: &[Access], threads: i64) -> Option<Fragment> {
+    fn loop_from(&self, accesses: &[Access], threads: i64) -> Option<Arc<Fragment>> {
         let by_writes = accesses.iter().filter(|a| a.write);
         let by_reads = accesses.iter().filter(|a| !a.write);
         for access in by_writes.chain(by_reads) {
@@ -463,13 +328,13 @@ impl State<'_> {
             if let Ok(placed) = full.then(fragment.layout())
                 && let Ok(placed) = Fragment::new(placed).and_then(Fragment::compact)
             {
-                return Some(placed);
+                return Some(Arc::new(placed));
             }
         }
         None
     }
 
-    fn images(&mut self, layout: &Fragment, accesses: &[Access]) -> bool {
+    fn images(&mut self, layout: &Arc<Fragment>, accesses: &[Access]) -> bool {
         let mut changed = false;
         for access in accesses {
             if self.fragments.contains_key(&access.buffer) {
@@ -480,55 +345,11 @@ impl State<'_> {
                 self.fragments.insert(access.buffer, layout.clone());
                 changed = true;
             } else if let Ok(Some(placed)) = layout.image(map) {
-                self.fragments.insert(access.buffer, placed);
+                self.fragments.insert(access.buffer, Arc::new(placed));
                 changed = true;
             }
         }
         changed
-    }
-
-    /// A view and what it is a view of have one place; whichever is known decides.
-    fn place_views(&mut self) -> bool {
-        let mut changed = false;
-        for view in self.views.clone().iter() {
-            let sides = (
-                self.fragments.get(&view.buffer),
-                self.fragments.get(&view.of),
-            );
-            let (buffer, placed) = match sides {
-                (Some(known), None) => (view.of, views::reshaped(known, &view.shape_of)),
-                (None, Some(known)) => (view.buffer, views::reshaped(known, &view.shape)),
-                _ => continue,
-            };
-            if let Some(placed) = placed {
-                self.fragments.insert(buffer, placed);
-                changed = true;
-            }
-        }
-        changed
-    }
-
-    /// What views and their buffers were given must be the same places.
-    fn check_views(&self) -> Result<(), Problem> {
-        for view in self.views.iter() {
-            let fits = match (
-                self.fragments.get(&view.buffer),
-                self.fragments.get(&view.of),
-            ) {
-                (Some(one), Some(of)) => views::reshaped(of, &view.shape)
-                    .is_some_and(|placed| placed.same_placement(one)),
-                (None, None) => true,
-                _ => false,
-            };
-            if !fits {
-                return Err(Problem::Demote {
-                    buffer: view.of,
-                    why: "its layout has no closed form in the shape of a view of it".into(),
-                    span: self.func.buffers[view.buffer].span,
-                });
-            }
-        }
-        Ok(())
     }
 
     /// Where the result of a reduction lies when its threads keep it.
@@ -616,7 +437,9 @@ impl State<'_> {
         match &u.kind {
             UseKind::Points { shape, vector, .. } => {
                 let vector = narrowed(shape, u.threads, *vector);
-                self.loops[at] = Fragment::partition(shape, u.threads, vector).ok();
+                self.loops[at] = Fragment::partition(shape, u.threads, vector)
+                    .ok()
+                    .map(Arc::new);
             }
             UseKind::Reduce(r) => {
                 let data = &self.func.buffers[r.src.buffer];
@@ -625,11 +448,13 @@ impl State<'_> {
                     && let Some(shape) = const_shape(&data.shape)
                     && let Ok(placed) = Fragment::partition(&shape, u.threads, 1)
                 {
-                    self.fragments.insert(r.src.buffer, placed);
+                    self.fragments.insert(r.src.buffer, Arc::new(placed));
                 } else if let Some(shape) = const_shape(&self.func.buffers[r.dst.buffer].shape)
                     && let Ok(placed) = Fragment::partition(&shape, u.threads, 1)
                 {
-                    self.fragments.entry(r.dst.buffer).or_insert(placed);
+                    self.fragments
+                        .entry(r.dst.buffer)
+                        .or_insert(Arc::new(placed));
                 }
             }
             UseKind::Gemm(_) | UseKind::DynamicLoop | UseKind::Any(_) | UseKind::Single(_) => {}
@@ -650,7 +475,7 @@ impl State<'_> {
                     && let Some(shape) = const_shape(&data.shape)
                     && let Ok(placed) = Fragment::partition(&shape, u.threads, 1)
                 {
-                    self.fragments.insert(buffer, placed);
+                    self.fragments.insert(buffer, Arc::new(placed));
                 }
             }
         }
@@ -667,7 +492,7 @@ impl State<'_> {
 
     /// Accesses of memory that a thread makes for a use, with vectors as wide as its layout has
     /// them; loops share layouts, whose `widths` are found once.
-    fn accesses(&self, at: usize, uses: &[Use], widths: &mut Vec<(Fragment, i64)>) -> i64 {
+    fn accesses(&self, at: usize, uses: &[Use], widths: &mut Vec<(Arc<Fragment>, i64)>) -> i64 {
         let (UseKind::Points { vector, shape, .. }, Some(layout)) =
             (&uses[at].kind, &self.loops[at])
         else {
@@ -692,7 +517,7 @@ impl State<'_> {
                 continue;
             };
             for access in accesses {
-                if let Some(why) = self.unserved(self.loops[at].as_ref(), access, u.threads) {
+                if let Some(why) = self.unserved(self.loops[at].as_deref(), access, u.threads) {
                     return Err(Problem::Demote {
                         buffer: access.buffer,
                         why: why.to_string(),
@@ -704,7 +529,7 @@ impl State<'_> {
         for u in uses {
             for buffer in buffers_of(self.func, u) {
                 let missing = !self.fragments.contains_key(&buffer);
-                let other = |f: &Fragment| f.threads() != u.threads;
+                let other = |f: &Arc<Fragment>| f.threads() != u.threads;
                 if missing || self.fragments.get(&buffer).is_some_and(other) {
                     return Err(Problem::Demote {
                         buffer,
@@ -750,7 +575,7 @@ impl State<'_> {
         if fragment.threads() != threads {
             return Some("it is used by different groups of threads");
         }
-        if layout == Some(fragment) && access.own {
+        if access.own && layout == Some(&**fragment) {
             return None;
         }
         let Some(Ok(Some(image))) = layout.map(|l| l.image(map)) else {
@@ -784,6 +609,14 @@ fn no_layout(e: &LayoutError, span: Span) -> Problem {
         span,
         format!("no placement: {e}"),
     )))
+}
+
+/// The same fragment where it has the shape already.
+fn reshaped(fragment: &Arc<Fragment>, shape: &[i64]) -> Result<Arc<Fragment>, LayoutError> {
+    match fragment.shape() == shape {
+        true => Ok(fragment.clone()),
+        false => fragment.reshape(shape).map(Arc::new),
+    }
 }
 
 fn size(fragment: &Fragment) -> i64 {

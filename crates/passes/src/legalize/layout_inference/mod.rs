@@ -17,9 +17,9 @@
 //! ```
 //! After:
 //! ```text
-//! alloc C: fragment float32[128, 128] layout=fragment(i, j -> thread …, slot …)
-//! gemm A[…], B[…] -> C[…]
-//! for i, j in parallel(128, 128) layout=fragment(i, j -> thread …, slot …) { … }
+//! alloc C: fragment float32[128, 128] layout=fragment[128, 128](i, j) -> [128; 128](thread; slot)
+//! gemm A[…], B[…] -> C[…] inst="mma.16x8x16.float16.float32" warps=[2, 2]
+//! for i, j in parallel(128, 128) layout=fragment[128, 128](i, j) -> [128; 128](thread; slot) { … }
 //! ```
 //!
 //! Two strict demands on one buffer that disagree are an error. Any other disagreement keeps
@@ -27,22 +27,27 @@
 //! It never changes a value, and never touches code that speaks of threads directly.
 
 mod infer;
+mod operands;
 mod uses;
 mod views;
 
+use std::sync::Arc;
+
 use tilewright_ir::{
-    Buffer, Code, DType, Diagnostic, Diagnostics, Func, LayoutAttr, LoopKind, Scope, StmtKind,
-    Target, Var, VarKind, visit,
+    Block, Buffer, Code, Diagnostic, Diagnostics, Func, GemmPlan, LayoutAttr, Loop, LoopKind,
+    Scope, Severity, Span, StmtKind, Target, TileOp, visit,
 };
 use tilewright_layout::Fragment;
 
 use crate::Changed;
-pub use infer::{matrix, narrowed, no_placement, plan_gemm};
+use crate::legalize::gemm_plan::Choice;
+pub use infer::narrowed;
 pub use uses::{Touched, const_shape, copy_shape, region_map};
 
 use infer::{Inferred, Problem};
 
 const KEPT_IN_SHARED: Code = Code("fragment-in-shared");
+const GEMM_POLICY: Code = Code("gemm-policy");
 
 /// Decides the layouts of all kernels.
 pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
@@ -53,7 +58,7 @@ pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics
         for _ in 0..=func.buffers.len() {
             match infer::infer(func, at, target) {
                 Ok(inferred) => {
-                    write_back(func, at, inferred);
+                    write_back(func, at, inferred, diags);
                     changed = Changed::Yes;
                     break;
                 }
@@ -94,66 +99,75 @@ fn demote(func: &mut Func, buffer: Buffer) {
 }
 
 /// Puts the layouts where the IR keeps them.
-fn write_back(func: &mut Func, kernel: usize, inferred: Inferred) {
+fn write_back(func: &mut Func, kernel: usize, inferred: Inferred, diags: &mut Diagnostics) {
     for (buffer, fragment) in inferred.fragments {
-        let attr = fragment_attr(func, &fragment);
-        func.buffers[buffer].layout = attr;
+        func.buffers[buffer].layout = Some(LayoutAttr::Held(fitted(fragment)));
     }
     for (buffer, layout) in inferred.shared {
-        if func.buffers[buffer].layout.is_none() {
-            let attr =
-                layout.and_then(|layout| layout.to_attr(&index_vars(func, layout.shape().len())));
-            func.buffers[buffer].layout = Some(attr.unwrap_or(LayoutAttr::Swizzled));
-        }
+        func.buffers[buffer].layout = Some(layout);
     }
-    let mut loops = inferred.loops.into_iter();
-    let mut body = std::mem::take(&mut func.kernels[kernel].body);
-    write_loops(func, &mut body, &mut loops);
-    func.kernels[kernel].body = body;
+    // What nothing touches needs no layout.
+    visit::walk_stmts(&func.kernels[kernel].body, &mut |stmt| {
+        if let StmtKind::Alloc(buffer) = stmt.kind {
+            let layout = &mut func.buffers[buffer].layout;
+            layout.take_if(|l| matches!(l, LayoutAttr::FragmentMap(_)));
+        }
+    });
+    let mut decided = Decided {
+        loops: inferred.loops.into_iter(),
+        gemms: inferred.gemms.into_iter(),
+        diags,
+    };
+    decided.write(&mut func.kernels[kernel].body);
 }
 
-/// Gives each parallel loop its layout, in program order.
-fn write_loops(
-    func: &mut Func,
-    block: &mut tilewright_ir::Block,
-    loops: &mut impl Iterator<Item = Option<Fragment>>,
-) {
-    for stmt in block {
-        if let StmtKind::For(l) = &mut stmt.kind
-            && let LoopKind::Parallel { layout, .. } = &mut l.kind
-        {
-            let fragment = loops.next().flatten();
-            *layout = fragment.and_then(|f| fragment_attr(func, &f));
-        } else {
-            for child in visit::child_blocks_mut(stmt) {
-                write_loops(func, child, loops);
+/// The same in no more slots than are used.
+fn fitted(fragment: Arc<Fragment>) -> Arc<Fragment> {
+    match fragment.slots_used() {
+        used if used == fragment.slots() => fragment,
+        used => fragment.with_slots(used).map_or(fragment, Arc::new),
+    }
+}
+
+/// What loops and gemms are given, in program order.
+struct Decided<'d> {
+    loops: std::vec::IntoIter<Option<Arc<Fragment>>>,
+    gemms: std::vec::IntoIter<Choice>,
+    diags: &'d mut Diagnostics,
+}
+
+impl Decided<'_> {
+    fn write(&mut self, block: &mut Block) {
+        for stmt in block {
+            match &mut stmt.kind {
+                StmtKind::For(Loop {
+                    kind: LoopKind::Parallel { layout, .. },
+                    ..
+                }) => {
+                    let fragment = self.loops.next().flatten();
+                    *layout = fragment.map(|f| LayoutAttr::Held(fitted(f)));
+                }
+                StmtKind::Tile(TileOp::Gemm(g)) => {
+                    if let Some(Choice { plan, unlike }) = self.gemms.next() {
+                        g.plan = Some(plan);
+                        let note = unlike.map(|all| not_as_wished(&plan, all, stmt.span));
+                        note.into_iter().for_each(|n| self.diags.push(n));
+                    }
+                }
+                _ => {
+                    for child in visit::child_blocks_mut(stmt) {
+                        self.write(child);
+                    }
+                }
             }
         }
     }
 }
 
-/// The fragment as the IR writes it. `None` without a closed form.
-pub fn fragment_attr(func: &mut Func, fragment: &Fragment) -> Option<LayoutAttr> {
-    let inputs = index_vars(func, fragment.shape().len());
-    let replica =
-        (fragment.replicas() > 1).then(|| func.add_var("rep", DType::I32, VarKind::Bound));
-    let index: Vec<_> = inputs.iter().map(|&v| func.var_expr(v)).collect();
-    let copy = replica.map(|v| func.var_expr(v));
-    let [thread, slot] = fragment.to_exprs(&index, copy)?;
-    Some(LayoutAttr::Fragment(tilewright_ir::FragmentMap {
-        inputs,
-        replica,
-        replicas: u32::try_from(fragment.replicas()).ok()?,
-        thread,
-        slots: vec![slot],
-    }))
-}
-
-/// Variables for the indices of a layout, one a dimension.
-fn index_vars(func: &mut Func, rank: usize) -> Vec<Var> {
-    let names = ["i", "j", "k", "l", "m", "n"];
-    let name = |d: usize| names.get(d).copied().unwrap_or("x");
-    (0..rank)
-        .map(|d| func.add_var(name(d), DType::I32, VarKind::Bound))
-        .collect()
+/// Says where the warps lie, where the policy could not be followed.
+fn not_as_wished(plan: &GemmPlan, all: i64, span: Span) -> Diagnostic {
+    let [wm, wn] = plan.warps;
+    let message = format!("the policy does not divide this gemm: {all} warps lie {wm} by {wn}");
+    Diagnostic::new(Severity::Note, GEMM_POLICY, span, message)
+        .help("the values are the same; T.GemmWarpPolicy.Square lets the compiler choose")
 }

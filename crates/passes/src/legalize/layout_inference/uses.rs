@@ -5,7 +5,7 @@ use tilewright_ir::{
     AtomicSource, Block, Buffer, BufferData, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind,
     ReduceOp, Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
 };
-use tilewright_layout::{Form, Layout, from_attr};
+use tilewright_layout::{Form, Layout, from_expr};
 
 /// Something that touches fragments, or a parallel loop that touches none.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ impl Walk<'_> {
             match data.scope {
                 Scope::Fragment => {
                     let extents = const_shape(&data.shape);
-                    let map = extents.and_then(|e| from_attr::access(vars, indices, shape, &e));
+                    let map = extents.and_then(|e| from_expr::access(vars, indices, shape, &e));
                     let known = out.iter().any(|a: &Access| {
                         a.buffer == buffer && a.write == write && a.map == map && map.is_some()
                     });

@@ -4,9 +4,11 @@
 //! view of has a closed form under the view's shape too.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
-use tilewright_ir::{Buffer, Func, LayoutAttr, Scope, StmtKind, Var, visit};
-use tilewright_layout::{Fragment, from_attr};
+use rustc_hash::FxHashMap;
+use tilewright_ir::{Buffer, Func, Scope, StmtKind, visit};
+use tilewright_layout::Fragment;
 
 use super::infer::Problem;
 use super::uses::const_shape;
@@ -54,16 +56,53 @@ pub fn of_fragments(func: &Func, kernel: usize) -> Result<Rc<[View]>, Problem> {
     problem.map_or_else(|| Ok(found.into()), Err)
 }
 
-/// The same placement under another shape, where it can be read again from how the IR writes it.
-pub fn reshaped(fragment: &Fragment, shape: &[i64]) -> Option<Fragment> {
+/// A view and what it is a view of have one place; whichever is known decides. Whether something
+/// was decided.
+pub fn place(views: &[View], fragments: &mut FxHashMap<Buffer, Arc<Fragment>>) -> bool {
+    let mut changed = false;
+    for view in views {
+        let sides = (fragments.get(&view.buffer), fragments.get(&view.of));
+        let (buffer, placed) = match sides {
+            (Some(known), None) => (view.of, reshaped(known, &view.shape_of)),
+            (None, Some(known)) => (view.buffer, reshaped(known, &view.shape)),
+            _ => continue,
+        };
+        if let Some(placed) = placed {
+            fragments.insert(buffer, Arc::new(placed));
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// What views and their buffers were given must be the same places.
+pub fn check(
+    func: &Func,
+    views: &[View],
+    fragments: &FxHashMap<Buffer, Arc<Fragment>>,
+) -> Result<(), Problem> {
+    for view in views {
+        let fits = match (fragments.get(&view.buffer), fragments.get(&view.of)) {
+            (Some(one), Some(of)) => {
+                reshaped(of, &view.shape).is_some_and(|placed| placed.same_placement(one))
+            }
+            (None, None) => true,
+            _ => false,
+        };
+        if !fits {
+            return Err(Problem::Demote {
+                buffer: view.of,
+                why: "its layout has no closed form in the shape of a view of it".into(),
+                span: func.buffers[view.buffer].span,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The same placement under another shape, where that has a closed form.
+fn reshaped(fragment: &Fragment, shape: &[i64]) -> Option<Fragment> {
     let placed = fragment.reshape(shape).ok()?;
-    // Any variables do: only what is made of them is looked at.
-    let vars: Vec<Var> = (0..=shape.len()).map(|n| Var::from_u32(n as u32)).collect();
-    let (replica, inputs) = vars.split_last()?;
-    let LayoutAttr::Fragment(map) = placed.to_attr(inputs, *replica)? else {
-        return None;
-    };
-    let read = from_attr::fragment_map(&map, shape, placed.threads()).ok()?;
-    read.inverse()?;
-    read.same_placement(&placed).then_some(placed)
+    placed.layout().form()?;
+    placed.inverse().map(|_| placed)
 }

@@ -1,5 +1,7 @@
 //! Copies: micro-ops where vectors line up, loops over points where values are converted.
 
+use std::sync::Arc;
+
 use tilewright_ir::{
     Access, Block, Buffer, CopyOp, DType, Expr, ExprKind, Inst, MicroKind, MicroOp, Region,
     RegionDim, Scope, Span, Stmt, StmtKind, VarKind,
@@ -21,7 +23,7 @@ pub(super) struct Memory<'a> {
 #[derive(Clone)]
 pub(super) struct RegisterCopy<'a> {
     pub memory: Memory<'a>,
-    pub fragment: Fragment,
+    pub fragment: &'a Fragment,
     pub registers: Buffer,
     /// Added to the index of a dimension of the memory region.
     pub offset: Option<(usize, Expr)>,
@@ -75,7 +77,7 @@ impl Lower<'_> {
                 region: memory,
                 order,
             },
-            fragment: placed,
+            fragment: &placed,
             registers: fragment.buffer,
             offset: None,
             to_registers,
@@ -147,7 +149,7 @@ impl Lower<'_> {
         let count = c.fragment.slots() / width;
         let (axis, n) = self.var("c", VarKind::Loop);
         let slot = if width == 1 { n } else { n * width };
-        let Some(points) = self.points_in(&c.fragment, &slot, axis, count) else {
+        let Some(points) = self.points_in(c.fragment, &slot, axis, count) else {
             return self.give_up(span, "the layout of this copy has no closed form");
         };
         let mut next = c.memory.order.iter();
@@ -426,7 +428,7 @@ impl Lower<'_> {
         regions: &[&Region],
         shape: &[i64],
         run: i64,
-    ) -> Option<Fragment> {
+    ) -> Option<Arc<Fragment>> {
         for region in regions {
             if self.scope(region.buffer) != Scope::Fragment {
                 continue;
@@ -440,9 +442,13 @@ impl Lower<'_> {
             let map = region_map(region, shape, &extents)?;
             let copies = tilewright_layout::Layout::identity(&[fragment.replicas()]).ok()?;
             let full = tilewright_layout::Layout::concat(&map, &copies).ok()?;
-            return Fragment::new(full.then(fragment.layout()).ok()?).ok();
+            return Fragment::new(full.then(fragment.layout()).ok()?)
+                .ok()
+                .map(Arc::new);
         }
-        Fragment::partition(shape, self.threads, run).ok()
+        Fragment::partition(shape, self.threads, run)
+            .ok()
+            .map(Arc::new)
     }
 
     fn dynamic_region_loop(

@@ -7,17 +7,14 @@
 use std::ops::Range;
 
 use tilewright_ir::{
-    Access, Block, Buffer, Code, DType, Diagnostic, Expr, GemmOp, Inst, MicroKind, MicroOp,
-    MmaFamily, Region, RegionDim, Scope, Severity, Span, Stmt, StmtKind, TileOp, VarKind,
+    Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, Region,
+    RegionDim, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
 };
 use tilewright_layout::{Fragment, LayoutError};
 
 use super::copy::{Memory, RegisterCopy};
 use super::{Lower, counted, guarded, store, unroll};
-use crate::legalize::gemm_plan::GemmPlan;
-use crate::legalize::layout_inference::{matrix, no_placement, plan_gemm};
-
-const GEMM_POLICY: Code = Code("gemm-policy");
+use crate::legalize::gemm_plan::{GemmTiling, matrix, no_placement, tiling};
 
 /// One operand of the product.
 struct Operand<'a> {
@@ -33,7 +30,7 @@ struct Operand<'a> {
 
 impl Operand<'_> {
     /// Where the elements of one step are.
-    fn step_of(&self, plan: &GemmPlan) -> Result<Fragment, LayoutError> {
+    fn step_of(&self, plan: &GemmTiling) -> Result<Fragment, LayoutError> {
         match self.k_dim {
             1 => plan.a_step(),
             _ => plan.b_step(),
@@ -41,7 +38,7 @@ impl Operand<'_> {
     }
 
     /// Slots between the steps of an operand that is a fragment.
-    fn between_steps(&self, plan: &GemmPlan) -> i64 {
+    fn between_steps(&self, plan: &GemmTiling) -> i64 {
         match self.k_dim {
             1 => plan.slots[0],
             _ => plan.tiles[1] * plan.slots[1],
@@ -57,11 +54,12 @@ fn is_padded(placed: &Fragment, threads: i64) -> bool {
 
 impl Lower<'_> {
     pub(super) fn gemm(&mut self, g: GemmOp, span: Span, out: &mut Block) {
-        let plan = match plan_gemm(self.func, &g, self.threads, self.target, span) {
-            Ok(plan) => plan,
-            Err(diag) => return self.diags.push(*diag),
+        let Some(plan) = tiling(self.func, &g, self.threads) else {
+            return self.give_up(
+                span,
+                "this gemm has no plan; layout-inference must run before",
+            );
         };
-        self.say_policy(&plan, span);
         let c = self.accumulator(&g, &plan, span, out);
         self.clear(&g, c, &plan, span, out);
         let (step_var, step) = self.var("ks", VarKind::Loop);
@@ -95,26 +93,19 @@ impl Lower<'_> {
         }
     }
 
-    /// Says where the warps lie, where the policy could not be followed.
-    fn say_policy(&mut self, plan: &GemmPlan, span: Span) {
-        if plan.as_wished {
-            return;
-        }
-        let [wm, wn] = plan.warps;
-        let all = self.threads / i64::from(self.target.machine().warp_size);
-        let message = format!("the policy does not divide this gemm: {all} warps lie {wm} by {wn}");
-        let note = Diagnostic::new(Severity::Note, GEMM_POLICY, span, message)
-            .help("the values are the same; T.GemmWarpPolicy.Square lets the compiler choose");
-        self.diags.push(note);
-    }
-
     /// The threads that take part: those of the plan's warps.
-    fn used(&self, plan: &GemmPlan) -> i64 {
+    fn used(&self, plan: &GemmTiling) -> i64 {
         plan.warps[0] * plan.warps[1] * self.target.machine().warp_size as i64
     }
 
     /// The registers that accumulate: C itself, or a copy of it from memory.
-    fn accumulator(&mut self, g: &GemmOp, plan: &GemmPlan, span: Span, out: &mut Block) -> Buffer {
+    fn accumulator(
+        &mut self,
+        g: &GemmOp,
+        plan: &GemmTiling,
+        span: Span,
+        out: &mut Block,
+    ) -> Buffer {
         if self.scope(g.c.buffer) == Scope::Fragment {
             self.needs_registers(g.c.buffer, plan.c_slots());
             if self
@@ -139,7 +130,7 @@ impl Lower<'_> {
         &mut self,
         g: &GemmOp,
         c: Buffer,
-        plan: &GemmPlan,
+        plan: &GemmTiling,
         to_registers: bool,
         span: Span,
         out: &mut Block,
@@ -153,7 +144,7 @@ impl Lower<'_> {
                     region: &g.c,
                     order: non_unit(&g.c, [0, 1]),
                 },
-                fragment,
+                fragment: &fragment,
                 registers: c,
                 offset: None,
                 to_registers,
@@ -172,7 +163,7 @@ impl Lower<'_> {
             .ok()
     }
 
-    fn clear(&mut self, g: &GemmOp, c: Buffer, plan: &GemmPlan, span: Span, out: &mut Block) {
+    fn clear(&mut self, g: &GemmOp, c: Buffer, plan: &GemmTiling, span: Span, out: &mut Block) {
         if g.clear.is_int(0) {
             return;
         }
@@ -210,7 +201,7 @@ impl Lower<'_> {
     fn operand(
         &mut self,
         o: &Operand<'_>,
-        plan: &GemmPlan,
+        plan: &GemmTiling,
         step: &Expr,
         span: Span,
         out: &mut Block,
@@ -240,7 +231,7 @@ impl Lower<'_> {
     fn fragment_operand(
         &mut self,
         o: &Operand<'_>,
-        plan: &GemmPlan,
+        plan: &GemmTiling,
         step: &Expr,
         span: Span,
         out: &mut Block,
@@ -297,7 +288,7 @@ impl Lower<'_> {
     }
 
     /// The depth of an operand, where the steps reach past it.
-    fn ragged(&self, o: &Operand<'_>, plan: &GemmPlan) -> Option<i64> {
+    fn ragged(&self, o: &Operand<'_>, plan: &GemmTiling) -> Option<i64> {
         let [x, y] = matrix(o.region)?;
         let depth = if (o.k_dim == 1) != o.trans { y } else { x };
         (depth % plan.inst.k as i64 != 0).then_some(depth)
@@ -315,7 +306,7 @@ impl Lower<'_> {
     fn load_operand(
         &mut self,
         o: &Operand<'_>,
-        plan: &GemmPlan,
+        plan: &GemmTiling,
         regs: Buffer,
         step: &Expr,
         span: Span,
@@ -356,7 +347,7 @@ impl Lower<'_> {
                     order: non_unit(&region, order),
                     region: &region,
                 },
-                fragment: placed,
+                fragment: &placed,
                 registers: regs,
                 offset: Some((k_at, step.clone() * k)),
                 to_registers: true,
@@ -369,7 +360,7 @@ impl Lower<'_> {
     }
 
     /// Whether `ldmatrix` brings the operand: 16-bit elements in whole, aligned tiles.
-    fn can_ldmatrix(&mut self, o: &Operand<'_>, plan: &GemmPlan) -> bool {
+    fn can_ldmatrix(&mut self, o: &Operand<'_>, plan: &GemmTiling) -> bool {
         let bits = self.dtype(o.region.buffer).bits();
         let (Some([x, y]), true) = (
             matrix(o.region),
@@ -398,7 +389,7 @@ impl Lower<'_> {
     fn ldmatrix(
         &mut self,
         o: &Operand<'_>,
-        plan: &GemmPlan,
+        plan: &GemmTiling,
         regs: Buffer,
         step: &Expr,
         span: Span,
@@ -501,7 +492,7 @@ impl Lower<'_> {
         c: Buffer,
         a: (Buffer, Expr),
         b: (Buffer, Expr),
-        plan: &GemmPlan,
+        plan: &GemmTiling,
         span: Span,
         out: &mut Block,
     ) {

@@ -32,18 +32,19 @@ mod swizzle_exchange;
 pub use reduce::identity;
 pub use swizzle_exchange::{Refusal as ExchangeRefusal, exchanged};
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright_ir::{
     Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
-    FragmentMap, Func, LayoutAttr, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target,
-    TileOp, Var, VarKind,
+    Func, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, TileOp, Var, VarKind,
 };
-use tilewright_layout::{Fragment, from_attr};
+use tilewright_layout::Fragment;
 
 use crate::Changed;
-use crate::legalize::layout_inference::const_shape;
+use crate::legalize::shared_width::shared_width;
 use crate::rename::rename;
 
 const NOT_LOWERED: Code = Code("not-lowered");
@@ -64,9 +65,7 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             analyzer,
             tid,
             threads,
-            fragments: FxHashMap::default(),
             ranges: Vec::new(),
-            maps: FxHashMap::default(),
             widths: FxHashMap::default(),
             allocs: Vec::new(),
             exchanges: FxHashMap::default(),
@@ -149,11 +148,8 @@ struct Lower<'a> {
     /// The thread's number among those that take part.
     tid: Expr,
     threads: i64,
-    fragments: FxHashMap<Buffer, Fragment>,
     /// Extents of the loops over slots that are being written.
     ranges: Vec<(Var, i64)>,
-    /// See [`Lower::placed`].
-    maps: FxHashMap<MapKey, Option<Fragment>>,
     /// See [`Lower::shared_width`].
     widths: FxHashMap<Buffer, i64>,
     /// Allocations of temporaries, put at the start of the kernel.
@@ -181,42 +177,6 @@ struct Exchange {
 /// them in turn the barrier of one use already lies between the last reads of the other's and what
 /// is written there next; more of them keep that so around loops.
 const EXCHANGES: usize = 4;
-
-/// What a fragment map says, whatever its variables are called.
-#[derive(PartialEq, Eq, Hash)]
-struct MapKey {
-    shape: Vec<i64>,
-    threads: i64,
-    inputs: usize,
-    replicas: Option<u32>,
-    /// Thread and slots, with the inputs as numbered variables.
-    outputs: Vec<Expr>,
-}
-
-impl MapKey {
-    fn of(map: &FragmentMap, shape: &[i64], threads: i64) -> MapKey {
-        let inputs: Vec<Var> = map.inputs.iter().copied().chain(map.replica).collect();
-        let numbered = |e: &Expr| {
-            e.rewrite(&mut |node| {
-                let var = node.as_var()?;
-                let at = inputs.iter().position(|v| *v == var)?;
-                // From the far end, where no function has variables of its own.
-                let number = Var::from_u32(u32::MAX - 1 - at as u32);
-                Some(Expr::var(number, node.dtype()))
-            })
-        };
-        MapKey {
-            shape: shape.to_vec(),
-            threads,
-            inputs: map.inputs.len(),
-            replicas: map.replica.map(|_| map.replicas),
-            outputs: std::iter::once(&map.thread)
-                .chain(&map.slots)
-                .map(numbered)
-                .collect(),
-        }
-    }
-}
 
 impl Lower<'_> {
     fn block(&mut self, block: Block) -> Block {
@@ -356,7 +316,7 @@ impl Lower<'_> {
             // What nothing touches has no layout, and needs no register.
             let placed = self.fragment(buffer);
             if placed.is_none() && self.func.buffers[buffer].layout.is_some() {
-                self.give_up(span, "the layout of this fragment has no closed form");
+                self.give_up(span, "the layout of this fragment is not decided");
             }
             let needed = self
                 .registers
@@ -406,49 +366,8 @@ impl Lower<'_> {
     }
 
     /// The layout of a fragment buffer.
-    fn fragment(&mut self, buffer: Buffer) -> Option<Fragment> {
-        if let Some(known) = self.fragments.get(&buffer) {
-            return Some(known.clone());
-        }
-        let data = &self.func.buffers[buffer];
-        let (Some(LayoutAttr::Fragment(map)), Some(shape)) =
-            (&data.layout, const_shape(&data.shape))
-        else {
-            return None;
-        };
-        let fragment = self.placed(&map.clone(), &shape)?;
-        self.fragments.insert(buffer, fragment.clone());
-        Some(fragment)
-    }
-
-    /// The fragment that the IR writes as a map, read once for all maps that are the same but for
-    /// the names of their variables.
-    fn placed(&mut self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
-        let key = MapKey::of(map, shape, self.threads);
-        if let Some(known) = self.maps.get(&key) {
-            return known.clone();
-        }
-        let placed = self.read_map(map, shape);
-        self.maps.insert(key, placed.clone());
-        placed
-    }
-
-    /// Runs dealt out in turn over a shape that the threads do not divide have no closed form;
-    /// they are known by how they are written.
-    fn read_map(&self, map: &FragmentMap, shape: &[i64]) -> Option<Fragment> {
-        let read = from_attr::fragment_map(map, shape, self.threads).ok();
-        if let Some(fragment) = &read
-            && fragment.inverse().is_some()
-        {
-            return read;
-        }
-        let index: Vec<Expr> = map.inputs.iter().map(|&v| self.func.var_expr(v)).collect();
-        let dealt = [1, 2, 4, 8, 16].into_iter().find_map(|run| {
-            let fragment = Fragment::partition(shape, self.threads, run).ok()?;
-            let [thread, slot] = fragment.to_exprs(&index, None)?;
-            (thread == map.thread && [slot] == map.slots[..]).then_some(fragment)
-        });
-        dealt.or(read)
+    fn fragment(&self, buffer: Buffer) -> Option<Arc<Fragment>> {
+        self.func.buffers[buffer].held().cloned()
     }
 
     /// How many elements along the last dimension lie side by side wherever a shared buffer's
@@ -457,20 +376,7 @@ impl Lower<'_> {
         if let Some(known) = self.widths.get(&buffer) {
             return *known;
         }
-        let data = &self.func.buffers[buffer];
-        let width = const_shape(&data.shape).and_then(|shape| {
-            let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-            // The elements of a view lie where the buffer has them.
-            let of = &self.func.buffers[self.func.root(buffer)];
-            let moved = !matches!(of.layout, None | Some(LayoutAttr::Linear));
-            if moved && matches!(data.origin, BufferOrigin::View(_)) && data.layout.is_none() {
-                return None;
-            }
-            let layout =
-                from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar).ok()?;
-            Some(layout.vector_width(shape.len().checked_sub(1)?))
-        });
-        let width = width.unwrap_or(1);
+        let width = shared_width(self.func, buffer);
         self.widths.insert(buffer, width);
         width
     }

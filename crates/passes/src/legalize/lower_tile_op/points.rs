@@ -1,12 +1,14 @@
 //! Loops over points: a thread runs the points that the layout gives it, one a slot.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::{child_blocks_mut, stmt_exprs_mut};
 use tilewright_ir::{
-    Block, Buffer, DType, Expr, ExprKind, Loop, LoopKind, Scope, Span, Stmt, StmtKind, ThreadOp,
-    Var, VarKind,
+    Block, Buffer, DType, Expr, ExprKind, LayoutAttr, Loop, LoopKind, Scope, Span, Stmt, StmtKind,
+    ThreadOp, Var, VarKind,
 };
-use tilewright_layout::{Form, Fragment, Sum, from_attr};
+use tilewright_layout::{Form, Fragment, Sum, from_expr, to_expr};
 
 use super::{Lower, counted_in, guarded, unroll};
 use crate::legalize::layout_inference::{const_shape, narrowed};
@@ -26,7 +28,7 @@ fn index_type(layout: &Fragment) -> DType {
 /// A thread's points: one slot of the layout after the other.
 pub(super) struct Points {
     pub layout: Fragment,
-    /// From thread and slot to the point and the copy, where that is a closed form.
+    /// From thread and slot to the point and the copy, where that is a form over the point's box.
     back: Option<Form>,
     /// The point, over the thread's number and the slot variable.
     pub index: Vec<Expr>,
@@ -39,10 +41,8 @@ pub(super) struct Points {
 impl Lower<'_> {
     /// The points of a layout at a slot. `None` without a closed form.
     pub(super) fn points(&mut self, layout: &Fragment, slot: &Expr) -> Option<Points> {
-        let Some(inverse) = layout.inverse() else {
-            return self.dealt_points(layout, slot);
-        };
-        let (mut index, mut guard) = inverse.to_exprs(&self.tid_in(slot.dtype()), slot);
+        let inverse = layout.inverse()?;
+        let (mut index, mut guard) = to_expr::inverse(&inverse, &self.tid_in(slot.dtype()), slot);
         let copy = index.pop();
         let copy = copy.filter(|_| layout.replicas() > 1);
         let size: i64 = layout.shape().iter().product();
@@ -71,45 +71,10 @@ impl Lower<'_> {
             .collect();
         Some(Points {
             layout: layout.clone(),
-            back: Some(inverse.form),
+            back: (inverse.domain == inverse.full).then_some(inverse.form),
             index,
             copy,
             guard,
-        })
-    }
-
-    /// The points of a layout that deals runs of the row-major order out in turn, for shapes
-    /// whose way back is no closed form of digits.
-    fn dealt_points(&mut self, layout: &Fragment, slot: &Expr) -> Option<Points> {
-        let shape = layout.shape();
-        let run = [1, 2, 4, 8, 16].into_iter().find(|&run| {
-            Fragment::partition(shape, self.threads, run).is_ok_and(|p| p == *layout)
-        })?;
-        let round = slot.clone().floor_div(run) * self.threads + self.tid_in(slot.dtype());
-        let flat = round * run + slot.clone().floor_mod(run);
-        let size: i64 = shape.iter().product();
-        let mut index = Vec::new();
-        let mut rest = flat.clone();
-        for (dim, &extent) in shape.iter().enumerate().rev() {
-            if dim == 0 {
-                index.push(rest.clone());
-            } else {
-                index.push(rest.clone().floor_mod(extent));
-                rest = rest.floor_div(extent);
-            }
-        }
-        index.reverse();
-        let guard = self.simplify_here(&flat.lt(size), layout, slot);
-        let index = index
-            .iter()
-            .map(|e| self.simplify_here(e, layout, slot))
-            .collect();
-        Some(Points {
-            layout: layout.clone(),
-            back: None,
-            index,
-            copy: None,
-            guard: Some(guard).filter(|g| !g.is_int(1)),
         })
     }
 
@@ -143,11 +108,15 @@ impl Lower<'_> {
             return;
         };
         let layout = match (layout, &shape) {
-            (Some(tilewright_ir::LayoutAttr::Fragment(map)), Some(shape)) => {
-                self.placed(map, shape)
+            (Some(LayoutAttr::Held(layout)), Some(_)) if layout.threads() != self.threads => {
+                return self.give_up(span, "the layout of this loop is one of other threads");
             }
+            (Some(LayoutAttr::Held(layout)), Some(_)) => Some(layout.clone()),
             (_, Some(shape)) if shape.iter().all(|&e| e > 0) => {
-                Fragment::partition(shape, self.threads, narrowed(shape, self.threads, 1)).ok()
+                let run = narrowed(shape, self.threads, 1);
+                Fragment::partition(shape, self.threads, run)
+                    .ok()
+                    .map(Arc::new)
             }
             _ => None,
         };
@@ -378,8 +347,8 @@ impl Lower<'_> {
         }
         let fragment = self.fragment(buffer)?;
         let shape = const_shape(&self.func.buffers[buffer].shape)?;
-        let map = from_attr::access(vars, indices, points.layout.shape(), &shape);
-        let own = fragment == points.layout
+        let map = from_expr::access(vars, indices, points.layout.shape(), &shape);
+        let own = *fragment == points.layout
             && indices.len() == vars.len()
             && indices
                 .iter()
@@ -392,11 +361,8 @@ impl Lower<'_> {
         let at = map
             .and_then(|map| map.form())
             .and_then(|map| slot_form(points, &fragment, map))
-            .map(|form| {
-                form.to_exprs(&[self.tid_in(slot.dtype()), slot.clone()])
-                    .remove(0)
-            })
-            .or_else(|| Some(fragment.to_exprs(indices, None)?[1].clone()))?;
+            .map(|form| to_expr::form(&form, &[self.tid_in(slot.dtype()), slot.clone()]).remove(0))
+            .or_else(|| Some(to_expr::fragment(&fragment, indices, None)?[1].clone()))?;
         let at = self.simplify_here(&at, &points.layout, slot);
         known.insert(key, at.clone());
         Some(at)

@@ -5,11 +5,13 @@
 //! with, so three lanes in the place of four combine as four do. A source without a usable layout
 //! is read from shared memory by the threads that hold the result.
 
+use std::sync::Arc;
+
 use tilewright_ir::{
     BinOp, Block, Buffer, DType, Expr, ExprKind, MathFn, ReduceKind, ReduceOp, Region, Scalar,
     Scope, ShuffleKind, Span, Stmt, StmtKind, ThreadOp, VarKind, small_float,
 };
-use tilewright_layout::{Form, Fragment, LineDigit, Sum, radix};
+use tilewright_layout::{Form, Fragment, LineDigit, Sum, radix, to_expr};
 
 use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::layout_inference::const_shape;
@@ -53,9 +55,7 @@ impl Lower<'_> {
 
         let (s, slot) = self.var("s", VarKind::Loop);
         let points = self.points(&from, &slot)?;
-        let place = slot_of
-            .to_exprs(&[self.tid.clone(), slot.clone()])
-            .remove(0);
+        let place = to_expr::form(&slot_of, &[self.tid.clone(), slot.clone()]).remove(0);
         let place = self.simplify(&place);
         let value = self.load(src, vec![slot]).cast_to(dtype);
         let value = prepared(r.kind, value);
@@ -320,7 +320,9 @@ impl Lower<'_> {
         };
         let layout = match self.scope(region.buffer) {
             Scope::Fragment => self.fragment(region.buffer),
-            _ => Fragment::partition(&shape, self.threads, 1).ok(),
+            _ => Fragment::partition(&shape, self.threads, 1)
+                .ok()
+                .map(Arc::new),
         };
         let Some(layout) = layout else {
             return self.give_up(span, "no thread assignment for this reduction");

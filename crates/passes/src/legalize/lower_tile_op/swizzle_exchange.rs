@@ -20,11 +20,10 @@
 
 use std::fmt;
 
-use tilewright_ir::{BufferOrigin, CopyOp, Inst, LayoutAttr};
-use tilewright_layout::{Fragment, Layout, from_attr};
+use tilewright_ir::{BufferOrigin, CopyOp, Inst};
+use tilewright_layout::{Fragment, Layout};
 
 use super::Lower;
-use crate::legalize::layout_inference::const_shape;
 
 /// Why a tile's places cannot be dealt out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,14 +92,10 @@ impl Lower<'_> {
     /// The assignment by places for a copy that fills the whole of a tile with a layout.
     pub(super) fn exchange(&self, c: &CopyOp, shape: &[i64], width: i64) -> Option<Fragment> {
         let data = &self.func.buffers[c.dst.buffer];
-        let attr = data.layout.as_ref()?;
-        let whole = c.dst.is_whole(data) && !matches!(data.origin, BufferOrigin::View(_));
-        if !whole || *attr == LayoutAttr::Linear {
+        if !c.dst.is_whole(data) || matches!(data.origin, BufferOrigin::View(_)) {
             return None;
         }
-        let full = const_shape(&data.shape)?;
-        let layout = from_attr::buffer_layout(attr, &full, self.target, data.dtype.scalar).ok()?;
-        let layout = layout.reshape(shape).ok()?;
+        let layout = data.placed()?.reshape(shape).ok()?;
         exchanged(&layout, self.threads, width).ok()
     }
 }

@@ -35,12 +35,11 @@ mod walk;
 use rustc_hash::FxHashMap;
 use tilewright_arith::Analyzer;
 use tilewright_ir::{
-    BinOp, Buffer, BufferOrigin, DType, Expr, ExprKind, Func, LayoutAttr, Loop, Scope, Span,
-    Target, Var, VarKind,
+    BinOp, Buffer, BufferOrigin, DType, Expr, ExprKind, Func, Loop, Scope, Span, Target, Var,
+    VarKind,
 };
-use tilewright_layout::from_attr;
 
-use crate::legalize::layout_inference::const_shape;
+use crate::legalize::shared_width::shared_width;
 pub use apply::fresh_copy;
 pub use sites::has_vectorized;
 use sites::{Site, Sites, substitute};
@@ -472,18 +471,7 @@ impl<'a> Vectorizer<'a> {
         if let Some(known) = self.shared.get(&buffer) {
             return *known;
         }
-        let data = &self.func.buffers[buffer];
-        let linear =
-            |b: Buffer| matches!(self.func.buffers[b].layout, None | Some(LayoutAttr::Linear));
-        let width = match (&data.origin, const_shape(&data.shape)) {
-            (BufferOrigin::View(_), _) if !linear(self.func.root(buffer)) => 1,
-            (_, Some(shape)) => {
-                let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-                from_attr::buffer_layout(attr, &shape, self.target, data.dtype.scalar)
-                    .map_or(1, |l| l.vector_width(shape.len().saturating_sub(1)))
-            }
-            _ => 1,
-        };
+        let width = shared_width(self.func, buffer);
         self.shared.insert(buffer, width);
         width
     }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Buffer, BufferData, BufferOrigin, LayoutAttr, Scope, SharedPlace, Target};
-
-use tilewright_layout::from_attr::buffer_layout;
+use tilewright_ir::{Buffer, BufferData, BufferOrigin, LayoutAttr, Scope, SharedPlace};
 
 use super::Compiler;
 use crate::compile::names::{Compiled, contiguous};
@@ -70,7 +68,7 @@ impl Compiler<'_> {
         }
         let span = match data.scope {
             Scope::Shared => {
-                let (places, span) = placement(data, &info.shape, self.target)?;
+                let (places, span) = placement(data, &info.shape)?;
                 info.places = places;
                 span
             }
@@ -201,10 +199,9 @@ impl Compiler<'_> {
             }
             info.version_elements = bits / own;
         }
-        let own_placement = match (&data.layout, data.scope) {
-            (None | Some(LayoutAttr::Linear), _) => None,
-            (Some(_), Scope::Shared) => Some(placement(data, &info.shape, self.target)?.0),
-            (Some(_), _) => None,
+        let own_placement = match (data.placed(), data.scope) {
+            (Some(_), Scope::Shared) => Some(placement(data, &info.shape)?.0),
+            _ => None,
         };
         info.places = match (own_placement, &root.places) {
             // A view with a placement of its own lays out the storage anew.
@@ -271,25 +268,19 @@ fn too_large(data: &BufferData) -> RunError {
 }
 
 /// The place of each element of a shared buffer, and the elements of space they need.
-fn placement(
-    data: &BufferData,
-    shape: &[i64],
-    target: Target,
-) -> Compiled<(Option<Arc<[u32]>>, i64)> {
+fn placement(data: &BufferData, shape: &[i64]) -> Compiled<(Option<Arc<[u32]>>, i64)> {
     let count = elements(shape, data)?;
-    let attr = match &data.layout {
-        None | Some(LayoutAttr::Linear) => return Ok((None, count)),
-        Some(attr) => attr,
+    if data.layout.as_ref().is_some_and(LayoutAttr::is_wish) {
+        let message = format!("the layout of `{}` is not decided", data.name);
+        return Err(RunError::new(
+            crate::simt::codes::LAYOUT,
+            data.span,
+            message,
+        ));
+    }
+    let Some(layout) = data.placed() else {
+        return Ok((None, count));
     };
-    let layout = buffer_layout(attr, shape, target, data.dtype.scalar)
-        .and_then(|layout| layout.require_injective().map(|()| layout))
-        .map_err(|e| {
-            RunError::new(
-                crate::simt::codes::LAYOUT,
-                data.span,
-                format!("the layout of `{}`: {e}", data.name),
-            )
-        })?;
     let mut places = Vec::with_capacity(count as usize);
     let mut index = vec![0; shape.len()];
     for _ in 0..count {

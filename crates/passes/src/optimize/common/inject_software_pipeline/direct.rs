@@ -159,7 +159,7 @@ impl Question<'_> {
             vars: self.kernel.thread_vars,
             extents: self.kernel.threads,
         };
-        if !in_a_row(self.func, self.target, threads, &self.loops, m) {
+        if !in_a_row(self.func, threads, &self.loops, m) {
             let name = data.name.clone();
             return Err(Refusal::Places { name });
         }

@@ -6,16 +6,16 @@
 //!
 //! Before:
 //! ```text
-//! alloc Q: shared float16[64, 64] layout=swizzled
-//! alloc K: shared float16[64, 64] versions=2 layout=swizzled
-//! alloc O: shared float16[64, 64] layout=swizzled
+//! alloc Q: shared float16[64, 64] layout=swizzle(16; …)
+//! alloc K: shared float16[64, 64] versions=2 layout=swizzle(16; …)
+//! alloc O: shared float16[64, 64] layout=swizzle(16; …)
 //! … Q and K in a loop with a barrier after their last use, then O …
 //! ```
 //! After:
 //! ```text
-//! alloc Q: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzled
-//! alloc K: shared float16[64, 64] versions=2 offset=0 bytes=16384 layout=swizzled
-//! alloc O: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzled
+//! alloc Q: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzle(16; …)
+//! alloc K: shared float16[64, 64] versions=2 offset=0 bytes=16384 layout=swizzle(16; …)
+//! alloc O: shared float16[64, 64] offset=16384 bytes=8192 layout=swizzle(16; …)
 //! ```
 //!
 //! Needs device IR. It never adds a barrier, and refuses a kernel that does not fit the target.
@@ -26,10 +26,10 @@ mod pack;
 use rustc_hash::FxHashSet;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Buffer, BufferOrigin, Code, Diagnostic, Diagnostics, Func, Inst, Kernel, LayoutAttr, Scope,
-    SharedPlace, StmtKind, Target,
+    Buffer, BufferOrigin, Code, Diagnostic, Diagnostics, Func, Inst, Kernel, Scope, SharedPlace,
+    StmtKind, Target,
 };
-use tilewright_layout::from_attr;
+use tilewright_layout::{Family, Place};
 use tilewright_schedule::hazard;
 
 use self::lives::Lives;
@@ -165,9 +165,7 @@ pub(crate) fn shared_bytes(func: &Func, buffer: Buffer, versions: u32) -> u64 {
     let Some(shape) = const_shape(&data.shape) else {
         return 0;
     };
-    let attr = data.layout.as_ref().unwrap_or(&LayoutAttr::Linear);
-    let places = from_attr::buffer_places(attr, &shape);
-    let elements = places.unwrap_or_else(|_| shape.iter().product());
+    let elements = data.placed().map_or(shape.iter().product(), |p| p.span());
     let bits = elements.max(0) as u64 * u64::from(data.dtype.bits());
     bits.saturating_mul(u64::from(versions.max(1))).div_ceil(8)
 }
@@ -201,7 +199,8 @@ fn items(func: &Func, kernel: &Kernel, target: Target) -> Vec<Item> {
     let buffers = shared_buffers(func, kernel).into_iter();
     let item = |buffer: Buffer| {
         let data = &func.buffers[buffer];
-        let swizzled = matches!(data.layout, Some(LayoutAttr::Swizzled | LayoutAttr::Map(_)));
+        let padded = |p: &Place| matches!(p.family(), Family::Padded(_));
+        let swizzled = data.placed().is_some_and(|p| !padded(p));
         let bytes = shared_bytes(func, buffer, data.versions);
         let wanted = match (tensors.contains(&buffer), swizzled) {
             (true, _) => TENSOR_ALIGN,

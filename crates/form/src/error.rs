@@ -81,7 +81,8 @@ impl fmt::Display for LayoutError {
 impl std::error::Error for LayoutError {}
 
 /// Writes `(1, 2)`.
-pub(crate) struct Tuple<'a>(pub &'a [i64]);
+#[derive(Debug)]
+pub struct Tuple<'a>(pub &'a [i64]);
 
 impl fmt::Display for Tuple<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

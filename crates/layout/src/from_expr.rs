@@ -1,4 +1,4 @@
-//! Layouts that users and passes wrote as expressions, brought to closed form.
+//! Layouts that users wrote as expressions, brought to closed form; the IR keeps that.
 //!
 //! Sums, products with constants, `//`, `%`, shifts, `^`, `&` and `|` of index variables are
 //! followed symbolically, each sub-expression a [`Form`] with one output. What leaves that reach
@@ -7,61 +7,16 @@
 //! if it turns out to be linear over bits. Maps that put two elements in one place or leave
 //! their space are refused with the elements that show it.
 
-use tilewright_ir::target::Target;
-use tilewright_ir::{BinOp, Expr, ExprKind, FragmentMap, IndexMap, LayoutAttr, Scalar, UnOp, Var};
+use tilewright_ir::{BinOp, Expr, ExprKind, FragmentMap, IndexMap, UnOp, Var};
 
-use crate::compose::Pieces;
-use crate::decide::Verdict;
-use crate::error::LayoutError;
-use crate::form::{Form, Sum};
-use crate::fragment::Fragment;
-use crate::layout::{Layout, check_shape};
+use tilewright_arith::fold_int;
+use tilewright_form::{Pieces, check_shape};
+
 use crate::radix::{Radix, indices};
-use crate::swizzle;
+use crate::{Form, Fragment, Layout, LayoutError, Sum, Verdict};
 
 /// How deep an expression may nest; deeper ones are refused rather than overflow the stack.
 const MAX_DEPTH: u32 = 256;
-
-/// The layout of a shared or local buffer. `Swizzled` takes the target's first matrix
-/// instruction for the element type; a pass that knows the instruction asks
-/// [`swizzle::for_matrix`] itself.
-pub fn buffer_layout(
-    attr: &LayoutAttr,
-    shape: &[i64],
-    target: Target,
-    element: Scalar,
-) -> Result<Layout, LayoutError> {
-    match attr {
-        LayoutAttr::Linear => Layout::linear(shape),
-        LayoutAttr::Padded(pad) => Layout::padded(shape, (*pad).into()),
-        LayoutAttr::Swizzled => {
-            let mut all = target.machine().mma.iter().map(|m| m.inst);
-            match all.find(|inst| inst.ab == element) {
-                Some(inst) if shape.len() >= 2 => swizzle::for_matrix(target, shape, &inst),
-                _ => Layout::linear(shape),
-            }
-        }
-        LayoutAttr::Map(map) => index_map(map, shape),
-        LayoutAttr::Fragment(_) => Err(no_place()),
-    }
-}
-
-fn no_place() -> LayoutError {
-    LayoutError::NotAMap {
-        what: "a map to threads and registers, where a place in memory is needed,".to_owned(),
-    }
-}
-
-/// How many places [`buffer_layout`] has, where there is such a layout. Swizzles permute the places
-/// of rows, so which of them it is does not matter.
-pub fn buffer_places(attr: &LayoutAttr, shape: &[i64]) -> Result<i64, LayoutError> {
-    match attr {
-        LayoutAttr::Linear | LayoutAttr::Swizzled => check_shape(shape),
-        LayoutAttr::Padded(pad) => Ok(Layout::padded(shape, (*pad).into())?.span()),
-        LayoutAttr::Map(map) => Ok(index_map(map, shape)?.span()),
-        LayoutAttr::Fragment(_) => Err(no_place()),
-    }
-}
 
 /// The layout of an index map over a shape, injective; its codomain is as large as it needs.
 pub fn index_map(map: &IndexMap, shape: &[i64]) -> Result<Layout, LayoutError> {
@@ -426,50 +381,11 @@ fn evaluate(e: &Expr, inputs: &[Var], index: &[i64], depth: u32) -> Result<i128,
             otherwise,
         } => of(if of(cond)? != 0 { then } else { otherwise })?,
         ExprKind::Binary(op, a, b) => {
-            let (a, b) = (of(a)?, of(b)?);
-            apply(*op, a, b).ok_or_else(|| refuse("a division by zero or a shift out of range"))?
+            let (x, y) = (of(a)?, of(b)?);
+            let value = fold_int(*op, x, y, a.dtype().scalar);
+            value.ok_or_else(|| refuse("a division by zero or a shift out of range"))?
         }
         _ => return Err(refuse("a load or a call")),
     };
     Ok(scalar.wrap(value))
-}
-
-fn apply(op: BinOp, a: i128, b: i128) -> Option<i128> {
-    Some(match op {
-        BinOp::Add => a.checked_add(b)?,
-        BinOp::Sub => a.checked_sub(b)?,
-        BinOp::Mul => a.checked_mul(b)?,
-        BinOp::Div => return None,
-        BinOp::FloorDiv if b != 0 => {
-            a.checked_div(b)? - ((a % b != 0 && (a < 0) != (b < 0)) as i128)
-        }
-        BinOp::FloorMod if b != 0 => {
-            let r = a.checked_rem(b)?;
-            if r != 0 && (r < 0) != (b < 0) {
-                r + b
-            } else {
-                r
-            }
-        }
-        BinOp::TruncDiv => a.checked_div(b)?,
-        BinOp::TruncMod => a.checked_rem(b)?,
-        BinOp::FloorDiv | BinOp::FloorMod => return None,
-        BinOp::Min => a.min(b),
-        BinOp::Max => a.max(b),
-        BinOp::BitAnd => a & b,
-        BinOp::BitOr => a | b,
-        BinOp::BitXor => a ^ b,
-        BinOp::Shl => {
-            a.checked_mul(1i128.checked_shl(u32::try_from(b).ok().filter(|&s| s < 64)?)?)?
-        }
-        BinOp::Shr => a >> u32::try_from(b).ok().filter(|&s| s < 64)?,
-        BinOp::LogicalAnd => (a != 0 && b != 0) as i128,
-        BinOp::LogicalOr => (a != 0 || b != 0) as i128,
-        BinOp::Eq => (a == b) as i128,
-        BinOp::Ne => (a != b) as i128,
-        BinOp::Lt => (a < b) as i128,
-        BinOp::Le => (a <= b) as i128,
-        BinOp::Gt => (a > b) as i128,
-        BinOp::Ge => (a >= b) as i128,
-    })
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use tilewright_layout::radix::{Digit, indices};
-use tilewright_layout::{Form, Fragment, Holder, Layout, LineDigit, Sum};
+use tilewright_form::radix::{Digit, indices};
+use tilewright_form::{Form, Fragment, Holder, Layout, LineDigit, Sum};
 
 /// A fragment of the shape with copies, its digits dealt to threads and slots by the seed;
 /// bits may be mixed into later bits.

@@ -2,7 +2,7 @@
 
 use crate::compose::Pieces;
 use crate::decide::{Collision, Verdict};
-use crate::error::LayoutError;
+use crate::error::{LayoutError, TABLE_LIMIT};
 use crate::form::Form;
 use crate::radix::{flatten, indices, row_major_strides, unflatten};
 use crate::table::{Table, collision_by_points};
@@ -384,6 +384,11 @@ impl Layout {
 
     /// Fails with the two elements when a place is shared.
     pub fn require_injective(&self) -> Result<(), LayoutError> {
+        if let Map::Form(form) = &self.map
+            && matches!(form.collision(), Verdict::Open)
+        {
+            self.require_listable()?;
+        }
         match self.collision() {
             None => Ok(()),
             Some(Collision { a, b }) => Err(LayoutError::Collision {
@@ -426,6 +431,23 @@ impl Layout {
         })
     }
 
+    /// What is not decided on the closed form is looked at point by point, if there are few.
+    fn require_listable(&self) -> Result<(), LayoutError> {
+        match self.size() {
+            elements if elements > TABLE_LIMIT => Err(LayoutError::TooLarge { elements }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The row-major numbers of all places, where there is no closed form.
+    pub fn listed(&self) -> Option<Vec<i64>> {
+        let Map::Table(table) = &self.map else {
+            return None;
+        };
+        let places = indices(&self.shape).map(|i| flatten(&table.eval(&i), &self.codomain));
+        Some(places.collect())
+    }
+
     /// Fails when an element lies outside the codomain.
     fn check_range(&self) -> Result<(), LayoutError> {
         if let Map::Form(form) = &self.map {
@@ -437,6 +459,7 @@ impl Layout {
                 return Ok(());
             }
         }
+        self.require_listable()?;
         for element in indices(&self.shape) {
             let place = self.eval(&element);
             for (output, (&value, &extent)) in place.iter().zip(&self.codomain).enumerate() {
@@ -492,7 +515,7 @@ fn closed_or_listed(
 }
 
 /// The number of elements of a shape that can have a layout.
-pub(crate) fn check_shape(shape: &[i64]) -> Result<i64, LayoutError> {
+pub fn check_shape(shape: &[i64]) -> Result<i64, LayoutError> {
     let bad = || LayoutError::BadShape {
         shape: shape.to_vec(),
     };

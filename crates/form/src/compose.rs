@@ -12,7 +12,7 @@ use crate::radix::{Digit, Radix, ones, row_major_strides};
 
 /// A term with a positive weight; a reversed one counts `extent - 1 - value(row)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
+pub struct Piece {
     pub row: u64,
     pub weight: i64,
     pub extent: i64,
@@ -21,7 +21,7 @@ pub(crate) struct Piece {
 
 /// `offset + Σ weight · value`, all of it non-negative.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Pieces {
+pub struct Pieces {
     pub offset: i64,
     /// By rising weight.
     pub list: Vec<Piece>,
@@ -29,7 +29,7 @@ pub(crate) struct Pieces {
 
 impl Pieces {
     /// An output with its negative weights turned around. `None` when it may be negative.
-    pub(crate) fn of(form: &Form, out: usize) -> Option<Pieces> {
+    pub fn of(form: &Form, out: usize) -> Option<Pieces> {
         let sum = &form.outs[out];
         let mut offset = sum.offset;
         let mut list = Vec::with_capacity(sum.terms.len());
@@ -51,13 +51,13 @@ impl Pieces {
     }
 
     /// The largest value if all pieces move freely: never too small.
-    pub(crate) fn max(&self) -> i64 {
+    pub fn max(&self) -> i64 {
         let reach = self.list.iter().map(|p| p.weight * (p.extent - 1));
         self.offset + reach.sum::<i64>()
     }
 
     /// Whether the value determines every piece: each weight exceeds all that is below it.
-    pub(crate) fn nested(&self) -> bool {
+    pub fn nested(&self) -> bool {
         let mut reach = 0;
         self.list.iter().all(|p| {
             let apart = p.weight > reach;
@@ -256,7 +256,7 @@ impl Form {
     /// A map from the box `codomain` that takes each output back to its input, with the digits
     /// that must be small for an output to have an input at all. Where the guards hold, an
     /// output is an image exactly if the result lies in the input box.
-    pub(crate) fn left_inverse(&self, codomain: &[i64]) -> Option<(Form, Vec<Guard>)> {
+    pub fn left_inverse(&self, codomain: &[i64]) -> Option<(Form, Vec<Guard>)> {
         let mut radix = Radix::new(codomain);
         let mut guards = Vec::new();
         // (digit of the codomain, piece that is its value)

@@ -1,6 +1,7 @@
 //! Fragments: maps from the elements of a tensor to threads and registers.
 
 use crate::compose::Guard;
+use crate::decide::Verdict;
 use crate::error::LayoutError;
 use crate::form::{Form, Sum};
 use crate::layout::{Layout, check_shape};
@@ -297,6 +298,21 @@ impl Fragment {
         ))
     }
 
+    /// The number of slots up to the last one that holds an element: of a tile that is cut, threads
+    /// need not set aside what was cut off.
+    pub fn slots_used(&self) -> i64 {
+        match self.layout.raw_form().map(|form| form.range(1)) {
+            Some(Verdict::Known((_, last))) => last + 1,
+            _ => self.slots(),
+        }
+    }
+
+    /// The same placement in so many slots.
+    pub fn with_slots(&self, slots: i64) -> Result<Fragment, LayoutError> {
+        let layout = self.layout.within(&[self.threads(), slots])?;
+        Ok(Fragment::of_injective(layout))
+    }
+
     /// The largest power of two `v` such that `v` elements along the dimension, from a multiple
     /// of `v`, are in one thread in `v` consecutive slots from a multiple of `v`.
     pub fn vector_width(&self, dim: usize) -> i64 {
@@ -405,5 +421,10 @@ mod tests {
             [0, 128]
         );
         assert!(twice.inverse().is_some());
+        // Of the lower half of the block no thread has the last two slots.
+        let cut = block.slice(&[0, 0], &[16, 16]).unwrap();
+        assert_eq!((cut.slots(), cut.slots_used()), (8, 4));
+        assert_eq!(cut.with_slots(4).unwrap().slots(), 4);
+        assert!(cut.with_slots(3).is_err());
     }
 }

@@ -1,9 +1,9 @@
 //! Addresses in two parts against the layout itself, on every element.
 
 use proptest::prelude::*;
-use tilewright_layout::Layout;
-use tilewright_layout::split::{Effect, Kind, Part, Split};
-use tilewright_layout::swizzle::{Swizzle, row_xor};
+use tilewright_form::Layout;
+use tilewright_form::split::{Effect, Kind, Part, Split};
+use tilewright_form::swizzle::{Swizzle, row_xor};
 
 /// The layouts that buffers get: swizzled, padded, row-major; rows a power of two or not.
 fn layouts() -> Vec<Layout> {
