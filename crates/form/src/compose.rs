@@ -323,16 +323,22 @@ impl Form {
         let inverse = bits::invert(&rows, &columns)?;
         for (&column, selected) in columns.iter().zip(inverse) {
             let d = self.radix.digits()[column as usize];
+            seen |= 1 << column;
+            // One digit, of which a guard keeps all but two values out, goes straight back.
+            if selected.is_power_of_two() {
+                let (at, _, p) = parities[selected.trailing_zeros() as usize];
+                add_piece(&mut outs[d.dim], &Piece { row: 1 << at, ..*p }, d.div);
+                continue;
+            }
             let mut parity = (0u64, false);
             for (at, digit, p) in ones(selected).map(|i| parities[i]) {
                 // A parity of several output digits needs them to be bits of the codomain too.
-                if digit.extent != 2 && (selected.count_ones() > 1 || p.reversed) {
+                if digit.extent != 2 {
                     return None;
                 }
                 parity = (parity.0 ^ 1 << at, parity.1 ^ p.reversed);
             }
             add_parity(&mut outs[d.dim], parity, d.div);
-            seen |= 1 << column;
         }
         let all = self.radix.digits().len();
         let complete = seen.count_ones() as usize == all;

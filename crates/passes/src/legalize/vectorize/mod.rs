@@ -289,6 +289,10 @@ impl<'a> Vectorizer<'a> {
         if all.iter().any(|s| s.conds != site.conds) {
             return Err("is touched under several conditions");
         }
+        // A loop inside takes the same elements from the vector, whatever it stands under.
+        if sites.other_reads.contains(&site.root) {
+            return Err("is also read by a loop inside");
+        }
         let mut pred: Option<Expr> = None;
         for cond in &site.conds {
             if !sites.is_known_before(cond) {
