@@ -131,6 +131,12 @@ pub const PASSES: &[PassInfo] = &[
         run: optimize::cdna::register_waits::register_waits,
     },
     PassInfo {
+        name: "split-vector-adds",
+        about: "adds to elements one by one that the machine does not add to at once",
+        makes: None,
+        run: finish::split_vector_adds::split_vector_adds,
+    },
+    PassInfo {
         name: "stage-copies",
         about: "loads all of a copy to shared memory before it stores the first",
         makes: None,
@@ -186,7 +192,12 @@ const SYNCHRONISE: &[&str] = &["simplify", "thread-sync"];
 const COUNTED: &[&str] = &["register-waits"];
 
 /// How instructions and iterations are issued is written down.
-const FINISH: &[&str] = &["stage-copies", "turn-rows", "unroll-register-loops"];
+const FINISH: &[&str] = &[
+    "split-vector-adds",
+    "stage-copies",
+    "turn-rows",
+    "unroll-register-loops",
+];
 
 /// Shared buffers get their bytes.
 const PLACE: &[&str] = &["merge-shared-memory-allocations"];

@@ -237,11 +237,8 @@ impl<'t> Scan<'t> {
             | "sync_warp" | "sync_grid" | "mbarrier_init" | "mbarrier_arrive" | "mbarrier_wait"
             | "mbarrier_expect" => name.to_string(),
             "atomic_add" => {
-                let values = self.group('(', ')').unwrap_or("");
-                for _ in 0..commas(values) {
-                    self.op("atomic", guarded);
-                }
-                return;
+                let list = self.group('(', ')').unwrap_or("");
+                format!("atomic_add {}", commas(list))
             }
             _ if name.starts_with("shuffle_") => "shuffle".to_string(),
             _ => match name.split_once('_') {

@@ -164,9 +164,7 @@ impl Walk<'_> {
             ThreadOp::AtomicLoad { order, .. } => self.ordered("atomic_load", *order, guarded),
             ThreadOp::AtomicStore { order, .. } => self.ordered("atomic_store", *order, guarded),
             ThreadOp::AtomicVecAdd { lanes, .. } => {
-                for _ in 0..*lanes {
-                    self.op("atomic", guarded);
-                }
+                self.op(format!("atomic_add {lanes}"), guarded);
             }
             ThreadOp::Shuffle { .. } => self.op("shuffle", guarded),
             ThreadOp::WarpReduce { .. } => self.op("warp_fold", guarded),
