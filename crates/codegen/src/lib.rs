@@ -62,7 +62,6 @@ use tilewright_ir::{
 };
 
 pub use source::{KernelArg, KernelSource, LineOrigin, Source};
-pub use uses::unrolled_loops;
 
 /// Names of the diagnostics of this crate.
 pub mod codes {

@@ -4,24 +4,13 @@ use tilewright_ir::{Access, Expr, Inst, MicroOp, Span};
 
 use crate::device::{Piece, mma_name};
 use crate::kernel::Emitter;
-use crate::place::{Kind, Place};
+use crate::place::Place;
 use crate::{Emit, unsupported};
-
-/// Registers that a copy to shared memory may hold back, so that its loads are all under way
-/// before the first store waits for one.
-const MAX_STAGED_WORDS: u32 = 16;
 
 impl Emitter<'_> {
     pub(crate) fn micro_op(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
         if op.count() == 0 {
             return Ok(());
-        }
-        let staged = op.inst == Inst::Load && self.is_memory(&op.dest) && {
-            let (bytes, _) = self.pieces(op);
-            bytes.is_some_and(|b| op.count() > 1 && op.count() * b.div_ceil(4) <= MAX_STAGED_WORDS)
-        };
-        if staged {
-            return self.staged_copy(op, span);
         }
         self.over_axes(op, |e| e.instruction(op, span))?;
         // What a later wait counts is issued here and not later.
@@ -37,26 +26,28 @@ impl Emitter<'_> {
         self.names.open();
         self.analyzer.push();
         let mut open = 0;
-        let mut outer: Option<String> = None;
+        let mut before: Option<String> = None;
         for &(var, extent) in &op.axes {
             let dtype = self.func.vars[var].dtype;
             let range = tilewright_arith::Interval::new(0, i128::from(extent) - 1);
             self.analyzer.bind_interval(var, dtype, range);
             if extent == 1 {
                 self.settled.insert(var, Expr::int(0, dtype));
+                before = None;
                 continue;
             }
             let name = self.declare(var);
             self.unrolled.insert(var);
             self.out.directive("#pragma unroll");
-            match &outer {
-                // Rows of products turn round at their ends, so that neighbours share an operand.
-                Some(row) if matches!(op.inst, Inst::Mma(_)) => {
-                    self.out
-                        .line(format!("for (int turn = 0; turn < {extent}; ++turn) {{"));
+            match &before {
+                Some(row) if op.turns => {
+                    let turn = self.names.take("turn");
+                    self.out.line(format!(
+                        "for (int {turn} = 0; {turn} < {extent}; ++{turn}) {{"
+                    ));
                     self.out.indent();
                     self.out.line(format!(
-                        "const int {name} = {row} % 2 == 0 ? turn : {} - turn;",
+                        "const int {name} = {row} % 2 == 0 ? {turn} : {} - {turn};",
                         extent - 1
                     ));
                 }
@@ -67,7 +58,7 @@ impl Emitter<'_> {
                     self.out.indent();
                 }
             }
-            outer = Some(name);
+            before = Some(name);
             open += 1;
         }
         let result = f(self);
@@ -94,11 +85,6 @@ impl Emitter<'_> {
         )
     }
 
-    fn is_memory(&self, access: &Access) -> bool {
-        let storage = self.storage.get(&access.region.buffer);
-        storage.is_some_and(|s| s.kind == Kind::Memory)
-    }
-
     /// The bytes that a thread moves where one instruction does it, and the scalars.
     pub(crate) fn pieces(&self, op: &MicroOp) -> (Option<u32>, u32) {
         let dtype = self.func.buffers[op.dest.region.buffer].dtype;
@@ -106,73 +92,6 @@ impl Emitter<'_> {
         let bits = scalars * dtype.scalar.bits();
         let whole = bits.is_multiple_of(8) && matches!(bits / 8, 1 | 2 | 4 | 8 | 16);
         (whole.then_some(bits / 8), scalars)
-    }
-
-    /// Global to shared through registers: all loads, then all stores.
-    fn staged_copy(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
-        let (Some(bytes), _) = self.pieces(op) else {
-            return unsupported(span, "a copy of an odd number of bytes");
-        };
-        let Some(from) = op.sources.first() else {
-            return unsupported(span, "a copy without a source");
-        };
-        self.needs.piece(Piece::Memory);
-        self.out.line("{");
-        self.out.indent();
-        self.names.open();
-        self.out
-            .line(format!("tw::Vector<{bytes}>::type staged[{}];", op.count()));
-        self.over_axes(op, |e| {
-            let slot = e.point(op);
-            let source = e.access(from, span)?;
-            let load = format!("tw::fetch<{bytes}>({})", source.address());
-            let value = match (&op.pred, &op.otherwise) {
-                (None, _) => load,
-                (Some(pred), otherwise) => {
-                    let pred = e.scalar(pred)?;
-                    let fill = match otherwise {
-                        Some(value) => e.splat(value, source.scalar, bytes)?,
-                        None => format!("tw::Vector<{bytes}>::type()"),
-                    };
-                    format!("{} ? {load} : {fill}", bracketed(&pred))
-                }
-            };
-            e.out.line(format!("staged[{slot}] = {value};"));
-            Ok(())
-        })?;
-        self.over_axes(op, |e| {
-            let slot = e.point(op);
-            let dest = e.access(&op.dest, span)?;
-            let store = format!("tw::drop<{bytes}>({}, staged[{slot}]);", dest.address());
-            let line = match (&op.pred, &op.otherwise) {
-                (Some(pred), None) => format!("if ({}) {store}", e.scalar(pred)?),
-                _ => store,
-            };
-            e.out.line(line);
-            Ok(())
-        })?;
-        self.names.close();
-        self.out.dedent();
-        self.out.line("}");
-        Ok(())
-    }
-
-    /// The number of this point among all, last axis fastest.
-    fn point(&mut self, op: &MicroOp) -> String {
-        let mut text = String::new();
-        for (var, extent) in op.axes.iter().filter(|a| a.1 > 1) {
-            let name = &self.var_names[var];
-            text = match text.is_empty() {
-                true => name.clone(),
-                false if text.contains(' ') => format!("({text}) * {extent} + {name}"),
-                false => format!("{text} * {extent} + {name}"),
-            };
-        }
-        if text.is_empty() {
-            "0".to_string()
-        } else {
-            text
-        }
     }
 
     /// A machine vector that has a value in every element.

@@ -78,7 +78,6 @@ const RESERVED: &[&str] = &[
     "xor",
     "tw",
     "shared_memory",
-    "staged",
     "threadIdx",
     "blockIdx",
     "blockDim",

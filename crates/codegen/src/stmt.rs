@@ -357,7 +357,7 @@ impl Emitter<'_> {
 
     fn for_loop(&mut self, l: &Loop, span: Span) -> Emit<()> {
         let unroll = match l.kind {
-            LoopKind::Serial | LoopKind::Pipelined(_) => self.wants_unroll(l),
+            LoopKind::Serial | LoopKind::Pipelined(_) => self.unroll_at_most(l),
             LoopKind::Unroll { factor } => Some(factor),
             LoopKind::Vectorized => Some(None),
             LoopKind::Parallel { .. } | LoopKind::Persistent { .. } => {
@@ -443,13 +443,10 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// How a serial loop is unrolled: wholly where its index is a subscript of registers, not at
-    /// all where its body is large already, else as the compiler likes, within the dialect's limit.
-    fn wants_unroll(&self, l: &Loop) -> Option<Option<u32>> {
+    /// How far the compiler may unroll a serial loop: not at all where its body is large already,
+    /// else as it likes, within the dialect's limit.
+    fn unroll_at_most(&self, l: &Loop) -> Option<Option<u32>> {
         let axis = l.axes.first()?;
-        if self.uses.unrolls(l) {
-            return Some(None);
-        }
         let mut large = false;
         tilewright_ir::visit::walk_stmts(&l.body, &mut |s| {
             large |= matches!(

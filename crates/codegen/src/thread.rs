@@ -1,8 +1,8 @@
 //! Thread operations: atomics, what lanes do together, barriers.
 
 use tilewright_ir::{
-    AtomicOp, Buffer, BufferOrigin, Combiner, Expr, MemoryOrder, ReduceKind, Scalar, Scope,
-    ShuffleKind, Span, ThreadOp, Var,
+    AtomicOp, Buffer, Combiner, Expr, MemoryOrder, ReduceKind, Scalar, Scope, ShuffleKind, Span,
+    ThreadOp, Var,
 };
 
 use crate::ctype::ctype;
@@ -53,25 +53,19 @@ impl Emitter<'_> {
                     self.convert(value, from.scalar, to.scalar).text
                 });
                 let values: Vec<String> = values.collect();
-                if self.adds_at_once(*dst, dst_indices, *lanes) {
-                    self.need_type(to.scalar);
-                    self.needs.piece(match to.scalar {
-                        Scalar::F16 => Piece::AddF16,
-                        Scalar::BF16 => Piece::AddBf16,
-                        _ => Piece::AddF32,
-                    });
-                    let values = values.join(", ");
-                    self.out
-                        .line(format!("tw::atomic_add({}, {values});", to.address()));
-                    return Ok(());
+                let most = self.machine.atomic_add_lanes(to.scalar);
+                if u32::from(*lanes) > most || self.func.buffers[*dst].scope != Scope::Global {
+                    return unsupported(span, format!("{lanes} additions at once"));
                 }
-                self.need_atomic(to.scalar, span)?;
-                for (lane, value) in (0..).zip(values) {
-                    let (element, address) = (ctype(to.scalar), to.plus(lane).address());
-                    self.out.line(format!(
-                        "tw::atomic<tw::ADD, {element}>({address}, {value});"
-                    ));
-                }
+                self.need_type(to.scalar);
+                self.needs.piece(match to.scalar {
+                    Scalar::F16 => Piece::AddF16,
+                    Scalar::BF16 => Piece::AddBf16,
+                    _ => Piece::AddF32,
+                });
+                let values = values.join(", ");
+                self.out
+                    .line(format!("tw::atomic_add({}, {values});", to.address()));
                 Ok(())
             }
             ThreadOp::AtomicLoad {
@@ -242,34 +236,6 @@ impl Emitter<'_> {
             _ => Piece::Atomic,
         });
         Ok(())
-    }
-
-    /// Whether the machine adds to these elements in one operation, which wants them aligned.
-    fn adds_at_once(&mut self, dst: Buffer, indices: &[Expr], lanes: u16) -> bool {
-        let data = &self.func.buffers[dst];
-        let known_start = !matches!(data.origin, BufferOrigin::Pointer(_));
-        if data.scope != Scope::Global
-            || !known_start
-            || data.dtype.lanes != 1
-            || u32::from(lanes) > self.machine.atomic_add_lanes(data.dtype.scalar)
-        {
-            return false;
-        }
-        // Rows start at multiples of the vector, and so does it in its row.
-        let mut multiples: Vec<Expr> = Vec::new();
-        match &data.strides {
-            None if data.shape.len() > 1 => multiples.extend(data.shape.last().cloned()),
-            None => {}
-            Some(strides) => match strides.split_last() {
-                Some((last, rows)) if last.is_int(1) => multiples.extend(rows.iter().cloned()),
-                _ => return false,
-            },
-        }
-        multiples.extend(indices.last().cloned());
-        let lanes = i128::from(lanes);
-        multiples
-            .iter()
-            .all(|e| self.analyzer.divides(lanes, e).is_yes())
     }
 
     /// Binds the value of a call to a variable, or drops it.

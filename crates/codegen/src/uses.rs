@@ -2,30 +2,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::operand::{Atomic, Operand};
+use tilewright_ir::touched::touched;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::buffer_exprs;
 use tilewright_ir::{
-    Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Func, Kernel, Loop, LoopKind, MicroOp,
-    Scope, Stmt, StmtKind, ThreadOp, Var,
+    Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Func, Kernel, Stmt, StmtKind, ThreadOp,
+    Var,
 };
-
-/// A loop of at most so many iterations is unrolled when its index is a subscript of registers;
-/// registers of a longer one go to memory.
-const MAX_UNROLL: u64 = 128;
-
-/// The loops of a kernel that are printed to be unrolled wholly, by their indices.
-pub fn unrolled_loops(func: &Func, kernel: &Kernel) -> FxHashSet<Var> {
-    let uses = Uses::of(func, kernel);
-    let mut found = FxHashSet::default();
-    walk_stmts(&kernel.body, &mut |stmt| {
-        if let StmtKind::For(l) = &stmt.kind
-            && uses.unrolls(l)
-        {
-            found.extend(l.axes.iter().map(|a| a.var));
-        }
-    });
-    found
-}
 
 /// What a kernel uses.
 #[derive(Debug, Default)]
@@ -35,8 +18,6 @@ pub(crate) struct Uses {
     /// Buffers that printed code mentions, and whether it writes them. A view counts for itself
     /// and for what it is a view of.
     pub buffers: FxHashMap<Buffer, bool>,
-    /// Loop indices that are subscripts of registers: such loops are unrolled.
-    pub register_indices: FxHashSet<Var>,
     pub sync_grid: bool,
 }
 
@@ -53,19 +34,6 @@ impl Uses {
         }
         uses.find_buffers(func, &kernel.body);
         uses
-    }
-
-    /// Whether a loop is unrolled wholly: it says so, or its index is a subscript of registers.
-    pub fn unrolls(&self, l: &Loop) -> bool {
-        let index = l.axes.first();
-        match l.kind {
-            LoopKind::Unroll { factor: None } | LoopKind::Vectorized => true,
-            LoopKind::Unroll { factor: Some(_) } => false,
-            _ => index.is_some_and(|axis| {
-                let few = axis.const_trip_count().is_some_and(|n| n <= MAX_UNROLL);
-                few && self.register_indices.contains(&axis.var)
-            }),
-        }
     }
 
     fn block(&mut self, block: &Block) {
@@ -109,20 +77,23 @@ impl Uses {
             }
             printed_exprs(stmt, &mut |e| {
                 e.walk_distinct(&mut |node| {
-                    if let ExprKind::Load { buffer, indices }
-                    | ExprKind::AddressOf { buffer, indices } = node.kind()
+                    if let ExprKind::Load { buffer, .. } | ExprKind::AddressOf { buffer, .. } =
+                        node.kind()
                     {
                         // What happens at an address is not seen here.
                         let written = matches!(node.kind(), ExprKind::AddressOf { .. });
                         self.touch(func, *buffer, written);
-                        self.note_subscripts(func, *buffer, indices);
                     }
                 });
             });
-            accesses(stmt, &mut |buffer, indices, written| {
-                self.touch(func, buffer, written);
-                self.note_subscripts(func, buffer, indices);
+            // What is loaded atomically is never read through the read-only path.
+            touched(stmt, &mut |access| {
+                let written = access.mode.writes() || access.atomic != Atomic::No;
+                self.touch(func, access.buffer, written);
             });
+            if let StmtKind::Device(DeviceOp::BarrierInit { barrier, .. }) = &stmt.kind {
+                self.touch(func, *barrier, true);
+            }
         });
     }
 
@@ -137,19 +108,6 @@ impl Uses {
         }
         if known.is_none() {
             buffer_exprs(data, &mut |e| self.expr(e));
-        }
-    }
-
-    fn note_subscripts(&mut self, func: &Func, buffer: Buffer, indices: &[Expr]) {
-        if !matches!(func.buffers[buffer].scope, Scope::Local | Scope::Fragment) {
-            return;
-        }
-        for index in indices {
-            index.walk_distinct(&mut |node| {
-                if let ExprKind::Var(var) = node.kind() {
-                    self.register_indices.insert(*var);
-                }
-            });
         }
     }
 }
@@ -167,40 +125,5 @@ fn printed_exprs<'a>(stmt: &'a Stmt, f: &mut impl FnMut(&'a Expr)) {
             op.otherwise.iter().for_each(f);
         }
         _ => stmt_exprs(stmt, f),
-    }
-}
-
-/// The elements that a statement touches outside of expressions, and whether it writes them.
-fn accesses(stmt: &Stmt, f: &mut impl FnMut(Buffer, &[Expr], bool)) {
-    match &stmt.kind {
-        StmtKind::Store {
-            buffer, indices, ..
-        } => f(*buffer, indices, true),
-        StmtKind::Micro(MicroOp { dest, sources, .. }) => {
-            f(dest.region.buffer, &dest.at, true);
-            for source in sources {
-                f(source.region.buffer, &source.at, false);
-            }
-        }
-        // What is atomic is read as volatile, and never through the read-only path.
-        StmtKind::Thread(op) => op.operands(&mut |operand| match operand {
-            Operand::Elements {
-                buffer,
-                indices,
-                how,
-                ..
-            } => f(
-                *buffer,
-                indices,
-                how.mode.writes() || how.atomic != Atomic::No,
-            ),
-            Operand::Region { region, .. } => f(region.buffer, &[], true),
-            Operand::Whole { buffer, .. } | Operand::Barrier { buffer, .. } => {
-                f(*buffer, &[], true);
-            }
-            Operand::Value(_) | Operand::Result(_) | Operand::Bound(_) => {}
-        }),
-        StmtKind::Device(DeviceOp::BarrierInit { barrier, .. }) => f(*barrier, &[], true),
-        _ => {}
     }
 }

@@ -25,6 +25,9 @@ pub struct MicroOp {
     /// Instruction indices with their extents: a thread issues one instruction for each
     /// point, last axis fastest.
     pub axes: Vec<(Var, u32)>,
+    /// `for mi < 4, ni < 8 turning do`: an axis runs backwards where the index of the axis before
+    /// it is odd, so rows turn round at their ends and neighbours share an operand.
+    pub turns: bool,
     pub dest: Access,
     pub sources: Vec<Access>,
     /// Elements that a thread moves with one instruction; 1 for matrix instructions, whose

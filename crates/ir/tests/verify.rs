@@ -590,6 +590,11 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "loop",
+        "s2r for c < 4 turning do S[0 +: 64, 0 +: 64] at [c, 0] -> F[0 +: 64, 0 +: 64] at [c, 0] inst=\"load\" width=1",
+        "micro-count",
+    ),
+    (
+        "loop",
         "s2r S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1 otherwise=0",
         "micro-otherwise",
     ),

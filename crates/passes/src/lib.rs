@@ -5,6 +5,7 @@
 //! it reads no environment and does no I/O. [`driver`] runs them.
 
 pub mod driver;
+pub mod finish;
 pub mod legalize;
 pub mod optimize;
 mod rename;
@@ -130,6 +131,30 @@ pub const PASSES: &[PassInfo] = &[
         run: optimize::cdna::register_waits::register_waits,
     },
     PassInfo {
+        name: "split-vector-adds",
+        about: "adds to elements one by one that the machine does not add to at once",
+        makes: None,
+        run: finish::split_vector_adds::split_vector_adds,
+    },
+    PassInfo {
+        name: "stage-copies",
+        about: "loads all of a copy to shared memory before it stores the first",
+        makes: None,
+        run: finish::stage_copies::stage_copies,
+    },
+    PassInfo {
+        name: "turn-rows",
+        about: "turns rows of matrix instructions round at their ends",
+        makes: None,
+        run: finish::turn_rows::turn_rows,
+    },
+    PassInfo {
+        name: "unroll-register-loops",
+        about: "writes loops out whose index is a subscript of registers",
+        makes: None,
+        run: finish::unroll_register_loops::unroll_register_loops,
+    },
+    PassInfo {
         name: "merge-shared-memory-allocations",
         about: "gives shared buffers their bytes, the same ones where that is safe",
         makes: None,
@@ -166,17 +191,25 @@ const SCHEDULE: &[&str] = &["inject-software-pipeline"];
 const SYNCHRONISE: &[&str] = &["simplify", "thread-sync"];
 const COUNTED: &[&str] = &["register-waits"];
 
+/// How instructions and iterations are issued is written down.
+const FINISH: &[&str] = &[
+    "split-vector-adds",
+    "stage-copies",
+    "turn-rows",
+    "unroll-register-loops",
+];
+
 /// Shared buffers get their bytes.
 const PLACE: &[&str] = &["merge-shared-memory-allocations"];
 
 /// The passes that a function goes through for this target, in order.
 pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
     let before = named(LEGALIZE).chain(named(SCHEDULE));
-    let passes = before.chain(synchronise(target)).chain(named(PLACE));
-    passes.collect()
+    let after = named(FINISH).chain(named(PLACE));
+    before.chain(synchronise(target)).chain(after).collect()
 }
 
-/// Those of them that come between loops that are written out and the bytes of shared buffers.
+/// Those of them that come between loops that are written out and how they are issued.
 fn synchronise(target: Target) -> impl Iterator<Item = &'static PassInfo> {
     let counted = match target.machine().shared.counter {
         Some(_) => COUNTED,

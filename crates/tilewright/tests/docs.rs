@@ -64,12 +64,18 @@ fn every_pass_is_in_a_pipeline_and_has_its_file() {
             .any(|&t| passes::pipeline(t).iter().any(|p| p.name == pass.name));
         assert!(used, "no target runs {}", pass.name);
         let file = pass.name.replace('-', "_");
-        let found = ["", "legalize/", "optimize/common/", "optimize/cdna/"]
-            .iter()
-            .any(|folder| {
-                let path = root().join(format!("crates/passes/src/{folder}{file}"));
-                path.with_extension("rs").is_file() || path.is_dir()
-            });
+        let found = [
+            "",
+            "legalize/",
+            "optimize/common/",
+            "optimize/cdna/",
+            "finish/",
+        ]
+        .iter()
+        .any(|folder| {
+            let path = root().join(format!("crates/passes/src/{folder}{file}"));
+            path.with_extension("rs").is_file() || path.is_dir()
+        });
         assert!(found, "{} has no file of its name", pass.name);
     }
 }

@@ -58,6 +58,7 @@ impl Gen<'_> {
         let op = MicroOp {
             kind,
             inst,
+            turns: axes.len() > 1 && self.pick(2) == 0,
             axes,
             dest,
             sources,

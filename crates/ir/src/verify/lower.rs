@@ -31,6 +31,9 @@ impl<'a> Verifier<'a> {
         if op.width == 0 || op.axes.iter().any(|(_, extent)| *extent == 0) {
             self.fail("micro-count", "a micro-op of no instructions or elements");
         }
+        if op.turns && op.axes.len() < 2 {
+            self.fail("micro-count", "rows that turn round need two axes");
+        }
         let since = self.open();
         for (var, _) in &op.axes {
             self.bind_var(*var, VarKind::Loop);

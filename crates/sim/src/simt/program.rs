@@ -280,9 +280,11 @@ pub(super) enum Op {
         axes: Box<[u32]>,
     },
     Micro(Box<MicroCode>),
-    /// The next point of a micro-op's instruction indices, last one fastest.
+    /// The next point of a micro-op's instruction indices, last one fastest; where rows turn, an
+    /// index runs backwards while the one before it is odd.
     MicroNext {
         axes: Box<[(u32, u32)]>,
+        turns: bool,
         body: Pc,
     },
     Thread(Box<ThreadCode>),

@@ -263,16 +263,11 @@ impl Warp {
                 }
                 next
             }
-            Op::MicroNext { axes, body } => {
-                for &(slot, extent) in axes.iter().rev() {
-                    let value = &mut self.regs.ones[slot as usize];
-                    *value += 1;
-                    if *value < u64::from(extent) {
-                        return Some(Ok(*body));
-                    }
-                    *value = 0;
+            Op::MicroNext { axes, turns, body } => {
+                match next_point(&mut self.regs.ones, axes, *turns) {
+                    true => *body,
+                    false => next,
                 }
-                next
             }
             _ => return None,
         }))
@@ -367,6 +362,33 @@ pub(super) struct Local {
     pub flags: Vec<u8>,
 }
 
+/// Goes to the next point of a micro-op's indices; false where there is none.
+fn next_point(indices: &mut [u64], axes: &[(u32, u32)], turns: bool) -> bool {
+    let at = |axis: usize| (axes[axis].0 as usize, u64::from(axes[axis].1));
+    let backward =
+        |indices: &[u64], axis: usize| turns && axis > 0 && indices[at(axis - 1).0] % 2 == 1;
+    for axis in (0..axes.len()).rev() {
+        let (slot, extent) = at(axis);
+        let next = match backward(indices, axis) {
+            true => indices[slot].checked_sub(1),
+            false => Some(indices[slot] + 1).filter(|n| *n < extent),
+        };
+        let Some(next) = next else {
+            continue;
+        };
+        indices[slot] = next;
+        for inner in axis + 1..axes.len() {
+            let (slot, extent) = at(inner);
+            indices[slot] = match backward(indices, inner) {
+                true => extent - 1,
+                false => 0,
+            };
+        }
+        return true;
+    }
+    false
+}
+
 /// A byte of a register that nothing wrote.
 pub(super) const UNWRITTEN: u8 = 0;
 pub(super) const WRITTEN: u8 = 1;
@@ -420,5 +442,37 @@ impl Local {
     pub fn set_flags(&mut self, lane: u32, offset: usize, len: usize, flag: u8) {
         let range = self.range(lane, offset, len);
         self.flags[range].fill(flag);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_point;
+
+    fn points(extents: &[u32], turns: bool) -> Vec<Vec<u64>> {
+        let axes: Vec<(u32, u32)> = (0..).zip(extents.iter().copied()).collect();
+        let mut indices = vec![0; extents.len()];
+        let mut all = vec![indices.clone()];
+        while next_point(&mut indices, &axes, turns) {
+            all.push(indices.clone());
+        }
+        all
+    }
+
+    #[test]
+    fn the_last_index_is_the_fastest() {
+        let rows = [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]];
+        assert_eq!(points(&[2, 3], false), rows);
+    }
+
+    #[test]
+    fn rows_turn_round_at_their_ends() {
+        let rows = [[0, 0], [0, 1], [0, 2], [1, 2], [1, 1], [1, 0]];
+        assert_eq!(points(&[2, 3], true), rows);
+        // Every point is met once.
+        let mut cube = points(&[3, 2, 4], true);
+        cube.sort();
+        assert_eq!(cube, points(&[3, 2, 4], false));
+        assert_eq!(points(&[1, 3], true), points(&[1, 3], false));
     }
 }

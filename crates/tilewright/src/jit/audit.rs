@@ -11,7 +11,6 @@ mod walk;
 
 use std::collections::BTreeMap;
 
-use tilewright_codegen::unrolled_loops;
 use tilewright_gfx9::asm;
 use tilewright_gfx9::audit::{self as gfx9, Expectation, Finding, Kind, Report};
 use tilewright_ir::visit::walk_stmts;
@@ -184,10 +183,9 @@ impl Expected {
             own_waits: None,
             loops: 0,
         };
-        let unrolled = unrolled_loops(func, kernel);
-        expected.loops = walk::loops(&kernel.body, &unrolled);
-        match walk::hot_loop(&kernel.body, &unrolled) {
-            Ok(hot) => walk::describe(func, hot, &unrolled, &mut expected),
+        expected.loops = walk::loops(&kernel.body);
+        match walk::hot_loop(&kernel.body) {
+            Ok(hot) => walk::describe(func, hot, &mut expected),
             Err(reason) => expected.uncompared = Some(reason.to_string()),
         }
         expected

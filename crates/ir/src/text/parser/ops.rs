@@ -323,6 +323,7 @@ impl<'t> Parser<'t> {
 
     fn micro_op_of(&mut self, kind: MicroKind) -> Result1<MicroOp> {
         let mut axes = Vec::new();
+        let mut turns = false;
         if self.eat_word("for") {
             loop {
                 let name = self.new_name("an instruction index")?;
@@ -338,6 +339,7 @@ impl<'t> Parser<'t> {
                     break;
                 }
             }
+            turns = self.eat_word("turning");
             self.expect_word("do")?;
         }
         let sources = self.list("->", |p| p.access())?;
@@ -358,6 +360,7 @@ impl<'t> Parser<'t> {
             kind,
             inst,
             axes,
+            turns,
             dest,
             sources,
             width,

@@ -397,7 +397,7 @@ impl Printer<'_> {
                 p.new_var(*var, Some(DType::I32));
                 p.put_fmt(format_args!(" < {extent}"));
             });
-            self.put(" do ");
+            self.put(if op.turns { " turning do " } else { " do " });
         }
         self.list(&op.sources, |p, s| p.access(s));
         self.put(" -> ");

@@ -240,6 +240,7 @@ impl Lower<'_> {
                 kind,
                 inst,
                 axes: vec![(axis, count as u32)],
+                turns: false,
                 dest,
                 sources: vec![source],
                 width: width as u32,
@@ -346,6 +347,7 @@ impl Lower<'_> {
                 kind: MicroKind::G2s,
                 inst: Inst::Load,
                 axes,
+                turns: false,
                 dest: Access {
                     at: element_at(&c.dst, &points.index),
                     region: c.dst.clone(),

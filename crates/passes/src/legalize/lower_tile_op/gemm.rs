@@ -468,6 +468,7 @@ impl Lower<'_> {
                     trans: !k_last,
                 },
                 axes: vec![(axis, (tiles / joined) as u32)],
+                turns: false,
                 dest: Access {
                     region: all_slots(regs, o.slots),
                     slot: None,
@@ -519,6 +520,7 @@ impl Lower<'_> {
                 kind: MicroKind::Mma,
                 inst: Inst::Mma(plan.inst),
                 axes: vec![(mi, mt as u32), (ni, nt as u32)],
+                turns: false,
                 dest: access(c, plan.c_slots(), c_at),
                 sources: vec![
                     access(a.0, mt * a_stride, a_at),

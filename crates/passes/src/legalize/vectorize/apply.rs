@@ -107,6 +107,7 @@ impl Vectorizer<'_> {
                 kind,
                 inst,
                 axes,
+                turns: false,
                 dest,
                 sources: vec![source],
                 width: vector.width as u32,

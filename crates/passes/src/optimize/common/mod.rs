@@ -6,3 +6,4 @@ pub mod inject_software_pipeline;
 pub mod merge_shared_memory_allocations;
 mod order_of;
 pub mod pipeline_planning;
+pub(crate) mod stage;

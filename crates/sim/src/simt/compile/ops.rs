@@ -47,6 +47,7 @@ impl Compiler<'_> {
         if !axes.is_empty() {
             self.emit(Op::MicroNext {
                 axes: axes.as_slice().into(),
+                turns: op.turns,
                 body,
             });
         }

@@ -2,32 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashSet;
 use tilewright_gfx9::asm::Wait;
 use tilewright_gfx9::audit::{OwnWaits, Step};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, ExprKind, Func, Inst, Loop, MicroOp, MmaInst,
-    Scalar, Scope, Stmt, StmtKind, ThreadOp, Var,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, ExprKind, Func, Inst, Loop, LoopKind, MicroOp,
+    MmaInst, Scalar, Scope, Stmt, StmtKind, ThreadOp,
 };
 
 use super::Expected;
 
 /// The loop with the most matrix instructions in no loop inside it: the one that the audit finds
 /// in the assembly. Without matrix instructions it is the only innermost one.
-pub(super) fn hot_loop<'a>(
-    body: &'a Block,
-    unrolled: &FxHashSet<Var>,
-) -> Result<&'a Block, &'static str> {
+pub(super) fn hot_loop(body: &Block) -> Result<&Block, &'static str> {
     let mut loops: Vec<(&Block, u32, bool)> = Vec::new();
     walk_stmts(body, &mut |stmt| {
         let body = match &stmt.kind {
-            StmtKind::For(l) if stays(l, unrolled) => &l.body,
+            StmtKind::For(l) if stays(l) => &l.body,
             StmtKind::While { body, .. } => body,
             _ => return,
         };
         let (mut matrix, mut inner) = (0, false);
-        own_matrix(body, unrolled, 1, &mut matrix, &mut inner);
+        own_matrix(body, 1, &mut matrix, &mut inner);
         loops.push((body, matrix, inner));
     });
     // Of equal ones the last, as in the assembly.
@@ -46,11 +42,11 @@ pub(super) fn hot_loop<'a>(
 }
 
 /// How many loops of a kernel stay loops.
-pub(super) fn loops(body: &Block, unrolled: &FxHashSet<Var>) -> usize {
+pub(super) fn loops(body: &Block) -> usize {
     let mut count = 0;
     walk_stmts(body, &mut |stmt| {
         count += usize::from(match &stmt.kind {
-            StmtKind::For(l) => stays(l, unrolled),
+            StmtKind::For(l) => stays(l),
             StmtKind::While { .. } => true,
             _ => false,
         });
@@ -59,16 +55,10 @@ pub(super) fn loops(body: &Block, unrolled: &FxHashSet<Var>) -> usize {
 }
 
 /// Matrix instructions of a block outside of its loops; says whether it has any.
-fn own_matrix(
-    block: &Block,
-    unrolled: &FxHashSet<Var>,
-    times: u32,
-    matrix: &mut u32,
-    inner: &mut bool,
-) {
+fn own_matrix(block: &Block, times: u32, matrix: &mut u32, inner: &mut bool) {
     for stmt in block {
         let times = match &stmt.kind {
-            StmtKind::For(l) if stays(l, unrolled) => {
+            StmtKind::For(l) if stays(l) => {
                 *inner = true;
                 continue;
             }
@@ -84,16 +74,19 @@ fn own_matrix(
             _ => times,
         };
         for child in child_blocks(stmt) {
-            own_matrix(child, unrolled, times, matrix, inner);
+            own_matrix(child, times, matrix, inner);
         }
     }
 }
 
 /// Whether a loop is one in the compiled code too.
-fn stays(l: &Loop, unrolled: &FxHashSet<Var>) -> bool {
-    let axis = l.axes.first();
-    let once = axis.and_then(|a| a.const_trip_count()) == Some(1);
-    !once && !axis.is_some_and(|a| unrolled.contains(&a.var))
+fn stays(l: &Loop) -> bool {
+    let once = l.axes.first().and_then(|a| a.const_trip_count()) == Some(1);
+    let written_out = matches!(
+        l.kind,
+        LoopKind::Unroll { factor: None } | LoopKind::Vectorized
+    );
+    !once && !written_out
 }
 
 fn trips(l: &Loop) -> u32 {
@@ -102,15 +95,9 @@ fn trips(l: &Loop) -> u32 {
 }
 
 /// Adds what the loop's body holds.
-pub(super) fn describe(
-    func: &Func,
-    body: &Block,
-    unrolled: &FxHashSet<Var>,
-    expected: &mut Expected,
-) {
+pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
     let mut walk = Walk {
         func,
-        unrolled,
         steps: Vec::new(),
         mfma: BTreeMap::new(),
         half_rate: false,
@@ -130,7 +117,6 @@ pub(super) fn describe(
 
 struct Walk<'f> {
     func: &'f Func,
-    unrolled: &'f FxHashSet<Var>,
     steps: Vec<Step>,
     mfma: BTreeMap<String, u32>,
     half_rate: bool,
@@ -194,7 +180,7 @@ impl Walk<'_> {
         }
         match &stmt.kind {
             StmtKind::For(l) => {
-                let times = match stays(l, self.unrolled) {
+                let times = match stays(l) {
                     true => 1,
                     false => trips(l),
                 };

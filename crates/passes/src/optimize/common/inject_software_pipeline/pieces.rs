@@ -6,7 +6,8 @@ use tilewright_ir::{
 use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
-use super::copies::{Copy, Staged, Way, convert};
+use super::super::stage::Staged;
+use super::copies::{Copy, Way, convert};
 use super::direct::Refusal;
 use super::steps::Steps;
 
