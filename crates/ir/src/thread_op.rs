@@ -6,6 +6,7 @@
 
 use crate::dtype::DType;
 use crate::expr::Expr;
+use crate::func::Func;
 use crate::ids::{Buffer, Var};
 use crate::operand::{Atomic, How, Mode, Operand, OperandMut};
 use crate::tile_op::ReduceKind;
@@ -322,6 +323,21 @@ impl ThreadOp {
         thread_operands!(self, f, OperandMut);
     }
 
+    /// The type of its result, where it has one.
+    pub fn result_type(&self, func: &Func) -> Option<DType> {
+        match self {
+            ThreadOp::AtomicRmw { buffer, .. } | ThreadOp::AtomicLoad { buffer, .. } => {
+                func.buffers.get(*buffer).map(|b| b.dtype)
+            }
+            ThreadOp::Shuffle { value, .. } | ThreadOp::WarpReduce { value, .. } => {
+                Some(value.dtype())
+            }
+            ThreadOp::Vote { kind, .. } => Some(kind.result_type()),
+            ThreadOp::Extern { dtype, .. } => Some(*dtype),
+            _ => None,
+        }
+    }
+
     /// The variable that the op binds.
     pub fn result(&self) -> Option<Var> {
         let mut found = None;
@@ -394,6 +410,14 @@ pub enum VoteKind {
 }
 
 impl VoteKind {
+    pub const fn result_type(self) -> DType {
+        match self {
+            VoteKind::Any | VoteKind::All => DType::BOOL,
+            VoteKind::Ballot => DType::U32,
+            VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => DType::I32,
+        }
+    }
+
     /// Whether the whole block votes, at a barrier of its own.
     pub const fn is_of_block(self) -> bool {
         match self {

@@ -244,11 +244,7 @@ pub(super) fn vote(stage: &mut Stage, args: &CallArgs, kind: VoteKind) -> Result
     let value = args.required("predicate").clone();
     let value = stage.condition(&value, args.span_of("predicate"))?;
     stage.kernel("a vote")?;
-    let dtype = match kind {
-        VoteKind::Any | VoteKind::All => DType::BOOL,
-        VoteKind::Ballot => DType::U32,
-        VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => DType::I32,
-    };
+    let dtype = kind.result_type();
     if stage.in_parallel() && dtype == DType::I32 {
         return Err(stage
             .error(

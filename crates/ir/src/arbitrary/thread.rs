@@ -73,12 +73,7 @@ impl Gen<'_> {
             6 => {
                 let kind = self.one_of(VoteKind::VALUES);
                 let value = self.bool_expr(2);
-                let dtype = match kind {
-                    VoteKind::Any | VoteKind::All => DType::BOOL,
-                    VoteKind::Ballot => DType::U32,
-                    VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => DType::I32,
-                };
-                let result = self.visible_var(dtype, VarKind::Let);
+                let result = self.visible_var(kind.result_type(), VarKind::Let);
                 ThreadOp::Vote {
                     kind,
                     value,

@@ -47,10 +47,9 @@ pub use parser::{parse, parse_module};
 pub use printer::{print, print_expr, print_stmt};
 pub use words::Word;
 
-use crate::dtype::{DType, Scalar};
+use crate::dtype::DType;
 use crate::expr::{BinOp, Expr, ExprKind};
 use crate::func::Func;
-use crate::thread_op::{ThreadOp, VoteKind};
 
 /// How deep blocks may nest in blocks: passes recurse once a block.
 pub const MAX_BLOCK_DEPTH: usize = 200;
@@ -120,33 +119,4 @@ pub(crate) fn implied_dtype(func: &Func, expr: &Expr) -> Option<DType> {
         ExprKind::Broadcast(a) => a.dtype().with_lanes(lanes),
         ExprKind::Lane { vector, .. } => vector.dtype().with_lanes(1),
     })
-}
-
-/// The type of a thread op's result, where it has one.
-pub(crate) fn result_dtype(func: &Func, op: &ThreadOp) -> Option<DType> {
-    let element = |buffer| func.buffers.get(buffer).map(|b| b.dtype);
-    match op {
-        ThreadOp::AtomicRmw { buffer, .. } | ThreadOp::AtomicLoad { buffer, .. } => {
-            element(*buffer)
-        }
-        ThreadOp::Shuffle { value, .. } | ThreadOp::WarpReduce { value, .. } => Some(value.dtype()),
-        ThreadOp::Vote { kind, .. } => Some(match kind {
-            VoteKind::Any | VoteKind::All => DType::BOOL,
-            VoteKind::Ballot => DType::scalar(Scalar::U32),
-            VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => DType::I32,
-        }),
-        ThreadOp::Extern { dtype, .. } => Some(*dtype),
-        ThreadOp::AtomicVecAdd { .. }
-        | ThreadOp::AtomicStore { .. }
-        | ThreadOp::AllReduce { .. }
-        | ThreadOp::SyncThreads { .. }
-        | ThreadOp::SyncWarp
-        | ThreadOp::SyncGrid
-        | ThreadOp::BarrierArrive { .. }
-        | ThreadOp::BarrierWait { .. }
-        | ThreadOp::BarrierExpect { .. }
-        | ThreadOp::Dp4a { .. }
-        | ThreadOp::Print { .. }
-        | ThreadOp::SetMaxRegs { .. } => None,
-    }
 }

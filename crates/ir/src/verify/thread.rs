@@ -6,7 +6,6 @@ use crate::expr::Expr;
 use crate::func::VarKind;
 use crate::ids::{Buffer, Var};
 use crate::target::NAMED_BARRIERS;
-use crate::text::result_dtype;
 use crate::thread_op::{Combiner, MemoryOrder, ThreadOp, VoteKind};
 use crate::verify::Verifier;
 use crate::verify::expr::Access;
@@ -182,7 +181,7 @@ impl<'a> Verifier<'a> {
         }
         if let Some(var) = op.result() {
             self.bind_var(var, VarKind::Let);
-            if let Some(dtype) = result_dtype(self.func, op) {
+            if let Some(dtype) = op.result_type(self.func) {
                 self.result_var(var, dtype, "result-type");
             }
         }

@@ -9,11 +9,11 @@ use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
 use crate::text::MAX_BLOCK_DEPTH;
 use crate::text::lexer::Tok;
 use crate::text::parser::decls::DeclKind;
-use crate::text::parser::{Parser, Result1};
+use crate::text::parser::{Parser, Result1, thread};
 use crate::thread_op::ThreadOp;
 
-/// The words that statements start with, for suggestions.
-const STATEMENTS: [&str; 54] = [
+/// The words that statements start with, thread ops aside, for suggestions.
+const STATEMENTS: [&str; 40] = [
     "let",
     "alloc",
     "view",
@@ -37,20 +37,6 @@ const STATEMENTS: [&str; 54] = [
     "reducer_init",
     "reducer_update",
     "reducer_finalize",
-    "atomic_rmw",
-    "atomic_vec_add",
-    "atomic_store",
-    "allreduce",
-    "sync_threads",
-    "sync_warp",
-    "sync_grid",
-    "mbarrier_arrive",
-    "mbarrier_wait",
-    "mbarrier_expect_tx",
-    "dp4a",
-    "extern",
-    "print",
-    "set_max_nreg",
     "g2s",
     "g2r",
     "s2r",
@@ -204,7 +190,8 @@ impl<'t> Parser<'t> {
                         span,
                         format!("there is no statement `{word}`"),
                     );
-                    d.help.extend(suggestion(word, STATEMENTS));
+                    let words = STATEMENTS.iter().chain(thread::WORDS).copied();
+                    d.help.extend(suggestion(word, words));
                     return Err(Box::new(d));
                 }
             }

@@ -9,8 +9,25 @@ use crate::func::VarKind;
 use crate::ids::{Buffer, Var};
 use crate::text::lexer::Tok;
 use crate::text::parser::{Parser, Result1};
-use crate::text::result_dtype;
 use crate::thread_op::{Combiner, ThreadOp};
+
+/// What a line begins with that is one of these and has no result, or one that may be left out.
+pub(super) const WORDS: &[&str] = &[
+    "atomic_rmw",
+    "atomic_vec_add",
+    "atomic_store",
+    "allreduce",
+    "sync_threads",
+    "sync_warp",
+    "sync_grid",
+    "mbarrier_arrive",
+    "mbarrier_wait",
+    "mbarrier_expect_tx",
+    "dp4a",
+    "extern",
+    "print",
+    "set_max_nreg",
+];
 
 impl<'t> Parser<'t> {
     /// The operation of this name whose result a variable takes, with the result's type. The
@@ -60,7 +77,7 @@ impl<'t> Parser<'t> {
             },
             _ => return Ok(None),
         };
-        let dtype = result_dtype(&self.func, &op).unwrap_or(DType::I32);
+        let dtype = op.result_type(&self.func).unwrap_or(DType::I32);
         Ok(Some((op, dtype)))
     }
 

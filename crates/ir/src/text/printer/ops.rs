@@ -7,7 +7,6 @@ use crate::expr::Expr;
 use crate::ids::{Buffer, Var};
 use crate::micro_op::{Access, MicroOp};
 use crate::text::printer::Printer;
-use crate::text::result_dtype;
 use crate::text::words::Word;
 use crate::thread_op::ThreadOp;
 use crate::tile_op::{
@@ -194,7 +193,7 @@ impl Printer<'_> {
         rest(self);
         let text = self.out.split_off(at);
         if let Some(var) = var {
-            self.new_var(var, result_dtype(self.func, op));
+            self.new_var(var, op.result_type(self.func));
             self.put(" = ");
         }
         self.put(&text);
