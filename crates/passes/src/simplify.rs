@@ -43,7 +43,7 @@ pub fn simplify(func: &mut Func, _target: Target, _diags: &mut Diagnostics) -> C
             name_only_block(&func.kernels[at].grid, &mut body);
         }
         analyzer.enter_kernel(func, &func.kernels[at]);
-        let mut walk = Walk {
+        let mut walk = Simplifier {
             func,
             analyzer: &mut analyzer,
         };
@@ -73,12 +73,12 @@ fn name_only_block(grid: &[(Var, Expr)], body: &mut Block) {
     });
 }
 
-struct Walk<'a> {
+struct Simplifier<'a> {
     func: &'a Func,
     analyzer: &'a mut Analyzer,
 }
 
-impl Walk<'_> {
+impl Simplifier<'_> {
     /// The statements of a block; facts found on the way hold to its end.
     fn block(&mut self, block: Block) -> Block {
         self.analyzer.push();

@@ -1,7 +1,7 @@
 //! NVRTC for real: compile, read back, report errors. No GPU is needed, the library is.
 
 use tilewright_runtime::env::Env;
-use tilewright_runtime::toolchain::log::{self, Place, Severity};
+use tilewright_runtime::toolchain::log::{self, MessagePlace, Severity};
 use tilewright_runtime::toolchain::{CompileError, CompileOptions, Cubin, Nvrtc, Spills};
 
 const KERNELS: &str = r#"
@@ -177,7 +177,7 @@ fn a_source_error_shows_its_line() {
     assert_eq!(last.severity, Severity::Warning);
     assert_eq!(
         last.place,
-        Place::Source {
+        MessagePlace::Source {
             file: "f.cu".to_owned(),
             line: 2
         }

@@ -22,7 +22,7 @@ pub struct Waits {
 
 /// The waits that the items need, by item.
 pub fn derive(items: &[Item], conflicts: &mut Conflicts<'_>) -> Vec<Waits> {
-    let mut walk = Walk {
+    let mut walk = BarrierWalk {
         conflicts,
         ways: Ways::default(),
         waits: vec![Waits::default(); count(items)],
@@ -128,7 +128,7 @@ enum Mode {
     Gather,
 }
 
-struct Walk<'c, 'k> {
+struct BarrierWalk<'c, 'k> {
     conflicts: &'c mut Conflicts<'k>,
     ways: Ways,
     waits: Vec<Waits>,
@@ -140,7 +140,7 @@ struct Walk<'c, 'k> {
     hazard: bool,
 }
 
-impl Walk<'_, '_> {
+impl BarrierWalk<'_, '_> {
     /// Whether threads meet with the waits as they are.
     fn has_hazard(&mut self, items: &[Item]) -> bool {
         self.hazard = false;

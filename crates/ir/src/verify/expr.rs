@@ -11,7 +11,7 @@ use crate::verify::{Verifier, reducer};
 
 /// Why elements are addressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum AccessKind {
     Load,
     Store,
     /// The address is taken, or an operation works on it.
@@ -109,12 +109,12 @@ impl<'a> Verifier<'a> {
                 }
             }
             ExprKind::Load { buffer, indices } => {
-                if !self.indices(*buffer, indices, span, Access::Load) {
+                if !self.indices(*buffer, indices, span, AccessKind::Load) {
                     return;
                 }
             }
             ExprKind::AddressOf { buffer, indices } => {
-                self.indices(*buffer, indices, span, Access::Address);
+                self.indices(*buffer, indices, span, AccessKind::Address);
             }
             ExprKind::Unary(op, a) => {
                 let s = a.dtype().scalar;
@@ -317,14 +317,14 @@ impl<'a> Verifier<'a> {
         buffer: Buffer,
         indices: &'a [Expr],
         span: Span,
-        access: Access,
+        access: AccessKind,
     ) -> bool {
         if !self.use_buffer(buffer, span) {
             return false;
         }
         let data = &self.func.buffers[buffer];
         let name = identifier(&data.name);
-        if access != Access::Address && data.scope == Scope::Barrier {
+        if access != AccessKind::Address && data.scope == Scope::Barrier {
             let error = self.error("barrier-as-data", span, format!("`{name}` is a barrier"));
             error
                 .help
@@ -332,7 +332,7 @@ impl<'a> Verifier<'a> {
         }
         if data.scope == Scope::Reducer && self.tile_level() {
             let readable = self.reducers.get(&buffer) == Some(&reducer::State::Readable);
-            if access != Access::Load || !readable {
+            if access != AccessKind::Load || !readable {
                 let message = format!("`{name}` is a reducer, and not finalised in place");
                 let error = self.error("reducer-access", span, message);
                 error
@@ -380,7 +380,7 @@ impl<'a> Verifier<'a> {
                 self.error("index-bounds", index.span(), message);
             }
         }
-        if self.tile_level() && access != Access::Address {
+        if self.tile_level() && access != AccessKind::Address {
             self.placed_access(buffer, indices, span);
         }
         true

@@ -8,7 +8,7 @@ use crate::func::{Level, VarKind};
 use crate::ids::Var;
 use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
 use crate::target::WARP_GROUP;
-use crate::verify::expr::Access;
+use crate::verify::expr::AccessKind;
 use crate::verify::{BlockKind, Verifier};
 
 impl<'a> Verifier<'a> {
@@ -45,7 +45,7 @@ impl<'a> Verifier<'a> {
             } => {
                 self.exprs(indices);
                 self.expr(value);
-                if !self.indices(*buffer, indices, stmt.span, Access::Store) {
+                if !self.indices(*buffer, indices, stmt.span, AccessKind::Store) {
                     return;
                 }
                 let element = self.func.buffers[*buffer].dtype;

@@ -8,7 +8,7 @@ use crate::ids::{Buffer, Var};
 use crate::target::NAMED_BARRIERS;
 use crate::thread_op::{Combiner, MemoryOrder, ThreadOp, VoteKind};
 use crate::verify::Verifier;
-use crate::verify::expr::Access;
+use crate::verify::expr::AccessKind;
 
 impl<'a> Verifier<'a> {
     pub(super) fn thread_op(&mut self, op: &'a ThreadOp) {
@@ -33,7 +33,7 @@ impl<'a> Verifier<'a> {
                 lanes,
             } => {
                 let to = self.atomic_element(*dst, dst_indices);
-                let from = self.element(*src, src_indices, Access::Address);
+                let from = self.element(*src, src_indices, AccessKind::Address);
                 let (Some(to), Some(from)) = (to, from) else {
                     return;
                 };
@@ -117,7 +117,7 @@ impl<'a> Verifier<'a> {
             } => {
                 self.expr(value);
                 self.condition(cond);
-                let element = self.element(*dst, dst_indices, Access::Store);
+                let element = self.element(*dst, dst_indices, AccessKind::Store);
                 self.combiner(combiner, value.dtype());
                 if element.is_some_and(|t| t != value.dtype()) {
                     self.fail("allreduce-types", "value and destination differ in type");
@@ -164,9 +164,9 @@ impl<'a> Verifier<'a> {
                 c,
                 c_indices,
             } => {
-                let x = self.element(*a, a_indices, Access::Load);
-                let y = self.element(*b, b_indices, Access::Load);
-                let z = self.element(*c, c_indices, Access::Store);
+                let x = self.element(*a, a_indices, AccessKind::Load);
+                let y = self.element(*b, b_indices, AccessKind::Load);
+                let z = self.element(*c, c_indices, AccessKind::Store);
                 if let (Some(x), Some(y), Some(z)) = (x, y, z)
                     && (x, y, z) != (DType::I8, DType::I8, DType::I32)
                 {
@@ -188,14 +188,19 @@ impl<'a> Verifier<'a> {
     }
 
     /// The element type, if the access is sound.
-    fn element(&mut self, buffer: Buffer, indices: &'a [Expr], access: Access) -> Option<DType> {
+    fn element(
+        &mut self,
+        buffer: Buffer,
+        indices: &'a [Expr],
+        access: AccessKind,
+    ) -> Option<DType> {
         self.exprs(indices);
         self.indices(buffer, indices, self.at, access)
             .then(|| self.func.buffers[buffer].dtype)
     }
 
     fn atomic_element(&mut self, buffer: Buffer, indices: &'a [Expr]) -> Option<DType> {
-        let dtype = self.element(buffer, indices, Access::Address)?;
+        let dtype = self.element(buffer, indices, AccessKind::Address)?;
         self.buffer_in_scope(
             buffer,
             &[Scope::Global, Scope::Shared],

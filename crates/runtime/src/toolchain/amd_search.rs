@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::search::{NotFound, Place, list};
+use super::search::{Folder, NotFound, list};
 use crate::env::{self, Env};
 
 /// The version whose waits and registers the tests look at.
@@ -32,7 +32,7 @@ pub struct ClangFile {
 
 /// Finds a clang by its name. Whether it has the AMDGPU target only it can say.
 pub fn find_amd_clang(env: &Env) -> Result<ClangFile, NotFound> {
-    let mut looked: Vec<Place> = Vec::new();
+    let mut looked: Vec<Folder> = Vec::new();
     let missing = |looked| NotFound {
         tool: "clang for AMD",
         looked,
@@ -45,15 +45,15 @@ pub fn find_amd_clang(env: &Env) -> Result<ClangFile, NotFound> {
                 source: env::CLANG,
             });
         }
-        return Err(missing(vec![Place {
+        return Err(missing(vec![Folder {
             folder: path,
             source: env::CLANG,
         }]));
     }
     let folders = program_folders(env);
-    let rocm: Vec<Place> = rocm_places(env, "llvm/bin");
+    let rocm: Vec<Folder> = rocm_places(env, "llvm/bin");
     let numbered = |version: u32| format!("clang-{version}");
-    let mut tries: Vec<(String, &[Place])> = vec![(numbered(TESTED), &folders)];
+    let mut tries: Vec<(String, &[Folder])> = vec![(numbered(TESTED), &folders)];
     tries.extend(
         (TESTED + 1..=NEWEST)
             .rev()
@@ -115,7 +115,7 @@ fn find_library(
     tool: &'static str,
     help: &'static str,
 ) -> Result<(PathBuf, &'static str), NotFound> {
-    let named = env.path(variable).map(|folder| Place {
+    let named = env.path(variable).map(|folder| Folder {
         folder,
         source: variable,
     });
@@ -144,31 +144,31 @@ fn find_library(
 }
 
 /// PATH, and the folders where Debian and its relatives keep each LLVM.
-fn program_folders(env: &Env) -> Vec<Place> {
-    let path = env.paths("PATH").into_iter().map(|folder| Place {
+fn program_folders(env: &Env) -> Vec<Folder> {
+    let path = env.paths("PATH").into_iter().map(|folder| Folder {
         folder,
         source: "PATH",
     });
     let llvm = list(&env.system("/usr/lib"), |name| name.starts_with("llvm-"));
-    let llvm = llvm.into_iter().map(|root| Place {
+    let llvm = llvm.into_iter().map(|root| Folder {
         folder: root.join("bin"),
         source: "system",
     });
     path.chain(llvm).collect()
 }
 
-fn library_folders(env: &Env) -> Vec<Place> {
+fn library_folders(env: &Env) -> Vec<Folder> {
     let mut places = rocm_places(env, "lib");
     places.extend(
         env.paths("LD_LIBRARY_PATH")
             .into_iter()
-            .map(|folder| Place {
+            .map(|folder| Folder {
                 folder,
                 source: "LD_LIBRARY_PATH",
             }),
     );
     for path in ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib"] {
-        places.push(Place {
+        places.push(Folder {
             folder: env.system(path),
             source: "system",
         });
@@ -177,7 +177,7 @@ fn library_folders(env: &Env) -> Vec<Place> {
 }
 
 /// A folder of every ROCm: those that variables name, then `/opt/rocm` and its versions.
-fn rocm_places(env: &Env, sub: &str) -> Vec<Place> {
+fn rocm_places(env: &Env, sub: &str) -> Vec<Folder> {
     let named = ["ROCM_PATH", "HIP_PATH"]
         .into_iter()
         .filter_map(|name| Some((env.path(name)?, name)));
@@ -187,7 +187,7 @@ fn rocm_places(env: &Env, sub: &str) -> Vec<Place> {
     roots.extend(versions.into_iter().map(|root| (root, "ROCm")));
     roots
         .into_iter()
-        .map(|(root, source)| Place {
+        .map(|(root, source)| Folder {
             folder: root.join(sub),
             source,
         })

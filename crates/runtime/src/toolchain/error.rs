@@ -5,7 +5,7 @@ use std::fmt;
 use super::CompileOptions;
 use super::cubin::BadCubin;
 use super::hsaco::BadHsaco;
-use super::log::{self, Message, Place, Severity};
+use super::log::{self, Message, MessagePlace, Severity};
 use super::search::NotFound;
 use crate::library::LoadError;
 
@@ -108,9 +108,9 @@ fn quoted_line(message: &Message, source: &str, name: &str, ptx: Option<&str>) -
         text.lines().nth(index).map(|line| line.trim().to_owned())
     };
     match &message.place {
-        Place::Source { file, line } if *file == name => nth(source, *line),
-        Place::Source { .. } | Place::Nowhere => None,
-        Place::Ptx { line } => nth(ptx?, *line),
+        MessagePlace::Source { file, line } if *file == name => nth(source, *line),
+        MessagePlace::Source { .. } | MessagePlace::Nowhere => None,
+        MessagePlace::Ptx { line } => nth(ptx?, *line),
     }
 }
 

@@ -20,7 +20,7 @@ pub enum Severity {
 
 /// What the line number of a message counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MessagePlace {
     /// A line of a source file, under the name the program or a `#line` gave it.
     Source { file: String, line: u32 },
     /// A line of the PTX that the compiler made on the way.
@@ -33,16 +33,16 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub severity: Severity,
-    pub place: Place,
+    pub place: MessagePlace,
     pub text: String,
 }
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Source { file, line } => write!(f, "{file}:{line}: ")?,
-            Place::Ptx { line } => write!(f, "generated PTX, line {line}: ")?,
-            Place::Nowhere => {}
+            MessagePlace::Source { file, line } => write!(f, "{file}:{line}: ")?,
+            MessagePlace::Ptx { line } => write!(f, "generated PTX, line {line}: ")?,
+            MessagePlace::Nowhere => {}
         }
         match self.severity {
             Severity::Warning => write!(f, "warning: {}", self.text),
@@ -127,7 +127,7 @@ fn message(line: &str) -> Option<Message> {
     if let Some(text) = line.strip_prefix("nvrtc: error: ") {
         return Some(Message {
             severity: Severity::Error,
-            place: Place::Nowhere,
+            place: MessagePlace::Nowhere,
             text: text.to_owned(),
         });
     }
@@ -150,7 +150,7 @@ fn message(line: &str) -> Option<Message> {
         }
         return Some(Message {
             severity,
-            place: Place::Source {
+            place: MessagePlace::Source {
                 file: file.to_owned(),
                 line: number,
             },
@@ -176,11 +176,11 @@ fn clang_message(line: &str) -> Option<Message> {
             .and_then(|c| c.parse::<u32>().ok())
             .and_then(|_| number?.parse().ok());
         let place = match (numbers, file) {
-            (Some(line), Some(file)) => Place::Source {
+            (Some(line), Some(file)) => MessagePlace::Source {
                 file: file.to_owned(),
                 line,
             },
-            _ if head.starts_with("clang") => Place::Nowhere,
+            _ if head.starts_with("clang") => MessagePlace::Nowhere,
             _ => continue,
         };
         return Some(Message {
@@ -209,7 +209,7 @@ fn assembler_message(rest: &str) -> Option<Message> {
             .and_then(|(_, n)| n.trim_end().trim_end_matches(';').parse().ok());
         return Some(Message {
             severity,
-            place: line.map_or(Place::Nowhere, |line| Place::Ptx { line }),
+            place: line.map_or(MessagePlace::Nowhere, |line| MessagePlace::Ptx { line }),
             text: text.trim().to_owned(),
         });
     }
@@ -220,8 +220,8 @@ fn assembler_message(rest: &str) -> Option<Message> {
 mod tests {
     use super::*;
 
-    fn source(file: &str, line: u32) -> Place {
-        Place::Source {
+    fn source(file: &str, line: u32) -> MessagePlace {
+        MessagePlace::Source {
             file: file.to_owned(),
             line,
         }
@@ -244,9 +244,9 @@ mod tests {
                 source("k.cu", 2),
                 source("kernel.py", 77),
                 source("a b(c).cu", 3),
-                Place::Ptx { line: 28 },
-                Place::Nowhere,
-                Place::Nowhere
+                MessagePlace::Ptx { line: 28 },
+                MessagePlace::Nowhere,
+                MessagePlace::Nowhere
             ]
         );
         assert_eq!(got[1].severity, Severity::Warning);

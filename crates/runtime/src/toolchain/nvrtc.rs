@@ -195,7 +195,7 @@ fn ptx_for_messages(
     let messages = log::messages(text);
     if !messages
         .iter()
-        .any(|m| matches!(m.place, log::Place::Ptx { .. }))
+        .any(|m| matches!(m.place, log::MessagePlace::Ptx { .. }))
     {
         return None;
     }

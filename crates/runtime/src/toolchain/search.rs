@@ -15,13 +15,13 @@ const NVRTC_MAJORS: std::ops::RangeInclusive<u32> = 12..=19;
 
 /// One folder that was looked into, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Folder {
     pub folder: PathBuf,
     /// Who named it: a variable, the system, a Python installation.
     pub source: &'static str,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.folder.display(), self.source)
     }
@@ -32,7 +32,7 @@ impl fmt::Display for Place {
 pub struct NotFound {
     pub tool: &'static str,
     /// The folders that exist and were looked into, in order.
-    pub looked: Vec<Place>,
+    pub looked: Vec<Folder>,
     /// What to install or set.
     pub help: &'static str,
 }
@@ -103,21 +103,21 @@ pub fn find_nvrtc(env: &Env) -> Result<NvrtcFile, NotFound> {
 /// Finds nvcc on PATH or in a CUDA toolkit.
 pub fn find_nvcc(env: &Env) -> Result<PathBuf, NotFound> {
     let mut looked = Vec::new();
-    let places: Vec<Place> = if let Some(named) = env.path(env::NVCC) {
+    let places: Vec<Folder> = if let Some(named) = env.path(env::NVCC) {
         if named.is_file() {
             return Ok(named);
         }
-        vec![Place {
+        vec![Folder {
             folder: named,
             source: env::NVCC,
         }]
     } else {
         let roots = named_roots(env).into_iter().chain(installed_roots(env));
-        let toolkits = roots.map(|(root, source)| Place {
+        let toolkits = roots.map(|(root, source)| Folder {
             folder: root.join("bin"),
             source,
         });
-        let path = env.paths("PATH").into_iter().map(|folder| Place {
+        let path = env.paths("PATH").into_iter().map(|folder| Folder {
             folder,
             source: "PATH",
         });
@@ -140,7 +140,7 @@ pub fn find_nvcc(env: &Env) -> Result<PathBuf, NotFound> {
     })
 }
 
-type Tier = fn(&Env) -> Vec<Place>;
+type Tier = fn(&Env) -> Vec<Folder>;
 
 /// Tiers are computed one after another, so that a find in an early one costs no directory reads
 /// in a later one.
@@ -153,27 +153,27 @@ const NVRTC_TIERS: &[Tier] = &[
     wheels,
 ];
 
-fn named(env: &Env) -> Vec<Place> {
-    let place = env.path(env::NVRTC).map(|folder| Place {
+fn named(env: &Env) -> Vec<Folder> {
+    let place = env.path(env::NVRTC).map(|folder| Folder {
         folder,
         source: env::NVRTC,
     });
     place.into_iter().collect()
 }
 
-fn named_toolkits(env: &Env) -> Vec<Place> {
+fn named_toolkits(env: &Env) -> Vec<Folder> {
     libraries_of(named_roots(env))
 }
 
-fn installed_toolkits(env: &Env) -> Vec<Place> {
+fn installed_toolkits(env: &Env) -> Vec<Folder> {
     libraries_of(installed_roots(env))
 }
 
-fn libraries_of(roots: Vec<(PathBuf, &'static str)>) -> Vec<Place> {
+fn libraries_of(roots: Vec<(PathBuf, &'static str)>) -> Vec<Folder> {
     let mut places = Vec::new();
     for (root, source) in roots {
         for sub in ["lib64", "targets/x86_64-linux/lib", "lib"] {
-            places.push(Place {
+            places.push(Folder {
                 folder: root.join(sub),
                 source,
             });
@@ -184,7 +184,7 @@ fn libraries_of(roots: Vec<(PathBuf, &'static str)>) -> Vec<Place> {
 
 /// A wheel unpacked into a folder `nvrtc-wheel` beside the executable or beside a folder it lies
 /// in: what `scripts/setup-nvrtc` makes, and what one carries to a machine with nothing installed.
-fn beside_executable(env: &Env) -> Vec<Place> {
+fn beside_executable(env: &Env) -> Vec<Folder> {
     let wheel = env
         .exe_folders()
         .take(4)
@@ -194,7 +194,7 @@ fn beside_executable(env: &Env) -> Vec<Place> {
         .collect()
 }
 
-fn system(env: &Env) -> Vec<Place> {
+fn system(env: &Env) -> Vec<Folder> {
     let mut folders: Vec<(PathBuf, &'static str)> = env
         .paths("LD_LIBRARY_PATH")
         .into_iter()
@@ -219,11 +219,11 @@ fn system(env: &Env) -> Vec<Place> {
     }
     folders
         .into_iter()
-        .map(|(folder, source)| Place { folder, source })
+        .map(|(folder, source)| Folder { folder, source })
         .collect()
 }
 
-fn wheels(env: &Env) -> Vec<Place> {
+fn wheels(env: &Env) -> Vec<Folder> {
     let mut prefixes: Vec<(PathBuf, &'static str)> = Vec::new();
     for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
         if let Some(prefix) = env.path(name) {
@@ -257,7 +257,7 @@ fn wheels(env: &Env) -> Vec<Place> {
     prefixes.push((env.system("/usr/local"), "system Python"));
     prefixes.push((env.system("/usr"), "system Python"));
 
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<Folder> = Vec::new();
     for (prefix, source) in prefixes {
         let lib = prefix.join("lib");
         for python in list(&lib, |name| name.starts_with("python3")) {
@@ -275,7 +275,7 @@ fn wheels(env: &Env) -> Vec<Place> {
 
 /// The library folders of NVIDIA's wheels in one `site-packages`: `cu13` and later hold a whole
 /// toolkit, CUDA 12's wheels have one folder each.
-fn wheel_folders(packages: &Path, source: &'static str) -> Vec<Place> {
+fn wheel_folders(packages: &Path, source: &'static str) -> Vec<Folder> {
     let nvidia = packages.join("nvidia");
     let mut folders = list(&nvidia, |name| {
         name.strip_prefix("cu")
@@ -284,7 +284,7 @@ fn wheel_folders(packages: &Path, source: &'static str) -> Vec<Place> {
     folders.push(nvidia.join("cuda_nvrtc"));
     folders
         .into_iter()
-        .map(|folder| Place {
+        .map(|folder| Folder {
             folder: folder.join("lib"),
             source,
         })

@@ -59,7 +59,7 @@ use tilewright_ir::{DType, Func, Kernel, Level, Machine, Span, Stmt, StmtKind, T
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use run::Run;
 use scan::{Key, Scan, key};
-use trace::{Choice, Stop, Walk};
+use trace::{Choice, Stop, Tracer};
 use units::Units;
 
 /// The most runs of a kernel.
@@ -206,7 +206,7 @@ fn traces<'f>(
 ) -> Result<Vec<Trace>, Stop> {
     conditions.clear();
     (0..scan.groups)
-        .map(|group| Walk::of(scan, units, conditions, group, machine, choice))
+        .map(|group| Tracer::of(scan, units, conditions, group, machine, choice))
         .collect()
 }
 

@@ -66,7 +66,7 @@ enum Flow {
     Continue,
 }
 
-pub struct Walk<'f, 'p> {
+pub struct Tracer<'f, 'p> {
     scan: &'f Scan<'f>,
     units: &'p mut Units<'f>,
     conditions: &'p mut Conditions,
@@ -88,7 +88,7 @@ pub struct Walk<'f, 'p> {
     moment_stale: bool,
 }
 
-impl<'f, 'p> Walk<'f, 'p> {
+impl<'f, 'p> Tracer<'f, 'p> {
     /// The way of a group.
     pub fn of(
         scan: &'f Scan<'f>,
@@ -104,7 +104,7 @@ impl<'f, 'p> Walk<'f, 'p> {
                 env.vars.insert(var, Bound::Known(0));
             }
         }
-        let mut walk = Walk {
+        let mut walk = Tracer {
             scan,
             units,
             conditions,

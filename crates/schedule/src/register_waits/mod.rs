@@ -48,7 +48,7 @@ use crate::ways::Ways;
 use outline::{Item, Kind, outline};
 use seen::Seen;
 use state::State;
-use walk::{Mode, Walk};
+use walk::{Mode, WaitWalk};
 
 /// Threads of a wave.
 const WAVE: u32 = 64;
@@ -146,14 +146,18 @@ fn derive(func: &Func, kernel: &Kernel) -> Waits {
 }
 
 /// Whether no wait is missing.
-fn is_enough(walk: &mut Walk<'_, '_>, items: &[Item]) -> bool {
+fn is_enough(walk: &mut WaitWalk<'_, '_>, items: &[Item]) -> bool {
     walk.missing = None;
     walk.block(items, &mut State::default());
     walk.missing.is_none()
 }
 
-fn walk_of<'i, 'k>(items: &'i [Item], conflicts: Conflicts<'k>, kernel: &Kernel) -> Walk<'i, 'k> {
-    let mut walk = Walk {
+fn walk_of<'i, 'k>(
+    items: &'i [Item],
+    conflicts: Conflicts<'k>,
+    kernel: &Kernel,
+) -> WaitWalk<'i, 'k> {
+    let mut walk = WaitWalk {
         conflicts,
         operations: FxHashMap::default(),
         waits: Waits::new(),
@@ -178,7 +182,7 @@ fn walk_of<'i, 'k>(items: &'i [Item], conflicts: Conflicts<'k>, kernel: &Kernel)
 }
 
 /// Lists operations by number.
-fn note<'i>(items: &'i [Item], walk: &mut Walk<'i, '_>) {
+fn note<'i>(items: &'i [Item], walk: &mut WaitWalk<'i, '_>) {
     for item in items {
         if let Kind::Issue(operation) = &item.kind {
             walk.operations.insert(item.number, operation);

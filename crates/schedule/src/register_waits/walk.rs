@@ -20,7 +20,7 @@ const OLD: u8 = 4;
 /// So many statements without blocks are walked as fast as they are looked up.
 const SHORT: usize = 4;
 
-pub struct Walk<'i, 'k> {
+pub struct WaitWalk<'i, 'k> {
     pub conflicts: Conflicts<'k>,
     /// What each operation fills, by its statement's number.
     pub operations: FxHashMap<usize, &'i Operation>,
@@ -55,7 +55,7 @@ pub enum Mode {
     CheckPlain,
 }
 
-impl Walk<'_, '_> {
+impl WaitWalk<'_, '_> {
     pub fn block(&mut self, items: &[Item], state: &mut State) {
         if self.tried.is_some() {
             self.run(items, state);

@@ -6,7 +6,7 @@ use super::counts::{Counts, InstKind};
 use super::global_shadow::GlobalShadow;
 use super::memory::Memory;
 use super::program::{Op, Program, Slot, Space};
-use super::report::{Collector, Finding, FindingKind, Place};
+use super::report::{Collector, Finding, FindingKind, FindingPlace};
 use super::shared::{Past, Shared, Trouble, Who};
 use super::sync::Barriers;
 use super::warp::Warp;
@@ -118,11 +118,11 @@ impl Env<'_> {
     }
 
     /// The place of a warp's current statement.
-    pub fn place(&self, warp: &Warp, lane: Option<u32>) -> Place {
+    pub fn place(&self, warp: &Warp, lane: Option<u32>) -> FindingPlace {
         let stmt = &self.program.stmts[self.stmt(warp) as usize];
         let at = lane.unwrap_or(warp.first()) as usize;
         let value = |slot: &Slot| warp.regs.lane(*slot, at) as i64;
-        Place {
+        FindingPlace {
             span: stmt.span,
             what: stmt.what.clone(),
             block: self.block.clone(),
@@ -137,7 +137,7 @@ impl Env<'_> {
     }
 
     /// The place of an access in the past.
-    fn past_place(&self, past: &Past, width: u32) -> Place {
+    fn past_place(&self, past: &Past, width: u32) -> FindingPlace {
         let stmt = &self.program.stmts[past.instance.stmt as usize];
         let mut values = past.iteration.iter();
         let mut iteration = Vec::new();
@@ -147,7 +147,7 @@ impl Env<'_> {
             let at = if slot.is_one() { 0 } else { past.lane as usize };
             iteration.extend(own.get(at).map(|&v| (name.clone(), v)));
         }
-        Place {
+        FindingPlace {
             span: stmt.span,
             what: stmt.what.clone(),
             block: self.block.clone(),

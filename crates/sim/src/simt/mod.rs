@@ -75,7 +75,7 @@ use memory::{Direct, Memory};
 use program::{Program, Space};
 pub use queue::When;
 use report::Collector;
-pub use report::{Finding, FindingKind, Place};
+pub use report::{Finding, FindingKind, FindingPlace};
 
 /// Instructions of a warp that no kernel of ordinary size comes near, and that take minutes.
 pub const DEFAULT_STEPS: u64 = 1 << 28;

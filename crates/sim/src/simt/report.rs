@@ -14,16 +14,16 @@ pub struct Finding {
     /// One line: what happened, the first time.
     pub message: String,
     /// The operation at which it was noticed.
-    pub place: Place,
+    pub place: FindingPlace,
     /// The other operation of a race; the places where warps wait of a deadlock.
-    pub others: Vec<Place>,
+    pub others: Vec<FindingPlace>,
     /// How often it happened at these statements, over all blocks.
     pub count: u64,
 }
 
 /// An operation of one thread at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct FindingPlace {
     pub span: Span,
     /// The operation, in a word or two.
     pub what: String,
@@ -149,7 +149,7 @@ impl fmt::Display for FindingKind {
 }
 
 /// `read in store by thread 3 of block (0, 1) at k = 2, i = 0`
-impl fmt::Display for Place {
+impl fmt::Display for FindingPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} by ", self.what)?;
         match self.thread {
@@ -166,9 +166,9 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl FindingPlace {
     /// Says whether the operation read or wrote, which its name may leave open.
-    pub(super) fn doing(mut self, writes: bool) -> Place {
+    pub(super) fn doing(mut self, writes: bool) -> FindingPlace {
         let verb = if writes { "write" } else { "read" };
         self.what = format!("{verb} in {}", self.what);
         self

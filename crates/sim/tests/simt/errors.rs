@@ -143,7 +143,7 @@ fn races_say_who_and_when() {
         assert_eq!(apart, Some(32), "{finding}");
         assert_eq!(finding.place.block, [0]);
         // The write is one iteration later than the read that it spoils.
-        let turn = |p: &simt::Place| p.iteration[0].1;
+        let turn = |p: &simt::FindingPlace| p.iteration[0].1;
         let (first, second) = (turn(&finding.place), turn(other));
         assert_eq!(first.abs_diff(second), 1, "{finding}");
         assert_eq!(finding.place.iteration[0].0, "k");

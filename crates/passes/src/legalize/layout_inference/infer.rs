@@ -10,7 +10,7 @@ use tilewright_ir::{
 use tilewright_layout::{Fragment, Layout, LayoutError, Place, from_expr, swizzle};
 
 use super::operands::Operands;
-use super::uses::{Access, Use, UseKind, collect, const_shape};
+use super::uses::{ElementUse, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
 use crate::legalize::gemm_plan::{Choice, GemmTiling, no_placement, plan_gemm};
 
@@ -309,7 +309,7 @@ impl State<'_> {
     }
 
     /// A loop runs where an element lies that each of its points has for itself.
-    fn loop_from(&self, accesses: &[Access], threads: i64) -> Option<Arc<Fragment>> {
+    fn loop_from(&self, accesses: &[ElementUse], threads: i64) -> Option<Arc<Fragment>> {
         let by_writes = accesses.iter().filter(|a| a.write);
         let by_reads = accesses.iter().filter(|a| !a.write);
         for access in by_writes.chain(by_reads) {
@@ -334,7 +334,7 @@ impl State<'_> {
         None
     }
 
-    fn images(&mut self, layout: &Arc<Fragment>, accesses: &[Access]) -> bool {
+    fn images(&mut self, layout: &Arc<Fragment>, accesses: &[ElementUse]) -> bool {
         let mut changed = false;
         for access in accesses {
             if self.fragments.contains_key(&access.buffer) {
@@ -563,7 +563,7 @@ impl State<'_> {
     fn unserved(
         &self,
         layout: Option<&Fragment>,
-        access: &Access,
+        access: &ElementUse,
         threads: i64,
     ) -> Option<&'static str> {
         let Some(map) = &access.map else {

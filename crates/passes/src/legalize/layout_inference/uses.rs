@@ -21,7 +21,7 @@ pub enum UseKind {
     /// Points of a box, each touching elements. Parallel loops, and copies as loops.
     Points {
         shape: Vec<i64>,
-        accesses: Vec<Access>,
+        accesses: Vec<ElementUse>,
         /// Elements that one thread may take in a row for 16-byte memory accesses.
         vector: i64,
         /// Whether it is a parallel loop, whose layout is written into the IR.
@@ -38,7 +38,7 @@ pub enum UseKind {
 }
 
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct ElementUse {
     pub buffer: Buffer,
     pub write: bool,
     /// From the point to the element; `None` when that is no map of digits.
@@ -51,16 +51,16 @@ pub struct Access {
 /// All uses, in program order.
 pub fn collect(func: &Func, kernel: &Kernel) -> Vec<Use> {
     let mut found = Vec::new();
-    let walk = Walk { func };
+    let walk = UseFinder { func };
     walk.block(&kernel.body, kernel.num_threads() as i64, &mut found);
     found
 }
 
-struct Walk<'f> {
+struct UseFinder<'f> {
     func: &'f Func,
 }
 
-impl Walk<'_> {
+impl UseFinder<'_> {
     fn block(&self, block: &Block, threads: i64, found: &mut Vec<Use>) {
         for stmt in block {
             self.stmt(stmt, threads, found);
@@ -154,7 +154,7 @@ impl Walk<'_> {
         block: &Block,
         vars: &[Var],
         shape: &[i64],
-        out: &mut Vec<Access>,
+        out: &mut Vec<ElementUse>,
         touched: &mut Touched,
     ) {
         let mut touch = |buffer: Buffer, indices: &[Expr], write: bool, span: Span| {
@@ -163,11 +163,11 @@ impl Walk<'_> {
                 Scope::Fragment => {
                     let extents = const_shape(&data.shape);
                     let map = extents.and_then(|e| from_expr::access(vars, indices, shape, &e));
-                    let known = out.iter().any(|a: &Access| {
+                    let known = out.iter().any(|a: &ElementUse| {
                         a.buffer == buffer && a.write == write && a.map == map && map.is_some()
                     });
                     if !known {
-                        out.push(Access {
+                        out.push(ElementUse {
                             buffer,
                             write,
                             own: map.as_ref().is_some_and(is_identity),
@@ -223,7 +223,7 @@ impl Walk<'_> {
             let data = &self.func.buffers[region.buffer];
             if self.is_fragment(region.buffer) {
                 let map = region_map(region, &shape, &data.shape);
-                accesses.push(Access {
+                accesses.push(ElementUse {
                     buffer: region.buffer,
                     write,
                     own: map.as_ref().is_some_and(is_identity),

@@ -45,7 +45,7 @@ pub struct Sites {
 impl Sites {
     pub fn of(func: &Func, target: Target, block: &Block) -> Sites {
         let mut found = Sites::default();
-        let mut walk = Walk {
+        let mut walk = SiteFinder {
             func,
             target,
             found: &mut found,
@@ -96,7 +96,7 @@ impl Sites {
     }
 }
 
-struct Walk<'a> {
+struct SiteFinder<'a> {
     func: &'a Func,
     target: Target,
     found: &'a mut Sites,
@@ -105,7 +105,7 @@ struct Walk<'a> {
     inner: bool,
 }
 
-impl Walk<'_> {
+impl SiteFinder<'_> {
     fn block(&mut self, block: &Block, conds: &[Expr]) {
         for stmt in block {
             self.position += 1;

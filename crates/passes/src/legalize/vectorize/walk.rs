@@ -27,7 +27,7 @@ pub fn vectorize(func: &mut Func, target: Target, unproved: Unproved, diags: &mu
         let kernel = func.kernels[at].clone();
         let mut vectorizer = Vectorizer::new(func, at, target);
         vectorizer.analyzer.enter_kernel(vectorizer.func, &kernel);
-        let mut walk = Walk {
+        let mut walk = LoopWalk {
             vectorizer,
             unproved,
             checked: Vec::new(),
@@ -38,7 +38,7 @@ pub fn vectorize(func: &mut Func, target: Target, unproved: Unproved, diags: &mu
     }
 }
 
-struct Walk<'a, 'd> {
+struct LoopWalk<'a, 'd> {
     vectorizer: Vectorizer<'a>,
     unproved: Unproved,
     /// Conditions on sizes that checks around have made sure of. One that the prover gains nothing
@@ -47,7 +47,7 @@ struct Walk<'a, 'd> {
     diags: &'d mut Diagnostics,
 }
 
-impl Walk<'_, '_> {
+impl LoopWalk<'_, '_> {
     fn block(&mut self, block: Block) -> Block {
         self.vectorizer.analyzer.push();
         let mut out = Vec::with_capacity(block.len());

@@ -96,7 +96,7 @@ fn trips(l: &Loop) -> u32 {
 
 /// Adds what the loop's body holds.
 pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
-    let mut walk = Walk {
+    let mut walk = Expectation {
         func,
         steps: Vec::new(),
         mfma: BTreeMap::new(),
@@ -115,7 +115,7 @@ pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
     expected.uncompared = walk.uncompared.map(str::to_string);
 }
 
-struct Walk<'f> {
+struct Expectation<'f> {
     func: &'f Func,
     steps: Vec<Step>,
     mfma: BTreeMap<String, u32>,
@@ -138,7 +138,7 @@ const BOTH: OwnWaits = OwnWaits {
     lgkmcnt: true,
 };
 
-impl Walk<'_> {
+impl Expectation<'_> {
     fn block(&mut self, block: &Block) {
         for stmt in block {
             self.stmt(stmt);

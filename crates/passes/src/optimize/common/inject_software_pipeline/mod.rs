@@ -227,7 +227,7 @@ fn schedule_all(
 ) -> FxHashMap<Var, Planned> {
     let before = func.clone();
     let uniformity = Uniformity::of(&before, kernel, Points::OfThreads);
-    let mut walk = Walk {
+    let mut walk = Scheduler {
         func,
         before: &before,
         kernel,
@@ -242,7 +242,7 @@ fn schedule_all(
 }
 
 /// Schedules the loops of a kernel.
-struct Walk<'a> {
+struct Scheduler<'a> {
     func: &'a mut Func,
     /// The function without the registers that schedules take.
     before: &'a Func,
@@ -254,7 +254,7 @@ struct Walk<'a> {
     found: FxHashMap<Var, Planned>,
 }
 
-impl Walk<'_> {
+impl Scheduler<'_> {
     fn block(&mut self, block: &Block, lets: &mut Lets, mut divergent: bool) {
         let mark = lets.mark();
         for stmt in block {
