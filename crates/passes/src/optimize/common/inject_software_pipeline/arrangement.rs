@@ -97,7 +97,7 @@ impl Arrangement {
                 program,
                 ..whole.clone()
             };
-            let (Some(part), Some(steps)) = (entry.part, whole.steps()) else {
+            let (Some(part), Some(steps)) = (entry.part, &whole.steps) else {
                 return piece;
             };
             let name = |buffer| Sets::name(&renamed, buffer, part.step);
@@ -116,7 +116,10 @@ impl Arrangement {
     fn check(&self, pieces: &Pieces) -> Result<(), Why> {
         for (at, piece) in pieces.list.iter().enumerate() {
             let own: Vec<Entry> = self.entries().filter(|e| e.piece == at).collect();
-            let parts = piece.steps().map_or(0, |s| s.count as usize * s.ops.len());
+            let parts = piece
+                .steps
+                .as_ref()
+                .map_or(0, |s| s.count as usize * s.ops.len());
             let mut distinct: Vec<(u32, usize)> = Vec::new();
             for part in own.iter().filter_map(|e| e.part) {
                 if !distinct.contains(&(part.step, part.op)) {
@@ -139,7 +142,7 @@ impl Arrangement {
         let len = entries.len() as i64;
         let time = |at: usize| at as i64 - i64::from(entries[at].ahead) * len;
         let kind = |entry: &Entry| -> Option<MicroKind> {
-            let steps = pieces.list[entry.piece].steps()?;
+            let steps = pieces.list[entry.piece].steps.as_ref()?;
             Some(steps.ops[entry.part?.op].kind)
         };
         let is_product = |at: &usize| kind(&entries[*at]) == Some(MicroKind::Mma);
@@ -160,7 +163,7 @@ impl Arrangement {
             exposed += u32::from(reads.is_some_and(|read| before < read));
         }
         for entry in entries.iter().filter(|e| e.part.is_none()) {
-            let steps = pieces.list[entry.piece].steps();
+            let steps = pieces.list[entry.piece].steps.as_ref();
             let product =
                 steps.filter(|s| s.of_kind(MicroKind::Mma) > 0 && s.of_kind(MicroKind::S2r) > 0);
             exposed += product.map_or(0, |s| s.count);
@@ -171,7 +174,7 @@ impl Arrangement {
     /// What stands at a place, as the explanations call it: `s2r A_shared[k1]`.
     pub fn label(&self, func: &Func, pieces: &Pieces, entry: Entry) -> String {
         let piece = &pieces.list[entry.piece];
-        let text = match (entry.part, piece.steps()) {
+        let text = match (entry.part, &piece.steps) {
             (Some(part), Some(steps)) => {
                 let op = StmtKind::Micro(steps.ops[part.op].clone());
                 format!(

@@ -53,6 +53,8 @@ pub(super) struct Candidate {
 pub(super) enum Outcome {
     Applies(Box<Candidate>),
     Refused(Why),
+    /// It applies, and is no cheaper: for this reason it was not looked into.
+    Costlier(Why),
     /// The order breaks a dependence between two pieces.
     Broken {
         why: String,
@@ -86,55 +88,80 @@ pub(super) fn choose(
     pieces: &Pieces,
     asked: Option<&str>,
 ) -> Result<Choice, NoSchedule> {
-    let try_one =
-        |named: &'static NamedSchedule| (named.name, attempt(site, func, l, pieces, named));
-    let tried: Vec<(&'static str, Outcome)> = match asked {
-        None => SCHEDULES.iter().map(try_one).collect(),
+    let named: Vec<&'static NamedSchedule> = match asked {
+        None => SCHEDULES.iter().collect(),
         Some(name) => match find_schedule(name) {
-            Some(named) => vec![try_one(named)],
+            Some(named) => vec![named],
             None => return Err(NoSchedule::Error(Box::new(unknown(name, span)))),
         },
     };
-    let cost = |outcome: &Outcome| match outcome {
-        Outcome::Applies(candidate) => Some(candidate.cost),
-        _ => None,
-    };
-    let costs = tried.iter().enumerate();
-    let best = costs.filter_map(|(at, (_, outcome))| Some((cost(outcome)?, at)));
-    let Some((_, best)) = best.min() else {
-        return Err(none_applies(tried, asked, span));
-    };
-    let mut others = tried;
-    match others.remove(best) {
-        (_, Outcome::Applies(mut chosen)) => {
-            std::mem::swap(func, &mut chosen.func);
-            Ok(Choice {
-                chosen: *chosen,
-                others,
-            })
-        }
-        _ => Err(none_applies(others, asked, span)),
-    }
-}
-
-fn attempt(
-    site: &Site<'_>,
-    func: &Func,
-    l: &Loop,
-    pieces: &Pieces,
-    named: &'static NamedSchedule,
-) -> Outcome {
     let question = Question {
         func,
         kernel: site.kernel,
         machine: site.target.machine(),
         pieces,
     };
-    let arrangement = match (named.arrange)(question) {
-        Ok(arrangement) => arrangement,
-        Err(why) => return Outcome::Refused(why),
-    };
-    let mut func = func.clone();
+    let mut others: Vec<(&'static str, Outcome)> = Vec::new();
+    let mut arranged: Vec<(u32, &'static str, Arrangement)> = Vec::new();
+    for schedule in named {
+        match (schedule.arrange)(question) {
+            Ok(arrangement) => {
+                arranged.push((arrangement.exposed(pieces), schedule.name, arrangement));
+            }
+            Err(why) => others.push((schedule.name, Outcome::Refused(why))),
+        }
+    }
+    // The cheapest in what is known already come first; what cannot be cheaper is not derived.
+    arranged.sort_by_key(|(exposed, ..)| *exposed);
+    let mut best: Option<Box<Candidate>> = None;
+    for (exposed, name, arrangement) in arranged {
+        if let Some(best) = &best
+            && let Some(why) = costs_more(best, exposed, &arrangement)
+        {
+            others.push((name, Outcome::Costlier(why)));
+            continue;
+        }
+        match attempt(site, question, l, name, arrangement) {
+            Outcome::Applies(new) if best.as_ref().is_none_or(|b| new.cost < b.cost) => {
+                let worse = best.replace(new);
+                others.extend(worse.map(|worse| (worse.name, Outcome::Applies(worse))));
+            }
+            outcome => others.push((name, outcome)),
+        }
+    }
+    let order = |name: &str| SCHEDULES.iter().position(|s| s.name == name);
+    others.sort_by_key(|(name, _)| order(name));
+    match best {
+        Some(mut chosen) => {
+            std::mem::swap(func, &mut chosen.func);
+            Ok(Choice {
+                chosen: *chosen,
+                others,
+            })
+        }
+        None => Err(none_applies(others, asked, span)),
+    }
+}
+
+/// Why an order is certainly no cheaper than another, if it is not: more steps wait for their
+/// operands, or it asks for barriers beyond those needed where no wait leaves nothing in flight.
+fn costs_more(best: &Candidate, exposed: u32, order: &Arrangement) -> Option<Why> {
+    if exposed > best.cost.exposed {
+        return Some(format!("{exposed} steps of products would wait for operands").into());
+    }
+    let meets = order.clusters.iter().any(|c| c.meet);
+    (meets && best.cost.drains == 0)
+        .then(|| "its barrier would leave nothing more in flight".into())
+}
+
+fn attempt(
+    site: &Site<'_>,
+    question: Question<'_>,
+    l: &Loop,
+    name: &'static str,
+    arrangement: Arrangement,
+) -> Outcome {
+    let mut func = question.func.clone();
     let Realised {
         pieces: placed,
         barriers,
@@ -148,9 +175,9 @@ fn attempt(
     };
     match derive(&site, l, &placed, &barriers) {
         Ok(scheduled) => {
-            let cost = Cost::of(&arrangement, pieces, &scheduled.schedule);
+            let cost = Cost::of(&arrangement, question.pieces, &scheduled.schedule);
             Outcome::Applies(Box::new(Candidate {
-                name: named.name,
+                name,
                 arrangement,
                 pieces: placed,
                 scheduled,
@@ -188,7 +215,7 @@ fn none_applies(
     let mut first = None;
     for (name, outcome) in tried {
         let (why, pair) = match outcome {
-            Outcome::Applies(_) => continue,
+            Outcome::Applies(_) | Outcome::Costlier(_) => continue,
             Outcome::Refused(why) => (why.into_owned(), None),
             Outcome::Broken { why, pair } => (why, pair),
         };

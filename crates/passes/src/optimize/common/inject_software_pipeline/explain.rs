@@ -33,6 +33,7 @@ pub(super) fn explain(
     for (name, outcome) in &choice.others {
         remark = remark.note(match outcome {
             Outcome::Applies(other) => format!("`{name}` applies too: {}", cost(other.cost)),
+            Outcome::Costlier(why) => format!("`{name}` applies too, and costs more: {why}"),
             Outcome::Refused(why) => format!("`{name}` does not apply: {why}"),
             Outcome::Broken { why, .. } => format!("`{name}` does not apply: {why}"),
         });

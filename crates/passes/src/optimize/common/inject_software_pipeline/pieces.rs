@@ -1,5 +1,7 @@
 //! The body of a planned loop in pieces: what an order gives places to.
 
+use std::rc::Rc;
+
 use tilewright_ir::{
     Block, Buffer, Counter, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind,
 };
@@ -22,13 +24,8 @@ pub(super) struct Piece {
     pub completion: Completion,
     /// The second half of a copy through registers, which need not run before its data is used.
     pub late: bool,
-}
-
-impl Piece {
     /// The parts that it can be taken into.
-    pub fn steps(&self) -> Option<Steps> {
-        Steps::of(&self.stmt)
-    }
+    pub steps: Option<Rc<Steps>>,
 }
 
 /// A planned loop, taken apart.
@@ -78,12 +75,14 @@ impl Pieces {
                 program: 2 * listed,
                 completion: Completion::Sync,
                 late: false,
+                steps: None,
             };
             listed += 1;
             let effects = Effects::of(func, stmt);
             let brings = effects.writes.iter().all(|b| spec.versioned.contains(b));
             if !brings {
-                placed.push((place, piece));
+                let steps = Steps::of(stmt).map(Rc::new);
+                placed.push((place, Piece { steps, ..piece }));
                 continue;
             }
             let (copy, refusal) = convert(func, way, stmt.clone());

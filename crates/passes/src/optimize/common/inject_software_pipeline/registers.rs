@@ -62,7 +62,7 @@ pub(super) fn assign(question: Question<'_>, order: &Arrangement) -> Result<Sets
     let entries: Vec<Entry> = order.entries().collect();
     for (at, piece) in question.pieces.list.iter().enumerate() {
         let opened = entries.iter().any(|e| e.piece == at && e.part.is_some());
-        let Some(steps) = piece.steps().filter(|_| opened) else {
+        let Some(steps) = piece.steps.as_ref().filter(|_| opened) else {
             continue;
         };
         for buffer in steps.own_registers(question.func) {

@@ -35,7 +35,7 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
     if copies.is_empty() || !copies.iter().all(|c| c.distance > product.distance) {
         return Err("the loop does more than copy ahead and multiply".into());
     }
-    let steps = product.steps().filter(|s| {
+    let steps = product.steps.as_ref().filter(|s| {
         let (reads, products) = (s.of_kind(MicroKind::S2r), s.of_kind(MicroKind::Mma));
         let last = s.ops.last().is_some_and(|m| m.kind == MicroKind::Mma);
         products == 1 && reads > 0 && reads + products == s.ops.len() && last
