@@ -181,7 +181,7 @@ impl Shapes {
         }
         let unit = gcd(gcd(first.grain, second.grain), shift);
         if first.span / unit > MAX_UNITS || second.span / unit > MAX_UNITS {
-            return None;
+            return self.meet_sparse((a, &first), (b, &second), shift / unit, unit);
         }
         // Who touches which unit is listed for one of the two, best for one where that is known
         // or short; the places of the other are gone through until two warps meet.
@@ -228,6 +228,71 @@ impl Shapes {
             }
         }
         Some(met)
+    }
+
+    /// The same for places that lie too far apart for a list of all units between them, as those of
+    /// tensors do: only units that are touched are noted.
+    fn meet_sparse(
+        &self,
+        (a, first): (Shape, &Spread),
+        (b, second): (Shape, &Spread),
+        shift: i64,
+        unit: i64,
+    ) -> Option<Meeting> {
+        let mut owners: FxHashMap<i64, Owner> = FxHashMap::default();
+        let mut met = Meeting::Nowhere;
+        if (a, shift) == (b, 0) {
+            // Whoever comes to a unit meets himself there, and those before him.
+            self.each_unit(a, first, unit, |place, owner| {
+                let before = owners.entry(place).or_insert(owner);
+                met = met.max(before.meets(owner, self.warp));
+                *before = before.and(owner, self.warp);
+                met != Meeting::AcrossWarps
+            })?;
+            return Some(met);
+        }
+        self.each_unit(a, first, unit, |place, owner| {
+            let before = owners.entry(place).or_insert(owner);
+            *before = before.and(owner, self.warp);
+            true
+        })?;
+        self.each_unit(b, second, unit, |place, owner| {
+            if let Some(other) = owners.get(&(place + shift)) {
+                met = met.max(owner.meets(*other, self.warp));
+            }
+            met != Meeting::AcrossWarps
+        })?;
+        Some(met)
+    }
+
+    /// Calls `f` with every unit that the shape touches, from its lowest place on, and its owner,
+    /// until it says stop; `None` where there are too many.
+    fn each_unit(
+        &self,
+        shape: Shape,
+        spread: &Spread,
+        unit: i64,
+        mut f: impl FnMut(i64, Owner) -> bool,
+    ) -> Option<()> {
+        let (width, starts) = self.forms[shape.0 as usize].units(unit);
+        let each = starts.len().checked_mul(usize::try_from(width).ok()?)?;
+        let count = spread.offsets.len().checked_mul(each)?;
+        if count > MAX_PLACES {
+            return None;
+        }
+        for (at, offset) in spread.offsets.iter().enumerate() {
+            if *offset == OUTSIDE {
+                continue;
+            }
+            let owner = self.owner(spread, at);
+            for start in &starts {
+                let first = offset / unit + start;
+                if !(first..first + width).all(|place| f(place, owner)) {
+                    return Some(());
+                }
+            }
+        }
+        Some(())
     }
 
     /// The same where it is listed for both who touches which unit, the second list starting

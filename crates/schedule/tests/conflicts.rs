@@ -53,7 +53,18 @@ fn points(vars: &[Expr]) -> impl Strategy<Value = Points> + use<> {
         (-2i64..3, -2i64..4, 0i64..6).prop_map(|(start, step, count)| Steps { start, step, count });
     // A row for each warp, so that some places are met inside a warp only.
     let row = (vars[1].clone(), 1024);
-    let factor = proptest::sample::select(vec![-64i64, -32, 16, 32, 64, 96, 128, 256]);
+    let factor = proptest::sample::select(vec![
+        -64i64,
+        -32,
+        16,
+        32,
+        64,
+        96,
+        128,
+        256,
+        1 << 26,
+        -(1 << 26),
+    ]);
     let term = prop_oneof![
         2 => proptest::sample::select(vars.to_vec()),
         1 => value(vars.to_vec()),
