@@ -44,7 +44,7 @@ pub fn unroll_register_loops(func: &mut Func, _: Target, _: &mut Diagnostics) ->
 fn unroll(block: &mut Block, subscripts: &FxHashSet<Var>, changed: &mut Changed) {
     for stmt in block {
         if let StmtKind::For(l) = &mut stmt.kind
-            && l.kind == LoopKind::Serial
+            && matches!(l.kind, LoopKind::Serial | LoopKind::Pipelined(_))
             && let [axis] = &l.axes[..]
             && axis.const_trip_count().is_some_and(|n| n <= MAX_UNROLL)
             && subscripts.contains(&axis.var)
