@@ -141,6 +141,11 @@ fn what_threads_write_for_a_matrix_unit_is_fenced() {
     };
     let all = derive(&streams).expect("it can be");
     assert_eq!(line(&all, 0), "+0 a -0f");
+    // Other threads see it as it is.
+    let mut streams = streams;
+    streams.streams[1].hands[0][0].proxy = Proxy::Generic;
+    let all = derive(&streams).expect("it can be");
+    assert_eq!(line(&all, 0), "+0 a -0");
 }
 
 #[test]

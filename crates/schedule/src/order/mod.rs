@@ -137,14 +137,13 @@ pub struct Schedule {
     pub served: Vec<Served>,
 }
 
-/// A step serves a need: op `later` needs op `earlier`, of as many iterations before, to be done.
+/// A step serves a need: op `later` needs op `earlier`, of its iteration or one before, to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served {
     /// Index into the steady section's steps.
     pub step: usize,
     pub earlier: usize,
     pub later: usize,
-    pub gap: u32,
 }
 
 /// The steps of one iteration, in order.

@@ -27,7 +27,6 @@ pub(super) fn served(plan: &Plan<'_>, steps: &[Step]) -> Vec<Served> {
                 step,
                 earlier: need.earlier,
                 later: need.later,
-                gap: need.gap,
             });
             if let Some(new) = served.filter(|s| !found.contains(s)) {
                 found.push(new);

@@ -154,9 +154,9 @@ pub fn derive_streams(
 ) -> Result<StreamsSchedule, StreamsError> {
     let channels = channels(streams)?;
     let mut derived = Vec::new();
-    for (at, stream) in streams.streams.iter().enumerate() {
+    for at in 0..streams.streams.len() {
         let own = |a, x, b, y| meets(at, (a, x), (b, y));
-        derived.push(derive_one(streams, &channels, (at, stream), &own)?);
+        derived.push(derive_one(streams, &channels, at, &own)?);
     }
     let all = StreamsSchedule {
         channels,
@@ -229,11 +229,11 @@ fn delivery(stream: &Stream, op: usize) -> usize {
 fn derive_one(
     streams: &Streams,
     channels: &[Channel],
-    (at, stream): (usize, &Stream),
+    at: usize,
     meets: Meets<'_>,
 ) -> Result<StreamSchedule, StreamsError> {
-    let (order, roles) = with_handing_over(channels, (at, stream));
-    let own = stream.order.resources.len();
+    let (order, roles) = with_handing_over(streams, channels, at);
+    let own = streams.streams[at].order.resources.len();
     let placed = |op: usize| match roles[op] {
         Role::Op(op) => Some(op),
         _ => None,
@@ -252,12 +252,10 @@ fn derive_one(
         .map_err(|error| StreamsError::Order { stream: at, error })?;
     for (held, channel) in channels.iter().enumerate() {
         let needed = schedule.versions[own + held];
-        let tile = channel.tiles[0];
-        if needed > streams.tiles[tile].versions {
-            let stream = at;
+        if needed > channel.versions {
             return Err(StreamsError::TooFewVersions {
-                tile,
-                stream,
+                tile: channel.tiles[0],
+                stream: at,
                 needed,
             });
         }
@@ -272,7 +270,8 @@ fn derive_one(
 /// The stream's order with an op for each time it acquires or releases a channel. For each channel
 /// there is one resource more, which stands for what the stream holds of it: written when it is
 /// acquired and when it is released, read between.
-fn with_handing_over(channels: &[Channel], (at, stream): (usize, &Stream)) -> (Order, Vec<Role>) {
+fn with_handing_over(streams: &Streams, channels: &[Channel], at: usize) -> (Order, Vec<Role>) {
+    let stream = &streams.streams[at];
     let own = stream.order.resources.len();
     let mut order = Order {
         ops: Vec::new(),
@@ -329,7 +328,7 @@ fn with_handing_over(channels: &[Channel], (at, stream): (usize, &Stream)) -> (O
                 // What is in flight is released when it is done.
                 let waits = data.completion != Completion::Sync;
                 let behind = if waits { stream.in_flight } else { 0 };
-                let fence = needs_fence(stream, at, channel);
+                let fence = needs_fence(streams, at, channel);
                 let role = Role::Release { channel: c, fence };
                 let op = handing(ahead - behind, 3 * data.program + 2, hold(c, true));
                 push(op, role, 0);
@@ -365,11 +364,16 @@ fn expect(stream: &Stream, at: usize, channel: &Channel) -> Expect {
     }
 }
 
-/// Whether threads wrote what a copy engine or a matrix unit will read.
-fn needs_fence(stream: &Stream, at: usize, channel: &Channel) -> bool {
-    let mut hands = stream.hands.iter().flatten();
+/// Whether threads of the stream write what a copy engine or a matrix unit of another will read.
+fn needs_fence(streams: &Streams, at: usize, channel: &Channel) -> bool {
+    let seen = |stream: usize, proxy: Proxy| {
+        let mut hands = streams.streams[stream].hands.iter().flatten();
+        hands.any(|h| h.proxy == proxy && channel.tiles.contains(&h.tile))
+    };
+    let mut readers = channel.readers.iter();
     at == channel.writer
-        && hands.any(|h| h.write && h.proxy == Proxy::Generic && channel.tiles.contains(&h.tile))
+        && seen(at, Proxy::Generic)
+        && readers.any(|reader| seen(*reader, Proxy::Async))
 }
 
 /// A stream that never comes to its end, if there is one. Streams wait for each other at channels
