@@ -219,7 +219,7 @@ pub fn child_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
 }
 
 /// Calls `f` on every statement of the block, outer first, in program order.
-pub fn walk_stmts<'a>(block: &'a Block, f: &mut impl FnMut(&'a Stmt)) {
+pub fn walk_stmts<'a>(block: &'a [Stmt], f: &mut impl FnMut(&'a Stmt)) {
     for stmt in block {
         f(stmt);
         for child in child_blocks(stmt) {

@@ -1,12 +1,13 @@
 //! Pieces in an order: a schedule's answer, and the pieces that come of it.
 
-use tilewright_ir::MicroKind;
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{Func, MicroKind, Stmt, StmtKind};
+use tilewright_schedule::order::Completion;
 
+use super::super::effects::Effects;
 use super::pieces::{Piece, Pieces};
 use super::registers::{self, Sets};
 use super::schedules::{Question, Why};
-use tilewright_ir::{Func, Stmt, StmtKind};
-use tilewright_schedule::order::Completion;
 
 /// The clusters of a steady iteration.
 #[derive(Clone, Debug)]
@@ -81,10 +82,8 @@ impl Arrangement {
         let mut pieces = question.pieces.clone();
         let mut barriers = Vec::new();
         for cluster in &self.clusters {
-            let first = usize::from(cluster.meet);
-            let counts =
-                (0..cluster.entries.len()).map(|at| if at == 0 { first as u32 } else { 0 });
-            barriers.extend(counts);
+            let places = 0..cluster.entries.len();
+            barriers.extend(places.map(|at| u32::from(at == 0 && cluster.meet)));
         }
         let renamed = sets.allocate(func, &mut pieces);
         // Places of the body have room between them for parts.
@@ -195,7 +194,7 @@ impl Arrangement {
 /// What a statement is about: the micro-op that it is made of, or what it writes.
 fn label(func: &Func, stmt: &Stmt) -> String {
     let mut micro = None;
-    tilewright_ir::visit::walk_stmts(&vec![stmt.clone()], &mut |s| {
+    walk_stmts(std::slice::from_ref(stmt), &mut |s| {
         if let StmtKind::Micro(m) = &s.kind {
             let access = match m.kind {
                 MicroKind::S2r | MicroKind::G2r => m.sources.first().unwrap_or(&m.dest),
@@ -209,7 +208,7 @@ fn label(func: &Func, stmt: &Stmt) -> String {
         }
     });
     micro.unwrap_or_else(|| {
-        let effects = super::super::effects::Effects::of(func, stmt);
+        let effects = Effects::of(func, stmt);
         let mut written: Vec<_> = effects.writes.iter().copied().collect();
         written.sort();
         let names = written.iter().map(|b| func.buffers[*b].name.as_str());

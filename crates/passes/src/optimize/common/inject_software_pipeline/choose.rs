@@ -23,13 +23,13 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    fn of(arrangement: &Arrangement, pieces: &Pieces, schedule: &Schedule) -> Cost {
+    fn of(exposed: u32, schedule: &Schedule) -> Cost {
         let count = |test: &dyn Fn(&Step) -> bool| {
             let steps = schedule.steady.steps.iter();
             steps.filter(|step| test(step)).count() as u32
         };
         Cost {
-            exposed: arrangement.exposed(pieces),
+            exposed,
             drains: count(&|s| matches!(s, Step::Wait { at_most: 0, .. })),
             barriers: count(&|s| *s == Step::Barrier),
             waits: count(&|s| matches!(s, Step::Wait { .. })),
@@ -121,7 +121,7 @@ pub(super) fn choose(
             others.push((name, Outcome::Costlier(why)));
             continue;
         }
-        match attempt(site, question, l, name, arrangement) {
+        match attempt(site, question, l, name, (exposed, arrangement)) {
             Outcome::Applies(new) if best.as_ref().is_none_or(|b| new.cost < b.cost) => {
                 let worse = best.replace(new);
                 others.extend(worse.map(|worse| (worse.name, Outcome::Applies(worse))));
@@ -159,7 +159,7 @@ fn attempt(
     question: Question<'_>,
     l: &Loop,
     name: &'static str,
-    arrangement: Arrangement,
+    (exposed, arrangement): (u32, Arrangement),
 ) -> Outcome {
     let mut func = question.func.clone();
     let Realised {
@@ -175,7 +175,7 @@ fn attempt(
     };
     match derive(&site, l, &placed, &barriers) {
         Ok(scheduled) => {
-            let cost = Cost::of(&arrangement, question.pieces, &scheduled.schedule);
+            let cost = Cost::of(exposed, &scheduled.schedule);
             Outcome::Applies(Box::new(Candidate {
                 name,
                 arrangement,

@@ -124,15 +124,13 @@ pub(super) fn each_micro(block: &mut [Stmt], f: &mut impl FnMut(&mut MicroOp)) {
 /// Whether `cp.async` can do all instructions: its sizes, and zeros where nothing is copied.
 fn fits_threads(func: &Func, copy: &AsyncCopy, block: &[Stmt]) -> bool {
     let mut fits = true;
-    for stmt in block {
-        tilewright_ir::visit::walk_stmts(&vec![stmt.clone()], &mut |s| {
-            if let StmtKind::Micro(m) = &s.kind {
-                let bits = m.width * func.buffers[m.dest.region.buffer].dtype.bits();
-                fits &= bits.is_multiple_of(8) && copy.bytes.contains(&(bits / 8));
-                fits &= m.otherwise.as_ref().is_none_or(is_zero);
-            }
-        });
-    }
+    tilewright_ir::visit::walk_stmts(block, &mut |s| {
+        if let StmtKind::Micro(m) = &s.kind {
+            let bits = m.width * func.buffers[m.dest.region.buffer].dtype.bits();
+            fits &= bits.is_multiple_of(8) && copy.bytes.contains(&(bits / 8));
+            fits &= m.otherwise.as_ref().is_none_or(is_zero);
+        }
+    });
     fits
 }
 

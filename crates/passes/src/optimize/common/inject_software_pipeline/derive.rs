@@ -177,7 +177,7 @@ fn changing(pieces: &Pieces, index: Var) -> FxHashSet<Var> {
         add(stmt);
     }
     for piece in &pieces.list {
-        walk_stmts(&vec![piece.stmt.clone()], &mut |s| add(s));
+        walk_stmts(std::slice::from_ref(&piece.stmt), &mut |s| add(s));
     }
     vars
 }

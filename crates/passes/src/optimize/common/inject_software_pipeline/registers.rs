@@ -8,7 +8,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::visit_ids::stmt_buffers;
-use tilewright_ir::{Block, Buffer, Func, Kernel, Scope, Stmt, StmtKind};
+use tilewright_ir::{Buffer, Func, Kernel, Scope, Stmt, StmtKind};
 
 use super::super::effects::Effects;
 use super::arrangement::{Arrangement, Entry};
@@ -180,7 +180,7 @@ fn fits(question: Question<'_>, sets: &Sets) -> Result<(), Why> {
 
 /// Whether the registers are touched in the statement alone.
 fn used_only_in(kernel: &Kernel, buffer: Buffer, stmt: &Stmt) -> bool {
-    let count = |block: &Block| {
+    let count = |block: &[Stmt]| {
         let mut count = 0;
         walk_stmts(block, &mut |s| {
             if !matches!(s.kind, StmtKind::Alloc(_)) {
@@ -189,5 +189,5 @@ fn used_only_in(kernel: &Kernel, buffer: Buffer, stmt: &Stmt) -> bool {
         });
         count
     };
-    count(&kernel.body) == count(&vec![stmt.clone()])
+    count(&kernel.body) == count(std::slice::from_ref(stmt))
 }
