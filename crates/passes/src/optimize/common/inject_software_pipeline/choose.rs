@@ -1,11 +1,13 @@
 //! Which schedule a loop gets: the one that was asked for, or the cheapest that applies.
 
+use std::cell::OnceCell;
+
 use tilewright_ir::nearest::suggestion;
 use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Span};
 use tilewright_schedule::order::{OrderError, Schedule, Step};
 
-use super::arrangement::{Arrangement, Realised};
-use super::derive::{Scheduled, Site, derive};
+use super::arrangement::{Arrangement, Entry, Realised};
+use super::derive::{Meetings, Scheduled, Site, derive};
 use super::pieces::Pieces;
 use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule};
 
@@ -114,6 +116,7 @@ pub(super) fn choose(
     // The cheapest in what is known already come first; what cannot be cheaper is not derived.
     arranged.sort_by_key(|(exposed, ..)| *exposed);
     let mut best: Option<Box<Candidate>> = None;
+    let whole = OnceCell::new();
     for (exposed, name, arrangement) in arranged {
         if let Some(best) = &best
             && let Some(why) = costs_more(best, exposed, &arrangement)
@@ -121,7 +124,7 @@ pub(super) fn choose(
             others.push((name, Outcome::Costlier(why)));
             continue;
         }
-        match attempt(site, question, l, name, (exposed, arrangement)) {
+        match attempt(site, question, &whole, l, name, (exposed, arrangement)) {
             Outcome::Applies(new) if best.as_ref().is_none_or(|b| new.cost < b.cost) => {
                 let worse = best.replace(new);
                 others.extend(worse.map(|worse| (worse.name, Outcome::Applies(worse))));
@@ -154,9 +157,11 @@ fn costs_more(best: &Candidate, exposed: u32, order: &Arrangement) -> Option<Why
         .then(|| "its barrier would leave nothing more in flight".into())
 }
 
-fn attempt(
-    site: &Site<'_>,
+/// Derives an order. `whole` has the meetings of undivided pieces, which are the same in each.
+fn attempt<'a>(
+    site: &Site<'a>,
     question: Question<'_>,
+    whole: &OnceCell<Meetings<'a>>,
     l: &Loop,
     name: &'static str,
     (exposed, arrangement): (u32, Arrangement),
@@ -169,11 +174,24 @@ fn attempt(
         Ok(realised) => realised,
         Err(why) => return Outcome::Refused(why),
     };
-    let site = Site {
+    let entries: Vec<Entry> = arrangement.entries().collect();
+    let of_order = Site {
         func: &func,
         ..*site
     };
-    match derive(&site, l, &placed, &barriers) {
+    let index = l.axes[0].var;
+    let derived = if entries.iter().all(|e| e.part.is_none()) {
+        let whole = whole.get_or_init(|| Meetings::new(site, index, question.pieces));
+        let meet =
+            |a: usize, b: usize, buffer| whole.between(entries[a].piece, entries[b].piece, buffer);
+        derive(&of_order, l, &placed, &barriers, &meet)
+    } else {
+        let parts = Meetings::new(&of_order, index, &placed);
+        derive(&of_order, l, &placed, &barriers, &|a, b, buffer| {
+            parts.between(a, b, buffer)
+        })
+    };
+    match derived {
         Ok(scheduled) => {
             let cost = Cost::of(exposed, &scheduled.schedule);
             Outcome::Applies(Box::new(Candidate {

@@ -43,12 +43,14 @@ pub(super) struct Site<'a> {
 }
 
 /// Derives versions, waits and barriers of the pieces in their order. `barriers` says how many the
-/// order itself asks for before each. The error names two pieces and the buffer between them.
+/// order itself asks for before each, `meet` how threads of two of them meet in a buffer. The error
+/// names two pieces and the buffer between them.
 pub(super) fn derive(
     site: &Site<'_>,
     l: &Loop,
     pieces: &Pieces,
     barriers: &[u32],
+    meet: &dyn Fn(usize, usize, Buffer) -> Meeting,
 ) -> Result<Scheduled, (OrderError, Buffer)> {
     let func = site.func;
     let stmts = pieces.list.iter().map(|p| &p.stmt);
@@ -71,9 +73,8 @@ pub(super) fn derive(
     let (mut order, buffers) = order_of(func, &placed, &pieces.versioned, tail);
     order.trip = l.axes[0].const_trip_count();
     order.barriers = barriers.to_vec();
-    let meetings = Meetings::new(site, l.axes[0].var, pieces);
     let meets = |a: usize, touch: usize, b: usize, _: usize| {
-        meetings.between(a, b, buffers[order.ops[a].touches[touch].resource])
+        meet(a, b, buffers[order.ops[a].touches[touch].resource])
     };
     match order::derive(&order, &meets) {
         Ok(schedule) => Ok(Scheduled {
@@ -105,14 +106,14 @@ fn with_names(func: &Func, stmt: &Stmt, lets: &Block) -> Effects {
 }
 
 /// How the threads of two pieces meet in a buffer.
-struct Meetings<'a> {
+pub(super) struct Meetings<'a> {
     conflicts: RefCell<Conflicts<'a>>,
     classes: Vec<Vec<Class>>,
     changing: FxHashSet<Var>,
 }
 
 impl<'a> Meetings<'a> {
-    fn new(site: &Site<'a>, index: Var, pieces: &Pieces) -> Meetings<'a> {
+    pub fn new(site: &Site<'a>, index: Var, pieces: &Pieces) -> Meetings<'a> {
         let collector = Collector {
             func: site.func,
             kernel: site.kernel,
@@ -139,7 +140,7 @@ impl<'a> Meetings<'a> {
     }
 
     /// Whether threads meet when one piece runs for some iteration and the other for any.
-    fn between(&self, a: usize, b: usize, buffer: Buffer) -> Meeting {
+    pub fn between(&self, a: usize, b: usize, buffer: Buffer) -> Meeting {
         let mut conflicts = self.conflicts.borrow_mut();
         let mut met = Meeting::Nowhere;
         for &first in &self.classes[a] {
