@@ -97,6 +97,15 @@ impl Emitter<'_> {
                 self.needs.piece(Piece::Async);
                 self.out.line("tw::cp_async_commit();");
             }
+            DeviceOp::Wait {
+                counter: Counter::Wgmma,
+                at_most,
+            } if self.machine.group_mma() => self.group_mma_wait(*at_most),
+            DeviceOp::Commit(Counter::Wgmma) if self.machine.group_mma() => {
+                self.needs.piece(Piece::Wgmma);
+                self.out.line("tw::wgmma_commit();");
+            }
+            DeviceOp::Fence(FenceKind::Wgmma) if self.machine.group_mma() => self.group_mma_fence(),
             DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => {
                 return unsupported(
                     span,
@@ -120,14 +129,14 @@ impl Emitter<'_> {
             DeviceOp::Fence(FenceKind::AsyncProxy) => {
                 if self.machine.async_proxy {
                     self.out
-                        .line("asm volatile(\"fence.proxy.async;\" ::: \"memory\");");
+                        .line("asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");");
                 }
             }
             DeviceOp::Fence(FenceKind::BarrierInit) => {
                 self.out.line("__threadfence_block();");
             }
             DeviceOp::Fence(FenceKind::Wgmma) => {
-                return unsupported(span, format!("{} has no wgmma here", self.target));
+                return unsupported(span, format!("{} has no wgmma", self.target));
             }
             // For the checker, or hints of another machine's scheduler.
             DeviceOp::Iteration(_)

@@ -132,7 +132,7 @@ impl Emitter<'_> {
         self.uses = Uses::of(self.func, kernel);
         self.threads = kernel.threads;
         self.shared = 0;
-        self.plan = Plan::of(kernel);
+        self.plan = Plan::of(self.func, kernel);
         if self.machine.scalar_registers {
             self.plan.find_varying(self.func, kernel);
         }

@@ -41,6 +41,7 @@ mod cuda;
 pub mod device;
 mod dialect;
 mod expr;
+mod group_mma;
 mod hip;
 mod kernel;
 mod micro;

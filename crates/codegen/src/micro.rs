@@ -158,6 +158,9 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
+            Inst::GroupMma { mma, a, b } if self.machine.has(op.inst) => {
+                self.group_mma(op, mma, [a, b], span)
+            }
             Inst::BufferLoadLds if self.machine.has(op.inst) => self.buffer_load_lds(op, span),
             Inst::DsReadTr if self.machine.has(op.inst) => {
                 let (source, dest) = self.matrix_operands(op, span)?;
@@ -173,10 +176,12 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
-            Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma => unsupported(
-                span,
-                format!("`{}` is not generated for {}", op.inst, self.target),
-            ),
+            Inst::GroupMma { .. } | Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma => {
+                unsupported(
+                    span,
+                    format!("`{}` is not generated for {}", op.inst, self.target),
+                )
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use tilewright_ir::uniform::{Among, Points, Uniformity};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{BarrierKind, Buffer, DeviceOp, Func, Kernel, StmtKind, ThreadOp, Var};
 
+use crate::group_mma::registers_of;
 use crate::kernel::Emitter;
 
 /// What a kernel needs besides its body.
@@ -22,12 +23,15 @@ pub(crate) struct Plan {
     /// The name of the number of the wave's first thread.
     pub wave: String,
     pub thread_vars: Option<[Var; 3]>,
+    /// The register arrays of warp groups' products.
+    pub group_registers: Vec<Buffer>,
 }
 
 impl Plan {
-    pub fn of(kernel: &Kernel) -> Plan {
+    pub fn of(func: &Func, kernel: &Kernel) -> Plan {
         let mut plan = Plan {
             thread_vars: Some(kernel.thread_vars),
+            group_registers: registers_of(kernel, |b| func.buffers[b].scope),
             ..Plan::default()
         };
         walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {

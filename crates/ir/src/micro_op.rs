@@ -13,6 +13,7 @@ use crate::dtype::Scalar;
 use crate::expr::Expr;
 use crate::func::Func;
 use crate::ids::Var;
+use crate::machine::WARP_GROUP;
 
 /// `g2s for c < 4 do A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=(k % 2) at [tx // 4, c * 8] inst="cp.async" width=8 counter=cp_async`
 ///
@@ -145,13 +146,17 @@ pub enum Inst {
     StMatrix { tiles: u8, trans: bool },
     /// gfx950 LDS load that transposes 64 bits across lanes (`ds_read_b64_tr_b16` and `_b8`).
     DsReadTr,
-    /// A matrix multiply-accumulate.
+    /// A matrix multiply-accumulate on registers.
     Mma(MmaInst),
+    /// A matrix multiply-accumulate of a warp group (sm_90a `wgmma`): B, and A unless its source is
+    /// a register array, are read from shared memory while the program goes on. `at` of such a
+    /// source is the first element of the instruction's tile, the same for the whole group.
+    GroupMma { mma: MmaInst, a: Major, b: Major },
     /// The bulk copy engine.
     Tma,
 }
 
-/// A matrix instruction: `D[m, n] += A[m, k] · B[k, n]` for one wave.
+/// A matrix instruction: `D[m, n] += A[m, k] · B[k, n]` for one wave, or one warp group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MmaInst {
     pub family: MmaFamily,
@@ -162,6 +167,26 @@ pub struct MmaInst {
     pub ab: Scalar,
     /// The type of the accumulator.
     pub acc: Scalar,
+}
+
+/// Along which of its dimensions the elements of an operand follow each other in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Major {
+    /// Along K.
+    K,
+    /// Along M or N.
+    Mn,
+}
+
+impl Major {
+    pub const ALL: [Major; 2] = [Major::K, Major::Mn];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Major::K => "k",
+            Major::Mn => "mn",
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -203,6 +228,7 @@ impl fmt::Display for Inst {
                 write!(f, "stmatrix.x{tiles}{}", if *trans { ".trans" } else { "" })
             }
             Inst::Mma(mma) => mma.fmt(f),
+            Inst::GroupMma { mma, a, b } => write!(f, "{mma}.{}.{}", a.name(), b.name()),
         }
     }
 }
@@ -240,11 +266,27 @@ impl Inst {
                     let (tiles, trans) = tiles(rest)?;
                     Inst::StMatrix { tiles, trans }
                 } else {
-                    Inst::Mma(MmaInst::from_name(name)?)
+                    matrix_product(name)?
                 }
             }
         })
     }
+}
+
+/// A matrix instruction; of a warp group's the name ends with how its operands lie.
+fn matrix_product(name: &str) -> Option<Inst> {
+    if let Some(mma) = MmaInst::from_name(name) {
+        return (mma.family != MmaFamily::Wgmma).then_some(Inst::Mma(mma));
+    }
+    let major = |name: &str| Major::ALL.into_iter().find(|m| m.name() == name);
+    let (rest, b) = name.rsplit_once('.')?;
+    let (rest, a) = rest.rsplit_once('.')?;
+    let mma = MmaInst::from_name(rest).filter(|mma| mma.family == MmaFamily::Wgmma)?;
+    Some(Inst::GroupMma {
+        mma,
+        a: major(a)?,
+        b: major(b)?,
+    })
 }
 
 fn tiles(text: &str) -> Option<(u8, bool)> {
@@ -256,6 +298,14 @@ fn tiles(text: &str) -> Option<(u8, bool)> {
 }
 
 impl MmaInst {
+    /// The threads that run it together, where a warp has so many.
+    pub const fn threads(&self, warp: u32) -> u32 {
+        match self.family {
+            MmaFamily::Wgmma => WARP_GROUP,
+            MmaFamily::MmaSync | MmaFamily::Mfma => warp,
+        }
+    }
+
     pub fn from_name(name: &str) -> Option<MmaInst> {
         let mut parts = name.split('.');
         let family = parts.next()?;
@@ -305,10 +355,22 @@ mod tests {
                 trans: false,
             },
             Inst::Mma(mma),
+            Inst::GroupMma {
+                mma: MmaInst {
+                    family: MmaFamily::Wgmma,
+                    m: 64,
+                    n: 256,
+                    k: 16,
+                    ..mma
+                },
+                a: Major::K,
+                b: Major::Mn,
+            },
         ] {
             assert_eq!(Inst::from_name(&inst.to_string()), Some(inst));
         }
         assert_eq!(Inst::from_name("ldmatrix.x3"), None);
         assert_eq!(Inst::from_name("mfma.16x16.bfloat16.float32"), None);
+        assert_eq!(Inst::from_name("wgmma.64x8x16.float16.float32"), None);
     }
 }

@@ -170,12 +170,14 @@
 //! | [`split`] | addresses in two parts, a thread's own and a constant one |
 //! | [`swizzle`] | 128/64/32-byte swizzles, matrix-core swizzles, HipKittens subtiles; the choice of one |
 //! | [`lanes`] | which lane holds what of `mma.sync`, `ldmatrix`, wgmma, MFMA |
+//! | [`descriptor`] | tiles in shared memory as wgmma is told of them |
 //! | [`banks`] | cycles of shared-memory accesses, by each target's phases |
 //! | [`from_expr`], [`to_expr`] | layouts that users wrote as expressions, and the way back |
 //! | [`wave_places`] | whether threads write places in a row |
 //! | [`draw`] | drawings as text and SVG |
 
 pub mod banks;
+pub mod descriptor;
 pub mod draw;
 pub mod from_expr;
 pub mod lanes;

@@ -131,6 +131,18 @@ pub const PASSES: &[PassInfo] = &[
         run: optimize::cdna::register_waits::register_waits,
     },
     PassInfo {
+        name: "rewrite-wgmma-sync",
+        about: "fences, groups and waits of warp groups' products",
+        makes: None,
+        run: optimize::hopper::rewrite_wgmma_sync::rewrite_wgmma_sync,
+    },
+    PassInfo {
+        name: "inject-fence-proxy",
+        about: "fences between plain stores and what warp groups' products read",
+        makes: None,
+        run: optimize::hopper::inject_fence_proxy::inject_fence_proxy,
+    },
+    PassInfo {
         name: "split-vector-adds",
         about: "adds to elements one by one that the machine does not add to at once",
         makes: None,
@@ -187,9 +199,11 @@ const LEGALIZE: &[&str] = &[
 /// Pipelined loops are written out.
 const SCHEDULE: &[&str] = &["inject-software-pipeline"];
 
-/// Barriers and waits are written down, those for LDS operations where they are counted.
+/// Barriers and waits are written down, those for LDS operations where they are counted, those for
+/// products of warp groups where there are such.
 const SYNCHRONISE: &[&str] = &["simplify", "thread-sync"];
 const COUNTED: &[&str] = &["register-waits"];
+const PRODUCTS: &[&str] = &["rewrite-wgmma-sync", "inject-fence-proxy"];
 
 /// How instructions and iterations are issued is written down.
 const FINISH: &[&str] = &[
@@ -211,11 +225,15 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
 
 /// Those of them that come between loops that are written out and how they are issued.
 fn synchronise(target: Target) -> impl Iterator<Item = &'static PassInfo> {
-    let counted = match target.machine().shared.counter {
+    let machine = target.machine();
+    let counted = match machine.shared.counter {
         Some(_) => COUNTED,
         None => &[],
     };
-    named(SYNCHRONISE).chain(named(counted))
+    let products = if machine.group_mma() { PRODUCTS } else { &[] };
+    named(SYNCHRONISE)
+        .chain(named(counted))
+        .chain(named(products))
 }
 
 fn named(names: &'static [&str]) -> impl Iterator<Item = &'static PassInfo> {

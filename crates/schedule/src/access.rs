@@ -317,10 +317,16 @@ impl Collector<'_> {
             micro_op::Inst::LdMatrix { .. } | micro_op::Inst::StMatrix { .. } => 8,
             _ => m.width as i64,
         };
+        let whole = matches!(m.inst, micro_op::Inst::GroupMma { .. });
         for source in &m.sources {
             let (buffer, at) = (source.region.buffer, &source.at);
             let first = found.len();
-            self.push(buffer, at, width, false, false, span, &inside, lets, found);
+            if whole {
+                // Tiles that other warps have written.
+                self.push_anywhere(buffer, false, span, found);
+            } else {
+                self.push(buffer, at, width, false, false, span, &inside, lets, found);
+            }
             self.name_slot(&source.slot, first, &inside, lets, found);
         }
         let (buffer, at) = (m.dest.region.buffer, &m.dest.at);

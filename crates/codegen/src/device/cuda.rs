@@ -1,5 +1,7 @@
 //! The device header in CUDA: on the compiler's built-ins and inline PTX alone.
 
+pub(super) mod wgmma;
+
 use std::fmt::Write as _;
 
 use tilewright_ir::{Machine, MmaInst, Scalar};
@@ -28,6 +30,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Shared => (include_str!("cuda/shared.h"), &[Piece::Core]),
         Piece::Async => (include_str!("cuda/async.h"), &[Piece::Shared]),
         Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),
+        Piece::Wgmma => (include_str!("cuda/wgmma.h"), &[Piece::Shared]),
         Piece::StMatrix => (include_str!("cuda/stmatrix.h"), &[Piece::Shared]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
         Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),

@@ -10,7 +10,7 @@ mod hip;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use tilewright_ir::{Dialect, Machine, MmaFamily, MmaInst};
+use tilewright_ir::{Dialect, Machine, Major, MmaFamily, MmaInst};
 
 /// A part of the header. The order is that of the text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -32,6 +32,7 @@ pub enum Piece {
     Async,
     Matrix,
     StMatrix,
+    Wgmma,
     Transposed,
     Integer,
     ToInt,
@@ -73,6 +74,23 @@ impl Piece {
 pub(crate) struct Needs {
     pieces: BTreeSet<Piece>,
     mma: Vec<MmaInst>,
+    group_mma: Vec<GroupMma>,
+}
+
+/// A warp group's matrix instruction, and how its operands lie; A is absent where it lies in
+/// registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GroupMma {
+    pub mma: MmaInst,
+    pub a: Option<Major>,
+    pub b: Major,
+}
+
+impl GroupMma {
+    /// The name of its wrapper.
+    pub fn name(&self) -> String {
+        cuda::wgmma::name(self)
+    }
 }
 
 impl Needs {
@@ -84,6 +102,13 @@ impl Needs {
         self.pieces.insert(Piece::Core);
         if !self.mma.contains(&inst) {
             self.mma.push(inst);
+        }
+    }
+
+    pub fn group_mma(&mut self, op: GroupMma) {
+        self.pieces.insert(Piece::Wgmma);
+        if !self.group_mma.contains(&op) {
+            self.group_mma.push(op);
         }
     }
 
@@ -105,6 +130,9 @@ impl Needs {
                 MmaFamily::Mfma => hip::mma_wrapper(inst),
                 MmaFamily::MmaSync | MmaFamily::Wgmma => cuda::mma_wrapper(inst),
             };
+        }
+        for op in &self.group_mma {
+            text += &cuda::wgmma::wrapper(op);
         }
         text
     }

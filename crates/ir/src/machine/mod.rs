@@ -177,7 +177,7 @@ impl Machine {
             Inst::LdMatrix { .. } => self.ldmatrix,
             Inst::StMatrix { .. } => self.stmatrix,
             Inst::DsReadTr => self.ds_read_tr,
-            Inst::Mma(mma) => self.mma.iter().any(|m| m.inst == mma),
+            Inst::Mma(mma) | Inst::GroupMma { mma, .. } => self.mma.iter().any(|m| m.inst == mma),
             // Generated for no machine.
             Inst::Tma => false,
         }
@@ -191,10 +191,16 @@ impl Machine {
         self.async_copy.filter(|c| c.bytes.contains(&WIDEST_LOAD))
     }
 
+    /// Whether warp groups multiply from shared memory.
+    pub fn group_mma(&self) -> bool {
+        self.mma.iter().any(|m| m.inst.family == MmaFamily::Wgmma)
+    }
+
     /// Whether something on the machine is counted by this.
     pub fn counts(&self, counter: Counter) -> bool {
         let copies = self.async_copy.map(|c| c.counter);
-        [self.load_counter, self.shared.counter, copies].contains(&Some(counter))
+        let products = self.group_mma().then_some(Counter::Wgmma);
+        [self.load_counter, self.shared.counter, copies, products].contains(&Some(counter))
     }
 
     /// How many neighbouring elements one atomic addition to global memory takes, at most.

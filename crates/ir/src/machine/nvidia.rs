@@ -80,7 +80,7 @@ pub(crate) const SM90A: Machine = Machine {
     // [PTX] red: vectors from sm_90 on
     vector_atomics: &[(Scalar::F16, 4), (Scalar::BF16, 4), (Scalar::F32, 4)],
     stmatrix: true, // [PTX] sm_90
-    mma: MMA_SYNC_90,
+    mma: &MMA_90,
     fp8_conversions: true, // [PTX] sm_89
     ..SM80
 };
@@ -102,7 +102,7 @@ const MMA_SYNC_80: &[MmaFacts] = &[
 
 /// [PTX] sm_90 adds nothing for fp8 to `mma.sync` (sm_89 forms run by conversion), so fp8 goes
 /// through the same shapes with K of 32.
-const MMA_SYNC_90: &[MmaFacts] = &[
+const MMA_SYNC_90: [MmaFacts; 8] = [
     sync(16, Scalar::F16, Scalar::F32, 8),
     sync(16, Scalar::F16, Scalar::F16, 8),
     sync(16, Scalar::BF16, Scalar::F32, 8),
@@ -112,3 +112,45 @@ const MMA_SYNC_90: &[MmaFacts] = &[
     sync(32, Scalar::F8E4M3FN, Scalar::F32, 16),
     sync(32, Scalar::F8E5M2, Scalar::F32, 16),
 ];
+
+/// The types that `wgmma` is chosen for. Of float32 it would drop the bits that tf32 lacks where
+/// `mma.sync` rounds, and it adds fp8 products with fewer bits than float32 has.
+const GROUP_TYPES: [(u16, Scalar, Scalar); 5] = [
+    (16, Scalar::F16, Scalar::F32),
+    (16, Scalar::F16, Scalar::F16),
+    (16, Scalar::BF16, Scalar::F32),
+    (32, Scalar::I8, Scalar::I32),
+    (32, Scalar::U8, Scalar::I32),
+];
+
+/// Multiples of eight up to 256.
+const GROUP_WIDTHS: usize = 32;
+
+/// [PTX] `wgmma.mma_async.m64nNkK`. Cycles from the dense rate of H100, 512 f16 multiply-adds a
+/// cycle and sub-core; a narrow product takes as long as reading A (64 rows) and B from shared
+/// memory at 128 bytes a cycle.
+const MMA_90: [MmaFacts; MMA_SYNC_90.len() + GROUP_TYPES.len() * GROUP_WIDTHS] = {
+    let mut all = [MMA_SYNC_90[0]; MMA_SYNC_90.len() + GROUP_TYPES.len() * GROUP_WIDTHS];
+    let mut at = 0;
+    while at < MMA_SYNC_90.len() {
+        all[at] = MMA_SYNC_90[at];
+        at += 1;
+    }
+    let mut types = 0;
+    while types < GROUP_TYPES.len() {
+        let (k, ab, acc) = GROUP_TYPES[types];
+        let mut width = 1;
+        while width <= GROUP_WIDTHS {
+            // [PTX] of integers there are 8, 24 and the multiples of 16.
+            let exists = !ab.is_int() || width == 3 || width == 1 || width % 2 == 0;
+            let n = if exists { 8 * width } else { 8 * (width + 1) } as u16;
+            let (math, reads) = (n / 2, 16 + n / 4);
+            let cycles = if math > reads { math } else { reads };
+            all[at] = mma(MmaFamily::Wgmma, (64, n, k), ab, acc, cycles as u32);
+            at += 1;
+            width += 1;
+        }
+        types += 1;
+    }
+    all
+};

@@ -15,7 +15,7 @@
 //! Needs micro-ops. It never changes which instructions there are.
 
 use tilewright_ir::visit::child_blocks_mut;
-use tilewright_ir::{Block, Diagnostics, Func, MicroKind, StmtKind, Target};
+use tilewright_ir::{Block, Diagnostics, Func, Inst, StmtKind, Target};
 
 use crate::Changed;
 
@@ -31,7 +31,7 @@ pub fn turn_rows(func: &mut Func, _: Target, _: &mut Diagnostics) -> Changed {
 fn turn(block: &mut Block, changed: &mut Changed) {
     for stmt in block {
         if let StmtKind::Micro(op) = &mut stmt.kind
-            && op.kind == MicroKind::Mma
+            && matches!(op.inst, Inst::Mma(_))
             && op.axes.windows(2).any(|w| w[0].1 > 1 && w[1].1 > 1)
             && !op.turns
         {

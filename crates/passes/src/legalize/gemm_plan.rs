@@ -6,12 +6,14 @@
 //! shared-memory reads. Tiles that the instruction does not divide are padded.
 
 use tilewright_ir::{
-    Code, Diagnostic, Expr, Func, GemmOp, GemmPlan, GemmPolicy, MmaFacts, MmaInst, Region, Scalar,
-    Span, Target,
+    Code, Diagnostic, Expr, Func, GemmOp, GemmPlan, GemmPolicy, MmaFacts, MmaFamily, MmaInst,
+    Region, Scalar, Span, Target,
 };
 use tilewright_layout::lanes::{Operand, lane_map};
 use tilewright_layout::radix::Digit;
 use tilewright_layout::{Fragment, LayoutError};
+
+use super::group_operands::{GroupOperands, group_can, group_operands};
 
 const NO_MATRIX_PATH: Code = Code("no-matrix-path");
 
@@ -25,6 +27,8 @@ pub struct GemmShape {
     pub acc: Scalar,
     pub policy: GemmPolicy,
     pub threads: i64,
+    /// How the operands lie, where a warp group's instructions can read them there.
+    pub group: Option<GroupOperands>,
 }
 
 /// What follows from a plan. The placements are worked out when asked for: layout inference needs
@@ -33,8 +37,9 @@ pub struct GemmShape {
 pub struct GemmTiling {
     shape: GemmShape,
     pub inst: MmaInst,
+    /// Warps, or warp groups, along M and N: whoever runs the instruction together.
     pub warps: [i64; 2],
-    /// Instruction tiles of one warp along M and N.
+    /// Instruction tiles of one of them along M and N.
     pub tiles: [i64; 2],
     /// Instruction steps along K.
     pub steps: i64,
@@ -48,13 +53,18 @@ impl GemmTiling {
         let GemmPlan { inst, warps } = plan;
         let warps = warps.map(i64::from);
         let slots = |operand| lane_map(&inst, operand).map(|map| map.slots());
+        let b = match inst.family {
+            // B never comes to registers.
+            MmaFamily::Wgmma => 0,
+            MmaFamily::MmaSync | MmaFamily::Mfma => slots(Operand::B)?,
+        };
         Some(GemmTiling {
             shape: *shape,
             inst,
             warps,
             tiles: tiles(shape, &inst, warps),
             steps: ceil_div(shape.k, inst.k.into()),
-            slots: [slots(Operand::A)?, slots(Operand::B)?, slots(Operand::C)?],
+            slots: [slots(Operand::A)?, b, slots(Operand::C)?],
         })
     }
 
@@ -147,6 +157,7 @@ fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
         acc: func.buffers[g.c.buffer].dtype.scalar,
         policy: g.policy,
         threads,
+        group: group_operands(func, g),
     })
 }
 
@@ -249,9 +260,18 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
         .iter()
         .filter(|f| f.inst.ab == ab && f.inst.acc == shape.acc);
     // A plan that does as wished comes before a cheaper one that does not.
-    let plans = candidates.map(|candidate| {
-        let (grid, as_wished) = warp_grid(shape, &candidate.inst, warps);
-        ((!as_wished, cost(shape, candidate, grid)), candidate, grid)
+    let plans = candidates.filter_map(|candidate| {
+        let inst = &candidate.inst;
+        let units = shape.threads / i64::from(inst.threads(machine.warp_size));
+        if units == 0 {
+            return None;
+        }
+        let (grid, as_wished) = warp_grid(shape, inst, units);
+        let all = grid[0] * grid[1] == units;
+        if inst.family == MmaFamily::Wgmma && !(all && group_can(shape, inst, grid)) {
+            return None;
+        }
+        Some(((!as_wished, cost(shape, candidate, grid)), candidate, grid))
     });
     let best = plans.min_by_key(|(rank, ..)| *rank);
     let ((unlike, _), facts, grid) = best.ok_or(NoPlan::Types)?;
@@ -286,7 +306,13 @@ fn cost(shape: &GemmShape, facts: &MmaFacts, grid: [i64; 2]) -> u64 {
     let tiles = tiles(shape, inst, grid);
     let steps = ceil_div(shape.k, inst.k.into());
     let math = tiles[0] * tiles[1] * steps * facts.cycles as i64;
-    let reads = steps * inst.k as i64 * (tiles[0] * inst.m as i64 + tiles[1] * inst.n as i64);
+    let (m, n) = (i64::from(inst.m), i64::from(inst.n));
+    let read = match inst.family {
+        // Each instruction reads its own.
+        MmaFamily::Wgmma => tiles[0] * tiles[1] * (m + n),
+        MmaFamily::MmaSync | MmaFamily::Mfma => tiles[0] * m + tiles[1] * n,
+    };
+    let reads = steps * inst.k as i64 * read;
     (math as u64) << 24 | (reads as u64).min((1 << 24) - 1)
 }
 
@@ -355,6 +381,7 @@ mod tests {
             },
             policy: GemmPolicy::Square,
             threads,
+            group: None,
         }
     }
 

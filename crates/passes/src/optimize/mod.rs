@@ -2,3 +2,4 @@
 
 pub mod cdna;
 pub mod common;
+pub mod hopper;

@@ -1,6 +1,6 @@
 //! Two operations that nothing orders, as a run finds them, and what would order them.
 
-use tilewright_ir::{Buffer, Counter};
+use tilewright_ir::{Buffer, Counter, FenceKind};
 
 use super::report::HazardKind;
 use super::scan::Key;
@@ -46,6 +46,8 @@ pub enum Remedy {
     WaitAndBarrier(Counter, u32),
     /// A wait before the use of a register.
     Wait(Counter, u32),
+    /// A fence, and for proxies a barrier behind it.
+    Fence(FenceKind),
     /// All waves must come to the barrier.
     Converge,
     /// Another slot index.
@@ -75,6 +77,11 @@ impl Clash {
                 "`wait {}({left})` and a barrier between the two would order them",
                 counter.name()
             ),
+            Remedy::Fence(FenceKind::AsyncProxy) => {
+                "`fence async_proxy` behind the write, before the barrier between the two"
+                    .to_string()
+            }
+            Remedy::Fence(kind) => format!("`fence {}` before it", kind.name()),
             Remedy::Wait(counter, left) => {
                 format!("`wait {}({left})` before the second", counter.name())
             }

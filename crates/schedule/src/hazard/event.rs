@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{Buffer, Counter, Var};
+use tilewright_ir::{Buffer, Counter, FenceKind, Var};
 
 use super::conditions::Under;
 use super::scan::Key;
@@ -43,6 +43,7 @@ pub enum EventKind {
         count: u32,
     },
     SyncWarp,
+    Fence(FenceKind),
     Nothing,
     /// So many threads of the group arrive; `whole` is all of them.
     Arrive {

@@ -37,6 +37,7 @@ mod event;
 mod free;
 mod indices;
 mod places;
+mod proxy;
 mod report;
 mod rhythm;
 mod run;

@@ -92,6 +92,8 @@ pub enum HazardKind {
     Overwritten,
     /// A register read or written while an asynchronous load into it is under way.
     RegisterBeforeWait,
+    /// A product of a warp group that may not see what was written: no fence hands it over.
+    MissingFence,
     /// A barrier that some threads of a warp, or some warps, do not come to.
     DivergentBarrier,
     /// Waves that wait for each other for ever.
@@ -103,12 +105,13 @@ pub enum HazardKind {
 }
 
 impl HazardKind {
-    pub const ALL: [HazardKind; 9] = [
+    pub const ALL: [HazardKind; 10] = [
         HazardKind::ReadAfterWrite,
         HazardKind::WriteAfterRead,
         HazardKind::WriteAfterWrite,
         HazardKind::Overwritten,
         HazardKind::RegisterBeforeWait,
+        HazardKind::MissingFence,
         HazardKind::DivergentBarrier,
         HazardKind::Deadlock,
         HazardKind::UnwrittenVersion,
@@ -123,6 +126,7 @@ impl HazardKind {
             HazardKind::WriteAfterWrite => Code("hazard-waw"),
             HazardKind::Overwritten => Code("hazard-overwritten"),
             HazardKind::RegisterBeforeWait => Code("hazard-register"),
+            HazardKind::MissingFence => Code("hazard-fence"),
             HazardKind::DivergentBarrier => Code("hazard-divergent-barrier"),
             HazardKind::Deadlock => Code("hazard-deadlock"),
             HazardKind::UnwrittenVersion => Code("hazard-unwritten-version"),
@@ -139,6 +143,7 @@ impl fmt::Display for HazardKind {
             HazardKind::WriteAfterWrite => "WAW",
             HazardKind::Overwritten => "read of overwritten data",
             HazardKind::RegisterBeforeWait => "register use before wait",
+            HazardKind::MissingFence => "missing fence",
             HazardKind::DivergentBarrier => "divergent barrier",
             HazardKind::Deadlock => "deadlock",
             HazardKind::UnwrittenVersion => "read of an unwritten version",

@@ -15,13 +15,14 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use tilewright_ir::{Buffer, Counter, Machine};
+use tilewright_ir::{Buffer, Counter, FenceKind, Machine};
 
 use super::alias::Aliases;
 use super::clash::{Clash, Memory, Remedy, Side};
 use super::conditions::{Conditions, Under, contradict, either};
 use super::event::{EventKind, Trace};
 use super::places::{Meeting, Places};
+use super::proxy::Proxies;
 use super::report::HazardKind;
 use super::scan::{Key, Scan};
 use super::state::{Group, Open, Pending, Phase, State, fingerprint};
@@ -52,6 +53,7 @@ pub struct Run<'f, 'p> {
     /// Units looked at by themselves, by address and group: the traces keep them alive.
     inside: FxHashSet<(usize, usize)>,
     aliases: Aliases,
+    proxies: Proxies,
 }
 
 impl<'f, 'p> Run<'f, 'p> {
@@ -78,6 +80,7 @@ impl<'f, 'p> Run<'f, 'p> {
             known: FxHashSet::default(),
             inside: FxHashSet::default(),
             aliases: Aliases::of(scan.func, scan.kernel),
+            proxies: Proxies::new(scan.by_proxy.clone()),
         };
         run.run();
         run.outcome
@@ -180,7 +183,9 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.try_named(*id, *count);
                 return;
             }
-            EventKind::Nothing | EventKind::Skip(..) => {}
+            EventKind::Fence(FenceKind::AsyncProxy) => self.proxies.fence(g),
+            EventKind::Fence(FenceKind::Wgmma) => self.groups[g].fenced.fence(),
+            EventKind::Fence(_) | EventKind::Nothing | EventKind::Skip(..) => {}
             EventKind::SyncWarp => self.groups[g].warp_sync = self.moment,
             EventKind::Arrive {
                 barrier,
@@ -230,13 +235,18 @@ impl<'f, 'p> Run<'f, 'p> {
         let when = (self.conditions, self.groups[g].iterations);
         fingerprint(&self.groups, &self.open, &self.phases, when)
             .wrapping_add(self.aliases.fingerprint(&|u| when.0.relative(u, when.1)))
+            .wrapping_add(self.proxies.fingerprint())
             .wrapping_add(self.groups[g].trail)
     }
 
     /// Looks for clashes of accesses with the open ones, then adds them.
     fn touch(&mut self, g: usize, touches: &Rc<Touches>, side: Side, op: Option<(u32, Counter)>) {
+        let product = op.is_some_and(|(_, counter)| counter == Counter::Wgmma);
         for r in &touches.registers {
-            self.check_register(g, r, side);
+            self.check_register(g, r, side, product);
+        }
+        for touch in &touches.shared {
+            self.check_proxy(touch, side, op);
         }
         let unseen = self.inside.insert((Rc::as_ptr(touches) as usize, g));
         for (at, touch) in touches.shared.iter().enumerate() {
@@ -499,11 +509,56 @@ impl<'f, 'p> Run<'f, 'p> {
         self.clash(kind, first, second, memory, remedy);
     }
 
-    fn check_register(&mut self, g: usize, touch: &RegisterTouch, side: Side) {
+    /// A read through the async proxy sees what it was shown; what others write it is yet to see.
+    fn check_proxy(&mut self, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
+        match op {
+            None => self.proxies.wrote(touch, side),
+            Some((_, Counter::Wgmma)) if !touch.write => {
+                let Some(first) = self.proxies.unseen(touch) else {
+                    return;
+                };
+                let second = Side {
+                    stmt: touch.stmt,
+                    ..side
+                };
+                let memory = Memory {
+                    root: Some(touch.root),
+                    slot: touch.slot,
+                    over: None,
+                };
+                let remedy = Remedy::Fence(FenceKind::AsyncProxy);
+                self.clash(HazardKind::MissingFence, first, second, memory, remedy);
+            }
+            // Written when it is waited for.
+            Some(_) => {}
+        }
+    }
+
+    fn check_register(&mut self, g: usize, touch: &RegisterTouch, side: Side, product: bool) {
+        let memory = Memory {
+            root: Some(touch.root),
+            slot: touch.slot,
+            over: None,
+        };
+        let second = Side {
+            stmt: touch.stmt,
+            ..side
+        };
+        if !product {
+            self.groups[g].fenced.wrote(touch);
+        } else if self.groups[g].fenced.lacks(touch) {
+            let remedy = Remedy::Fence(FenceKind::Wgmma);
+            self.clash(HazardKind::MissingFence, second, second, memory, remedy);
+        }
         let (queue, under) = (&self.groups[g].queue, &self.groups[g].under);
-        let found = queue
-            .iter()
-            .position(|p| p.registers.iter().any(|r| r.meets(touch)) && p.may_meet(under));
+        let found = queue.iter().position(|p| {
+            let meets = |r: &RegisterTouch| {
+                // Products that add to the same registers are in order.
+                let in_order = product && p.counter == Counter::Wgmma && r.write && touch.write;
+                r.meets(touch) && (r.write || touch.write) && !in_order
+            };
+            p.registers.iter().any(meets) && p.may_meet(under)
+        });
         let Some(at) = found else { return };
         let pending = &queue[at];
         let first = Side {
@@ -511,17 +566,8 @@ impl<'f, 'p> Run<'f, 'p> {
             group: g,
             moment: pending.moment,
         };
-        let second = Side {
-            stmt: touch.stmt,
-            ..side
-        };
         let remedy = Remedy::Wait(pending.counter, self.groups[g].younger(at, under));
         let kind = HazardKind::RegisterBeforeWait;
-        let memory = Memory {
-            root: Some(touch.root),
-            slot: touch.slot,
-            over: None,
-        };
         self.clash(kind, first, second, memory, remedy);
     }
 
@@ -537,7 +583,10 @@ impl<'f, 'p> Run<'f, 'p> {
         self.next_op += 1;
         let op = self.next_op;
         self.touch(g, touches, side, Some((op, counter)));
-        let registers = touches.registers.iter().filter(|r| r.write).cloned();
+        // A product reads registers while it is in flight; a store has read them when it is issued.
+        let reads = counter == Counter::Wgmma;
+        let registers = touches.registers.iter();
+        let registers = registers.filter(|r| r.write || reads).cloned();
         let under = self.groups[g].under.clone();
         if !certain && under.is_empty() {
             self.supersede(g, touches);
@@ -639,6 +688,12 @@ impl<'f, 'p> Run<'f, 'p> {
                     open.time = time;
                     open.at_barrier = *left;
                     open.partly.clear();
+                    let by = Side {
+                        stmt: open.touch.stmt,
+                        group: g,
+                        moment: open.moment,
+                    };
+                    self.proxies.wrote(&open.touch, by);
                     newly.push((open.touch.clone(), open.under.clone()));
                 }
             }
@@ -671,6 +726,7 @@ impl<'f, 'p> Run<'f, 'p> {
 
     /// Remembers what a wait before this barrier would have had to say.
     fn note_barrier(&mut self, g: usize) {
+        self.proxies.hand_over(g);
         for at in 0..self.groups[g].queue.len() {
             let left = self.groups[g].younger(at, &[]);
             let [latest, _] = self.groups[g].queue[at].at_barrier;

@@ -7,8 +7,8 @@ use tilewright_ir::touched::{touched, written};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Func, Kernel, Scope, Span,
-    Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
+    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, FenceKind, Func, Inst,
+    Kernel, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
 };
 
 use super::report::Reason;
@@ -50,6 +50,8 @@ pub struct Scan<'f> {
     writes: FxHashMap<Key, Vec<Buffer>>,
     /// Register arrays that asynchronous loads write.
     pub loaded: FxHashSet<Buffer>,
+    /// Shared buffers that are read through the async proxy.
+    pub by_proxy: FxHashSet<Buffer>,
     varying_vars: FxHashSet<Var>,
     varying_buffers: FxHashSet<Buffer>,
     /// By thread, the group it belongs to.
@@ -80,6 +82,7 @@ impl<'f> Scan<'f> {
             scalars: FxHashSet::default(),
             writes: FxHashMap::default(),
             loaded: FxHashSet::default(),
+            by_proxy: FxHashSet::default(),
             varying_vars: FxHashSet::default(),
             varying_buffers: FxHashSet::default(),
             group_of: vec![0; kernel.num_threads() as usize],
@@ -242,6 +245,17 @@ impl<'f> Scan<'f> {
                 && !self.is_shared(m.dest.region.buffer)
             {
                 self.loaded.insert(self.root(m.dest.region.buffer));
+            }
+            if let StmtKind::Micro(m) = &stmt.kind
+                && matches!(m.inst, Inst::GroupMma { .. })
+            {
+                for source in &m.sources {
+                    let root = self.root(source.region.buffer);
+                    match self.is_shared(root) {
+                        true => self.by_proxy.insert(root),
+                        false => self.loaded.insert(root),
+                    };
+                }
             }
             for child in child_blocks(stmt) {
                 let inner = self.mark_sync(child);
@@ -685,6 +699,7 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
         StmtKind::Device(op) => match op {
             DeviceOp::Wait { .. } | DeviceOp::Barrier(_) => (true, true),
             DeviceOp::Commit(_) | DeviceOp::BarrierInit { .. } => (true, false),
+            DeviceOp::Fence(FenceKind::AsyncProxy | FenceKind::Wgmma) => (true, false),
             DeviceOp::Fence(_)
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)

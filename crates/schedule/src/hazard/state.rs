@@ -10,6 +10,7 @@ use tilewright_ir::{Buffer, Counter};
 use super::conditions::{
     Conditions, Literal, Under, contradict, fewest, follows, possible, remember,
 };
+use super::proxy::Fenced;
 use super::scan::{Key, MAX_GROUPS};
 use super::touch::{RegisterTouch, Touch, Touches};
 
@@ -35,6 +36,8 @@ pub struct Group {
     pub under: Under,
     /// Iterations of all loops that it has begun.
     pub iterations: u32,
+    /// The registers of its products.
+    pub fenced: Fenced,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -174,6 +177,7 @@ impl Group {
             trail: 0,
             under: Under::default(),
             iterations: 0,
+            fenced: Fenced::default(),
         }
     }
 
@@ -235,6 +239,7 @@ pub fn fingerprint(
     let mut sum = 0u64;
     let relative = |under: &Under| conditions.relative(under, iterations);
     for group in groups {
+        sum = sum.wrapping_add(group.fenced.fingerprint());
         for (at, p) in group.queue.iter().enumerate() {
             let mut h = FxHasher::default();
             let distance = group.queue.len() - at;

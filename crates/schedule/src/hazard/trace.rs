@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Inst, Loop, LoopKind, Machine,
-    MicroKind, Span, Stmt, StmtKind, ThreadOp, Var,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, FenceKind, Inst, Loop, LoopKind,
+    Machine, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::conditions::{Around, Conditions, Literal, Under, with};
@@ -226,10 +226,13 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 let Some(counter) = m.counter else {
                     return Ok(Flow::Next);
                 };
-                let modelled = matches!(
-                    counter,
-                    Counter::Vmcnt | Counter::Lgkmcnt | Counter::CpAsync
-                ) && !matches!(m.kind, MicroKind::TmaLoad | MicroKind::TmaStore);
+                let modelled = match counter {
+                    Counter::Vmcnt | Counter::Lgkmcnt | Counter::CpAsync => {
+                        !matches!(m.kind, MicroKind::TmaLoad | MicroKind::TmaStore)
+                    }
+                    Counter::Wgmma => matches!(m.inst, Inst::GroupMma { .. }),
+                    Counter::TmaStore | Counter::Mbarrier => false,
+                };
                 if !modelled {
                     let what = format!("`{}` operations are not modelled", counter.name());
                     return Err(undecided(stmt.span, &what));
@@ -333,6 +336,13 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 stmt.span,
                 "arrival barriers initialised in the program are not modelled",
             )),
+            DeviceOp::Fence(kind @ (FenceKind::AsyncProxy | FenceKind::Wgmma)) => {
+                // A fence that may not be there helps nobody.
+                match self.under.is_empty() {
+                    true => self.emit(stmt, EventKind::Fence(*kind)),
+                    false => Ok(()),
+                }
+            }
             DeviceOp::Fence(_)
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)

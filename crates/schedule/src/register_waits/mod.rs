@@ -1,4 +1,5 @@
-//! RegisterWaits: reads and writes of LDS by their counter, and the waits that they need.
+//! RegisterWaits: operations on registers and shared memory by their counter, and the waits that
+//! they need. [`Counted`] says which: LDS operations of AMD's waves, or products of warp groups.
 //!
 //! A wave's LDS instructions complete in order and are counted by lgkmcnt. Each `s2r` and `r2s`
 //! gets the counter; a wait stands before a statement that uses registers which an `s2r` still
@@ -39,7 +40,7 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Counter, DeviceOp, Func, Kernel, MicroKind, Span, Stmt, StmtKind,
+    BarrierKind, Block, Counter, DeviceOp, FenceKind, Func, Kernel, MicroKind, Span, Stmt, StmtKind,
 };
 
 use crate::conflicts::Conflicts;
@@ -50,8 +51,35 @@ use seen::Seen;
 use state::State;
 use walk::{Mode, WaitWalk};
 
-/// Threads of a wave.
-const WAVE: u32 = 64;
+/// What is counted, and what else is in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    pub counter: Counter,
+    /// Threads of a warp or wave.
+    warp: u32,
+    /// Whether accesses of shared memory without a counter are in flight, too, when a barrier comes.
+    plain: bool,
+    /// Whether the barrier of a block waits for what is in flight.
+    drained_by_barriers: bool,
+}
+
+impl Counted {
+    /// Reads and writes of LDS.
+    pub const LDS: Counted = Counted {
+        counter: Counter::Lgkmcnt,
+        warp: 64,
+        plain: true,
+        drained_by_barriers: true,
+    };
+    /// Products of warp groups: each micro-op is a group, which a commit behind it closes, and a
+    /// fence before it orders its registers. They read shared memory until they are waited for.
+    pub const PRODUCTS: Counted = Counted {
+        counter: Counter::Wgmma,
+        warp: 32,
+        plain: false,
+        drained_by_barriers: false,
+    };
+}
 
 /// What a wait before a statement leaves in flight, by the statement's number.
 type Waits = BTreeMap<usize, u32>;
@@ -64,20 +92,51 @@ pub fn register_waits(func: &mut Func) -> usize {
         let mut body = std::mem::take(&mut func.kernels[at].body);
         mark(&mut body, &mut 0, &divergent, false);
         func.kernels[at].body = body;
-        let waits = derive(func, &func.kernels[at]);
+        let waits = derive(func, &func.kernels[at], Counted::LDS);
         inserted += waits.len();
-        insert(&mut func.kernels[at].body, &mut 0, &waits);
+        let insertion = Insertion {
+            counted: Counted::LDS,
+            waits,
+            divergent,
+        };
+        insertion.insert(&mut func.kernels[at].body, &mut 0, false);
     }
     inserted
+}
+
+/// Gives products of warp groups their fences, commits and waits. Returns how many waits.
+pub fn product_waits(func: &mut Func) -> usize {
+    let mut inserted = 0;
+    for at in 0..func.kernels.len() {
+        let mut any = false;
+        walk_stmts(&func.kernels[at].body, &mut |s| any |= is_product(s));
+        if !any {
+            continue;
+        }
+        let waits = derive(func, &func.kernels[at], Counted::PRODUCTS);
+        inserted += waits.len();
+        let insertion = Insertion {
+            counted: Counted::PRODUCTS,
+            waits,
+            divergent: outline::divergent(func, &func.kernels[at]),
+        };
+        insertion.insert(&mut func.kernels[at].body, &mut 0, false);
+    }
+    inserted
+}
+
+fn is_product(stmt: &Stmt) -> bool {
+    matches!(&stmt.kind, StmtKind::Micro(m) if m.counter == Some(Counter::Wgmma))
 }
 
 /// The first statement that lacks a wait for LDS accesses without a counter before it: the
 /// function has not been through [`register_waits`].
 pub fn open_barrier(func: &Func) -> Option<Span> {
     func.kernels.iter().find_map(|kernel| {
-        let mut conflicts = Conflicts::new(func, kernel, WAVE);
-        let items = outline(func, kernel, &mut conflicts);
-        let mut walk = walk_of(&items, conflicts, kernel);
+        let counted = Counted::LDS;
+        let mut conflicts = Conflicts::new(func, kernel, counted.warp);
+        let items = outline(func, kernel, counted, &mut conflicts);
+        let mut walk = walk_of(&items, counted, conflicts, kernel);
         walk.mode = Mode::CheckPlain;
         walk.block(&items, &mut State::default());
         span_of(&items, walk.missing?.number)
@@ -86,9 +145,10 @@ pub fn open_barrier(func: &Func) -> Option<Span> {
 
 /// Whether all that a wave does with LDS is complete wherever it comes to a bare barrier.
 pub fn is_drained(func: &Func, kernel: &Kernel) -> bool {
-    let mut conflicts = Conflicts::new(func, kernel, WAVE);
-    let items = outline(func, kernel, &mut conflicts);
-    let mut walk = walk_of(&items, conflicts, kernel);
+    let counted = Counted::LDS;
+    let mut conflicts = Conflicts::new(func, kernel, counted.warp);
+    let items = outline(func, kernel, counted, &mut conflicts);
+    let mut walk = walk_of(&items, counted, conflicts, kernel);
     walk.mode = Mode::Check;
     is_enough(&mut walk, &items) && !walk.crossed
 }
@@ -111,10 +171,10 @@ fn span_of(items: &[Item], number: usize) -> Option<Span> {
 }
 
 /// The waits of a kernel whose operations have their counter.
-fn derive(func: &Func, kernel: &Kernel) -> Waits {
-    let mut conflicts = Conflicts::new(func, kernel, WAVE);
-    let items = outline(func, kernel, &mut conflicts);
-    let mut walk = walk_of(&items, conflicts, kernel);
+fn derive(func: &Func, kernel: &Kernel, counted: Counted) -> Waits {
+    let mut conflicts = Conflicts::new(func, kernel, counted.warp);
+    let items = outline(func, kernel, counted, &mut conflicts);
+    let mut walk = walk_of(&items, counted, conflicts, kernel);
     loop {
         walk.again = false;
         walk.block(&items, &mut State::default());
@@ -129,7 +189,7 @@ fn derive(func: &Func, kernel: &Kernel) -> Waits {
         walk.waits.remove(&number);
         if !is_enough(&mut walk, &items) {
             let mut left = at_most;
-            while left < wait_limit(Counter::Lgkmcnt) {
+            while left < wait_limit(counted.counter) {
                 walk.waits.insert(number, left + 1);
                 if !is_enough(&mut walk, &items) {
                     break;
@@ -154,10 +214,12 @@ fn is_enough(walk: &mut WaitWalk<'_, '_>, items: &[Item]) -> bool {
 
 fn walk_of<'i, 'k>(
     items: &'i [Item],
+    counted: Counted,
     conflicts: Conflicts<'k>,
     kernel: &Kernel,
 ) -> WaitWalk<'i, 'k> {
     let mut walk = WaitWalk {
+        counted,
         conflicts,
         operations: FxHashMap::default(),
         waits: Waits::new(),
@@ -210,21 +272,44 @@ fn mark(block: &mut Block, number: &mut usize, divergent: &FxHashSet<usize>, apa
     }
 }
 
-fn insert(block: &mut Block, number: &mut usize, waits: &Waits) {
-    let stmts = std::mem::take(block);
-    for mut stmt in stmts {
-        let own = *number;
-        *number += 1;
-        if let Some(&at_most) = waits.get(&own) {
-            let wait = DeviceOp::Wait {
-                counter: Counter::Lgkmcnt,
-                at_most,
-            };
-            block.push(Stmt::new(StmtKind::Device(wait), stmt.span));
+/// What is written into a kernel.
+struct Insertion {
+    counted: Counted,
+    waits: Waits,
+    /// Statements whose blocks not all threads run together.
+    divergent: FxHashSet<usize>,
+}
+
+impl Insertion {
+    fn insert(&self, block: &mut Block, number: &mut usize, apart: bool) {
+        let stmts = std::mem::take(block);
+        let counter = self.counted.counter;
+        for mut stmt in stmts {
+            let own = *number;
+            *number += 1;
+            let span = stmt.span;
+            let device = |op: DeviceOp| Stmt::new(StmtKind::Device(op), span);
+            if let Some(&at_most) = self.waits.get(&own) {
+                block.push(device(DeviceOp::Wait { counter, at_most }));
+            }
+            let inside = apart || self.divergent.contains(&own);
+            for child in child_blocks_mut(&mut stmt) {
+                self.insert(child, number, inside);
+            }
+            if !counter.counts_groups() || !is_product(&stmt) {
+                block.push(stmt);
+                continue;
+            }
+            block.push(device(DeviceOp::Fence(FenceKind::Wgmma)));
+            block.push(stmt);
+            block.push(device(DeviceOp::Commit(counter)));
+            // Who waits stands where all threads are.
+            if apart {
+                block.push(device(DeviceOp::Wait {
+                    counter,
+                    at_most: 0,
+                }));
+            }
         }
-        for child in child_blocks_mut(&mut stmt) {
-            insert(child, number, waits);
-        }
-        block.push(stmt);
     }
 }

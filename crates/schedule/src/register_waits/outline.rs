@@ -10,10 +10,11 @@ use tilewright_arith::Analyzer;
 use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Counter, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind, MicroOp,
-    Span, Stmt, StmtKind, ThreadOp, Var,
+    Access, BarrierKind, Block, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind, MicroOp,
+    Scope, Span, Stmt, StmtKind, ThreadOp, Var,
 };
 
+use super::Counted;
 use super::registers::{Registers, used_by};
 use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
@@ -32,8 +33,10 @@ pub struct Item {
     pub span: Span,
     /// What it touches; of an opened statement, what it reads before its blocks run.
     pub touches: Vec<Class>,
-    /// The registers that it uses.
+    /// The registers that it uses. Those to which an operation in flight adds are in order with
+    /// others that do.
     pub registers: Vec<Registers>,
+    pub adds_to: Option<Registers>,
     pub jumps: Jumps,
     /// Whether it or something in it may leave a loop, or its iteration, early.
     pub leaves: bool,
@@ -107,12 +110,14 @@ impl Kind {
     }
 }
 
-/// An operation of LDS that lgkmcnt counts.
+/// An operation that is counted.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The registers that it fills.
     pub fills: Option<Registers>,
-    /// How many instructions are certainly counted.
+    /// The registers that it reads while it is in flight.
+    pub reads: Option<Registers>,
+    /// How many instructions are certainly counted, or groups.
     pub count: u32,
 }
 
@@ -129,7 +134,12 @@ pub struct Repeated {
 }
 
 /// The items of a kernel's body.
-pub fn outline(func: &Func, kernel: &Kernel, conflicts: &mut Conflicts<'_>) -> Vec<Item> {
+pub fn outline(
+    func: &Func,
+    kernel: &Kernel,
+    counted: Counted,
+    conflicts: &mut Conflicts<'_>,
+) -> Vec<Item> {
     let uniformity = Uniformity::of(func, kernel, Points::OfThreads);
     let mut known = Analyzer::for_func(func);
     known.enter_kernel(func, kernel);
@@ -138,10 +148,11 @@ pub fn outline(func: &Func, kernel: &Kernel, conflicts: &mut Conflicts<'_>) -> V
             func,
             kernel,
             uniformity: &uniformity,
-            // Tensors are not counted by lgkmcnt.
+            // What is counted lies in shared memory.
             tensors: &FxHashSet::default(),
         },
         conflicts,
+        counted,
         known,
         next: 0,
     };
@@ -177,6 +188,7 @@ pub fn divergent(func: &Func, kernel: &Kernel) -> FxHashSet<usize> {
 struct Outliner<'f, 'c, 'k> {
     collector: Collector<'f>,
     conflicts: &'c mut Conflicts<'k>,
+    counted: Counted,
     /// What is known of the grid and of the loops around.
     known: Analyzer,
     next: usize,
@@ -209,18 +221,25 @@ impl Outliner<'_, '_, '_> {
                 for block in child_blocks(stmt) {
                     walk_stmts(block, &mut |_| self.next += 1);
                 }
-                kind(func, stmt)
+                kind(func, self.counted, stmt)
             }
         };
         let jumps = if opened { Jumps::No } else { jumps(stmt) };
         let mut leaves = jumps != Jumps::No;
         kind.blocks(&mut |items| leaves |= items.iter().any(|item| item.leaves));
+        let adds_to = match (&stmt.kind, &kind) {
+            (StmtKind::Micro(m), Kind::Issue(op)) if m.kind == MicroKind::Mma => op.fills,
+            _ => None,
+        };
+        let mut registers = used_by(func, stmt, !opened);
+        registers.retain(|r| Some(*r) != adds_to);
         Item {
             number,
             end: self.next,
             span: stmt.span,
             touches,
-            registers: used_by(func, stmt, !opened),
+            registers,
+            adds_to,
             jumps,
             leaves,
             kind,
@@ -235,7 +254,7 @@ impl Outliner<'_, '_, '_> {
         let mut found = false;
         for block in blocks {
             walk_stmts(block, &mut |s| {
-                let kind = kind(self.collector.func, s);
+                let kind = kind(self.collector.func, self.counted, s);
                 found |= !matches!(kind, Kind::Plain);
             });
         }
@@ -334,17 +353,19 @@ fn changed(block: &Block, indices: &[Var]) -> FxHashSet<Var> {
 }
 
 /// What a statement without opened blocks is.
-fn kind(func: &Func, stmt: &Stmt) -> Kind {
+fn kind(func: &Func, counted: Counted, stmt: &Stmt) -> Kind {
     match &stmt.kind {
-        StmtKind::Micro(m) if m.counter == Some(Counter::Lgkmcnt) => {
-            Kind::Issue(operation(func, m))
+        StmtKind::Micro(m) if m.counter == Some(counted.counter) => {
+            Kind::Issue(operation(func, counted, m))
         }
         StmtKind::Micro(m) if m.counter.is_some() => Kind::Elsewhere,
-        StmtKind::Device(DeviceOp::Wait {
-            counter: Counter::Lgkmcnt,
-            at_most,
-        }) => Kind::Wait(*at_most),
-        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => Kind::Drains,
+        StmtKind::Device(DeviceOp::Wait { counter, at_most }) if *counter == counted.counter => {
+            Kind::Wait(*at_most)
+        }
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) if counted.drained_by_barriers => {
+            Kind::Drains
+        }
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)) => Kind::Bare,
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Bare)) => Kind::Bare,
         StmtKind::Device(DeviceOp::Barrier(_)) => Kind::Meets,
         StmtKind::Thread(
@@ -355,15 +376,27 @@ fn kind(func: &Func, stmt: &Stmt) -> Kind {
     }
 }
 
-fn operation(func: &Func, m: &MicroOp) -> Operation {
-    let fills = (m.kind != MicroKind::R2s).then(|| Registers {
-        root: func.root(m.dest.region.buffer),
-        range: super::registers::range(func, &m.dest),
-    });
+fn operation(func: &Func, counted: Counted, m: &MicroOp) -> Operation {
+    let registers = |end: &Access| Registers {
+        root: func.root(end.region.buffer),
+        range: super::registers::range(func, end),
+    };
+    let fills = (m.kind != MicroKind::R2s).then(|| registers(&m.dest));
+    if counted.counter.counts_groups() {
+        let in_registers = |end: &&Access| func.buffers[end.region.buffer].scope != Scope::Shared;
+        let reads = m.sources.iter().find(in_registers).map(registers);
+        // Each is a group of its own.
+        return Operation {
+            fills,
+            reads,
+            count: 1,
+        };
+    }
     // A wave none of whose lanes act may not issue it.
     let certain = m.pred.is_none() && !m.may_be_joined(func);
     Operation {
         fills,
+        reads: None,
         count: if certain { m.count() } else { 0 },
     }
 }

@@ -1,12 +1,12 @@
 //! The walk over a kernel's items that finds the waits which are missing.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::Counter;
 
-use super::Waits;
 use super::outline::{Item, Kind, Operation, Repeated};
+use super::registers::Registers;
 use super::seen::{Seen, holds};
 use super::state::{Before, Pending, State};
+use super::{Counted, Waits};
 use crate::conflicts::{Class, Conflicts, Relation};
 use crate::footprint::Meeting;
 use crate::order::wait_limit;
@@ -21,6 +21,7 @@ const OLD: u8 = 4;
 const SHORT: usize = 4;
 
 pub struct WaitWalk<'i, 'k> {
+    pub counted: Counted,
     pub conflicts: Conflicts<'k>,
     /// What each operation fills, by its statement's number.
     pub operations: FxHashMap<usize, &'i Operation>,
@@ -107,7 +108,7 @@ impl WaitWalk<'_, '_> {
             state.wait(at_most);
         }
         self.wait_for_use(item, state);
-        if !matches!(item.kind, Kind::Issue(_) | Kind::Elsewhere) {
+        if self.counted.plain && !matches!(item.kind, Kind::Issue(_) | Kind::Elsewhere) {
             for &class in &item.touches {
                 let at = self.ways.here(self.conflicts.slot(class));
                 state.add(Pending::new(class, None, at));
@@ -312,13 +313,21 @@ impl WaitWalk<'_, '_> {
             return None;
         }
         let op = pending.op.and_then(|op| self.operations.get(&op));
-        let filled = op.and_then(|op| op.fills);
-        let used = |r: &super::registers::Registers| item.registers.iter().any(|u| u.meet(r));
-        let waits_for_registers = pending.younger.is_some() && filled.as_ref().is_some_and(used);
+        let used = |r: &Registers| item.registers.iter().any(|u| u.meet(r));
+        let added_to = |r: &Registers| item.adds_to.is_some_and(|u| u.meet(r));
+        let waits_for_registers = pending.younger.is_some()
+            && op.is_some_and(|op| {
+                let (fills, reads) = (op.fills.as_ref(), op.reads.as_ref());
+                fills.is_some_and(used) || reads.is_some_and(|r| used(r) || added_to(r))
+            });
         let (mut across, mut here) = (false, false);
         // The LDS operations of a wave are in order; a copy that does not go through registers is
-        // not one of them.
-        let elsewhere = matches!(item.kind, Kind::Elsewhere);
+        // not one of them. Where plain accesses are not counted they are not either.
+        let elsewhere = match item.kind {
+            Kind::Issue(_) => false,
+            Kind::Elsewhere => true,
+            _ => !self.counted.plain,
+        };
         let asks_here = pending.younger.is_some() && elsewhere;
         if pending.crossed.is_some() || asks_here {
             for &class in &item.touches {
@@ -340,7 +349,7 @@ impl WaitWalk<'_, '_> {
             return;
         }
         let before = Before {
-            at_most: before.at_most.min(wait_limit(Counter::Lgkmcnt)),
+            at_most: before.at_most.min(wait_limit(self.counted.counter)),
             ..before
         };
         self.missing.get_or_insert(before);

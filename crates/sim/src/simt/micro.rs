@@ -45,6 +45,7 @@ impl Env<'_> {
                     self.mma(warp, code, taken, table);
                 }
             }
+            Inst::GroupMma { .. } => self.group_mma(warp, code, taken),
             // The compiler refuses it.
             Inst::Tma => {}
         }
@@ -532,6 +533,9 @@ impl Env<'_> {
     /// An operation is complete.
     pub fn land(&mut self, warp: &mut Warp, op: Pending) {
         self.carry(warp, &op.moves);
+        if let Some(product) = &op.product {
+            self.add_product(warp, product);
+        }
         if let Some(token) = op.token {
             self.shared.release(token, warp.own_clock());
         }

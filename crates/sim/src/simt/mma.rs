@@ -47,7 +47,7 @@ impl MmaTable {
 }
 
 impl Map {
-    fn new(inst: &MmaInst, operand: Operand) -> Option<Map> {
+    pub fn new(inst: &MmaInst, operand: Operand) -> Option<Map> {
         let fragment = lane_map(inst, operand)?;
         let [rows, columns] = operand.shape(inst);
         let (lanes, per_lane) = (fragment.threads(), fragment.slots());
@@ -72,7 +72,7 @@ impl Map {
     }
 
     /// The matrix that the lanes hold in private memory, from a byte of each lane on.
-    fn gather<T: Copy>(
+    pub fn gather<T: Copy>(
         &self,
         local: &Local,
         starts: &[usize],
@@ -91,6 +91,38 @@ impl Map {
             }
         }
         matrix
+    }
+
+    /// The reverse.
+    pub fn scatter<T: Copy>(
+        &self,
+        local: &mut Local,
+        starts: &[usize],
+        bits: u32,
+        matrix: &[T],
+        write: impl Fn(T) -> u64,
+    ) {
+        let per_lane = self.per_lane as usize;
+        let len = (per_lane * bits as usize).div_ceil(8);
+        let lanes = self.at.chunks_exact(per_lane).zip(starts).enumerate();
+        for (lane, (at, &start)) in lanes {
+            let range = local.range(lane as u32, start, len);
+            let bytes = &mut local.bytes[range];
+            for (i, &at) in at.iter().enumerate() {
+                write_bits(bytes, bits, i, write(matrix[at as usize]));
+            }
+        }
+    }
+
+    /// The part of a warp group's map that one of its warps holds, on the 16 rows that are its own.
+    pub fn of_warp(&self, warp: usize, lanes: usize, columns: usize) -> Map {
+        let own = warp * lanes * self.per_lane as usize;
+        let first = (warp * 16 * columns) as u32;
+        let at = &self.at[own..own + lanes * self.per_lane as usize];
+        Map {
+            per_lane: self.per_lane,
+            at: at.iter().map(|at| at - first).collect(),
+        }
     }
 }
 
@@ -115,7 +147,7 @@ impl Env<'_> {
         if [a_at.mask, b_at.mask, c_at.mask] != [warp.mask; 3] {
             return;
         }
-        let (ab, acc) = (table.inst.ab, table.inst.acc);
+        let acc = table.inst.acc;
         let starts = |info: &BufferInfo, at: &[usize]| -> Vec<usize> {
             at.iter().map(|&at| byte_of(info, at)).collect()
         };
@@ -124,41 +156,12 @@ impl Env<'_> {
             b: starts(b_info, &b_at.at),
             c: starts(c_info, &c_at.at),
         };
-        let wide = matches!(ab, Scalar::F32 | Scalar::F64) || acc == Scalar::F64;
-        let float = small_float::float_from_bits;
-        if !acc.is_float() {
-            let codec = Codec {
-                operand: |bits| value::int_from_bits(ab, bits),
-                read: |bits| value::int_from_bits(acc, bits),
-                write: |v| value::int_to_bits(acc, value::wrap(acc, v)),
-            };
-            product(warp, table, &places, codec);
-        } else if wide {
-            let codec = Codec {
-                operand: |bits| float(ab, bits),
-                read: |bits| float(acc, bits),
-                write: |v| small_float::float_to_bits(acc, v),
-            };
-            product(warp, table, &places, codec);
-        } else {
-            /// The conversions of narrow operands, spelled out so that each is a tight loop.
-            macro_rules! narrow {
-                ($operand:expr) => {{
-                    let codec = Codec {
-                        operand: $operand,
-                        read: |bits| float(acc, bits) as f32,
-                        write: |v: f32| small_float::float_to_bits(acc, f64::from(v)),
-                    };
-                    product(warp, table, &places, codec);
-                }};
-            }
-            match ab {
-                Scalar::BF16 => narrow!(|bits| float(Scalar::BF16, bits) as f32),
-                Scalar::F16 => narrow!(|bits| float(Scalar::F16, bits) as f32),
-                Scalar::TF32 => narrow!(|bits| value::round(ab, float(ab, bits)) as f32),
-                _ => narrow!(|bits| float(ab, bits) as f32),
-            }
-        }
+        let mut matrices = InRegisters {
+            warp: &mut *warp,
+            table,
+            places: &places,
+        };
+        multiply(&table.inst, &mut matrices);
         for lane in Lanes(warp.mask) {
             let len = table.c.per_lane * acc.bits() / 8;
             let start = places.c[lane as usize];
@@ -174,6 +177,57 @@ struct Places {
     c: Vec<usize>,
 }
 
+/// The matrices of an instruction, wherever they lie.
+pub(super) trait Matrices {
+    /// A, row by row.
+    fn left<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T>;
+    /// B, row by row.
+    fn right<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T>;
+    /// C, row by row.
+    fn sum<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T>;
+    fn store<T: Copy>(&mut self, sum: &[T], write: impl Fn(T) -> u64);
+}
+
+/// Adds the product to the accumulator.
+pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
+    let (ab, acc) = (inst.ab, inst.acc);
+    let wide = matches!(ab, Scalar::F32 | Scalar::F64) || acc == Scalar::F64;
+    let float = small_float::float_from_bits;
+    if !acc.is_float() {
+        let codec = Codec {
+            operand: |bits| value::int_from_bits(ab, bits),
+            read: |bits| value::int_from_bits(acc, bits),
+            write: |v| value::int_to_bits(acc, value::wrap(acc, v)),
+        };
+        product(inst, matrices, codec);
+    } else if wide {
+        let codec = Codec {
+            operand: |bits| float(ab, bits),
+            read: |bits| float(acc, bits),
+            write: |v| small_float::float_to_bits(acc, v),
+        };
+        product(inst, matrices, codec);
+    } else {
+        /// The conversions of narrow operands, spelled out so that each is a tight loop.
+        macro_rules! narrow {
+            ($operand:expr) => {{
+                let codec = Codec {
+                    operand: $operand,
+                    read: |bits| float(acc, bits) as f32,
+                    write: |v: f32| small_float::float_to_bits(acc, f64::from(v)),
+                };
+                product(inst, matrices, codec);
+            }};
+        }
+        match ab {
+            Scalar::BF16 => narrow!(|bits| float(Scalar::BF16, bits) as f32),
+            Scalar::F16 => narrow!(|bits| float(Scalar::F16, bits) as f32),
+            Scalar::TF32 => narrow!(|bits| value::round(ab, float(ab, bits)) as f32),
+            _ => narrow!(|bits| float(ab, bits) as f32),
+        }
+    }
+}
+
 /// How stored bits become numbers and back.
 struct Codec<A, R, W> {
     operand: A,
@@ -183,32 +237,49 @@ struct Codec<A, R, W> {
 }
 
 fn product<T: Term>(
-    warp: &mut Warp,
-    table: &MmaTable,
-    places: &Places,
+    inst: &MmaInst,
+    matrices: &mut impl Matrices,
     codec: Codec<impl Fn(u64) -> T, impl Fn(u64) -> T, impl Fn(T) -> u64>,
 ) {
-    let (n, k) = (usize::from(table.inst.n), usize::from(table.inst.k));
-    let (ab, c) = (table.inst.ab.bits(), table.inst.acc.bits());
-    let local = &warp.local;
-    let left = table
-        .a
-        .gather(local, &places.a, ab, T::ZERO, &codec.operand);
-    let right = table
-        .b
-        .gather(local, &places.b, ab, T::ZERO, &codec.operand);
-    let mut sum = table.c.gather(local, &places.c, c, T::ZERO, &codec.read);
+    let (n, k) = (usize::from(inst.n), usize::from(inst.k));
+    let left = matrices.left(T::ZERO, &codec.operand);
+    let right = matrices.right(T::ZERO, &codec.operand);
+    let mut sum = matrices.sum(T::ZERO, &codec.read);
     for (row, left) in sum.chunks_exact_mut(n).zip(left.chunks_exact(k)) {
         multiply_row(row, left, &right);
     }
-    let per_lane = table.c.per_lane as usize;
-    let len = (per_lane * c as usize).div_ceil(8);
-    let lanes = table.c.at.chunks_exact(per_lane).zip(&places.c).enumerate();
-    for (lane, (at, &start)) in lanes {
-        let range = warp.local.range(lane as u32, start, len);
-        let bytes = &mut warp.local.bytes[range];
-        for (i, &at) in at.iter().enumerate() {
-            write_bits(bytes, c, i, (codec.write)(sum[at as usize]));
-        }
+    matrices.store(&sum, codec.write);
+}
+
+/// The matrices of an instruction whose operands all lie in registers.
+struct InRegisters<'a> {
+    warp: &'a mut Warp,
+    table: &'a MmaTable,
+    places: &'a Places,
+}
+
+impl Matrices for InRegisters<'_> {
+    fn left<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {
+        let bits = self.table.inst.ab.bits();
+        let map = &self.table.a;
+        map.gather(&self.warp.local, &self.places.a, bits, zero, read)
+    }
+
+    fn right<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {
+        let bits = self.table.inst.ab.bits();
+        let map = &self.table.b;
+        map.gather(&self.warp.local, &self.places.b, bits, zero, read)
+    }
+
+    fn sum<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {
+        let bits = self.table.inst.acc.bits();
+        let map = &self.table.c;
+        map.gather(&self.warp.local, &self.places.c, bits, zero, read)
+    }
+
+    fn store<T: Copy>(&mut self, sum: &[T], write: impl Fn(T) -> u64) {
+        let bits = self.table.inst.acc.bits();
+        let map = &self.table.c;
+        map.scatter(&mut self.warp.local, &self.places.c, bits, sum, write);
     }
 }

@@ -44,6 +44,7 @@ mod compile;
 mod counts;
 mod env;
 mod global_shadow;
+mod group_mma;
 mod lanes;
 mod memory;
 mod micro;

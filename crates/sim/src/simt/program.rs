@@ -306,6 +306,8 @@ pub(super) struct MicroCode {
     pub joined: bool,
     /// The lane maps of a matrix instruction.
     pub mma: Option<Arc<super::mma::MmaTable>>,
+    /// What is known of a warp group's product.
+    pub group: Option<Arc<super::group_mma::GroupTable>>,
     /// Where the bytes go of a load or store that exchanges them between lanes.
     pub spread: Option<Arc<super::spread::Spread>>,
 }

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use tilewright_ir::Counter;
 
 use super::Landing;
+use super::group_mma::Product;
 
 /// The operations of a warp that are under way, oldest first.
 #[derive(Debug, Default)]
@@ -37,6 +38,8 @@ pub(super) struct Pending {
     pub registers: Vec<Registers>,
     /// Data that moves when it lands; empty where it moved at once.
     pub moves: Vec<Move>,
+    /// A product that is added when it lands; absent where that was done at once.
+    pub product: Option<Product>,
 }
 
 impl Pending {
@@ -48,6 +51,7 @@ impl Pending {
             token: None,
             registers: Vec::new(),
             moves: Vec::new(),
+            product: None,
         }
     }
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, BufferData, Code, Diagnostic, Func, LayoutAttr, Scope, Span, StmtKind, Target, visit,
+    Buffer, BufferData, Code, Diagnostic, Func, LayoutAttr, Scalar, Scope, Span, StmtKind, Target,
+    visit,
 };
-use tilewright_layout::{Fragment, Layout, LayoutError, Place, from_expr, swizzle};
+use tilewright_layout::descriptor::MatrixDescriptor;
+use tilewright_layout::{Family, Fragment, Layout, LayoutError, Place, from_expr, swizzle};
 
 use super::operands::Operands;
 use super::uses::{ElementUse, Use, UseKind, collect, const_shape};
@@ -27,6 +29,17 @@ pub struct Inferred {
     pub loops: Vec<Option<Arc<Fragment>>>,
     /// One entry for each gemm, in program order.
     pub gemms: Vec<Choice>,
+}
+
+/// The swizzle that the machine's matrix instructions like best.
+fn swizzled(target: Target, shape: &[i64], element: Scalar) -> Result<Place, LayoutError> {
+    let bits = element.bits().into();
+    match MatrixDescriptor::widest(shape, bits) {
+        Some(swizzle) if target.machine().group_mma() => {
+            Place::new(Family::Panels(swizzle), shape, bits)
+        }
+        _ => swizzle::for_elements(target, shape, element),
+    }
 }
 
 /// What leaves no choice: the layouts of shared operands, and the gemms' plans.
@@ -104,7 +117,7 @@ fn shared_wishes(
         let data = &func.buffers[buffer];
         let shape = data.const_shape().unwrap_or_default();
         let place = match &data.layout {
-            Some(LayoutAttr::Swizzled) => swizzle::for_elements(target, &shape, data.dtype.scalar),
+            Some(LayoutAttr::Swizzled) => swizzled(target, &shape, data.dtype.scalar),
             Some(LayoutAttr::Map(map)) => from_expr::index_map(map, &shape).and_then(Place::other),
             _ => return,
         };

@@ -1,9 +1,10 @@
 //! Where the operands of matrix products lie in shared memory: where their reads have the fewest
 //! bank conflicts.
 
-use tilewright_ir::{Buffer, Func, LayoutAttr, Region, Target};
+use tilewright_ir::{Buffer, Func, LayoutAttr, MmaFamily, Region, Target};
+use tilewright_layout::descriptor::MatrixDescriptor;
 use tilewright_layout::swizzle::{self, WarpRead};
-use tilewright_layout::{Fragment, Holder, LayoutError, Place};
+use tilewright_layout::{Family, Fragment, Holder, LayoutError, Place};
 
 use crate::legalize::gemm_plan::GemmTiling;
 
@@ -13,6 +14,8 @@ pub struct Operands<'f> {
     func: &'f Func,
     target: Target,
     shared: Vec<(Buffer, Vec<WarpRead>)>,
+    /// Those that warp groups read by a descriptor.
+    described: Vec<Buffer>,
     /// Gemms of one plan read alike.
     known: Vec<(ReadKey, Option<WarpRead>)>,
 }
@@ -27,6 +30,7 @@ impl<'f> Operands<'f> {
             func,
             target,
             shared: Vec::new(),
+            described: Vec::new(),
             known: Vec::new(),
         }
     }
@@ -34,6 +38,9 @@ impl<'f> Operands<'f> {
     /// An operand of a gemm with this plan, which has a number.
     pub fn add(&mut self, plan: (usize, &GemmTiling), region: &Region, is_a: bool, trans: bool) {
         let (number, plan) = plan;
+        if plan.inst.family == MmaFamily::Wgmma {
+            self.described.push(region.buffer);
+        }
         let bits = i64::from(self.func.buffers[region.buffer].dtype.bits());
         let key = (number, is_a, trans, bits);
         let known = self.known.iter().find(|(k, _)| *k == key);
@@ -65,6 +72,7 @@ impl<'f> Operands<'f> {
             let alike = |(at, b, _): &&(usize, Buffer, LayoutAttr)| {
                 let other = &self.func.buffers[*b];
                 self.shared[*at].1 == *reads
+                    && self.described.contains(b) == self.described.contains(buffer)
                     && other.dtype == data.dtype
                     && other.shape == data.shape
             };
@@ -88,6 +96,11 @@ impl<'f> Operands<'f> {
     fn place(&self, buffer: Buffer, reads: &[WarpRead]) -> Result<Place, LayoutError> {
         let data = &self.func.buffers[buffer];
         let shape = data.const_shape().unwrap_or_default();
+        if self.described.contains(&buffer)
+            && let Some(swizzle) = MatrixDescriptor::widest(&shape, data.dtype.bits().into())
+        {
+            return Place::new(Family::Panels(swizzle), &shape, data.dtype.bits().into());
+        }
         let own = swizzle::for_elements(self.target, &shape, data.dtype.scalar)?;
         let bits = data.dtype.bits().into();
         let better = match reads {

@@ -62,6 +62,13 @@ impl Lower<'_> {
         };
         let c = self.accumulator(&g, &plan, span, out);
         self.clear(&g, c, &plan, span, out);
+        if plan.inst.family == MmaFamily::Wgmma {
+            self.group_multiply(&g, c, &plan, span, out);
+            if c != g.c.buffer {
+                self.move_accumulator(&g, c, &plan, false, span, out);
+            }
+            return;
+        }
         let (step_var, step) = self.var("ks", VarKind::Loop);
         let mut body = Vec::new();
         let a = Operand {
@@ -95,7 +102,8 @@ impl Lower<'_> {
 
     /// The threads that take part: those of the plan's warps.
     fn used(&self, plan: &GemmTiling) -> i64 {
-        plan.warps[0] * plan.warps[1] * self.target.machine().warp_size as i64
+        let unit = plan.inst.threads(self.target.machine().warp_size);
+        plan.warps[0] * plan.warps[1] * i64::from(unit)
     }
 
     /// The registers that accumulate: C itself, or a copy of it from memory.
@@ -536,7 +544,7 @@ impl Lower<'_> {
     }
 }
 
-fn all_slots(buffer: Buffer, slots: i64) -> Region {
+pub(super) fn all_slots(buffer: Buffer, slots: i64) -> Region {
     Region {
         buffer,
         dims: vec![RegionDim {

@@ -23,6 +23,7 @@
 
 mod copy;
 mod gemm;
+mod group_gemm;
 mod misc;
 mod points;
 mod reduce;

@@ -114,6 +114,7 @@ impl Run<'_, '_> {
         let (mut knows, clock) = (self.groups[g].knows, self.groups[g].clock);
         if whole {
             knows[g] = knows[g].max(clock);
+            self.proxies.hand_over(g);
         }
         let phase = self.phase(barrier);
         for (all, own) in phase.gathering.iter_mut().zip(knows) {

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Access as IrAccess, BarrierKind, Buffer, Combiner, DeviceOp, Expr, Inst, MicroOp, Scalar, Span,
-    ThreadOp, Var, VoteKind,
+    Access as IrAccess, BarrierKind, Buffer, Combiner, DeviceOp, Expr, Inst, LayoutAttr, Major,
+    MicroOp, MmaInst, Scalar, Scope, Span, ThreadOp, Var, VoteKind,
 };
+use tilewright_layout::descriptor::MatrixDescriptor;
 
 use super::Compiler;
 use super::expr::harmless;
 use crate::compile::names::Compiled;
 use crate::error::{RunError, codes};
+use crate::simt::group_mma::{GroupTable, Tile};
 use crate::simt::mma::MmaTable;
 use crate::simt::program::{
     Access, AllReduceCode, DeviceCode, MicroCode, Op, Slot, Space, ThreadCode,
@@ -64,18 +66,15 @@ impl Compiler<'_> {
         for source in &op.sources {
             source_buffers.push(self.buffer(source.region.buffer)?);
         }
-        let wanted = if matches!(op.inst, Inst::Mma(_)) {
-            2
-        } else {
-            1
-        };
+        let multiplies = matches!(op.inst, Inst::Mma(_) | Inst::GroupMma { .. });
+        let wanted = if multiplies { 2 } else { 1 };
         if source_buffers.len() != wanted {
             return invalid(format!("`{}` has {wanted} sources", op.inst));
         }
         let dest = self.program.buffers[dest_buffer as usize].clone();
         let source = self.program.buffers[source_buffers[0] as usize].clone();
         let moved = dest.scalar == source.scalar && dest.lanes == source.lanes;
-        if !matches!(op.inst, Inst::Mma(_)) && !moved {
+        if !multiplies && !moved {
             return invalid(format!(
                 "`{}` moves elements as they are, but `{}` and `{}` have different types",
                 op.inst, source.name, dest.name
@@ -94,6 +93,12 @@ impl Compiler<'_> {
                 matches!(
                     self.program.buffers[source_buffers[1] as usize].space,
                     Local(_)
+                )
+            }
+            (Inst::GroupMma { .. }, Local(_) | Shared(_), Local(_)) => {
+                matches!(
+                    self.program.buffers[source_buffers[1] as usize].space,
+                    Shared(_)
                 )
             }
             (Inst::Tma, ..) => {
@@ -121,6 +126,7 @@ impl Compiler<'_> {
         let bits = source.bits() * source.lanes;
         let row = 128 / bits;
         let mut spread = None;
+        let mut group = None;
         let (dest_width, source_width, mma) = match op.inst {
             Inst::Load | Inst::Store | Inst::CpAsync | Inst::BufferLoadLds => {
                 let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
@@ -172,6 +178,24 @@ impl Compiler<'_> {
                 }
                 (table.c.per_lane, table.a.per_lane, Some(Arc::new(table)))
             }
+            Inst::GroupMma { mma, a, b } => {
+                let b_info = &self.program.buffers[source_buffers[1] as usize];
+                let plain = [&dest, &source, b_info].iter().all(|x| x.lanes == 1);
+                let types = (source.scalar, b_info.scalar, dest.scalar);
+                if types != (mma.ab, mma.ab, mma.acc) || !plain {
+                    return invalid(format!(
+                        "`{mma}` on {}, {} and {}",
+                        source.scalar, b_info.scalar, dest.scalar
+                    ));
+                }
+                let table = self.group_table(&mma, op, [a, b]);
+                let Some(table) = table else {
+                    return invalid(format!("`{mma}` on tiles that do not lie in panels"));
+                };
+                let (left, sum) = table.per_lane();
+                group = Some(Arc::new(table));
+                (sum, left.max(1), None)
+            }
             Inst::Tma => return invalid(String::new()),
         };
 
@@ -222,8 +246,32 @@ impl Compiler<'_> {
             counter: op.counter,
             joined: op.may_be_joined(self.func),
             mma,
+            group,
             spread: spread.map(Arc::new),
         })
+    }
+
+    /// What is known of a warp group's product, where its operands lie as instructions can be told.
+    fn group_table(&self, mma: &MmaInst, op: &MicroOp, majors: [Major; 2]) -> Option<GroupTable> {
+        let tile = |i: usize| {
+            let data = &self.func.buffers[op.sources[i].region.buffer];
+            let place = match &data.layout {
+                Some(LayoutAttr::Placed(place)) => place,
+                _ => return None,
+            };
+            let bits = data.dtype.bits().into();
+            let descriptor = MatrixDescriptor::of(place, &data.const_shape()?, bits)?;
+            Some(Tile {
+                descriptor,
+                major: majors[i],
+            })
+        };
+        let in_memory = self.func.buffers[op.sources[0].region.buffer].scope == Scope::Shared;
+        let a = match in_memory {
+            true => Some(tile(0)?),
+            false => None,
+        };
+        GroupTable::new(mma, a, tile(1)?)
     }
 
     fn micro_access(

@@ -1,0 +1,28 @@
+namespace tw {
+
+// Products of a warp group. Accumulators are named again where they are waited for, so that the
+// compiler leaves them alone while a product is in flight.
+TW_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TW_FN void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int GROUPS> TW_FN void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(GROUPS) : "memory");
+}
+template <int N> TW_FN void in_place(float (&r)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+f"(r[i])::"memory");
+}
+template <int N> TW_FN void in_place(int (&r)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+r"(r[i])::"memory");
+}
+template <int N> TW_FN void in_place(unsigned (&r)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+r"(r[i])::"memory");
+}
+// A tile of shared memory: how it lies, and the address of its first element in units of 16 bytes.
+template <class T> TW_FN unsigned long long tile(unsigned high, unsigned low, const T* base, int i) {
+  unsigned start = (shared_address(base, i) & 0x3ffff) >> 4;
+  return (unsigned long long)high << 32 | (low | start);
+}
+
+}  // namespace tw

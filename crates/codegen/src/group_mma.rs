@@ -1,0 +1,117 @@
+//! Products of warp groups: descriptors of tiles, and registers that stay where they are.
+
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{
+    Access, Buffer, Inst, Kernel, LayoutAttr, Major, MicroOp, MmaInst, Scope, Span, StmtKind,
+};
+use tilewright_layout::descriptor::MatrixDescriptor;
+
+use crate::device::{GroupMma, Piece};
+use crate::kernel::Emitter;
+use crate::place::Kind;
+use crate::{Emit, unsupported};
+
+/// The register arrays that products of warp groups read and add to.
+pub(crate) fn registers_of(kernel: &Kernel, scope: impl Fn(Buffer) -> Scope) -> Vec<Buffer> {
+    let mut found = Vec::new();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        if let StmtKind::Micro(op) = &stmt.kind
+            && matches!(op.inst, Inst::GroupMma { .. })
+        {
+            for end in op.sources.iter().chain([&op.dest]) {
+                let buffer = end.region.buffer;
+                if scope(buffer) != Scope::Shared && !found.contains(&buffer) {
+                    found.push(buffer);
+                }
+            }
+        }
+    });
+    found
+}
+
+impl Emitter<'_> {
+    pub(crate) fn group_mma(
+        &mut self,
+        op: &MicroOp,
+        mma: MmaInst,
+        majors: [Major; 2],
+        span: Span,
+    ) -> Emit<()> {
+        let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
+            return unsupported(span, format!("`{mma}` takes two sources and no condition"));
+        };
+        let in_registers = self.func.buffers[a.region.buffer].scope != Scope::Shared;
+        let wrapper = GroupMma {
+            mma,
+            a: (!in_registers).then_some(majors[0]),
+            b: majors[1],
+        };
+        let left = match in_registers {
+            true => self.access(a, span)?.words(),
+            false => self.tile(a, majors[0], span)?,
+        };
+        let right = self.tile(b, majors[1], span)?;
+        let c = self.access(&op.dest, span)?;
+        self.needs.group_mma(wrapper);
+        self.out.line(format!(
+            "tw::{}({}, {left}, {right});",
+            wrapper.name(),
+            c.words()
+        ));
+        Ok(())
+    }
+
+    /// The descriptor of a tile of shared memory.
+    fn tile(&mut self, access: &Access, major: Major, span: Span) -> Emit<String> {
+        let data = &self.func.buffers[access.region.buffer];
+        let shape = data.const_shape().unwrap_or_default();
+        let bits = data.dtype.bits().into();
+        let described = match &data.layout {
+            Some(LayoutAttr::Placed(place)) => MatrixDescriptor::of(place, &shape, bits),
+            _ => None,
+        };
+        let Some(described) = described else {
+            return unsupported(
+                span,
+                format!(
+                    "a product of a warp group reads `{}`, which does not lie in panels",
+                    data.name
+                ),
+            );
+        };
+        let [high, low] = described.words(major);
+        let place = self.access(access, span)?;
+        Ok(format!(
+            "tw::tile({high:#x}, {low:#x}, {})",
+            place.in_shared()
+        ))
+    }
+
+    pub(crate) fn group_mma_fence(&mut self) {
+        self.needs.piece(Piece::Wgmma);
+        self.in_place();
+        self.out.line("tw::wgmma_fence();");
+    }
+
+    pub(crate) fn group_mma_wait(&mut self, at_most: u32) {
+        self.needs.piece(Piece::Wgmma);
+        self.out.line(format!("tw::wgmma_wait<{at_most}>();"));
+        self.in_place();
+    }
+
+    /// Names the registers of products, so that nothing that the compiler does with them crosses
+    /// this point.
+    fn in_place(&mut self) {
+        for buffer in self.plan.group_registers.clone() {
+            let Some(storage) = self.storage.get(&buffer) else {
+                continue;
+            };
+            let line = match storage.kind {
+                Kind::Array => format!("tw::in_place({});", storage.name),
+                Kind::Regs => format!("tw::in_place({}.words);", storage.name),
+                Kind::Memory | Kind::Variable => continue,
+            };
+            self.out.line(line);
+        }
+    }
+}
