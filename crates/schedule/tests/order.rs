@@ -52,6 +52,7 @@ fn order(ops: Vec<Op>, resources: &[Resource], tail: Tail) -> Order {
         lag: 0,
         tail,
         trip: None,
+        spare: 0,
     }
 }
 

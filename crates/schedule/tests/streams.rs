@@ -31,6 +31,7 @@ fn stream(arrivals: u32, in_flight: u32, ops: &[(Completion, &[Hand])]) -> Strea
             lag: 0,
             tail: Tail::Peel,
             trip: None,
+            spare: 0,
         },
         hands: ops.iter().map(|(_, hands)| hands.to_vec()).collect(),
         in_flight,

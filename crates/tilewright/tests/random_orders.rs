@@ -156,6 +156,7 @@ fn order(
         lag: machine.lag,
         tail: machine.tail,
         trip: None,
+        spare: 0,
     }
 }
 

@@ -62,6 +62,12 @@ pub(super) fn versions(order: &Order) -> Result<Vec<u32>, OrderError> {
                     versions[resource] = versions[resource].max(needed.max(1) as u32);
                 }
             }
+            let copied = |(op, _, writes): &(usize, usize, bool)| {
+                *writes && order.ops[*op].completion != Completion::Sync
+            };
+            if data.space == Space::Shared && touches.iter().any(copied) {
+                versions[resource] += order.spare;
+            }
             if data.space != Space::Shared && versions[resource] > 1 {
                 return Err(OrderError::RegisterVersions {
                     resource,

@@ -111,6 +111,9 @@ pub struct Order {
     pub tail: Tail,
     /// How often the loop runs, where that is constant.
     pub trip: Option<u64>,
+    /// Versions of what is copied beyond those that the order keeps alive: whoever reads one may
+    /// take so many iterations longer.
+    pub spare: u32,
 }
 
 /// How threads meet when both ops touch the same version: op, its touch, op, its touch.

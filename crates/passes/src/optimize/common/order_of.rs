@@ -57,6 +57,7 @@ pub(super) fn order_of(
         lag: 0,
         tail,
         trip: None,
+        spare: 0,
     };
     (order, buffers)
 }

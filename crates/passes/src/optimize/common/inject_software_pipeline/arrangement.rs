@@ -13,6 +13,8 @@ use super::schedules::{Question, Why};
 #[derive(Clone, Debug)]
 pub(super) struct Arrangement {
     pub clusters: Vec<Cluster>,
+    /// Versions of what is copied beyond those that the order needs.
+    pub spare: u32,
 }
 
 /// Pieces that follow each other.
@@ -135,7 +137,8 @@ impl Arrangement {
     }
 
     /// Matrix instructions of a step whose operands are read with no others between: they wait for
-    /// the reads.
+    /// the reads. A product that runs while the program goes on waits for the meeting of the block if
+    /// no version is spare.
     pub fn exposed(&self, pieces: &Pieces) -> u32 {
         let entries: Vec<Entry> = self.entries().collect();
         let len = entries.len() as i64;
@@ -161,6 +164,8 @@ impl Arrangement {
             let before = others.max().unwrap_or(i64::MIN);
             exposed += u32::from(reads.is_some_and(|read| before < read));
         }
+        let in_flight = |e: &Entry| pieces.list[e.piece].is_product_in_flight();
+        exposed += u32::from(self.spare == 0 && entries.iter().any(in_flight));
         for entry in entries.iter().filter(|e| e.part.is_none()) {
             let steps = pieces.list[entry.piece].steps.as_ref();
             let product =

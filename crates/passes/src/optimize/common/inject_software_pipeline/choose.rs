@@ -180,14 +180,15 @@ fn attempt<'a>(
         ..*site
     };
     let index = l.axes[0].var;
+    let asked = (&barriers[..], arrangement.spare);
     let derived = if entries.iter().all(|e| e.part.is_none()) {
         let whole = whole.get_or_init(|| Meetings::new(site, index, question.pieces));
         let meet =
             |a: usize, b: usize, buffer| whole.between(entries[a].piece, entries[b].piece, buffer);
-        derive(&of_order, l, &placed, &barriers, &meet)
+        derive(&of_order, l, &placed, asked, &meet)
     } else {
         let parts = Meetings::new(&of_order, index, &placed);
-        derive(&of_order, l, &placed, &barriers, &|a, b, buffer| {
+        derive(&of_order, l, &placed, asked, &|a, b, buffer| {
             parts.between(a, b, buffer)
         })
     };

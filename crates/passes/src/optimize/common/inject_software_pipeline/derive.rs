@@ -43,13 +43,13 @@ pub(super) struct Site<'a> {
 }
 
 /// Derives versions, waits and barriers of the pieces in their order. `barriers` says how many the
-/// order itself asks for before each, `meet` how threads of two of them meet in a buffer. The error
+/// order itself asks for before each, `spare` how many versions more, `meet` how threads of two of them meet in a buffer. The error
 /// names two pieces and the buffer between them.
 pub(super) fn derive(
     site: &Site<'_>,
     l: &Loop,
     pieces: &Pieces,
-    barriers: &[u32],
+    (barriers, spare): (&[u32], u32),
     meet: &dyn Fn(usize, usize, Buffer) -> Meeting,
 ) -> Result<Scheduled, (OrderError, Buffer)> {
     let func = site.func;
@@ -73,6 +73,7 @@ pub(super) fn derive(
     let (mut order, buffers) = order_of(func, &placed, &pieces.versioned, tail);
     order.trip = l.axes[0].const_trip_count();
     order.barriers = barriers.to_vec();
+    order.spare = spare;
     let meets = |a: usize, touch: usize, b: usize, _: usize| {
         meet(a, b, buffers[order.ops[a].touches[touch].resource])
     };

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
+use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Block, Buffer, Counter, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind,
+    Block, Buffer, Counter, Func, Loop, LoopKind, MicroKind, PipelineSpec, Span, Stmt, StmtKind,
 };
 use tilewright_schedule::order::Completion;
 
@@ -26,6 +27,17 @@ pub(super) struct Piece {
     pub late: bool,
     /// The parts that it can be taken into.
     pub steps: Option<Rc<Steps>>,
+}
+
+impl Piece {
+    /// Whether it is a product that runs while the program goes on.
+    pub fn is_product_in_flight(&self) -> bool {
+        let mut found = false;
+        walk_stmts(std::slice::from_ref(&self.stmt), &mut |s| {
+            found |= matches!(&s.kind, StmtKind::Micro(m) if m.kind == MicroKind::Mma && m.counter.is_some());
+        });
+        found
+    }
 }
 
 /// A planned loop, taken apart.

@@ -58,7 +58,7 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         });
     }
     match met {
-        true => Ok(Arrangement { clusters }),
+        true => Ok(Arrangement { clusters, spare: 0 }),
         false => Err("nothing in the loop reads what is copied".into()),
     }
 }

@@ -5,6 +5,7 @@
 //! why it does not apply. It writes no wait, barrier, version, prologue or epilogue: those are
 //! derived from the order ([`super::derive`]).
 
+mod in_flight;
 mod late_wait;
 mod plain;
 mod read_ahead;
@@ -56,6 +57,12 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         about: "operands of a product are read one step along K ahead of the matrix instructions, \
                 into registers of their own",
         arrange: read_ahead::arrange,
+    },
+    NamedSchedule {
+        name: "in_flight",
+        about: "the plain order with a version to spare, so that the product of the iteration \
+                before runs while the block meets and copies are issued",
+        arrange: in_flight::arrange,
     },
 ];
 

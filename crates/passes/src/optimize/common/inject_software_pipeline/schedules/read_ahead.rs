@@ -72,6 +72,7 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         cluster
     });
     Ok(Arrangement {
+        spare: 0,
         clusters: clusters.collect(),
     })
 }
