@@ -128,8 +128,8 @@ impl Emitter<'_> {
             DeviceOp::Fence(FenceKind::Device) => self.out.line("__threadfence();"),
             DeviceOp::Fence(FenceKind::AsyncProxy) => {
                 if self.machine.async_proxy {
-                    self.out
-                        .line("asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");");
+                    self.needs.piece(Piece::Wgmma);
+                    self.out.line("tw::fence_async_proxy();");
                 }
             }
             DeviceOp::Fence(FenceKind::BarrierInit) => {

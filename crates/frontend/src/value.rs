@@ -19,6 +19,7 @@ use crate::eval::builtins::Builtin;
 use crate::eval::modules::ModuleId;
 use crate::eval::scope::Scope;
 use crate::lang::LangFn;
+use crate::lang::pipelined::Turns;
 use crate::syntax::Symbol;
 use crate::syntax::ast::FuncDef;
 
@@ -137,9 +138,24 @@ pub struct RegionValue {
 #[derive(Clone, Debug)]
 pub enum LoopSpec {
     /// A new loop. Kinds other than parallel and persistent make a nest of their axes.
-    Axes { kind: LoopKind, axes: Vec<AxisSpec> },
+    Axes {
+        kind: LoopKind,
+        axes: Vec<AxisSpec>,
+        /// When its statements run, as far as the user says.
+        turns: Option<Turns>,
+    },
     /// Names for indices that exist already; the body runs in place.
     Bound(Vec<Expr>),
+}
+
+impl LoopSpec {
+    pub fn new(kind: LoopKind, axes: Vec<AxisSpec>) -> LoopSpec {
+        LoopSpec::Axes {
+            kind,
+            axes,
+            turns: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

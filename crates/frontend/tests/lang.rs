@@ -170,7 +170,7 @@ fn loops() {
         "for i in T.unroll(4):\n    V[i] = 0.0\nfor i in T.Unroll(0, 8, 2, unroll_factor=2):\n    V[i] = 0.0",
         "for i in T.vectorized(4):\n    V[i] = 0.0\nfor i, j in T.grid(2, 3):\n    B[i, j] = 0.0",
         "for i, j in T.Parallel(64, 64, coalesced_width=4):\n    B[i, j] = 0.0\nfor i in T.parallel(64):\n    V[i] = 0.0",
-        "for k in T.Pipelined(4, num_stages=3):\n    V[k] = 0.0\nfor k in T.Pipelined(1, 9, num_stages=2, order=[-1, 0, -1, 1], stage=[-1, 0, -1, 1], sync=[[0, 1]], group=[[0], [1]]):\n    V[k] = 0.0",
+        "for k in T.Pipelined(4, num_stages=3):\n    V[k] = 0.0\nfor k in T.Pipelined(1, 9, num_stages=2, order=[-1, 0, 1], stage=[-1, 0, 1], sync=[[0, 1]], group=[[0], [1, 3], [2]]):\n    x = k * 2\n    V[k] = 0.0\n    V[x] = 1.0\n    y = T.alloc_var(\"int32\", k)\n    V[k] = 2.0\n    V[k] = V[y]",
         "for i, j in T.Persistent([T.ceildiv(n, 64), 8], 132, bx):\n    V[0] = 0.0\n    T.loop_break()",
         "for t in T.thread_binding(0, 256, thread=\"threadIdx.x\"):\n    I[t % 64] = t\nb = T.thread_binding(4, thread=\"blockIdx.y\")\nI[0] = b",
         "for i in T.serial(0, n, by):\n    V[0] = 0.0",

@@ -74,7 +74,7 @@ pub use func::{
 };
 pub use ids::{Buffer, Var};
 pub use micro_op::{Access, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst};
-pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
 pub use target::{Dialect, Machine, MmaFacts, Target, WARP_GROUP};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{

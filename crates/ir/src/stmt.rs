@@ -15,33 +15,51 @@ pub type Block = Vec<Stmt>;
 #[derive(Clone, Debug)]
 pub struct Stmt {
     pub kind: StmtKind,
+    /// When it runs, for a statement of a pipelined loop's body that is or shall be planned.
+    pub turn: Option<Turn>,
     pub span: Span,
+}
+
+/// `@(stage=0, order=2)`: when a statement of a pipelined loop runs. What is absent is to be
+/// chosen by PipelinePlanning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Turn {
+    /// A statement of stage `t` runs `max stage - t` iterations ahead of the loop's index.
+    pub stage: Option<u32>,
+    /// Its place in a steady iteration. Statements of one place follow each other as written.
+    pub order: Option<u32>,
 }
 
 /// Equality ignores spans, as for expressions.
 impl PartialEq for Stmt {
     fn eq(&self, other: &Stmt) -> bool {
-        self.kind == other.kind
+        self.kind == other.kind && self.turn == other.turn
     }
 }
 impl Eq for Stmt {}
 
 impl Stmt {
     pub fn new(kind: StmtKind, span: Span) -> Stmt {
-        Stmt { kind, span }
+        Stmt {
+            kind,
+            turn: None,
+            span,
+        }
     }
 
-    /// Whether this allocates a variable and the next statement stores its initial value.
-    pub fn is_initialised_by(&self, next: &Stmt) -> bool {
-        match (&self.kind, &next.kind) {
-            (
-                StmtKind::Alloc(allocated),
-                StmtKind::Store {
-                    buffer, indices, ..
-                },
-            ) => allocated == buffer && indices.is_empty(),
-            _ => false,
-        }
+    /// Puts the statement into another one, which has its turn.
+    pub fn wrap(&mut self, around: impl FnOnce(Stmt) -> StmtKind) {
+        let kind = std::mem::replace(&mut self.kind, StmtKind::Break);
+        self.kind = around(Stmt::new(kind, self.span));
+    }
+
+    /// Whether it can have a turn. Names, storage and facts have none: they go with the
+    /// statements that use them.
+    pub fn takes_turn(&self) -> bool {
+        !matches!(
+            self.kind,
+            StmtKind::Let { .. } | StmtKind::Alloc(_) | StmtKind::Assume(_)
+        )
     }
 }
 
@@ -110,6 +128,18 @@ pub struct Loop {
     pub body: Block,
 }
 
+impl Loop {
+    /// Whether its statements have turns: from the user, or from PipelinePlanning.
+    pub fn has_turns(&self) -> bool {
+        self.body.iter().any(|stmt| stmt.turn.is_some())
+    }
+
+    /// Leaves its statements to run as they are written.
+    pub fn drop_turns(&mut self) {
+        self.body.iter_mut().for_each(|stmt| stmt.turn = None);
+    }
+}
+
 /// One index and its range: `start`, `start + step`, … as long as it has not reached `stop`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
@@ -172,120 +202,15 @@ pub enum LoopKind {
     },
 }
 
-/// What the user asked of a pipelined loop, then what PipelinePlanning made of it. Empty lists
-/// leave the choice to the compiler.
-///
-/// `order` and `stage` have an entry for each *listed* statement of the body
-/// ([`PipelineSpec::lists`]): its place in a steady iteration, and its stage. A statement of
-/// stage `t` runs `max stage - t` iterations ahead of the loop's index.
+/// What the user asked of a pipelined loop, then what PipelinePlanning made of it. When each
+/// statement runs stands with the statement ([`Turn`]).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PipelineSpec {
     pub stages: u32,
     /// The named schedule that the loop shall have; absent leaves the choice to the compiler.
     pub schedule: Option<String>,
-    pub order: Vec<i32>,
-    pub stage: Vec<i32>,
     pub sync: Vec<Vec<i32>>,
-    pub group: Vec<Vec<i32>>,
     /// Shared buffers that each iteration writes before it reads them, and that nothing reads
     /// after the loop: iterations may have versions of their own.
     pub versioned: Vec<Buffer>,
-}
-
-impl PipelineSpec {
-    /// Whether the lists have an entry for the statement. Names, storage and facts have none:
-    /// they go with the statements that use them.
-    pub fn lists(stmt: &Stmt) -> bool {
-        !matches!(
-            stmt.kind,
-            StmtKind::Let { .. } | StmtKind::Alloc(_) | StmtKind::Assume(_)
-        )
-    }
-
-    /// Which statements of a body the user's lists have entries for. The initial value of a
-    /// variable is stored by its allocation for him, until PipelinePlanning gives it a place.
-    pub fn lists_of_user(body: &[Stmt]) -> Vec<bool> {
-        let before = std::iter::once(None).chain(body.iter().map(Some));
-        let mut listed = Vec::with_capacity(body.len());
-        for (stmt, before) in body.iter().zip(before) {
-            let initial = before.is_some_and(|before| before.is_initialised_by(stmt));
-            listed.push(PipelineSpec::lists(stmt) && !initial);
-        }
-        listed
-    }
-
-    /// Whether PipelinePlanning has given every statement its place.
-    pub fn is_planned(&self) -> bool {
-        !self.stage.is_empty()
-    }
-
-    /// Rewrites the body of the loop, statement by statement, and keeps the lists in step.
-    pub fn spread_over(
-        mut self,
-        body: Block,
-        out: &mut Block,
-        mut rewrite: impl FnMut(Stmt, &mut Block),
-    ) -> PipelineSpec {
-        let of_user = PipelineSpec::lists_of_user;
-        let planned = |body: &[Stmt]| body.iter().map(PipelineSpec::lists).collect::<Vec<_>>();
-        let entries = |listed: &[bool]| listed.iter().filter(|l| **l).count();
-        // Lists that fit without the initial values are still the user's.
-        let lists = if entries(&of_user(&body)) == self.order.len() {
-            of_user
-        } else {
-            planned
-        };
-        let mut counts = Vec::new();
-        let listed = lists(&body);
-        for (stmt, listed) in body.into_iter().zip(listed) {
-            let first = out.len();
-            rewrite(stmt, out);
-            if listed {
-                counts.push(entries(&lists(&out[first..])));
-            }
-        }
-        self.spread(&counts);
-        self
-    }
-
-    /// Keeps the lists in step with a body in which listed statement `i` has become `counts[i]`
-    /// statements, which stay together.
-    pub fn spread(&mut self, counts: &[usize]) {
-        if counts.len() != self.order.len() || counts.len() != self.stage.len() {
-            return;
-        }
-        // A place of -1 is still to be chosen.
-        let mut by_place: Vec<usize> = (0..counts.len()).collect();
-        by_place.retain(|&i| self.order[i] >= 0);
-        by_place.sort_by_key(|&i| self.order[i]);
-        let mut first = vec![None; counts.len()];
-        let mut next = 0;
-        for i in by_place {
-            first[i] = Some(next);
-            next += counts[i];
-        }
-        let places = counts.iter().zip(&first);
-        let order = places
-            .flat_map(|(&n, &at)| (0..n).map(move |piece| at.map_or(-1, |at| (at + piece) as i32)));
-        let stages = counts.iter().zip(&self.stage);
-        let stage = stages.flat_map(|(&n, &stage)| std::iter::repeat_n(stage, n));
-        (self.order, self.stage) = (order.collect(), stage.collect());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spreading_keeps_the_order() {
-        let mut spec = PipelineSpec {
-            order: vec![2, 0, 1, -1],
-            stage: vec![1, 0, 0, -1],
-            ..PipelineSpec::default()
-        };
-        spec.spread(&[2, 1, 0, 1]);
-        assert_eq!(spec.order, [1, 2, 0, -1]);
-        assert_eq!(spec.stage, [1, 1, 0, -1]);
-    }
 }

@@ -218,6 +218,18 @@ pub fn child_blocks_mut(stmt: &mut Stmt) -> Vec<&mut Block> {
     }
 }
 
+/// Rewrites a block, statement by statement. What a statement becomes has its turn.
+pub fn rewrite_block(block: Block, mut rewrite: impl FnMut(Stmt, &mut Block)) -> Block {
+    let mut out = Vec::with_capacity(block.len());
+    for mut stmt in block {
+        let (first, turn) = (out.len(), stmt.turn.take());
+        rewrite(stmt, &mut out);
+        let made = out[first..].iter_mut().filter(|made| made.takes_turn());
+        made.for_each(|made| made.turn = turn);
+    }
+    out
+}
+
 /// Calls `f` on every statement of the block, outer first, in program order.
 pub fn walk_stmts<'a>(block: &'a [Stmt], f: &mut impl FnMut(&'a Stmt)) {
     for stmt in block {

@@ -119,6 +119,10 @@ fn the_generator_reaches_everything() {
         want(format!("{statement} "));
     }
     for piece in [
+        "@(stage=",
+        "@(order=",
+        ", order=",
+        "@() ",
         "break\n",
         "end_iteration\n",
         "continue\n",
@@ -154,7 +158,6 @@ fn the_generator_reaches_everything() {
         " factor=",
         " stages=",
         " sync=[",
-        " group=[",
         " coalesced=",
         "..",
         " by ",
@@ -311,6 +314,7 @@ fn faults_are_named_and_located() {
             (4, 28),
         ),
         ("for i in sideways(4) {\n}", "text-unknown-attr", (4, 10)),
+        ("@(stages=2) break", "text-unknown-attr", (4, 3)),
         ("for i, j in serial(0, 4) {\n}", "text-arity", (4, 5)),
         ("for i in persistent(4) wave=1 {\n}", "text-arity", (4, 24)),
         ("assert true, \"open", "text-string", (4, 14)),

@@ -246,9 +246,22 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     ("for i, j in serial(0..4, 0..4) {\n}", "loop-axes"),
     ("for in parallel() {\n}", "loop-axes"),
+    ("@(stage=0, order=0) B[0, 0] = 0.0", "turn-place"),
     (
-        "for i in pipelined(0, 4) stages=2 order=[0, 1] stage=[0] {\n}",
-        "pipeline-lists",
+        "for i in serial(0, 4) {\n@(stage=0, order=0) B[i, 0] = 0.0\n}",
+        "turn-place",
+    ),
+    (
+        "for i in pipelined(0, 4) stages=2 {\nif i < 2 {\n@(order=0) B[i, 0] = 0.0\n}\n}",
+        "turn-place",
+    ),
+    (
+        "for i in pipelined(0, 4) stages=2 {\n@() let y: int32 = i\n}",
+        "turn-place",
+    ),
+    (
+        "for i in pipelined(0, 4) stages=2 {\n@(stage=0) B[i, 0] = 0.0\nB[i, 1] = 0.0\n}",
+        "turn-missing",
     ),
     (
         "for i in parallel(4) {\nfill R[0 +: 64], 0\n}",
@@ -523,6 +536,21 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ("device", "for i in parallel(4) {\n}", "level"),
     ("device", "for i in pipelined(0, 4) stages=2 {\n}", "level"),
     ("loop", "sched_barrier 0", "level"),
+    (
+        "loop",
+        "for i in pipelined(0, 4) stages=2 {\n@(stage=0) B[i, 0] = 0.0\n}",
+        "turn-open",
+    ),
+    (
+        "loop",
+        "for i in pipelined(0, 4) stages=2 {\n@(order=0) B[i, 0] = 0.0\n}",
+        "turn-open",
+    ),
+    (
+        "loop",
+        "for i in pipelined(0, 4) stages=2 {\n@(stage=0, order=0) B[i, 0] = 0.0\nB[i, 1] = 0.0\n}",
+        "turn-missing",
+    ),
     (
         "loop",
         "g2s S[0 +: 64, 0 +: 64] at [0, 0] -> T[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",

@@ -20,9 +20,9 @@
 //! Needs nothing. It never changes a value, moves a load, or changes the type of a node.
 
 use tilewright_arith::Analyzer;
-use tilewright_ir::visit::{block_exprs_mut, stmt_exprs_mut};
+use tilewright_ir::visit::{block_exprs_mut, rewrite_block, stmt_exprs_mut};
 use tilewright_ir::{
-    Axis, Block, Diagnostics, Expr, Func, Level, Loop, LoopKind, Stmt, StmtKind, Target, Var,
+    Axis, Block, Diagnostics, Expr, Func, Level, Loop, Stmt, StmtKind, Target, Var,
 };
 
 use crate::Changed;
@@ -82,10 +82,7 @@ impl Simplifier<'_> {
     /// The statements of a block; facts found on the way hold to its end.
     fn block(&mut self, block: Block) -> Block {
         self.analyzer.push();
-        let mut out = Vec::with_capacity(block.len());
-        for stmt in block {
-            self.stmt(stmt, &mut out);
-        }
+        let out = rewrite_block(block, |stmt, out| self.stmt(stmt, out));
         self.analyzer.pop();
         out
     }
@@ -137,26 +134,9 @@ impl Simplifier<'_> {
                         self.analyzer.assume(&runs);
                     }
                 }
-                let l = match l.kind {
-                    LoopKind::Pipelined(spec) => {
-                        self.analyzer.push();
-                        let mut body = Vec::with_capacity(l.body.len());
-                        let spec =
-                            spec.spread_over(l.body, &mut body, |stmt, out| self.stmt(stmt, out));
-                        self.analyzer.pop();
-                        Loop {
-                            kind: LoopKind::Pipelined(spec),
-                            axes: l.axes,
-                            body,
-                        }
-                    }
-                    _ => Loop {
-                        body: self.block(l.body),
-                        ..l
-                    },
-                };
+                let body = self.block(l.body);
                 self.analyzer.pop();
-                let kind = StmtKind::For(l);
+                let kind = StmtKind::For(Loop { body, ..l });
                 out.push(Stmt::new(kind, stmt.span));
             }
             StmtKind::WarpGroup { groups, body } => {

@@ -37,6 +37,7 @@ fn serial_loops(block: &mut Block) {
             && matches!(l.kind, LoopKind::Pipelined(_))
         {
             l.kind = LoopKind::Serial;
+            l.drop_turns();
         }
         for child in child_blocks_mut(stmt) {
             serial_loops(child);

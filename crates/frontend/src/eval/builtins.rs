@@ -592,10 +592,8 @@ fn range(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         return Ok(Value::Range(PyRange { start, stop, step }));
     }
     let axis = stage.axis(&args, a.span())?;
-    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
-        kind: tilewright_ir::LoopKind::Serial,
-        axes: vec![axis],
-    })))
+    let kind = tilewright_ir::LoopKind::Serial;
+    Ok(Value::Loop(Rc::new(LoopSpec::new(kind, vec![axis]))))
 }
 
 fn repr(stage: &mut Stage, a: &PyArgs) -> Result<Value> {

@@ -9,6 +9,7 @@ use crate::eval::Stage;
 use crate::eval::emit::OpenBlock;
 use crate::eval::scope::{Binding, BlockKind, Dead, Logged};
 use crate::eval::stmt::Flow;
+use crate::lang::pipelined::Turns;
 use crate::syntax::Symbol;
 use crate::syntax::ast::{self, ExprKind, IfArm, WithItem};
 use crate::value::{AxisSpec, Frame, LoopSpec, PyRange, Value};
@@ -136,11 +137,11 @@ impl Stage {
                 self.bind_pattern(target, value)?;
                 self.exec_suite(body)
             }
-            LoopSpec::Axes { kind, axes } => {
+            LoopSpec::Axes { kind, axes, turns } => {
                 if !self.in_kernel() {
                     return Err(self.outside_kernel("a loop of the kernel", span));
                 }
-                self.kernel_for(target, kind, axes, body, span)?;
+                self.kernel_for(target, (kind, turns.as_ref()), axes, body, span)?;
                 Ok(Flow::Next)
             }
         }
@@ -152,10 +153,7 @@ impl Stage {
             stop: self.int_expr(range.stop, span)?,
             step: self.int_expr(range.step, span)?,
         };
-        Ok(LoopSpec::Axes {
-            kind: LoopKind::Serial,
-            axes: vec![axis],
-        })
+        Ok(LoopSpec::new(LoopKind::Serial, vec![axis]))
     }
 
     fn python_for(
@@ -187,7 +185,7 @@ impl Stage {
     fn kernel_for(
         &mut self,
         target: &ast::Expr,
-        kind: &LoopKind,
+        (kind, turns): (&LoopKind, Option<&Turns>),
         axes: &[AxisSpec],
         body: &[ast::Stmt],
         span: Span,
@@ -252,7 +250,10 @@ impl Stage {
             return self.emit_loop(kind.clone(), ir_axes, body, span);
         }
         for axis in ir_axes.into_iter().rev() {
-            let body = self.close_block();
+            let mut body = self.close_block();
+            if let Some(turns) = turns {
+                turns.give(self, &mut body)?;
+            }
             self.emit_loop(kind.clone(), vec![axis], body, span)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{Diagnostic, Expr, LayoutAttr, LoopKind, PipelineSpec, Span};
+use tilewright_ir::{Diagnostic, Expr, LayoutAttr, LoopKind, Span};
 
 use super::layouts::{FragmentValue, LayoutValue};
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req, rest};
@@ -53,7 +53,7 @@ pub(super) static FNS: &[LangFn] = &[
             opt("annotations", Ty::Any),
             kw("schedule", Ty::Str),
         ],
-        pipelined,
+        super::pipelined::pipelined,
     ),
     func(
         "Persistent",
@@ -102,9 +102,6 @@ const UNROLL: &[ParamSpec] = &[
     kw("annotations", Ty::Any),
 ];
 
-/// Stages of a pipeline that anything could make use of.
-const MAX_STAGES: i64 = 64;
-
 fn stepped(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Result<Value> {
     let mut axis = bounds(stage, args, what)?;
     if let Some(step) = args.value("step").cloned() {
@@ -131,19 +128,13 @@ fn stepped(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Re
         axis.step = step;
     }
     let axis = one_dtype(stage, axis, args.span())?;
-    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
-        kind,
-        axes: vec![axis],
-    })))
+    Ok(Value::Loop(Rc::new(LoopSpec::new(kind, vec![axis]))))
 }
 
 fn range(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Result<Value> {
     let axis = bounds(stage, args, what)?;
     let axis = one_dtype(stage, axis, args.span())?;
-    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
-        kind,
-        axes: vec![axis],
-    })))
+    Ok(Value::Loop(Rc::new(LoopSpec::new(kind, vec![axis]))))
 }
 
 fn unroll(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
@@ -176,13 +167,11 @@ fn parallel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         Some(value) => Some(loop_layout(stage, value, args.span_of("loop_layout"))?),
     };
     let axes = extents(stage, args, "T.Parallel")?;
-    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
-        kind: LoopKind::Parallel {
-            coalesced_width,
-            layout,
-        },
-        axes,
-    })))
+    let kind = LoopKind::Parallel {
+        coalesced_width,
+        layout,
+    };
+    Ok(Value::Loop(Rc::new(LoopSpec::new(kind, axes))))
 }
 
 fn loop_layout(stage: &Stage, value: &Value, span: Span) -> Result<LayoutAttr> {
@@ -206,10 +195,7 @@ fn loop_layout(stage: &Stage, value: &Value, span: Span) -> Result<LayoutAttr> {
 
 fn grid(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let axes = extents(stage, args, "T.grid")?;
-    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
-        kind: LoopKind::Serial,
-        axes,
-    })))
+    Ok(Value::Loop(Rc::new(LoopSpec::new(LoopKind::Serial, axes))))
 }
 
 /// The axes `0 .. extent` of a loop over several dimensions.
@@ -243,87 +229,6 @@ fn extents(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Vec<AxisSpe
         axes.push(AxisSpec::upto(extent));
     }
     Ok(axes)
-}
-
-fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    const WHAT: &str = "T.Pipelined";
-    let axis = bounds(stage, args, WHAT)?;
-    let axis = one_dtype(stage, axis, args.span())?;
-    let stages = args.int_or(stage, "num_stages", 0)?;
-    if !(0..=MAX_STAGES).contains(&stages) {
-        return Err(stage
-            .error(
-                codes::PIPELINE,
-                args.span_of("num_stages"),
-                format!("`num_stages` is between 0 and {MAX_STAGES}, this is {stages}"),
-            )
-            .help("0 is a plain loop, 2 or 3 overlap loads with compute")
-            .into());
-    }
-    let schedule = args.str("schedule").filter(|name| *name != "auto");
-    let schedule = schedule.map(str::to_string);
-    if schedule.is_some() && stages == 0 {
-        return Err(stage
-            .error(
-                codes::PIPELINE,
-                args.span_of("schedule"),
-                "`schedule` orders a pipelined loop, and `num_stages` is 0",
-            )
-            .help("give `num_stages`: 2 or 3 overlap loads with compute")
-            .into());
-    }
-    let order = ints(stage, args, "order")?;
-    let stage_of = ints(stage, args, "stage")?;
-    if order.len() != stage_of.len() {
-        return Err(stage
-            .error(
-                codes::PIPELINE,
-                args.span(),
-                format!(
-                    "{WHAT}: `order` has {} entries and `stage` has {}",
-                    order.len(),
-                    stage_of.len()
-                ),
-            )
-            .help("give both, one entry for each statement of the body")
-            .into());
-    }
-    // -1 leaves a statement where it is.
-    if let Some(s) = stage_of.iter().find(|s| **s < -1) {
-        return Err(stage
-            .error(
-                codes::PIPELINE,
-                args.span_of("stage"),
-                format!("a stage is -1 or more, this is {s}"),
-            )
-            .help("number the stages from 0; -1 leaves a statement unscheduled")
-            .into());
-    }
-    let mut sorted = order.clone();
-    sorted.sort_unstable();
-    if sorted.windows(2).any(|w| w[0] == w[1] && w[0] >= 0) {
-        return Err(stage
-            .error(
-                codes::PIPELINE,
-                args.span_of("order"),
-                format!("{WHAT}: two statements have the same place in `order`"),
-            )
-            .help("give each statement a number of its own")
-            .into());
-    }
-    let spec = PipelineSpec {
-        stages: stages as u32,
-        order,
-        stage: stage_of,
-        sync: lists(stage, args, "sync")?,
-        group: lists(stage, args, "group")?,
-        versioned: Vec::new(),
-        schedule,
-    };
-    Ok(Value::Loop(Rc::new(LoopSpec::Axes {
-        kind: LoopKind::Pipelined(spec),
-        axes: vec![axis],
-    })))
 }
 
 fn persistent(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
@@ -380,7 +285,7 @@ fn persistent(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         index: scalar("index", 0)?,
         group_size: scalar("group_size", 8)?,
     };
-    Ok(Value::Loop(Rc::new(LoopSpec::Axes { kind, axes })))
+    Ok(Value::Loop(Rc::new(LoopSpec::new(kind, axes))))
 }
 
 fn thread_binding(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
@@ -430,7 +335,7 @@ fn thread_binding(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 }
 
 /// `(stop)` or `(start, stop)`, step one.
-fn bounds(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<AxisSpec> {
+pub(super) fn bounds(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<AxisSpec> {
     let first = args.required("start").clone();
     let first_span = args.span_of("start");
     let first = stage.to_expr(&first, first_span)?;
@@ -456,7 +361,7 @@ fn check_bound(stage: &Stage, bound: &Expr, span: Span, what: &str) -> Result<()
 }
 
 /// Start, stop and step in one type.
-fn one_dtype(stage: &Stage, axis: AxisSpec, span: Span) -> Result<AxisSpec> {
+pub(super) fn one_dtype(stage: &Stage, axis: AxisSpec, span: Span) -> Result<AxisSpec> {
     let dtype = [&axis.stop, &axis.step]
         .into_iter()
         .try_fold(axis.start.dtype(), |d, e| {
@@ -470,57 +375,4 @@ fn one_dtype(stage: &Stage, axis: AxisSpec, span: Span) -> Result<AxisSpec> {
         stop: stage.cast_expr(axis.stop, dtype, span)?,
         step: stage.cast_expr(axis.step, dtype, span)?,
     })
-}
-
-fn ints(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<Vec<i32>> {
-    match args.value(name).cloned() {
-        None => Ok(Vec::new()),
-        Some(value) => int_list(stage, &value, args.span_of(name), name),
-    }
-}
-
-fn lists(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<Vec<Vec<i32>>> {
-    let Some(value) = args.value(name).cloned() else {
-        return Ok(Vec::new());
-    };
-    let span = args.span_of(name);
-    let Some(items) = value.sequence() else {
-        return Err(not_a_list(stage, span, name, "lists of ints"));
-    };
-    items
-        .iter()
-        .map(|item| int_list(stage, item, span, name))
-        .collect()
-}
-
-fn int_list(stage: &mut Stage, value: &Value, span: Span, name: &str) -> Result<Vec<i32>> {
-    let Some(items) = value.sequence() else {
-        return Err(not_a_list(stage, span, name, "ints"));
-    };
-    items
-        .iter()
-        .map(|item| {
-            let v = stage.to_int(item, span, &format!("an entry of `{name}`"))?;
-            i32::try_from(v).map_err(|_| {
-                stage
-                    .error(
-                        codes::PIPELINE,
-                        span,
-                        format!("{v} is too large for `{name}`"),
-                    )
-                    .into()
-            })
-        })
-        .collect()
-}
-
-fn not_a_list(stage: &Stage, span: Span, name: &str, of: &str) -> crate::Error {
-    stage
-        .error(
-            codes::PIPELINE,
-            span,
-            format!("`{name}` must be a list of {of}"),
-        )
-        .help("leave it out; the compiler then makes the schedule")
-        .into()
 }

@@ -29,6 +29,7 @@ pub mod logical;
 pub mod loops;
 pub mod math;
 mod parallel_check;
+pub mod pipelined;
 pub mod reduce;
 pub mod reducer;
 mod reducer_check;

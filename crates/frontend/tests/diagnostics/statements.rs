@@ -249,6 +249,30 @@ fn loops() {
             "for k in T.Pipelined(4, order=[0, 1], stage=[0]):\n    pass"
         ),
         (
+            "order that leaves a place out",
+            "for k in T.Pipelined(4, order=[0, 2], stage=[0, 1]):\n    V[k] = 0.0\n    V[k] = 1.0"
+        ),
+        (
+            "order and stage of another length than the body",
+            "for k in T.Pipelined(4, order=[0], stage=[0]):\n    z = k * 2\n    V[z] = 0.0\n    V[k] = 1.0"
+        ),
+        (
+            "order and stage of another length than group",
+            "for k in T.Pipelined(4, order=[0], stage=[0], group=[[0], [1]]):\n    V[k] = 0.0\n    V[k] = 1.0"
+        ),
+        (
+            "a group of a statement that is not there",
+            "for k in T.Pipelined(4, order=[0], stage=[0], group=[[0, 1]]):\n    V[k] = 0.0"
+        ),
+        (
+            "a statement in two groups",
+            "for k in T.Pipelined(4, order=[0, 1], stage=[0, 1], group=[[0], [0]]):\n    V[k] = 0.0"
+        ),
+        (
+            "a statement in no group",
+            "for k in T.Pipelined(4, order=[0], stage=[0], group=[[1]]):\n    V[k] = 0.0\n    V[k] = 1.0"
+        ),
+        (
             "order that is no list",
             "for k in T.Pipelined(4, order=3, stage=3):\n    pass"
         ),

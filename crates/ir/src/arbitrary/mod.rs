@@ -23,7 +23,7 @@ use crate::func::{
     AttrValue, Func, Kernel, KernelAttrs, Level, Param, RasterOrder, Swizzle, VarKind,
 };
 use crate::ids::{Buffer, Var};
-use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
 
 /// Functions of all levels.
 pub fn any_func() -> impl Strategy<Value = Func> {
@@ -517,11 +517,15 @@ impl Gen<'_> {
         body
     }
 
-    /// A list that a user gave a pipelined loop.
-    fn user_list(&self, list: &[i32]) -> Vec<i32> {
-        match self.func.level {
-            Level::Tile => list.to_vec(),
-            Level::Loop | Level::Device => Vec::new(),
+    /// Turns for the statements of a pipelined loop, as the level allows them.
+    fn take_turns(&mut self, body: &mut Block) {
+        let open = self.func.level == Level::Tile;
+        for stmt in body.iter_mut().filter(|stmt| stmt.takes_turn()) {
+            let mut number = || (!open || self.chance(2)).then(|| self.pick(4) as u32);
+            stmt.turn = Some(Turn {
+                stage: number(),
+                order: number(),
+            });
         }
     }
 
@@ -540,11 +544,7 @@ impl Gen<'_> {
             4 => LoopKind::Pipelined(PipelineSpec {
                 stages: self.pick(4) as u32,
                 schedule: self.optional(|_| "plain".to_string()),
-                // Below tile level the lists fit the body.
-                order: self.user_list(&[0, -1]),
-                stage: self.user_list(&[0, 1]),
                 sync: self.list(2, |g| g.list(2, |g| g.pick(3) as i32 - 1)),
-                group: self.list(2, |g| g.list(2, |g| g.pick(3) as i32)),
                 versioned: Vec::new(),
             }),
             _ => LoopKind::Persistent {
@@ -577,7 +577,7 @@ impl Gen<'_> {
         }
         let parallel = matches!(kind, LoopKind::Parallel { .. });
         let mut axes = Vec::new();
-        let body = {
+        let mut body = {
             let (outer_parallel, outer_loop) = (self.in_parallel, self.in_loop);
             self.in_parallel |= parallel;
             // A break may not leave a parallel loop.
@@ -597,6 +597,9 @@ impl Gen<'_> {
             (self.in_parallel, self.in_loop) = (outer_parallel, outer_loop);
             body
         };
+        if matches!(kind, LoopKind::Pipelined(_)) && self.chance(2) {
+            self.take_turns(&mut body);
+        }
         self.emit(StmtKind::For(Loop { kind, axes, body }));
     }
 }

@@ -78,7 +78,9 @@
 //!   constant zero, and positive where the loop is not serial; persistent domains start at zero
 //!   in steps of one.
 //! - `loop-axes`: only parallel and persistent loops have several axes, and none has no axis.
-//! - `pipeline-lists`: `order` and `stage`, where both are given, are equally long.
+//! - `turn-place`: a turn stands before a statement of a pipelined loop's own body that is no
+//!   `let`, `alloc` or `assume`. `turn-missing`: if one of them has a turn, all have.
+//!   *loop* `turn-open`: a turn has a stage and an order.
 //! - *tile* `parallel-nesting`: a parallel loop contains no tile operation but reducer
 //!   updates, no pipelined or persistent loop, no warp group, no allocation but of
 //!   variables and local arrays, and another parallel loop only as its single statement.

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::func::{Level, VarKind};
 use crate::ids::Var;
-use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+use crate::stmt::{Axis, Block, Loop, LoopKind, Stmt, StmtKind};
 use crate::target::WARP_GROUP;
 use crate::verify::expr::AccessKind;
 use crate::verify::{BlockKind, Verifier};
@@ -18,6 +18,9 @@ impl<'a> Verifier<'a> {
         }
         let since = self.open();
         self.blocks.push(kind);
+        if block.iter().any(|stmt| stmt.turn.is_some()) {
+            self.turns(block, kind);
+        }
         for stmt in block {
             self.at = stmt.span;
             self.stmt(stmt);
@@ -25,6 +28,34 @@ impl<'a> Verifier<'a> {
         self.close_reducers();
         self.blocks.pop();
         self.close(since);
+    }
+
+    /// The turns of a block that has some.
+    fn turns(&mut self, block: &[Stmt], kind: BlockKind) {
+        let innermost = self.loops.last();
+        let pipelined =
+            kind == BlockKind::Loop && matches!(innermost, Some(LoopKind::Pipelined(_)));
+        for stmt in block {
+            self.at = stmt.span;
+            let Some(turn) = stmt.turn else {
+                if pipelined && stmt.takes_turn() {
+                    let message = "it has no turn, and other statements of its loop have one";
+                    let error = self.fail("turn-missing", message);
+                    let help = "`@()` leaves the choice to the compiler";
+                    error.help.push(help.to_string());
+                }
+                continue;
+            };
+            if !pipelined || !stmt.takes_turn() {
+                let message = "only what a pipelined loop does has a turn, in the loop's own body";
+                self.fail("turn-place", message);
+            } else if !self.tile_level() && (turn.stage.is_none() || turn.order.is_none()) {
+                self.fail(
+                    "turn-open",
+                    "below tile level a turn has a stage and an order",
+                );
+            }
+        }
     }
 
     fn stmt(&mut self, stmt: &'a Stmt) {
@@ -307,17 +338,6 @@ impl<'a> Verifier<'a> {
                 true
             }
             LoopKind::Pipelined(spec) => {
-                let (order, stage) = (spec.order.len(), spec.stage.len());
-                if order != 0 && stage != 0 && order != stage {
-                    let message = format!("{order} positions for {stage} stages");
-                    self.fail("pipeline-lists", message);
-                }
-                // At tile level PipelinePlanning says what is wrong with the user's lists.
-                let listed = l.body.iter().filter(|s| PipelineSpec::lists(s)).count();
-                if !self.tile_level() && spec.is_planned() && stage != listed {
-                    let message = format!("{stage} stages for {listed} statements");
-                    self.fail("pipeline-lists", message);
-                }
                 for buffer in &spec.versioned {
                     self.use_buffer(*buffer, self.at);
                 }

@@ -14,8 +14,7 @@
 
 use tilewright_ir::visit::child_blocks_mut;
 use tilewright_ir::{
-    Axis, Block, DType, Diagnostics, Expr, Func, Loop, LoopKind, Scope, Stmt, StmtKind, Target,
-    VarKind,
+    Axis, Block, DType, Diagnostics, Expr, Func, Loop, LoopKind, Scope, StmtKind, Target, VarKind,
 };
 
 use crate::Changed;
@@ -41,14 +40,15 @@ fn wrap(func: &mut Func, block: &mut Block, changed: &mut Changed) {
             StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => continue,
             StmtKind::Store { buffer, .. } if func.buffers[*buffer].scope == Scope::Fragment => {
                 let var = func.add_var("u", DType::I32, VarKind::Loop);
-                let inner = stmt.clone();
-                stmt.kind = StmtKind::For(Loop {
-                    kind: LoopKind::Parallel {
-                        coalesced_width: None,
-                        layout: None,
-                    },
-                    axes: vec![Axis::upto(var, Expr::i32(1))],
-                    body: vec![Stmt::new(inner.kind, inner.span)],
+                stmt.wrap(|inner| {
+                    StmtKind::For(Loop {
+                        kind: LoopKind::Parallel {
+                            coalesced_width: None,
+                            layout: None,
+                        },
+                        axes: vec![Axis::upto(var, Expr::i32(1))],
+                        body: vec![inner],
+                    })
                 });
                 *changed = Changed::Yes;
                 continue;

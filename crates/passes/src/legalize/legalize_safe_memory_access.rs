@@ -82,12 +82,11 @@ fn guard_stmt(func: &Func, analyzer: &mut Analyzer, stmt: &mut Stmt) -> Inside {
     let Some(cond) = inside else {
         return Inside::Rewrite;
     };
-    let inner = stmt.clone();
-    stmt.kind = StmtKind::If {
+    stmt.wrap(|inner| StmtKind::If {
         cond,
         then: vec![inner],
         otherwise: Vec::new(),
-    };
+    });
     Inside::Done
 }
 

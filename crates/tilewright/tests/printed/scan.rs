@@ -227,6 +227,10 @@ impl<'t> Scan<'t> {
             "stmatrix_trans" => format!("stmatrix {given} trans"),
             "cp_async_wait" => format!("wait cp_async {given}"),
             "cp_async_commit" => "commit".to_string(),
+            "wgmma_wait" => format!("wait wgmma {given}"),
+            "wgmma_commit" => "commit wgmma".to_string(),
+            "wgmma_fence" => "fence wgmma".to_string(),
+            "fence_async_proxy" => "fence async_proxy".to_string(),
             "wait" => format!("wait {given}"),
             "barrier" => "bare".to_string(),
             "sync_named" => "named".to_string(),
@@ -243,6 +247,7 @@ impl<'t> Scan<'t> {
             _ if name.starts_with("shuffle_") => "shuffle".to_string(),
             _ => match name.split_once('_') {
                 Some(("mma" | "mfma", shape)) => format!("mma {}", sizes(shape)),
+                Some(("wgmma", shape)) => format!("wgmma {}", sizes(shape)),
                 _ => return,
             },
         };

@@ -154,6 +154,9 @@ impl Walk<'_> {
             }
             Inst::DsReadTr => self.op("read_transposed", some),
             Inst::Mma(inst) => self.op(format!("mma {}x{}x{}", inst.m, inst.n, inst.k), some),
+            Inst::GroupMma { mma, .. } => {
+                self.op(format!("wgmma {}x{}x{}", mma.m, mma.n, mma.k), some);
+            }
             Inst::Tma => self.op("tma", some),
         }
     }
@@ -216,15 +219,21 @@ impl Walk<'_> {
                 });
                 let name = match counter {
                     Counter::CpAsync => format!("wait cp_async {at_most}"),
+                    Counter::Wgmma => format!("wait wgmma {at_most}"),
                     _ => format!("wait {v}, {l}"),
                 };
                 self.op(name, guarded);
             }
             DeviceOp::Commit(Counter::CpAsync) => self.op("commit", guarded),
+            DeviceOp::Commit(Counter::Wgmma) => self.op("commit wgmma", guarded),
             DeviceOp::Barrier(BarrierKind::Block) => self.op("barrier", guarded),
             DeviceOp::Barrier(BarrierKind::Bare) => self.op(bare, guarded),
             DeviceOp::Barrier(BarrierKind::Named { .. }) => self.op("named", guarded),
             DeviceOp::Barrier(BarrierKind::Cond(_)) => self.op(bare, true),
+            DeviceOp::Fence(FenceKind::Wgmma) => self.op("fence wgmma", guarded),
+            DeviceOp::Fence(FenceKind::AsyncProxy) if self.machine.async_proxy => {
+                self.op("fence async_proxy", guarded);
+            }
             DeviceOp::Fence(FenceKind::Device) => self.op("fence device", guarded),
             DeviceOp::Fence(FenceKind::Block | FenceKind::BarrierInit) => {
                 self.op("fence block", guarded);

@@ -19,6 +19,8 @@ template <int N> TW_FN void in_place(unsigned (&r)[N]) {
 #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+r"(r[i])::"memory");
 }
+// What this thread has written to shared memory is shown to who reads it by the async proxy.
+TW_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // A tile of shared memory: how it lies, and the address of its first element in units of 16 bytes.
 template <class T> TW_FN unsigned long long tile(unsigned high, unsigned low, const T* base, int i) {
   unsigned start = (shared_address(base, i) & 0x3ffff) >> 4;

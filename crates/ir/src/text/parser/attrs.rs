@@ -45,12 +45,6 @@ impl<'t> Parser<'t> {
         self.number(what)
     }
 
-    /// `=[1, 2]`
-    pub(super) fn eq_numbers<T: TryFrom<i128>>(&mut self, what: &str) -> Result1<Vec<T>> {
-        self.expect("=")?;
-        self.numbers(what)
-    }
-
     /// `[1, 2]`
     pub(super) fn numbers<T: TryFrom<i128>>(&mut self, what: &str) -> Result1<Vec<T>> {
         self.expect("[")?;

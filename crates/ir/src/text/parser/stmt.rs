@@ -5,7 +5,7 @@ use crate::expr::Expr;
 use crate::func::VarKind;
 use crate::ids::{Buffer, Var};
 use crate::nearest::suggestion;
-use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
 use crate::text::MAX_BLOCK_DEPTH;
 use crate::text::lexer::Tok;
 use crate::text::parser::decls::DeclKind;
@@ -88,9 +88,8 @@ impl<'t> Parser<'t> {
             if self.peek() == Tok::End {
                 return Err(self.expected("`}` at the end of the block"));
             }
-            let (start, first) = (self.here(), self.at);
-            match self.statement() {
-                Ok(kind) => block.push(Stmt::new(kind, self.head_span(start, first))),
+            match self.statement_with_turn() {
+                Ok(stmt) => block.push(stmt),
                 Err(error) => {
                     self.error(*error);
                     if self.gave_up() {
@@ -106,6 +105,33 @@ impl<'t> Parser<'t> {
                 self.skip_statement();
             }
         }
+    }
+
+    /// A statement with its turn before it, which its span leaves out.
+    fn statement_with_turn(&mut self) -> Result1<Stmt> {
+        let turn = self.turn()?;
+        let (start, first) = (self.here(), self.at);
+        let kind = self.statement()?;
+        let span = self.head_span(start, first);
+        Ok(Stmt { kind, turn, span })
+    }
+
+    /// `@(stage=0, order=2)`
+    fn turn(&mut self) -> Result1<Option<Turn>> {
+        if !self.eat("@") {
+            return Ok(None);
+        }
+        self.expect("(")?;
+        let mut turn = Turn::default();
+        self.list(")", |p| {
+            match p.ident("`stage` or `order`")? {
+                ("stage", _) => turn.stage = Some(p.eq_number("a stage")?),
+                ("order", _) => turn.order = Some(p.eq_number("a position")?),
+                (word, span) => return Err(p.unknown_attr(word, span, &["stage", "order"])),
+            }
+            Ok(())
+        })?;
+        Ok(Some(turn))
     }
 
     /// The span of the statement that began at token `first`, without the blocks in it.
@@ -388,21 +414,10 @@ impl<'t> Parser<'t> {
                             self.expect("=")?;
                             spec.schedule = Some(self.string()?);
                         }
-                        "order" => spec.order = self.eq_numbers("a position")?,
-                        "stage" => spec.stage = self.eq_numbers("a stage")?,
                         "sync" => spec.sync = self.number_lists()?,
-                        "group" => spec.group = self.number_lists()?,
                         "versioned" => spec.versioned = self.buffer_list()?,
                         _ => {
-                            let known = [
-                                "stages",
-                                "schedule",
-                                "order",
-                                "stage",
-                                "sync",
-                                "group",
-                                "versioned",
-                            ];
+                            let known = ["stages", "schedule", "sync", "versioned"];
                             return Err(self.unknown_attr(attr, span, &known));
                         }
                     }
@@ -441,7 +456,6 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// `=[[0, 1], [2]]`
     /// `=[A, B]`
     fn buffer_list(&mut self) -> Result1<Vec<Buffer>> {
         self.expect("=")?;
@@ -449,6 +463,7 @@ impl<'t> Parser<'t> {
         self.list("]", |p| p.buffer())
     }
 
+    /// `=[[0, 1], [2]]`
     fn number_lists(&mut self) -> Result1<Vec<Vec<i32>>> {
         self.expect("=")?;
         self.expect("[")?;

@@ -2,7 +2,7 @@
 
 use crate::expr::Expr;
 use crate::ids::Buffer;
-use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind};
+use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
 use crate::text::printer::Printer;
 
 impl Printer<'_> {
@@ -23,6 +23,9 @@ impl Printer<'_> {
     /// One statement on its line.
     pub(super) fn stmt(&mut self, stmt: &Stmt) {
         self.start_line();
+        if let Some(turn) = stmt.turn {
+            self.turn(turn);
+        }
         match &stmt.kind {
             StmtKind::Let { var, value } => {
                 // The value does not see the name it is given, so it is put into text first.
@@ -86,6 +89,17 @@ impl Printer<'_> {
             StmtKind::Device(op) => self.device_op(op),
         }
         self.end_line();
+    }
+
+    /// `@(stage=0, order=2) `
+    fn turn(&mut self, turn: Turn) {
+        let said = [("stage", turn.stage), ("order", turn.order)];
+        let said = said.into_iter().filter_map(|(name, n)| Some((name, n?)));
+        self.put("@(");
+        self.list(&said.collect::<Vec<_>>(), |p, (name, n)| {
+            p.put(&format!("{name}={n}"));
+        });
+        self.put(") ");
     }
 
     /// `A[i, j]`
@@ -174,10 +188,7 @@ impl Printer<'_> {
             LoopKind::Pipelined(PipelineSpec {
                 stages,
                 schedule,
-                order,
-                stage,
                 sync,
-                group,
                 versioned,
             }) => {
                 self.attr("stages", Some(stages));
@@ -185,15 +196,11 @@ impl Printer<'_> {
                     self.put(" schedule=");
                     self.string(schedule);
                 }
-                self.list_attr("order", order, |p, n| p.put(&n.to_string()));
-                self.list_attr("stage", stage, |p, n| p.put(&n.to_string()));
-                for (name, lists) in [("sync", sync), ("group", group)] {
-                    self.list_attr(name, lists, |p, list| {
-                        p.put("[");
-                        p.list(list, |p, n| p.put(&n.to_string()));
-                        p.put("]");
-                    });
-                }
+                self.list_attr("sync", sync, |p, list| {
+                    p.put("[");
+                    p.list(list, |p, n| p.put(&n.to_string()));
+                    p.put("]");
+                });
                 self.list_attr("versioned", versioned, |p, b| p.buffer(*b));
             }
             LoopKind::Persistent {

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::Analyzer;
-use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
+use tilewright_ir::visit::{child_blocks_mut, rewrite_block, walk_stmts};
 use tilewright_ir::{
     Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
     Func, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, TileOp, Var, VarKind,
@@ -182,21 +182,16 @@ const EXCHANGES: usize = 4;
 impl Lower<'_> {
     fn block(&mut self, block: Block) -> Block {
         self.analyzer.push();
-        let mut out = Vec::with_capacity(block.len());
-        for stmt in block {
-            self.known_stmt(stmt, &mut out);
-        }
+        let out = rewrite_block(block, |stmt, out| {
+            let first = out.len();
+            self.stmt(stmt, out);
+            // What it leaves true is known to those after it.
+            for stmt in &out[first..] {
+                self.analyzer.after(stmt);
+            }
+        });
         self.analyzer.pop();
         out
-    }
-
-    /// Lowers a statement; what it leaves true is known to those after it.
-    fn known_stmt(&mut self, stmt: Stmt, out: &mut Block) {
-        let first = out.len();
-        self.stmt(stmt, out);
-        for stmt in &out[first..] {
-            self.analyzer.after(stmt);
-        }
     }
 
     /// The block where a condition holds, or does not.
@@ -218,25 +213,15 @@ impl Lower<'_> {
             StmtKind::For(l) => match l.kind {
                 LoopKind::Parallel { .. } => return self.parallel(l, span, out),
                 LoopKind::Persistent { .. } => return self.persistent(l, span, out),
-                LoopKind::Pipelined(ref spec) => {
-                    let spec = spec.clone();
-                    self.analyzer.enter_loop(self.func, &l);
-                    let mut body = Vec::new();
-                    let outer = std::mem::replace(&mut self.ahead, spec.versioned.clone());
-                    let spec =
-                        spec.spread_over(l.body, &mut body, |stmt, out| self.known_stmt(stmt, out));
-                    self.ahead = outer;
-                    self.analyzer.pop();
-                    StmtKind::For(Loop {
-                        kind: LoopKind::Pipelined(spec),
-                        axes: l.axes,
-                        body,
-                    })
-                }
                 _ => {
+                    let outer = self.ahead.clone();
+                    if let LoopKind::Pipelined(spec) = &l.kind {
+                        self.ahead.clone_from(&spec.versioned);
+                    }
                     self.analyzer.enter_loop(self.func, &l);
                     let body = self.block(l.body);
                     self.analyzer.pop();
+                    self.ahead = outer;
                     StmtKind::For(Loop { body, ..l })
                 }
             },

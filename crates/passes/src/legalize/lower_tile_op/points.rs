@@ -319,12 +319,11 @@ impl Lower<'_> {
         if let Some(copy) = &points.copy
             && touches_memory
         {
-            let inner = stmt.clone();
-            stmt.kind = StmtKind::If {
+            stmt.wrap(|inner| StmtKind::If {
                 cond: copy.clone().equal(0),
                 then: vec![inner],
                 otherwise: Vec::new(),
-            };
+            });
         }
     }
 

@@ -1,6 +1,6 @@
 //! The walk over a kernel that both passes share, with the facts of each place.
 
-use tilewright_ir::visit::child_blocks_mut;
+use tilewright_ir::visit::{child_blocks_mut, rewrite_block};
 use tilewright_ir::{
     Block, Code, Diagnostic, Diagnostics, Expr, Func, Loop, LoopKind, Span, Stmt, StmtKind, Target,
 };
@@ -50,14 +50,13 @@ struct LoopWalk<'a, 'd> {
 impl LoopWalk<'_, '_> {
     fn block(&mut self, block: Block) -> Block {
         self.vectorizer.analyzer.push();
-        let mut out = Vec::with_capacity(block.len());
-        for stmt in block {
+        let out = rewrite_block(block, |stmt, out| {
             let first = out.len();
-            self.stmt(stmt, &mut out);
+            self.stmt(stmt, out);
             for stmt in &out[first..] {
                 self.vectorizer.analyzer.after(stmt);
             }
-        }
+        });
         self.vectorizer.analyzer.pop();
         out
     }
@@ -92,22 +91,7 @@ impl LoopWalk<'_, '_> {
             StmtKind::For(mut l) => {
                 let vectorizer = &mut self.vectorizer;
                 vectorizer.analyzer.enter_loop(vectorizer.func, &l);
-                match l.kind {
-                    LoopKind::Pipelined(spec) => {
-                        let body = std::mem::take(&mut l.body);
-                        self.vectorizer.analyzer.push();
-                        let spec = spec.spread_over(body, &mut l.body, |stmt, out| {
-                            let first = out.len();
-                            self.stmt(stmt, out);
-                            for stmt in &out[first..] {
-                                self.vectorizer.analyzer.after(stmt);
-                            }
-                        });
-                        self.vectorizer.analyzer.pop();
-                        l.kind = LoopKind::Pipelined(spec);
-                    }
-                    _ => l.body = self.block(l.body),
-                }
+                l.body = self.block(l.body);
                 self.vectorizer.analyzer.pop();
                 StmtKind::For(l)
             }

@@ -8,9 +8,9 @@
 //!
 //! Before:
 //! ```text
-//! for k in pipelined(0, 8) stages=2 order=[0, 1] stage=[0, 1] versioned=[S] {
-//!   g2s for c < 4 do A[…, k * 32 +: 32] at […] -> S[…] at […] inst="load" width=8
-//!   for s in unroll(0, 8) { … S[i, j] … }
+//! for k in pipelined(0, 8) stages=2 versioned=[S] {
+//!   @(stage=0, order=0) g2s for c < 4 do A[…, k * 32 +: 32] at […] -> S[…] at […] inst="load" width=8
+//!   @(stage=1, order=1) for s in unroll(0, 8) { … S[i, j] … }
 //! }
 //! ```
 //! After, for sm_80:
@@ -28,7 +28,7 @@
 //! }
 //! ```
 //!
-//! Needs loop IR and PipelinePlanning's lists. A buffer with versions is accessed with the
+//! Needs loop IR and PipelinePlanning's turns. A buffer with versions is accessed with the
 //! version named: `slot=` in micro-ops, a first index elsewhere. Where shared memory has no room for
 //! the versions, copies run fewer iterations ahead, with a note. It never adds a wait or barrier
 //! that the engine did not derive, and says why where it leaves a loop as it is.
@@ -349,6 +349,7 @@ impl Write<'_> {
                     stages: spec.stages.min(1),
                     ..PipelineSpec::default()
                 };
+                l.drop_turns();
             }
         }
         let mut blocks: Vec<Block> = Vec::new();

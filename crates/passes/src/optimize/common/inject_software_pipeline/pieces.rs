@@ -61,7 +61,8 @@ impl Pieces {
     /// Takes the loop apart and makes its copies asynchronous. Nothing runs further ahead than
     /// `cap` iterations.
     pub fn of(func: &mut Func, way: Way<'_>, l: &Loop, spec: &PipelineSpec, cap: u32) -> Pieces {
-        let deepest = spec.stage.iter().copied().max().unwrap_or(0);
+        let stages = l.body.iter().filter_map(|stmt| stmt.turn?.stage);
+        let deepest = stages.max().unwrap_or(0);
         let mut all = Pieces {
             list: Vec::new(),
             lets: Vec::new(),
@@ -70,35 +71,34 @@ impl Pieces {
             refused: Vec::new(),
             direct: false,
         };
-        let mut placed: Vec<(i32, Piece)> = Vec::new();
-        let mut listed = 0;
-        for stmt in &l.body {
-            if !PipelineSpec::lists(stmt) {
+        let mut placed: Vec<(Option<u32>, Piece)> = Vec::new();
+        for (at, stmt) in l.body.iter().enumerate() {
+            let mut stmt = stmt.clone();
+            let Some(turn) = stmt.turn.take() else {
                 match stmt.kind {
-                    StmtKind::Alloc(_) => all.allocs.push(stmt.clone()),
-                    _ => all.lets.push(stmt.clone()),
+                    StmtKind::Alloc(_) => all.allocs.push(stmt),
+                    _ => all.lets.push(stmt),
                 }
                 continue;
-            }
-            let (place, stage) = (spec.order[listed], spec.stage[listed]);
+            };
+            let place = turn.order;
             let piece = Piece {
-                stmt: stmt.clone(),
-                distance: ((deepest - stage).max(0) as u32).min(cap),
-                program: 2 * listed,
+                stmt,
+                distance: turn.stage.map_or(0, |stage| deepest - stage).min(cap),
+                program: 2 * at,
                 completion: Completion::Sync,
                 late: false,
                 steps: None,
             };
-            listed += 1;
-            let effects = Effects::of(func, stmt);
+            let effects = Effects::of(func, &piece.stmt);
             let brings = effects.writes.iter().all(|b| spec.versioned.contains(b));
             if !brings {
-                let steps = Steps::of(stmt).map(Rc::new);
+                let steps = Steps::of(&piece.stmt).map(Rc::new);
                 placed.push((place, Piece { steps, ..piece }));
                 continue;
             }
-            let (copy, refusal) = convert(func, way, stmt.clone());
-            all.refused.extend(refusal.map(|r| (stmt.span, r)));
+            let (copy, refusal) = convert(func, way, piece.stmt.clone());
+            all.refused.extend(refusal.map(|r| (piece.stmt.span, r)));
             let halves = all.copy(copy, piece);
             placed.extend(halves.into_iter().map(|half| (place, half)));
         }
@@ -160,10 +160,7 @@ impl Pieces {
 /// The loop's plan, if it has one.
 pub(super) fn plan_of(l: &Loop) -> Option<&PipelineSpec> {
     match &l.kind {
-        LoopKind::Pipelined(spec) if spec.is_planned() && spec.order.len() == spec.stage.len() => {
-            let listed = l.body.iter().filter(|s| PipelineSpec::lists(s)).count();
-            (listed == spec.stage.len()).then_some(spec)
-        }
+        LoopKind::Pipelined(spec) if l.has_turns() => Some(spec),
         _ => None,
     }
 }

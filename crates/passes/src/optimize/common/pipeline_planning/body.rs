@@ -8,7 +8,7 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::visit::{block_exprs_mut, child_blocks_mut};
 use tilewright_ir::{
-    Block, Buffer, BufferData, BufferOrigin, Expr, Func, PipelineSpec, Scope, Span, Stmt, StmtKind,
+    Block, Buffer, BufferData, BufferOrigin, Expr, Func, Scope, Span, Stmt, StmtKind, Turn,
 };
 
 use super::super::effects::{Effects, is_in};
@@ -21,29 +21,19 @@ pub(super) struct Normal {
     pub body: Block,
 }
 
-/// Rewrites the body. `spec`, the user's lists, gets entries for statements that are added;
-/// with lists, conditions stay as they are, because the lists speak of whole statements.
-pub(super) fn normalise(func: &mut Func, body: Block, spec: &mut PipelineSpec) -> Normal {
+/// Rewrites the body. With turns of the user (`user`) statements that are added have open ones,
+/// and conditions stay as they are, because turns speak of whole statements.
+pub(super) fn normalise(func: &mut Func, body: Block, user: bool) -> Normal {
     let written = Effects::of_block(func, &body).writes;
     let mut out = Normal {
         allocs: Vec::new(),
         body: Vec::new(),
     };
-    let user = spec.is_planned();
     let mut pending: std::collections::VecDeque<Stmt> = body.into();
-    // Listed statements of the user that have come past.
-    let mut listed = 0;
     while let Some(mut stmt) = pending.pop_front() {
         hoist(&mut stmt, &mut out.allocs);
         match stmt.kind {
-            StmtKind::Alloc(_) => {
-                // Its initial value is a statement like any other from here on.
-                let first = pending.front();
-                if first.is_some_and(|first| stmt.is_initialised_by(first)) {
-                    insert_entry(spec, user, listed);
-                }
-                out.allocs.push(stmt);
-            }
+            StmtKind::Alloc(_) => out.allocs.push(stmt),
             StmtKind::Let { var, value } if changes(func, &value, &written) => {
                 let data = &func.vars[var];
                 let buffer = variable(func, &data.name.clone(), value.dtype(), stmt.span);
@@ -55,9 +45,9 @@ pub(super) fn normalise(func: &mut Func, body: Block, spec: &mut PipelineSpec) -
                     *e = e.rewrite(&mut |n| (n.as_var() == Some(var)).then(|| load.clone()));
                 });
                 pending = rest.into();
-                insert_entry(spec, user, listed);
-                listed += usize::from(user);
-                out.body.push(assign(buffer, value, stmt.span));
+                let mut assign = assign(buffer, value, stmt.span);
+                assign.turn = user.then(Turn::default);
+                out.body.push(assign);
             }
             StmtKind::If {
                 cond,
@@ -76,10 +66,7 @@ pub(super) fn normalise(func: &mut Func, body: Block, spec: &mut PipelineSpec) -
                     pending.push_front(part);
                 }
             }
-            _ => {
-                listed += usize::from(PipelineSpec::lists(&stmt));
-                out.body.push(stmt);
-            }
+            _ => out.body.push(stmt),
         }
     }
     out
@@ -125,7 +112,7 @@ fn is_divisible(func: &Func, then: &Block, otherwise: &Block, written: &FxHashSe
             && writes.clone().count() > 0
             && writes.into_iter().all(|b| is_in(func, *b, Scope::Shared))
     });
-    copies && !named && stmts().filter(|s| PipelineSpec::lists(s)).count() > 1
+    copies && !named && stmts().filter(|s| s.takes_turn()).count() > 1
 }
 
 /// Whether the loop may change the value.
@@ -146,25 +133,6 @@ fn hoist(stmt: &mut Stmt, allocs: &mut Block) {
             }
         }
         *block = kept;
-    }
-}
-
-/// A new entry in the user's lists, which goes where its neighbour goes.
-fn insert_entry(spec: &mut PipelineSpec, user: bool, at: usize) {
-    if !user {
-        return;
-    }
-    for member in spec.group.iter_mut().flatten() {
-        *member += i32::from(*member >= at as i32);
-    }
-    if spec.group.is_empty() {
-        let at = at.min(spec.order.len());
-        spec.order.insert(at, -1);
-        spec.stage.insert(at, -1);
-    } else {
-        spec.group.push(vec![at as i32]);
-        spec.order.push(-1);
-        spec.stage.push(-1);
     }
 }
 

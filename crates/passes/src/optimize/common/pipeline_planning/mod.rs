@@ -1,9 +1,9 @@
 //! PipelinePlanning: which statements of a pipelined loop run ahead, how far, in what order.
 //!
 //! Copies from global to shared memory, with all that they need, run `stages - 1` iterations
-//! ahead of what uses them; the rest stays. The result is written into the loop: for each
-//! statement its place (`order`) and its stage, and the buffers whose iterations may have
-//! versions of their own. The user's own lists are honoured after they are checked.
+//! ahead of what uses them; the rest stays. The result is written down: with each statement its
+//! turn (stage, and place in the order), with the loop the buffers whose iterations may have
+//! versions of their own. Turns that the user gave are honoured after they are checked.
 //!
 //! Before:
 //! ```text
@@ -15,20 +15,20 @@
 //! ```
 //! After:
 //! ```text
-//! for k in pipelined(0, 32) stages=3 order=[0, 1, 2] stage=[0, 0, 2] versioned=[A_shared, B_shared] {
-//!   …
+//! for k in pipelined(0, 32) stages=3 versioned=[A_shared, B_shared] {
+//!   @(stage=0, order=0) copy A[by * 128 +: 128, k * 32 +: 32] -> A_shared[0 +: 128, 0 +: 32]
+//!   @(stage=0, order=1) copy B[k * 32 +: 32, bx * 128 +: 128] -> B_shared[0 +: 32, 0 +: 128]
+//!   @(stage=2, order=2) gemm A_shared[0 +: 128, 0 +: 32], B_shared[0 +: 32, 0 +: 128] -> C[0 +: 128, 0 +: 128]
 //! }
 //! ```
 //!
-//! Needs tile IR. Lists have an entry for every statement of the body but `let`, `alloc`, the
-//! store of an allocated variable's initial value, and `assume`, which go with the statements
-//! that use them. It never changes what the loop
-//! computes, and where it leaves something unpipelined it says why.
+//! Needs tile IR. It never changes what the loop computes, and where it leaves something
+//! unpipelined it says why.
 
 mod ahead;
 mod body;
-mod lists;
 mod private;
+mod turns;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::child_blocks;
@@ -38,8 +38,8 @@ use tilewright_ir::{
 };
 
 use self::ahead::{Around, Item};
-use self::lists::Lists;
 use self::private::{First, any_stmt, first_use};
+use self::turns::Turns;
 use super::effects::Effects;
 use crate::Changed;
 
@@ -113,7 +113,7 @@ impl Planning<'_> {
         let span = stmt.span;
         let kind = match stmt.kind {
             StmtKind::For(mut l) => match l.kind.clone() {
-                LoopKind::Pipelined(spec) if spec.stages > 0 || spec.is_planned() => {
+                LoopKind::Pipelined(spec) if spec.stages > 0 || l.has_turns() => {
                     return self.pipelined(l, spec, span, rest, out);
                 }
                 LoopKind::Parallel { .. } => StmtKind::For(l),
@@ -159,24 +159,26 @@ impl Planning<'_> {
             self.diags
                 .push(Diagnostic::warning(SYNC_DERIVED, span, message).help("leave it out"));
         }
-        let original = l.body.clone();
+        let original = l.clone();
         let planned = match self.obstacle(&l, span) {
             Some(why) => Err(why),
             None => self.plan(&mut l, &mut spec, span, rest, out),
         };
-        match planned {
-            Ok(true) => self.planned += 1,
-            Ok(false) => {
-                spec = unpipelined();
-                l.body = self.block(original, Some(rest), true);
-            }
-            Err((at, why)) => {
-                if spec.stages > 1 || spec.is_planned() {
-                    self.warn(span, at, &why);
-                }
-                spec = unpipelined();
-                l.body = self.block(original, Some(rest), true);
-            }
+        if let Err((at, why)) = &planned
+            && (spec.stages > 1 || original.has_turns())
+        {
+            self.warn(span, *at, why);
+        }
+        if planned == Ok(true) {
+            self.planned += 1;
+        } else {
+            spec = PipelineSpec {
+                stages: 1,
+                ..PipelineSpec::default()
+            };
+            l = original;
+            l.drop_turns();
+            l.body = self.block(l.body, Some(rest), true);
         }
         l.kind = LoopKind::Pipelined(spec);
         out.push(Stmt::new(StmtKind::For(l), span));
@@ -192,8 +194,8 @@ impl Planning<'_> {
         find_obstacle(&l.body, true)
     }
 
-    /// Fills in the lists. False when something was said and the loop is left alone; an error
-    /// says why it is.
+    /// Gives the statements their turns. False when something was said and the loop is left
+    /// alone; an error says why it is.
     fn plan(
         &mut self,
         l: &mut Loop,
@@ -202,13 +204,13 @@ impl Planning<'_> {
         rest: &Rest<'_>,
         out: &mut Block,
     ) -> Result<bool, (Span, String)> {
-        let user = spec.is_planned();
+        let user = l.has_turns();
         let body = std::mem::take(&mut l.body);
-        let normal = body::normalise(self.func, body, spec);
+        let mut normal = body::normalise(self.func, body, user);
         let func: &Func = self.func;
         let names = name_effects(func, &normal.body);
         let mut items = Vec::new();
-        for stmt in normal.body.iter().filter(|s| PipelineSpec::lists(s)) {
+        for stmt in normal.body.iter().filter(|s| s.takes_turn()) {
             let mut effects = Effects::of(func, stmt);
             let used: Vec<Var> = effects.vars.iter().copied().collect();
             for var in used {
@@ -242,8 +244,8 @@ impl Planning<'_> {
             }
             refused.push((refusal.at, refusal.why.clone()));
         }
-        let lists = if user {
-            let made = Lists::of_user(spec, &items, &ahead, span);
+        let turns = if user {
+            let turns = Turns::of_user(&items, &ahead, spec.stages);
             let mut versioned: Vec<Buffer> = Vec::new();
             let written = Effects::of_block(func, &normal.body).writes;
             let mut shared: Vec<Buffer> = written.iter().copied().collect();
@@ -254,20 +256,12 @@ impl Planning<'_> {
                     versioned.push(b);
                 }
             }
-            let checked = made.and_then(|lists| {
-                lists.check(func, &items, &versioned, span)?;
-                Ok(lists)
-            });
-            match checked {
-                Ok(lists) => {
-                    spec.versioned = versioned;
-                    lists
-                }
-                Err(error) => {
-                    self.diags.push(*error);
-                    return Ok(false);
-                }
+            if let Err(error) = turns.check(func, &items, &versioned, span) {
+                self.diags.push(*error);
+                return Ok(false);
             }
+            spec.versioned = versioned;
+            turns
         } else {
             if ahead.versioned.is_empty() {
                 return Err(match refused.into_iter().next() {
@@ -278,12 +272,12 @@ impl Planning<'_> {
                     }
                 });
             }
-            let lists = Lists::automatic(&ahead, spec.stages);
-            if let Err(error) = lists.check(func, &items, &ahead.versioned, span) {
+            let turns = Turns::automatic(&ahead, spec.stages);
+            if let Err(error) = turns.check(func, &items, &ahead.versioned, span) {
                 return Err((span, error.message));
             }
             spec.versioned = ahead.versioned;
-            lists
+            turns
         };
         drop(items);
         if spec.stages > 1 {
@@ -291,7 +285,7 @@ impl Planning<'_> {
                 self.warn(span, at, &format!("a copy stays where it is: {why}"));
             }
         }
-        lists.store(spec);
+        turns.store(&mut normal.body);
         out.extend(normal.allocs);
         l.body = normal.body;
         Ok(true)
@@ -307,13 +301,6 @@ impl Planning<'_> {
             warning = warning.also(at, "because of this");
         }
         self.diags.push(warning);
-    }
-}
-
-fn unpipelined() -> PipelineSpec {
-    PipelineSpec {
-        stages: 1,
-        ..PipelineSpec::default()
     }
 }
 
