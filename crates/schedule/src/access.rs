@@ -322,8 +322,15 @@ impl Collector<'_> {
             let (buffer, at) = (source.region.buffer, &source.at);
             let first = found.len();
             if whole {
-                // Tiles that other warps have written.
-                self.push_anywhere(buffer, false, span, found);
+                // All of the tile, whichever part is this group's.
+                match source.tile(self.func) {
+                    Some((first, count)) => {
+                        self.push(
+                            buffer, &first, count, false, false, span, &inside, lets, found,
+                        );
+                    }
+                    None => self.push_anywhere(buffer, false, span, found),
+                }
             } else {
                 self.push(buffer, at, width, false, false, span, &inside, lets, found);
             }

@@ -35,7 +35,7 @@ fn main() {
     for case in oracle::all_cases() {
         trials.push(Trial::test(case.title(), move || reference(&case)));
     }
-    for target in TARGETS {
+    for target in TARGETS.into_iter().chain([Target::Sm90a]) {
         for case in oracle::all_cases() {
             let title = format!("{target} {}", case.title());
             trials.push(Trial::test(title, move || simulated(&case, target)));

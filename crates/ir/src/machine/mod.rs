@@ -71,7 +71,8 @@ pub struct Machine {
     pub stmatrix: bool,
     /// LDS loads that transpose across lanes. Generated and simulated; no pass chooses them.
     pub ds_read_tr: bool,
-    /// Matrix instructions; of those for the same types the ones of the full rate first.
+    /// Matrix instructions; of those of a family for the same types the ones of the full rate
+    /// first.
     pub mma: &'static [MmaFacts],
     /// Whether there are conversions between float32 and `float8_e4m3fn` and `float8_e5m2`.
     pub fp8_conversions: bool,

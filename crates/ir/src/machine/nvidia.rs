@@ -139,16 +139,17 @@ const MMA_90: [MmaFacts; MMA_SYNC_90.len() + GROUP_TYPES.len() * GROUP_WIDTHS] =
     let mut types = 0;
     while types < GROUP_TYPES.len() {
         let (k, ab, acc) = GROUP_TYPES[types];
-        let mut width = 1;
-        while width <= GROUP_WIDTHS {
+        // Wide ones have the full rate.
+        let mut width = GROUP_WIDTHS;
+        while width >= 1 {
             // [PTX] of integers there are 8, 24 and the multiples of 16.
-            let exists = !ab.is_int() || width == 3 || width == 1 || width % 2 == 0;
+            let exists = !ab.is_int() || width == 3 || width == 1 || width.is_multiple_of(2);
             let n = if exists { 8 * width } else { 8 * (width + 1) } as u16;
             let (math, reads) = (n / 2, 16 + n / 4);
             let cycles = if math > reads { math } else { reads };
             all[at] = mma(MmaFamily::Wgmma, (64, n, k), ab, acc, cycles as u32);
             at += 1;
-            width += 1;
+            width -= 1;
         }
         types += 1;
     }

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 use tilewright_ir::Buffer;
 
 use super::clash::Side;
+use super::conditions::{Under, follows};
 use super::touch::{RegisterTouch, Touch};
 
 /// Writes that the async proxy has not been shown.
@@ -87,35 +88,51 @@ impl Proxies {
 /// The registers of a group's products since its last fence for them.
 #[derive(Default, Debug)]
 pub struct Fenced {
-    /// Whether there was one.
+    /// Whether there was one, in every case.
     passed: bool,
-    /// What other operations have written since.
-    written: Vec<RegisterTouch>,
+    /// The conditions under which there was one since; a fence under a condition serves products
+    /// under the same.
+    passed_under: Vec<Under>,
+    /// What other operations have written since the last one in every case, and the conditions of
+    /// those after the write.
+    written: Vec<(RegisterTouch, Vec<Under>)>,
 }
 
 impl Fenced {
-    pub fn fence(&mut self) {
-        self.passed = true;
-        self.written.clear();
+    pub fn fence(&mut self, under: &Under) {
+        if under.is_empty() {
+            self.passed = true;
+            self.written.clear();
+            return;
+        }
+        let lists = self.written.iter_mut().map(|(_, list)| list);
+        for list in lists.chain([&mut self.passed_under]) {
+            if !list.contains(under) {
+                list.push(under.clone());
+            }
+        }
     }
 
     /// Another operation has written registers.
     pub fn wrote(&mut self, touch: &RegisterTouch) {
-        let same = |t: &RegisterTouch| t.stmt == touch.stmt && t.range == touch.range;
-        if touch.write && !self.written.iter().any(same) {
-            self.written.push(touch.clone());
+        if touch.write {
+            let same = |t: &RegisterTouch| t.stmt == touch.stmt && t.range == touch.range;
+            self.written.retain(|(t, _)| !same(t));
+            self.written.push((touch.clone(), Vec::new()));
         }
     }
 
-    /// Whether a product may not have these registers yet.
-    pub fn lacks(&self, touch: &RegisterTouch) -> bool {
-        !self.passed || self.written.iter().any(|w| w.meets(touch))
+    /// Whether a product under a condition may not have these registers yet.
+    pub fn lacks(&self, touch: &RegisterTouch, under: &Under) -> bool {
+        let served = |fences: &[Under]| fences.iter().any(|f| follows(f, under, &[]));
+        let written = |(w, fences): &(RegisterTouch, Vec<Under>)| w.meets(touch) && !served(fences);
+        !(self.passed || served(&self.passed_under)) || self.written.iter().any(written)
     }
 
     pub fn fingerprint(&self) -> u64 {
-        let hashes = self.written.iter().map(|t| {
+        let hashes = self.written.iter().map(|(t, fences)| {
             let mut h = FxHasher::default();
-            (t.stmt, t.root, t.slot, t.range).hash(&mut h);
+            (t.stmt, t.root, t.slot, t.range, fences.len()).hash(&mut h);
             h.finish()
         });
         hashes.fold(u64::from(self.passed), u64::wrapping_add)

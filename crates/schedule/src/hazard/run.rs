@@ -19,13 +19,13 @@ use tilewright_ir::{Buffer, Counter, FenceKind, Machine};
 
 use super::alias::Aliases;
 use super::clash::{Clash, Memory, Remedy, Side};
-use super::conditions::{Conditions, Under, contradict, either};
+use super::conditions::{Conditions, Under, contradict, either, follows};
 use super::event::{EventKind, Trace};
 use super::places::{Meeting, Places};
 use super::proxy::Proxies;
 use super::report::HazardKind;
 use super::scan::{Key, Scan};
-use super::state::{Group, Open, Pending, Phase, State, fingerprint};
+use super::state::{Group, Open, Pending, Phase, State, UNCOUNTED, fingerprint};
 use super::touch::{RegisterTouch, Touch, Touches};
 
 /// What a run found.
@@ -154,6 +154,17 @@ impl<'f, 'p> Run<'f, 'p> {
             }
             EventKind::Commit(counter) => {
                 let group = &mut self.groups[g];
+                if !group.under.is_empty() {
+                    // It closes what was issued under its condition, and counts for nothing else.
+                    for p in &mut group.queue {
+                        let covered = follows(&group.under, &p.under, &[]);
+                        if p.counter == *counter && p.group.is_none() && covered {
+                            p.group = Some(UNCOUNTED);
+                        }
+                    }
+                    self.groups[g].at += 1;
+                    return;
+                }
                 let number = group.closed[*counter as usize];
                 group.closed[*counter as usize] += 1;
                 for p in &mut group.queue {
@@ -183,8 +194,16 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.try_named(*id, *count);
                 return;
             }
-            EventKind::Fence(FenceKind::AsyncProxy) => self.proxies.fence(g),
-            EventKind::Fence(FenceKind::Wgmma) => self.groups[g].fenced.fence(),
+            // A fence that may not be there shows nothing.
+            EventKind::Fence(FenceKind::AsyncProxy) => {
+                if self.groups[g].under.is_empty() {
+                    self.proxies.fence(g);
+                }
+            }
+            EventKind::Fence(FenceKind::Wgmma) => {
+                let group = &mut self.groups[g];
+                group.fenced.fence(&group.under);
+            }
             EventKind::Fence(_) | EventKind::Nothing | EventKind::Skip(..) => {}
             EventKind::SyncWarp => self.groups[g].warp_sync = self.moment,
             EventKind::Arrive {
@@ -546,7 +565,7 @@ impl<'f, 'p> Run<'f, 'p> {
         };
         if !product {
             self.groups[g].fenced.wrote(touch);
-        } else if self.groups[g].fenced.lacks(touch) {
+        } else if self.groups[g].fenced.lacks(touch, &self.groups[g].under) {
             let remedy = Remedy::Fence(FenceKind::Wgmma);
             self.clash(HazardKind::MissingFence, second, second, memory, remedy);
         }

@@ -14,6 +14,9 @@ use super::proxy::Fenced;
 use super::scan::{Key, MAX_GROUPS};
 use super::touch::{RegisterTouch, Touch, Touches};
 
+/// The number of a group that a commit under a condition closes.
+pub const UNCOUNTED: u32 = u32::MAX;
+
 /// How many conditions are tried both ways to count what was issued.
 const TRIES: u32 = 5;
 
@@ -218,7 +221,8 @@ impl Group {
         let p = &self.queue[at];
         if p.counter.counts_groups() {
             let closed = self.closed[p.counter as usize];
-            return p.group.map_or(0, |own| closed - own - 1);
+            let counted = p.group.filter(|own| *own != UNCOUNTED);
+            return counted.map_or(0, |own| closed - own - 1);
         }
         let later = self.queue[at + 1..].iter();
         let later = later.filter(|q| q.counter == p.counter && q.certain);
@@ -244,7 +248,7 @@ pub fn fingerprint(
             let mut h = FxHasher::default();
             let distance = group.queue.len() - at;
             let closed = group.closed[p.counter as usize];
-            let groups = p.group.map(|own| closed - own);
+            let groups = p.group.map(|own| closed.wrapping_sub(own));
             (
                 p.stmt,
                 p.count,

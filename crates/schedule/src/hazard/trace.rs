@@ -317,8 +317,6 @@ impl<'f, 'p> Tracer<'f, 'p> {
             DeviceOp::Wait { counter, at_most } => {
                 self.emit(stmt, EventKind::Wait(*counter, *at_most))
             }
-            // A commit that may not be there helps no wait.
-            DeviceOp::Commit(_) if !self.under.is_empty() => Ok(()),
             DeviceOp::Commit(counter) => self.emit(stmt, EventKind::Commit(*counter)),
             DeviceOp::Barrier(kind) => match kind {
                 BarrierKind::Block => self.barrier(stmt, false),
@@ -337,11 +335,7 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 "arrival barriers initialised in the program are not modelled",
             )),
             DeviceOp::Fence(kind @ (FenceKind::AsyncProxy | FenceKind::Wgmma)) => {
-                // A fence that may not be there helps nobody.
-                match self.under.is_empty() {
-                    true => self.emit(stmt, EventKind::Fence(*kind)),
-                    false => Ok(()),
-                }
+                self.emit(stmt, EventKind::Fence(*kind))
             }
             DeviceOp::Fence(_)
             | DeviceOp::SetPrio(_)

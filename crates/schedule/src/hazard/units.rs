@@ -404,7 +404,14 @@ impl<'f> Units<'f> {
                 continue;
             }
             let set = if width == 0 {
-                self.places.intern(Shape::Anywhere(root))
+                // All of a tile, whichever part is this group's.
+                let shape = match access.tile(self.scan.func) {
+                    Some((first, count)) => {
+                        self.shape(buffer, &first, count, Lanes::Warp(1), way, env)
+                    }
+                    None => Shape::Anywhere(root),
+                };
+                self.places.intern(shape)
             } else {
                 let shape = self.shape(buffer, &access.at, width, lanes, way, env);
                 self.places.intern(shape)

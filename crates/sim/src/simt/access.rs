@@ -269,6 +269,7 @@ impl Env<'_> {
                         write_bits(&mut warp.local.bytes[range], bits, at + i, value);
                     }
                     warp.local.set_flags(lane, first, len, WRITTEN);
+                    warp.local.note_write(first);
                 }
                 if let Some(lane) = in_flight {
                     self.held_register(warp, lane, info, "written");

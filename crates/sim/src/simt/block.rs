@@ -61,7 +61,8 @@ impl<'a> BlockRun<'a> {
             globals,
             shared: Shared::new(program.shared_bytes, count)
                 .with_owners(program.shared_overlaps)
-                .with_lanes(!machine.lockstep),
+                .with_lanes(!machine.lockstep)
+                .with_proxies(!program.group_registers.is_empty()),
             global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers, count),
             findings: Collector::new(opts.max_reports),
@@ -148,11 +149,13 @@ impl<'a> BlockRun<'a> {
             }
             Pause::Block => {
                 self.check_converged(w);
+                self.env.hand_over(w as u32);
                 self.warps[w].state = State::Block;
                 self.try_release();
             }
             Pause::Named { id, count } => {
                 self.check_converged(w);
+                self.env.hand_over(w as u32);
                 self.arrive_named(w, id, count);
             }
             Pause::Mbarrier => self.warps[w].state = State::Mbarrier,

@@ -111,6 +111,13 @@ impl Env<'_> {
         self.shared.settle(warp.index, warp.own_clock());
     }
 
+    /// Others may go on by what a warp has done.
+    pub fn hand_over(&mut self, warp: u32) {
+        if let Some(proxies) = &mut self.shared.proxies {
+            proxies.hand_over(warp);
+        }
+    }
+
     /// All that happened so far is ordered before what comes.
     pub fn all_ordered(&mut self) {
         self.shared.all_ordered();

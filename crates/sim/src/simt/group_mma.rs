@@ -14,6 +14,7 @@ use super::env::{Env, Which, who};
 use super::mma::{Map, Matrices, multiply};
 use super::program::MicroCode;
 use super::queue::{Pending, When};
+use super::report::FindingKind;
 use super::shared::Range;
 use super::warp::{HELD, Lanes, Local, Warp};
 use crate::memory::read_bits;
@@ -169,6 +170,11 @@ impl Env<'_> {
         if table.a.is_none() {
             self.check_read(warp, a, &a_at);
         }
+        if warp.local.unfenced {
+            self.report(warp, FindingKind::MissingFence, None, || {
+                format!("no `fence wgmma` hands the registers to `{}`", code.inst)
+            });
+        }
         let mut ranges = Vec::new();
         let id = self.instance(warp, Which::Shared, false, false);
         let rows = number * m..(number + 1) * m;
@@ -183,13 +189,19 @@ impl Env<'_> {
             for (i, &start) in chunks.iter().enumerate() {
                 let (lane, len) = (i as u32 % warp.width, 16);
                 if start + len > self.shared.bytes.len() {
-                    self.report(
-                        warp,
-                        super::report::FindingKind::OutOfBounds,
-                        Some(lane),
-                        || format!("`{}` reads past the end of shared memory", code.inst),
-                    );
+                    self.report(warp, FindingKind::OutOfBounds, Some(lane), || {
+                        format!("`{}` reads past the end of shared memory", code.inst)
+                    });
                     return;
+                }
+                let proxies = self.shared.proxies.as_ref();
+                if let Some(at) = proxies.and_then(|p| p.unseen(start, len)) {
+                    let name = &info(access).name;
+                    self.report(warp, FindingKind::MissingFence, Some(lane), || {
+                        format!(
+                            "no `fence async_proxy` and barrier show byte {at} of `{name}` to it"
+                        )
+                    });
                 }
                 let trouble = self.shared.read(who(warp, id, lane, false), start, len);
                 if !trouble.is_none() {

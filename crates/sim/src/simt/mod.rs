@@ -50,6 +50,7 @@ mod memory;
 mod micro;
 mod mma;
 mod program;
+mod proxy;
 mod queue;
 mod report;
 mod shared;

@@ -55,6 +55,8 @@ pub(super) struct Program {
     pub shared_overlaps: bool,
     /// Bytes of one thread's private arrays.
     pub local_bytes: usize,
+    /// The private arrays of products of warp groups: first bytes and lengths.
+    pub group_registers: Vec<(usize, usize)>,
     /// Arrivals that complete a phase, of each barrier; zero before it is initialised.
     pub barriers: Vec<u32>,
     /// Where the block indices go.
@@ -420,6 +422,10 @@ pub(super) enum DeviceCode {
         index: Slot,
         count: u32,
     },
+    /// Registers are handed to products of the warp group.
+    FenceProducts,
+    /// What was stored to shared memory is handed to who reads by the async proxy.
+    FenceProxy,
     /// What orders or hints and changes no value.
     Nothing,
 }

@@ -49,6 +49,8 @@ pub enum FindingKind {
     LaneConflict,
     /// Memory or a register is touched while an asynchronous operation on it is under way.
     NotWaitedFor,
+    /// A product of a warp group that may not see what was written: no fence hands it over.
+    MissingFence,
     /// A read of what nothing wrote.
     Uninitialised,
     /// An access outside a buffer.
@@ -80,12 +82,13 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 18] = [
+    pub const ALL: [FindingKind; 19] = [
         FindingKind::WriteWriteRace,
         FindingKind::ReadWriteRace,
         FindingKind::RaceInWarp,
         FindingKind::LaneConflict,
         FindingKind::NotWaitedFor,
+        FindingKind::MissingFence,
         FindingKind::Uninitialised,
         FindingKind::OutOfBounds,
         FindingKind::Misaligned,
@@ -109,6 +112,7 @@ impl FindingKind {
             FindingKind::RaceInWarp => Code("race-in-warp"),
             FindingKind::LaneConflict => Code("lane-conflict"),
             FindingKind::NotWaitedFor => Code("not-waited-for"),
+            FindingKind::MissingFence => Code("missing-fence"),
             FindingKind::Uninitialised => codes::UNINITIALISED,
             FindingKind::OutOfBounds => codes::OUT_OF_BOUNDS,
             FindingKind::Misaligned => Code("misaligned-access"),
@@ -131,6 +135,7 @@ impl FindingKind {
                 "a block barrier between the two, reached by all threads, would order them"
             }
             FindingKind::RaceInWarp => "`sync_warp` between the two would order them",
+            FindingKind::MissingFence => "a fence between the write and this, before the barrier",
             FindingKind::NotWaitedFor => "wait for the operation's counter before this",
             FindingKind::OutOfBounds => "guard the access with a condition",
             FindingKind::DivergentBarrier | FindingKind::DivergentCollective => {

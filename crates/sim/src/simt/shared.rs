@@ -22,6 +22,7 @@
 //!   waited for all of them: a bare barrier tells the other waves nothing about it.
 
 use super::lanes::LaneShadow;
+use super::proxy::Proxies;
 
 /// Bytes of a block's memory and what happened to them.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ pub(super) struct Shared {
     held: Vec<Held>,
     /// What lanes of one warp did, where that is looked at.
     lanes: Option<LaneShadow>,
+    /// What has been shown to the async proxy, where something reads by it.
+    pub proxies: Option<Proxies>,
     /// By warp, the instances that are loose.
     loose: Vec<Vec<u32>>,
     /// Accesses since the last barrier of the whole block.
@@ -176,6 +179,9 @@ impl Shared {
         self.held_reads.resize(len, 0);
         self.held_writes.resize(len, 0);
         self.updaters.resize(len, 0);
+        if let Some(proxies) = &mut self.proxies {
+            proxies.grow(len);
+        }
         let lists = self.reads.iter_mut().chain(&mut self.updates);
         lists
             .filter(|l| !l.is_empty())
@@ -198,6 +204,7 @@ impl Shared {
             held_writes: vec![0; len],
             held: Vec::new(),
             lanes: None,
+            proxies: None,
             loose: vec![Vec::new(); warps],
             instances: Vec::new(),
             iterations: Vec::new(),
@@ -217,6 +224,12 @@ impl Shared {
     /// Looks at what lanes of one warp do to each other, where they are not in step.
     pub fn with_lanes(mut self, wanted: bool) -> Shared {
         self.lanes = wanted.then(|| LaneShadow::new(self.bytes.len(), self.reads.len()));
+        self
+    }
+
+    /// Looks at what the async proxy sees.
+    pub fn with_proxies(mut self, wanted: bool) -> Shared {
+        self.proxies = wanted.then(|| Proxies::new(self.bytes.len(), self.reads.len()));
         self
     }
 
@@ -399,6 +412,9 @@ impl Shared {
         self.flags[start..start + new.len()]
             .iter_mut()
             .for_each(|f| *f |= WRITTEN);
+        if let Some(proxies) = &mut self.proxies {
+            proxies.wrote(who.warp, start, new.len());
+        }
         trouble
     }
 
@@ -555,6 +571,9 @@ impl Shared {
             self.reads[warp as usize] = vec![0; total];
         }
         for range in &held.ranges {
+            if let Some(proxies) = self.proxies.as_mut().filter(|_| held.writes) {
+                proxies.wrote(warp, range.start, range.len);
+            }
             let stamp = id << LANE_BITS | range.lane;
             for at in range.start..range.start + range.len {
                 if held.writes {

@@ -202,6 +202,16 @@ impl Env<'_> {
                 }
                 Pause::Turn
             }
+            DeviceCode::FenceProducts => {
+                warp.local.unfenced = false;
+                Pause::Turn
+            }
+            DeviceCode::FenceProxy => {
+                if let Some(proxies) = &mut self.shared.proxies {
+                    proxies.fence(warp.index);
+                }
+                Pause::Turn
+            }
             DeviceCode::Nothing => Pause::Turn,
         }
     }

@@ -515,6 +515,7 @@ impl Env<'_> {
 
     fn arrive(&mut self, warp: &mut Warp, number: usize, lane: u32) {
         self.settle(warp);
+        self.hand_over(warp.index);
         if !self.barriers.arrive(number, warp, 1) {
             self.report(warp, FindingKind::BarrierMisuse, Some(lane), || {
                 "more threads arrive at a barrier than its count, or it was never initialised"

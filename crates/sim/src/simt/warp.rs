@@ -77,6 +77,8 @@ impl Warp {
         }
         let mut clock = vec![0; warps];
         clock[index as usize] = 1;
+        let mut local = Local::new(program.local_bytes, width as usize);
+        local.watch(&program.group_registers);
         Warp {
             index,
             width,
@@ -86,7 +88,7 @@ impl Warp {
             frames: Vec::new(),
             saved: Vec::new(),
             regs,
-            local: Local::new(program.local_bytes, width as usize),
+            local,
             clock,
             queue: Queue::default(),
             state: State::Ready,
@@ -360,6 +362,10 @@ pub(super) struct Local {
     pub bytes: Vec<u8>,
     /// For each byte whether it was written, or is on its way.
     pub flags: Vec<u8>,
+    /// The arrays of products of warp groups, and whether one of them was written, or none was
+    /// handed to them yet, since the last fence for that.
+    watched: Vec<(usize, usize)>,
+    pub unfenced: bool,
 }
 
 /// Goes to the next point of a micro-op's indices; false where there is none.
@@ -401,6 +407,22 @@ impl Local {
             stride,
             bytes: vec![crate::tensor::UNWRITTEN; stride * lanes],
             flags: vec![UNWRITTEN; stride * lanes],
+            watched: Vec::new(),
+            unfenced: true,
+        }
+    }
+
+    /// Looks at what is written to these arrays.
+    pub fn watch(&mut self, arrays: &[(usize, usize)]) {
+        self.watched = arrays.to_vec();
+    }
+
+    /// A write of an ordinary instruction.
+    #[inline]
+    pub fn note_write(&mut self, offset: usize) {
+        let inside = |(start, len): &(usize, usize)| (*start..*start + *len).contains(&offset);
+        if !self.watched.is_empty() && self.watched.iter().any(inside) {
+            self.unfenced = true;
         }
     }
 
@@ -432,6 +454,7 @@ impl Local {
         let range = self.range(lane, offset, bytes.len());
         self.bytes[range.clone()].copy_from_slice(bytes);
         self.flags[range].fill(WRITTEN);
+        self.note_write(offset);
     }
 
     #[inline]

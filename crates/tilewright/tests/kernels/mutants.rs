@@ -1,6 +1,6 @@
 //! Nothing that was derived for a pipelined loop can be left out.
 //!
-//! Each wait of a pipelined example is loosened by one, each commit and barrier removed, and each
+//! Each wait of a pipelined example is loosened by one, each commit, fence and barrier removed, each
 //! slot index moved to each other version, one at a time. The hazard checker and the simulator must
 //! each report every one of these mutants. Loosening stands for dropping: a wait for nothing at
 //! all orders less than a wait for all but one more. A wait at the limit of its counter cannot be
@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libtest_mimic::{Failed, Trial};
 use tilewright::ir::{
-    BarrierKind, Block, Buffer, DeviceOp, Expr, ExprKind, Func, LoopKind, Scope, SourceMap, Span,
-    Stmt, StmtKind, Target, ThreadOp, visit,
+    BarrierKind, Block, Buffer, DeviceOp, Expr, ExprKind, FenceKind, Func, LoopKind, Scope,
+    SourceMap, Span, Stmt, StmtKind, Target, ThreadOp, visit,
 };
 use tilewright::schedule::hazard;
 use tilewright::schedule::order::wait_limit;
@@ -29,7 +29,7 @@ use tilewright::sim::simt::{self, Landing, SimtOptions, When};
 
 use super::landings::landings;
 use super::stages::{is_pipelined, set_stages, too_large};
-use super::{TARGETS, arguments, lower, stage};
+use super::{TARGETS, arguments, has_group_products, lower, stage};
 use crate::oracle::{self, Case};
 
 /// Stages that loops are given, those that fit first.
@@ -49,7 +49,7 @@ pub fn trials() -> Vec<Trial> {
     )];
     for case in oracle::long_cases() {
         let case: &'static Case = Box::leak(Box::new(case));
-        for target in TARGETS {
+        for target in TARGETS.into_iter().chain([Target::Sm90a]) {
             let title = format!("mutants {target} {}:{}", case.file, case.kernel);
             trials.push(Trial::test(title, move || all_are_found(case, target)));
         }
@@ -222,6 +222,10 @@ fn first_block(func: &Func) -> Func {
 
 fn all_are_found(case: &'static Case, target: Target) -> Result<(), Failed> {
     let subject = Subject::of(case, target)?;
+    // Without products of warp groups it is the program of sm_80.
+    if target == Target::Sm90a && !has_group_products(&subject.func) {
+        return Ok(());
+    }
     let (mut alive, mut nth) = (Vec::new(), 0);
     while let Some((mutant, what)) = mutant(&subject.func, target, nth) {
         nth += 1;
@@ -263,6 +267,7 @@ enum Kind {
     Wait,
     Commit,
     Barrier,
+    Fence,
     Slot,
 }
 
@@ -317,6 +322,9 @@ fn changed_whole(stmt: &Stmt, target: Target) -> Option<Kind> {
     match &stmt.kind {
         StmtKind::Device(DeviceOp::Wait { .. }) => Some(Kind::Wait),
         StmtKind::Device(DeviceOp::Commit(_)) => Some(Kind::Commit),
+        StmtKind::Device(DeviceOp::Fence(FenceKind::AsyncProxy | FenceKind::Wgmma)) => {
+            Some(Kind::Fence)
+        }
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => {
             Some(Kind::Barrier)
         }

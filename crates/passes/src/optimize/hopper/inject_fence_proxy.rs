@@ -19,12 +19,12 @@
 //! ```
 //!
 //! Needs device IR, with every barrier written down. A fence stands before each barrier that a
-//! thread may come to with such a write since its last fence; copies in flight are written when
-//! they are waited for.
+//! thread may come to with such a write since its last fence, and from which it may come to a
+//! product before the next one; copies in flight are written when they are waited for.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::touched::written;
-use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
+use tilewright_ir::visit::{child_blocks, child_blocks_mut, walk_stmts};
 use tilewright_ir::{
     Block, Buffer, Counter, DeviceOp, Diagnostics, FenceKind, Func, Inst, Kernel, Scope, Stmt,
     StmtKind, Target, ThreadOp,
@@ -49,7 +49,7 @@ pub fn inject_fence_proxy(func: &mut Func, target: Target, _diags: &mut Diagnost
             read,
             added: false,
         };
-        fences.block(&mut body, &mut State::default());
+        fences.block(&mut body, &mut State::default(), false);
         if fences.added {
             changed = Changed::Yes;
         }
@@ -97,21 +97,28 @@ struct Fences<'f> {
 }
 
 impl Fences<'_> {
-    fn block(&mut self, block: &mut Block, state: &mut State) {
+    /// `after` says whether behind the block a product comes before a barrier.
+    fn block(&mut self, block: &mut Block, state: &mut State, after: bool) {
         let stmts = std::mem::take(block);
-        for mut stmt in stmts {
-            if state.written && hands_over(&stmt) {
+        let behind: Vec<bool> = (0..stmts.len())
+            .map(|at| {
+                let rest = ahead(&stmts[at + 1..]);
+                rest.product || rest.falls && after
+            })
+            .collect();
+        for (mut stmt, behind) in stmts.into_iter().zip(behind) {
+            if state.written && behind && hands_over(&stmt) {
                 let fence = DeviceOp::Fence(FenceKind::AsyncProxy);
                 block.push(Stmt::new(StmtKind::Device(fence), stmt.span));
                 state.written = false;
                 self.added = true;
             }
-            self.stmt(&mut stmt, state);
+            self.stmt(&mut stmt, state, behind);
             block.push(stmt);
         }
     }
 
-    fn stmt(&mut self, stmt: &mut Stmt, state: &mut State) {
+    fn stmt(&mut self, stmt: &mut Stmt, state: &mut State, after: bool) {
         let repeats = matches!(stmt.kind, StmtKind::For(_) | StmtKind::While { .. });
         match &stmt.kind {
             StmtKind::Device(DeviceOp::Fence(FenceKind::AsyncProxy)) => state.written = false,
@@ -128,22 +135,23 @@ impl Fences<'_> {
             _ => state.written |= self.writes(stmt),
         }
         let before = *state;
-        let mut after = before;
+        let mut left = before;
         for child in child_blocks_mut(stmt) {
             let mut inside = before;
+            let after = after || repeats && ahead(child).product;
             if repeats {
                 // What the end of an iteration leaves comes to the next one.
                 let mut end = before;
                 let mut trial = child.clone();
                 let added = self.added;
-                self.block(&mut trial, &mut end);
+                self.block(&mut trial, &mut end, after);
                 self.added = added;
                 inside = inside.or(end);
             }
-            self.block(child, &mut inside);
-            after = after.or(inside);
+            self.block(child, &mut inside, after);
+            left = left.or(inside);
         }
-        *state = after;
+        *state = left;
     }
 
     /// Whether the statement itself writes what is read through the other proxy.
@@ -154,6 +162,46 @@ impl Fences<'_> {
         });
         found
     }
+}
+
+/// What comes before the next barrier.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// There may be a product.
+    product: bool,
+    /// The end may come before a barrier.
+    falls: bool,
+}
+
+fn ahead(stmts: &[Stmt]) -> Ahead {
+    let mut product = false;
+    for stmt in stmts {
+        if hands_over(stmt) {
+            return Ahead {
+                product,
+                falls: false,
+            };
+        }
+        product |= is_product(stmt);
+        let inside: Vec<Ahead> = child_blocks(stmt).into_iter().map(|b| ahead(b)).collect();
+        product |= inside.iter().any(|a| a.product);
+        // Only of two ways that both come to a barrier one is taken for certain.
+        let taken = matches!(stmt.kind, StmtKind::If { .. }) && inside.len() == 2;
+        if taken && inside.iter().all(|a| !a.falls) {
+            return Ahead {
+                product,
+                falls: false,
+            };
+        }
+    }
+    Ahead {
+        product,
+        falls: true,
+    }
+}
+
+fn is_product(stmt: &Stmt) -> bool {
+    matches!(&stmt.kind, StmtKind::Micro(m) if matches!(m.inst, Inst::GroupMma { .. }))
 }
 
 /// Whether other threads may go on from here, by what this one has done.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Access as IrAccess, BarrierKind, Buffer, Combiner, DeviceOp, Expr, Inst, LayoutAttr, Major,
-    MicroOp, MmaInst, Scalar, Scope, Span, ThreadOp, Var, VoteKind,
+    Access as IrAccess, BarrierKind, Buffer, Combiner, DeviceOp, Expr, FenceKind, Inst, LayoutAttr,
+    Major, MicroOp, MmaInst, Scalar, Scope, Span, ThreadOp, Var, VoteKind,
 };
 use tilewright_layout::descriptor::MatrixDescriptor;
 
@@ -194,6 +194,14 @@ impl Compiler<'_> {
                 };
                 let (left, sum) = table.per_lane();
                 group = Some(Arc::new(table));
+                for info in [&dest, &source] {
+                    if let Local(first) = info.space {
+                        let elements = info.shape.iter().product::<i64>() as usize;
+                        let len = elements * info.bits() as usize / 8;
+                        let list = &mut self.program.group_registers;
+                        list.push((first as usize, len));
+                    }
+                }
                 (sum, left.max(1), None)
             }
             Inst::Tma => return invalid(String::new()),
@@ -678,6 +686,8 @@ impl Compiler<'_> {
                     count: *count,
                 }
             }
+            DeviceOp::Fence(FenceKind::Wgmma) => DeviceCode::FenceProducts,
+            DeviceOp::Fence(FenceKind::AsyncProxy) => DeviceCode::FenceProxy,
             DeviceOp::Fence(_)
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
