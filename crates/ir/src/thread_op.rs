@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::func::Func;
 use crate::ids::{Buffer, Var};
-use crate::operand::{Atomic, How, Mode, Operand, OperandMut};
+use crate::operand::{Atomic, How, Mode, Operand, OperandMut, op_words};
 use crate::tile_op::ReduceKind;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -313,6 +313,27 @@ macro_rules! thread_operands {
 }
 
 impl ThreadOp {
+    op_words! {
+        AtomicRmw "atomic_rmw",
+        AtomicVecAdd "atomic_vec_add",
+        AtomicLoad "atomic_load",
+        AtomicStore "atomic_store",
+        Shuffle "shuffle",
+        Vote "vote",
+        WarpReduce "warp_reduce",
+        AllReduce "allreduce",
+        SyncThreads "sync_threads",
+        SyncWarp "sync_warp",
+        SyncGrid "sync_grid",
+        BarrierArrive "mbarrier_arrive",
+        BarrierWait "mbarrier_wait",
+        BarrierExpect "mbarrier_expect_tx",
+        Dp4a "dp4a",
+        Extern "extern",
+        Print "print",
+        SetMaxRegs "set_max_nreg",
+    }
+
     /// Calls `f` on every operand.
     pub fn operands<'a>(&'a self, f: &mut impl FnMut(Operand<'a>)) {
         thread_operands!(self, f, Operand);
