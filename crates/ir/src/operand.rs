@@ -117,6 +117,17 @@ macro_rules! operand {
             /// A variable that it binds for an expression of its own.
             Bound(&'a $($mutability)? Var),
         }
+
+        impl<'a> $name<'a> {
+            pub fn elements(
+                buffer: &'a $($mutability)? Buffer,
+                indices: $list,
+                count: u32,
+                how: How,
+            ) -> Self {
+                Self::Elements { buffer, indices, count, how }
+            }
+        }
     };
 }
 
