@@ -2,8 +2,8 @@
 
 mod atomics;
 mod barriers;
-mod lanes;
-mod plain;
+pub(crate) mod lanes;
+pub(crate) mod plain;
 
 use tilewright_ir::operand::Operand;
 use tilewright_ir::{Span, ThreadOp, thread_ops};
@@ -16,8 +16,6 @@ use crate::exec::state::Wait;
 use crate::program::Op;
 pub(crate) use barriers::device;
 pub(super) use barriers::{BarrierRef, barrier_ref};
-pub(crate) use lanes::{fold_group, shuffle_source};
-pub(crate) use plain::{dot4, printed};
 
 /// A thread-level operation with effects or on several threads.
 #[derive(Clone, Debug)]

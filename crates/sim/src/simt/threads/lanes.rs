@@ -7,7 +7,7 @@ use tilewright_ir::{
 use super::{ThreadCode, stray};
 use crate::compile::names::Compiled;
 use crate::error::RunError;
-use crate::exec::threads::{fold_group, shuffle_source};
+use crate::exec::threads::lanes::{fold_group, shuffle_source};
 use crate::exec::{encode, fold, identity};
 use crate::simt::block::BlockRun;
 use crate::simt::compile::Compiler;

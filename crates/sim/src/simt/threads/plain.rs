@@ -5,7 +5,7 @@ use tilewright_ir::{Scalar, Span, ThreadOp, thread_ops};
 use super::{ThreadCode, stray};
 use crate::compile::names::Compiled;
 use crate::error::{RunError, codes};
-use crate::exec::threads::{dot4, printed};
+use crate::exec::threads::plain::{dot4, printed};
 use crate::exec::{decode, encode};
 use crate::simt::access::Addresses;
 use crate::simt::compile::Compiler;
