@@ -68,6 +68,20 @@ impl How {
     }
 }
 
+/// Inside the `impl` of an op: the word that each begins with in the text form.
+macro_rules! op_words {
+    ($($variant:ident $word:literal,)*) => {
+        /// The words that ops of this kind begin with.
+        pub const WORDS: &'static [&'static str] = &[$($word,)*];
+
+        /// The word that the op begins with.
+        pub const fn word(&self) -> &'static str {
+            match self { $(Self::$variant { .. } => $word,)* }
+        }
+    };
+}
+pub(crate) use op_words;
+
 /// Generates the shared and the mutable operand from one list of kinds.
 macro_rules! operand {
     ($(#[$doc:meta])* $name:ident, $list:ty, $($mutability:tt)?) => {
@@ -102,6 +116,17 @@ macro_rules! operand {
             Result(&'a $($mutability)? Var),
             /// A variable that it binds for an expression of its own.
             Bound(&'a $($mutability)? Var),
+        }
+
+        impl<'a> $name<'a> {
+            pub fn elements(
+                buffer: &'a $($mutability)? Buffer,
+                indices: $list,
+                count: u32,
+                how: How,
+            ) -> Self {
+                Self::Elements { buffer, indices, count, how }
+            }
         }
     };
 }

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::func::Func;
 use crate::ids::{Buffer, Var};
-use crate::operand::{Atomic, How, Mode, Operand, OperandMut};
+use crate::operand::{Atomic, How, Mode, Operand, OperandMut, op_words};
 use crate::tile_op::ReduceKind;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,6 +129,41 @@ pub enum ThreadOp {
     SetMaxRegs { count: u32, increase: bool },
 }
 
+/// The ops of some families, as a pattern. An executor has one file a family; its `match` names the
+/// other families, so that the compiler says which file does not know a new op.
+#[macro_export]
+macro_rules! thread_ops {
+    (atomics) => {
+        $crate::ThreadOp::AtomicRmw { .. }
+            | $crate::ThreadOp::AtomicVecAdd { .. }
+            | $crate::ThreadOp::AtomicLoad { .. }
+            | $crate::ThreadOp::AtomicStore { .. }
+    };
+    (lanes) => {
+        $crate::ThreadOp::Shuffle { .. }
+            | $crate::ThreadOp::Vote { .. }
+            | $crate::ThreadOp::WarpReduce { .. }
+            | $crate::ThreadOp::AllReduce { .. }
+    };
+    (barriers) => {
+        $crate::ThreadOp::SyncThreads { .. }
+            | $crate::ThreadOp::SyncWarp
+            | $crate::ThreadOp::SyncGrid
+            | $crate::ThreadOp::BarrierArrive { .. }
+            | $crate::ThreadOp::BarrierWait { .. }
+            | $crate::ThreadOp::BarrierExpect { .. }
+    };
+    (plain) => {
+        $crate::ThreadOp::Dp4a { .. }
+            | $crate::ThreadOp::Extern { .. }
+            | $crate::ThreadOp::Print { .. }
+            | $crate::ThreadOp::SetMaxRegs { .. }
+    };
+    ($first:ident $($other:ident)+) => {
+        $crate::thread_ops!($first) $(| $crate::thread_ops!($other))+
+    };
+}
+
 /// The operands of each op, in the order of its text form, for the shared and the mutable walk.
 macro_rules! thread_operands {
     ($self:ident, $f:ident, $Operand:ident) => {{
@@ -142,12 +177,7 @@ macro_rules! thread_operands {
                 ..
             } => {
                 let how = How::atomic(Mode::Update, op.order());
-                $f($Operand::Elements {
-                    buffer,
-                    indices,
-                    count: 1,
-                    how,
-                });
+                $f($Operand::elements(buffer, indices, 1, how));
                 $f($Operand::Value(value));
                 result.into_iter().for_each(|var| $f($Operand::Result(var)));
             }
@@ -160,19 +190,9 @@ macro_rules! thread_operands {
             } => {
                 let count = u32::from(*lanes);
                 let how = How::atomic(Mode::Update, Atomic::AnyOrder);
-                $f($Operand::Elements {
-                    buffer: dst,
-                    indices: dst_indices,
-                    count,
-                    how,
-                });
+                $f($Operand::elements(dst, dst_indices, count, how));
                 let how = How::READ;
-                $f($Operand::Elements {
-                    buffer: src,
-                    indices: src_indices,
-                    count,
-                    how,
-                });
+                $f($Operand::elements(src, src_indices, count, how));
             }
             ThreadOp::AtomicLoad {
                 buffer,
@@ -181,12 +201,7 @@ macro_rules! thread_operands {
                 ..
             } => {
                 let how = How::atomic(Mode::Read, Atomic::AnyOrder);
-                $f($Operand::Elements {
-                    buffer,
-                    indices,
-                    count: 1,
-                    how,
-                });
+                $f($Operand::elements(buffer, indices, 1, how));
                 $f($Operand::Result(result));
             }
             ThreadOp::AtomicStore {
@@ -196,12 +211,7 @@ macro_rules! thread_operands {
                 ..
             } => {
                 let how = How::atomic(Mode::Write, Atomic::AnyOrder);
-                $f($Operand::Elements {
-                    buffer,
-                    indices,
-                    count: 1,
-                    how,
-                });
+                $f($Operand::elements(buffer, indices, 1, how));
                 $f($Operand::Value(value));
             }
             ThreadOp::Shuffle {
@@ -238,12 +248,7 @@ macro_rules! thread_operands {
                     $f($Operand::Value(e));
                 }
                 let how = How::WRITE;
-                $f($Operand::Elements {
-                    buffer: dst,
-                    indices: dst_indices,
-                    count: 1,
-                    how,
-                });
+                $f($Operand::elements(dst, dst_indices, 1, how));
             }
             ThreadOp::BarrierArrive { barrier, index } => {
                 $f($Operand::Barrier {
@@ -277,25 +282,10 @@ macro_rules! thread_operands {
                 c_indices,
             } => {
                 let how = How::READ;
-                $f($Operand::Elements {
-                    buffer: a,
-                    indices: a_indices,
-                    count: 4,
-                    how,
-                });
-                $f($Operand::Elements {
-                    buffer: b,
-                    indices: b_indices,
-                    count: 4,
-                    how,
-                });
+                $f($Operand::elements(a, a_indices, 4, how));
+                $f($Operand::elements(b, b_indices, 4, how));
                 let how = How::UPDATE;
-                $f($Operand::Elements {
-                    buffer: c,
-                    indices: c_indices,
-                    count: 1,
-                    how,
-                });
+                $f($Operand::elements(c, c_indices, 1, how));
             }
             ThreadOp::Extern { args, result, .. } => {
                 args.into_iter().for_each(|e| $f($Operand::Value(e)));
@@ -313,6 +303,27 @@ macro_rules! thread_operands {
 }
 
 impl ThreadOp {
+    op_words! {
+        AtomicRmw "atomic_rmw",
+        AtomicVecAdd "atomic_vec_add",
+        AtomicLoad "atomic_load",
+        AtomicStore "atomic_store",
+        Shuffle "shuffle",
+        Vote "vote",
+        WarpReduce "warp_reduce",
+        AllReduce "allreduce",
+        SyncThreads "sync_threads",
+        SyncWarp "sync_warp",
+        SyncGrid "sync_grid",
+        BarrierArrive "mbarrier_arrive",
+        BarrierWait "mbarrier_wait",
+        BarrierExpect "mbarrier_expect_tx",
+        Dp4a "dp4a",
+        Extern "extern",
+        Print "print",
+        SetMaxRegs "set_max_nreg",
+    }
+
     /// Calls `f` on every operand.
     pub fn operands<'a>(&'a self, f: &mut impl FnMut(Operand<'a>)) {
         thread_operands!(self, f, Operand);
@@ -321,6 +332,33 @@ impl ThreadOp {
     /// Calls `f` on every operand.
     pub fn operands_mut(&mut self, f: &mut impl FnMut(OperandMut<'_>)) {
         thread_operands!(self, f, OperandMut);
+    }
+
+    /// Whether threads exchange values or wait for each other, so that one alone cannot do it.
+    pub const fn meets(&self) -> bool {
+        matches!(self, thread_ops!(lanes barriers))
+    }
+
+    /// Whether it computes and does nothing else, so that it may run earlier.
+    pub const fn only_computes(&self) -> bool {
+        use ThreadOp::{Dp4a, Shuffle, WarpReduce};
+        matches!(self, Shuffle { .. } | WarpReduce { .. } | Dp4a { .. })
+    }
+
+    /// How far threads agree on its result, if all do it.
+    pub const fn agreement(&self) -> Agreement {
+        match self {
+            ThreadOp::Vote { kind, .. } if kind.is_of_block() => Agreement::Block,
+            // What is one value is one value from any lane.
+            ThreadOp::Shuffle { .. }
+            | ThreadOp::Vote {
+                kind: VoteKind::Any | VoteKind::All,
+                ..
+            }
+            | ThreadOp::Extern { pure: true, .. } => Agreement::Operands,
+            // Each thread comes at another time, or with another number of lanes.
+            _ => Agreement::Nobody,
+        }
     }
 
     /// The type of its result, where it has one.
@@ -348,6 +386,16 @@ impl ThreadOp {
         });
         found
     }
+}
+
+/// How far threads agree on what an op gives them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Agreement {
+    /// The whole block receives one answer.
+    Block,
+    /// As far as on everything that it takes.
+    Operands,
+    Nobody,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -7,7 +7,7 @@ use crate::buffer::Region;
 use crate::expr::Expr;
 use crate::ids::Buffer;
 use crate::micro_op::MmaInst;
-use crate::operand::{Atomic, How, Mode, Operand, OperandMut};
+use crate::operand::{Atomic, How, Mode, Operand, OperandMut, op_words};
 use crate::thread_op::{AtomicOp, MemoryOrder};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,6 +127,20 @@ macro_rules! tile_operands {
 }
 
 impl TileOp {
+    op_words! {
+        Copy "copy",
+        Fill "fill",
+        Gemm "gemm",
+        Reduce "reduce",
+        Scan "scan",
+        Atomic "atomic",
+        Transpose "transpose",
+        Im2col "im2col",
+        ReducerInit "reducer_init",
+        ReducerUpdate "reducer_update",
+        ReducerFinalize "reducer_finalize",
+    }
+
     /// Calls `f` on every operand.
     pub fn operands<'a>(&'a self, f: &mut impl FnMut(Operand<'a>)) {
         tile_operands!(self, f, Operand,);

@@ -23,7 +23,7 @@ use crate::expr::{Expr, ExprKind};
 use crate::func::{Func, Kernel, Level};
 use crate::ids::{Buffer, Var};
 use crate::stmt::{Loop, LoopKind, Stmt, StmtKind};
-use crate::thread_op::{ThreadOp, VoteKind};
+use crate::thread_op::{Agreement, ThreadOp};
 use crate::touched::{Atomic, touched, written};
 use crate::visit::{child_blocks, stmt_exprs, walk_stmts};
 use crate::visit_ids::stmt_buffers;
@@ -274,21 +274,10 @@ impl<'f> Uniformity<'f> {
 
     /// Who agrees on what the operation gives, if all threads do it.
     fn result(&self, stmt: &Stmt, op: &ThreadOp) -> Among {
-        match op {
-            // The whole block receives one answer.
-            ThreadOp::Vote {
-                kind: VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount,
-                ..
-            } => Among::Block,
-            // What is one value is one value from any lane.
-            ThreadOp::Shuffle { .. }
-            | ThreadOp::Vote {
-                kind: VoteKind::Any | VoteKind::All,
-                ..
-            }
-            | ThreadOp::Extern { pure: true, .. } => self.operands(stmt),
-            // Each thread comes at another time, or with another number of lanes.
-            _ => Among::Thread,
+        match op.agreement() {
+            Agreement::Block => Among::Block,
+            Agreement::Operands => self.operands(stmt),
+            Agreement::Nobody => Among::Thread,
         }
     }
 

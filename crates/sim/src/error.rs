@@ -15,6 +15,11 @@ impl RunError {
         Diagnostic::error(code, span, message).into()
     }
 
+    /// IR that the verifier would refuse.
+    pub(crate) fn invalid(span: Span, message: impl Into<String>) -> RunError {
+        RunError::new(codes::INVALID_IR, span, message)
+    }
+
     /// Says what would help with the first diagnostic.
     pub(crate) fn help(self, text: impl Into<String>) -> RunError {
         let mut list = self.diagnostics.into_vec();

@@ -18,7 +18,7 @@
 //! | [`args`], [`inputs`], [`mod@resolve`], `room` | arguments, how they are bound to parameters, made-up ones; what memory there is |
 //! | `value`, `math` | scalar arithmetic with exact rounding |
 //! | `compile`, `program` | kernel bodies as instructions over slots |
-//! | `eval`, `exec` | expressions; instructions, tile operations, threads |
+//! | `eval`, `exec` | expressions; instructions; tile and thread operations, a file a family, with their compilation |
 //! | `memory`, `barrier` | bytes with a shadow of what was written; barriers |
 //! | `block`, `grid`, `block_races` | strands of a block taking turns; blocks of a launch; what they do to each other |
 //! | [`simt`] | the simulator of loop and device IR, thread by thread |

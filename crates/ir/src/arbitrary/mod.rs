@@ -5,11 +5,12 @@
 //! shrinks the function. What comes out satisfies the verifier.
 //!
 //! Each operation brings its own buffers of fitting shape and type, so that every kind of
-//! operation is reached without searching for operands.
+//! operation is reached without searching for operands. Most are made after a line of `samples.tw`.
 
 mod device;
 mod exprs;
 mod layout;
+mod samples;
 mod thread;
 mod tile;
 

@@ -1,6 +1,7 @@
-//! Tile operations on buffers made for them.
+//! Tile operations: after samples, and those with choices that hang together.
 
 use crate::arbitrary::Gen;
+use crate::arbitrary::samples::Sample;
 use crate::buffer::{BufferOrigin, LayoutAttr, Region, RegionDim, Scope};
 use crate::dtype::{DType, Scalar};
 use crate::expr::Expr;
@@ -12,19 +13,17 @@ use crate::text::Word;
 use crate::thread_op::{AtomicOp, MemoryOrder};
 use crate::tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPlan,
-    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
+    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, TileOp,
 };
 
 impl Gen<'_> {
     pub(super) fn tile_statement(&mut self) {
         match self.pick(10) {
-            0 => self.fill(),
+            0 | 4 | 6 => self.sampled(Sample::Tile),
             1 => self.copy(),
             2 => self.gemm(),
             3 => self.reduce(),
-            4 => self.scan(),
             5 => self.atomic(),
-            6 => self.transpose(),
             7 => self.im2col(),
             8 => self.legacy_reducer(),
             _ => self.reducer(),
@@ -50,15 +49,6 @@ impl Gen<'_> {
         let buffer = self.alloc_as(Scope::Barrier, DType::U64, shape, origin);
         let index = self.pick(2) as i32;
         (buffer, Expr::i32(index))
-    }
-
-    fn fill(&mut self) {
-        let scope = self.one_of(&[Scope::Fragment, Scope::Shared, Scope::Local]);
-        let dtype = self.numeric();
-        let buffer = self.alloc(scope, dtype, &[8, 4]);
-        let value = self.expr(DType::F32, 2);
-        let dst = self.whole(buffer);
-        self.emit(StmtKind::Tile(TileOp::Fill { dst, value }));
     }
 
     fn copy(&mut self) {
@@ -210,25 +200,6 @@ impl Gen<'_> {
         self.emit(StmtKind::Tile(TileOp::Reduce(op)));
     }
 
-    fn scan(&mut self) {
-        let dtype = self.numeric();
-        let scope = self.one_of(&[Scope::Shared, Scope::Fragment]);
-        let src = self.alloc(scope, dtype, &[8, 16]);
-        let dst = if self.chance(2) {
-            src
-        } else {
-            self.alloc(scope, dtype, &[8, 16])
-        };
-        let op = ScanOp {
-            kind: self.one_of(ScanKind::VALUES),
-            src: self.whole(src),
-            dst: self.whole(dst),
-            dim: self.pick(2) as u32,
-            reverse: self.chance(2),
-        };
-        self.emit(StmtKind::Tile(TileOp::Scan(op)));
-    }
-
     fn atomic(&mut self) {
         let op = self.one_of(AtomicOp::VALUES);
         let dtype = match op {
@@ -254,17 +225,6 @@ impl Gen<'_> {
             dst: self.whole(dst),
             value,
             order: self.one_of(MemoryOrder::VALUES),
-        };
-        self.emit(StmtKind::Tile(op));
-    }
-
-    fn transpose(&mut self) {
-        let dtype = self.numeric();
-        let src = self.alloc(Scope::Shared, dtype, &[8, 16]);
-        let dst = self.alloc(Scope::Shared, dtype, &[16, 8]);
-        let op = TileOp::Transpose {
-            src: self.whole(src),
-            dst: self.whole(dst),
         };
         self.emit(StmtKind::Tile(op));
     }

@@ -35,11 +35,19 @@
 //! - Regions: `A[start +: extent, …]`; a lone index has extent one.
 //! - Operations: as on the first line of their comments in [`crate::tile_op`],
 //!   [`crate::thread_op`], [`crate::micro_op`] and [`crate::device_op`].
+//!
+//! How each operation is printed and parsed stands in one file: `tile`, `thread`, `micro`, `device`
+//! (`place` for what they name in buffers). The rest is in `printer` and `parser`.
 
+mod device;
 mod lexer;
+mod micro;
 mod names;
 mod parser;
+mod place;
 mod printer;
+mod thread;
+mod tile;
 mod words;
 
 pub use names::identifier;

@@ -1,4 +1,9 @@
 //! Copies, fills, tile atomics, transposition, im2col, and which tile op is checked where.
+//!
+//! - `copy-scope`, `copy-extents`, `copy-types`, `copy-overlap`, `copy-async`, `copy-tma`
+//! - `fill-scope`, `fill-type`
+//! - `atomic-scope`, `atomic-types`, `atomic-order`, and `copy-extents` for tiles
+//! - `transpose-shape`, `transpose-scope`, `im2col-operands`
 
 use crate::buffer::{Region, Scope};
 use crate::dtype::{DType, Scalar};

@@ -1,4 +1,7 @@
 //! Matrix products.
+//!
+//! `gemm-shape`, `gemm-scope`, `gemm-types`, `gemm-region` (a fragment takes part whole),
+//! `gemm-k-pack`, `gemm-clear`, `gemm-plan`, `gemm-barrier`
 
 use crate::buffer::{Region, Scope};
 use crate::dtype::{Class, DType, Scalar};

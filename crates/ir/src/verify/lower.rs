@@ -1,4 +1,7 @@
 //! Micro-ops and device operations.
+//!
+//! - *loop, device* `micro-scope`, `micro-slot`, `micro-count`, `micro-otherwise`
+//! - `wait-range`, `commit-counter`, `barrier-named`, `priority-range`, `iteration-type`
 
 use crate::buffer::Scope;
 use crate::device_op::{BarrierKind, DeviceOp};

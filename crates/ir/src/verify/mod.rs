@@ -90,23 +90,10 @@
 //!   depends on the thread.
 //! - `warp-group`: groups exist, once each, and do not nest.
 //!
-//! ## Tile operations (*tile*, *loop*)
-//! - `copy-scope`, `copy-extents`, `copy-types`, `copy-overlap`, `copy-async`, `copy-tma`
-//! - `fill-scope`, `fill-type`
-//! - `gemm-shape`, `gemm-scope`, `gemm-types`, `gemm-region` (a fragment takes part whole),
-//!   `gemm-k-pack`, `gemm-clear`, `gemm-plan`, `gemm-barrier`
-//! - `reduce-dim`, `reduce-shape`, `reduce-scope`, `reduce-types`
-//! - `scan-dim`, `scan-shape`, `scan-scope`, `scan-types`
-//! - `atomic-scope`, `atomic-types`, `atomic-order`, and `copy-extents` for tiles
-//! - `transpose-shape`, `transpose-scope`, `im2col-operands`
-//! - `reducer-epoch`: a reducer is initialised, updated inside parallel loops, and finalised
-//!   in the block of its initialisation, in this order; `reducer-types`.
-//!
-//! ## Thread, micro and device operations
-//! - `barrier-operand`, `sync-named`, `shuffle-width`, `vote-type`, `allreduce-types`,
-//!   `dp4a-types`, `vec-add`
-//! - *loop, device* `micro-scope`, `micro-slot`, `micro-count`, `micro-otherwise`
-//! - `wait-range`, `commit-counter`, `barrier-named`, `priority-range`, `iteration-type`
+//! ## Operations
+//! Their rules are listed where they are checked: tile operations (*tile*, *loop*) in `copy`,
+//! `gemm`, `reduce` and `reducer`, thread operations in `thread`, micro and device operations in
+//! `lower`.
 
 mod buffer;
 mod copy;

@@ -1,4 +1,7 @@
 //! Reductions and scans.
+//!
+//! - `reduce-dim`, `reduce-shape`, `reduce-scope`, `reduce-types`
+//! - `scan-dim`, `scan-shape`, `scan-scope`, `scan-types`
 
 use crate::buffer::{Region, Scope};
 use crate::expr::Expr;

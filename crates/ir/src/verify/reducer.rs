@@ -1,4 +1,6 @@
 //! Reducers: initialised, updated in parallel loops, finalised, in this order.
+//!
+//! `reducer-epoch`: that order, and all in the block of the initialisation; `reducer-types`
 
 use crate::buffer::Scope;
 use crate::diag::Span;

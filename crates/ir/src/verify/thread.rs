@@ -1,4 +1,7 @@
 //! Thread operations.
+//!
+//! `barrier-operand`, `sync-named`, `shuffle-width`, `vote-type`, `allreduce-types`, `dp4a-types`,
+//! `vec-add`, and of atomics the rules of tile atomics
 
 use crate::buffer::Scope;
 use crate::dtype::{DType, Scalar};

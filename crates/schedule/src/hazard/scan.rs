@@ -574,24 +574,20 @@ impl<'f> Scan<'f> {
                 }
             }
             StmtKind::Thread(
-                ThreadOp::AtomicRmw {
-                    buffer, indices, ..
-                }
-                | ThreadOp::AtomicLoad {
-                    buffer, indices, ..
-                }
-                | ThreadOp::AtomicStore {
-                    buffer, indices, ..
-                },
-            ) if tracked(*buffer) => indices.iter().for_each(f),
-            StmtKind::Thread(
-                ThreadOp::AtomicVecAdd { .. }
-                | ThreadOp::AllReduce { .. }
-                | ThreadOp::Dp4a { .. }
+                ThreadOp::AllReduce { .. }
                 | ThreadOp::BarrierArrive { .. }
                 | ThreadOp::BarrierWait { .. }
                 | ThreadOp::BarrierExpect { .. },
             ) => stmt_exprs(stmt, &mut |e| f(e)),
+            StmtKind::Thread(op) => op.operands(&mut |operand| {
+                if let Operand::Elements {
+                    buffer, indices, ..
+                } = operand
+                    && tracked(*buffer)
+                {
+                    indices.iter().for_each(&mut *f);
+                }
+            }),
             StmtKind::Device(DeviceOp::Barrier(_) | DeviceOp::BarrierInit { .. }) => {
                 stmt_exprs(stmt, &mut |e| f(e));
             }

@@ -268,8 +268,7 @@ impl Compiler<'_, '_> {
         let (from, to) = (a.dtype().scalar, e.dtype().scalar);
         let (wide, narrow) = (from.bits() as usize, to.bits() as usize);
         if a.dtype().bits() != e.dtype().bits() {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 e.span(),
                 format!("{} has not the width of {}", e.dtype(), a.dtype()),
             ));
@@ -306,8 +305,7 @@ impl Compiler<'_, '_> {
 }
 
 fn ill_typed(e: &Expr) -> RunError {
-    RunError::new(
-        codes::INVALID_IR,
+    RunError::invalid(
         e.span(),
         format!("an operation that does not exist on {}", e.dtype()),
     )

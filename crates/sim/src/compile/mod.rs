@@ -4,9 +4,7 @@ pub(crate) mod expr;
 pub(crate) mod loops;
 pub(crate) mod names;
 mod races;
-mod stmt;
-mod thread;
-mod tile;
+pub(crate) mod stmt;
 
 use tilewright_ir::small_float::Number;
 use tilewright_ir::uniform::{Points, Uniformity};

@@ -160,8 +160,7 @@ impl<'f> Names<'f> {
         }
         let Some(&place) = self.places.get(&var).and_then(|p| p.get(lane)) else {
             let name = &self.func.vars[var].name;
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 span,
                 format!("`{name}` has no value here"),
             ));
@@ -192,8 +191,7 @@ impl<'f> Names<'f> {
         let info = &self.buffers[number as usize];
         let (rank, lanes, space) = (info.shape.len(), info.lanes, info.space);
         if indices.len() != rank {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 span,
                 format!(
                     "`{}` has {rank} dimensions but {} indices",
@@ -203,8 +201,7 @@ impl<'f> Names<'f> {
             ));
         }
         if matches!(space, Space::Barrier(_)) {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 span,
                 format!("`{}` holds barriers, not data", info.name),
             ));
@@ -245,8 +242,7 @@ impl<'f> Names<'f> {
             return Err(RunError::new(codes::UNSUPPORTED, span, message));
         }
         if matches!(info.space, Space::Barrier(_)) {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 span,
                 format!("`{}` holds barriers, not data", info.name),
             ));
@@ -313,8 +309,7 @@ impl<'f> Names<'f> {
             BufferOrigin::Param | BufferOrigin::Workspace => match global {
                 Some(info) => Space::Global(info.storage),
                 None => {
-                    return Err(RunError::new(
-                        codes::INVALID_IR,
+                    return Err(RunError::invalid(
                         data.span,
                         format!("`{}` is neither a parameter nor a workspace", data.name),
                     ));
@@ -341,8 +336,7 @@ impl<'f> Names<'f> {
                 let info = &self.buffers[base as usize];
                 let room = info.shape.iter().product::<i64>() * info.lanes as i64;
                 if bits > room * info.bits() as i64 || info.strides != contiguous(&info.shape) {
-                    return Err(RunError::new(
-                        codes::INVALID_IR,
+                    return Err(RunError::invalid(
                         data.span,
                         format!(
                             "`{}` does not fit what it is a view of, `{}`",
@@ -430,8 +424,7 @@ impl<'f> Names<'f> {
         match expr::num(self, e, 0)? {
             Num::I(Int::Const(v)) => Ok(Number::Int(value::wide(e.dtype().scalar, v))),
             Num::F(Float::Const(v)) => Ok(Number::Float(v)),
-            _ => Err(RunError::new(
-                codes::INVALID_IR,
+            _ => Err(RunError::invalid(
                 e.span(),
                 "this must be known when the kernel is launched",
             )),

@@ -5,8 +5,9 @@ use tilewright_ir::{
 };
 
 use crate::compile::names::{Compiled, Names};
-use crate::compile::{Code, expr, thread, tile};
+use crate::compile::{Code, expr};
 use crate::error::{RunError, codes};
+use crate::exec::{threads, tiles};
 use crate::program::{Num, Op, Pc, Uniform};
 
 /// The instructions of a kernel's body.
@@ -140,9 +141,9 @@ impl Builder<'_, '_> {
             StmtKind::Assert { cond, message } => self.assert(cond, Some(message.clone()))?,
             StmtKind::Assume(cond) => self.assert(cond, None)?,
             StmtKind::WarpGroup { groups, body } => self.warp_group(groups, body)?,
-            StmtKind::Tile(op) => tile::tile(self, stmt, op)?,
-            StmtKind::Thread(op) => thread::thread(self, op, stmt.span)?,
-            StmtKind::Device(op) => thread::device(self, op)?,
+            StmtKind::Tile(op) => tiles::compile(self, stmt, op)?,
+            StmtKind::Thread(op) => threads::compile(self, op, stmt.span)?,
+            StmtKind::Device(op) => threads::device(self, op)?,
             StmtKind::Micro(_) => {
                 return Err(RunError::new(
                     codes::NOT_TILE_IR,
@@ -165,7 +166,7 @@ impl Builder<'_, '_> {
     }
 
     pub fn invalid(&self, message: &str) -> RunError {
-        RunError::new(codes::INVALID_IR, self.span, message)
+        RunError::invalid(self.span, message)
     }
 
     pub fn store(

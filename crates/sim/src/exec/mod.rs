@@ -7,13 +7,12 @@
 mod access;
 mod areas;
 mod control;
-mod gemm;
 pub(crate) mod mask;
 mod points;
 mod races;
 pub(crate) mod state;
-mod threads;
-mod tiles;
+pub(crate) mod threads;
+pub(crate) mod tiles;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{Diagnostic, Span};
@@ -24,11 +23,11 @@ use crate::eval::{self, Env};
 use crate::program::{Int, Num, Op, Parallel, Pc, Place, Program, Space, Uniform};
 use crate::value::Trap;
 pub(crate) use access::{combine, decode, encode, tuple};
-pub(crate) use gemm::{Term, multiply_row};
 use mask::Mask;
 use races::Tracker;
 use state::{BlockMem, Globals, Strand, Wait};
-pub(crate) use tiles::{cast_slot, fold, identity};
+pub(crate) use threads::Thread;
+pub(crate) use tiles::{Term, Tile, cast_slot, fold, identity, multiply_row};
 
 /// What the evaluator looks out for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,13 +229,13 @@ impl<'a, 'g> Exec<'a, 'g> {
                     return Ok(Next::Wait(wait));
                 }
                 self.check_uniform(&tile.uniform)?;
-                self.tile(&tile.kind)?;
+                self.tile(tile)?;
             }
             Op::PerThread { tile, varying } => {
                 if *varying {
-                    self.each_lane(|this| this.tile(&tile.kind))?;
+                    self.each_lane(|this| this.tile(tile))?;
                 } else {
-                    self.tile(&tile.kind)?;
+                    self.tile(tile)?;
                 }
             }
             Op::Thread(thread) => {

@@ -1,15 +1,14 @@
 //! One block: warps take turns in a seeded order, and meet at barriers.
 
-use tilewright_ir::VoteKind;
-
+use super::device::DeviceCode;
 use super::env::Env;
 use super::global_shadow::GlobalShadow;
-use super::program::{AllReduceCode, DeviceCode, Op, Program, ThreadCode};
+use super::program::{Op, Program};
 use super::report::{Collector, Finding, FindingKind};
 use super::shared::Shared;
 use super::step::Pause;
 use super::sync::{Barriers, Named};
-use super::warp::{Lanes, State, Warp, join};
+use super::warp::{State, Warp, join};
 use super::{Interleaving, SimtOptions};
 use crate::rng::Rng;
 use crate::simt::memory::Memory;
@@ -18,7 +17,7 @@ use tilewright_ir::Target;
 /// A block that has been started.
 pub(super) struct BlockRun<'a> {
     pub env: Env<'a>,
-    warps: Vec<Warp>,
+    pub(super) warps: Vec<Warp>,
     rng: Rng,
     interleaving: Interleaving,
     step_limit: u64,
@@ -341,94 +340,6 @@ impl<'a> BlockRun<'a> {
         }
         if members.len() == self.warps.len() {
             self.env.all_ordered();
-        }
-    }
-
-    /// What all threads of the block compute together at the barrier they stand at.
-    fn collective(&mut self, first: usize) {
-        let program = self.env.program;
-        let pc = self.warps[first].pc;
-        let Op::Thread(code) = &program.ops[pc as usize] else {
-            return;
-        };
-        match &**code {
-            ThreadCode::Vote {
-                kind,
-                value,
-                result,
-            } if kind.is_of_block() => {
-                let (mut yes, mut all) = (0u32, 0u32);
-                for warp in &self.warps {
-                    if warp.state == State::Block && warp.pc == pc {
-                        yes += warp.regs.truth(*value, warp.mask).count_ones();
-                        all += warp.mask.count_ones();
-                    }
-                }
-                let verdict = match kind {
-                    VoteKind::BlockOr => u64::from(yes > 0),
-                    VoteKind::BlockAnd => u64::from(yes == all),
-                    _ => u64::from(yes),
-                };
-                for warp in &mut self.warps {
-                    if warp.state == State::Block && warp.pc == pc {
-                        for lane in Lanes(warp.mask) {
-                            warp.regs.set_lane(*result, lane as usize, verdict);
-                        }
-                    }
-                }
-            }
-            ThreadCode::AllReduce(code) => self.all_reduce(code, pc),
-            _ => {}
-        }
-    }
-
-    fn all_reduce(&mut self, code: &AllReduceCode, pc: u32) {
-        let program = self.env.program;
-        let [x, y, _] = program.threads;
-        // Threads that differ only in the folded axes share the number of the rest.
-        let group = |thread: u32| {
-            let at = [thread % x, thread / x % y, thread / x / y];
-            let kept = |axis: usize| if code.axes[axis] { 0 } else { at[axis] };
-            (kept(0) + x * (kept(1) + y * kept(2))) as usize
-        };
-        let here: Vec<usize> = (0..self.warps.len())
-            .filter(|&w| self.warps[w].state == State::Block && self.warps[w].pc == pc)
-            .collect();
-        let mut totals: Vec<Option<u64>> = vec![None; program.num_threads()];
-        for &w in &here {
-            for lane in Lanes(self.warps[w].mask) {
-                let warp = &mut self.warps[w];
-                let l = lane as usize;
-                let identity = warp.regs.lane(code.identity, l);
-                let taken = warp.regs.lane(code.cond, l) != 0;
-                let value = if taken {
-                    warp.regs.lane(code.value, l)
-                } else {
-                    identity
-                };
-                let total = &mut totals[group(warp.thread(lane))];
-                warp.regs.set_lane(code.lhs, l, total.unwrap_or(identity));
-                warp.regs.set_lane(code.rhs, l, value);
-                for op in &code.body {
-                    // A fold that traps leaves what it had; it is the program's arithmetic.
-                    if warp.regs.run(op, 1 << lane).is_err() {
-                        break;
-                    }
-                }
-                *total = Some(warp.regs.lane(code.result, l));
-            }
-        }
-        let access = &program.accesses[code.dst as usize];
-        let scalar = program.buffers[access.buffer as usize].scalar;
-        for &w in &here {
-            let warp = &mut self.warps[w];
-            let mut addresses = self.env.addresses(warp, access, warp.mask);
-            addresses.uniform = false;
-            let first = warp.index * warp.width;
-            self.env.store_raw(warp, access, &addresses, |_, _, lane| {
-                let total = totals[group(first + lane)].unwrap_or(0);
-                crate::exec::encode(scalar, total)
-            });
         }
     }
 }

@@ -33,7 +33,7 @@
 //! | `env`, `block` | what warps of a block share; their turns and barriers |
 //! | `access`, `memory`, `shared` | addresses; global memory; shared memory and shadows |
 //! | `micro`, `spread`, `mma`, `queue` | micro-ops; exchanges between lanes; matrix instructions; asynchronous operations |
-//! | `thread`, `sync` | thread operations; barriers with the order they make |
+//! | `threads`, `device`, `sync` | thread operations by family; device operations; barriers with the order they make |
 //! | `banks`, `counts`, `report` | bank conflicts; counts; findings |
 
 mod access;
@@ -42,6 +42,7 @@ mod banks;
 mod block;
 mod compile;
 mod counts;
+mod device;
 mod env;
 mod global_shadow;
 mod group_mma;
@@ -57,7 +58,7 @@ mod shared;
 mod spread;
 mod step;
 mod sync;
-mod thread;
+mod threads;
 mod warp;
 
 use std::fmt;

@@ -8,11 +8,10 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{
-    AtomicOp, BinOp, Counter, Inst, MathFn, MemoryOrder, ReduceKind, Scalar, ShuffleKind, Span,
-    VoteKind,
-};
+use tilewright_ir::{BinOp, Counter, Inst, MathFn, Scalar, Span};
 
+use super::device::DeviceCode;
+use super::threads::ThreadCode;
 use crate::program::Traffic;
 
 /// An instruction's number.
@@ -312,120 +311,4 @@ pub(super) struct MicroCode {
     pub group: Option<Arc<super::group_mma::GroupTable>>,
     /// Where the bytes go of a load or store that exchanges them between lanes.
     pub spread: Option<Arc<super::spread::Spread>>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum ThreadCode {
-    AtomicRmw {
-        op: AtomicOp,
-        access: u32,
-        value: Slot,
-        order: MemoryOrder,
-        result: Option<Slot>,
-    },
-    AtomicVecAdd {
-        dst: u32,
-        src: u32,
-    },
-    AtomicLoad {
-        access: u32,
-        order: MemoryOrder,
-        result: Slot,
-    },
-    AtomicStore {
-        access: u32,
-        value: Slot,
-        order: MemoryOrder,
-    },
-    Shuffle {
-        kind: ShuffleKind,
-        value: Slot,
-        lane: Slot,
-        width: u32,
-        result: Slot,
-    },
-    Vote {
-        kind: VoteKind,
-        value: Slot,
-        result: Slot,
-    },
-    WarpReduce {
-        kind: ReduceKind,
-        scalar: Scalar,
-        value: Slot,
-        result: Slot,
-    },
-    AllReduce(AllReduceCode),
-    SyncWarp,
-    SyncGrid,
-    Arrive {
-        barrier: u32,
-        index: Slot,
-    },
-    Wait {
-        barrier: u32,
-        index: Slot,
-        parity: Slot,
-    },
-    Expect {
-        barrier: u32,
-        index: Slot,
-        bytes: Slot,
-        arrive: bool,
-    },
-    Print {
-        message: String,
-        args: Box<[(Slot, Scalar)]>,
-    },
-    Dp4a {
-        a: u32,
-        b: u32,
-        c: u32,
-    },
-}
-
-/// A fold over the threads of a block.
-#[derive(Clone, Debug)]
-pub(super) struct AllReduceCode {
-    pub value: Slot,
-    pub cond: Slot,
-    pub dst: u32,
-    /// The thread axes that are folded.
-    pub axes: [bool; 3],
-    /// The fold: a lanes register for each side, the code and where its result is.
-    pub lhs: Slot,
-    pub rhs: Slot,
-    pub body: Box<[Op]>,
-    pub result: Slot,
-    pub identity: Slot,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum DeviceCode {
-    Wait {
-        counter: Counter,
-        at_most: u32,
-    },
-    Commit(Counter),
-    /// All threads of the block, with its memory ordering.
-    Block,
-    /// All waves of the block.
-    Bare,
-    Named {
-        id: u32,
-        count: u32,
-    },
-    /// The waves for which the condition holds.
-    Cond(Slot),
-    BarrierInit {
-        barrier: u32,
-        index: Slot,
-        count: u32,
-    },
-    /// Registers are handed to products of the warp group.
-    FenceProducts,
-    /// What was stored to shared memory is handed to who reads by the async proxy.
-    FenceProxy,
-    /// What orders or hints and changes no value.
-    Nothing,
 }

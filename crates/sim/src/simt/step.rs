@@ -1,10 +1,8 @@
 //! A warp at work: one instruction after another, until it has to wait.
 
-use super::counts::InstKind;
 use super::env::Env;
-use super::program::{DeviceCode, Op};
+use super::program::Op;
 use super::report::FindingKind;
-use super::thread::Done;
 use super::warp::{Stuck, Warp};
 use crate::value::Trap;
 
@@ -116,17 +114,12 @@ impl Env<'_> {
             }
             Op::Thread(code) => {
                 self.catch_up(warp);
-                let done = self.thread(warp, code);
+                let pause = self.thread(warp, code);
                 // Only bare barriers leave accesses loose.
-                if matches!(done, Done::Block | Done::Grid) {
+                if matches!(pause, Pause::Block | Pause::Grid) {
                     self.settle(warp);
                 }
-                return match done {
-                    Done::Next => Pause::Turn,
-                    Done::Block => Pause::Block,
-                    Done::Mbarrier => Pause::Mbarrier,
-                    Done::Grid => Pause::Grid,
-                };
+                return pause;
             }
             Op::Device(code) => return self.device(warp, code),
             Op::Halt => {
@@ -144,75 +137,6 @@ impl Env<'_> {
         let space = self.program.buffers[buffer as usize].space;
         if matches!(space, super::program::Space::Shared(_)) {
             self.catch_up(warp);
-        }
-    }
-
-    fn device(&mut self, warp: &mut Warp, code: &DeviceCode) -> Pause {
-        match code {
-            DeviceCode::Wait { counter, at_most } => {
-                self.count(warp, InstKind::Wait);
-                self.wait(warp, *counter, *at_most);
-                Pause::Turn
-            }
-            DeviceCode::Commit(counter) => {
-                warp.queue.commit(*counter);
-                Pause::Turn
-            }
-            DeviceCode::Block => {
-                self.count(warp, InstKind::Barrier);
-                if self.target.machine().barrier.drains {
-                    self.drain(warp);
-                }
-                Pause::Block
-            }
-            DeviceCode::Bare => {
-                self.count(warp, InstKind::Barrier);
-                Pause::Block
-            }
-            DeviceCode::Cond(cond) => {
-                let truth = warp.regs.truth(*cond, warp.mask);
-                if truth != 0 && truth != warp.mask {
-                    self.report(warp, FindingKind::DivergentBarrier, None, || {
-                        "lanes of a warp disagree about the condition of a barrier".to_string()
-                    });
-                }
-                if truth == 0 {
-                    return Pause::Turn;
-                }
-                self.count(warp, InstKind::Barrier);
-                Pause::Block
-            }
-            DeviceCode::Named { id, count } => {
-                self.count(warp, InstKind::Barrier);
-                self.settle(warp);
-                Pause::Named {
-                    id: *id,
-                    count: *count,
-                }
-            }
-            DeviceCode::BarrierInit {
-                barrier,
-                index,
-                count,
-            } => {
-                for lane in super::warp::Lanes(warp.mask) {
-                    if let Some(number) = self.barrier(warp, *barrier, *index, lane) {
-                        self.barriers.phases[number].state = crate::barrier::Mbarrier::new(*count);
-                    }
-                }
-                Pause::Turn
-            }
-            DeviceCode::FenceProducts => {
-                warp.local.unfenced = false;
-                Pause::Turn
-            }
-            DeviceCode::FenceProxy => {
-                if let Some(proxies) = &mut self.shared.proxies {
-                    proxies.fence(warp.index);
-                }
-                Pause::Turn
-            }
-            DeviceCode::Nothing => Pause::Turn,
         }
     }
 

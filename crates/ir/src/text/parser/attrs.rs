@@ -13,14 +13,19 @@ const MAX_LIST_DEPTH: usize = 32;
 
 impl<'t> Parser<'t> {
     /// The name of a further attribute, if one follows.
-    pub(super) fn attr_name(&mut self) -> Option<(&'t str, Span)> {
+    pub(in crate::text) fn attr_name(&mut self) -> Option<(&'t str, Span)> {
         let name = self.peek_word()?;
         let span = self.here();
         self.at += 1;
         Some((name, span))
     }
 
-    pub(super) fn unknown_attr(&self, name: &str, span: Span, known: &[&str]) -> Box<Diagnostic> {
+    pub(in crate::text) fn unknown_attr(
+        &self,
+        name: &str,
+        span: Span,
+        known: &[&str],
+    ) -> Box<Diagnostic> {
         let help = suggestion(name, known.iter().copied())
             .unwrap_or_else(|| format!("one of: {}", known.join(", ")));
         Box::new(
@@ -34,13 +39,13 @@ impl<'t> Parser<'t> {
     }
 
     /// `=expression`
-    pub(super) fn eq_expr(&mut self) -> Result1<Expr> {
+    pub(in crate::text) fn eq_expr(&mut self) -> Result1<Expr> {
         self.expect("=")?;
         self.expr()
     }
 
     /// `=number`
-    pub(super) fn eq_number<T: TryFrom<i128>>(&mut self, what: &str) -> Result1<T> {
+    pub(in crate::text) fn eq_number<T: TryFrom<i128>>(&mut self, what: &str) -> Result1<T> {
         self.expect("=")?;
         self.number(what)
     }

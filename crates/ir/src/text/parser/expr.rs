@@ -80,7 +80,7 @@ const FUNCTIONS: [&str; 12] = [
 ];
 
 impl<'t> Parser<'t> {
-    pub(super) fn expr(&mut self) -> Result1<Expr> {
+    pub(in crate::text) fn expr(&mut self) -> Result1<Expr> {
         let mut frames: Vec<Frame> = Vec::new();
         loop {
             if frames.len() > MAX_FRAMES {

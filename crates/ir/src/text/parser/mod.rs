@@ -7,8 +7,8 @@
 //! | `decls` | functions, buffers, kernels, layouts |
 //! | `attrs` | attributes and configuration values |
 //! | `stmt` | statements, loops and blocks |
-//! | `ops` | tile, micro and device operations |
-//! | `thread` | thread operations |
+//!
+//! Operations are parsed where they are printed: see [`crate::text`].
 //!
 //! Types of nodes follow from their operands; whether they make sense is the verifier's
 //! question. A name is looked up in the enclosing blocks first; one that is bound in a block
@@ -18,9 +18,7 @@ mod attrs;
 mod decls;
 mod expr;
 mod layout;
-mod ops;
 mod stmt;
-mod thread;
 
 use std::collections::HashMap;
 
@@ -86,9 +84,9 @@ pub(super) struct Parser<'t> {
     text: &'t str,
     file: FileId,
     /// Ends in [`Tok::End`], which is never passed.
-    tokens: Vec<Token>,
-    at: usize,
-    func: Func,
+    pub(super) tokens: Vec<Token>,
+    pub(super) at: usize,
+    pub(super) func: Func,
     /// What each name means here, innermost last, with the scope that says so.
     visible: HashMap<&'t str, Vec<(usize, Entity)>>,
     /// The last meaning of each name in the function, visible or not.
@@ -103,20 +101,20 @@ pub(super) struct Parser<'t> {
 impl<'t> Parser<'t> {
     // ---- tokens
 
-    fn peek(&self) -> Tok {
+    pub(super) fn peek(&self) -> Tok {
         self.peek_at(0)
     }
 
-    fn peek_at(&self, ahead: usize) -> Tok {
+    pub(super) fn peek_at(&self, ahead: usize) -> Tok {
         self.tokens.get(self.at + ahead).map_or(Tok::End, |t| t.tok)
     }
 
-    fn token(&self) -> Token {
+    pub(super) fn token(&self) -> Token {
         let last = self.tokens.len() - 1;
         self.tokens[self.at.min(last)]
     }
 
-    fn next(&mut self) -> Token {
+    pub(super) fn next(&mut self) -> Token {
         let token = self.token();
         if token.tok != Tok::End {
             self.at += 1;
@@ -124,35 +122,35 @@ impl<'t> Parser<'t> {
         token
     }
 
-    fn text_of(&self, token: Token) -> &'t str {
+    pub(super) fn text_of(&self, token: Token) -> &'t str {
         &self.text[token.start as usize..token.end as usize]
     }
 
-    fn span_of(&self, token: Token) -> Span {
+    pub(super) fn span_of(&self, token: Token) -> Span {
         Span::new(self.file, token.start, token.end)
     }
 
     /// The place of the next token.
-    fn here(&self) -> Span {
+    pub(super) fn here(&self) -> Span {
         self.span_of(self.token())
     }
 
     /// From `start` to the end of the last token read.
-    fn since(&self, start: Span) -> Span {
+    pub(super) fn since(&self, start: Span) -> Span {
         let last = self.tokens[self.at.saturating_sub(1)];
         start.to(self.span_of(last))
     }
 
-    fn is(&self, sign: &str) -> bool {
+    pub(super) fn is(&self, sign: &str) -> bool {
         matches!(self.peek(), Tok::Sign(s) if s == sign)
     }
 
-    fn is_at(&self, ahead: usize, sign: &str) -> bool {
+    pub(super) fn is_at(&self, ahead: usize, sign: &str) -> bool {
         matches!(self.peek_at(ahead), Tok::Sign(s) if s == sign)
     }
 
     /// Takes the sign if it is next.
-    fn eat(&mut self, sign: &str) -> bool {
+    pub(super) fn eat(&mut self, sign: &str) -> bool {
         let found = self.is(sign);
         if found {
             self.at += 1;
@@ -160,7 +158,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    fn expect(&mut self, sign: &str) -> Result1<()> {
+    pub(super) fn expect(&mut self, sign: &str) -> Result1<()> {
         if self.eat(sign) {
             Ok(())
         } else {
@@ -169,15 +167,15 @@ impl<'t> Parser<'t> {
     }
 
     /// The next token's text if it is a name or a word.
-    fn peek_word(&self) -> Option<&'t str> {
+    pub(super) fn peek_word(&self) -> Option<&'t str> {
         (self.peek() == Tok::Ident).then(|| self.text_of(self.token()))
     }
 
-    fn is_word(&self, word: &str) -> bool {
+    pub(super) fn is_word(&self, word: &str) -> bool {
         self.peek_word() == Some(word)
     }
 
-    fn eat_word(&mut self, word: &str) -> bool {
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         if found {
             self.at += 1;
@@ -185,7 +183,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    fn expect_word(&mut self, word: &str) -> Result1<()> {
+    pub(super) fn expect_word(&mut self, word: &str) -> Result1<()> {
         if self.eat_word(word) {
             Ok(())
         } else {
@@ -194,7 +192,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Any name or word.
-    fn ident(&mut self, what: &str) -> Result1<(&'t str, Span)> {
+    pub(super) fn ident(&mut self, what: &str) -> Result1<(&'t str, Span)> {
         match self.peek_word() {
             Some(text) => {
                 let span = self.here();
@@ -206,7 +204,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A word of a closed set.
-    fn word<W: Word>(&mut self) -> Result1<W> {
+    pub(super) fn word<W: Word>(&mut self) -> Result1<W> {
         let Some(text) = self.peek_word() else {
             return Err(self.expected(W::WHAT));
         };
@@ -231,7 +229,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn string(&mut self) -> Result1<String> {
+    pub(super) fn string(&mut self) -> Result1<String> {
         if self.peek() != Tok::Str {
             return Err(self.expected("a string in quotes"));
         }
@@ -249,7 +247,7 @@ impl<'t> Parser<'t> {
     }
 
     /// An integer without a type, in the range of `T`.
-    fn number<T: TryFrom<i128>>(&mut self, what: &str) -> Result1<T> {
+    pub(super) fn number<T: TryFrom<i128>>(&mut self, what: &str) -> Result1<T> {
         let start = self.here();
         let negative = self.is("-") && self.peek_at(1) == Tok::Int;
         if negative {
@@ -265,7 +263,7 @@ impl<'t> Parser<'t> {
             .ok_or_else(|| self.out_of_range(self.since(start), what))
     }
 
-    fn out_of_range(&self, span: Span, what: &str) -> Box<Diagnostic> {
+    pub(super) fn out_of_range(&self, span: Span, what: &str) -> Box<Diagnostic> {
         Box::new(Diagnostic::error(
             Code("text-number"),
             span,
@@ -273,7 +271,7 @@ impl<'t> Parser<'t> {
         ))
     }
 
-    fn dtype(&mut self) -> Result1<DType> {
+    pub(super) fn dtype(&mut self) -> Result1<DType> {
         let Some(text) = self.peek_word() else {
             return Err(self.expected("a type"));
         };
@@ -296,7 +294,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `item, item, …` up to a closing sign, which is taken.
-    fn list<T>(
+    pub(super) fn list<T>(
         &mut self,
         close: &str,
         mut item: impl FnMut(&mut Self) -> Result1<T>,
@@ -319,7 +317,7 @@ impl<'t> Parser<'t> {
     // ---- errors
 
     /// The next token is not what has to stand here.
-    fn expected(&self, what: &str) -> Box<Diagnostic> {
+    pub(super) fn expected(&self, what: &str) -> Box<Diagnostic> {
         let found = match self.peek() {
             Tok::End => "the end of the text".to_string(),
             Tok::Newline => "the end of the line".to_string(),
@@ -338,16 +336,16 @@ impl<'t> Parser<'t> {
         )
     }
 
-    fn error(&mut self, error: Diagnostic) {
+    pub(super) fn error(&mut self, error: Diagnostic) {
         self.errors.push(error);
     }
 
-    fn gave_up(&self) -> bool {
+    pub(super) fn gave_up(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
     }
 
     /// Goes on behind the statement at hand, and behind its block if it opens one.
-    fn skip_statement(&mut self) {
+    pub(super) fn skip_statement(&mut self) {
         let mut open = 0usize;
         loop {
             match self.peek() {
@@ -365,14 +363,14 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn skip_newlines(&mut self) {
+    pub(super) fn skip_newlines(&mut self) {
         while self.peek() == Tok::Newline {
             self.at += 1;
         }
     }
 
     /// The end of a line, or of the block that the line is the last of.
-    fn end_of_statement(&mut self) -> Result1<()> {
+    pub(super) fn end_of_statement(&mut self) -> Result1<()> {
         match self.peek() {
             Tok::Newline => {
                 self.at += 1;
@@ -385,11 +383,11 @@ impl<'t> Parser<'t> {
 
     // ---- names
 
-    fn open_scope(&mut self) {
+    pub(super) fn open_scope(&mut self) {
         self.scopes.push(Vec::new());
     }
 
-    fn close_scope(&mut self) {
+    pub(super) fn close_scope(&mut self) {
         for name in self.scopes.pop().unwrap_or_default() {
             if let Some(meanings) = self.visible.get_mut(name) {
                 meanings.pop();
@@ -398,7 +396,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Makes the name mean the entity until the scope closes.
-    fn declare(&mut self, name: &'t str, entity: Entity, span: Span) -> Result1<()> {
+    pub(super) fn declare(&mut self, name: &'t str, entity: Entity, span: Span) -> Result1<()> {
         let depth = self.scopes.len();
         let meanings = self.visible.entry(name).or_default();
         if meanings.last().is_some_and(|(at, _)| *at == depth) {
@@ -420,7 +418,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The name of something new.
-    fn new_name(&mut self, what: &str) -> Result1<(&'t str, Span)> {
+    pub(super) fn new_name(&mut self, what: &str) -> Result1<(&'t str, Span)> {
         let (text, span) = self.ident(what)?;
         if RESERVED.contains(&text) {
             return Err(Box::new(
@@ -436,7 +434,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A new variable that is visible from here on.
-    fn new_var(
+    pub(super) fn new_var(
         &mut self,
         (name, span): (&'t str, Span),
         dtype: DType,
@@ -448,13 +446,13 @@ impl<'t> Parser<'t> {
         Ok(var)
     }
 
-    fn lookup(&self, name: &str) -> Option<Entity> {
+    pub(super) fn lookup(&self, name: &str) -> Option<Entity> {
         let visible = self.visible.get(name).and_then(|m| m.last());
         let visible = visible.map(|(_, entity)| entity);
         visible.or_else(|| self.ever.get(name)).copied()
     }
 
-    fn unknown_name(&self, name: &str, span: Span, what: &str) -> Box<Diagnostic> {
+    pub(super) fn unknown_name(&self, name: &str, span: Span, what: &str) -> Box<Diagnostic> {
         let known = self.ever.keys().copied();
         let mut d = Diagnostic::error(
             Code("text-unknown-name"),
@@ -467,12 +465,12 @@ impl<'t> Parser<'t> {
     }
 
     /// A buffer's name.
-    fn buffer(&mut self) -> Result1<Buffer> {
+    pub(super) fn buffer(&mut self) -> Result1<Buffer> {
         let (name, span) = self.ident("a buffer")?;
         self.buffer_named(name, span)
     }
 
-    fn buffer_named(&self, name: &str, span: Span) -> Result1<Buffer> {
+    pub(super) fn buffer_named(&self, name: &str, span: Span) -> Result1<Buffer> {
         match self.lookup(name) {
             Some(Entity::Buffer(buffer)) => Ok(buffer),
             Some(Entity::Var(_)) => Err(Box::new(Diagnostic::error(

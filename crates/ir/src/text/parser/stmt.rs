@@ -1,19 +1,25 @@
 //! Statements, loops and blocks.
 
+use cranelift_entity::packed_option::ReservedValue;
+
 use crate::diag::{Code, Diagnostic, Span};
+use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::func::VarKind;
 use crate::ids::{Buffer, Var};
+use crate::micro_op::MicroKind;
 use crate::nearest::suggestion;
+use crate::operand::OperandMut;
 use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
-use crate::text::MAX_BLOCK_DEPTH;
 use crate::text::lexer::Tok;
 use crate::text::parser::decls::DeclKind;
-use crate::text::parser::{Parser, Result1, thread};
+use crate::text::parser::{Parser, Result1};
+use crate::text::{MAX_BLOCK_DEPTH, device};
 use crate::thread_op::ThreadOp;
+use crate::tile_op::TileOp;
 
-/// The words that statements start with, thread ops aside, for suggestions.
-const STATEMENTS: [&str; 40] = [
+/// The words that statements start with, operations aside, for suggestions.
+const STATEMENTS: [&str; 12] = [
     "let",
     "alloc",
     "view",
@@ -26,34 +32,6 @@ const STATEMENTS: [&str; 40] = [
     "assert",
     "assume",
     "warp_group",
-    "copy",
-    "fill",
-    "gemm",
-    "reduce",
-    "scan",
-    "atomic",
-    "transpose",
-    "im2col",
-    "reducer_init",
-    "reducer_update",
-    "reducer_finalize",
-    "g2s",
-    "g2r",
-    "s2r",
-    "mma",
-    "r2s",
-    "r2g",
-    "tma_load",
-    "tma_store",
-    "wait",
-    "commit",
-    "barrier",
-    "fence",
-    "set_prio",
-    "iteration",
-    "end_iteration",
-    "sched_barrier",
-    "sched_group_barrier",
 ];
 
 impl<'t> Parser<'t> {
@@ -204,7 +182,7 @@ impl<'t> Parser<'t> {
             _ => {
                 if let Some(op) = self.tile_op(word)? {
                     StmtKind::Tile(op)
-                } else if let Some(op) = self.thread_op(word)? {
+                } else if let Some(op) = self.thread_op(word, None)? {
                     StmtKind::Thread(op)
                 } else if let Some(op) = self.micro_op(word)? {
                     StmtKind::Micro(op)
@@ -216,8 +194,11 @@ impl<'t> Parser<'t> {
                         span,
                         format!("there is no statement `{word}`"),
                     );
-                    let words = STATEMENTS.iter().chain(thread::WORDS).copied();
-                    d.help.extend(suggestion(word, words));
+                    d.help.extend(if ThreadOp::WORDS.contains(&word) {
+                        Some(format!("it has a result: write `x = {word} …`"))
+                    } else {
+                        suggestion(word, statement_words())
+                    });
                     return Err(Box::new(d));
                 }
             }
@@ -234,7 +215,9 @@ impl<'t> Parser<'t> {
         };
         self.expect("=")?;
         let (word, span) = self.ident("an operation with a result")?;
-        let Some((mut op, dtype)) = self.op_with_result(word)? else {
+        // Stands in until the variable exists, behind the line.
+        let stand_in = Var::reserved_value();
+        let Some(mut op) = self.thread_op(word, Some(stand_in))? else {
             return Err(Box::new(
                 Diagnostic::error(
                     Code("text-unknown-op"),
@@ -247,17 +230,14 @@ impl<'t> Parser<'t> {
                 )),
             ));
         };
-        let var = self.new_var(name, said.unwrap_or(dtype), VarKind::Let)?;
-        set_result(&mut op, var);
+        let dtype = said.or_else(|| op.result_type(&self.func));
+        let var = self.new_var(name, dtype.unwrap_or(DType::I32), VarKind::Let)?;
+        op.operands_mut(&mut |operand| {
+            if let OperandMut::Result(result) = operand {
+                *result = var;
+            }
+        });
         Ok(op)
-    }
-
-    /// `A[i, j]`
-    pub(super) fn element(&mut self) -> Result1<(Buffer, Vec<Expr>)> {
-        let buffer = self.buffer()?;
-        self.expect("[")?;
-        let indices = self.list("]", |p| p.expr())?;
-        Ok((buffer, indices))
     }
 
     fn if_stmt(&mut self) -> Result1<StmtKind> {
@@ -471,6 +451,12 @@ impl<'t> Parser<'t> {
     }
 }
 
+fn statement_words() -> impl Iterator<Item = &'static str> {
+    let ops = [TileOp::WORDS, ThreadOp::WORDS, device::WORDS];
+    let plain = STATEMENTS.iter().chain(ops.into_iter().flatten()).copied();
+    plain.chain(MicroKind::ALL.into_iter().map(MicroKind::name))
+}
+
 /// Start, stop and step of a range; what is not said is the default.
 type Range = (Option<Expr>, Expr, Option<Expr>);
 
@@ -485,27 +471,5 @@ fn plain_range(items: Vec<Range>) -> Vec<Range> {
             stop.map(|stop| (start, stop, step)).into_iter().collect()
         }
         _ => exprs.into_iter().map(|e| (None, e, None)).collect(),
-    }
-}
-
-fn set_result(op: &mut ThreadOp, var: Var) {
-    match op {
-        ThreadOp::AtomicRmw { result, .. } | ThreadOp::Extern { result, .. } => *result = Some(var),
-        ThreadOp::AtomicLoad { result, .. }
-        | ThreadOp::Shuffle { result, .. }
-        | ThreadOp::Vote { result, .. }
-        | ThreadOp::WarpReduce { result, .. } => *result = var,
-        ThreadOp::AtomicVecAdd { .. }
-        | ThreadOp::AtomicStore { .. }
-        | ThreadOp::AllReduce { .. }
-        | ThreadOp::SyncThreads { .. }
-        | ThreadOp::SyncWarp
-        | ThreadOp::SyncGrid
-        | ThreadOp::BarrierArrive { .. }
-        | ThreadOp::BarrierWait { .. }
-        | ThreadOp::BarrierExpect { .. }
-        | ThreadOp::Dp4a { .. }
-        | ThreadOp::Print { .. }
-        | ThreadOp::SetMaxRegs { .. } => {}
     }
 }

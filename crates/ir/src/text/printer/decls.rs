@@ -59,7 +59,7 @@ impl Printer<'_> {
     }
 
     /// `m: int32`, and `m` is visible from here on.
-    pub(super) fn typed_var(&mut self, var: Var) {
+    pub(in crate::text) fn typed_var(&mut self, var: Var) {
         self.names.declare(Entity::Var(var));
         self.var(var);
         let dtype = self.var_dtype(var);
@@ -67,7 +67,7 @@ impl Printer<'_> {
     }
 
     /// The name, with the type if it is not the expected one, and visible from here on.
-    pub(super) fn new_var(&mut self, var: Var, expected: Option<DType>) {
+    pub(in crate::text) fn new_var(&mut self, var: Var, expected: Option<DType>) {
         self.names.declare(Entity::Var(var));
         self.var(var);
         let dtype = self.var_dtype(var);

@@ -24,7 +24,7 @@ enum Item<'e> {
 
 impl Printer<'_> {
     /// An expression where any may stand.
-    pub(super) fn expr(&mut self, expr: &Expr) {
+    pub(in crate::text) fn expr(&mut self, expr: &Expr) {
         self.expr_items(Item::Expr(expr, 0));
     }
 

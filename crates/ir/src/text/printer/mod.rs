@@ -5,12 +5,12 @@
 //! | `expr` | expressions, without recursion |
 //! | `decls` | functions, buffers, kernels, layouts, attributes |
 //! | `stmt` | statements and loops |
-//! | `ops` | tile, thread, micro and device operations |
+//!
+//! Operations are printed where they are parsed: see [`crate::text`].
 
 mod decls;
 mod expr;
 mod layout;
-mod ops;
 mod stmt;
 
 use std::fmt::{self, Write};
@@ -51,10 +51,10 @@ impl fmt::Display for Func {
     }
 }
 
-struct Printer<'a> {
-    func: &'a Func,
-    names: Names<'a>,
-    out: String,
+pub(super) struct Printer<'a> {
+    pub(super) func: &'a Func,
+    pub(super) names: Names<'a>,
+    pub(super) out: String,
     indent: usize,
 }
 
@@ -68,11 +68,11 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn put(&mut self, text: &str) {
+    pub(super) fn put(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
-    fn put_fmt(&mut self, text: fmt::Arguments<'_>) {
+    pub(super) fn put_fmt(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a string does not fail.
         let _ = self.out.write_fmt(text);
     }
@@ -92,13 +92,13 @@ impl<'a> Printer<'a> {
         self.put(&text);
     }
 
-    fn buffer(&mut self, buffer: Buffer) {
+    pub(super) fn buffer(&mut self, buffer: Buffer) {
         let text = self.names.text(Entity::Buffer(buffer));
         self.put(&text);
     }
 
     /// `items` with `, ` between them.
-    fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
+    pub(super) fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
         for (i, item) in items.iter().enumerate() {
             if i > 0 {
                 self.put(", ");
@@ -108,7 +108,12 @@ impl<'a> Printer<'a> {
     }
 
     /// ` name=[a, b]`, or nothing for an empty list.
-    fn list_attr<T>(&mut self, name: &str, items: &[T], each: impl FnMut(&mut Self, &T)) {
+    pub(super) fn list_attr<T>(
+        &mut self,
+        name: &str,
+        items: &[T],
+        each: impl FnMut(&mut Self, &T),
+    ) {
         if !items.is_empty() {
             self.put_fmt(format_args!(" {name}=["));
             self.list(items, each);
@@ -117,13 +122,13 @@ impl<'a> Printer<'a> {
     }
 
     /// ` name=value` with a value that needs no parentheses after it.
-    fn expr_attr(&mut self, name: &str, value: &Expr) {
+    pub(super) fn expr_attr(&mut self, name: &str, value: &Expr) {
         self.put_fmt(format_args!(" {name}="));
         self.atom(value);
     }
 
     /// ` word`, if it is to be said.
-    fn flag(&mut self, word: &str, said: bool) {
+    pub(super) fn flag(&mut self, word: &str, said: bool) {
         if said {
             self.put(" ");
             self.put(word);
@@ -131,13 +136,13 @@ impl<'a> Printer<'a> {
     }
 
     /// ` name=value`, if there is one.
-    fn attr(&mut self, name: &str, value: Option<impl fmt::Display>) {
+    pub(super) fn attr(&mut self, name: &str, value: Option<impl fmt::Display>) {
         if let Some(value) = value {
             self.put_fmt(format_args!(" {name}={value}"));
         }
     }
 
-    fn string(&mut self, text: &str) {
+    pub(super) fn string(&mut self, text: &str) {
         self.put("\"");
         for c in text.chars() {
             match c {

@@ -1,7 +1,6 @@
 //! Statements, loops and blocks.
 
 use crate::expr::Expr;
-use crate::ids::Buffer;
 use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
 use crate::text::printer::Printer;
 
@@ -100,14 +99,6 @@ impl Printer<'_> {
             p.put(&format!("{name}={n}"));
         });
         self.put(") ");
-    }
-
-    /// `A[i, j]`
-    pub(super) fn element(&mut self, buffer: Buffer, indices: &[Expr]) {
-        self.buffer(buffer);
-        self.put("[");
-        self.list(indices, |p, e| p.expr(e));
-        self.put("]");
     }
 
     fn for_loop(&mut self, l: &Loop) {

@@ -1,5 +1,6 @@
 //! The uses of fragments in a kernel: what touches what, at which indices.
 
+use tilewright_ir::operand::Operand;
 use tilewright_ir::visit::{child_blocks, child_blocks_mut};
 use tilewright_ir::{
     AtomicSource, Block, Buffer, BufferData, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind,
@@ -88,12 +89,15 @@ impl UseFinder<'_> {
                 } => self.copy(src, dst, stmt.span, &mut push),
                 TileOp::Gemm(g) => push(UseKind::Gemm(g.clone())),
                 TileOp::Reduce(r) => push(UseKind::Reduce(r.clone())),
-                TileOp::Fill { dst, .. } => push(UseKind::Any(vec![dst.buffer])),
-                TileOp::Scan(s) => push(UseKind::Any(vec![s.src.buffer, s.dst.buffer])),
-                TileOp::Transpose { src, dst } => {
-                    push(UseKind::Any(vec![src.buffer, dst.buffer]));
+                _ => {
+                    let mut buffers = Vec::new();
+                    op.operands(&mut |operand| {
+                        if let Operand::Region { region, .. } = operand {
+                            buffers.push(region.buffer);
+                        }
+                    });
+                    push(UseKind::Any(buffers));
                 }
-                _ => {}
             },
             _ => {}
         }

@@ -24,7 +24,7 @@
 mod copy;
 mod gemm;
 mod group_gemm;
-mod misc;
+mod ops;
 mod points;
 mod reduce;
 mod scan;
@@ -40,7 +40,7 @@ use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks_mut, rewrite_block, walk_stmts};
 use tilewright_ir::{
     Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
-    Func, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, TileOp, Var, VarKind,
+    Func, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, Var, VarKind,
 };
 use tilewright_layout::Fragment;
 
@@ -255,32 +255,6 @@ impl Lower<'_> {
             other => other,
         };
         out.push(Stmt::new(kind, span));
-    }
-
-    fn tile_op(&mut self, op: TileOp, span: Span, out: &mut Block) {
-        match op {
-            TileOp::Copy(c) => self.copy(c, span, out),
-            TileOp::Fill { dst, value } => self.fill(dst, value, span, out),
-            TileOp::Gemm(g) => self.gemm(g, span, out),
-            TileOp::Reduce(r) => self.reduce(r, span, out),
-            TileOp::Scan(s) => self.scan(s, span, out),
-            TileOp::Atomic {
-                op,
-                dst,
-                value,
-                order,
-            } => self.atomic(op, dst, value, order, span, out),
-            TileOp::Transpose { src, dst } => self.transpose(src, dst, span, out),
-            TileOp::Im2col(i) => self.im2col(i, span, out),
-            TileOp::ReducerInit { .. }
-            | TileOp::ReducerUpdate { .. }
-            | TileOp::ReducerFinalize { .. } => {
-                self.give_up(
-                    span,
-                    "a reducer reached lowering; layout-reducer must run before",
-                );
-            }
-        }
     }
 
     fn give_up(&mut self, span: Span, why: &str) {

@@ -24,6 +24,8 @@ pub struct Site {
     pub span: Span,
 }
 
+const NO_VECTOR_FORM: &str = "a statement in it has no vector form";
+
 /// The accesses of a body.
 #[derive(Debug, Default)]
 pub struct Sites {
@@ -176,14 +178,10 @@ impl SiteFinder<'_> {
                 let site = self.site(*buffer, indices, true, stmt.span, conds);
                 self.found.adds.push(site);
             }
-            StmtKind::Thread(
-                op @ (ThreadOp::AtomicRmw { .. }
-                | ThreadOp::AtomicLoad { .. }
-                | ThreadOp::AtomicVecAdd { .. }
-                | ThreadOp::AtomicStore { .. }
-                | ThreadOp::Dp4a { .. }
-                | ThreadOp::Print { .. }),
-            ) => {
+            StmtKind::Thread(ThreadOp::Extern { .. } | ThreadOp::SetMaxRegs { .. }) => {
+                self.refuse(stmt.span, NO_VECTOR_FORM);
+            }
+            StmtKind::Thread(op) if !op.meets() => {
                 self.found.bound.extend(op.result());
                 self.opaque(stmt);
             }
@@ -198,7 +196,7 @@ impl SiteFinder<'_> {
             | StmtKind::Thread(_)
             | StmtKind::Micro(_)
             | StmtKind::Device(_) => {
-                self.refuse(stmt.span, "a statement in it has no vector form");
+                self.refuse(stmt.span, NO_VECTOR_FORM);
             }
         }
     }

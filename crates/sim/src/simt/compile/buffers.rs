@@ -22,7 +22,7 @@ impl Compiler<'_> {
     }
 
     /// The buffer's number in the program; it is laid out on first use.
-    pub(super) fn buffer(&mut self, buffer: Buffer) -> Compiled<u32> {
+    pub(in crate::simt) fn buffer(&mut self, buffer: Buffer) -> Compiled<u32> {
         if let Some(&number) = self.numbers.get(&buffer) {
             return Ok(number);
         }
@@ -104,8 +104,7 @@ impl Compiler<'_> {
             return Ok(start);
         };
         if bytes > place.bytes as usize {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 data.span,
                 format!(
                     "`{}` needs {bytes} bytes in its layout, not {}",
@@ -133,8 +132,7 @@ impl Compiler<'_> {
             return Ok(info);
         }
         let BufferOrigin::Pointer(address) = &data.origin else {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 data.span,
                 format!("`{}` is neither a parameter nor a workspace", data.name),
             ));
@@ -171,8 +169,7 @@ impl Compiler<'_> {
         info.shape = self.names.extents(&data.shape, &data.name)?;
         info.strides = contiguous(&info.shape);
         let misfit = || {
-            RunError::new(
-                codes::INVALID_IR,
+            RunError::invalid(
                 data.span,
                 format!(
                     "`{}` does not fit what it is a view of, `{}`",

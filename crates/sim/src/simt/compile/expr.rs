@@ -13,10 +13,9 @@ const MAX_DEPTH: usize = 2_000;
 
 impl Compiler<'_> {
     /// A scalar expression.
-    pub(super) fn scalar(&mut self, e: &Expr) -> Compiled<Slot> {
+    pub(in crate::simt) fn scalar(&mut self, e: &Expr) -> Compiled<Slot> {
         if e.dtype().lanes != 1 {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 e.span(),
                 "a vector where one value is needed",
             ));
@@ -24,12 +23,12 @@ impl Compiler<'_> {
         self.lane(e, 0)
     }
 
-    pub(super) fn scalars(&mut self, list: &[Expr]) -> Compiled<Box<[Slot]>> {
+    pub(in crate::simt) fn scalars(&mut self, list: &[Expr]) -> Compiled<Box<[Slot]>> {
         list.iter().map(|e| self.scalar(e)).collect()
     }
 
     /// A scalar expression converted to a type.
-    pub(super) fn cast(&mut self, e: &Expr, to: Scalar) -> Compiled<Slot> {
+    pub(in crate::simt) fn cast(&mut self, e: &Expr, to: Scalar) -> Compiled<Slot> {
         let slot = self.scalar(e)?;
         Ok(self.convert(slot, e.dtype().scalar, to))
     }
@@ -78,8 +77,7 @@ impl Compiler<'_> {
                     Some(&slot) => slot,
                     None => {
                         let name = &self.func.vars[*var].name;
-                        return Err(RunError::new(
-                            codes::INVALID_IR,
+                        return Err(RunError::invalid(
                             e.span(),
                             format!("`{name}` has no value here"),
                         ));
@@ -307,7 +305,7 @@ impl Compiler<'_> {
     }
 
     /// The version that an access names first, where the buffer has several, and the rest.
-    pub(super) fn version<'e>(
+    pub(in crate::simt) fn version<'e>(
         &mut self,
         number: u32,
         indices: &'e [Expr],
@@ -323,7 +321,7 @@ impl Compiler<'_> {
 
     /// The indices of an access and the scalars in a row that it covers: the whole vector
     /// where the last index is a ramp of step one, else the element of one lane.
-    pub(super) fn indices(
+    pub(in crate::simt) fn indices(
         &mut self,
         number: u32,
         indices: &[Expr],
@@ -333,8 +331,7 @@ impl Compiler<'_> {
         let info = &self.program.buffers[number as usize];
         let (rank, lanes, name) = (info.shape.len(), info.lanes, info.name.clone());
         if indices.len() != rank {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 span,
                 format!(
                     "`{name}` has {rank} dimensions but {} indices",
@@ -358,7 +355,7 @@ impl Compiler<'_> {
         Ok((slots.into(), width))
     }
 
-    pub(super) fn add_access(&mut self, access: Access) -> u32 {
+    pub(in crate::simt) fn add_access(&mut self, access: Access) -> u32 {
         self.program.accesses.push(access);
         self.program.accesses.len() as u32 - 1
     }
@@ -368,8 +365,7 @@ impl Compiler<'_> {
         let (from, to) = (a.dtype().scalar, e.dtype().scalar);
         let (wide, narrow) = (from.bits() as usize, to.bits() as usize);
         if a.dtype().bits() != e.dtype().bits() {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 e.span(),
                 format!("{} has not the width of {}", e.dtype(), a.dtype()),
             ));
@@ -428,8 +424,7 @@ pub(super) fn harmless(e: &Expr) -> bool {
 }
 
 fn ill_typed(e: &Expr) -> RunError {
-    RunError::new(
-        codes::INVALID_IR,
+    RunError::invalid(
         e.span(),
         format!("an operation that does not exist on {}", e.dtype()),
     )

@@ -7,7 +7,7 @@
 
 mod buffers;
 mod expr;
-mod ops;
+mod micro;
 mod stmt;
 
 use std::sync::Arc;
@@ -85,14 +85,14 @@ pub(super) fn compile(
 /// Values kept for the life of a warp, at most; the rest is computed where it is used.
 const MAX_FIXED: u32 = 4096;
 
-struct Compiler<'f> {
-    func: &'f Func,
-    target: Target,
+pub(super) struct Compiler<'f> {
+    pub(super) func: &'f Func,
+    pub(super) target: Target,
     /// Finds constants and the storage of global buffers.
     names: Names<'f>,
     bound: &'f Bound,
-    program: Program,
-    vars: FxHashMap<Var, Vec<Slot>>,
+    pub(super) program: Program,
+    pub(super) vars: FxHashMap<Var, Vec<Slot>>,
     numbers: FxHashMap<Buffer, u32>,
     /// Constants by value, and values by slot.
     constants: FxHashMap<u64, u32>,
@@ -100,7 +100,7 @@ struct Compiler<'f> {
     /// Shared words that do not change while a warp runs.
     invariant: FxHashMap<u32, ()>,
     /// The next free register with a word a lane.
-    next: u32,
+    pub(super) next: u32,
     /// Computed in the prelude.
     known_fixed: FxHashMap<Key, Slot>,
     /// Computed in this statement, in the order they were.
@@ -190,7 +190,7 @@ impl<'f> Compiler<'f> {
     }
 
     /// Opens a statement: what follows belongs to it.
-    fn statement(&mut self, span: Span, what: String) {
+    pub(super) fn statement(&mut self, span: Span, what: String) {
         self.stmt = self.program.stmts.len() as u32;
         self.program.stmts.push(StmtInfo {
             span,
@@ -214,7 +214,7 @@ impl<'f> Compiler<'f> {
         self.program.ops.len() as Pc
     }
 
-    fn emit(&mut self, op: Op) -> usize {
+    pub(super) fn emit(&mut self, op: Op) -> usize {
         self.program.ops.push(op);
         self.program.stmt_of.push(self.stmt);
         self.program.ops.len() - 1
@@ -227,7 +227,7 @@ impl<'f> Compiler<'f> {
     }
 
     /// A register with a word a lane, free again when the statement or block ends.
-    fn fresh_lanes(&mut self) -> Slot {
+    pub(super) fn fresh_lanes(&mut self) -> Slot {
         let slot = Slot::Lanes(self.next);
         self.next += 1;
         self.program.lanes = self.program.lanes.max(self.next);

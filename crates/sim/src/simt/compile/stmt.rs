@@ -5,7 +5,7 @@ use tilewright_ir::{Axis, Block, Expr, Loop, LoopKind, Stmt, StmtKind};
 use super::Compiler;
 use crate::compile::loops::waits_for_memory;
 use crate::compile::names::Compiled;
-use crate::error::{RunError, codes};
+use crate::error::RunError;
 use crate::simt::program::{Access, Fn1, Op, Pc, Slot, Space};
 
 impl Compiler<'_> {
@@ -116,11 +116,7 @@ impl Compiler<'_> {
             StmtKind::Break | StmtKind::Continue => {
                 self.statement(stmt.span, "break".to_string());
                 if self.loop_depth == 0 {
-                    return Err(RunError::new(
-                        codes::INVALID_IR,
-                        stmt.span,
-                        "there is no loop around this",
-                    ));
+                    return Err(RunError::invalid(stmt.span, "there is no loop around this"));
                 }
                 let at = self.emit(match stmt.kind {
                     StmtKind::Break => Op::Break { to: 0 },
@@ -302,8 +298,7 @@ impl Compiler<'_> {
         let total = lanes * outer;
         let value_lanes = usize::from(value.dtype().lanes);
         if value_lanes != total && value_lanes != 1 {
-            return Err(RunError::new(
-                codes::INVALID_IR,
+            return Err(RunError::invalid(
                 stmt.span,
                 format!("{value_lanes} values stored to {total} elements"),
             ));

@@ -1,7 +1,7 @@
 //! Which statements can run ahead: copies from global to shared memory, and all they need.
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::{Buffer, Expr, Func, Scope, Span, Stmt, StmtKind, ThreadOp};
+use tilewright_ir::{Buffer, Expr, Func, Scope, Span, Stmt, StmtKind};
 
 use super::super::effects::Effects;
 use super::private::{First, any_stmt, first_use};
@@ -211,7 +211,7 @@ impl Question<'_> {
             matches!(
                 s.kind,
                 StmtKind::Assert { .. } | StmtKind::WarpGroup { .. } | StmtKind::Device(_)
-            ) || matches!(&s.kind, StmtKind::Thread(op) if !is_quiet(op))
+            ) || matches!(&s.kind, StmtKind::Thread(op) if !op.only_computes())
         });
         if global || acts || effects.opaque {
             let why =
@@ -238,12 +238,4 @@ impl Question<'_> {
             wrong: false,
         }
     }
-}
-
-/// Whether a thread op only computes.
-fn is_quiet(op: &ThreadOp) -> bool {
-    matches!(
-        op,
-        ThreadOp::Shuffle { .. } | ThreadOp::WarpReduce { .. } | ThreadOp::Dp4a { .. }
-    )
 }

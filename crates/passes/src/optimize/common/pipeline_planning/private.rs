@@ -5,8 +5,9 @@
 //! through statements in program order and remembers under which conditions the buffer has been
 //! written as a whole.
 
+use tilewright_ir::operand::{How, Operand};
 use tilewright_ir::visit::child_blocks;
-use tilewright_ir::{Buffer, Expr, Func, Loop, LoopKind, Region, Span, Stmt, StmtKind, TileOp};
+use tilewright_ir::{Buffer, Expr, Func, Loop, LoopKind, Region, Span, Stmt, StmtKind};
 
 use super::super::effects::Effects;
 
@@ -276,18 +277,17 @@ fn written_region(stmt: &Stmt) -> Option<&Region> {
     let StmtKind::Tile(op) = &stmt.kind else {
         return None;
     };
-    match op {
-        TileOp::Copy(c) => Some(&c.dst),
-        TileOp::Fill { dst, .. } | TileOp::Transpose { dst, .. } => Some(dst),
-        TileOp::Gemm(g) => g.clear.is_int(1).then_some(&g.c),
-        TileOp::Reduce(r) => r.clear.then_some(&r.dst),
-        TileOp::Scan(s) => Some(&s.dst),
-        TileOp::Im2col(i) => Some(&i.dst),
-        TileOp::Atomic { .. }
-        | TileOp::ReducerInit { .. }
-        | TileOp::ReducerUpdate { .. }
-        | TileOp::ReducerFinalize { .. } => None,
-    }
+    let mut written = None;
+    op.operands(&mut |operand| {
+        if let Operand::Region {
+            region,
+            how: How::WRITE,
+        } = operand
+        {
+            written = Some(region);
+        }
+    });
+    written
 }
 
 /// Whether anything in the statements, however deep, satisfies the test.

@@ -1,8 +1,9 @@
-//! Fills, atomics, transposes, im2col and persistent loops.
+//! Which tile op is lowered where, and the short ones: fills, atomics, transposes, im2col; persistent
+//! loops.
 
 use tilewright_ir::{
     AtomicOp, AtomicSource, Axis, Block, DType, Expr, ExprKind, Im2colOp, Loop, LoopKind,
-    MemoryOrder, Region, Scope, Span, Stmt, StmtKind, ThreadOp, VarKind,
+    MemoryOrder, Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, VarKind,
 };
 
 use super::copy::element_at;
@@ -10,7 +11,33 @@ use super::{Lower, counted, store, unroll};
 use crate::legalize::layout_inference::copy_shape;
 
 impl Lower<'_> {
-    pub(super) fn fill(&mut self, dst: Region, value: Expr, span: Span, out: &mut Block) {
+    pub(super) fn tile_op(&mut self, op: TileOp, span: Span, out: &mut Block) {
+        match op {
+            TileOp::Copy(c) => self.copy(c, span, out),
+            TileOp::Fill { dst, value } => self.fill(dst, value, span, out),
+            TileOp::Gemm(g) => self.gemm(g, span, out),
+            TileOp::Reduce(r) => self.reduce(r, span, out),
+            TileOp::Scan(s) => self.scan(s, span, out),
+            TileOp::Atomic {
+                op,
+                dst,
+                value,
+                order,
+            } => self.atomic(op, dst, value, order, span, out),
+            TileOp::Transpose { src, dst } => self.transpose(src, dst, span, out),
+            TileOp::Im2col(i) => self.im2col(i, span, out),
+            TileOp::ReducerInit { .. }
+            | TileOp::ReducerUpdate { .. }
+            | TileOp::ReducerFinalize { .. } => {
+                self.give_up(
+                    span,
+                    "a reducer reached lowering; layout-reducer must run before",
+                );
+            }
+        }
+    }
+
+    fn fill(&mut self, dst: Region, value: Expr, span: Span, out: &mut Block) {
         let dtype = self.dtype(dst.buffer);
         let whole = dst.is_whole(&self.func.buffers[dst.buffer]);
         match self.scope(dst.buffer) {
@@ -78,7 +105,7 @@ impl Lower<'_> {
         e
     }
 
-    pub(super) fn atomic(
+    fn atomic(
         &mut self,
         op: AtomicOp,
         dst: Region,
@@ -117,7 +144,7 @@ impl Lower<'_> {
         });
     }
 
-    pub(super) fn transpose(&mut self, src: Region, dst: Region, span: Span, out: &mut Block) {
+    fn transpose(&mut self, src: Region, dst: Region, span: Span, out: &mut Block) {
         let dtype = self.dtype(dst.buffer);
         let Some(shape) = copy_shape(&dst) else {
             return self.give_up(span, "a transpose needs constant extents");
@@ -157,7 +184,7 @@ impl Lower<'_> {
         });
     }
 
-    pub(super) fn im2col(&mut self, i: Im2colOp, span: Span, out: &mut Block) {
+    fn im2col(&mut self, i: Im2colOp, span: Span, out: &mut Block) {
         let image = self.func.buffers[i.image].clone();
         let dtype = self.dtype(i.dst.buffer);
         let [.., rows, cols] = &i.dst.dims[..] else {

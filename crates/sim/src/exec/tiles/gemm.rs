@@ -9,16 +9,66 @@
 //! The sum starts at the accumulator and is rounded to its type once, at the end of the
 //! operation.
 
-use tilewright_ir::Scalar;
+use tilewright_ir::{GemmOp, Scalar, Span};
 
+use crate::compile::expr;
+use crate::compile::names::Compiled;
+use crate::compile::stmt::Builder;
 use crate::error::{Eval, Fault, codes};
 use crate::exec::Exec;
 use crate::exec::areas::{Area, Element, Outside};
-use crate::program::GemmCode;
+use crate::exec::threads::{BarrierRef, barrier_ref};
+use crate::program::{Int, Rect};
 use crate::value;
 
+#[derive(Clone, Debug)]
+pub(super) struct Code {
+    a: Rect,
+    b: Rect,
+    c: Rect,
+    trans_a: bool,
+    trans_b: bool,
+    clear: Int,
+    /// The barrier that completion arrives on, one arrival.
+    barrier: Option<BarrierRef>,
+}
+
+pub(super) fn compile(b: &mut Builder<'_, '_>, g: &GemmOp, span: Span) -> Compiled<Code> {
+    let (a, bb, c) = (
+        b.names.rect(&g.a, span)?,
+        b.names.rect(&g.b, span)?,
+        b.names.rect(&g.c, span)?,
+    );
+    b.names.reads(a.buffer);
+    b.names.reads(bb.buffer);
+    b.names.reads(c.buffer);
+    b.names.writes(c.buffer);
+    for rect in [&a, &bb, &c] {
+        if rect.start.len() < 2 {
+            return Err(b.invalid("a gemm operand of fewer than two dimensions"));
+        }
+    }
+    let float = |rect: &Rect| b.names.buffers[rect.buffer as usize].is_float();
+    if float(&a) != float(&bb) || float(&a) != float(&c) {
+        return Err(b.invalid("a gemm of floats and integers"));
+    }
+    let barrier = match &g.barrier {
+        Some((buffer, index)) => Some(barrier_ref(b, *buffer, index)?),
+        None => None,
+    };
+    Ok(Code {
+        a,
+        b: bb,
+        c,
+        trans_a: g.trans_a,
+        trans_b: g.trans_b,
+        clear: expr::int(b.names, &g.clear, 0)?,
+        barrier,
+    })
+}
+
 impl Exec<'_, '_> {
-    pub(super) fn gemm(&mut self, g: &GemmCode) -> Eval<()> {
+    pub(super) fn gemm(&mut self, g: &Code) -> Eval<()> {
         let (a, b, c) = (self.area(&g.a)?, self.area(&g.b)?, self.area(&g.c)?);
         let clear = self.int(&g.clear)? != 0;
         let shape = self.gemm_shape(g, &a, &b, &c)?;
@@ -41,7 +91,7 @@ impl Exec<'_, '_> {
     /// M, N and K, checked against all three operands.
     fn gemm_shape(
         &mut self,
-        g: &GemmCode,
+        g: &Code,
         a: &Area,
         b: &Area,
         c: &Area,
@@ -80,7 +130,7 @@ impl Exec<'_, '_> {
     )]
     fn product<T: Term>(
         &mut self,
-        g: &GemmCode,
+        g: &Code,
         a: &Area,
         b: &Area,
         c: &Area,

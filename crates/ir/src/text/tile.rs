@@ -1,42 +1,164 @@
-//! Tile, micro and device operations.
+//! Tile operations: how each is printed and parsed.
 
-use crate::buffer::{Region, RegionDim};
-use crate::device_op::{BarrierKind, DeviceOp};
-use crate::diag::{Code, Diagnostic};
-use crate::dtype::DType;
 use crate::expr::Expr;
-use crate::func::VarKind;
-use crate::micro_op::{Access, Inst, MicroKind, MicroOp, MmaInst};
+use crate::ids::Buffer;
+use crate::micro_op::MmaInst;
 use crate::text::lexer::Tok;
 use crate::text::parser::{Parser, Result1};
+use crate::text::printer::Printer;
+use crate::text::words::Word;
 use crate::tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, GemmKind, GemmOp, GemmPlan, GemmPolicy, Im2colOp,
     ReduceOp, ScanOp, TileOp,
 };
 
+impl Printer<'_> {
+    pub(super) fn tile_op(&mut self, op: &TileOp) {
+        self.put(op.word());
+        self.put(" ");
+        match op {
+            TileOp::Copy(copy) => self.copy(copy),
+            TileOp::Fill { dst, value } => {
+                self.region(dst);
+                self.put(", ");
+                self.expr(value);
+            }
+            TileOp::Gemm(gemm) => self.gemm(gemm),
+            TileOp::Reduce(r) => {
+                self.put_fmt(format_args!("{} ", r.kind.name()));
+                self.arrow(&r.src, &r.dst);
+                self.attr("dim", Some(r.dim));
+                self.flag("clear", r.clear);
+                self.flag("nan_propagate", r.nan_propagate);
+            }
+            TileOp::Scan(s) => {
+                self.put_fmt(format_args!("{} ", s.kind.word()));
+                self.arrow(&s.src, &s.dst);
+                self.attr("dim", Some(s.dim));
+                self.flag("reverse", s.reverse);
+            }
+            TileOp::Atomic {
+                op: rmw,
+                dst,
+                value,
+                order,
+            } => {
+                self.put_fmt(format_args!("{} ", rmw.word()));
+                self.region(dst);
+                self.put(", ");
+                match value {
+                    // In full, a region is told from a load of one element.
+                    AtomicSource::Region(r) => {
+                        if r.dims.is_empty() {
+                            self.put("region ");
+                        }
+                        self.region_as(r, true);
+                    }
+                    AtomicSource::Value(e) => self.expr(e),
+                }
+                self.flag(order.word(), true);
+            }
+            TileOp::Transpose { src, dst } => {
+                self.arrow(src, dst);
+            }
+            TileOp::Im2col(i) => {
+                self.buffer(i.image);
+                self.put(" -> ");
+                self.region(&i.dst);
+                self.expr_attr("m", &i.m_step);
+                self.expr_attr("k", &i.k_step);
+                self.attr("kernel", Some(i.kernel));
+                self.attr("stride", Some(i.stride));
+                self.attr("dilation", Some(i.dilation));
+                self.attr("pad", Some(i.pad));
+            }
+            TileOp::ReducerInit { reducer, init } => {
+                self.buffer(*reducer);
+                if let Some(init) = init {
+                    self.put(", ");
+                    self.expr(init);
+                }
+            }
+            TileOp::ReducerUpdate {
+                reducer,
+                indices,
+                value,
+            } => {
+                self.element(*reducer, indices);
+                self.put(", ");
+                self.expr(value);
+            }
+            TileOp::ReducerFinalize { reducer, dst } => {
+                self.buffer(*reducer);
+                if let Some(dst) = dst {
+                    self.put(" -> ");
+                    self.region(dst);
+                }
+            }
+        }
+    }
+
+    fn copy(&mut self, copy: &CopyOp) {
+        self.arrow(&copy.src, &copy.dst);
+        match &copy.kind {
+            CopyKind::Sync => {}
+            CopyKind::Async => self.put(" async"),
+            CopyKind::Tma { barrier } => {
+                self.put(" tma");
+                self.barrier_attr(barrier);
+            }
+        }
+        let hints = &copy.hints;
+        self.attr("coalesced", hints.coalesced_width);
+        self.flag("no_tma", hints.disable_tma);
+        self.attr("evict", hints.eviction.map(Word::word));
+        if let Some(inst) = &hints.prefer_instruction {
+            self.put(" prefer=");
+            self.string(inst);
+        }
+    }
+
+    /// ` barrier=bar[0]`
+    fn barrier_attr(&mut self, barrier: &Option<(Buffer, Expr)>) {
+        if let Some((buffer, index)) = barrier {
+            self.put(" barrier=");
+            self.element(*buffer, std::slice::from_ref(index));
+        }
+    }
+
+    fn gemm(&mut self, gemm: &GemmOp) {
+        self.region(&gemm.a);
+        self.put(", ");
+        self.region(&gemm.b);
+        self.put(" -> ");
+        self.region(&gemm.c);
+        self.flag("trans_a", gemm.trans_a);
+        self.flag("trans_b", gemm.trans_b);
+        if gemm.policy != GemmPolicy::Square {
+            self.attr("policy", Some(gemm.policy.word()));
+        }
+        if gemm.clear != Expr::bool(false) {
+            self.expr_attr("clear", &gemm.clear);
+        }
+        if gemm.k_pack != 1 {
+            self.attr("k_pack", Some(gemm.k_pack));
+        }
+        if gemm.kind != GemmKind::Auto {
+            self.attr("kind", Some(gemm.kind.word()));
+        }
+        self.barrier_attr(&gemm.barrier);
+        if let Some(GemmPlan {
+            inst,
+            warps: [m, n],
+        }) = &gemm.plan
+        {
+            self.put_fmt(format_args!(" inst=\"{inst}\" warps=[{m}, {n}]"));
+        }
+    }
+}
+
 impl<'t> Parser<'t> {
-    /// `A[i * 64 +: 64, j]`
-    pub(super) fn region(&mut self) -> Result1<Region> {
-        let buffer = self.buffer()?;
-        self.expect("[")?;
-        let dims = self.list("]", |p| {
-            let start = p.expr()?;
-            let extent = if p.eat("+:") {
-                p.expr()?
-            } else {
-                Expr::int(1, start.dtype()).with_span(start.span())
-            };
-            Ok(RegionDim { start, extent })
-        })?;
-        Ok(Region { buffer, dims })
-    }
-
-    fn arrow(&mut self) -> Result1<(Region, Region)> {
-        let src = self.region()?;
-        self.expect("->")?;
-        Ok((src, self.region()?))
-    }
-
+    /// The tile operation of this name, if it is one.
     pub(super) fn tile_op(&mut self, word: &str) -> Result1<Option<TileOp>> {
         Ok(Some(match word {
             "copy" => TileOp::Copy(self.copy()?),
@@ -267,22 +389,6 @@ impl<'t> Parser<'t> {
         Ok(gemm)
     }
 
-    /// `"mfma.16x16x32.bfloat16.float32"`
-    fn instruction<I>(&mut self, of: impl Fn(&str) -> Option<I>) -> Result1<I> {
-        let at = self.here();
-        let name = self.string()?;
-        of(&name).ok_or_else(|| {
-            let error = Diagnostic::error(
-                Code("text-instruction"),
-                at,
-                format!("`{name}` is not an instruction"),
-            );
-            Box::new(error.help(
-                "instructions look like `load`, `ldmatrix.x4.trans` or `mfma.16x16x32.bfloat16.float32`",
-            ))
-        })
-    }
-
     fn im2col(&mut self) -> Result1<TileOp> {
         let image = self.buffer()?;
         self.expect("->")?;
@@ -309,145 +415,5 @@ impl<'t> Parser<'t> {
             dilation,
             pad,
         }))
-    }
-
-    pub(super) fn micro_op(&mut self, word: &str) -> Result1<Option<MicroOp>> {
-        let Some(kind) = MicroKind::from_name(word) else {
-            return Ok(None);
-        };
-        self.open_scope();
-        let op = self.micro_op_of(kind);
-        self.close_scope();
-        op.map(Some)
-    }
-
-    fn micro_op_of(&mut self, kind: MicroKind) -> Result1<MicroOp> {
-        let mut axes = Vec::new();
-        let mut turns = false;
-        if self.eat_word("for") {
-            loop {
-                let name = self.new_name("an instruction index")?;
-                let dtype = if self.eat(":") {
-                    self.dtype()?
-                } else {
-                    DType::I32
-                };
-                let var = self.new_var(name, dtype, VarKind::Loop)?;
-                self.expect("<")?;
-                axes.push((var, self.number("a number of instructions")?));
-                if !self.eat(",") {
-                    break;
-                }
-            }
-            turns = self.eat_word("turning");
-            self.expect_word("do")?;
-        }
-        let sources = self.list("->", |p| p.access())?;
-        let dest = self.access()?;
-        self.expect_word("inst")?;
-        self.expect("=")?;
-        let inst = self.instruction(Inst::from_name)?;
-        self.expect_word("width")?;
-        let width = self.eq_number("a number of elements")?;
-        let pred = self.optional_expr_attr("pred")?;
-        let otherwise = self.optional_expr_attr("otherwise")?;
-        let mut counter = None;
-        if self.eat_word("counter") {
-            self.expect("=")?;
-            counter = Some(self.word()?);
-        }
-        Ok(MicroOp {
-            kind,
-            inst,
-            axes,
-            turns,
-            dest,
-            sources,
-            width,
-            pred,
-            otherwise,
-            counter,
-        })
-    }
-
-    fn access(&mut self) -> Result1<Access> {
-        let region = self.region()?;
-        let slot = self.optional_expr_attr("slot")?;
-        self.expect_word("at")?;
-        self.expect("[")?;
-        let at = self.list("]", |p| p.expr())?;
-        Ok(Access { region, slot, at })
-    }
-
-    fn optional_expr_attr(&mut self, name: &str) -> Result1<Option<Expr>> {
-        if !self.eat_word(name) {
-            return Ok(None);
-        }
-        self.eq_expr().map(Some)
-    }
-
-    pub(super) fn device_op(&mut self, word: &str) -> Result1<Option<DeviceOp>> {
-        Ok(Some(match word {
-            "wait" => {
-                let counter = self.word()?;
-                self.expect("(")?;
-                let at_most = self.number("a number of operations")?;
-                self.expect(")")?;
-                DeviceOp::Wait { counter, at_most }
-            }
-            "commit" => DeviceOp::Commit(self.word()?),
-            "barrier" => DeviceOp::Barrier(self.barrier_kind()?),
-            "fence" => DeviceOp::Fence(self.word()?),
-            "set_prio" => DeviceOp::SetPrio(self.number("a priority")?),
-            "iteration" => DeviceOp::Iteration(Some(self.expr()?)),
-            "end_iteration" => DeviceOp::Iteration(None),
-            "sched_barrier" => DeviceOp::SchedBarrier(self.number("a mask")?),
-            "sched_group_barrier" => {
-                self.expect_word("mask")?;
-                let mask = self.eq_number("a mask")?;
-                self.expect_word("size")?;
-                let size = self.eq_number("a size")?;
-                self.expect_word("group")?;
-                let group = self.eq_number("a group")?;
-                DeviceOp::SchedGroupBarrier { mask, size, group }
-            }
-            "barrier_init" => {
-                let (barrier, index) = self.barrier_element()?;
-                self.expect_word("count")?;
-                let count = self.eq_number("a number of arrivals")?;
-                DeviceOp::BarrierInit {
-                    barrier,
-                    index,
-                    count,
-                }
-            }
-            _ => return Ok(None),
-        }))
-    }
-
-    fn barrier_kind(&mut self) -> Result1<BarrierKind> {
-        let (word, span) = self.ident("a kind of barrier")?;
-        Ok(match word {
-            "block" => BarrierKind::Block,
-            "bare" => BarrierKind::Bare,
-            "named" => {
-                self.expect("(")?;
-                let id = self.number("a barrier id")?;
-                self.expect(",")?;
-                let count = self.number("a number of threads")?;
-                self.expect(")")?;
-                BarrierKind::Named { id, count }
-            }
-            "cond" => {
-                self.expect("(")?;
-                let cond = self.expr()?;
-                self.expect(")")?;
-                BarrierKind::Cond(cond)
-            }
-            _ => {
-                let known = ["block", "bare", "named", "cond"];
-                return Err(self.unknown_attr(word, span, &known));
-            }
-        })
     }
 }

@@ -1,0 +1,196 @@
+//! Barriers: lanes, warps and blocks wait for each other.
+
+use tilewright_ir::{Buffer, Expr, Span, ThreadOp, thread_ops};
+
+use super::{ThreadCode, stray};
+use crate::compile::names::Compiled;
+use crate::error::RunError;
+use crate::simt::compile::Compiler;
+use crate::simt::counts::InstKind;
+use crate::simt::device::DeviceCode;
+use crate::simt::env::Env;
+use crate::simt::program::{Op, Slot, Space};
+use crate::simt::report::FindingKind;
+use crate::simt::step::Pause;
+use crate::simt::warp::{Lanes, Warp};
+
+#[derive(Clone, Debug)]
+pub(in crate::simt) enum Code {
+    SyncWarp,
+    SyncGrid,
+    Arrive {
+        barrier: u32,
+        index: Slot,
+    },
+    Wait {
+        barrier: u32,
+        index: Slot,
+        parity: Slot,
+    },
+    Expect {
+        barrier: u32,
+        index: Slot,
+        bytes: Slot,
+        arrive: bool,
+    },
+}
+
+pub(super) fn compile(c: &mut Compiler<'_>, op: &ThreadOp, span: Span) -> Compiled<Op> {
+    let code = match op {
+        ThreadOp::SyncThreads { named: None } => {
+            return Ok(Op::Device(DeviceCode::Block));
+        }
+        ThreadOp::SyncThreads {
+            named: Some((id, count)),
+        } => {
+            let (id, count) = (*id, *count);
+            return Ok(Op::Device(DeviceCode::Named { id, count }));
+        }
+        ThreadOp::SyncWarp => Code::SyncWarp,
+        ThreadOp::SyncGrid => {
+            c.program.traffic.sync_grid = true;
+            Code::SyncGrid
+        }
+        ThreadOp::BarrierArrive { barrier, index } => {
+            let (barrier, index) = c.barrier(*barrier, index)?;
+            Code::Arrive { barrier, index }
+        }
+        ThreadOp::BarrierWait {
+            barrier,
+            index,
+            parity,
+        } => {
+            let (barrier, index) = c.barrier(*barrier, index)?;
+            Code::Wait {
+                barrier,
+                index,
+                parity: c.scalar(parity)?,
+            }
+        }
+        ThreadOp::BarrierExpect {
+            barrier,
+            index,
+            bytes,
+            arrive,
+        } => {
+            let (barrier, index) = c.barrier(*barrier, index)?;
+            Code::Expect {
+                barrier,
+                index,
+                bytes: c.scalar(bytes)?,
+                arrive: *arrive,
+            }
+        }
+        thread_ops!(atomics lanes plain) => return Err(stray(span)),
+    };
+    Ok(Op::Thread(Box::new(ThreadCode::Barrier(code))))
+}
+
+impl Compiler<'_> {
+    /// A barrier array's first number, and the index into it.
+    pub(in crate::simt) fn barrier(
+        &mut self,
+        barrier: Buffer,
+        index: &Expr,
+    ) -> Compiled<(u32, Slot)> {
+        let number = self.buffer(barrier)?;
+        let info = &self.program.buffers[number as usize];
+        if !matches!(info.space, Space::Barrier(_)) {
+            return Err(RunError::invalid(
+                index.span(),
+                format!("`{}` is not an arrival barrier", info.name),
+            ));
+        }
+        Ok((number, self.scalar(index)?))
+    }
+}
+
+impl Env<'_> {
+    pub(super) fn barrier_op(&mut self, warp: &mut Warp, code: &Code) -> Pause {
+        match code {
+            Code::SyncWarp => {
+                self.converged(warp, "a warp barrier");
+                self.shared.sync_warp(warp.index);
+            }
+            Code::SyncGrid => return Pause::Grid,
+            Code::Arrive { barrier, index } => {
+                self.count(warp, InstKind::Barrier);
+                for lane in Lanes(warp.mask) {
+                    if let Some(number) = self.barrier(warp, *barrier, *index, lane) {
+                        self.arrive(warp, number, lane);
+                    }
+                }
+            }
+            Code::Expect {
+                barrier,
+                index,
+                bytes,
+                arrive,
+            } => {
+                for lane in Lanes(warp.mask) {
+                    let Some(number) = self.barrier(warp, *barrier, *index, lane) else {
+                        continue;
+                    };
+                    let bytes = warp.regs.lane(*bytes, lane as usize) as i64;
+                    self.barriers.expect(number, bytes);
+                    if *arrive {
+                        self.arrive(warp, number, lane);
+                    }
+                }
+            }
+            Code::Wait {
+                barrier,
+                index,
+                parity,
+            } => {
+                let mut numbers = Vec::new();
+                for lane in Lanes(warp.mask) {
+                    let Some(number) = self.barrier(warp, *barrier, *index, lane) else {
+                        continue;
+                    };
+                    let parity = warp.regs.lane(*parity, lane as usize) as i64;
+                    if !self.barriers.passed(number, parity) {
+                        return Pause::Mbarrier;
+                    }
+                    if !numbers.contains(&number) {
+                        numbers.push(number);
+                    }
+                }
+                for number in numbers {
+                    self.barriers.pass(number, warp);
+                }
+                self.shared.sync_warp(warp.index);
+                self.count(warp, InstKind::Wait);
+            }
+        }
+        Pause::Turn
+    }
+
+    /// The number of the barrier that a lane means; a bad index is reported.
+    pub fn barrier(&mut self, warp: &Warp, buffer: u32, index: Slot, lane: u32) -> Option<usize> {
+        let info = &self.program.buffers[buffer as usize];
+        let Space::Barrier(first) = info.space else {
+            return None;
+        };
+        let count = info.shape.iter().product::<i64>().max(0);
+        let at = warp.regs.lane(index, lane as usize) as i64;
+        if (0..count).contains(&at) {
+            return Some(first as usize + at as usize);
+        }
+        self.report(warp, FindingKind::OutOfBounds, Some(lane), || {
+            format!("`{}` has no barrier {at}: there are {count}", info.name)
+        });
+        None
+    }
+
+    fn arrive(&mut self, warp: &mut Warp, number: usize, lane: u32) {
+        self.settle(warp);
+        self.hand_over(warp.index);
+        if !self.barriers.arrive(number, warp, 1) {
+            self.report(warp, FindingKind::BarrierMisuse, Some(lane), || {
+                "more threads arrive at a barrier than its count, or it was never initialised"
+                    .to_string()
+            });
+        }
+    }
+}
