@@ -69,6 +69,7 @@ fn every_pass_is_in_a_pipeline_and_has_its_file() {
             "legalize/",
             "optimize/common/",
             "optimize/cdna/",
+            "optimize/hopper/",
             "finish/",
         ]
         .iter()

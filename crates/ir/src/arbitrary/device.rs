@@ -8,7 +8,7 @@ use crate::dtype::Scalar;
 use crate::expr::Expr;
 use crate::func::{Level, VarKind};
 use crate::ids::Buffer;
-use crate::micro_op::{Access, Inst, MicroKind, MicroOp, MmaFamily, MmaInst};
+use crate::micro_op::{Access, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst};
 use crate::stmt::StmtKind;
 
 impl Gen<'_> {
@@ -33,13 +33,14 @@ impl Gen<'_> {
         }
         let axes = self.list(2, |g| (g.var(DType::I32, VarKind::Loop), g.small()));
         let mma = Inst::Mma(MmaInst {
-            family: self.one_of(&MmaFamily::ALL),
+            family: self.one_of(&[MmaFamily::MmaSync, MmaFamily::Mfma]),
             m: 16,
             n: 16,
             k: 32,
             ab: Scalar::F16,
             acc: Scalar::F32,
         });
+        let major = self.one_of(&Major::ALL);
         let inst = self.one_of(&[
             Inst::Load,
             Inst::Store,
@@ -50,6 +51,18 @@ impl Gen<'_> {
                 trans: true,
             },
             mma,
+            Inst::GroupMma {
+                mma: MmaInst {
+                    family: MmaFamily::Wgmma,
+                    m: 64,
+                    n: 256,
+                    k: 16,
+                    ab: Scalar::BF16,
+                    acc: Scalar::F32,
+                },
+                a: Major::K,
+                b: major,
+            },
         ]);
         let mut dest = self.operand(to);
         if let Some((axis, _)) = axes.first() {
