@@ -262,12 +262,14 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
     // A plan that does as wished comes before a cheaper one that does not.
     let plans = candidates.filter_map(|candidate| {
         let inst = &candidate.inst;
-        let units = shape.threads / i64::from(inst.threads(machine.warp_size));
+        let unit = i64::from(inst.threads(machine.warp_size));
+        let units = shape.threads / unit;
         if units == 0 {
             return None;
         }
         let (grid, as_wished) = warp_grid(shape, inst, units);
-        let all = grid[0] * grid[1] == units;
+        // Warp groups all take part, and every thread is of one.
+        let all = grid[0] * grid[1] * unit == shape.threads;
         if inst.family == MmaFamily::Wgmma && !(all && group_can(shape, inst, grid)) {
             return None;
         }
