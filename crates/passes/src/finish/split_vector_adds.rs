@@ -16,7 +16,7 @@
 //! Needs one thread's program. It never splits what is proved to be aligned and wide enough.
 
 use tilewright_arith::Analyzer;
-use tilewright_ir::visit::child_blocks_mut;
+use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright_ir::{
     AtomicOp, Block, Buffer, BufferOrigin, Diagnostics, Expr, Func, Machine, MemoryOrder, Scope,
     Stmt, StmtKind, Target, ThreadOp,
@@ -26,6 +26,13 @@ use crate::Changed;
 
 /// Splits the additions.
 pub fn split_vector_adds(func: &mut Func, target: Target, _: &mut Diagnostics) -> Changed {
+    let mut any = false;
+    for kernel in &func.kernels {
+        walk_stmts(&kernel.body, &mut |stmt| any |= is_vector_add(stmt));
+    }
+    if !any {
+        return Changed::No;
+    }
     let mut whole = Vec::new();
     Analyzer::for_func(func).walk_func(func, &mut |analyzer, stmt| {
         if let StmtKind::Thread(ThreadOp::AtomicVecAdd {
@@ -50,6 +57,10 @@ pub fn split_vector_adds(func: &mut Func, target: Target, _: &mut Diagnostics) -
     }
     func.kernels = kernels;
     Changed::Yes
+}
+
+fn is_vector_add(stmt: &Stmt) -> bool {
+    matches!(stmt.kind, StmtKind::Thread(ThreadOp::AtomicVecAdd { .. }))
 }
 
 fn split(func: &Func, block: &mut Block, whole: &mut impl Iterator<Item = bool>) {

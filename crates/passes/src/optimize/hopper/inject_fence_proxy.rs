@@ -20,14 +20,14 @@
 //!
 //! Needs device IR, with every barrier written down. A fence stands before each barrier that a
 //! thread may come to with such a write since its last fence, and from which it may come to a
-//! product before the next one; copies in flight are written when they are waited for.
+//! product before the next one; before a barrier of some threads also where it does not itself. Copies in flight are written when they are waited for.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::touched::written;
 use tilewright_ir::visit::{child_blocks, child_blocks_mut, walk_stmts};
 use tilewright_ir::{
-    Block, Buffer, Counter, DeviceOp, Diagnostics, FenceKind, Func, Inst, Kernel, Scope, Stmt,
-    StmtKind, Target, ThreadOp,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, Diagnostics, FenceKind, Func, Inst, Kernel,
+    Scope, Stmt, StmtKind, Target, ThreadOp,
 };
 
 use crate::Changed;
@@ -107,7 +107,8 @@ impl Fences<'_> {
             })
             .collect();
         for (mut stmt, behind) in stmts.into_iter().zip(behind) {
-            if state.written && behind && hands_over(&stmt) {
+            // Threads that go ways of their own hand over to others.
+            if state.written && (behind || !is_of_block(&stmt)) && hands_over(&stmt) {
                 let fence = DeviceOp::Fence(FenceKind::AsyncProxy);
                 block.push(Stmt::new(StmtKind::Device(fence), stmt.span));
                 state.written = false;
@@ -202,6 +203,18 @@ fn ahead(stmts: &[Stmt]) -> Ahead {
 
 fn is_product(stmt: &Stmt) -> bool {
     matches!(&stmt.kind, StmtKind::Micro(m) if matches!(m.inst, Inst::GroupMma { .. }))
+}
+
+/// Whether all threads of the block come here.
+fn is_of_block(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Device(DeviceOp::Barrier(kind)) => {
+            matches!(kind, BarrierKind::Block | BarrierKind::Bare)
+        }
+        StmtKind::Thread(ThreadOp::SyncThreads { named }) => named.is_none(),
+        StmtKind::Thread(ThreadOp::BarrierArrive { .. }) => false,
+        _ => true,
+    }
 }
 
 /// Whether other threads may go on from here, by what this one has done.

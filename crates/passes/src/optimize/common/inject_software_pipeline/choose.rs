@@ -14,8 +14,8 @@ use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule};
 const UNKNOWN_SCHEDULE: Code = Code("unknown-schedule");
 const SCHEDULE_REFUSED: Code = Code("schedule-refused");
 
-/// What a schedule costs in a steady iteration, worst first: steps of products that wait for their
-/// operands, waits that leave nothing in flight, barriers, waits.
+/// What a schedule costs in a steady iteration, worst first: products, or steps of them, that wait
+/// for operands or for the block to meet, waits that leave nothing in flight, barriers, waits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Cost {
     pub exposed: u32,
@@ -150,7 +150,7 @@ pub(super) fn choose(
 /// operands, or it asks for barriers beyond those needed where no wait leaves nothing in flight.
 fn costs_more(best: &Candidate, exposed: u32, order: &Arrangement) -> Option<Why> {
     if exposed > best.cost.exposed {
-        return Some(format!("{exposed} steps of products would wait for operands").into());
+        return Some(format!("products would wait {exposed} times in an iteration").into());
     }
     let meets = order.clusters.iter().any(|c| c.meet);
     (meets && best.cost.drains == 0)

@@ -149,13 +149,18 @@ impl<'a> Meetings<'a> {
                 if conflicts.root(first) != buffer || conflicts.root(second) != buffer {
                     continue;
                 }
-                let relation = conflicts.relation(first, second);
+                // More cannot be.
+                if met == Meeting::AcrossWarps {
+                    return met;
+                }
+                if conflicts.known_relation(first, second) == Some(Relation::Apart) {
+                    continue;
+                }
                 let again = !self.changing.is_empty();
                 let moves = |class| conflicts.moves(class, &self.changing, again);
-                met = met.max(match relation {
-                    Relation::Apart => Meeting::Nowhere,
-                    _ if moves(first) || moves(second) => Meeting::AcrossWarps,
-                    relation => relation.meeting(),
+                met = met.max(match moves(first) || moves(second) {
+                    true => Meeting::AcrossWarps,
+                    false => conflicts.relation(first, second).meeting(),
                 });
             }
         }
