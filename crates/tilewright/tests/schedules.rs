@@ -19,27 +19,28 @@ use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
 /// The most iterations that a loop of these tests has.
 const MOST: u32 = 5;
 
-/// `C = A · Bᵀ` over `n` tiles of so many steps.
-fn product(steps: u32, stages: u32) -> Func {
+/// `C = A · Bᵀ` over `n` tiles of so many steps. With 64 rows and
+/// columns it is one for warp groups.
+fn product(rows: u32, steps: u32, stages: u32) -> Func {
     let tile = 16 * steps;
     let depth = MOST * tile;
     let source = format!(
         "func @f level=tile {{
   scalar n: int32
-  param A: float16[32, {depth}]
-  param B: float16[32, {depth}]
-  output C: float32[32, 32]
+  param A: float16[{rows}, {depth}]
+  param B: float16[{rows}, {depth}]
+  output C: float32[{rows}, {rows}]
   kernel grid(bx: 1) threads(tx: 256, ty: 1, tz: 1) {{
-    alloc a: shared float16[32, {tile}]
-    alloc b: shared float16[32, {tile}]
-    alloc acc: fragment float32[32, 32]
-    fill acc[0 +: 32, 0 +: 32], 0.0
+    alloc a: shared float16[{rows}, {tile}]
+    alloc b: shared float16[{rows}, {tile}]
+    alloc acc: fragment float32[{rows}, {rows}]
+    fill acc[0 +: {rows}, 0 +: {rows}], 0.0
     for k in pipelined(0, n) stages={stages} {{
-      copy A[0 +: 32, k * {tile} +: {tile}] -> a[0 +: 32, 0 +: {tile}]
-      copy B[0 +: 32, k * {tile} +: {tile}] -> b[0 +: 32, 0 +: {tile}]
-      gemm a[0 +: 32, 0 +: {tile}], b[0 +: 32, 0 +: {tile}] -> acc[0 +: 32, 0 +: 32] trans_b
+      copy A[0 +: {rows}, k * {tile} +: {tile}] -> a[0 +: {rows}, 0 +: {tile}]
+      copy B[0 +: {rows}, k * {tile} +: {tile}] -> b[0 +: {rows}, 0 +: {tile}]
+      gemm a[0 +: {rows}, 0 +: {tile}], b[0 +: {rows}, 0 +: {tile}] -> acc[0 +: {rows}, 0 +: {rows}] trans_b
     }}
-    copy acc[0 +: 32, 0 +: 32] -> C[0 +: 32, 0 +: 32]
+    copy acc[0 +: {rows}, 0 +: {rows}] -> C[0 +: {rows}, 0 +: {rows}]
   }}
 }}
 "
@@ -100,7 +101,7 @@ fn every_schedule_is_refused_or_right() {
     for target in Target::ALL {
         for steps in 1..=4 {
             for stages in 1..=3 {
-                let func = product(steps, stages);
+                let func = product(32, steps, stages);
                 for named in SCHEDULES {
                     if is_right(&func, target, named.name) {
                         *taken.entry((named.name, target.name())).or_default() += 1;
@@ -119,6 +120,29 @@ fn every_schedule_is_refused_or_right() {
         assert_eq!(all("read_ahead", target), 6, "{target}");
         assert_eq!(all("late_wait", target), 0, "{target}");
     }
+    for target in Target::ALL {
+        assert_eq!(all("in_flight", target.name()), 0, "{target}");
+    }
     assert_eq!(all("read_ahead", "gfx950"), 0);
     assert!(all("late_wait", "gfx950") > 0, "{taken:?}");
+}
+
+/// Products of warp groups are in flight while the loop goes on.
+#[test]
+fn products_of_warp_groups_are_refused_or_right() {
+    let target = Target::Sm90a;
+    let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
+    for steps in 1..=4 {
+        for stages in 1..=4 {
+            let func = product(64, steps, stages);
+            for named in SCHEDULES {
+                let right = is_right(&func, target, named.name);
+                *taken.entry(named.name).or_default() += u32::from(right);
+            }
+        }
+    }
+    assert_eq!(taken["plain"], 16);
+    assert!(taken["in_flight"] > 0, "{taken:?}");
+    // There is nothing to read into registers ahead.
+    assert_eq!(taken["read_ahead"], 0);
 }

@@ -46,8 +46,12 @@ fn held(func: &Func, region: &Region, major: Major) -> Option<Held> {
     let data = &func.buffers[region.buffer];
     let bits = i64::from(data.dtype.bits());
     let shape = data.const_shape()?;
+    // A view lies as the buffer does that it is of.
+    if data.scope != Scope::Shared || func.root(region.buffer) != region.buffer {
+        return None;
+    }
     // [PTX] only elements of 16 bits may lie along M or N.
-    if data.scope != Scope::Shared || (major == Major::Mn && bits != 16) {
+    if major == Major::Mn && bits != 16 {
         return None;
     }
     let swizzle = match &data.layout {
