@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use crate::error::LayoutError;
-use crate::layout::Layout;
+use crate::layout::{Layout, check_shape};
 use crate::swizzle::{RowXor, Swizzle};
 
 /// The layout of a buffer in memory: no two elements share a place. What only needs the places
@@ -31,6 +31,7 @@ pub enum Family {
 impl Place {
     /// The layout of this family over a shape, for elements of so many bits.
     pub fn new(family: Family, shape: &[i64], bits: i64) -> Result<Place, LayoutError> {
+        check_shape(shape)?;
         let layout = match &family {
             Family::Linear => Layout::linear(shape)?,
             Family::Padded(pad) => Layout::padded(shape, (*pad).into())?,
@@ -69,5 +70,29 @@ impl Deref for Place {
 
     fn deref(&self) -> &Layout {
         &self.layout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_without_elements_have_no_place() {
+        let families = [
+            Family::Linear,
+            Family::Padded(8),
+            Family::Panels(Swizzle::B128),
+            Family::Swizzle(RowXor {
+                chunk: 16,
+                pairs: vec![(0, 0)],
+            }),
+        ];
+        for family in families {
+            for shape in [[-4, 64], [i64::MIN, 64], [i64::MAX, 64], [0, 64], [64, -64]] {
+                let place = Place::new(family.clone(), &shape, 16);
+                assert!(place.is_err(), "{family:?} {shape:?}");
+            }
+        }
     }
 }
