@@ -1,9 +1,7 @@
 //! Products of warp groups: descriptors of tiles, and registers that stay where they are.
 
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{
-    Access, Buffer, Inst, Kernel, LayoutAttr, Major, MicroOp, MmaInst, Scope, Span, StmtKind,
-};
+use tilewright_ir::{Access, Buffer, Kernel, LayoutAttr, Major, MicroOp, MmaInst, Scope, Span};
 use tilewright_layout::descriptor::MatrixDescriptor;
 
 use crate::device::{GroupMma, Piece};
@@ -15,9 +13,7 @@ use crate::{Emit, unsupported};
 pub(crate) fn registers_of(kernel: &Kernel, scope: impl Fn(Buffer) -> Scope) -> Vec<Buffer> {
     let mut found = Vec::new();
     walk_stmts(&kernel.body, &mut |stmt| {
-        if let StmtKind::Micro(op) = &stmt.kind
-            && matches!(op.inst, Inst::GroupMma { .. })
-        {
+        if let Some(op) = stmt.as_group_product() {
             for end in op.sources.iter().chain([&op.dest]) {
                 let buffer = end.region.buffer;
                 if scope(buffer) != Scope::Shared && !found.contains(&buffer) {

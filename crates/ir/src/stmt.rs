@@ -5,7 +5,7 @@ use crate::device_op::DeviceOp;
 use crate::diag::Span;
 use crate::expr::Expr;
 use crate::ids::{Buffer, Var};
-use crate::micro_op::MicroOp;
+use crate::micro_op::{Inst, MicroOp};
 use crate::thread_op::ThreadOp;
 use crate::tile_op::TileOp;
 
@@ -44,6 +44,14 @@ impl Stmt {
             kind,
             turn: None,
             span,
+        }
+    }
+
+    /// The product of a warp group that it is, if it is one: in flight from here on.
+    pub fn as_group_product(&self) -> Option<&MicroOp> {
+        match &self.kind {
+            StmtKind::Micro(op) if matches!(op.inst, Inst::GroupMma { .. }) => Some(op),
+            _ => None,
         }
     }
 

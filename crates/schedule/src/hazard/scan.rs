@@ -7,8 +7,8 @@ use tilewright_ir::touched::{touched, written};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, FenceKind, Func, Inst,
-    Kernel, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
+    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, FenceKind, Func, Kernel,
+    Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
 };
 
 use super::report::Reason;
@@ -246,10 +246,8 @@ impl<'f> Scan<'f> {
             {
                 self.loaded.insert(self.root(m.dest.region.buffer));
             }
-            if let StmtKind::Micro(m) = &stmt.kind
-                && matches!(m.inst, Inst::GroupMma { .. })
-            {
-                for source in &m.sources {
+            if let Some(product) = stmt.as_group_product() {
+                for source in &product.sources {
                     let root = self.root(source.region.buffer);
                     match self.is_shared(root) {
                         true => self.by_proxy.insert(root),

@@ -109,7 +109,9 @@ pub fn product_waits(func: &mut Func) -> usize {
     let mut inserted = 0;
     for at in 0..func.kernels.len() {
         let mut any = false;
-        walk_stmts(&func.kernels[at].body, &mut |s| any |= is_product(s));
+        walk_stmts(&func.kernels[at].body, &mut |s| {
+            any |= s.as_group_product().is_some()
+        });
         if !any {
             continue;
         }
@@ -123,10 +125,6 @@ pub fn product_waits(func: &mut Func) -> usize {
         insertion.insert(&mut func.kernels[at].body, &mut 0, false);
     }
     inserted
-}
-
-fn is_product(stmt: &Stmt) -> bool {
-    matches!(&stmt.kind, StmtKind::Micro(m) if m.counter == Some(Counter::Wgmma))
 }
 
 /// The first statement that lacks a wait for LDS accesses without a counter before it: the
@@ -296,7 +294,7 @@ impl Insertion {
             for child in child_blocks_mut(&mut stmt) {
                 self.insert(child, number, inside);
             }
-            if !counter.counts_groups() || !is_product(&stmt) {
+            if !counter.counts_groups() || stmt.as_group_product().is_none() {
                 block.push(stmt);
                 continue;
             }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{
-    Diagnostic, Func, Inst, Param, Scalar, SourceMap, StmtKind, Target, small_float, verify, visit,
+    Diagnostic, Func, Param, Scalar, SourceMap, Target, small_float, verify, visit,
 };
 use tilewright::passes::driver::{self, Options};
 use tilewright::schedule::hazard;
@@ -57,8 +57,7 @@ pub fn has_group_products(func: &Func) -> bool {
     let mut found = false;
     for kernel in &func.kernels {
         visit::walk_stmts(&kernel.body, &mut |stmt| {
-            found |=
-                matches!(&stmt.kind, StmtKind::Micro(m) if matches!(m.inst, Inst::GroupMma { .. }));
+            found |= stmt.as_group_product().is_some();
         });
     }
     found

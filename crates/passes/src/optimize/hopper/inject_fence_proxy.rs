@@ -26,8 +26,8 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::touched::written;
 use tilewright_ir::visit::{child_blocks, child_blocks_mut, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Diagnostics, FenceKind, Func, Inst, Kernel,
-    Scope, Stmt, StmtKind, Target, ThreadOp,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, Diagnostics, FenceKind, Func, Kernel, Scope,
+    Stmt, StmtKind, Target, ThreadOp,
 };
 
 use crate::Changed;
@@ -62,10 +62,8 @@ pub fn inject_fence_proxy(func: &mut Func, target: Target, _diags: &mut Diagnost
 fn read_by_proxy(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
     let mut read = FxHashSet::default();
     walk_stmts(&kernel.body, &mut |stmt| {
-        if let StmtKind::Micro(m) = &stmt.kind
-            && matches!(m.inst, Inst::GroupMma { .. })
-        {
-            let sources = m.sources.iter().map(|s| func.root(s.region.buffer));
+        if let Some(product) = stmt.as_group_product() {
+            let sources = product.sources.iter().map(|s| func.root(s.region.buffer));
             read.extend(sources.filter(|b| func.buffers[*b].scope == Scope::Shared));
         }
     });
@@ -107,8 +105,13 @@ impl Fences<'_> {
             })
             .collect();
         for (mut stmt, behind) in stmts.into_iter().zip(behind) {
-            // Threads that go ways of their own hand over to others.
-            if state.written && (behind || !is_of_block(&stmt)) && hands_over(&stmt) {
+            // Where not all come, others may come to a product.
+            let needed = match hands_over(&stmt) {
+                Some(Others::Block) => behind,
+                Some(Others::Some) => true,
+                None => false,
+            };
+            if state.written && needed {
                 let fence = DeviceOp::Fence(FenceKind::AsyncProxy);
                 block.push(Stmt::new(StmtKind::Device(fence), stmt.span));
                 state.written = false;
@@ -138,21 +141,30 @@ impl Fences<'_> {
         let before = *state;
         let mut left = before;
         for child in child_blocks_mut(stmt) {
-            let mut inside = before;
             let after = after || repeats && ahead(child).product;
-            if repeats {
-                // What the end of an iteration leaves comes to the next one.
-                let mut end = before;
-                let mut trial = child.clone();
-                let added = self.added;
-                self.block(&mut trial, &mut end, after);
-                self.added = added;
-                inside = inside.or(end);
-            }
+            let mut inside = match repeats {
+                true => self.entering(child, before, after),
+                false => before,
+            };
             self.block(child, &mut inside, after);
             left = left.or(inside);
         }
         *state = left;
+    }
+
+    /// What may be at the start of any iteration: what the end of one leaves comes to the next.
+    fn entering(&mut self, body: &Block, before: State, after: bool) -> State {
+        let added = self.added;
+        let mut start = before;
+        loop {
+            let mut end = start;
+            self.block(&mut body.clone(), &mut end, after);
+            if start.or(end) == start {
+                self.added = added;
+                return start;
+            }
+            start = start.or(end);
+        }
     }
 
     /// Whether the statement itself writes what is read through the other proxy.
@@ -177,13 +189,13 @@ struct Ahead {
 fn ahead(stmts: &[Stmt]) -> Ahead {
     let mut product = false;
     for stmt in stmts {
-        if hands_over(stmt) {
+        if hands_over(stmt).is_some() {
             return Ahead {
                 product,
                 falls: false,
             };
         }
-        product |= is_product(stmt);
+        product |= stmt.as_group_product().is_some();
         let inside: Vec<Ahead> = child_blocks(stmt).into_iter().map(|b| ahead(b)).collect();
         product |= inside.iter().any(|a| a.product);
         // Only of two ways that both come to a barrier one is taken for certain.
@@ -201,33 +213,30 @@ fn ahead(stmts: &[Stmt]) -> Ahead {
     }
 }
 
-fn is_product(stmt: &Stmt) -> bool {
-    matches!(&stmt.kind, StmtKind::Micro(m) if matches!(m.inst, Inst::GroupMma { .. }))
+/// Who may go on by what a thread has done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// The block, which comes here together.
+    Block,
+    /// Threads that may be on other ways.
+    Some,
 }
 
-/// Whether all threads of the block come here.
-fn is_of_block(stmt: &Stmt) -> bool {
+/// To whom a statement hands over.
+fn hands_over(stmt: &Stmt) -> Option<Others> {
     match &stmt.kind {
-        StmtKind::Device(DeviceOp::Barrier(kind)) => {
-            matches!(kind, BarrierKind::Block | BarrierKind::Bare)
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => {
+            Some(Others::Block)
         }
-        StmtKind::Thread(ThreadOp::SyncThreads { named }) => named.is_none(),
-        StmtKind::Thread(ThreadOp::BarrierArrive { .. }) => false,
-        _ => true,
-    }
-}
-
-/// Whether other threads may go on from here, by what this one has done.
-fn hands_over(stmt: &Stmt) -> bool {
-    match &stmt.kind {
-        StmtKind::Device(op) => matches!(op, DeviceOp::Barrier(_)),
+        StmtKind::Device(DeviceOp::Barrier(_)) => Some(Others::Some),
         StmtKind::Thread(op) => match op {
-            ThreadOp::SyncThreads { .. } | ThreadOp::SyncGrid | ThreadOp::BarrierArrive { .. } => {
-                true
+            ThreadOp::SyncThreads { named: None } | ThreadOp::SyncGrid => Some(Others::Block),
+            ThreadOp::Vote { kind, .. } if kind.is_of_block() => Some(Others::Block),
+            ThreadOp::SyncThreads { named: Some(_) } | ThreadOp::BarrierArrive { .. } => {
+                Some(Others::Some)
             }
-            ThreadOp::Vote { kind, .. } => kind.is_of_block(),
-            _ => false,
+            _ => None,
         },
-        _ => false,
+        _ => None,
     }
 }

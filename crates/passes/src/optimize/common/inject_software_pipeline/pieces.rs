@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Block, Buffer, Counter, Func, Loop, LoopKind, MicroKind, PipelineSpec, Span, Stmt, StmtKind,
+    Block, Buffer, Counter, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind,
 };
 use tilewright_schedule::order::Completion;
 
@@ -34,7 +34,7 @@ impl Piece {
     pub fn is_product_in_flight(&self) -> bool {
         let mut found = false;
         walk_stmts(std::slice::from_ref(&self.stmt), &mut |s| {
-            found |= matches!(&s.kind, StmtKind::Micro(m) if m.kind == MicroKind::Mma && m.counter.is_some());
+            found |= s.as_group_product().is_some();
         });
         found
     }
