@@ -19,13 +19,13 @@ use tilewright_ir::{Buffer, Counter, FenceKind, Machine};
 
 use super::alias::Aliases;
 use super::clash::{Clash, Memory, Remedy, Side};
-use super::conditions::{Conditions, Under, contradict, either, follows};
+use super::conditions::{Conditions, Under, contradict, either};
 use super::event::{EventKind, Trace};
 use super::places::{Meeting, Places};
 use super::proxy::Proxies;
 use super::report::HazardKind;
 use super::scan::{Key, Scan};
-use super::state::{Group, Open, Pending, Phase, State, UNCOUNTED, fingerprint};
+use super::state::{Group, Open, Pending, Phase, State, fingerprint};
 use super::touch::{RegisterTouch, Touch, Touches};
 
 /// What a run found.
@@ -153,25 +153,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.issue(g, touches, side, *counter, *count, *certain);
             }
             EventKind::Commit(counter) => {
-                let group = &mut self.groups[g];
-                if !group.under.is_empty() {
-                    // It closes what was issued under its condition, and counts for nothing else.
-                    for p in &mut group.queue {
-                        let covered = follows(&group.under, &p.under, &[]);
-                        if p.counter == *counter && p.group.is_none() && covered {
-                            p.group = Some(UNCOUNTED);
-                        }
-                    }
-                    self.groups[g].at += 1;
-                    return;
-                }
-                let number = group.closed[*counter as usize];
-                group.closed[*counter as usize] += 1;
-                for p in &mut group.queue {
-                    if p.counter == *counter && p.group.is_none() {
-                        p.group = Some(number);
-                    }
-                }
+                self.groups[g].commit(*counter);
             }
             EventKind::Wait(counter, at_most) => {
                 let under = self.groups[g].under.clone();

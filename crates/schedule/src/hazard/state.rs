@@ -15,7 +15,7 @@ use super::scan::{Key, MAX_GROUPS};
 use super::touch::{RegisterTouch, Touch, Touches};
 
 /// The number of a group that a commit under a condition closes.
-pub const UNCOUNTED: u32 = u32::MAX;
+const UNCOUNTED: u32 = u32::MAX;
 
 /// How many conditions are tried both ways to count what was issued.
 const TRIES: u32 = 5;
@@ -181,6 +181,23 @@ impl Group {
             under: Under::default(),
             iterations: 0,
             fenced: Fenced::default(),
+        }
+    }
+
+    /// Closes a group. Under a condition it closes what was issued under the same, and counts for
+    /// nothing else.
+    pub fn commit(&mut self, counter: Counter) {
+        let closed = &mut self.closed[counter as usize];
+        let number = match self.under.is_empty() {
+            true => *closed,
+            false => UNCOUNTED,
+        };
+        *closed += u32::from(self.under.is_empty());
+        for p in &mut self.queue {
+            let open = p.counter == counter && p.group.is_none();
+            if open && follows(&self.under, &p.under, &[]) {
+                p.group = Some(number);
+            }
         }
     }
 
