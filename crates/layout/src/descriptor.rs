@@ -46,12 +46,14 @@ impl MatrixDescriptor {
         })
     }
 
-    /// The widest that a tile with rows of so many elements can have.
-    pub fn widest(shape: &[i64], bits: i64) -> Option<Swizzle> {
+    /// The place for a tile of which instructions can be told: panels of the widest swizzle that
+    /// its rows are a multiple of. `None` where there is none.
+    pub fn place(shape: &[i64], bits: i64) -> Option<Place> {
         let &[.., _, cols] = shape else {
             return None;
         };
-        Swizzle::widest(cols, bits)
+        let swizzle = Swizzle::widest(cols, bits)?;
+        Place::new(Family::Panels(swizzle), shape, bits).ok()
     }
 
     /// Elements of a row of an atom.
@@ -109,8 +111,7 @@ mod tests {
             (128, 32, 8),
         ] {
             let shape = [rows, cols];
-            let swizzle = MatrixDescriptor::widest(&shape, bits).unwrap();
-            let place = Place::new(Family::Panels(swizzle), &shape, bits).unwrap();
+            let place = MatrixDescriptor::place(&shape, bits).unwrap();
             let d = MatrixDescriptor::of(&place, &shape, bits).unwrap();
             let bytes = bits / 8;
             let byte = |row: i64, col: i64| place.offset(&[row, col]) * bytes;

@@ -123,14 +123,31 @@ const GROUP_TYPES: [(u16, Scalar, Scalar); 5] = [
     (32, Scalar::U8, Scalar::I32),
 ];
 
-/// Multiples of eight up to 256.
-const GROUP_WIDTHS: usize = 32;
+/// [PTX] `wgmma.mma_async.m64nNkK`: N is any multiple of eight up to 256; of integers there are 8,
+/// 24 and the multiples of 16.
+const fn group_takes(n: u16, ab: Scalar) -> bool {
+    n.is_multiple_of(8) && (!ab.is_int() || n.is_multiple_of(16) || n == 8 || n == 24)
+}
 
-/// [PTX] `wgmma.mma_async.m64nNkK`. Cycles from the dense rate of H100, 512 f16 multiply-adds a
-/// cycle and sub-core; a narrow product takes as long as reading A (64 rows) and B from shared
-/// memory at 128 bytes a cycle.
-const MMA_90: [MmaFacts; MMA_SYNC_90.len() + GROUP_TYPES.len() * GROUP_WIDTHS] = {
-    let mut all = [MMA_SYNC_90[0]; MMA_SYNC_90.len() + GROUP_TYPES.len() * GROUP_WIDTHS];
+/// How many there are.
+const GROUP_ROWS: usize = {
+    let (mut rows, mut types) = (0, 0);
+    while types < GROUP_TYPES.len() {
+        let mut n = 256;
+        while n > 0 {
+            rows += group_takes(n, GROUP_TYPES[types].1) as usize;
+            n -= 8;
+        }
+        types += 1;
+    }
+    rows
+};
+
+/// Those of one warp, then those of a group, the wide ones of the full rate first. Cycles from the
+/// dense rate of H100, 512 f16 multiply-adds a cycle and sub-core; a narrow product takes as long
+/// as reading A (64 rows) and B from shared memory at 128 bytes a cycle.
+const MMA_90: [MmaFacts; MMA_SYNC_90.len() + GROUP_ROWS] = {
+    let mut all = [MMA_SYNC_90[0]; MMA_SYNC_90.len() + GROUP_ROWS];
     let mut at = 0;
     while at < MMA_SYNC_90.len() {
         all[at] = MMA_SYNC_90[at];
@@ -139,17 +156,15 @@ const MMA_90: [MmaFacts; MMA_SYNC_90.len() + GROUP_TYPES.len() * GROUP_WIDTHS] =
     let mut types = 0;
     while types < GROUP_TYPES.len() {
         let (k, ab, acc) = GROUP_TYPES[types];
-        // Wide ones have the full rate.
-        let mut width = GROUP_WIDTHS;
-        while width >= 1 {
-            // [PTX] of integers there are 8, 24 and the multiples of 16.
-            let exists = !ab.is_int() || width == 3 || width == 1 || width.is_multiple_of(2);
-            let n = if exists { 8 * width } else { 8 * (width + 1) } as u16;
-            let (math, reads) = (n / 2, 16 + n / 4);
-            let cycles = if math > reads { math } else { reads };
-            all[at] = mma(MmaFamily::Wgmma, (64, n, k), ab, acc, cycles as u32);
-            at += 1;
-            width -= 1;
+        let mut n = 256;
+        while n > 0 {
+            if group_takes(n, ab) {
+                let (math, reads) = (n / 2, 16 + n / 4);
+                let cycles = if math > reads { math } else { reads };
+                all[at] = mma(MmaFamily::Wgmma, (64, n, k), ab, acc, cycles as u32);
+                at += 1;
+            }
+            n -= 8;
         }
         types += 1;
     }

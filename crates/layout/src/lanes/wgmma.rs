@@ -41,3 +41,21 @@ pub fn exists(inst: &MmaInst) -> bool {
     };
     types && width && inst.m == 64 && (8..=256).contains(&n)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::{MmaFamily, Target};
+
+    #[test]
+    fn the_machine_has_what_exists() {
+        let all = Target::Sm90a.machine().mma.iter().map(|m| m.inst);
+        let groups: Vec<MmaInst> = all.filter(|i| i.family == MmaFamily::Wgmma).collect();
+        assert!(groups.iter().all(exists));
+        // Of 16-bit floats every width, of bytes those of PTX, each once.
+        let count = |ab| groups.iter().filter(|i| i.ab == ab).count();
+        assert_eq!(count(Scalar::BF16), 32);
+        assert_eq!(count(Scalar::F16), 64);
+        assert_eq!(count(Scalar::I8), 18);
+    }
+}

@@ -68,6 +68,11 @@ impl GemmTiling {
         })
     }
 
+    /// How the operands lie, where warp groups read them there.
+    pub fn group(&self) -> Option<GroupOperands> {
+        self.shape.group
+    }
+
     /// C over (M, N).
     pub fn c(&self) -> Result<Fragment, LayoutError> {
         let grid = Fragment::over_threads(&self.warps)?;

@@ -4,7 +4,7 @@
 //! start where an atom of the swizzle does, nothing past the ends. What is not so goes through
 //! registers, by the instructions of a warp.
 
-use tilewright_ir::{Buffer, Func, GemmOp, LayoutAttr, Major, MmaInst, Region, Scope};
+use tilewright_ir::{Buffer, Expr, Func, GemmOp, Inst, LayoutAttr, Major, MmaInst, Region, Scope};
 use tilewright_layout::descriptor::MatrixDescriptor;
 
 use super::gemm_plan::GemmShape;
@@ -22,6 +22,17 @@ pub struct Held {
     pub major: Major,
     /// Elements of a panel's row.
     pub width: i64,
+}
+
+impl GroupOperands {
+    /// The instruction on operands that lie so. Registers are along K.
+    pub fn inst(self, mma: MmaInst) -> Inst {
+        Inst::GroupMma {
+            mma,
+            a: self.a.map_or(Major::K, |a| a.major),
+            b: self.b.major,
+        }
+    }
 }
 
 /// How the operands of a gemm lie, where both are as an instruction can be told.
@@ -54,19 +65,19 @@ fn held(func: &Func, region: &Region, major: Major) -> Option<Held> {
     if major == Major::Mn && bits != 16 {
         return None;
     }
-    let swizzle = match &data.layout {
-        None | Some(LayoutAttr::Swizzled) => MatrixDescriptor::widest(&shape, bits)?,
-        Some(LayoutAttr::Placed(place)) => MatrixDescriptor::of(place, &shape, bits)?.swizzle,
+    let described = match &data.layout {
+        None | Some(LayoutAttr::Swizzled) => {
+            MatrixDescriptor::of(&MatrixDescriptor::place(&shape, bits)?, &shape, bits)?
+        }
+        Some(LayoutAttr::Placed(place)) => MatrixDescriptor::of(place, &shape, bits)?,
         Some(_) => return None,
     };
-    let width = swizzle.span * 8 / bits;
+    let width = described.width(bits);
     // Tiles start at atoms; the dimensions before the last two stack whole tiles.
     let [.., rows, cols] = &region.dims[..] else {
         return None;
     };
-    let at_atoms = |start: &tilewright_ir::Expr, of: i64| {
-        start.as_int().is_some_and(|s| s % i128::from(of) == 0)
-    };
+    let at_atoms = |start: &Expr, of: i64| start.as_int().is_some_and(|s| s % i128::from(of) == 0);
     (at_atoms(&rows.start, 8) && at_atoms(&cols.start, width)).then_some(Held { major, width })
 }
 

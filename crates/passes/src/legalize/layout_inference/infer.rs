@@ -9,7 +9,7 @@ use tilewright_ir::{
     visit,
 };
 use tilewright_layout::descriptor::MatrixDescriptor;
-use tilewright_layout::{Family, Fragment, Layout, LayoutError, Place, from_expr, swizzle};
+use tilewright_layout::{Fragment, Layout, LayoutError, Place, from_expr, swizzle};
 
 use super::operands::Operands;
 use super::uses::{ElementUse, Use, UseKind, collect, const_shape};
@@ -33,13 +33,10 @@ pub struct Inferred {
 
 /// The swizzle that the machine's matrix instructions like best.
 fn swizzled(target: Target, shape: &[i64], element: Scalar) -> Result<Place, LayoutError> {
-    let bits = element.bits().into();
-    match MatrixDescriptor::widest(shape, bits) {
-        Some(swizzle) if target.machine().group_mma() => {
-            Place::new(Family::Panels(swizzle), shape, bits)
-        }
-        _ => swizzle::for_elements(target, shape, element),
-    }
+    let panels = target.machine().group_mma();
+    let panels = panels.then(|| MatrixDescriptor::place(shape, element.bits().into()));
+    let other = || swizzle::for_elements(target, shape, element);
+    panels.flatten().map_or_else(other, Ok)
 }
 
 /// What leaves no choice: the layouts of shared operands, and the gemms' plans.

@@ -4,7 +4,7 @@
 use tilewright_ir::{Buffer, Func, LayoutAttr, MmaFamily, Region, Target};
 use tilewright_layout::descriptor::MatrixDescriptor;
 use tilewright_layout::swizzle::{self, WarpRead};
-use tilewright_layout::{Family, Fragment, Holder, LayoutError, Place};
+use tilewright_layout::{Fragment, Holder, LayoutError, Place};
 
 use crate::legalize::gemm_plan::GemmTiling;
 
@@ -97,9 +97,9 @@ impl<'f> Operands<'f> {
         let data = &self.func.buffers[buffer];
         let shape = data.const_shape().unwrap_or_default();
         if self.described.contains(&buffer)
-            && let Some(swizzle) = MatrixDescriptor::widest(&shape, data.dtype.bits().into())
+            && let Some(panels) = MatrixDescriptor::place(&shape, data.dtype.bits().into())
         {
-            return Place::new(Family::Panels(swizzle), &shape, data.dtype.bits().into());
+            return Ok(panels);
         }
         let own = swizzle::for_elements(self.target, &shape, data.dtype.scalar)?;
         let bits = data.dtype.bits().into();

@@ -12,8 +12,8 @@
 //! ```
 
 use tilewright_ir::{
-    Access, Block, Buffer, Counter, Expr, GemmOp, Inst, Major, MicroKind, MicroOp, Region, Scope,
-    Span, Stmt, StmtKind, VarKind,
+    Access, Block, Buffer, Counter, Expr, GemmOp, MicroKind, MicroOp, Region, Span, Stmt, StmtKind,
+    VarKind,
 };
 
 use super::Lower;
@@ -30,6 +30,12 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
+        let Some(lies) = plan.group() else {
+            return self.give_up(
+                span,
+                "the operands of this gemm do not lie as its plan says",
+            );
+        };
         let inst = plan.inst;
         let [mt, nt] = plan.tiles;
         let (ks, step) = self.var("ks", VarKind::Loop);
@@ -46,8 +52,7 @@ impl Lower<'_> {
         let row = (group.clone().floor_div(plan.warps[1]) * mt + m.clone()) * i64::from(inst.m);
         let col = (group.floor_mod(plan.warps[1]) * nt + n.clone()) * i64::from(inst.n);
         let depth = step.clone() * i64::from(inst.k);
-        let in_registers = self.scope(g.a.buffer) == Scope::Fragment;
-        let a = if in_registers {
+        let a = if lies.a.is_none() {
             let slots = plan.slots[0];
             let at = (m.clone() * plan.steps + step) * slots;
             self.needs_registers(g.a.buffer, mt * plan.steps * slots);
@@ -67,7 +72,6 @@ impl Lower<'_> {
             self.tile_at(&g.b, [depth, col])
         };
         let c_at = (m * nt + n) * plan.slots[2];
-        let major = |along_k: bool| if along_k { Major::K } else { Major::Mn };
         let dest = Access {
             region: all_slots(c, plan.c_slots()),
             slot: None,
@@ -76,11 +80,7 @@ impl Lower<'_> {
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {
                 kind: MicroKind::Mma,
-                inst: Inst::GroupMma {
-                    mma: inst,
-                    a: major(in_registers || !g.trans_a),
-                    b: major(g.trans_b),
-                },
+                inst: lies.inst(inst),
                 axes: vec![(ks, plan.steps as u32), (mi, mt as u32), (ni, nt as u32)],
                 turns: false,
                 dest,
