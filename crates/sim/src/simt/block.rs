@@ -160,6 +160,7 @@ impl<'a> BlockRun<'a> {
             Pause::Mbarrier => self.warps[w].state = State::Mbarrier,
             Pause::Grid => {
                 self.check_converged(w);
+                self.env.hand_over(w as u32);
                 self.warps[w].state = State::Grid;
             }
             Pause::Done => {
