@@ -176,7 +176,7 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
-            Inst::GroupMma { .. } | Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma => {
+            Inst::GroupMma { .. } | Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma(_) => {
                 unsupported(
                     span,
                     format!("`{}` is not generated for {}", op.inst, self.target),

@@ -143,7 +143,7 @@ impl Emitter<'_> {
                 self.out.line("tw::sync_grid();");
                 Ok(())
             }
-            ThreadOp::BarrierArrive { barrier, index } => {
+            ThreadOp::BarrierArrive { barrier, index, .. } => {
                 let bar = self.barrier(*barrier, index, span)?;
                 self.out.line(format!("tw::mbarrier_arrive({bar});"));
                 Ok(())

@@ -73,7 +73,7 @@ pub use func::{
     VarKind,
 };
 pub use ids::{Buffer, Var};
-pub use micro_op::{Access, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst};
+pub use micro_op::{Access, Arrival, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst, TmaBox};
 pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
 pub use target::{Dialect, Machine, MmaFacts, Target, WARP_GROUP};
 pub use thread_op::{AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};

@@ -12,7 +12,7 @@ use crate::device_op::Counter;
 use crate::dtype::Scalar;
 use crate::expr::Expr;
 use crate::func::Func;
-use crate::ids::Var;
+use crate::ids::{Buffer, Var};
 use crate::machine::WARP_GROUP;
 
 /// `g2s for c < 4 do A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=(k % 2) at [tx // 4, c * 8] inst="cp.async" width=8 counter=cp_async`
@@ -42,6 +42,16 @@ pub struct MicroOp {
     pub otherwise: Option<Expr>,
     /// What tracks its completion; `None` is complete when the next statement starts.
     pub counter: Option<Counter>,
+    /// `arrives=full[k % 3]`: the arrival barrier that hears of the bytes of a bulk load when they
+    /// have landed.
+    pub arrives: Option<Arrival>,
+}
+
+/// One arrival barrier.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    pub barrier: Buffer,
+    pub index: Expr,
 }
 
 impl MicroOp {
@@ -170,8 +180,72 @@ pub enum Inst {
     /// a register array, are read from shared memory while the program goes on. `at` of such a
     /// source is the first element of the instruction's tile, the same for the whole group.
     GroupMma { mma: MmaInst, a: Major, b: Major },
-    /// The bulk copy engine.
-    Tma,
+    /// The bulk copy engine (sm_90a): each thread that runs it has one box of the tensor moved for
+    /// each point, while the program goes on. What of the box lies outside of the tensor becomes
+    /// zero in shared memory and is not written to global memory; an arrival barrier hears of all
+    /// bytes of the box. In shared memory the box lies at `at` without its dimensions of one, the
+    /// others in their order, as the last ones of the buffer.
+    Tma(TmaBox),
+}
+
+/// `128x64`: the box of a tensor that one bulk copy moves, with an extent for each dimension of the
+/// tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TmaBox {
+    rank: u8,
+    extents: [u16; TmaBox::MAX_RANK],
+}
+
+impl TmaBox {
+    /// Dimensions that the engine knows of a tensor. Source: CUDA driver API,
+    /// `cuTensorMapEncodeTiled`, as for the extent.
+    pub const MAX_RANK: usize = 5;
+    /// The most that a box has of a dimension.
+    pub const MAX_EXTENT: u16 = 256;
+
+    /// `None` for what the engine has no box for.
+    pub fn new(extents: &[u16]) -> Option<TmaBox> {
+        let fits = |e: &u16| (1..=TmaBox::MAX_EXTENT).contains(e);
+        if !(1..=TmaBox::MAX_RANK).contains(&extents.len()) || !extents.iter().all(fits) {
+            return None;
+        }
+        let mut all = [1; TmaBox::MAX_RANK];
+        all[..extents.len()].copy_from_slice(extents);
+        Some(TmaBox {
+            rank: extents.len() as u8,
+            extents: all,
+        })
+    }
+
+    pub fn extents(&self) -> &[u16] {
+        &self.extents[..usize::from(self.rank)]
+    }
+
+    pub fn elements(&self) -> u32 {
+        self.extents().iter().map(|e| u32::from(*e)).product()
+    }
+
+    /// Its extents in a buffer of shared memory with so many dimensions: without those of one,
+    /// behind ones.
+    pub fn in_shared(&self, rank: usize) -> Option<Vec<u16>> {
+        let own: Vec<u16> = self.extents().iter().copied().filter(|e| *e > 1).collect();
+        let ones = rank.checked_sub(own.len())?;
+        Some([vec![1; ones], own].concat())
+    }
+
+    fn from_name(name: &str) -> Option<TmaBox> {
+        let extents: Option<Vec<u16>> = name.split('x').map(|e| e.parse().ok()).collect();
+        TmaBox::new(&extents?)
+    }
+}
+
+impl fmt::Display for TmaBox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, extent) in self.extents().iter().enumerate() {
+            write!(f, "{}{extent}", if at == 0 { "" } else { "x" })?;
+        }
+        Ok(())
+    }
 }
 
 /// A matrix instruction: `D[m, n] += A[m, k] · B[k, n]` for one wave, or one warp group.
@@ -238,7 +312,7 @@ impl fmt::Display for Inst {
             Inst::CpAsync => f.write_str("cp.async"),
             Inst::BufferLoadLds => f.write_str("buffer_load_lds"),
             Inst::DsReadTr => f.write_str("ds_read_tr"),
-            Inst::Tma => f.write_str("tma"),
+            Inst::Tma(tile) => write!(f, "tma.{tile}"),
             Inst::LdMatrix { tiles, trans } => {
                 write!(f, "ldmatrix.x{tiles}{}", if *trans { ".trans" } else { "" })
             }
@@ -275,8 +349,10 @@ impl Inst {
             "cp.async" => Inst::CpAsync,
             "buffer_load_lds" => Inst::BufferLoadLds,
             "ds_read_tr" => Inst::DsReadTr,
-            "tma" => Inst::Tma,
             _ => {
+                if let Some(tile) = name.strip_prefix("tma.") {
+                    return TmaBox::from_name(tile).map(Inst::Tma);
+                }
                 if let Some(rest) = name.strip_prefix("ldmatrix.x") {
                     let (tiles, trans) = tiles(rest)?;
                     Inst::LdMatrix { tiles, trans }
@@ -363,7 +439,7 @@ mod tests {
             Inst::CpAsync,
             Inst::BufferLoadLds,
             Inst::DsReadTr,
-            Inst::Tma,
+            Inst::Tma(TmaBox::new(&[1, 256, 64]).unwrap()),
             Inst::LdMatrix {
                 tiles: 4,
                 trans: true,
@@ -388,6 +464,8 @@ mod tests {
             assert_eq!(Inst::from_name(&inst.to_string()), Some(inst));
         }
         assert_eq!(Inst::from_name("ldmatrix.x3"), None);
+        assert_eq!(Inst::from_name("tma.257x64"), None);
+        assert_eq!(Inst::from_name("tma.1x1x1x1x1x8"), None);
         assert_eq!(Inst::from_name("mfma.16x16.bfloat16.float32"), None);
         assert_eq!(Inst::from_name("wgmma.64x8x16.float16.float32"), None);
     }

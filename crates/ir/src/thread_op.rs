@@ -89,7 +89,13 @@ pub enum ThreadOp {
     SyncGrid,
     /// `mbarrier_arrive bar[0]`
     /// Each executing thread counts one.
-    BarrierArrive { barrier: Buffer, index: Expr },
+    BarrierArrive {
+        barrier: Buffer,
+        index: Expr,
+        /// `mbarrier_arrive bar[0] warp`
+        /// The lanes of each warp come together, and one arrives for all.
+        warp: bool,
+    },
     /// `mbarrier_wait bar[0] parity=p`
     /// Blocks until the phase of that parity has completed.
     BarrierWait {
@@ -250,7 +256,7 @@ macro_rules! thread_operands {
                 let how = How::WRITE;
                 $f($Operand::elements(dst, dst_indices, 1, how));
             }
-            ThreadOp::BarrierArrive { barrier, index } => {
+            ThreadOp::BarrierArrive { barrier, index, .. } => {
                 $f($Operand::Barrier {
                     buffer: barrier,
                     index,

@@ -69,6 +69,9 @@ pub fn touched<'a>(stmt: &'a Stmt, f: &mut impl FnMut(Touched<'a>)) {
                 Part::Instruction(&m.dest),
                 mode,
             ));
+            if let Some(arrival) = &m.arrives {
+                f(plain(arrival.barrier, Part::Whole, Mode::Update));
+            }
         }
         StmtKind::Let { .. }
         | StmtKind::Alloc(_)

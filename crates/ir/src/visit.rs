@@ -323,6 +323,9 @@ macro_rules! expr_walk {
                     if let Some(e) = &$($mutability)? m.otherwise {
                         f(e);
                     }
+                    if let Some(arrival) = &$($mutability)? m.arrives {
+                        f(&$($mutability)? arrival.index);
+                    }
                 }
                 StmtKind::Device(op) => match op {
                     DeviceOp::Barrier(BarrierKind::Cond(cond)) => f(cond),

@@ -227,6 +227,9 @@ macro_rules! id_walk {
                     for s in &$($mutability)? m.sources {
                         $buffer(&$($mutability)? s.region.buffer, f);
                     }
+                    if let Some(arrival) = &$($mutability)? m.arrives {
+                        $buffer(&$($mutability)? arrival.barrier, f);
+                    }
                 }
                 StmtKind::Device(op) => match op {
                     DeviceOp::BarrierInit { barrier, .. } => $buffer(barrier, f),

@@ -633,6 +633,21 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "loop",
+        "tma_load A[0 +: 64, 0 +: 64] at [0, 0] -> S[0 +: 64, 0 +: 64] at [0, 0] inst=\"tma.64x64\" width=1",
+        "micro-bulk",
+    ),
+    (
+        "loop",
+        "tma_store S[0 +: 64, 0 +: 64] at [0, 0] -> A[0 +: 64, 0 +: 64] at [0, 0] inst=\"tma.64\" width=1",
+        "micro-bulk",
+    ),
+    (
+        "loop",
+        "tma_store S[0 +: 64, 0 +: 64] at [0, 0] -> A[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
+        "micro-bulk",
+    ),
+    (
+        "loop",
         "alloc Q: shared float16[64, 64] layout=swizzled",
         "layout-undecided",
     ),

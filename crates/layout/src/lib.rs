@@ -170,6 +170,7 @@
 //! | [`split`] | addresses in two parts, a thread's own and a constant one |
 //! | [`swizzle`] | 128/64/32-byte swizzles, matrix-core swizzles, HipKittens subtiles; the choice of one |
 //! | [`lanes`] | which lane holds what of `mma.sync`, `ldmatrix`, wgmma, MFMA |
+//! | [`bulk`] | tiles in shared memory as the copy engine writes them |
 //! | [`descriptor`] | tiles in shared memory as wgmma is told of them |
 //! | [`banks`] | cycles of shared-memory accesses, by each target's phases |
 //! | [`from_expr`], [`to_expr`] | layouts that users wrote as expressions, and the way back |
@@ -177,6 +178,7 @@
 //! | [`draw`] | drawings as text and SVG |
 
 pub mod banks;
+pub mod bulk;
 pub mod descriptor;
 pub mod draw;
 pub mod from_expr;

@@ -59,7 +59,11 @@ fn wait(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 
 fn arrive(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let (barrier, index) = operand(stage, args)?;
-    stage.emit_thread(ThreadOp::BarrierArrive { barrier, index })?;
+    stage.emit_thread(ThreadOp::BarrierArrive {
+        barrier,
+        index,
+        warp: false,
+    })?;
     Ok(Value::None)
 }
 

@@ -8,7 +8,9 @@ use crate::dtype::Scalar;
 use crate::expr::Expr;
 use crate::func::{Level, VarKind};
 use crate::ids::Buffer;
-use crate::micro_op::{Access, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst};
+use crate::micro_op::{
+    Access, Arrival, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst, TmaBox,
+};
 use crate::stmt::StmtKind;
 
 impl Gen<'_> {
@@ -64,10 +66,19 @@ impl Gen<'_> {
                 b: major,
             },
         ]);
+        let bulk = TmaBox::new(&[8]).map_or(Inst::Load, Inst::Tma);
         let mut dest = self.operand(to);
         if let Some((axis, _)) = axes.first() {
             dest.at = vec![self.func.var_expr(*axis) + 1];
         }
+        let inst = match kind {
+            MicroKind::TmaLoad | MicroKind::TmaStore => bulk,
+            _ => inst,
+        };
+        let arrives = (kind == MicroKind::TmaLoad).then(|| {
+            let (barrier, index) = self.barrier();
+            Arrival { barrier, index }
+        });
         let op = MicroOp {
             kind,
             inst,
@@ -79,6 +90,7 @@ impl Gen<'_> {
             pred: self.optional(|g| g.bool_expr(2)),
             otherwise: self.optional(|_| Expr::float(0.0, DType::F16)),
             counter: self.optional(|g| g.one_of(&Counter::ALL)),
+            arrives,
         };
         self.emit(StmtKind::Micro(op));
     }
@@ -146,9 +158,7 @@ impl Gen<'_> {
                 DeviceOp::Iteration((self.pick(4) > 0).then_some(iteration))
             }
             _ => {
-                let shape = self.shape_of(&[2]);
-                let origin = BufferOrigin::Barriers(vec![1, 1]);
-                let barrier = self.alloc_as(Scope::Barrier, DType::U64, shape, origin);
+                let (barrier, _) = self.barrier();
                 DeviceOp::BarrierInit {
                     barrier,
                     index: Expr::i32(1),

@@ -42,7 +42,7 @@ impl Gen<'_> {
         buffer
     }
 
-    fn barrier(&mut self) -> (Buffer, Expr) {
+    pub(super) fn barrier(&mut self) -> (Buffer, Expr) {
         let arrivals = vec![self.small(), 1];
         let shape = self.shape_of(&[2]);
         let origin = BufferOrigin::Barriers(arrivals);

@@ -42,6 +42,7 @@ pub(crate) const GFX942: Machine = Machine {
         bytes: &[4], // [LLVM] the 16-byte form is refused
         counter: Counter::Vmcnt,
     }),
+    bulk_copies: false,
     async_proxy: false,
     buffer_descriptors: true, // [ISA3] buffer instructions
     l2_windows: false,

@@ -54,6 +54,9 @@ pub struct Machine {
     /// The copy from global to shared memory that runs by itself. Beside it there is always the
     /// way through registers.
     pub async_copy: Option<AsyncCopy>,
+    /// Whether an engine copies boxes of tensors between global and shared memory by itself, told by a
+    /// map that the host makes of each tensor.
+    pub bulk_copies: bool,
     /// Whether asynchronous copies see memory through a proxy of their own, which a fence orders.
     pub async_proxy: bool,
     /// Whether loads of tensors go by a description of the tensor (where it starts, how many bytes
@@ -179,8 +182,7 @@ impl Machine {
             Inst::StMatrix { .. } => self.stmatrix,
             Inst::DsReadTr => self.ds_read_tr,
             Inst::Mma(mma) | Inst::GroupMma { mma, .. } => self.mma.iter().any(|m| m.inst == mma),
-            // Generated for no machine.
-            Inst::Tma => false,
+            Inst::Tma(_) => self.bulk_copies,
         }
     }
 

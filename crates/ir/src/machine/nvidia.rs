@@ -43,6 +43,7 @@ pub(crate) const SM80: Machine = Machine {
         bytes: &[16, 8, 4], // [PTX] cp.async cp-size
         counter: Counter::CpAsync,
     }),
+    bulk_copies: false, // [PTX] cp.async.bulk.tensor needs sm_90
     async_proxy: false, // [PTX] fence.proxy.async needs sm_90
     buffer_descriptors: false,
     l2_windows: true, // [CUDA] access policy windows, from 8.0 on
@@ -76,6 +77,7 @@ pub(crate) const SM90A: Machine = Machine {
         expects_bytes: true, // [PTX] sm_90
         ..SM80.barrier
     },
+    bulk_copies: true, // [PTX] sm_90
     async_proxy: true, // [PTX] sm_90
     // [PTX] red: vectors from sm_90 on
     vector_atomics: &[(Scalar::F16, 4), (Scalar::BF16, 4), (Scalar::F32, 4)],

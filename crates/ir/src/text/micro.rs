@@ -4,7 +4,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::func::VarKind;
-use crate::micro_op::{Access, Inst, MicroKind, MicroOp};
+use crate::micro_op::{Access, Arrival, Inst, MicroKind, MicroOp};
 use crate::text::parser::{Parser, Result1};
 use crate::text::printer::Printer;
 
@@ -33,6 +33,10 @@ impl Printer<'_> {
             self.expr_attr("otherwise", otherwise);
         }
         self.attr("counter", op.counter.map(|c| c.name()));
+        if let Some(arrival) = &op.arrives {
+            self.put(" arrives=");
+            self.element(arrival.barrier, std::slice::from_ref(&arrival.index));
+        }
         self.names.close();
     }
 
@@ -94,6 +98,12 @@ impl<'t> Parser<'t> {
             self.expect("=")?;
             counter = Some(self.word()?);
         }
+        let mut arrives = None;
+        if self.eat_word("arrives") {
+            self.expect("=")?;
+            let (barrier, index) = self.barrier_element()?;
+            arrives = Some(Arrival { barrier, index });
+        }
         Ok(MicroOp {
             kind,
             inst,
@@ -105,6 +115,7 @@ impl<'t> Parser<'t> {
             pred,
             otherwise,
             counter,
+            arrives,
         })
     }
 

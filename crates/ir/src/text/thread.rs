@@ -126,7 +126,16 @@ impl Printer<'_> {
                 }
             }
             ThreadOp::SyncWarp | ThreadOp::SyncGrid => {}
-            ThreadOp::BarrierArrive { barrier, index } => self.barrier(*barrier, index),
+            ThreadOp::BarrierArrive {
+                barrier,
+                index,
+                warp,
+            } => {
+                self.barrier(*barrier, index);
+                if *warp {
+                    self.put(" warp");
+                }
+            }
             ThreadOp::BarrierWait {
                 barrier,
                 index,
@@ -301,7 +310,12 @@ impl<'t> Parser<'t> {
             ("sync_grid", None) => ThreadOp::SyncGrid,
             ("mbarrier_arrive", None) => {
                 let (barrier, index) = self.barrier_element()?;
-                ThreadOp::BarrierArrive { barrier, index }
+                let warp = self.eat_word("warp");
+                ThreadOp::BarrierArrive {
+                    barrier,
+                    index,
+                    warp,
+                }
             }
             ("mbarrier_wait", None) => {
                 let (barrier, index) = self.barrier_element()?;

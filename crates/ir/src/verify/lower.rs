@@ -1,12 +1,12 @@
 //! Micro-ops and device operations.
 //!
-//! - *loop, device* `micro-scope`, `micro-slot`, `micro-count`, `micro-otherwise`
+//! - *loop, device* `micro-scope`, `micro-slot`, `micro-count`, `micro-otherwise`, `micro-bulk`
 //! - `wait-range`, `commit-counter`, `barrier-named`, `priority-range`, `iteration-type`
 
 use crate::buffer::Scope;
 use crate::device_op::{BarrierKind, DeviceOp};
 use crate::func::{Level, VarKind};
-use crate::micro_op::{Access, MicroKind, MicroOp};
+use crate::micro_op::{Access, Inst, MicroKind, MicroOp};
 use crate::target::NAMED_BARRIERS;
 use crate::verify::Verifier;
 
@@ -37,6 +37,7 @@ impl<'a> Verifier<'a> {
         if op.turns && op.axes.len() < 2 {
             self.fail("micro-count", "rows that turn round need two axes");
         }
+        self.bulk_copy(op);
         let since = self.open();
         for (var, _) in &op.axes {
             self.bind_var(*var, VarKind::Loop);
@@ -58,6 +59,41 @@ impl<'a> Verifier<'a> {
             self.value_of(otherwise, dtype, "micro-otherwise", "the value instead");
         }
         self.close(since);
+    }
+
+    /// Bulk copies are the copy engine's, and it has a box of every dimension.
+    fn bulk_copy(&mut self, op: &'a MicroOp) {
+        let bulk = matches!(op.kind, MicroKind::TmaLoad | MicroKind::TmaStore);
+        let Inst::Tma(tile) = op.inst else {
+            if bulk || op.arrives.is_some() {
+                self.fail("micro-bulk", "what bulk copies have is the copy engine's");
+            }
+            return;
+        };
+        if !bulk {
+            self.fail("micro-bulk", "the copy engine does bulk copies alone");
+            return;
+        }
+        if (op.kind == MicroKind::TmaLoad) != op.arrives.is_some() {
+            let message = "an arrival barrier hears of a bulk load, and of no other copy";
+            self.fail("micro-bulk", message);
+        }
+        if let Some(arrival) = &op.arrives {
+            self.barrier_operand(arrival.barrier, &arrival.index);
+        }
+        let (tensor, shared) = match (&op.sources[..], op.kind) {
+            ([source], MicroKind::TmaLoad) => (source, &op.dest),
+            ([source], _) => (&op.dest, source),
+            _ => return,
+        };
+        let ranks = [tensor, shared].map(|a| a.region.dims.len());
+        if tile.extents().len() != ranks[0] || tile.in_shared(ranks[1]).is_none() {
+            let message = format!(
+                "a box of {tile} between {} and {} dimensions",
+                ranks[0], ranks[1]
+            );
+            self.fail("micro-bulk", message);
+        }
     }
 
     fn access(&mut self, access: &'a Access, scopes: &[Scope], what: &str) {

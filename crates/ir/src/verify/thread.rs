@@ -141,7 +141,7 @@ impl<'a> Verifier<'a> {
             }
             ThreadOp::SyncWarp => {}
             ThreadOp::SyncGrid => self.collective("a barrier of the grid"),
-            ThreadOp::BarrierArrive { barrier, index } => self.barrier_operand(*barrier, index),
+            ThreadOp::BarrierArrive { barrier, index, .. } => self.barrier_operand(*barrier, index),
             ThreadOp::BarrierWait {
                 barrier,
                 index,

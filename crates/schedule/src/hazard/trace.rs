@@ -367,7 +367,7 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 self.emit(stmt, EventKind::Touch(touches))
             }
             ThreadOp::SyncWarp => self.emit(stmt, EventKind::SyncWarp),
-            ThreadOp::BarrierArrive { barrier, index } => {
+            ThreadOp::BarrierArrive { barrier, index, .. } => {
                 let barrier = self.mbarrier(stmt, *barrier, index)?;
                 let group = self.scan.group_of.iter();
                 let threads = group.filter(|g| usize::from(**g) == self.group).count() as u32;

@@ -376,7 +376,7 @@ impl<'f> Units<'f> {
             }
             Inst::Load | Inst::Store | Inst::CpAsync => (i64::from(m.width), Lanes::Own),
             // Whole regions: the instruction's shape says what is read.
-            Inst::Mma(_) | Inst::GroupMma { .. } | Inst::Tma => (0, Lanes::Warp(self.scan.warp)),
+            Inst::Mma(_) | Inst::GroupMma { .. } | Inst::Tma(_) => (0, Lanes::Warp(self.scan.warp)),
         };
         let accesses = m.sources.iter().map(|a| (a, false));
         for (access, write) in accesses.chain([(&m.dest, true)]) {

@@ -47,7 +47,7 @@ impl Env<'_> {
             }
             Inst::GroupMma { .. } => self.group_mma(warp, code, taken),
             // The compiler refuses it.
-            Inst::Tma => {}
+            Inst::Tma(_) => {}
         }
     }
 

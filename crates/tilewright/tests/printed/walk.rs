@@ -157,7 +157,7 @@ impl Walk<'_> {
             Inst::GroupMma { mma, .. } => {
                 self.op(format!("wgmma {}x{}x{}", mma.m, mma.n, mma.k), some);
             }
-            Inst::Tma => self.op("tma", some),
+            Inst::Tma(_) => self.op("tma", some),
         }
     }
 

@@ -247,6 +247,7 @@ impl Lower<'_> {
                 pred,
                 otherwise,
                 counter: None,
+                arrives: None,
             }),
             span,
         ));
@@ -362,6 +363,7 @@ impl Lower<'_> {
                 pred: None,
                 otherwise: None,
                 counter: None,
+                arrives: None,
             }),
             span,
         );

@@ -491,6 +491,7 @@ impl Lower<'_> {
                 pred: None,
                 otherwise: None,
                 counter: None,
+                arrives: None,
             }),
             span,
         ));
@@ -538,6 +539,7 @@ impl Lower<'_> {
                 pred: None,
                 otherwise: None,
                 counter: None,
+                arrives: None,
             }),
             span,
         ));

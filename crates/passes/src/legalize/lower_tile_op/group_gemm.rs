@@ -89,6 +89,7 @@ impl Lower<'_> {
                 pred: None,
                 otherwise: None,
                 counter: Some(Counter::Wgmma),
+                arrives: None,
             }),
             span,
         ));

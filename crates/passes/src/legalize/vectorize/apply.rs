@@ -114,6 +114,7 @@ impl Vectorizer<'_> {
                 pred: vector.pred.clone(),
                 otherwise: None,
                 counter: None,
+                arrives: None,
             }),
             vector.span,
         )

@@ -58,7 +58,7 @@ pub(super) fn compile(b: &mut Builder<'_, '_>, op: &ThreadOp) -> Compiled<()> {
             b.names.traffic.sync_grid = true;
             Code::SyncGrid
         }
-        ThreadOp::BarrierArrive { barrier, index } => Code::Arrive {
+        ThreadOp::BarrierArrive { barrier, index, .. } => Code::Arrive {
             barrier: barrier_ref(b, *barrier, index)?,
             bytes: None,
             arrive: true,

@@ -98,7 +98,7 @@ impl Compiler<'_> {
                     Shared(_)
                 )
             }
-            (Inst::Tma, ..) => {
+            (Inst::Tma(_), ..) => {
                 return Err(RunError::new(
                     codes::UNSUPPORTED,
                     span,
@@ -201,7 +201,7 @@ impl Compiler<'_> {
                 }
                 (sum, left.max(1), None)
             }
-            Inst::Tma => return invalid(String::new()),
+            Inst::Tma(_) => return invalid(String::new()),
         };
 
         let pred = match &op.pred {

@@ -51,7 +51,7 @@ pub(super) fn compile(c: &mut Compiler<'_>, op: &ThreadOp, span: Span) -> Compil
             c.program.traffic.sync_grid = true;
             Code::SyncGrid
         }
-        ThreadOp::BarrierArrive { barrier, index } => {
+        ThreadOp::BarrierArrive { barrier, index, .. } => {
             let (barrier, index) = c.barrier(*barrier, index)?;
             Code::Arrive { barrier, index }
         }

@@ -189,7 +189,7 @@ fn items(func: &Func, kernel: &Kernel, target: Target) -> Vec<Item> {
     let mut tensors: FxHashSet<Buffer> = FxHashSet::default();
     walk_stmts(&kernel.body, &mut |stmt| {
         if let StmtKind::Micro(m) = &stmt.kind
-            && m.inst == Inst::Tma
+            && matches!(m.inst, Inst::Tma(_))
         {
             let accesses = m.sources.iter().chain([&m.dest]);
             tensors.extend(accesses.map(|a| a.region.buffer));
