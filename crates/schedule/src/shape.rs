@@ -5,6 +5,7 @@
 //! without gaps only make the access wider, which is how a thread that walks along a row becomes
 //! a thread that touches the row once.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -26,7 +27,6 @@ pub struct Shapes {
     ids: FxHashMap<Form, Shape>,
     forms: Vec<Form>,
     spreads: FxHashMap<Shape, Option<Rc<Spread>>>,
-    maps: FxHashMap<(Shape, i64), Rc<Vec<Owner>>>,
     /// By the shapes and the distance from the first one's constant to the second one's.
     meetings: FxHashMap<(Shape, Shape, i64), Option<Meeting>>,
 }
@@ -46,24 +46,32 @@ struct Run {
     count: i64,
 }
 
-/// The places of a shape without its runs.
+/// The places of a shape in units.
 #[derive(Debug)]
 struct Spread {
-    /// From the lowest place on; [`OUTSIDE`] where a guard fails.
+    /// Bits of a unit: it divides all distances and the width.
+    unit: i64,
+    /// Without the runs, from the lowest place on; [`OUTSIDE`] where a guard fails.
     offsets: Vec<i64>,
     /// How many offsets each thread has; `None` when all threads have all of them.
     per_thread: Option<usize>,
+    /// Of one place.
+    width: i64,
+    /// Where each repetition by the runs starts.
+    starts: Vec<i64>,
+    /// The lowest place, in bits.
     lowest: i64,
-    /// Bits from the lowest place to the end of the highest, runs included; zero when no
-    /// thread touches anything.
+    /// From the lowest place to the end of the highest, runs included; zero when no thread
+    /// touches anything.
     span: i64,
-    /// Divides all distances and the width.
-    grain: i64,
+    /// Who touches each unit.
+    owners: OnceCell<Vec<Owner>>,
 }
 
 const OUTSIDE: i64 = i64::MIN;
-/// How many units a table of owners may have.
+/// How many units a table of owners may have, and how many for each that is touched.
 const MAX_UNITS: i64 = 1 << 20;
+const MAX_GAPS: i64 = 16;
 
 impl Shapes {
     pub fn new(kernel: &tilewright_ir::Kernel, warp: u32) -> Shapes {
@@ -74,7 +82,6 @@ impl Shapes {
             ids: FxHashMap::default(),
             forms: Vec::new(),
             spreads: FxHashMap::default(),
-            maps: FxHashMap::default(),
             meetings: FxHashMap::default(),
         }
     }
@@ -169,54 +176,48 @@ impl Shapes {
 
     fn meet_anew(&mut self, a: Shape, b: Shape, distance: i64) -> Option<Meeting> {
         let (first, second) = (self.spread(a)?, self.spread(b)?);
-        if first.span == 0 || second.span == 0 {
-            return Some(Meeting::Nowhere);
-        }
         // Where the second table starts in the first.
         let shift = distance
             .checked_add(second.lowest)?
             .checked_sub(first.lowest)?;
-        if shift >= first.span || shift.checked_neg()? >= second.span {
+        if shift >= first.bits() || shift.checked_neg()? >= second.bits() {
             return Some(Meeting::Nowhere);
         }
-        let unit = gcd(gcd(first.grain, second.grain), shift);
-        if first.span / unit > MAX_UNITS || second.span / unit > MAX_UNITS {
-            return self.meet_sparse((a, &first), (b, &second), shift / unit, unit);
+        // Who touches which unit is listed for one of the two, and the places of the other are
+        // gone through until two warps meet.
+        let effort = |listed: &Spread, walked: &Spread| {
+            let list = match listed.owners.get() {
+                Some(_) => 0,
+                None => listed.span.saturating_add(listed.touched()),
+            };
+            let each = walked.width * walked.unit / listed.unit + 1;
+            list.saturating_add(walked.places().saturating_mul(each))
+        };
+        match (first.is_dense(), second.is_dense()) {
+            (false, false) => self.meet_sparse(&first, &second, shift),
+            (true, false) => Some(self.meet_listed(&first, &second, shift)),
+            (true, true) if effort(&first, &second) <= effort(&second, &first) => {
+                Some(self.meet_listed(&first, &second, shift))
+            }
+            _ => Some(self.meet_listed(&second, &first, -shift)),
         }
-        // Who touches which unit is listed for one of the two, best for one where that is known
-        // or short; the places of the other are gone through until two warps meet.
-        let known = |shape: Shape| self.maps.contains_key(&(shape, unit));
-        let places = |spread: &Spread, shape: Shape| {
-            let runs = &self.forms[shape.0 as usize].runs;
-            let each: i64 = runs.iter().map(|run| run.count).product();
-            (spread.offsets.len() as i64).saturating_mul(each)
-        };
-        let (short, long) = ((a, &first), (b, &second));
-        let swap = match (known(a), known(b)) {
-            (true, true) => return self.meet_listed(a, b, shift / unit, unit),
-            (true, false) => false,
-            (false, true) => true,
-            (false, false) => places(&second, b) < places(&first, a),
-        };
-        let (listed, walked) = if swap { (long, short) } else { (short, long) };
-        // Where the walked places start in the list.
-        let shift = if swap { -shift } else { shift } / unit;
-        let owners = self.owners(listed.0, unit)?;
-        let form = &self.forms[walked.0.0 as usize];
-        let (width, starts) = form.units(unit);
+    }
+
+    /// The places of the second, which start `shift` bits from the first, looked up in the list of
+    /// the first.
+    fn meet_listed(&self, listed: &Spread, walked: &Spread, shift: i64) -> Meeting {
+        let owners = listed.owners.get_or_init(|| self.owners(listed));
+        let end = owners.len() as i64;
+        let (unit, bits) = (listed.unit, walked.width * walked.unit);
         let mut met = Meeting::Nowhere;
         // Neighbouring units mostly have the same owners.
         let mut last = (Owner::NOBODY, Owner::NOBODY);
-        for (at, offset) in walked.1.offsets.iter().enumerate() {
-            if *offset == OUTSIDE {
-                continue;
-            }
-            let owner = self.owner(walked.1, at);
-            for start in &starts {
-                let place = shift + offset / unit + start;
-                let from = usize::try_from(place.max(0)).ok()?.min(owners.len());
-                let to = usize::try_from((place + width).max(0)).ok()?;
-                for other in &owners[from..to.clamp(from, owners.len())] {
+        for (owner, offset) in self.owned(walked) {
+            for start in &walked.starts {
+                let place = shift.saturating_add((offset + start) * walked.unit);
+                let from = place.div_euclid(unit).clamp(0, end);
+                let to = place.saturating_add(bits - 1).div_euclid(unit) + 1;
+                for other in &owners[from as usize..to.clamp(from, end) as usize] {
                     if (owner, *other) != last {
                         last = (owner, *other);
                         met = met.max(owner.meets(*other, self.warp));
@@ -227,23 +228,19 @@ impl Shapes {
                 break;
             }
         }
-        Some(met)
+        met
     }
 
-    /// The same for places that lie too far apart for a list of all units between them, as those of
-    /// tensors do: only units that are touched are noted.
-    fn meet_sparse(
-        &self,
-        (a, first): (Shape, &Spread),
-        (b, second): (Shape, &Spread),
-        shift: i64,
-        unit: i64,
-    ) -> Option<Meeting> {
+    /// The same for places that lie too far apart for lists of all units between them, as those of
+    /// tensors do: only units that are touched are noted. `None` where there are too many.
+    fn meet_sparse(&self, first: &Spread, second: &Spread, shift: i64) -> Option<Meeting> {
+        let unit = gcd(gcd(first.unit, second.unit), shift);
         let mut owners: FxHashMap<i64, Owner> = FxHashMap::default();
+        owners.reserve(usize::try_from(first.touched()).ok()?.min(MAX_PLACES));
         let mut met = Meeting::Nowhere;
-        if (a, shift) == (b, 0) {
+        if std::ptr::eq(first, second) && shift == 0 {
             // Whoever comes to a unit meets himself there, and those before him.
-            self.each_unit(a, first, unit, |place, owner| {
+            self.each_unit(first, unit, |place, owner| {
                 let before = owners.entry(place).or_insert(owner);
                 met = met.max(before.meets(owner, self.warp));
                 *before = before.and(owner, self.warp);
@@ -251,12 +248,13 @@ impl Shapes {
             })?;
             return Some(met);
         }
-        self.each_unit(a, first, unit, |place, owner| {
+        self.each_unit(first, unit, |place, owner| {
             let before = owners.entry(place).or_insert(owner);
             *before = before.and(owner, self.warp);
             true
         })?;
-        self.each_unit(b, second, unit, |place, owner| {
+        let shift = shift / unit;
+        self.each_unit(second, unit, |place, owner| {
             if let Some(other) = owners.get(&(place + shift)) {
                 met = met.max(owner.meets(*other, self.warp));
             }
@@ -265,28 +263,22 @@ impl Shapes {
         Some(met)
     }
 
-    /// Calls `f` with every unit that the shape touches, from its lowest place on, and its owner,
-    /// until it says stop; `None` where there are too many.
+    /// Calls `f` with every one of these smaller units that is touched, from the lowest place on,
+    /// and its owner, until it says stop; `None` where there are too many.
     fn each_unit(
         &self,
-        shape: Shape,
         spread: &Spread,
         unit: i64,
         mut f: impl FnMut(i64, Owner) -> bool,
     ) -> Option<()> {
-        let (width, starts) = self.forms[shape.0 as usize].units(unit);
-        let each = starts.len().checked_mul(usize::try_from(width).ok()?)?;
-        let count = spread.offsets.len().checked_mul(each)?;
-        if count > MAX_PLACES {
+        let finer = spread.unit / unit;
+        let width = spread.width * finer;
+        if spread.touched().saturating_mul(finer) > MAX_PLACES as i64 {
             return None;
         }
-        for (at, offset) in spread.offsets.iter().enumerate() {
-            if *offset == OUTSIDE {
-                continue;
-            }
-            let owner = self.owner(spread, at);
-            for start in &starts {
-                let first = offset / unit + start;
+        for (owner, offset) in self.owned(spread) {
+            for start in &spread.starts {
+                let first = (offset + start) * finer;
                 if !(first..first + width).all(|place| f(place, owner)) {
                     return Some(());
                 }
@@ -295,31 +287,34 @@ impl Shapes {
         Some(())
     }
 
-    /// The same where it is listed for both who touches which unit, the second list starting
-    /// `shift` units into the first.
-    fn meet_listed(&mut self, a: Shape, b: Shape, shift: i64, unit: i64) -> Option<Meeting> {
-        let (a, b) = (self.owners(a, unit)?, self.owners(b, unit)?);
-        let (a, b) = if shift >= 0 {
-            (&a[shift as usize..], &b[..])
-        } else {
-            (&a[..], &b[shift.unsigned_abs() as usize..])
+    /// The offsets that are touched, and by whom.
+    fn owned(&self, spread: &Spread) -> impl Iterator<Item = (Owner, i64)> {
+        let all = Owner::first_threads(self.threads, self.warp);
+        // Offsets that all threads have are one row.
+        let (len, one) = match spread.per_thread {
+            Some(own) => (own, false),
+            None => (spread.offsets.len(), true),
         };
-        let mut met = Meeting::Nowhere;
-        for (x, y) in a.iter().zip(b) {
-            met = met.max(x.meets(*y, self.warp));
-            if met == Meeting::AcrossWarps {
-                break;
-            }
-        }
-        Some(met)
+        let rows = spread.offsets.chunks(len.max(1)).enumerate();
+        rows.flat_map(move |(row, offsets)| {
+            let owner = if one { all } else { Owner::thread(row as u32) };
+            let inside = offsets.iter().filter(|offset| **offset != OUTSIDE);
+            inside.map(move |offset| (owner, *offset))
+        })
     }
 
-    /// Who has the offset at this number.
-    fn owner(&self, spread: &Spread, at: usize) -> Owner {
-        match spread.per_thread {
-            Some(own) => Owner::thread((at / own) as u32),
-            None => Owner::first_threads(self.threads, self.warp),
+    /// Who touches each unit.
+    fn owners(&self, spread: &Spread) -> Vec<Owner> {
+        let mut owners = vec![Owner::NOBODY; spread.span as usize];
+        for (owner, offset) in self.owned(spread) {
+            for start in &spread.starts {
+                let place = (offset + start) as usize;
+                for slot in &mut owners[place..place + spread.width as usize] {
+                    *slot = slot.and(owner, self.warp);
+                }
+            }
         }
+        owners
     }
 
     fn spread(&mut self, shape: Shape) -> Option<Rc<Spread>> {
@@ -333,15 +328,28 @@ impl Shapes {
 
     fn spread_anew(&mut self, shape: Shape) -> Option<Spread> {
         let form = &self.forms[shape.0 as usize];
+        // Terms over the same points are added first, and those over few points: the sum has the
+        // points of all.
+        let mut sums: Vec<Column> = Vec::new();
+        for (term, factor) in &form.terms {
+            let column = self.terms.column(*term)?;
+            match sums.iter_mut().find(|sum| sum.dims == column.dims) {
+                Some(sum) => {
+                    for (sum, x) in sum.values.iter_mut().zip(&column.values) {
+                        *sum = sum.checked_add(x.checked_mul(*factor)?)?;
+                    }
+                }
+                None => sums.push(combine([&*column], |[x]| x.checked_mul(*factor))?),
+            }
+        }
+        sums.sort_by_key(|sum| sum.values.len());
         let mut places = Column {
             dims: Vec::new(),
             values: vec![0],
         };
-        for (term, factor) in &form.terms {
-            let column = self.terms.column(*term)?;
-            places = combine([&places, &*column], |[sum, x]| {
-                sum.checked_add(x.checked_mul(*factor)?)
-                    .filter(|sum| *sum != OUTSIDE)
+        for sum in sums {
+            places = combine([&places, &sum], |[place, x]| {
+                place.checked_add(x).filter(|place| *place != OUTSIDE)
             })?;
         }
         for guard in &form.guards {
@@ -351,11 +359,11 @@ impl Shapes {
             })?;
         }
         let mut count = places.values.len();
-        let mut grain = form.bits;
+        let mut unit = form.bits;
         let mut length = form.bits;
         for run in &form.runs {
             count = count.checked_mul(usize::try_from(run.count).ok()?)?;
-            grain = gcd(grain, run.stride);
+            unit = gcd(unit, run.stride);
             length = length.checked_add(run.stride.checked_mul(run.count - 1)?)?;
         }
         if count > MAX_PLACES {
@@ -365,69 +373,59 @@ impl Shapes {
             Some(dim) if dim.is_threads() => Some(places.values.len() / dim.extent.max(1)),
             _ => None,
         };
-        let inside = || places.values.iter().copied().filter(|v| *v != OUTSIDE);
-        let (Some(lowest), Some(highest)) = (inside().min(), inside().max()) else {
-            return Some(Spread {
-                offsets: Vec::new(),
-                per_thread,
-                lowest: 0,
-                span: 0,
-                grain,
-            });
-        };
-        let span = highest.checked_sub(lowest)?.checked_add(length)?;
         let mut offsets = places.values;
-        for offset in &mut offsets {
-            if *offset != OUTSIDE {
-                *offset -= lowest;
-                if *offset % grain != 0 {
-                    grain = gcd(grain, *offset);
-                }
+        let inside = || offsets.iter().copied().filter(|v| *v != OUTSIDE);
+        let (lowest, highest) = match (inside().min(), inside().max()) {
+            (Some(lowest), Some(highest)) => (lowest, highest.checked_add(length)?),
+            _ => (0, 0),
+        };
+        let span = highest.checked_sub(lowest)?;
+        for offset in offsets.iter_mut().filter(|offset| **offset != OUTSIDE) {
+            *offset -= lowest;
+            if *offset % unit != 0 {
+                unit = gcd(unit, *offset);
             }
+        }
+        for offset in offsets.iter_mut().filter(|offset| **offset != OUTSIDE) {
+            *offset /= unit;
         }
         Some(Spread {
+            unit,
             offsets,
             per_thread,
+            width: form.bits / unit,
+            starts: form.starts(unit),
             lowest,
-            span,
-            grain,
+            span: span / unit,
+            owners: OnceCell::new(),
         })
     }
+}
 
-    /// Who touches each unit of the shape, from its lowest place on.
-    fn owners(&mut self, shape: Shape, unit: i64) -> Option<Rc<Vec<Owner>>> {
-        if let Some(known) = self.maps.get(&(shape, unit)) {
-            return Some(known.clone());
-        }
-        let spread = self.spread(shape)?;
-        let form = &self.forms[shape.0 as usize];
-        let units = spread.span / unit;
-        if units > MAX_UNITS {
-            return None;
-        }
-        let mut owners = vec![Owner::NOBODY; usize::try_from(units).ok()?];
-        let (width, starts) = form.units(unit);
-        for (at, offset) in spread.offsets.iter().enumerate() {
-            if *offset == OUTSIDE {
-                continue;
-            }
-            let owner = self.owner(&spread, at);
-            for start in &starts {
-                let place = usize::try_from(offset / unit + start).ok()?;
-                for slot in &mut owners[place..place + width as usize] {
-                    *slot = slot.and(owner, self.warp);
-                }
-            }
-        }
-        let owners = Rc::new(owners);
-        self.maps.insert((shape, unit), owners.clone());
-        Some(owners)
+impl Spread {
+    fn bits(&self) -> i64 {
+        self.span * self.unit
+    }
+
+    /// How many places there are.
+    fn places(&self) -> i64 {
+        (self.offsets.len() * self.starts.len()) as i64
+    }
+
+    /// How many units they have.
+    fn touched(&self) -> i64 {
+        self.places().saturating_mul(self.width)
+    }
+
+    /// Whether a list of all units is not much longer than the places.
+    fn is_dense(&self) -> bool {
+        self.span <= MAX_UNITS && self.span / MAX_GAPS <= self.touched()
     }
 }
 
 impl Form {
-    /// The units of one place, and the first unit of each repetition by the runs.
-    fn units(&self, unit: i64) -> (i64, Vec<i64>) {
+    /// Where each repetition by the runs starts.
+    fn starts(&self, unit: i64) -> Vec<i64> {
         let mut starts = vec![0];
         for run in &self.runs {
             let stride = run.stride / unit;
@@ -436,7 +434,7 @@ impl Form {
                 .flat_map(|start| (0..run.count).map(move |n| start + n * stride))
                 .collect();
         }
-        (self.bits / unit, starts)
+        starts
     }
 
     /// Puts runs without gaps into the width.
