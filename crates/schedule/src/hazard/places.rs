@@ -4,6 +4,7 @@
 //! are the same, and a question about two sets is answered once, by counting out who touches
 //! what.
 
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -58,13 +59,36 @@ struct Set {
     shape: Rc<Shape>,
     /// Thread, point and first bit of every access; `None` where they cannot be counted out.
     points: Option<Option<Rc<Points>>>,
-    tables: Vec<(i64, Rc<[Cell]>)>,
+    tables: Vec<(Unit, Rc<Vec<Cell>>)>,
+    /// The bits that are touched.
+    runs: Option<Rc<Runs>>,
 }
 
 #[derive(Debug)]
 struct Points {
     list: Vec<(u32, u32, i64)>,
-    grain: i64,
+    /// What they and their widths are multiples of.
+    unit: Unit,
+}
+
+/// Places from and to, in order, with gaps between.
+type Runs = Vec<(i64, i64)>;
+
+/// So many bits, by their logarithm. Memory is written by whole bytes, also where elements are
+/// narrower.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Unit(u32);
+
+impl Unit {
+    /// What all numbers are multiples of, of which these are the bits that any of them has.
+    fn of(any: i64) -> Unit {
+        Unit(any.trailing_zeros().clamp(3, 62))
+    }
+
+    /// The units that so many bits from a place on lie in.
+    fn cells(self, place: i64, bits: i64) -> RangeInclusive<i64> {
+        place >> self.0..=(place + bits - 1) >> self.0
+    }
 }
 
 /// Who touches a place.
@@ -90,11 +114,6 @@ impl Cell {
         };
         self.warps |= 1u32 << (thread / warp).min(31);
     }
-}
-
-/// The units that so many bits from a place on lie in.
-fn cells_of(place: i64, bits: i64, unit: i64) -> std::ops::RangeInclusive<i64> {
-    place.div_euclid(unit)..=(place + bits - 1).div_euclid(unit)
 }
 
 /// How many points are counted out; beyond, an access may be anywhere.
@@ -160,6 +179,7 @@ impl<'f> Places<'f> {
             shape,
             points: None,
             tables: Vec::new(),
+            runs: None,
         });
         id
     }
@@ -234,12 +254,9 @@ impl<'f> Places<'f> {
         Some(met)
     }
 
-    /// Bits of which the places of both sets are multiples. Memory is written by whole bytes, also
-    /// where elements are narrower.
-    fn unit(&mut self, a: u32, b: u32) -> Option<i64> {
-        let (first, second) = (self.points(a)?, self.points(b)?);
-        let (bits_a, bits_b) = (self.sets[a as usize].bits(), self.sets[b as usize].bits());
-        Some(gcd(gcd(first.grain, second.grain), gcd(bits_a, bits_b)).max(8))
+    /// What the places of both sets are multiples of.
+    fn unit(&mut self, a: u32, b: u32) -> Option<Unit> {
+        Some(self.points(a)?.unit.min(self.points(b)?.unit))
     }
 
     /// Those who touch one place for the first set meet those who do for the second.
@@ -282,10 +299,9 @@ impl<'f> Places<'f> {
         }
         let points = self.points(set)?;
         let bits = self.sets[set as usize].bits();
-        let unit = gcd(points.grain, bits).max(8);
-        let cells = |place: i64| cells_of(place, bits, unit);
+        let cells = |place: i64| points.unit.cells(place, bits);
         let ends = points.list.iter().map(|&(_, _, place)| cells(place));
-        let ends = ends.map(std::ops::RangeInclusive::into_inner);
+        let ends = ends.map(RangeInclusive::into_inner);
         let reach = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         let mut seen = Firsts::new(reach.unwrap_or((0, 0)));
         let mut met = Meeting::default();
@@ -325,66 +341,87 @@ impl<'f> Places<'f> {
     }
 
     fn count_covered(&mut self, set: u32, by: &[u32]) -> Option<bool> {
-        let mut unit = 0;
-        for &one in by.iter().chain([&set]) {
-            let bits = self.sets[one as usize].bits();
-            unit = gcd(unit, gcd(self.points(one)?.grain, bits));
-        }
-        let unit = unit.max(8);
-        let wanted = self.table(set, unit)?;
-        let mut open: Vec<usize> = (0..wanted.len()).collect();
-        open.retain(|at| wanted[*at].warps != 0);
+        let mut open = self.runs(set)?;
         for &one in by {
-            let table = self.table(one, unit)?;
-            open.retain(|at| table.get(*at).is_none_or(|cell| cell.warps == 0));
+            open = Rc::new(without(&open, &self.runs(one)?));
         }
         Some(open.is_empty())
     }
 
-    fn table(&mut self, set: u32, unit: i64) -> Option<Rc<[Cell]>> {
+    fn runs(&mut self, set: u32) -> Option<Rc<Runs>> {
+        if let Some(known) = &self.sets[set as usize].runs {
+            return Some(known.clone());
+        }
+        let Points { list, unit } = &*self.points(set)?;
+        let mut touched = vec![false; self.table_size(set, *unit)?];
+        let bits = self.sets[set as usize].bits();
+        for &(_, _, place) in list {
+            for at in unit.cells(place, bits) {
+                if let Some(cell) = usize::try_from(at).ok().and_then(|at| touched.get_mut(at)) {
+                    *cell = true;
+                }
+            }
+        }
+        let mut runs = Runs::new();
+        let mut at = 0;
+        for cells in touched.chunk_by(|a, b| a == b) {
+            let from = at;
+            at += (cells.len() as i64) << unit.0;
+            if cells[0] {
+                runs.push((from, at));
+            }
+        }
+        let runs = Rc::new(runs);
+        self.sets[set as usize].runs = Some(runs.clone());
+        Some(runs)
+    }
+
+    /// How many units the buffer of a set has.
+    fn table_size(&self, set: u32, unit: Unit) -> Option<usize> {
+        let Shape::Places { root, .. } = &*self.sets[set as usize].shape else {
+            return None;
+        };
+        let data = &self.scan.func.buffers[*root];
+        let mut total = i64::from(data.dtype.bits());
+        for extent in &data.shape {
+            total = total.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
+        }
+        let size = usize::try_from(total).ok()?.div_ceil(1 << unit.0);
+        (size <= 1 << 22).then_some(size)
+    }
+
+    fn table(&mut self, set: u32, unit: Unit) -> Option<Rc<Vec<Cell>>> {
         let known = &self.sets[set as usize].tables;
         if let Some((_, table)) = known.iter().find(|(u, _)| *u == unit) {
             return Some(table.clone());
         }
         let points = self.points(set)?;
-        let (shape, scan) = (self.sets[set as usize].shape.clone(), self.scan);
-        let Shape::Places {
-            root, bits, lanes, ..
-        } = &*shape
-        else {
+        let mut cells = vec![NOBODY; self.table_size(set, unit)?];
+        let Shape::Places { bits, lanes, .. } = &*self.sets[set as usize].shape else {
             return None;
         };
-        let data = &scan.func.buffers[*root];
-        let mut total = i64::from(data.dtype.bits());
-        for extent in &data.shape {
-            total = total.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
-        }
-        let size = usize::try_from((total + unit - 1) / unit)
-            .ok()
-            .filter(|s| *s <= 1 << 22)?;
-        let mut cells = vec![NOBODY; size];
         for &(thread, _, place) in &points.list {
-            for at in cells_of(place, *bits, unit) {
+            for at in unit.cells(place, *bits) {
                 // Places outside the buffer are another checker's finding.
                 if let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) {
-                    cell.note(thread, scan.warp, *lanes);
+                    cell.note(thread, self.scan.warp, *lanes);
                 }
             }
         }
-        let table: Rc<[Cell]> = cells.into();
+        let table = Rc::new(cells);
         self.sets[set as usize].tables.push((unit, table.clone()));
         Some(table)
     }
 
     /// The same for the places that are touched alone.
-    fn few_cells(&mut self, set: u32, unit: i64) -> Option<FxHashMap<i64, Cell>> {
+    fn few_cells(&mut self, set: u32, unit: Unit) -> Option<FxHashMap<i64, Cell>> {
         let points = self.points(set)?;
         let Shape::Places { bits, lanes, .. } = &*self.sets[set as usize].shape else {
             return None;
         };
         let mut cells: FxHashMap<i64, Cell> = FxHashMap::default();
         for &(thread, _, place) in &points.list {
-            for at in cells_of(place, *bits, unit) {
+            for at in unit.cells(place, *bits) {
                 let cell = cells.entry(at).or_insert(NOBODY);
                 cell.note(thread, self.scan.warp, *lanes);
             }
@@ -519,7 +556,7 @@ fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Option
     let own: Vec<_> = own.iter().map(|(e, f)| (column(e), *f)).collect();
     let thread_guards: Vec<_> = thread_guards.into_iter().map(column).collect();
     let mut list = Vec::with_capacity(count * threads as usize);
-    let mut grain = 0;
+    let mut any = *bits;
     for thread in 0..threads {
         if let Lanes::Warp(givers) = lanes
             && thread % scan.warp >= *givers
@@ -552,25 +589,30 @@ fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Option
             for (term, factor) in &mixed {
                 place = place.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
             }
-            if grain == 0 || place % grain != 0 {
-                grain = gcd(grain, place);
-            }
+            any |= place;
             list.push((thread, point as u32, place));
         }
     }
-    if list.is_empty() {
-        grain = *bits;
-    }
     Some(Points {
         list,
-        grain: if grain == 0 { *bits } else { grain },
+        unit: Unit::of(any),
     })
 }
 
-pub fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 {
-        a.saturating_abs()
-    } else {
-        gcd(b, a % b)
+/// What of some runs is in none of the others.
+fn without(runs: &[(i64, i64)], others: &[(i64, i64)]) -> Runs {
+    let mut left = Runs::new();
+    for &(mut from, to) in runs {
+        let first = others.partition_point(|other| other.1 <= from);
+        for other in others[first..].iter().take_while(|other| other.0 < to) {
+            if from < other.0 {
+                left.push((from, other.0));
+            }
+            from = other.1;
+        }
+        if from < to {
+            left.push((from, to));
+        }
     }
+    left
 }

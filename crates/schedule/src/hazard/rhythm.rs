@@ -3,7 +3,6 @@
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{BinOp, Expr, ExprKind, Loop, Stmt, StmtKind, Var};
 
-use super::places::gcd;
 use super::scan::Scan;
 use super::value::{Env, evaluate};
 
@@ -221,6 +220,14 @@ fn period_of(e: &Expr, var: Var) -> i64 {
 
 fn lcm(a: i64, b: i64) -> i64 {
     (a / gcd(a, b).max(1)).saturating_mul(b)
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        a.saturating_abs()
+    } else {
+        gcd(b, a % b)
+    }
 }
 
 /// `e` as a core plus a constant.
