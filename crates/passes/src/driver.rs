@@ -11,8 +11,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use tilewright_ir::{Code, Diagnostic, Diagnostics, Func, Level, Span, Target, verify};
+use tilewright_schedule::hazard::HazardReport;
 
-use crate::{Pass, PassInfo, pipeline};
+use crate::{Changed, Pass, PassInfo, pipeline};
 
 const BROKEN_IR: Code = Code("broken-ir");
 const NO_SUCH_PASS: Code = Code("no-such-pass");
@@ -117,6 +118,8 @@ pub struct Report {
     pub remarks: Diagnostics,
     /// One row for each step that was run, the one that failed among them.
     pub timings: Vec<Timing>,
+    /// What the hazard checker says of the function, where the last pass has asked it.
+    pub hazards: Option<HazardReport>,
 }
 
 /// Why passes did not come to their end. The function is left as the last of them made it.
@@ -204,11 +207,15 @@ fn one(
 ) -> Result<(), (Cause, Diagnostics)> {
     let mut said = Diagnostics::new();
     let start = Instant::now();
-    run(func, target, &mut said);
+    let changed = run(func, target, &mut said);
     let mut timing = Timing {
         step,
         pass: start.elapsed(),
         verify: Duration::ZERO,
+    };
+    report.hazards = match changed {
+        Changed::Checked(hazards) => Some(hazards),
+        Changed::Yes | Changed::No => None,
     };
     report.remarks.extend(said.take_remarks());
     if said.has_errors() {

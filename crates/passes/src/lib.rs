@@ -13,14 +13,17 @@ pub mod simplify;
 pub mod thread_sync;
 
 use tilewright_ir::{Diagnostics, Func, Level, Target};
+use tilewright_schedule::hazard::HazardReport;
 
 pub use optimize::common::inject_software_pipeline::schedules;
 
 /// Whether a pass changed the function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Changed {
     Yes,
     No,
+    /// It did, and this is what the hazard checker says of the function as the pass leaves it.
+    Checked(HazardReport),
 }
 
 /// What a pass does.

@@ -5,6 +5,7 @@ use tilewright_ir::{
 };
 use tilewright_passes::driver::{self, Action, Cause, Hook, Options, Step, Timing, Until};
 use tilewright_passes::{Changed, find, pipeline};
+use tilewright_schedule::hazard;
 
 /// Two tiles through shared memory, in a pipelined loop: every pass has something to do.
 fn kernel() -> Func {
@@ -261,6 +262,61 @@ fn any_list_of_passes_is_run() {
     let report = driver::run(&mut kernel(), Target::Gfx942, &options).expect("it is sound");
     assert_eq!(names(&report.timings), list);
     assert_eq!(report.timings[1].step.run, 2);
+}
+
+/// What the checker was asked for in a pass is known of the function as that pass left it, and of no
+/// other.
+#[test]
+fn what_was_checked_is_what_the_last_pass_left() {
+    const MERGE: &str = "merge-shared-memory-allocations";
+    let after = |list: &[&str], between: &str| {
+        let source = format!(
+            "func @f level=device {{
+              param X: float32[128]
+              output Y: float32[128]
+              output Z: float32[128]
+              kernel grid(bx: 1) threads(tx: 128, ty: 1, tz: 1) {{
+                alloc A: shared float32[128]
+                alloc B: shared float32[128]
+                A[tx] = X[tx]
+                barrier block
+                Y[tx] = A[127 - tx]
+                barrier block
+                B[tx] = X[tx]
+                barrier block
+                Z[tx] = B[127 - tx]
+              }}
+              kernel grid(cx: 1) threads(ux: 128, uy: 1, uz: 1) {{
+                alloc C: shared float32[128]
+                C[ux] = X[ux]
+                {between}
+                Y[ux] = C[127 - ux]
+              }}
+            }}"
+        );
+        let mut sources = SourceMap::new();
+        let file = sources.add("kernel.tw", source.clone());
+        let mut func = text::parse(&source, file).expect("it parses");
+        let options = Options {
+            passes: Some(list.iter().filter_map(|name| find(name)).collect()),
+            ..Options::default()
+        };
+        let report = driver::run(&mut func, Target::Sm80, &options).expect("it is sound");
+        let offsets = func.buffers.values().filter_map(|data| data.place);
+        let offsets: Vec<u32> = offsets.map(|place| place.offset).collect();
+        assert_eq!(offsets, [0, 0, 0], "A and B share");
+        let checked = hazard::check(&func, Target::Sm80);
+        (report.hazards, checked)
+    };
+    let (known, checked) = after(&[MERGE], "barrier block");
+    let known = known.expect("the checker was asked");
+    assert!(known.is_clean() && checked.is_clean());
+    assert_eq!(known.runs, checked.runs);
+    let (known, _) = after(&[MERGE, "simplify"], "barrier block");
+    assert!(known.is_none(), "another pass has run");
+    // The hazard of one kernel leaves the other its places, and is still to be found.
+    let (known, checked) = after(&[MERGE], "");
+    assert!(known.is_none() && !checked.hazards.is_empty());
 }
 
 /// [`tilewright_passes::PassInfo::makes`] is what a function is after the pass.

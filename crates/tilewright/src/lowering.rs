@@ -79,7 +79,9 @@ pub fn lower_with(
     };
     let hazards = (func.level == Level::Device).then(|| {
         let start = Instant::now();
-        let found = hazard::check(&func, target);
+        // What a pass has asked of this very function is not asked again.
+        let found = report.hazards;
+        let found = found.unwrap_or_else(|| hazard::check(&func, target));
         times.hazards = Some(start.elapsed());
         found
     });

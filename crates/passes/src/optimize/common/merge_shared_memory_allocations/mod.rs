@@ -54,24 +54,38 @@ pub fn merge_shared_memory_allocations(
     target: Target,
     diags: &mut Diagnostics,
 ) -> Changed {
-    let mut changed = Changed::No;
-    for at in 0..func.kernels.len() {
-        let plan = Plan::of(func, at, target);
-        let offsets = plan.offsets(&plan.sizes());
-        for (item, offset) in plan.items.iter().zip(offsets.0) {
-            let bytes = item.bytes;
-            func.buffers[item.buffer].place = Some(SharedPlace { offset, bytes });
-            changed = Changed::Yes;
+    let kernels = 0..func.kernels.len();
+    let mut plans: Vec<Plan> = kernels.map(|at| Plan::hoped(func, at, target)).collect();
+    if plans.iter().all(|plan| plan.items.is_empty()) {
+        return Changed::No;
+    }
+    for plan in &plans {
+        plan.place(func);
+    }
+    let mut changed = Changed::Yes;
+    if plans.iter().any(|plan| !plan.shares.is_empty()) {
+        let report = hazard::check(func, target);
+        if report.is_clean() {
+            changed = Changed::Checked(report);
+        } else {
+            for (at, plan) in plans.iter_mut().enumerate() {
+                *plan = Plan::of(func, at, target);
+                plan.place(func);
+            }
         }
-        let limit = target.machine().shared.bytes;
-        if offsets.1 > limit {
-            too_large(func, &func.kernels[at], &plan, offsets.1, target, diags);
+    }
+    let limit = target.machine().shared.bytes;
+    for (kernel, plan) in func.kernels.iter().zip(&plans) {
+        let total = plan.total_bytes();
+        if total > limit {
+            too_large(func, kernel, plan, total, target, diags);
         }
     }
     changed
 }
 
 /// What shares storage in a kernel.
+#[derive(Clone)]
 pub(crate) struct Plan {
     items: Vec<Item>,
     /// Pairs of items, the lower number first, that may have the same bytes.
@@ -79,29 +93,33 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The buffers of a kernel, and which pairs of them hold.
-    pub(crate) fn of(func: &Func, kernel: usize, target: Target) -> Plan {
-        let items = items(func, &func.kernels[kernel], target);
-        let mut plan = Plan {
-            items,
+    /// The buffers of a kernel, and the pairs of them whose lives let them share, where that takes
+    /// fewer bytes.
+    fn hoped(func: &Func, kernel: usize, target: Target) -> Plan {
+        let apart = Plan {
+            items: items(func, &func.kernels[kernel], target),
             shares: FxHashSet::default(),
         };
-        let apart = plan.offsets(&plan.sizes()).1;
         let lives = Lives::of(func, &func.kernels[kernel]);
-        let mut pairs = FxHashSet::default();
-        for (i, a) in plan.items.iter().enumerate() {
-            for (j, b) in plan.items.iter().enumerate().skip(i + 1) {
+        let mut together = apart.clone();
+        for (i, a) in apart.items.iter().enumerate() {
+            for (j, b) in apart.items.iter().enumerate().skip(i + 1) {
                 if lives.may_share(a.buffer, b.buffer) {
-                    pairs.insert((i, j));
+                    together.shares.insert((i, j));
                 }
             }
         }
-        let together = Plan {
-            items: plan.items.clone(),
-            shares: pairs,
-        };
-        if together.offsets(&together.sizes()).1 >= apart {
-            return plan;
+        match together.total_bytes() < apart.total_bytes() {
+            true => together,
+            false => apart,
+        }
+    }
+
+    /// The buffers of a kernel, and which pairs of them hold.
+    pub(crate) fn of(func: &Func, kernel: usize, target: Target) -> Plan {
+        let together = Plan::hoped(func, kernel, target);
+        if together.shares.is_empty() {
+            return together;
         }
         let mut one = func.clone();
         one.kernels = vec![func.kernels[kernel].clone()];
@@ -109,13 +127,17 @@ impl Plan {
             return together;
         }
         // Those that hold one by one, the largest first.
+        let mut plan = Plan {
+            items: together.items,
+            shares: FxHashSet::default(),
+        };
         let mut pairs: Vec<(usize, usize)> = together.shares.into_iter().collect();
         let size = |&(i, j): &(usize, usize)| plan.items[i].bytes.min(plan.items[j].bytes);
         pairs.sort_by_key(|p| (std::cmp::Reverse(size(p)), *p));
-        let mut best = apart;
+        let mut best = plan.total_bytes();
         for pair in pairs.into_iter().take(MAX_TRIALS) {
             plan.shares.insert(pair);
-            let total = plan.offsets(&plan.sizes()).1;
+            let total = plan.total_bytes();
             if total < best && plan.holds(&mut one, target) {
                 best = total;
             } else {
@@ -127,12 +149,17 @@ impl Plan {
 
     /// Whether the hazard checker proves the kernel with these places.
     fn holds(&self, func: &mut Func, target: Target) -> bool {
+        self.place(func);
+        hazard::check(func, target).is_clean()
+    }
+
+    /// Gives the buffers their places.
+    fn place(&self, func: &mut Func) {
         let (offsets, _) = self.offsets(&self.sizes());
         for (item, offset) in self.items.iter().zip(offsets) {
             let bytes = item.bytes;
             func.buffers[item.buffer].place = Some(SharedPlace { offset, bytes });
         }
-        hazard::check(func, target).is_clean()
     }
 
     /// Bytes of the items, with all their versions.
@@ -147,7 +174,12 @@ impl Plan {
         })
     }
 
-    /// The bytes of all together with other numbers of versions.
+    /// The bytes of all together.
+    fn total_bytes(&self) -> u32 {
+        self.offsets(&self.sizes()).1
+    }
+
+    /// The same with other numbers of versions.
     pub(crate) fn total(&self, func: &Func, versions: &dyn Fn(Buffer) -> u32) -> u64 {
         let sizes = self.items.iter().map(|item| {
             let now = u64::from(func.buffers[item.buffer].versions.max(1));
@@ -298,7 +330,7 @@ pub fn shared_use(func: &Func, target: Target) -> Vec<SharedUse> {
         SharedUse {
             bytes: placed.iter().map(|(_, p)| p.end()).max().unwrap_or(0),
             limit: target.machine().shared.bytes,
-            apart: alone.offsets(&alone.sizes()).1,
+            apart: alone.total_bytes(),
             buffers: list.collect(),
         }
     });
