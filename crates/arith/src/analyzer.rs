@@ -80,6 +80,9 @@ impl Analyzer {
     /// Below a depth of [`MAX_DEPTH`](crate::simplify::MAX_DEPTH) nodes expressions stay as
     /// they are.
     pub fn simplify(&mut self, e: &Expr) -> Expr {
+        if let ExprKind::Int(_) | ExprKind::Float(_) = e.kind() {
+            return e.clone();
+        }
         let t = self.term(e);
         let result = self.expr(t);
         // The original's spans are better than none.
@@ -144,7 +147,10 @@ fn same_shape(a: &Expr, b: &Expr, nodes: &mut u32) -> bool {
         (ExprKind::Int(x), ExprKind::Int(y)) => return x == y,
         (ExprKind::Float(x), ExprKind::Float(y)) => return x == y,
         (ExprKind::Var(x), ExprKind::Var(y)) => return x == y,
-        (ExprKind::Binary(p, ..), ExprKind::Binary(q, ..)) => p == q,
+        // The most frequent kind, without lists of operands.
+        (ExprKind::Binary(p, a, b), ExprKind::Binary(q, x, y)) => {
+            return p == q && same_shape(a, x, nodes) && same_shape(b, y, nodes);
+        }
         (ExprKind::Load { buffer: p, .. }, ExprKind::Load { buffer: q, .. }) => p == q,
         (ExprKind::Math(p, _), ExprKind::Math(q, _)) => p == q,
         (ExprKind::Unary(p, _), ExprKind::Unary(q, _)) => p == q,

@@ -23,6 +23,8 @@ struct Node {
     depth: u32,
     /// Nodes of the tree, shared ones as often as they are reached.
     size: u32,
+    /// Whether a buffer is named in it.
+    names_memory: bool,
     span: Span,
 }
 
@@ -301,15 +303,18 @@ impl Expr {
     /// An expression as given; nothing is checked here, the verifier does that.
     pub fn new(kind: ExprKind, dtype: DType, span: Span) -> Expr {
         let (mut deepest, mut size) = (0u32, 1u32);
+        let mut names_memory = matches!(kind, ExprKind::Load { .. } | ExprKind::AddressOf { .. });
         kind.each_operand(|operand| {
             deepest = deepest.max(operand.depth());
             size = size.saturating_add(operand.size());
+            names_memory |= operand.names_memory();
         });
         Expr(Arc::new(Node {
             kind,
             dtype,
             depth: deepest.saturating_add(1),
             size,
+            names_memory,
             span,
         }))
     }
@@ -334,6 +339,11 @@ impl Expr {
     /// Nodes of the tree, a shared one as often as it is reached; see [`MAX_EXPR_SIZE`].
     pub fn size(&self) -> u32 {
         self.0.size
+    }
+
+    /// Whether a load or an address is in it.
+    pub fn names_memory(&self) -> bool {
+        self.0.names_memory
     }
 
     /// The same expression, said to come from `span`.

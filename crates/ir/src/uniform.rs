@@ -132,7 +132,9 @@ impl<'f> Uniformity<'f> {
                 found.regions.push(groups);
             }
         });
-        found.lower_region_buffers(&kernel.body);
+        if !found.regions.is_empty() {
+            found.lower_region_buffers(&kernel.body);
+        }
         while std::mem::take(&mut found.changed) {
             found.block(&kernel.body, Way::TOGETHER);
         }
@@ -248,13 +250,12 @@ impl<'f> Uniformity<'f> {
 
     fn block(&mut self, block: &[Stmt], mut way: Way) {
         for stmt in block {
-            let inside = way.then(self.inside(stmt));
+            let own = self.inside(stmt);
             match &stmt.kind {
                 StmtKind::Let { var, value } => self.lower_var(*var, self.among(value)),
                 StmtKind::For(l) => {
-                    let own = self.inside(stmt).among;
                     for axis in &l.axes {
-                        self.lower_var(axis.var, own);
+                        self.lower_var(axis.var, own.among);
                     }
                 }
                 StmtKind::Thread(op) => {
@@ -266,7 +267,7 @@ impl<'f> Uniformity<'f> {
             }
             self.writes(stmt, way.among);
             for child in child_blocks(stmt) {
-                self.block(child, inside);
+                self.block(child, way.then(own));
             }
             way = way.then(self.jumps(stmt).both());
         }

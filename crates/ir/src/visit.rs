@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use crate::buffer::{Region, RegionDim};
 use crate::device_op::{BarrierKind, DeviceOp};
 use crate::expr::{Expr, ExprKind};
+use crate::ids::Buffer;
 use crate::micro_op::Access;
 use crate::stmt::{Block, LoopKind, Stmt, StmtKind};
 
@@ -91,14 +92,42 @@ impl Expr {
 
     /// Calls `f` on every node once, however often it is shared; parents first.
     pub fn walk_distinct<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        self.walk_within(&|_| true, f);
+    }
+
+    /// Calls `f` on every load and address once, with the buffer and the indices; outer ones first.
+    pub fn walk_memory<'a>(&'a self, f: &mut impl FnMut(&'a Expr, Buffer, &'a [Expr])) {
+        self.walk_within(&Expr::names_memory, &mut |node| {
+            if let ExprKind::Load { buffer, indices } | ExprKind::AddressOf { buffer, indices } =
+                node.kind()
+            {
+                f(node, *buffer, indices);
+            }
+        });
+    }
+
+    /// Calls `f` with every load once; outer ones first.
+    pub fn walk_loads<'a>(&'a self, f: &mut impl FnMut(Buffer, &'a [Expr])) {
+        self.walk_memory(&mut |node, buffer, indices| {
+            if let ExprKind::Load { .. } = node.kind() {
+                f(buffer, indices);
+            }
+        });
+    }
+
+    /// The walk over distinct nodes, without those that are left out and what is in them alone.
+    fn walk_within<'a>(&'a self, within: &impl Fn(&Expr) -> bool, f: &mut impl FnMut(&'a Expr)) {
+        if !within(self) {
+            return;
+        }
         if self.depth() <= RECURSION && self.size() as usize <= LISTED {
-            return self.walk_listed(&mut ([0; LISTED], 0), f);
+            return self.walk_listed(&mut ([0; LISTED], 0), within, f);
         }
         let mut seen = HashSet::new();
         let mut pending = vec![self];
         while let Some(node) = pending.pop() {
             let (shared, identity) = node.identity();
-            if shared && !seen.insert(identity) {
+            if !within(node) || shared && !seen.insert(identity) {
                 continue;
             }
             f(node);
@@ -108,12 +137,16 @@ impl Expr {
         }
     }
 
-    /// The walk over distinct nodes of a small expression; `seen` lists the shared ones so far.
+    /// The same in a small expression; `seen` lists the shared nodes so far.
     fn walk_listed<'a>(
         &'a self,
         seen: &mut ([usize; LISTED], usize),
+        within: &impl Fn(&Expr) -> bool,
         f: &mut impl FnMut(&'a Expr),
     ) {
+        if !within(self) {
+            return;
+        }
         if let (true, identity) = self.identity() {
             let (list, count) = (&mut seen.0, &mut seen.1);
             if list[..*count].contains(&identity) {
@@ -123,7 +156,7 @@ impl Expr {
             *count += 1;
         }
         f(self);
-        self.kind().each_operand(|e| e.walk_listed(seen, f));
+        self.kind().each_operand(|e| e.walk_listed(seen, within, f));
     }
 
     /// Rebuilds the tree bottom-up: `f` sees each node over rewritten operands and returns its

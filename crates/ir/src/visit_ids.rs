@@ -5,7 +5,7 @@
 
 use crate::buffer::{BufferData, BufferOrigin, LayoutAttr};
 use crate::device_op::DeviceOp;
-use crate::expr::{Expr, ExprKind};
+use crate::expr::Expr;
 use crate::ids::{Buffer, Var};
 use crate::operand::{Operand, OperandMut};
 use crate::stmt::{LoopKind, Stmt, StmtKind};
@@ -49,11 +49,7 @@ pub fn stmt_buffers(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
 
 /// Calls `f` on every buffer of the expression.
 pub fn expr_buffers(expr: &Expr, f: &mut impl FnMut(Buffer)) {
-    expr.walk_distinct(&mut |e| {
-        if let ExprKind::Load { buffer, .. } | ExprKind::AddressOf { buffer, .. } = e.kind() {
-            f(*buffer);
-        }
-    });
+    expr.walk_memory(&mut |_, buffer, _| f(buffer));
 }
 
 /// Calls `f` on every variable that a layout binds.

@@ -67,8 +67,8 @@ fn name_only_block(grid: &[(Var, Expr)], body: &mut Block) {
     }
     block_exprs_mut(body, &mut |e| {
         *e = e.rewrite(&mut |node| {
-            let zero = Expr::int(0, node.dtype()).with_span(node.span());
-            node.as_var().filter(|v| only.contains(v)).map(|_| zero)
+            let named = node.as_var().is_some_and(|v| only.contains(&v));
+            named.then(|| Expr::int(0, node.dtype()).with_span(node.span()))
         });
     });
 }

@@ -119,7 +119,7 @@ impl Lets {
     /// Remembers a let whose value is pure arithmetic.
     pub fn bind(&mut self, var: Var, value: &Expr) {
         let mut pure = true;
-        value.walk(&mut |e| pure &= !matches!(e.kind(), ExprKind::Load { .. }));
+        value.walk_loads(&mut |_, _| pure = false);
         if pure {
             let value = self.substitute(value);
             let before = self.values.insert(var, value);
@@ -360,10 +360,8 @@ impl Collector<'_> {
     }
 
     fn loads(&self, e: &Expr, span: Span, way: &Way, lets: &Lets, found: &mut Vec<Access>) {
-        e.walk(&mut |node| {
-            if let ExprKind::Load { buffer, indices } = node.kind() {
-                self.push(*buffer, indices, 1, false, false, span, way, lets, found);
-            }
+        e.walk_loads(&mut |buffer, indices| {
+            self.push(buffer, indices, 1, false, false, span, way, lets, found);
         });
     }
 

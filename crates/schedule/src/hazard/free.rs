@@ -80,9 +80,12 @@ pub(super) fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
 pub(super) fn reads_under_condition(e: &Expr) -> bool {
     let reads = |side: &Expr| {
         let mut any = false;
-        side.walk_distinct(&mut |n| any |= matches!(n.kind(), ExprKind::Load { .. }));
+        side.walk_loads(&mut |_, _| any = true);
         any
     };
+    if !reads(e) {
+        return false;
+    }
     let mut found = false;
     e.walk_distinct(&mut |node| {
         found |= match node.kind() {

@@ -149,11 +149,7 @@ impl<'f> Scan<'f> {
     /// Whether all memory that is read for the value stays as it is.
     pub fn reads_constants(&self, e: &Expr) -> bool {
         let mut constant = true;
-        e.walk(&mut |node| {
-            if let ExprKind::Load { buffer, .. } = node.kind() {
-                constant &= self.is_constant(*buffer);
-            }
-        });
+        e.walk_loads(&mut |buffer, _| constant &= self.is_constant(buffer));
         constant
     }
 
@@ -339,11 +335,7 @@ impl<'f> Scan<'f> {
                 note(access.buffer, access.mode.writes())
             });
             stmt_exprs(stmt, &mut |e| {
-                e.walk_distinct(&mut |node| {
-                    if let ExprKind::Load { buffer, .. } = node.kind() {
-                        note(*buffer, false);
-                    }
-                });
+                e.walk_loads(&mut |buffer, _| note(buffer, false));
             });
         });
         let aliased = self.kernel.attrs.may_alias.iter();
@@ -537,10 +529,8 @@ impl<'f> Scan<'f> {
         f: &mut dyn FnMut(&'s Expr),
     ) {
         stmt_exprs(stmt, &mut |e| {
-            e.walk(&mut |node| {
-                if let ExprKind::Load { buffer, indices } = node.kind()
-                    && tracked(*buffer)
-                {
+            e.walk_loads(&mut |buffer, indices| {
+                if tracked(buffer) {
                     indices.iter().for_each(&mut *f);
                 }
             });

@@ -312,10 +312,8 @@ impl<'f> Units<'f> {
     /// What an expression reads. Where only one side is evaluated, the other reads nothing.
     fn loads(&mut self, e: &Expr, id: Key, way: &Way, env: &Env, found: &mut Touches) {
         if !reads_under_condition(e) {
-            e.walk_distinct(&mut |node| {
-                if let ExprKind::Load { buffer, indices } = node.kind() {
-                    self.push(*buffer, indices, 1, (false, false), id, way, env, found);
-                }
+            e.walk_loads(&mut |buffer, indices| {
+                self.push(buffer, indices, 1, (false, false), id, way, env, found);
             });
             return;
         }

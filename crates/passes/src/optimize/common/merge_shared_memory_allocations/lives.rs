@@ -145,9 +145,9 @@ impl<'f> Lives<'f> {
         });
         // An address may be kept.
         stmt_exprs(stmt, &mut |e| {
-            e.walk_distinct(&mut |node| {
-                if let ExprKind::AddressOf { buffer, .. } = node.kind() {
-                    self.pinned.insert(func.root(*buffer));
+            e.walk_memory(&mut |node, buffer, _| {
+                if let ExprKind::AddressOf { .. } = node.kind() {
+                    self.pinned.insert(func.root(buffer));
                 }
             });
         });
