@@ -45,11 +45,11 @@ impl Excess {
     }
 }
 
-/// What the versions are too much for, if they are. `written` is the function with the kernel's
-/// loops written out.
+/// What the versions are too much for, if they are. `written` is the function with this kernel
+/// alone, its loops written out.
 pub(super) fn check(
     written: &Func,
-    (at, kernel): (usize, &Kernel),
+    kernel: &Kernel,
     target: Target,
     loops: &FxHashMap<Var, Planned>,
 ) -> Option<Excess> {
@@ -63,7 +63,7 @@ pub(super) fn check(
         (depth, std::cmp::Reverse(var.as_u32()))
     });
     let (_, planned) = deepest?;
-    let total = merged(written, at, target).total(written, &versions);
+    let total = merged(written, target).total(written, &versions);
     (total > limit).then(|| Excess {
         stages: planned.chosen.scheduled.schedule.depth + 1,
         span: planned.span,
@@ -78,9 +78,9 @@ fn bytes_apart(func: &Func, kernel: &Kernel, versions: &dyn Fn(Buffer) -> u32) -
     bytes.map(|b| b.next_multiple_of(16)).sum()
 }
 
-/// Which buffers of a kernel that is written out will share their bytes. Barriers decide that, so
+/// Which buffers of the kernel that is written out will share their bytes. Barriers decide that, so
 /// a copy gets its barriers first.
-fn merged(func: &Func, kernel: usize, target: Target) -> Plan {
+fn merged(func: &Func, target: Target) -> Plan {
     let mut copy = func.clone();
     let options = driver::Options {
         passes: Some(crate::synchronise(target).collect()),
@@ -89,5 +89,5 @@ fn merged(func: &Func, kernel: usize, target: Target) -> Plan {
     };
     // What they say they say again when their turn comes; then an error is an error.
     let _ = driver::run(&mut copy, target, &options);
-    Plan::of(&copy, kernel, target)
+    Plan::of(&copy, 0, target)
 }

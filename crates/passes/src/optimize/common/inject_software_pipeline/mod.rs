@@ -72,22 +72,28 @@ pub fn inject_software_pipeline(
     diags: &mut Diagnostics,
 ) -> Changed {
     let mut changed = Changed::No;
-    for at in 0..func.kernels.len() {
+    // One is written out at a time, in a function of its own: states that are gone back to are
+    // cheap to keep without the others.
+    let mut done = Vec::new();
+    for kernel in std::mem::take(&mut func.kernels) {
         let mut planned = false;
-        each_planned(&func.kernels[at].body, &mut |_, _| planned = true);
+        each_planned(&kernel.body, &mut |_, _| planned = true);
         if !planned {
+            done.push(kernel);
             continue;
         }
         changed = Changed::Yes;
         let untouched = func.clone();
         let mut said = Diagnostics::new();
-        let whole = inject(func, at, target, Try::WHOLE, &mut said);
+        let whole = inject(func, &kernel, target, Try::WHOLE, &mut said);
         if let Some(excess) = whole.excess {
             *func = untouched;
-            said = fitted(func, at, target, (whole.direct, excess));
+            said = fitted(func, kernel, target, (whole.direct, excess));
         }
         diags.extend(said.into_vec());
+        done.append(&mut func.kernels);
     }
+    func.kernels = done;
     changed
 }
 
@@ -121,14 +127,14 @@ struct Tried {
 /// kernel stays as it is and an error says so.
 fn fitted(
     func: &mut Func,
-    at: usize,
+    kernel: Kernel,
     target: Target,
     (direct, mut excess): (bool, Excess),
 ) -> Diagnostics {
     let untouched = func.clone();
     let attempt = |func: &mut Func, how: Try| {
         let mut said = Diagnostics::new();
-        let tried = inject(func, at, target, how, &mut said);
+        let tried = inject(func, &kernel, target, how, &mut said);
         if tried.excess.is_some() {
             *func = untouched.clone();
         }
@@ -156,15 +162,21 @@ fn fitted(
     }
     let mut said = Diagnostics::new();
     said.push(asked.error(target));
+    func.kernels.push(kernel);
     said
 }
 
-/// Writes the planned loops of a kernel out.
-fn inject(func: &mut Func, at: usize, target: Target, how: Try, diags: &mut Diagnostics) -> Tried {
+/// Gives the function the kernel with its planned loops written out.
+fn inject(
+    func: &mut Func,
+    kernel: &Kernel,
+    target: Target,
+    how: Try,
+    diags: &mut Diagnostics,
+) -> Tried {
     let mut bodies: FxHashMap<Var, Pieces> = FxHashMap::default();
-    let kernel = func.kernels[at].clone();
     let way = Way {
-        kernel: &kernel,
+        kernel,
         target,
         direct: how.direct,
     };
@@ -181,7 +193,7 @@ fn inject(func: &mut Func, at: usize, target: Target, how: Try, diags: &mut Diag
         }
         bodies.insert(l.axes[0].var, pieces);
     });
-    let loops = schedule_all(func, &kernel, target, &bodies, diags);
+    let loops = schedule_all(func, kernel, target, &bodies, diags);
     for scheduled in loops.values().map(|l| &l.chosen.scheduled) {
         for &buffer in &scheduled.buffers {
             if func.buffers[buffer].scope == Scope::Shared {
@@ -195,10 +207,15 @@ fn inject(func: &mut Func, at: usize, target: Target, how: Try, diags: &mut Diag
         loops: &loops,
     };
     let body = write.block(kernel.body.clone());
-    func.kernels[at].body = body;
+    func.kernels.push(Kernel {
+        grid: kernel.grid.clone(),
+        attrs: kernel.attrs.clone(),
+        body,
+        ..*kernel
+    });
     Tried {
         direct: bodies.values().any(|pieces| pieces.direct),
-        excess: memory::check(func, (at, &kernel), target, &loops),
+        excess: memory::check(func, kernel, target, &loops),
     }
 }
 
