@@ -8,10 +8,10 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{Buffer, Expr, Var};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Var};
 
 use super::scan::Scan;
-use super::value::evaluate;
+use super::value::{evaluate, operate};
 
 /// Where threads of the block meet in two sets of places. Group pairs are bits `8 a + b`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -57,7 +57,7 @@ type Columns = FxHashMap<Expr, Rc<[Option<i64>]>>;
 #[derive(Debug)]
 struct Set {
     shape: Rc<Shape>,
-    /// Thread, point and first bit of every access; `None` where they cannot be counted out.
+    /// The first bit of every access; `None` where they cannot be counted out.
     points: Option<Option<Rc<Points>>>,
     tables: Vec<(Unit, Rc<Vec<Cell>>)>,
     /// The bits that are touched.
@@ -66,9 +66,25 @@ struct Set {
 
 #[derive(Debug)]
 struct Points {
-    list: Vec<(u32, u32, i64)>,
+    /// Of each thread, by point; [`OUTSIDE`] where it touches nothing.
+    places: Vec<i64>,
+    per_thread: usize,
     /// What they and their widths are multiples of.
     unit: Unit,
+}
+
+const OUTSIDE: i64 = i64::MIN;
+
+impl Points {
+    /// Thread, point and place of each that is touched.
+    fn each(&self) -> impl Iterator<Item = (u32, u32, i64)> {
+        let threads = self.places.chunks(self.per_thread.max(1)).enumerate();
+        threads.flat_map(|(thread, places)| {
+            let places = places.iter().enumerate();
+            let touched = places.filter(|(_, place)| **place != OUTSIDE);
+            touched.map(move |(point, place)| (thread as u32, point as u32, *place))
+        })
+    }
 }
 
 /// Places from and to, in order, with gaps between.
@@ -300,12 +316,12 @@ impl<'f> Places<'f> {
         let points = self.points(set)?;
         let bits = self.sets[set as usize].bits();
         let cells = |place: i64| points.unit.cells(place, bits);
-        let ends = points.list.iter().map(|&(_, _, place)| cells(place));
+        let ends = points.each().map(|(_, _, place)| cells(place));
         let ends = ends.map(RangeInclusive::into_inner);
         let reach = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         let mut seen = Firsts::new(reach.unwrap_or((0, 0)));
         let mut met = Meeting::default();
-        for &(thread, point, place) in &points.list {
+        for (thread, point, place) in points.each() {
             for cell in cells(place) {
                 let (other, at) = seen.first(cell, (thread, point));
                 if other == thread || at == point {
@@ -352,10 +368,11 @@ impl<'f> Places<'f> {
         if let Some(known) = &self.sets[set as usize].runs {
             return Some(known.clone());
         }
-        let Points { list, unit } = &*self.points(set)?;
-        let mut touched = vec![false; self.table_size(set, *unit)?];
+        let points = self.points(set)?;
+        let unit = points.unit;
+        let mut touched = vec![false; self.table_size(set, unit)?];
         let bits = self.sets[set as usize].bits();
-        for &(_, _, place) in list {
+        for (_, _, place) in points.each() {
             for at in unit.cells(place, bits) {
                 if let Some(cell) = usize::try_from(at).ok().and_then(|at| touched.get_mut(at)) {
                     *cell = true;
@@ -400,7 +417,7 @@ impl<'f> Places<'f> {
         let Shape::Places { bits, lanes, .. } = &*self.sets[set as usize].shape else {
             return None;
         };
-        for &(thread, _, place) in &points.list {
+        for (thread, _, place) in points.each() {
             for at in unit.cells(place, *bits) {
                 // Places outside the buffer are another checker's finding.
                 if let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) {
@@ -420,7 +437,7 @@ impl<'f> Places<'f> {
             return None;
         };
         let mut cells: FxHashMap<i64, Cell> = FxHashMap::default();
-        for &(thread, _, place) in &points.list {
+        for (thread, _, place) in points.each() {
             for at in unit.cells(place, *bits) {
                 let cell = cells.entry(at).or_insert(NOBODY);
                 cell.note(thread, self.scan.warp, *lanes);
@@ -485,9 +502,20 @@ fn column(scan: &Scan<'_>, e: &Expr, columns: &mut Columns) -> Rc<[Option<i64>]>
     if let Some(known) = columns.get(e) {
         return known.clone();
     }
-    let threads = 0..scan.kernel.num_threads();
-    let values = threads.map(|thread| evaluate(e, &scan.thread_env(thread)));
-    let values: Rc<[Option<i64>]> = values.collect();
+    let values: Rc<[Option<i64>]> = match e.kind() {
+        // What is under it is in other terms too. One side of `&&` and `||` may decide alone.
+        ExprKind::Binary(op, a, b) if !matches!(op, BinOp::LogicalAnd | BinOp::LogicalOr) => {
+            let (first, second) = (column(scan, a, columns), column(scan, b, columns));
+            let pairs = first.iter().zip(second.iter());
+            let values = pairs.map(|(x, y)| operate(*op, (a.dtype(), (*x)?, (*y)?), e.dtype()));
+            values.collect()
+        }
+        _ => {
+            let threads = 0..scan.kernel.num_threads();
+            let values = threads.map(|thread| evaluate(e, &scan.thread_env(thread)));
+            values.collect()
+        }
+    };
     columns.insert(e.clone(), values.clone());
     values
 }
@@ -555,22 +583,23 @@ fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Option
     let mut column = |e: &Expr| column(scan, e, columns);
     let own: Vec<_> = own.iter().map(|(e, f)| (column(e), *f)).collect();
     let thread_guards: Vec<_> = thread_guards.into_iter().map(column).collect();
-    let mut list = Vec::with_capacity(count * threads as usize);
+    let mut places = Vec::with_capacity(count * threads as usize);
     let mut any = *bits;
     for thread in 0..threads {
-        if let Lanes::Warp(givers) = lanes
-            && thread % scan.warp >= *givers
-        {
+        let mut inside = match lanes {
+            Lanes::Own => true,
+            Lanes::Warp(givers) => thread % scan.warp < *givers,
+        };
+        if inside {
+            for guard in &thread_guards {
+                inside &= guard[thread as usize]? != 0;
+            }
+        }
+        if !inside {
+            places.resize(places.len() + count, OUTSIDE);
             continue;
         }
         let index = scan.thread_env(thread);
-        let mut inside = true;
-        for guard in &thread_guards {
-            inside &= guard[thread as usize]? != 0;
-        }
-        if !inside {
-            continue;
-        }
         let mut base = 0i64;
         for (values, factor) in &own {
             base = base.checked_add(values[thread as usize]?.checked_mul(*factor)?)?;
@@ -582,6 +611,7 @@ fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Option
             };
             for guard in &point_guards {
                 if evaluate(guard, &var)? == 0 {
+                    places.push(OUTSIDE);
                     continue 'points;
                 }
             }
@@ -590,11 +620,12 @@ fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Option
                 place = place.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
             }
             any |= place;
-            list.push((thread, point as u32, place));
+            places.push(Some(place).filter(|place| *place != OUTSIDE)?);
         }
     }
     Some(Points {
-        list,
+        places,
+        per_thread: count,
         unit: Unit::of(any),
     })
 }

@@ -154,11 +154,18 @@ pub fn evaluate(e: &Expr, var: &dyn Fn(Var) -> Option<i64>) -> Option<i64> {
         }
         ExprKind::Binary(op, a, b) => {
             let (x, y) = (evaluate(a, var)?, evaluate(b, var)?);
-            binary(*op, x.into(), y.into(), a.dtype())?
+            return operate(*op, (a.dtype(), x, y), e.dtype());
         }
         _ => return None,
     };
     i64::try_from(e.dtype().scalar.wrap(value)).ok()
+}
+
+/// The value of an operation on two values of one type.
+pub fn operate(op: BinOp, (operands, x, y): (DType, i64, i64), dtype: DType) -> Option<i64> {
+    let known = dtype.lanes == 1 && integral(dtype);
+    let value = binary(op, x.into(), y.into(), operands).filter(|_| known)?;
+    i64::try_from(dtype.scalar.wrap(value)).ok()
 }
 
 /// Whether [`evaluate`] knows every node of the expression. A division may still have no value.
