@@ -39,6 +39,9 @@ pub enum MetaArg {
     },
 }
 
+/// Names the form of an entry, which the hash of the compiler's sources does not see.
+pub(super) const FORMAT: &str = "maps";
+
 pub(super) struct Entry {
     pub signature: Func,
     pub kernels: Vec<KernelMeta>,

@@ -4,9 +4,9 @@
 //! compiled program from the kernel cache; [`Program::load`] puts it on a device; [`Loaded`]
 //! runs it on host tensors, or again and again on device tensors.
 //!
-//! The key of the cache is a hash of the IR text, the target, the compile options, the
-//! version of this compiler and that of the toolchain. Nothing else changes a kernel, and
-//! nothing else is in the key. Sizes that are symbols in the IR stay run-time values, so one
+//! The key of the cache is a hash of the IR text, the target, the compile options, the form of
+//! entries, the version of this compiler and that of the toolchain. Nothing else changes a kernel,
+//! and nothing else is in the key. Sizes that are symbols in the IR stay run-time values, so one
 //! program serves all of them.
 
 pub mod audit;
@@ -94,6 +94,7 @@ pub fn key(func: &Func, target: Target, options: &Options, toolchain: &str) -> K
         .part("target", target.name())
         .part("options", format!("{options:?}"))
         .part("compiler", COMPILER)
+        .part("entry", entry::FORMAT)
         .part("toolchain", toolchain)
         .finish()
 }
