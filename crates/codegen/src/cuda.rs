@@ -133,7 +133,9 @@ impl Emitter<'_> {
                 }
             }
             DeviceOp::Fence(FenceKind::BarrierInit) => {
-                self.out.line("__threadfence_block();");
+                let bulk = !self.plan.maps.is_empty();
+                let fence = ["__threadfence_block();", "tw::show_barriers();"];
+                self.out.line(fence[usize::from(bulk)]);
             }
             DeviceOp::Fence(FenceKind::Wgmma) => {
                 return unsupported(span, format!("{} has no wgmma", self.target));

@@ -144,7 +144,7 @@ impl Emitter<'_> {
         self.analyzer.enter_kernel(self.func, kernel);
         self.out.quote_again();
 
-        let args = self.args();
+        let args = self.args(kernel)?;
         let signature = self.signature(kernel, &name, &args)?;
         self.out.quote(kernel.span);
         self.out.line(signature);
@@ -186,8 +186,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// The tensors, workspaces, scalars and sizes that the kernel mentions.
-    fn args(&self) -> Vec<KernelArg> {
+    /// The tensors, workspaces, scalars and sizes that the kernel mentions, and the maps of tensors.
+    fn args(&self, kernel: &Kernel) -> Emit<Vec<KernelArg>> {
         let func = self.func;
         let mut args = Vec::new();
         let tensors = func.tensors().map(|(buffer, _)| buffer);
@@ -215,7 +215,8 @@ impl Emitter<'_> {
                 args.push(arg);
             }
         }
-        args
+        args.extend(self.tensor_maps(kernel)?.into_iter().map(KernelArg::Map));
+        Ok(args)
     }
 
     fn signature(&mut self, kernel: &Kernel, name: &str, args: &[KernelArg]) -> Emit<String> {
@@ -239,6 +240,12 @@ impl Emitter<'_> {
                     self.need_type(scalar);
                     let c_name = self.declare(var);
                     format!("{} {c_name}", ctype(scalar))
+                }
+                KernelArg::Map(map) => {
+                    let tensor = &self.func.buffers[map.buffer].name;
+                    let c_name = self.names.take(&format!("{tensor}_map"));
+                    self.plan.maps.push((map, c_name.clone()));
+                    format!("const __grid_constant__ tw::TensorMap {c_name}")
                 }
             });
         }
@@ -374,7 +381,14 @@ impl Emitter<'_> {
                     );
                     return unsupported(data.span, message);
                 }
-                None => self.scratch(bytes),
+                None => {
+                    let align = match data.placed() {
+                        Some(_) => self.machine.shared.swizzle_align,
+                        None => SHARED_ALIGN,
+                    };
+                    self.shared = self.shared.next_multiple_of(align);
+                    self.scratch(bytes)
+                }
             };
             self.out.line(format!(
                 "{element}* const {name} = ({element}*)(shared_memory + {offset});"
@@ -395,6 +409,12 @@ impl Emitter<'_> {
                     self.out
                         .line(format!("tw::mbarrier_init(&{name}[{i}], {count});"));
                 }
+            }
+            if !self.plan.maps.is_empty() {
+                self.out.line("tw::show_barriers();");
+            }
+            for (_, map) in &self.plan.maps {
+                self.out.line(format!("tw::prefetch({map});"));
             }
             self.out.dedent();
             self.out.line("}");

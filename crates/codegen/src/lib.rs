@@ -28,6 +28,7 @@
 //! | `expr`, `cast`, `ctype` | expressions, conversions, types and constants |
 //! | `buffer_load`, `wave_copy` | counted loads from tensors to registers, copies to LDS |
 //! | `tensors` | the tensors that these read, described once |
+//! | `bulk` | bulk copies, and the maps of the tensors that they read |
 //! | `tensor_offset` | what lanes share of an offset, and what each has |
 //! | `place`, `address` | buffers: where they lie, addresses of their elements |
 //! | `uses`, `plan` | what a kernel reads, writes and needs |
@@ -35,6 +36,7 @@
 
 mod address;
 mod buffer_load;
+mod bulk;
 mod cast;
 mod ctype;
 mod cuda;
@@ -62,7 +64,7 @@ use tilewright_ir::{
     Block, Code, DeviceOp, Diagnostic, Func, Level, SourceMap, Span, StmtKind, Target,
 };
 
-pub use source::{KernelArg, KernelSource, LineOrigin, Source};
+pub use source::{KernelArg, KernelSource, LineOrigin, Source, TensorMap};
 
 /// Names of the diagnostics of this crate.
 pub mod codes {

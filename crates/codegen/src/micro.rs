@@ -176,6 +176,7 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
+            Inst::Tma(_) if self.machine.has(op.inst) => self.tma_load(op, span),
             Inst::GroupMma { .. } | Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma(_) => {
                 unsupported(
                     span,

@@ -7,6 +7,7 @@ use tilewright_ir::{BarrierKind, Buffer, DeviceOp, Func, Kernel, StmtKind, Threa
 
 use crate::group_mma::registers_of;
 use crate::kernel::Emitter;
+use crate::source::TensorMap;
 
 /// What a kernel needs besides its body.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Plan {
     /// The name of the number of the wave's first thread.
     pub wave: String,
     pub thread_vars: Option<[Var; 3]>,
+    /// The maps of tensors that bulk copies read, with their names ([`crate::bulk`]).
+    pub maps: Vec<(TensorMap, String)>,
     /// The register arrays of warp groups' products.
     pub group_registers: Vec<Buffer>,
 }

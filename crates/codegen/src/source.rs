@@ -1,6 +1,7 @@
 //! The result of code generation.
 
-use tilewright_ir::{Buffer, Expr, Span, Var};
+use tilewright_ir::{Buffer, Expr, Span, TmaBox, Var};
+use tilewright_layout::swizzle::Swizzle;
 
 /// Source text of all kernels of a function, and how they are launched.
 #[derive(Clone, Debug)]
@@ -38,6 +39,17 @@ pub enum KernelArg {
     Buffer { buffer: Buffer, written: bool },
     /// A run-time size or a scalar parameter, in its type.
     Scalar(Var),
+    /// What the copy engine is told of a tensor: 128 bytes by value.
+    Map(TensorMap),
+}
+
+/// A tensor as the copy engine knows it: with its own extents and strides, cut into boxes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TensorMap {
+    pub buffer: Buffer,
+    pub tile: TmaBox,
+    /// How the bytes of a box are permuted in shared memory.
+    pub swizzle: Swizzle,
 }
 
 /// A line of the text and the place in the user's file it comes from.

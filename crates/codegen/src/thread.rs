@@ -143,9 +143,17 @@ impl Emitter<'_> {
                 self.out.line("tw::sync_grid();");
                 Ok(())
             }
-            ThreadOp::BarrierArrive { barrier, index, .. } => {
+            ThreadOp::BarrierArrive {
+                barrier,
+                index,
+                warp,
+            } => {
                 let bar = self.barrier(*barrier, index, span)?;
-                self.out.line(format!("tw::mbarrier_arrive({bar});"));
+                let line = match warp {
+                    true => format!("tw::mbarrier_arrive_warp({}{bar});", self.lane_argument()),
+                    false => format!("tw::mbarrier_arrive({bar});"),
+                };
+                self.out.line(line);
                 Ok(())
             }
             ThreadOp::BarrierWait {

@@ -10,6 +10,8 @@ use tilewright_ir::{
     Var,
 };
 
+use crate::bulk::bulk_load;
+
 /// What a kernel uses.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
@@ -86,8 +88,16 @@ impl Uses {
                     }
                 });
             });
+            // Of a tensor that the copy engine reads the kernel has a map, not the address.
+            let bulk = match &stmt.kind {
+                StmtKind::Micro(op) => bulk_load(op).map(|(_, tensor)| tensor.region.buffer),
+                _ => None,
+            };
             // What is loaded atomically is never read through the read-only path.
             touched(stmt, &mut |access| {
+                if bulk == Some(access.buffer) {
+                    return;
+                }
                 let written = access.mode.writes() || access.atomic != Atomic::No;
                 self.touch(func, access.buffer, written);
             });
@@ -122,6 +132,7 @@ fn printed_exprs<'a>(stmt: &'a Stmt, f: &mut impl FnMut(&'a Expr)) {
                 access.slot.iter().for_each(&mut *f);
             }
             op.pred.iter().for_each(&mut *f);
+            op.arrives.iter().for_each(|arrival| f(&arrival.index));
             op.otherwise.iter().for_each(f);
         }
         _ => stmt_exprs(stmt, f),

@@ -1,11 +1,18 @@
 //! What statements become in CUDA source, on device IR small enough to read.
 
-use tilewright_codegen::{Options, generate};
-use tilewright_ir::{FileId, Target, text, verify};
+use tilewright_codegen::{KernelArg, Options, Source, generate};
+use tilewright_ir::{Diagnostic, FileId, Target, text, verify};
 
 /// The text after the device header, for a kernel over float16 and float32 tensors whose body is
 /// given.
 fn kernel(body: &str, target: Target) -> String {
+    let source = source(body, target).unwrap_or_else(|e| panic!("{e:?}"));
+    let text = source.text;
+    let header = text.rfind("}  // namespace tw\n").map_or(0, |at| at + 19);
+    text[header..].trim().to_string()
+}
+
+fn source(body: &str, target: Target) -> Result<Source, Box<Diagnostic>> {
     let ir = format!(
         "func @k level=device {{
   symbol n: int32
@@ -19,10 +26,7 @@ fn kernel(body: &str, target: Target) -> String {
     );
     let func = text::parse(&ir, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
     verify::verify(&func).unwrap_or_else(|e| panic!("{e:?}"));
-    let source = generate(&func, target, Options::default()).unwrap_or_else(|e| panic!("{e:?}"));
-    let text = source.text;
-    let header = text.rfind("}  // namespace tw\n").map_or(0, |at| at + 19);
-    text[header..].trim().to_string()
+    generate(&func, target, Options::default())
 }
 
 #[track_caller]
@@ -77,6 +81,112 @@ fn arithmetic_on_data_wraps_and_arithmetic_on_indices_is_plain() {
     let text = kernel(body, Target::Sm80);
     has(&text, "C[tx] = float(tw::wrap_mul(x, x));");
     has(&text, "C[tx] = float(tx * 3);");
+}
+
+#[test]
+fn swizzled_tiles_start_where_the_permutation_does() {
+    let body = "
+    alloc V: shared float32[64]
+    alloc S: shared float16[64, 64] layout=panels(128)
+    V[tx] = 1.0
+    S[tx, 0] = 1.0:float16
+    barrier block
+    C[tx] = V[63 - tx] + float32(S[63 - tx, 0])";
+    let text = kernel(body, Target::Sm90a);
+    has(
+        &text,
+        "tw::f16* const S = (tw::f16*)(shared_memory + 1024);",
+    );
+}
+
+/// A bulk load of `box` to `[row, col]` of a shared tile of 64 by 64 with a layout.
+fn bulk_load(layout: &str, tile: &str, row: &str, col: &str) -> String {
+    format!(
+        r#"
+    alloc S: shared float16[64, 64] versions=2 {layout}
+    alloc bar: barrier uint64[1] arrivals=[1]
+    if tx == 0 {{
+      for k in serial(0, 4) {{
+        mbarrier_expect_tx bar[0] bytes=4096 arrive
+        tma_load for p < 2 do A[0 +: 64, 0 +: 64] at [k * 64, p * 32] -> S[0 +: 64, 0 +: 64] slot=(k % 2) at [{row}, {col}] inst="tma.{tile}" width=1 pred=(k < n) counter=mbarrier arrives=bar[0]
+      }}
+    }}
+    mbarrier_arrive bar[0] warp
+    C[tx] = float32(S[0, 0, tx])
+"#
+    )
+}
+
+#[test]
+fn a_bulk_load_names_a_map_and_a_barrier() {
+    let body = bulk_load("layout=panels(64)", "32x32", "k % 2 * 32", "p * 32");
+    let text = kernel(&body, Target::Sm90a);
+    has(&text, "const __grid_constant__ tw::TensorMap A_map) {");
+    has(&text, "tw::show_barriers();");
+    has(&text, "tw::prefetch(A_map);");
+    has(
+        &text,
+        "if (k < n) tw::tma_load(S, k % 2 * 4096 + S_at(k % 2 * 32, 0) + p * 2048, A_map, bar, p * 32, k * 64);",
+    );
+    has(&text, "tw::mbarrier_arrive_warp(0xffffffff, bar);");
+    // The address of a tensor that only the copy engine reads is no argument.
+    assert!(!text.contains("__restrict__ A"), "{text}");
+    let maps = source(&body, Target::Sm90a).expect("it has source");
+    let args = &maps.kernels[0].args;
+    let [.., KernelArg::Map(map)] = args[..] else {
+        panic!("{args:?}");
+    };
+    assert_eq!((map.tile.extents(), map.swizzle.span), (&[32, 32][..], 64));
+}
+
+#[test]
+fn one_tensor_in_two_shapes_of_boxes_has_two_maps() {
+    let one = bulk_load("layout=panels(64)", "32x32", "0", "p * 32");
+    let other = "tma_load A[0 +: 64, 0 +: 64] at [0, 0] -> S[0 +: 64, 0 +: 64] slot=0 at [0, 0] inst=\"tma.64x32\" width=1 counter=mbarrier arrives=bar[0]\n        tma_load for";
+    let text = kernel(&one.replace("tma_load for", other), Target::Sm90a);
+    has(&text, "tw::tma_load(S, S_at(0, 0), A_map, bar, 0, 0);");
+    assert!(text.contains("A_map_1, bar, p * 32"), "{text}");
+}
+
+/// A box lies in shared memory as the engine has it, or there is no source.
+#[test]
+fn a_box_without_a_place_is_refused() {
+    for (layout, tile, row, col) in [
+        // Rows with gaps.
+        ("layout=padded(8)", "32x64", "0", "0"),
+        // Wider and narrower than a panel.
+        ("layout=panels(64)", "32x64", "0", "0"),
+        ("layout=panels(128)", "32x32", "0", "0"),
+        // Within the rows over which the permutation repeats, and within a panel.
+        ("layout=panels(64)", "32x32", "k * 4", "0"),
+        ("layout=panels(64)", "32x32", "k", "0"),
+        ("layout=panels(64)", "32x32", "0", "p * 16"),
+        ("", "32x32", "0", "p * 32"),
+        // At bytes that are no multiple of what a box starts at.
+        (
+            "offset=512 bytes=16384 layout=panels(128)",
+            "32x64",
+            "0",
+            "0",
+        ),
+    ] {
+        let body = bulk_load(layout, tile, row, col);
+        let error = source(&body, Target::Sm90a).map(|source| source.text);
+        let error = error.expect_err(&format!("{layout} {tile} {row} {col}"));
+        assert_eq!(error.code.0, "codegen-unsupported");
+        assert!(error.message.contains("a bulk copy"), "{}", error.message);
+    }
+    let wide = bulk_load("", "32x64", "0", "0").replace("S: shared float16", "S: shared bfloat16");
+    let error = source(&wide, Target::Sm90a).expect_err("the engine converts nothing");
+    assert!(error.message.contains("another type"), "{}", error.message);
+    // Whole rows start anywhere at 128 bytes.
+    for (layout, tile) in [("", "32x64"), ("layout=panels(128)", "64x64")] {
+        let body = bulk_load(layout, tile, "0", "0");
+        assert!(source(&body, Target::Sm90a).is_ok(), "{layout} {tile}");
+    }
+    let body = bulk_load("layout=panels(64)", "32x32", "0", "0");
+    let error = source(&body, Target::Sm80).expect_err("sm_80 has none");
+    assert_eq!(error.code.0, "codegen-unsupported");
 }
 
 #[test]

@@ -233,7 +233,7 @@ impl TmaBox {
         Some([vec![1; ones], own].concat())
     }
 
-    fn from_name(name: &str) -> Option<TmaBox> {
+    pub fn from_name(name: &str) -> Option<TmaBox> {
         let extents: Option<Vec<u16>> = name.split('x').map(|e| e.parse().ok()).collect();
         TmaBox::new(&extents?)
     }

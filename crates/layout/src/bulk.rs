@@ -21,12 +21,20 @@ pub struct BulkTile {
 /// Bytes that a row of a box is a multiple of.
 const PIECE: i64 = 16;
 
+/// Bytes that the start of any box is a multiple of.
+const ALIGN: i64 = 128;
+
 impl BulkTile {
+    /// The swizzles that the engine has.
+    pub const SWIZZLES: [Swizzle; 4] = [Swizzle::NONE, Swizzle::B32, Swizzle::B64, Swizzle::B128];
+
     /// Of a tile of rows with a place (none is row-major): the largest box that it is made of.
     /// Dimensions before the last two stack whole tiles. `None` where no box lies like that.
     pub fn of(place: Option<&Place>, shape: &[i64], bits: i64) -> Option<BulkTile> {
-        let &[.., rows, cols] = shape else {
-            return None;
+        let (rows, cols) = match *shape {
+            [cols] => (1, cols),
+            [.., rows, cols] => (rows, cols),
+            [] => return None,
         };
         let row = cols * bits / 8;
         let swizzle = match place.map_or(&Family::Linear, |p| p.family()) {
@@ -35,6 +43,9 @@ impl BulkTile {
             Family::Swizzle(xor) => xor.of_bytes(row)?,
             Family::Padded(_) | Family::Other => return None,
         };
+        if !BulkTile::SWIZZLES.contains(&swizzle) {
+            return None;
+        }
         let swizzled = swizzle != Swizzle::NONE;
         let width = if swizzled {
             swizzle.span * 8 / bits
@@ -63,6 +74,11 @@ impl BulkTile {
     /// tile's own, or fewer rows of it.
     pub fn takes(&self, rows: i64, cols: i64) -> bool {
         cols == self.cols && rows <= self.rows
+    }
+
+    /// What boxes start at multiples of, in bytes of shared memory.
+    pub fn align(&self) -> i64 {
+        self.swizzle.period().max(ALIGN)
     }
 }
 
@@ -111,5 +127,9 @@ mod tests {
         assert_eq!(BulkTile::of(None, &[16, 512], 16), None);
         let padded = Place::new(Family::Padded(8), &[64, 64], 16).unwrap();
         assert_eq!(BulkTile::of(Some(&padded), &[64, 64], 16), None);
+        // One row is a tile, too.
+        let row = BulkTile::of(None, &[256], 32).unwrap();
+        assert_eq!((row.rows, row.cols, row.align()), (1, 256, 128));
+        assert_eq!(tile.align(), 1024);
     }
 }

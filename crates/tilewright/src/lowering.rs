@@ -59,8 +59,11 @@ pub fn lower_with(
     hook: &mut dyn Hook,
 ) -> Result<Lowered, Refused> {
     let mut func = func.clone();
+    let lowered = func.level == Level::Device && matches!(until, Until::Level(_));
     let options = driver::Options {
         until,
+        // Device IR has all passes behind it.
+        passes: lowered.then(Vec::new),
         ..driver::Options::default()
     };
     let ran = driver::run_with(&mut func, target, &options, hook);

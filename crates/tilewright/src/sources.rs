@@ -7,8 +7,8 @@ use std::{fs, io};
 
 /// The crates that decide what tile IR is compiled to. What comes before them is in the tile IR,
 /// what comes after them is the toolchain, which has an identity of its own.
-const CRATES: [&str; 7] = [
-    "arith", "codegen", "ir", "layout", "passes", "runtime", "schedule",
+const CRATES: [&str; 8] = [
+    "arith", "codegen", "form", "ir", "layout", "passes", "runtime", "schedule",
 ];
 
 /// The folders whose files are hashed.

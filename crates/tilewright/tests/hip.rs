@@ -317,7 +317,8 @@ fn audited_with(
     audits.pop().ok_or_else(|| "no kernel".into())
 }
 
-/// Each matrix instruction of a target, and the wave's copy to LDS, is the machine's.
+/// Each matrix instruction of a target, the wave's copy to LDS and its arrival at a barrier are the
+/// machine's.
 fn instructions(target: Target) -> Result<(), Failed> {
     let (mut allocs, mut body, mut wanted) = (String::new(), String::new(), Vec::new());
     for (n, facts) in target.machine().mma.iter().enumerate() {
@@ -340,6 +341,9 @@ fn instructions(target: Target) -> Result<(), Failed> {
         _ => (4, "buffer_load_dword "),
     };
     wanted.push(copy.to_string());
+    allocs += "    alloc bar: barrier uint64[1] arrivals=[1]\n";
+    body += "    mbarrier_arrive bar[0] warp\n";
+    wanted.push("ds_inc_u32".to_string());
     if target.machine().ds_read_tr {
         // Behind the copy: each lane of 16 gets a column of what they read.
         body += "    s2r H[0 +: 64, 0 +: 16] at [tx // 4, tx % 4 * 4] -> R[0 +: 4] at [0] \

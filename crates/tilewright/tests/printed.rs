@@ -14,7 +14,8 @@ mod scan;
 mod walk;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tilewright::ir::{Func, Target};
+use tilewright::codegen;
+use tilewright::ir::{FileId, Func, Target, text};
 
 /// What stands at a place of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,14 +48,27 @@ fn main() {
     let mut trials: Vec<Trial> = corpus::trials(&Target::ALL, same).collect();
     for target in Target::ALL {
         let name = format!("{target} faults are found");
-        trials.push(Trial::test(name, move || faults_are_found(target)));
+        trials.push(Trial::test(name, move || {
+            let (func, source) = corpus::generated("gemm.py", &[], target)?;
+            faults_are_found(&func, target, &source.text)
+        }));
     }
+    trials.push(Trial::test("bulk loads", bulk_loads));
     libtest_mimic::run(&args, trials).exit();
 }
 
 fn same(name: &str, target: Target) -> Result<(), Failed> {
     let (func, source) = corpus::generated(name, &[], target)?;
     compare(&func, target, &source.text)
+}
+
+/// A kernel with a warp group of its own for bulk loads, written by hand.
+fn bulk_loads() -> Result<(), Failed> {
+    let func = text::parse(include_str!("bulk/gemm.tw"), FileId(0)).expect("it parses");
+    let source = codegen::generate(&func, Target::Sm90a, codegen::Options::default());
+    let source = source.map_err(|error| error.message)?;
+    compare(&func, Target::Sm90a, &source.text)?;
+    faults_are_found(&func, Target::Sm90a, &source.text)
 }
 
 fn compare(func: &Func, target: Target, text: &str) -> Result<(), Failed> {
@@ -78,18 +92,16 @@ fn compare(func: &Func, target: Target, text: &str) -> Result<(), Failed> {
 
 /// A line of the source that goes missing, or that changes places with the next operation, is
 /// noticed.
-fn faults_are_found(target: Target) -> Result<(), Failed> {
-    let (func, source) = corpus::generated("gemm.py", &[], target)?;
-    let lines: Vec<&str> = source.text.lines().collect();
-    let kernel = scan::kernels_start(&source.text);
-    let first = source.text[..kernel].lines().count();
+fn faults_are_found(func: &Func, target: Target, text: &str) -> Result<(), Failed> {
+    let lines: Vec<&str> = text.lines().collect();
+    let first = text[..scan::kernels_start(text)].lines().count();
     let does = |at: usize| scan::steps_of_line(lines[at]);
     let (mut dropped, mut swapped) = (0, 0);
     for at in (first..lines.len()).filter(|at| !does(*at).is_empty()) {
         let mut without = lines.clone();
         without.remove(at);
         dropped += 1;
-        if compare(&func, target, &without.join("\n")).is_ok() {
+        if compare(func, target, &without.join("\n")).is_ok() {
             return Err(format!("nobody misses `{}`", lines[at].trim()).into());
         }
         let next = (at + 1..lines.len()).find(|next| !does(*next).is_empty());
@@ -99,7 +111,7 @@ fn faults_are_found(target: Target) -> Result<(), Failed> {
         let mut other = lines.clone();
         other.swap(at, next);
         swapped += 1;
-        if compare(&func, target, &other.join("\n")).is_ok() {
+        if compare(func, target, &other.join("\n")).is_ok() {
             let message = format!("`{}` may come later", lines[at].trim());
             return Err(message.into());
         }

@@ -49,6 +49,10 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::AddBf16 => (ADD_TWO_OR_FOUR, &[Piece::Bf16]),
         Piece::Warp => (include_str!("cuda/warp.h"), &[Piece::Core]),
         Piece::Barriers => (include_str!("cuda/barriers.h"), &[Piece::Core]),
+        Piece::Bulk => (
+            include_str!("cuda/bulk.h"),
+            &[Piece::Shared, Piece::Barriers],
+        ),
         // What waits are called elsewhere.
         Piece::Waits => ("", &[]),
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),

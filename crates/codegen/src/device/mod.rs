@@ -44,6 +44,7 @@ pub enum Piece {
     AddBf16,
     Warp,
     Barriers,
+    Bulk,
     Waits,
     Swizzle,
     Grid,

@@ -36,13 +36,13 @@ impl Error {
         Error::Diagnostics(diags)
     }
 
-    pub(super) fn not_tile(func: &Func) -> Error {
+    pub(super) fn half_lowered(func: &Func) -> Error {
         let level = func.level.name();
         let text = format!(
-            "kernels are built from tile IR; `{}` is {level} IR",
+            "kernels are built from tile or device IR; `{}` is {level} IR",
             func.name
         );
-        Error::plain("jit-not-tile-ir", func.span, text)
+        Error::plain("jit-half-lowered", func.span, text)
     }
 }
 

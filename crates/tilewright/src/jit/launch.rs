@@ -2,6 +2,7 @@
 
 use tilewright_ir::small_float::{self, Number};
 use tilewright_ir::{Func, Scalar};
+use tilewright_runtime::device::cuda::TensorMap;
 use tilewright_runtime::device::{
     Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
 };
@@ -9,7 +10,7 @@ use tilewright_sim::{Args, Resolved, resolve};
 
 use super::entry::Operand;
 use super::error::Error;
-use super::{KernelMeta, Program};
+use super::{KernelMeta, Program, tensor_map};
 
 /// A program that a device can run.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub struct Call {
     /// In the order of the function's parameters and workspaces, by name.
     buffers: Vec<(tilewright_ir::Buffer, Buffer)>,
     launches: Vec<(Launch, Vec<Value>)>,
+    maps: Vec<TensorMap>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,8 @@ enum Value {
     /// An index into the call's buffers.
     Buffer(usize),
     Scalar(ScalarType, Number, Scalar),
+    /// An index into the call's maps.
+    Map(usize),
 }
 
 impl Program {
@@ -63,6 +67,12 @@ impl Program {
                         let scalar = scalar_type(data.dtype.scalar)
                             .ok_or_else(|| unknown_argument(&self.signature))?;
                         ParamSpec::new(&data.name, ParamKind::Scalar(scalar))
+                    }
+                    Operand::Map(map) => {
+                        let data = &self.signature.buffers[map.buffer];
+                        let size = size_of::<TensorMap>() as u32;
+                        let name = format!("{}_map", data.name);
+                        ParamSpec::new(&name, ParamKind::Bytes { size })
                     }
                 });
             }
@@ -109,9 +119,14 @@ impl Loaded {
             let shape = resolved.tensors.get(&buffer).map(|(shape, _)| shape);
             let count: i64 = shape.map_or(0, |s| s.iter().product());
             let bytes = (count * i64::from(data.dtype.bits()) + 7) / 8;
-            buffers.push((buffer, self.device.alloc(bytes.max(16) as usize)?));
+            let memory = match bytes {
+                0 => self.upload(&[])?,
+                _ => self.device.alloc(bytes.max(16) as usize)?,
+            };
+            buffers.push((buffer, memory));
         }
         let mut launches = Vec::new();
+        let mut maps = Vec::new();
         for ((_, meta), kernel) in self.kernels.iter().zip(&func.kernels) {
             let mut grid = [1u32; 3];
             for (axis, (_, extent)) in kernel.grid.iter().enumerate().take(3) {
@@ -129,15 +144,21 @@ impl Loaded {
             let mut launch = Launch::new(grid, kernel.threads).shared(meta.shared_bytes);
             launch.cooperative = meta.cooperative;
             launch.cluster = kernel.attrs.cluster.filter(|c| *c != [1, 1, 1]);
-            launches.push((launch, self.values(meta, &resolved, &buffers)?));
+            launches.push((launch, self.values(meta, &resolved, &buffers, &mut maps)?));
         }
-        Ok(Call { buffers, launches })
+        Ok(Call {
+            buffers,
+            launches,
+            maps,
+        })
     }
 
+    /// Puts bytes on the device; of an empty tensor there are zeros.
     fn upload(&self, bytes: &[u8]) -> Result<Buffer, Error> {
         let buffer = self.device.alloc(bytes.len().max(16))?;
-        if !bytes.is_empty() {
-            buffer.write(0, bytes, &self.stream)?;
+        match bytes.is_empty() {
+            true => buffer.fill(0, &self.stream)?,
+            false => buffer.write(0, bytes, &self.stream)?,
         }
         Ok(buffer)
     }
@@ -147,6 +168,7 @@ impl Loaded {
         meta: &KernelMeta,
         resolved: &Resolved,
         buffers: &[(tilewright_ir::Buffer, Buffer)],
+        maps: &mut Vec<TensorMap>,
     ) -> Result<Vec<Value>, Error> {
         let func = &self.signature;
         let mut values = Vec::new();
@@ -163,6 +185,15 @@ impl Loaded {
                         (Some(kind), Some(number)) => Some(Value::Scalar(kind, number, scalar)),
                         _ => None,
                     }
+                }
+                Some(Operand::Map(map)) => {
+                    let memory = buffers.iter().find(|(b, _)| *b == map.buffer);
+                    let shape = resolved.tensors.get(&map.buffer);
+                    let (Some((_, memory)), Some(shape)) = (memory, shape) else {
+                        return Err(unknown_argument(func));
+                    };
+                    maps.push(tensor_map::fill(func, &map, shape, memory)?);
+                    Some(Value::Map(maps.len() - 1))
                 }
                 None => None,
             };
@@ -182,6 +213,7 @@ impl Loaded {
                 .map(|value| match *value {
                     Value::Buffer(at) => Arg::from(&call.buffers[at].1),
                     Value::Scalar(kind, number, scalar) => scalar_arg(kind, number, scalar),
+                    Value::Map(at) => Arg::from(&call.maps[at]),
                 })
                 .collect();
             kernel.launch(launch, &self.stream, &args)?;

@@ -4,9 +4,9 @@
 //! compiled program from the kernel cache; [`Program::load`] puts it on a device; [`Loaded`]
 //! runs it on host tensors, or again and again on device tensors.
 //!
-//! The key of the cache is a hash of the tile IR text, the target, the compile options, the
-//! version of this compiler and that of the toolchain. Nothing else changes a kernel, and
-//! nothing else is in the key. Sizes that are symbols in the IR stay run-time values, so one
+//! The key of the cache is a hash of the IR text, the target, the compile options, the form of
+//! entries, the version of this compiler and that of the toolchain. Nothing else changes a kernel,
+//! and nothing else is in the key. Sizes that are symbols in the IR stay run-time values, so one
 //! program serves all of them.
 
 pub mod audit;
@@ -14,6 +14,7 @@ mod compiler;
 mod entry;
 mod error;
 mod launch;
+mod tensor_map;
 mod timing;
 mod work;
 
@@ -23,7 +24,7 @@ use self::compiler::Wishes;
 use crate::lowering::{self, Lowered, Until};
 
 use tilewright_codegen as codegen;
-use tilewright_ir::{Diagnostics, Func, Kernel, Level, SourceMap, Target, text};
+use tilewright_ir::{Diagnostics, Func, Kernel, Level, SourceMap, Span, Target, text};
 use tilewright_runtime::cache::{Cache, Key, KeyBuilder, Outcome};
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::Binary;
@@ -93,11 +94,12 @@ pub fn key(func: &Func, target: Target, options: &Options, toolchain: &str) -> K
         .part("target", target.name())
         .part("options", format!("{options:?}"))
         .part("compiler", COMPILER)
+        .part("entry", entry::FORMAT)
         .part("toolchain", toolchain)
         .finish()
 }
 
-/// Compiles a tile-level function with the toolchain and the cache of this environment.
+/// Compiles a function with the toolchain and the cache of this environment.
 pub fn build(
     func: &Func,
     target: Target,
@@ -110,7 +112,8 @@ pub fn build(
     build_with(func, target, options, sources, &compiler, &cache)
 }
 
-/// Compiles a tile-level function with the compiler for its target.
+/// Compiles a function with the compiler for its target: tile IR is lowered, device IR is taken as
+/// it is.
 pub fn build_with(
     func: &Func,
     target: Target,
@@ -119,8 +122,8 @@ pub fn build_with(
     compiler: &Compiler,
     cache: &Cache,
 ) -> Result<Program, Error> {
-    if func.level != Level::Tile {
-        return Err(Error::not_tile(func));
+    if func.level == Level::Loop {
+        return Err(Error::half_lowered(func));
     }
     let start = Instant::now();
     let mut timings = Timings::default();
@@ -157,7 +160,8 @@ pub fn build_with(
         Ok::<_, Error>(entry::encode(&device, &source, &code))
     })?;
     timings.total = start.elapsed();
-    let entry = entry::decode(&bytes)?;
+    let mut entry = entry::decode(&bytes)?;
+    locate(&mut entry.signature, func);
     Ok(Program {
         target,
         signature: entry.signature,
@@ -167,6 +171,17 @@ pub fn build_with(
         timings,
         outcome,
     })
+}
+
+/// Gives the tensors the places that they have in the user's file: the entry was made from text of
+/// its own.
+fn locate(signature: &mut Func, func: &Func) {
+    let tensors: Vec<_> = entry::tensors(signature).collect();
+    for tensor in tensors {
+        let data = &mut signature.buffers[tensor];
+        let own = func.buffers.values().find(|own| own.name == data.name);
+        data.span = own.map_or(Span::NONE, |own| own.span);
+    }
 }
 
 fn origin(kernel: &Kernel, sources: Option<&SourceMap>) -> Option<String> {

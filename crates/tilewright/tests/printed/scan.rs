@@ -230,6 +230,12 @@ impl<'t> Scan<'t> {
             "wgmma_wait" => format!("wait wgmma {given}"),
             "wgmma_commit" => "commit wgmma".to_string(),
             "wgmma_fence" => "fence wgmma".to_string(),
+            "show_barriers" => "fence barriers".to_string(),
+            "tma_load" => {
+                // A place of two, the map and the barrier come before the indices.
+                let list = self.group('(', ')').unwrap_or("");
+                format!("tma_load {}", commas(list).saturating_sub(3))
+            }
             "fence_async_proxy" => "fence async_proxy".to_string(),
             "wait" => format!("wait {given}"),
             "barrier" => "bare".to_string(),
@@ -237,8 +243,17 @@ impl<'t> Scan<'t> {
             "any" | "all" | "ballot" => "vote".to_string(),
             "block_count" => "block_vote".to_string(),
             "mbarrier_arrive_expect" => "mbarrier_expect".to_string(),
-            "read_transposed" | "atomic" | "atomic_load" | "atomic_store" | "warp_fold"
-            | "sync_warp" | "sync_grid" | "mbarrier_init" | "mbarrier_arrive" | "mbarrier_wait"
+            "read_transposed"
+            | "atomic"
+            | "atomic_load"
+            | "atomic_store"
+            | "warp_fold"
+            | "sync_warp"
+            | "sync_grid"
+            | "mbarrier_init"
+            | "mbarrier_arrive"
+            | "mbarrier_arrive_warp"
+            | "mbarrier_wait"
             | "mbarrier_expect" => name.to_string(),
             "atomic_add" => {
                 let list = self.group('(', ')').unwrap_or("");

@@ -12,6 +12,7 @@ pub fn steps(func: &Func, target: Target) -> Vec<Step> {
     let mut walk = Walk {
         func,
         machine: target.machine(),
+        bulk: false,
         steps: Vec::new(),
     };
     for kernel in &func.kernels {
@@ -24,6 +25,8 @@ pub fn steps(func: &Func, target: Target) -> Vec<Step> {
 struct Walk<'f> {
     func: &'f Func,
     machine: &'static Machine,
+    /// Whether the copy engine has to see barriers.
+    bulk: bool,
     steps: Vec<Step>,
 }
 
@@ -37,12 +40,14 @@ impl Walk<'_> {
     fn barriers(&mut self, kernel: &Kernel) {
         let mut arrivals = 0;
         let mut named = Vec::new();
+        let mut bulk = false;
         visit::walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
             StmtKind::Alloc(buffer) => {
                 if let BufferOrigin::Barriers(counts) = &self.func.buffers[*buffer].origin {
                     arrivals += counts.len();
                 }
             }
+            StmtKind::Micro(op) => bulk |= matches!(op.inst, Inst::Tma(_)),
             StmtKind::Thread(ThreadOp::SyncThreads { named: Some(one) }) => named.push(*one),
             StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count })) => {
                 named.push((*id, *count));
@@ -56,6 +61,10 @@ impl Walk<'_> {
         }
         for _ in 0..arrivals {
             self.op("mbarrier_init", true);
+        }
+        self.bulk = bulk;
+        if bulk {
+            self.op("fence barriers", true);
         }
         if arrivals > 0 {
             self.op("barrier", false);
@@ -157,7 +166,10 @@ impl Walk<'_> {
             Inst::GroupMma { mma, .. } => {
                 self.op(format!("wgmma {}x{}x{}", mma.m, mma.n, mma.k), some);
             }
-            Inst::Tma(_) => self.op("tma", some),
+            Inst::Tma(tile) => {
+                let rank = tile.extents().len();
+                self.op(format!("tma_load {rank}"), guarded || op.pred.is_some());
+            }
         }
     }
 
@@ -187,7 +199,12 @@ impl Walk<'_> {
             ThreadOp::SyncThreads { named: Some(_) } => self.op("named", guarded),
             ThreadOp::SyncWarp => self.op("sync_warp", guarded),
             ThreadOp::SyncGrid => self.op("sync_grid", guarded),
-            ThreadOp::BarrierArrive { .. } => self.op("mbarrier_arrive", guarded),
+            ThreadOp::BarrierArrive { warp, .. } => {
+                self.op(
+                    ["mbarrier_arrive", "mbarrier_arrive_warp"][usize::from(*warp)],
+                    guarded,
+                );
+            }
             ThreadOp::BarrierWait { .. } => self.op("mbarrier_wait", guarded),
             ThreadOp::BarrierExpect { .. } => self.op("mbarrier_expect", guarded),
             ThreadOp::Dp4a { .. }
@@ -235,6 +252,9 @@ impl Walk<'_> {
                 self.op("fence async_proxy", guarded);
             }
             DeviceOp::Fence(FenceKind::Device) => self.op("fence device", guarded),
+            DeviceOp::Fence(FenceKind::BarrierInit) if self.bulk => {
+                self.op("fence barriers", guarded);
+            }
             DeviceOp::Fence(FenceKind::Block | FenceKind::BarrierInit) => {
                 self.op("fence block", guarded);
             }

@@ -11,6 +11,13 @@ TW_FN void mbarrier_init(unsigned long long* bar, unsigned count) {
 TW_FN void mbarrier_arrive(unsigned long long* bar) {
   asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(mbarrier_address(bar)) : "memory");
 }
+// The lanes of the warp come together, and one arrives for all of them.
+TW_FN void mbarrier_arrive_warp(unsigned lanes, unsigned long long* bar) {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  __syncwarp(lanes);
+  if (lane == 0) mbarrier_arrive(bar);
+}
 #if __CUDA_ARCH__ >= 900
 TW_FN bool mbarrier_test(unsigned long long* bar, unsigned parity) {
   unsigned done;

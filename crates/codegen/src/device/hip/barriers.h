@@ -17,6 +17,10 @@ TW_FN void mbarrier_arrive(unsigned long long* bar) {
   drain_lds();
   __builtin_amdgcn_atomic_inc32(&a.seen, 2 * a.count - 1, __ATOMIC_RELAXED, "workgroup");
 }
+// The lanes of the wave come together, and one arrives for all of them.
+TW_FN void mbarrier_arrive_warp(unsigned long long* bar) {
+  if (__builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)) == 0) mbarrier_arrive(bar);
+}
 // Until the phase of this parity is over.
 TW_FN void mbarrier_wait(unsigned long long* bar, unsigned parity) {
   Arrivals& a = arrivals(bar);
@@ -27,7 +31,7 @@ TW_FN void mbarrier_wait(unsigned long long* bar, unsigned parity) {
 TW_FN void sync_named(unsigned long long* bar) {
   Arrivals& a = arrivals(bar);
   bool second = in_second_phase(a);
-  if (__builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)) == 0) mbarrier_arrive(bar);
+  mbarrier_arrive_warp(bar);
   while (in_second_phase(a) == second) __builtin_amdgcn_s_sleep(1);
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }

@@ -516,7 +516,7 @@ unsafe extern "C" fn tensor_map_encode_tiled(
     _: *const c_uint,
     _: c_int,
     swizzle: c_int,
-    _: c_int,
+    l2_promotion: c_int,
     _: c_int,
 ) -> Status {
     call("cuTensorMapEncodeTiled", true, |_| {
@@ -525,6 +525,7 @@ unsafe extern "C" fn tensor_map_encode_tiled(
         map[0] = dtype as u8;
         map[1] = rank as u8;
         map[2] = swizzle as u8;
+        map[3] = l2_promotion as u8;
         map[8..16].copy_from_slice(&(address as u64).to_le_bytes());
         0
     })

@@ -135,10 +135,25 @@ impl Swizzle {
     }
 }
 
-/// `CU_TENSOR_MAP_L2_PROMOTION_L2_256B`: what is read from memory comes in whole L2 sectors.
+/// `CUtensorMapL2promotion`: what is read from memory comes in pieces of 128 or 256 bytes.
+const L2_PROMOTION_128: i32 = 2;
 const L2_PROMOTION_256: i32 = 3;
 
 impl TiledTensor {
+    /// Where rows do not start at whole lines, pieces of 256 bytes bring much that nobody reads: on
+    /// an H200 a product of matrices with a pitch of 8208 bytes takes a fifth longer with them.
+    fn l2_promotion(&self) -> i32 {
+        const LINE: u64 = 128;
+        match self
+            .strides
+            .iter()
+            .all(|stride| stride.is_multiple_of(LINE))
+        {
+            true => L2_PROMOTION_256,
+            false => L2_PROMOTION_128,
+        }
+    }
+
     /// Checks the description against TMA's rules and the place of the tensor.
     pub fn check(&self, address: u64, bytes: u64) -> Result<(), TensorMapError> {
         let rank = self.dims.len();
@@ -233,7 +248,7 @@ impl TensorMap {
                     element_strides.as_ptr(),
                     0,
                     swizzle,
-                    L2_PROMOTION_256,
+                    tensor.l2_promotion(),
                     0,
                 )
             }

@@ -646,7 +646,15 @@ fn tensor_maps_are_encoded_and_passed() {
         swizzle: Swizzle::B32,
     };
     let map = TensorMap::tiled((&setup.buffer).into(), &tensor).unwrap();
-    assert_eq!(map.as_bytes()[..3], [6, 2, 1]);
+    assert_eq!(map.as_bytes()[..4], [6, 2, 1, 2]);
+    let aligned = TiledTensor {
+        dims: vec![16, 2],
+        strides: vec![128],
+        boxes: vec![16, 2],
+        ..tensor.clone()
+    };
+    let map_of_lines = TensorMap::tiled((&setup.buffer).into(), &aligned).unwrap();
+    assert_eq!(map_of_lines.as_bytes()[3], 3);
     let args = [(&setup.buffer).into(), Arg::I32(0), (&map).into()];
     setup.kernel.launch(&shape(), &setup.stream, &args).unwrap();
     let launched = with(|state| state.launches.pop()).unwrap();
@@ -659,6 +667,15 @@ fn tensor_maps_are_encoded_and_passed() {
             got: 240
         }
     ));
+    // What the driver cannot be told never reaches it.
+    with(|state| state.fail = Some(("cuTensorMapEncodeTiled", 1)));
+    let empty = TiledTensor {
+        dims: vec![16, 0],
+        ..tensor
+    };
+    let refused = TensorMap::tiled((&setup.buffer).into(), &empty).unwrap_err();
+    assert_eq!(refused, TensorMapError::Dim { dim: 1, size: 0 });
+    assert!(with(|state| state.fail.is_some()), "the driver was asked");
 }
 
 #[test]
