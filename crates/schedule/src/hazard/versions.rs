@@ -28,13 +28,11 @@ pub fn check(scan: &Scan<'_>, places: &mut Places<'_>, trace: &Trace, whole: boo
     let mut written = Written::default();
     let mut clashes = Vec::new();
     for event in &trace.events {
-        let touches = match &event.kind {
-            EventKind::Touch(touches) | EventKind::Issue { touches, .. } => touches,
-            EventKind::Skip(var, by) => {
-                written.skip(*var, *by);
-                continue;
-            }
-            _ => continue,
+        if let EventKind::Skip(var, by) = &event.kind {
+            written.skip(*var, *by);
+        }
+        let Some(touches) = event.kind.touches() else {
+            continue;
         };
         let versioned = |t: &&Touch| scan.func.buffers[t.root].versions > 1 && !t.atomic;
         let all: Vec<&Touch> = touches.shared.iter().filter(versioned).collect();
