@@ -4,20 +4,25 @@
 #[path = "../../sim/tests/simt/bulk_mutants.rs"]
 mod bulk_mutants;
 
-use bulk_mutants::{HARMLESS, MUTANTS, plant};
-use tilewright_ir::{SourceMap, Target, text, verify};
-use tilewright_schedule::hazard::{self, HazardKind, HazardReport};
+use bulk_mutants::{HARMLESS, MUTANTS, RELEASE, plant};
+use tilewright_ir::{Func, SourceMap, Target, text, verify};
+use tilewright_schedule::hazard::{self, Hazard, HazardKind, HazardReport};
+use tilewright_schedule::product_waits;
 
 const GEMM: &str = include_str!("../../sim/tests/simt/bulk_gemm.tw");
 
 const STORES: &str = include_str!("../../sim/tests/simt/bulk_after_stores.tw");
 
-fn check(name: &str, source: &str) -> HazardReport {
+fn parse(name: &str, source: &str) -> Func {
     let file = SourceMap::new().add(name, source);
     let funcs = text::parse_module(source, file);
     let funcs = funcs.unwrap_or_else(|e| panic!("{name}: {e:?}"));
     verify::verify(&funcs[0]).unwrap_or_else(|e| panic!("{name}: {e:?}"));
-    hazard::check(&funcs[0], Target::Sm90a)
+    funcs[0].clone()
+}
+
+fn check(name: &str, source: &str) -> HazardReport {
+    hazard::check(&parse(name, source), Target::Sm90a)
 }
 
 fn lines(report: &HazardReport) -> String {
@@ -35,6 +40,29 @@ fn the_pipeline_is_proved() {
         let report = check(harmless.0, &plant(GEMM, harmless));
         assert!(report.is_clean(), "{}: {}", harmless.0, lines(&report));
     }
+}
+
+/// With as many versions as there are barriers of each kind.
+fn with_stages(stages: usize) -> String {
+    let list = |count: u32| format!("arrivals={:?}", vec![count; stages]);
+    let text = GEMM.replace("arrivals=[1, 1, 1]", &list(1));
+    let text = text.replace("arrivals=[8, 8, 8]", &list(8));
+    let text = text.replace("uint64[3]", &format!("uint64[{stages}]"));
+    let text = text.replace("versions=3", &format!("versions={stages}"));
+    let text = text.replace("% 3", &format!("% {stages}"));
+    text.replace("// 3", &format!("// {stages}"))
+}
+
+#[test]
+fn other_numbers_of_versions_are_proved() {
+    for stages in [2, 4, 7] {
+        let report = check("bulk_gemm", &with_stages(stages));
+        assert!(report.is_clean(), "{stages}: {}", lines(&report));
+    }
+    // The tile is handed on an iteration later: with one there is no room for the next.
+    let report = check("bulk_gemm", &with_stages(1));
+    let deadlock = |h: &Hazard| h.kind == HazardKind::Deadlock;
+    assert!(report.hazards.iter().any(deadlock), "{}", lines(&report));
 }
 
 #[test]
@@ -61,6 +89,33 @@ fn stores_before_a_load_are_fenced() {
     let unwaited = kinds("mbarrier_wait full[0] parity=0");
     assert!(unwaited.contains(&HazardKind::ReadAfterWrite));
     assert!(unwaited.contains(&HazardKind::Phase));
+}
+
+/// An arrival hands on the version that its barrier stands for: the product that reads another one
+/// goes on.
+#[test]
+fn arrivals_wait_for_the_products_whose_tiles_they_hand_on() {
+    let synchronises = |line: &&str| {
+        let words = ["fence wgmma", "commit wgmma", "wait wgmma"];
+        !words.iter().any(|w| line.trim().starts_with(w))
+    };
+    let bare: Vec<&str> = GEMM.lines().filter(synchronises).collect();
+    let waits = |source: &str| {
+        let mut func = parse("bulk_gemm", source);
+        product_waits(&mut func);
+        let report = hazard::check(&func, Target::Sm90a);
+        assert!(report.is_clean(), "{}", lines(&report));
+        let text = text::print(&func);
+        let waits = text.lines().map(str::trim);
+        let waits = waits.filter(|l| l.starts_with("wait wgmma"));
+        waits.map(str::to_string).collect::<Vec<_>>()
+    };
+    let source = bare.join("\n");
+    assert_eq!(waits(&source), ["wait wgmma(1)", "wait wgmma(0)"]);
+    // Who arrives for what it reads itself waits for that.
+    let own = "mbarrier_arrive empty[i % 3] warp";
+    let source = plant(&source, &("its own", RELEASE, own));
+    assert_eq!(waits(&source), ["wait wgmma(0)"]);
 }
 
 #[test]

@@ -30,6 +30,7 @@ impl Rhythm {
     /// with the bounds only ([`Rhythm::measured`]); until then it is taken from their constants.
     pub fn of(scan: &Scan<'_>, l: &Loop, var: Var) -> Rhythm {
         let (mut period, mut edge, mut regular, mut ahead) = (1, 0, true, 0);
+        let mut first = 0;
         walk_stmts(&l.body, &mut |inner| {
             let decides = decides(scan, inner);
             scan.steady_exprs(inner, &mut |e| {
@@ -41,6 +42,7 @@ impl Rhythm {
                 regular &= decides || repeats(&e, var);
                 if decides {
                     edge = edge.max(small_constants(&e).max(4) + 2);
+                    first = first.max(small_constants(&e) + 1);
                 }
             });
             if let StmtKind::Thread(ThreadOp::BarrierWait { barrier, .. }) = &inner.kind {
@@ -51,10 +53,12 @@ impl Rhythm {
             regular &= writes_no_scalar(scan, inner);
         });
         regular &= period <= MAX_PERIOD;
+        let period = period.clamp(1, MAX_PERIOD);
         Rhythm {
-            period: period.clamp(1, MAX_PERIOD),
+            period,
             regular,
-            head: edge,
+            // What is different in the first iterations is so until a period later.
+            head: edge.max(if first > 0 { first + period } else { 0 }),
             tail: edge,
             ahead,
         }

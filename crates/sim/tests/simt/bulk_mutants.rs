@@ -6,7 +6,8 @@ pub type Mutant = (&'static str, &'static str, &'static str);
 const EXPECT: &str = "mbarrier_expect_tx full[i % 3] bytes=24576 arrive";
 const WAIT_FULL: &str = "mbarrier_wait full[i % 3] parity=(i // 3 % 2)";
 const WAIT_EMPTY: &str = "mbarrier_wait empty[i % 3] parity=((i // 3 + 1) % 2)";
-const RELEASE: &str = "if i >= 1 {\n          mbarrier_arrive empty[(i - 1) % 3] warp\n        }";
+pub const RELEASE: &str =
+    "if i >= 1 {\n          mbarrier_arrive empty[(i - 1) % 3] warp\n        }";
 const ARRIVE: &str = "mbarrier_arrive empty[(i - 1) % 3] warp";
 const READS_A: &str = "slot=(i % 3) at [tx // 128 * 64, ks * 16]";
 const READS_B: &str = "slot=(i % 3) at [ks * 16, 0]";
