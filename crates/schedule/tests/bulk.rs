@@ -91,6 +91,29 @@ fn stores_before_a_load_are_fenced() {
     assert!(unwaited.contains(&HazardKind::Phase));
 }
 
+/// Nothing races, but what is read was brought for another iteration.
+#[test]
+fn reads_of_another_iteration_are_found() {
+    let other = |from: &str, to: &str| {
+        assert_eq!(GEMM.matches(from).count(), 1, "{from}");
+        let report = check("bulk_gemm", &GEMM.replace(from, to));
+        let kinds: Vec<HazardKind> = report.hazards.iter().map(|h| h.kind).collect();
+        assert!(
+            kinds.contains(&HazardKind::OtherIteration),
+            "{}",
+            lines(&report)
+        );
+    };
+    other(
+        "iteration i\n        fence",
+        "iteration i + 1\n        fence",
+    );
+    other(
+        "iteration i\n          tma",
+        "iteration i + 1\n          tma",
+    );
+}
+
 /// An arrival hands on the version that its barrier stands for: the product that reads another one
 /// goes on.
 #[test]

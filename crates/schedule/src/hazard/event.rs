@@ -78,6 +78,16 @@ pub enum EventKind {
     LeaveLoop(Option<(usize, usize)>),
 }
 
+impl Event {
+    /// The loop of which iterations are left out here, and how far its index jumps.
+    pub fn skips(&self) -> Option<(Var, i64)> {
+        match self.kind {
+            EventKind::Skip(var, by) => Some((var, by)),
+            _ => None,
+        }
+    }
+}
+
 impl EventKind {
     /// The accesses of the event, done at once or later.
     pub fn touches(&self) -> Option<&Rc<Touches>> {

@@ -163,6 +163,9 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
         let whole = whole_story(&choice, &traces);
         if whole || traces.len() == 1 {
             clashes.extend(versions::check(&scan, &mut units.places, &traces[0], whole));
+        } else if clashes.is_empty() && is_certain(&choice, &traces) {
+            let (places, order) = (&mut units.places, &outcome.order);
+            clashes.extend(versions::check_together(&scan, places, &traces, order));
         }
         for clash in &clashes {
             note(report, namer.hazard(clash, &traces, scan.groups));
@@ -187,18 +190,21 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
     report.runs += runs;
 }
 
+/// Whether no condition was merely supposed.
+fn is_certain(choice: &Choice, traces: &[Trace]) -> bool {
+    let supposed = choice.supposed.keys().any(|e| e.dtype() == DType::BOOL);
+    !supposed && traces.iter().all(|t| t.turns == 0)
+}
+
 /// Whether nothing that a run may do was left out of it: all groups do the same, and no condition
 /// was merely supposed.
 fn whole_story(choice: &Choice, traces: &[Trace]) -> bool {
-    let supposed = choice.supposed.keys().any(|e| e.dtype() == DType::BOOL);
     let touches = |t: &Trace| {
         let events = t.events.iter();
         let touching = events.filter(|e| e.kind.touches().is_some());
         touching.map(|e| (e.stmt, e.moment)).collect::<Vec<_>>()
     };
-    !supposed
-        && traces.iter().all(|t| t.turns == 0)
-        && traces.windows(2).all(|w| touches(&w[0]) == touches(&w[1]))
+    is_certain(choice, traces) && traces.windows(2).all(|w| touches(&w[0]) == touches(&w[1]))
 }
 
 /// The ways of all groups.

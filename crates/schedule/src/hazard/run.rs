@@ -36,6 +36,8 @@ pub struct Outcome {
     pub clashes: Vec<Clash>,
     /// Loops whose state did not repeat.
     pub unsteady: Vec<Key>,
+    /// The events of groups that touch memory or leave iterations out, as they came.
+    pub order: Vec<(usize, usize)>,
 }
 
 pub struct Run<'f, 'p> {
@@ -133,6 +135,9 @@ impl<'f, 'p> Run<'f, 'p> {
         };
         self.moment += 1;
         let side = self.side(g);
+        if event.kind.touches().is_some() || event.skips().is_some() {
+            self.outcome.order.push((g, self.groups[g].at));
+        }
         if let Some(touches) = event.kind.touches() {
             let mut h = FxHasher::default();
             (self.groups[g].trail, event.stmt).hash(&mut h);
