@@ -317,29 +317,34 @@ impl Collector<'_> {
             micro_op::Inst::LdMatrix { .. } | micro_op::Inst::StMatrix { .. } => 8,
             _ => m.width as i64,
         };
-        let whole = matches!(m.inst, micro_op::Inst::GroupMma { .. });
-        for source in &m.sources {
-            let (buffer, at) = (source.region.buffer, &source.at);
+        let whole = matches!(
+            m.inst,
+            micro_op::Inst::GroupMma { .. } | micro_op::Inst::Tma(_)
+        );
+        let sources = m.sources.iter().map(|source| (source, false, &inside));
+        for (end, write, way) in sources.chain([(&m.dest, true, &way)]) {
+            let buffer = end.region.buffer;
             let first = found.len();
-            if whole {
+            match end.tile(self.func).filter(|_| whole) {
                 // All of the tile, whichever part is this group's.
-                match source.tile(self.func) {
-                    Some((first, count)) => {
-                        self.push(
-                            buffer, &first, count, false, false, span, &inside, lets, found,
-                        );
-                    }
-                    None => self.push_anywhere(buffer, false, span, found),
+                Some((at, count)) => {
+                    self.push(buffer, &at, count, write, false, span, way, lets, found);
                 }
-            } else {
-                self.push(buffer, at, width, false, false, span, &inside, lets, found);
+                None if whole => self.push_anywhere(buffer, write, span, found),
+                None => self.push(buffer, &end.at, width, write, false, span, way, lets, found),
             }
-            self.name_slot(&source.slot, first, &inside, lets, found);
+            self.name_slot(&end.slot, first, way, lets, found);
         }
-        let (buffer, at) = (m.dest.region.buffer, &m.dest.at);
-        let first = found.len();
-        self.push(buffer, at, width, true, false, span, &way, lets, found);
-        self.name_slot(&m.dest.slot, first, &way, lets, found);
+    }
+
+    /// What an operation writes when it writes another version.
+    pub fn overwritten(&self, m: &MicroOp, version: &Expr, span: Span, lets: &Lets) -> Vec<Access> {
+        let mut other = m.clone();
+        other.sources.clear();
+        other.dest.slot = m.dest.slot.as_ref().map(|_| version.clone());
+        let mut found = Vec::new();
+        self.micro(&other, span, &Way::within(lets), lets, &mut found);
+        found
     }
 
     /// What an operation of a thread touches. Arrival barriers order themselves.

@@ -652,7 +652,7 @@ if tx % 2 == 1 {
 
 #[test]
 fn what_is_not_modelled_is_not_proved() {
-    let tma = "tma_load A[0, 0 +: 128] at [0, 0] -> S[0 +: 128] at [0] inst=\"tma\" width=1 counter=mbarrier";
+    let tma = "tma_store S[0 +: 128] at [0] -> A[0 +: 1, 0 +: 128] at [0, 0] inst=\"tma.1x128\" width=1 counter=tma_store";
     let report = check_text(&program(tma), Target::Sm90a);
     assert!(!report.proved);
     assert!(!report.reasons.is_empty());

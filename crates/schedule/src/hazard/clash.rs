@@ -48,6 +48,10 @@ pub enum Remedy {
     Wait(Counter, u32),
     /// A fence, and for proxies a barrier behind it.
     Fence(FenceKind),
+    /// A wait for the phase that hears of a bulk load.
+    AwaitLoad,
+    /// Phases must be apart.
+    Phases,
     /// All waves must come to the barrier.
     Converge,
     /// Another slot index.
@@ -84,6 +88,14 @@ impl Clash {
             Remedy::Fence(kind) => format!("`fence {}` before it", kind.name()),
             Remedy::Wait(counter, left) => {
                 format!("`wait {}({left})` before the second", counter.name())
+            }
+            Remedy::AwaitLoad => {
+                "wait for the phase of the arrival barrier that hears of the load".to_string()
+            }
+            Remedy::Phases => {
+                "who arrives for a phase, or announces bytes, must know that the one \
+                               before is over, and who waits must see it before the next one is"
+                    .to_string()
             }
             Remedy::Version => {
                 "readers and writers of one iteration must name the same version".to_string()

@@ -30,6 +30,14 @@ pub enum EventKind {
         count: u32,
         certain: bool,
     },
+    /// A bulk load starts: an arrival barrier hears of so many bytes when they have landed.
+    Bulk {
+        touches: Rc<Touches>,
+        barrier: (Buffer, i64),
+        bytes: i64,
+        /// Whether two of its boxes lie over each other.
+        twice: bool,
+    },
     Commit(Counter),
     Wait(Counter, u32),
     /// All waves of the block; `drains` waits for the wave's own operations first, `bare`
@@ -45,11 +53,15 @@ pub enum EventKind {
     SyncWarp,
     Fence(FenceKind),
     Nothing,
-    /// So many threads of the group arrive; `whole` is all of them.
+    /// So many arrivals of the group.
     Arrive {
         barrier: (Buffer, i64),
-        threads: u32,
-        whole: bool,
+        count: u32,
+    },
+    /// Bytes are announced to the present phase.
+    Expect {
+        barrier: (Buffer, i64),
+        bytes: i64,
     },
     Await {
         barrier: (Buffer, i64),
@@ -64,6 +76,28 @@ pub enum EventKind {
     /// A loop ends. With a place and a period the state there must have been the one a period
     /// before, so that iterations left out change nothing.
     LeaveLoop(Option<(usize, usize)>),
+}
+
+impl Event {
+    /// The loop of which iterations are left out here, and how far its index jumps.
+    pub fn skips(&self) -> Option<(Var, i64)> {
+        match self.kind {
+            EventKind::Skip(var, by) => Some((var, by)),
+            _ => None,
+        }
+    }
+}
+
+impl EventKind {
+    /// The accesses of the event, done at once or later.
+    pub fn touches(&self) -> Option<&Rc<Touches>> {
+        match self {
+            EventKind::Touch(touches)
+            | EventKind::Issue { touches, .. }
+            | EventKind::Bulk { touches, .. } => Some(touches),
+            _ => None,
+        }
+    }
 }
 
 /// A group's way.

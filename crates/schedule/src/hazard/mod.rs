@@ -18,6 +18,9 @@
 //!   instructions for vmcnt and lgkmcnt, in closed groups for cp.async. A counter that is full
 //!   holds the wave back. An operation under an unknown condition helps only waits that come
 //!   with it, and a wait under one orders only what comes with the wait.
+//! - A bulk load is under way until the phase has completed that hears of its bytes, for all that do
+//!   not know of that. A phase completes when arrivals and bytes are both there; who begins the next
+//!   one must know of it, and who waits for it must have done so before the next one completes.
 //! - A bare barrier waits for no memory; the block's barrier does where the machine's drains.
 //! - Registers are read when an instruction is issued; those that a load writes must be left
 //!   alone until it has been waited for.
@@ -36,6 +39,7 @@ mod conditions;
 mod event;
 mod free;
 mod indices;
+mod knows;
 mod places;
 mod proxy;
 mod report;
@@ -52,12 +56,13 @@ mod versions;
 
 use clash::{Clash, Memory, Remedy, Side};
 use conditions::Conditions;
-use event::{EventKind, Trace};
+use event::Trace;
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{DType, Func, Kernel, Level, Machine, Span, Stmt, StmtKind, Target, Var, text};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
+use rhythm::Leaps;
 use run::Run;
 use scan::{Key, Scan, key};
 use trace::{Choice, Stop, Tracer};
@@ -158,6 +163,9 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
         let whole = whole_story(&choice, &traces);
         if whole || traces.len() == 1 {
             clashes.extend(versions::check(&scan, &mut units.places, &traces[0], whole));
+        } else if clashes.is_empty() && is_certain(&choice, &traces) {
+            let (places, order) = (&mut units.places, &outcome.order);
+            clashes.extend(versions::check_together(&scan, places, &traces, order));
         }
         for clash in &clashes {
             note(report, namer.hazard(clash, &traces, scan.groups));
@@ -182,19 +190,21 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
     report.runs += runs;
 }
 
+/// Whether no condition was merely supposed.
+fn is_certain(choice: &Choice, traces: &[Trace]) -> bool {
+    let supposed = choice.supposed.keys().any(|e| e.dtype() == DType::BOOL);
+    !supposed && traces.iter().all(|t| t.turns == 0)
+}
+
 /// Whether nothing that a run may do was left out of it: all groups do the same, and no condition
 /// was merely supposed.
 fn whole_story(choice: &Choice, traces: &[Trace]) -> bool {
-    let supposed = choice.supposed.keys().any(|e| e.dtype() == DType::BOOL);
     let touches = |t: &Trace| {
         let events = t.events.iter();
-        let touching =
-            events.filter(|e| matches!(e.kind, EventKind::Touch(_) | EventKind::Issue { .. }));
+        let touching = events.filter(|e| e.kind.touches().is_some());
         touching.map(|e| (e.stmt, e.moment)).collect::<Vec<_>>()
     };
-    !supposed
-        && traces.iter().all(|t| t.turns == 0)
-        && traces.windows(2).all(|w| touches(&w[0]) == touches(&w[1]))
+    is_certain(choice, traces) && traces.windows(2).all(|w| touches(&w[0]) == touches(&w[1]))
 }
 
 /// The ways of all groups.
@@ -205,10 +215,18 @@ fn traces<'f>(
     machine: &'static Machine,
     choice: &Choice,
 ) -> Result<Vec<Trace>, Stop> {
-    conditions.clear();
-    (0..scan.groups)
-        .map(|group| Tracer::of(scan, units, conditions, group, machine, choice))
-        .collect()
+    units.leaps = Leaps::default();
+    loop {
+        conditions.clear();
+        let before = units.leaps.clone();
+        let traces = (0..scan.groups)
+            .map(|group| Tracer::of(scan, units, conditions, group, machine, choice))
+            .collect();
+        // A later group may have less room than those before it took.
+        if units.leaps == before {
+            return traces;
+        }
+    }
 }
 
 fn undecided(report: &mut HazardReport, span: Span, text: &str) {

@@ -279,19 +279,29 @@ impl<'f> Places<'f> {
     fn meet(&self, p: Cell, q: Cell, met: &mut Meeting) {
         for (i, &g) in self.group_warps.iter().enumerate() {
             for (j, &h) in self.group_warps.iter().enumerate() {
-                let (own, other) = (p.warps & g, q.warps & h);
+                let (own, other) = (self.of_group(p, i) & g, self.of_group(q, j) & h);
                 if own == 0 || other == 0 {
                     continue;
                 }
                 let bit = 1u64 << (8 * i + j);
                 met.overlap |= bit;
-                if (own | other).count_ones() > 1 {
+                // Groups of one warp have no thread in common either.
+                if i != j || (own | other).count_ones() > 1 {
                     met.across |= bit;
                 }
                 if own & other != 0 && (p.thread == MANY || p.thread != q.thread) {
                     met.in_warp |= 1 << i;
                 }
             }
+        }
+    }
+
+    /// The warps that touch a place, as far as threads of a group may be in them.
+    fn of_group(&self, cell: Cell, group: usize) -> u32 {
+        let only = self.scan.group_of.get(cell.thread as usize);
+        match only.is_none_or(|g| usize::from(*g) == group) {
+            true => cell.warps,
+            false => 0,
         }
     }
 

@@ -96,6 +96,9 @@ pub enum HazardKind {
     MissingFence,
     /// A barrier that some threads of a warp, or some warps, do not come to.
     DivergentBarrier,
+    /// Arrivals, bytes or waits of an arrival barrier that may be taken for those of another phase,
+    /// or that nobody waits for.
+    Phase,
     /// Waves that wait for each other for ever.
     Deadlock,
     /// A read of a version of a buffer that nothing has written.
@@ -105,7 +108,7 @@ pub enum HazardKind {
 }
 
 impl HazardKind {
-    pub const ALL: [HazardKind; 10] = [
+    pub const ALL: [HazardKind; 11] = [
         HazardKind::ReadAfterWrite,
         HazardKind::WriteAfterRead,
         HazardKind::WriteAfterWrite,
@@ -113,6 +116,7 @@ impl HazardKind {
         HazardKind::RegisterBeforeWait,
         HazardKind::MissingFence,
         HazardKind::DivergentBarrier,
+        HazardKind::Phase,
         HazardKind::Deadlock,
         HazardKind::UnwrittenVersion,
         HazardKind::OtherIteration,
@@ -128,6 +132,7 @@ impl HazardKind {
             HazardKind::RegisterBeforeWait => Code("hazard-register"),
             HazardKind::MissingFence => Code("hazard-fence"),
             HazardKind::DivergentBarrier => Code("hazard-divergent-barrier"),
+            HazardKind::Phase => Code("hazard-phase"),
             HazardKind::Deadlock => Code("hazard-deadlock"),
             HazardKind::UnwrittenVersion => Code("hazard-unwritten-version"),
             HazardKind::OtherIteration => Code("hazard-other-iteration"),
@@ -145,6 +150,7 @@ impl fmt::Display for HazardKind {
             HazardKind::RegisterBeforeWait => "register use before wait",
             HazardKind::MissingFence => "missing fence",
             HazardKind::DivergentBarrier => "divergent barrier",
+            HazardKind::Phase => "phase of an arrival barrier",
             HazardKind::Deadlock => "deadlock",
             HazardKind::UnwrittenVersion => "read of an unwritten version",
             HazardKind::OtherIteration => "read of another iteration's data",

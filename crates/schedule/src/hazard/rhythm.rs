@@ -1,7 +1,7 @@
 //! How a loop's body depends on the loop's index, and what makes unknown bounds known.
 
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{BinOp, Expr, ExprKind, Loop, Stmt, StmtKind, Var};
+use tilewright_ir::{BinOp, Expr, ExprKind, Loop, Stmt, StmtKind, ThreadOp, Var};
 
 use super::scan::Scan;
 use super::value::{Env, evaluate};
@@ -20,13 +20,16 @@ pub struct Rhythm {
     /// Iterations at the start and at the end where conditions decide differently.
     head: i64,
     tail: i64,
+    /// Iterations that a group may be ahead of one that waits for it at arrival barriers.
+    ahead: i64,
 }
 
 impl Rhythm {
     /// What the body's text says. How far from the ends conditions decide differently is known
     /// with the bounds only ([`Rhythm::measured`]); until then it is taken from their constants.
     pub fn of(scan: &Scan<'_>, l: &Loop, var: Var) -> Rhythm {
-        let (mut period, mut edge, mut regular) = (1, 0, true);
+        let (mut period, mut edge, mut regular, mut ahead) = (1, 0, true, 0);
+        let mut first = 0;
         walk_stmts(&l.body, &mut |inner| {
             let decides = decides(scan, inner);
             scan.steady_exprs(inner, &mut |e| {
@@ -38,29 +41,42 @@ impl Rhythm {
                 regular &= decides || repeats(&e, var);
                 if decides {
                     edge = edge.max(small_constants(&e).max(4) + 2);
+                    first = first.max(small_constants(&e) + 1);
                 }
             });
+            if let StmtKind::Thread(ThreadOp::BarrierWait { barrier, .. }) = &inner.kind {
+                let barriers = scan.func.buffers[*barrier].const_shape();
+                ahead = ahead.max(barriers.iter().flatten().product());
+            }
             // A scalar that the body writes may hold something else each time.
             regular &= writes_no_scalar(scan, inner);
         });
         regular &= period <= MAX_PERIOD;
+        let period = period.clamp(1, MAX_PERIOD);
         Rhythm {
-            period: period.clamp(1, MAX_PERIOD),
+            period,
             regular,
-            head: edge,
+            // What is different in the first iterations is so until a period later.
+            head: edge.max(if first > 0 { first + period } else { 0 }),
             tail: edge,
+            ahead,
         }
+    }
+
+    /// Whether groups wait for each other in the loop.
+    pub fn meets(&self) -> bool {
+        self.ahead > 0
     }
 
     /// Iterations until the state must repeat.
     pub fn lead(&self) -> i64 {
-        self.head + 2 * self.period + 2
+        self.head + self.ahead + 2 * self.period + 2
     }
 
     /// Iterations at the end that are always run: a group that lags must not see the others
     /// leave the loop before its state is compared.
     pub fn rest(&self) -> i64 {
-        self.tail + 2
+        self.tail + self.ahead + 2
     }
 
     /// The same with known bounds (variable, first value, step, count): beyond `head` and
@@ -105,6 +121,46 @@ impl Rhythm {
             }
         }
         found
+    }
+}
+
+/// How many iterations are left out of loops in which groups wait for each other: of all that run
+/// about as long the same.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Leaps(Vec<Leap>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Leap {
+    /// The iterations of the first of the loops.
+    count: i64,
+    /// The fewest that can be left out of one of them, and the period of all.
+    room: i64,
+    period: i64,
+}
+
+impl Leaps {
+    /// What is left out of a loop with this many iterations, if `room` is what could be.
+    pub fn of(&mut self, count: i64, room: i64, period: i64) -> i64 {
+        /// Loops of several groups differ by the iterations that are written out before or after.
+        const ABOUT: i64 = 4;
+        let known = self.0.iter_mut().find(|l| (l.count - count).abs() <= ABOUT);
+        let leap = match known {
+            Some(leap) => {
+                leap.room = leap.room.min(room);
+                leap.period = lcm(leap.period, period);
+                leap.clone()
+            }
+            None => {
+                let leap = Leap {
+                    count,
+                    room,
+                    period,
+                };
+                self.0.push(leap.clone());
+                leap
+            }
+        };
+        leap.room / leap.period * leap.period
     }
 }
 

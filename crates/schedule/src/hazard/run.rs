@@ -10,6 +10,7 @@
 //! waited for all of them: a bare barrier says nothing about it.
 
 mod barriers;
+mod phases;
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -21,6 +22,7 @@ use super::alias::Aliases;
 use super::clash::{Clash, Memory, Remedy, Side};
 use super::conditions::{Conditions, Under, contradict, either};
 use super::event::{EventKind, Trace};
+use super::knows::Barrier;
 use super::places::{Meeting, Places};
 use super::proxy::Proxies;
 use super::report::HazardKind;
@@ -34,6 +36,8 @@ pub struct Outcome {
     pub clashes: Vec<Clash>,
     /// Loops whose state did not repeat.
     pub unsteady: Vec<Key>,
+    /// The events of groups that touch memory or leave iterations out, as they came.
+    pub order: Vec<(usize, usize)>,
 }
 
 pub struct Run<'f, 'p> {
@@ -44,7 +48,7 @@ pub struct Run<'f, 'p> {
     traces: &'p [Trace],
     groups: Vec<Group>,
     open: FxHashMap<Buffer, Vec<Open>>,
-    phases: FxHashMap<(Buffer, i64), Phase>,
+    phases: FxHashMap<Barrier, Phase>,
     named: FxHashMap<u32, Vec<usize>>,
     next_op: u32,
     moment: u64,
@@ -110,6 +114,7 @@ impl<'f, 'p> Run<'f, 'p> {
             let (kind, nothing) = (HazardKind::Deadlock, Memory::default());
             self.clash(kind, side, other, nothing, Remedy::Converge);
         }
+        self.end_of_phases();
     }
 
     fn side(&self, g: usize) -> Side {
@@ -130,7 +135,10 @@ impl<'f, 'p> Run<'f, 'p> {
         };
         self.moment += 1;
         let side = self.side(g);
-        if let EventKind::Touch(touches) | EventKind::Issue { touches, .. } = &event.kind {
+        if event.kind.touches().is_some() || event.skips().is_some() {
+            self.outcome.order.push((g, self.groups[g].at));
+        }
+        if let Some(touches) = event.kind.touches() {
             let mut h = FxHasher::default();
             (self.groups[g].trail, event.stmt).hash(&mut h);
             for touch in &touches.shared {
@@ -188,11 +196,20 @@ impl<'f, 'p> Run<'f, 'p> {
             }
             EventKind::Fence(_) | EventKind::Nothing | EventKind::Skip(..) => {}
             EventKind::SyncWarp => self.groups[g].warp_sync = self.moment,
-            EventKind::Arrive {
+            EventKind::Bulk {
+                touches,
                 barrier,
-                threads,
-                whole,
-            } => self.arrive(g, *barrier, *threads, *whole),
+                bytes,
+                twice,
+            } => {
+                if *twice {
+                    let kind = HazardKind::WriteAfterWrite;
+                    self.clash(kind, side, side, Memory::default(), Remedy::AwaitLoad);
+                }
+                self.bulk_load(g, touches, side, *barrier, *bytes);
+            }
+            EventKind::Expect { barrier, bytes } => self.expect(g, *barrier, *bytes),
+            EventKind::Arrive { barrier, count } => self.arrive(g, *barrier, *count),
             EventKind::Await { .. } => {
                 self.groups[g].state = State::Await;
                 return;
@@ -283,6 +300,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 op,
                 // Waves of a block share a cache that keeps the order of what they do to tensors.
                 done: (op.is_none() && (!counted || touch.tensor)).then_some(clock),
+                bulk: None,
                 time,
                 at_barrier: None,
                 under,
@@ -345,8 +363,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 continue;
             }
             let done = open.done_under(under);
-            let knows = self.groups[g].knows[open.group];
-            if done.is_some_and(|(clock, _)| clock <= knows) {
+            if open.is_known(&self.groups[g].knows, done.map(|(clock, _)| clock)) {
                 continue;
             }
             // Different layouts: any threads may meet.
@@ -411,6 +428,9 @@ impl<'f, 'p> Run<'f, 'p> {
 
     /// What a wait for an operation that is under way would have to say.
     fn remedy(&self, open: &Open, g: usize) -> Remedy {
+        if open.bulk.is_some() {
+            return Remedy::AwaitLoad;
+        }
         let Some((op, counter)) = open.op else {
             let passed = self.groups[open.group].clock > open.clock;
             return match passed {
@@ -510,11 +530,12 @@ impl<'f, 'p> Run<'f, 'p> {
         self.clash(kind, first, second, memory, remedy);
     }
 
-    /// A read through the async proxy sees what it was shown; what others write it is yet to see.
+    /// A read through the async proxy sees what it was shown, and a write through it comes after
+    /// that; what others write it is yet to see.
     fn check_proxy(&mut self, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
         match op {
             None => self.proxies.wrote(touch, side),
-            Some((_, Counter::Wgmma)) if !touch.write => {
+            Some((_, Counter::Wgmma | Counter::Mbarrier)) => {
                 let Some(first) = self.proxies.unseen(touch) else {
                     return;
                 };

@@ -50,7 +50,7 @@ pub struct Scan<'f> {
     writes: FxHashMap<Key, Vec<Buffer>>,
     /// Register arrays that asynchronous loads write.
     pub loaded: FxHashSet<Buffer>,
-    /// Shared buffers that are read through the async proxy.
+    /// Shared buffers that are read or written through the async proxy.
     pub by_proxy: FxHashSet<Buffer>,
     varying_vars: FxHashSet<Var>,
     varying_buffers: FxHashSet<Buffer>,
@@ -220,6 +220,19 @@ impl<'f> Scan<'f> {
         varies
     }
 
+    /// The threads of a group.
+    pub fn threads_in(&self, group: usize) -> u32 {
+        let own = |g: &&u8| usize::from(**g) == group;
+        self.group_of.iter().filter(own).count() as u32
+    }
+
+    /// The warps that threads of a group are in.
+    pub fn warps_in(&self, group: usize) -> u32 {
+        let warps = self.group_of.chunks(self.warp as usize);
+        let own = |w: &&[u8]| w.iter().any(|g| usize::from(*g) == group);
+        warps.filter(own).count() as u32
+    }
+
     /// The indices of a thread.
     pub fn thread_env(&self, thread: u32) -> impl Fn(Var) -> Option<i64> + '_ {
         let [x, y, _] = self.kernel.threads;
@@ -241,6 +254,11 @@ impl<'f> Scan<'f> {
                 && !self.is_shared(m.dest.region.buffer)
             {
                 self.loaded.insert(self.root(m.dest.region.buffer));
+            }
+            if let StmtKind::Micro(m) = &stmt.kind
+                && m.arrives.is_some()
+            {
+                self.by_proxy.insert(self.root(m.dest.region.buffer));
             }
             if let Some(product) = stmt.as_group_product() {
                 for source in &product.sources {
@@ -550,6 +568,9 @@ impl<'f> Scan<'f> {
                 f(cond);
             }
             StmtKind::Micro(m) => {
+                if let Some(arrival) = &m.arrives {
+                    f(&arrival.index);
+                }
                 for access in m.sources.iter().chain([&m.dest]) {
                     if tracked(access.region.buffer) {
                         access.at.iter().for_each(&mut *f);
@@ -644,7 +665,7 @@ impl<'f> Scan<'f> {
         let warp = self.warp as usize;
         for (at, (stmt, truth)) in conditions.iter().enumerate() {
             let whole = truth.chunks(warp).all(|w| w.iter().all(|t| *t == w[0]));
-            if !whole {
+            if !whole && holds_collective(stmt) {
                 self.divergent.push(key(stmt));
             }
             let by_group = groups.iter().map(|g| g[at]).collect();
@@ -679,7 +700,8 @@ impl<'f> Scan<'f> {
 /// Whether the statement itself takes part in synchronisation, and whether it waits.
 fn own_sync(stmt: &Stmt) -> (bool, bool) {
     match &stmt.kind {
-        StmtKind::Micro(m) => (m.counter.is_some(), false),
+        // Who issues a bulk load goes a way of its own.
+        StmtKind::Micro(m) => (m.counter.is_some(), m.arrives.is_some()),
         StmtKind::Device(op) => match op {
             DeviceOp::Wait { .. } | DeviceOp::Barrier(_) => (true, true),
             DeviceOp::Commit(_) | DeviceOp::BarrierInit { .. } => (true, false),
@@ -704,6 +726,23 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
         StmtKind::WarpGroup { .. } => (true, true),
         _ => (false, false),
     }
+}
+
+/// Whether the statement, or one in it, is for whole warps. Threads may come one by one to arrival
+/// barriers, and issue bulk loads.
+fn holds_collective(stmt: &Stmt) -> bool {
+    let own = match &stmt.kind {
+        StmtKind::Micro(m) => m.counter.is_some() && m.arrives.is_none(),
+        StmtKind::Device(DeviceOp::Barrier(_)) => true,
+        StmtKind::Thread(op) => match op {
+            ThreadOp::BarrierWait { .. } | ThreadOp::BarrierExpect { .. } => false,
+            ThreadOp::BarrierArrive { warp, .. } => *warp,
+            _ => own_sync(stmt).1,
+        },
+        _ => false,
+    };
+    let inner = child_blocks(stmt);
+    own || inner.into_iter().flatten().any(holds_collective)
 }
 
 /// Whether the statement waits for the wave's own instructions and for nothing else. Groups of

@@ -7,15 +7,20 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::{Buffer, Counter};
 
+use super::clash::Side;
 use super::conditions::{
     Conditions, Literal, Under, contradict, fewest, follows, possible, remember,
 };
+use super::knows::{Barrier, Knows};
 use super::proxy::Fenced;
-use super::scan::{Key, MAX_GROUPS};
+use super::scan::Key;
 use super::touch::{RegisterTouch, Touch, Touches};
 
 /// The number of a group that a commit under a condition closes.
 const UNCOUNTED: u32 = u32::MAX;
+
+/// A group that lags so many phases behind does not wait for them.
+const FAR_BEHIND: u32 = 4;
 
 /// How many conditions are tried both ways to count what was issued.
 const TRIES: u32 = 5;
@@ -24,7 +29,7 @@ pub struct Group {
     pub at: usize,
     pub state: State,
     pub clock: u32,
-    pub knows: [u32; MAX_GROUPS],
+    pub knows: Knows,
     /// Operations under way, oldest first.
     pub queue: Vec<Pending>,
     /// Groups of operations closed so far, by counter.
@@ -91,6 +96,8 @@ pub struct Open {
     pub op: Option<(u32, Counter)>,
     /// The clock at which it was complete.
     pub done: Option<u32>,
+    /// Of a bulk load, the phase that hears of it: it is complete for who knows of that.
+    pub bulk: Option<(Barrier, u32)>,
     /// When it was complete, in events of the run.
     pub time: u64,
     pub at_barrier: Option<u32>,
@@ -101,6 +108,14 @@ pub struct Open {
 }
 
 impl Open {
+    /// Whether a group knows that it was complete at a clock of its own group, or with its phase.
+    pub fn is_known(&self, knows: &Knows, done: Option<u32>) -> bool {
+        match self.bulk {
+            Some((barrier, phase)) => knows.phases_of(barrier) > phase,
+            None => done.is_some_and(|clock| clock <= knows.of(self.group)),
+        }
+    }
+
     /// The clock and time at which it was complete, in the cases in which something is done
     /// under a condition.
     pub fn done_under(&self, under: &[Literal]) -> Option<(u32, u64)> {
@@ -157,13 +172,33 @@ fn may_be_under_way(own: &[Literal], under: &[Literal], waits: &[&[Literal]]) ->
     possible(&both, waits)
 }
 
-/// An arrival barrier.
+/// The present phase of an arrival barrier.
 pub struct Phase {
+    /// Its number: so many have completed.
+    pub number: u32,
     pub needed: u32,
     pub arrived: u32,
-    pub parity: i64,
-    pub gathering: [u32; MAX_GROUPS],
-    pub done: [u32; MAX_GROUPS],
+    /// Bytes that were announced, and those of bulk loads that it will hear of.
+    pub announced: i64,
+    pub issued: i64,
+    /// What is known by those who arrived.
+    pub gathering: Knows,
+    /// What is known with each phase that has completed, and whether a load had to land for it.
+    pub done: Vec<(Knows, bool)>,
+    /// Groups that have waited for the phase before: their clocks and where that was.
+    pub waited: Vec<(u32, Side)>,
+}
+
+impl Phase {
+    /// How many phases a group knows to be complete: it was told so, or knows of all arrivals. Of
+    /// its own it does where it is a single wave.
+    pub fn known(&self, barrier: Barrier, group: (usize, bool), knows: &Knows) -> u32 {
+        let told = knows.phases_of(barrier);
+        let own = group.1.then_some(group.0);
+        let later = self.done.iter().skip(told as usize);
+        let known = later.take_while(|(done, loads)| !loads && knows.covers(done, own));
+        told + known.count() as u32
+    }
 }
 
 impl Group {
@@ -172,7 +207,7 @@ impl Group {
             at: 0,
             state: State::Ready,
             clock: 1,
-            knows: [0; MAX_GROUPS],
+            knows: Knows::default(),
             queue: Vec::new(),
             closed: [0; Counter::ALL.len()],
             warp_sync: 0,
@@ -254,7 +289,7 @@ impl Group {
 pub fn fingerprint(
     groups: &[Group],
     open: &FxHashMap<Buffer, Vec<Open>>,
-    phases: &FxHashMap<(Buffer, i64), Phase>,
+    phases: &FxHashMap<Barrier, Phase>,
     (conditions, iterations): (&Conditions, u32),
 ) -> u64 {
     let mut sum = 0u64;
@@ -289,9 +324,9 @@ pub fn fingerprint(
         let set = touch.steady_set();
         (touch.stmt, set, touch.slot, touch.write, access.group).hash(&mut h);
         access.done.is_some().hash(&mut h);
-        if let Some(done) = access.done {
+        if access.done.is_some() || access.bulk.is_some() {
             for group in groups {
-                (group.knows[access.group] >= done).hash(&mut h);
+                access.is_known(&group.knows, access.done).hash(&mut h);
             }
             (groups[access.group].warp_sync < access.time).hash(&mut h);
         }
@@ -299,14 +334,19 @@ pub fn fingerprint(
         for partly in &access.partly {
             relative(&partly.under).hash(&mut h);
             for group in groups {
-                (group.knows[access.group] >= partly.clock).hash(&mut h);
+                (group.knows.of(access.group) >= partly.clock).hash(&mut h);
             }
         }
         sum = sum.wrapping_add(h.finish());
     }
     for (barrier, phase) in phases {
         let mut h = FxHasher::default();
-        (barrier, phase.arrived).hash(&mut h);
+        let bytes = phase.announced - phase.issued;
+        (barrier, phase.arrived, phase.number % 2, bytes).hash(&mut h);
+        for group in groups.iter().filter(|g| g.state != State::Done) {
+            let behind = phase.number - group.knows.phases_of(*barrier);
+            behind.min(FAR_BEHIND).hash(&mut h);
+        }
         sum = sum.wrapping_add(h.finish());
     }
     sum

@@ -50,6 +50,18 @@ impl Touch {
         (!self.tensor).then_some(self.set)
     }
 
+    /// The same so many iterations later.
+    pub fn counted_on(&self, later: i64) -> Touch {
+        let iteration = self.iteration.map(|i| Iteration {
+            number: i.number + later,
+            ..i
+        });
+        Touch {
+            iteration,
+            ..self.clone()
+        }
+    }
+
     /// Whether this is the same access to the same places.
     pub fn repeats(&self, other: &Touch) -> bool {
         (self.stmt, self.set, self.slot, self.write)

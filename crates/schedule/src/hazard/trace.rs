@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, FenceKind, Inst, Loop, LoopKind,
-    Machine, MicroKind, Span, Stmt, StmtKind, ThreadOp, Var,
+    Arrival, BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, FenceKind, Inst, Loop,
+    LoopKind, Machine, MicroKind, MicroOp, Span, Stmt, StmtKind, ThreadOp, TmaBox, Var,
 };
 
 use super::conditions::{Around, Conditions, Literal, Under, with};
@@ -226,9 +226,13 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 let Some(counter) = m.counter else {
                     return Ok(Flow::Next);
                 };
+                if let (Inst::Tma(tile), Some(arrival)) = (m.inst, &m.arrives) {
+                    self.bulk_load(stmt, m, tile, arrival)?;
+                    return Ok(Flow::Next);
+                }
                 let modelled = match counter {
                     Counter::Vmcnt | Counter::Lgkmcnt | Counter::CpAsync => {
-                        !matches!(m.kind, MicroKind::TmaLoad | MicroKind::TmaStore)
+                        m.kind != MicroKind::TmaStore
                     }
                     Counter::Wgmma => matches!(m.inst, Inst::GroupMma { .. }),
                     Counter::TmaStore | Counter::Mbarrier => false,
@@ -367,16 +371,17 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 self.emit(stmt, EventKind::Touch(touches))
             }
             ThreadOp::SyncWarp => self.emit(stmt, EventKind::SyncWarp),
-            ThreadOp::BarrierArrive { barrier, index, .. } => {
+            ThreadOp::BarrierArrive {
+                barrier,
+                index,
+                warp,
+            } => {
                 let barrier = self.mbarrier(stmt, *barrier, index)?;
-                let group = self.scan.group_of.iter();
-                let threads = group.filter(|g| usize::from(**g) == self.group).count() as u32;
-                let kind = EventKind::Arrive {
-                    barrier,
-                    threads,
-                    whole: true,
+                let count = match warp {
+                    true => self.scan.warps_in(self.group),
+                    false => self.scan.threads_in(self.group),
                 };
-                self.emit(stmt, kind)
+                self.emit(stmt, EventKind::Arrive { barrier, count })
             }
             ThreadOp::BarrierWait {
                 barrier,
@@ -389,12 +394,56 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 };
                 self.emit(stmt, EventKind::Await { barrier, parity })
             }
-            ThreadOp::BarrierExpect { .. } => Err(undecided(
-                stmt.span,
-                "bytes announced to an arrival barrier are not modelled",
-            )),
+            ThreadOp::BarrierExpect {
+                barrier,
+                index,
+                bytes,
+                arrive,
+            } => {
+                let barrier = self.mbarrier(stmt, *barrier, index)?;
+                let Some(bytes) = self.env.value(bytes) else {
+                    return Err(undecided(stmt.span, "the bytes announced are not known"));
+                };
+                let count = self.scan.threads_in(self.group);
+                let bytes = bytes.saturating_mul(count.into());
+                self.emit(stmt, EventKind::Expect { barrier, bytes })?;
+                match arrive {
+                    true => self.emit(stmt, EventKind::Arrive { barrier, count }),
+                    false => Ok(()),
+                }
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Each thread of the group has a box loaded for each point.
+    fn bulk_load(
+        &mut self,
+        stmt: &'f Stmt,
+        m: &'f MicroOp,
+        tile: TmaBox,
+        arrival: &'f Arrival,
+    ) -> Result<(), Stop> {
+        let decided = match &m.pred {
+            Some(pred) => self.units.decides(pred, &self.env),
+            None => Some(true),
+        };
+        match decided {
+            Some(true) => {}
+            Some(false) => return Ok(()),
+            None => return Err(undecided(stmt.span, "a bulk load that may not be issued")),
+        }
+        let barrier = self.mbarrier(stmt, arrival.barrier, &arrival.index)?;
+        let dtype = self.scan.func.buffers[m.dest.region.buffer].dtype;
+        let bits = i64::from(tile.elements()) * i64::from(dtype.bits());
+        let boxes = i64::from(m.count()) * i64::from(self.scan.threads_in(self.group));
+        let kind = EventKind::Bulk {
+            touches: self.units.micro(stmt, &self.env),
+            barrier,
+            bytes: boxes * bits / 8,
+            twice: self.units.boxes_meet(m, &tile, &self.env),
+        };
+        self.emit(stmt, kind)
     }
 
     fn mbarrier(&self, stmt: &Stmt, barrier: Buffer, index: &Expr) -> Result<(Buffer, i64), Stop> {
@@ -584,10 +633,14 @@ impl<'f, 'p> Tracer<'f, 'p> {
         let mut skipped = None;
         let (head, tail) = (rhythm.lead(), rhythm.rest());
         let whole = !rhythm.regular || self.whole.contains(&key(stmt));
-        if count > FULL && !whole && head + tail + rhythm.period < count {
-            // Left out: whole periods in the middle.
-            let room = count - head - tail;
-            let jump = room / rhythm.period * rhythm.period;
+        let long = count > FULL && !whole && head + tail + rhythm.period < count;
+        // Left out: whole periods in the middle.
+        let room = if long { count - head - tail } else { 0 };
+        let jump = match rhythm.meets() {
+            true => self.units.leaps.of(count, room, rhythm.period),
+            false => room / rhythm.period * rhythm.period,
+        };
+        if jump > 0 {
             skipped = Some((head, jump));
             steady = Some((head as usize, rhythm.period as usize));
         } else if supposed && count >= head + tail {

@@ -7,15 +7,16 @@ use tilewright_arith::{Analyzer, Proof};
 use tilewright_ir::touched::{Atomic, Mode, Part, touched};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Stmt, StmtKind, Var,
+    BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Stmt, StmtKind, TmaBox,
+    Var,
 };
 
 use super::free::{Free, free_vars, reads_under_condition};
 use super::places::{Lanes, Places, Shape};
-use super::rhythm::{Rhythm, deciding};
+use super::rhythm::{Leaps, Rhythm, deciding};
 use super::scan::{Key, Scan, key};
 use super::touch::{Arm, Iteration, RegisterTouch, Touch, Touches, Ways};
-use super::value::{Bound, Env};
+use super::value::{Bound, Env, evaluate};
 
 /// What units touch, each with the same variables once.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct Units<'f> {
     ways: FxHashMap<usize, Ways>,
     /// What is known of the grid and of the sizes, and what follows for conditions.
     facts: Analyzer,
+    /// What is left out of loops.
+    pub leaps: Leaps,
     decided: FxHashMap<Expr, Option<bool>>,
 }
 
@@ -76,6 +79,7 @@ impl<'f> Units<'f> {
             around: Vec::new(),
             ways: FxHashMap::default(),
             facts,
+            leaps: Leaps::default(),
             decided: FxHashMap::default(),
         }
     }
@@ -373,6 +377,8 @@ impl<'f> Units<'f> {
                 (i64::from(m.width), Lanes::Warp(self.scan.warp))
             }
             Inst::Load | Inst::Store | Inst::CpAsync => (i64::from(m.width), Lanes::Own),
+            // Boxes as wide as the tile: their elements follow each other.
+            Inst::Tma(tile) if self.is_of_rows(m, &tile) => (tile.elements().into(), Lanes::Own),
             // Whole regions: the instruction's shape says what is read.
             Inst::Mma(_) | Inst::GroupMma { .. } | Inst::Tma(_) => (0, Lanes::Warp(self.scan.warp)),
         };
@@ -426,6 +432,43 @@ impl<'f> Units<'f> {
                 arms: way.arms.as_slice().into(),
             });
         }
+    }
+
+    /// Whether boxes of a bulk load that a thread has loaded lie over each other in shared memory.
+    pub fn boxes_meet(&self, m: &MicroOp, tile: &TmaBox, env: &Env) -> bool {
+        let Some(extents) = tile.in_shared(m.dest.at.len()) else {
+            return false;
+        };
+        let at: Vec<Expr> = m.dest.at.iter().map(|e| env.fold(e)).collect();
+        let place = |point: u32| -> Option<Vec<i64>> {
+            let mut left = point;
+            let mut axes: Vec<(Var, i64)> = Vec::new();
+            for &(var, extent) in m.axes.iter().rev() {
+                axes.push((var, (left % extent).into()));
+                left /= extent;
+            }
+            let value = |v: Var| axes.iter().find(|(a, _)| *a == v).map(|(_, n)| *n);
+            at.iter().map(|e| evaluate(e, &value)).collect()
+        };
+        let places: Vec<Vec<i64>> = (0..m.count()).filter_map(place).collect();
+        let apart = |a: &[i64], b: &[i64]| {
+            let mut dims = a.iter().zip(b).zip(&extents);
+            dims.any(|((a, b), extent)| (a - b).abs() >= i64::from(*extent))
+        };
+        let mut pairs = (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+        pairs.any(|(i, j)| !apart(&places[i], &places[j]))
+    }
+
+    /// Whether the boxes of a bulk load are whole rows of the buffer in shared memory.
+    fn is_of_rows(&self, m: &MicroOp, tile: &TmaBox) -> bool {
+        let shape = &self.scan.func.buffers[m.dest.region.buffer].shape;
+        let Some(extents) = tile.in_shared(shape.len()) else {
+            return false;
+        };
+        // In front of the dimension that the box has a part of there is one index.
+        let part = extents.iter().position(|e| *e > 1).unwrap_or(extents.len());
+        let whole = |at: usize| shape[at].is_int(i128::from(extents[at]));
+        (part + 1..extents.len()).all(whole)
     }
 
     /// What an operation of a thread touches. Arrival barriers order themselves.

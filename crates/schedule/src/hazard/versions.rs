@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{Buffer, Var};
 
 use super::clash::{Clash, Memory, Remedy, Side};
-use super::event::{EventKind, Trace};
+use super::event::{Event, Trace};
 use super::places::Places;
 use super::report::HazardKind;
 use super::scan::Scan;
@@ -25,25 +25,70 @@ const MOST: usize = 64;
 /// no condition was merely supposed; where one was, a writer may be left out of the run while its
 /// reader is not, and only iterations that something was written for are looked at.
 pub fn check(scan: &Scan<'_>, places: &mut Places<'_>, trace: &Trace, whole: bool) -> Vec<Clash> {
+    let events = trace.events.iter().map(|event| (0, event, 0));
+    check_events(scan, places, events, whole)
+}
+
+/// Looks at the ways of groups that do different things, in the order of a run in which nothing
+/// clashed: any other order would say the same.
+pub fn check_together(
+    scan: &Scan<'_>,
+    places: &mut Places<'_>,
+    traces: &[Trace],
+    order: &[(usize, usize)],
+) -> Vec<Clash> {
+    // Iterations that are left out come before those behind: in all groups once, and as many.
+    let mut left_out: Vec<i64> = Vec::new();
+    for trace in traces {
+        let skips = trace.events.iter().filter_map(Event::skips);
+        let skips: Vec<i64> = skips.map(|(_, by)| by).collect();
+        match skips[..] {
+            [] => left_out.push(0),
+            [by] => left_out.push(by),
+            _ => return Vec::new(),
+        }
+    }
+    let mut amounts = left_out.iter().filter(|by| **by != 0);
+    let amount = amounts.next();
+    if amounts.any(|by| Some(by) != amount) {
+        return Vec::new();
+    }
+    let mut events = Vec::new();
+    for &(group, at) in order {
+        let event = &traces[group].events[at];
+        match event.skips() {
+            Some(_) => left_out[group] = 0,
+            None => events.push((group, event, left_out[group])),
+        }
+    }
+    check_events(scan, places, events.into_iter(), true)
+}
+
+/// The same for events with their groups, each with what its iteration is to be counted on.
+fn check_events<'t>(
+    scan: &Scan<'_>,
+    places: &mut Places<'_>,
+    events: impl Iterator<Item = (usize, &'t Event, i64)>,
+    whole: bool,
+) -> Vec<Clash> {
     let mut written = Written::default();
     let mut clashes = Vec::new();
-    for event in &trace.events {
-        let touches = match &event.kind {
-            EventKind::Touch(touches) | EventKind::Issue { touches, .. } => touches,
-            EventKind::Skip(var, by) => {
-                written.skip(*var, *by);
-                continue;
-            }
-            _ => continue,
+    for (group, event, later) in events {
+        if let Some((var, by)) = event.skips() {
+            written.skip(var, by);
+        }
+        let Some(touches) = event.kind.touches() else {
+            continue;
         };
         let versioned = |t: &&Touch| scan.func.buffers[t.root].versions > 1 && !t.atomic;
-        let all: Vec<&Touch> = touches.shared.iter().filter(versioned).collect();
+        let versioned = touches.shared.iter().filter(versioned);
+        let all: Vec<Touch> = versioned.map(|touch| touch.counted_on(later)).collect();
         // An event may be several statements; each reads before it writes.
         for one in all.chunk_by(|a, b| a.stmt == b.stmt) {
             for touch in one.iter().filter(|t| !t.write) {
                 let side = Side {
                     stmt: touch.stmt,
-                    group: 0,
+                    group,
                     moment: event.moment,
                 };
                 let found = match written.finding(places, touch, whole) {
@@ -64,7 +109,7 @@ pub fn check(scan: &Scan<'_>, places: &mut Places<'_>, trace: &Trace, whole: boo
                 });
             }
             for touch in one.iter().filter(|t| t.write) {
-                written.add(touch, event.moment);
+                written.add(touch, group, event.moment);
             }
         }
     }
@@ -93,7 +138,7 @@ struct Written {
 }
 
 impl Written {
-    fn add(&mut self, touch: &Touch, moment: u32) {
+    fn add(&mut self, touch: &Touch, group: usize, moment: u32) {
         let Some(slot) = touch.slot else {
             self.somewhere.insert(touch.root);
             return;
@@ -106,7 +151,7 @@ impl Written {
         list.push(Write {
             side: Side {
                 stmt: touch.stmt,
-                group: 0,
+                group,
                 moment,
             },
             set: touch.set,

@@ -9,6 +9,7 @@
 //! loop rather than in it where they are for what was issued before it. A wait leaves as many
 //! operations in flight as were certainly issued after the last one that is needed; of accesses
 //! that the compiler joins none is certain.
+//! Before an arrival what others overwrite behind its barrier is waited for ([`releases`]).
 //!
 //! Before:
 //! ```text
@@ -31,6 +32,7 @@
 
 mod outline;
 mod registers;
+mod releases;
 mod seen;
 mod state;
 mod walk;

@@ -16,6 +16,7 @@ use tilewright_ir::{
 
 use super::Counted;
 use super::registers::{Registers, used_by};
+use super::releases::Releases;
 use crate::access::{Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
 use crate::outline::{Index, Jumps, bound_vars, index_of, jumps, known_of};
@@ -72,6 +73,8 @@ pub enum Kind {
     Drains,
     /// Other waves may go on from here, by what this one has done.
     Meets,
+    /// The same, and what they overwrite is what the item touches.
+    Releases,
     Loop(Repeated),
     /// A loop by its iterations; they have the same numbers.
     Unrolled(Vec<Vec<Item>>),
@@ -105,7 +108,8 @@ impl Kind {
             | Kind::Wait(_)
             | Kind::Bare
             | Kind::Drains
-            | Kind::Meets => {}
+            | Kind::Meets
+            | Kind::Releases => {}
         }
     }
 }
@@ -143,7 +147,12 @@ pub fn outline(
     let uniformity = Uniformity::of(func, kernel, Points::OfThreads);
     let mut known = Analyzer::for_func(func);
     known.enter_kernel(func, kernel);
+    let releases = match counted.counter.counts_groups() {
+        true => Releases::of_products(func, kernel),
+        false => Releases::default(),
+    };
     let mut outliner = Outliner {
+        releases: &releases,
         collector: Collector {
             func,
             kernel,
@@ -186,6 +195,7 @@ pub fn divergent(func: &Func, kernel: &Kernel) -> FxHashSet<usize> {
 }
 
 struct Outliner<'f, 'c, 'k> {
+    releases: &'f Releases,
     collector: Collector<'f>,
     conflicts: &'c mut Conflicts<'k>,
     counted: Counted,
@@ -207,10 +217,13 @@ impl Outliner<'_, '_, '_> {
         let number = self.next;
         self.next += 1;
         let opened = self.is_opened(stmt);
-        let accesses = match opened {
+        let mut accesses = match opened {
             true => self.collector.head(stmt, lets),
             false => self.collector.unit(stmt, lets),
         };
+        for (writer, version) in self.releases.by(stmt).into_iter().flat_map(each) {
+            accesses.extend(self.collector.overwritten(writer, version, stmt.span, lets));
+        }
         if let StmtKind::Let { var, value } = &stmt.kind {
             lets.bind(*var, value);
         }
@@ -221,7 +234,7 @@ impl Outliner<'_, '_, '_> {
                 for block in child_blocks(stmt) {
                     walk_stmts(block, &mut |_| self.next += 1);
                 }
-                kind(func, self.counted, stmt)
+                kind(func, self.counted, self.releases, stmt)
             }
         };
         let jumps = if opened { Jumps::No } else { jumps(stmt) };
@@ -254,7 +267,7 @@ impl Outliner<'_, '_, '_> {
         let mut found = false;
         for block in blocks {
             walk_stmts(block, &mut |s| {
-                let kind = kind(self.collector.func, self.counted, s);
+                let kind = kind(self.collector.func, self.counted, self.releases, s);
                 found |= !matches!(kind, Kind::Plain);
             });
         }
@@ -352,9 +365,17 @@ fn changed(block: &Block, indices: &[Var]) -> FxHashSet<Var> {
     changed
 }
 
+/// Each writer with the version.
+fn each<'a>(
+    (writers, version): (&'a [MicroOp], &'a Expr),
+) -> impl Iterator<Item = (&'a MicroOp, &'a Expr)> {
+    writers.iter().map(move |writer| (writer, version))
+}
+
 /// What a statement without opened blocks is.
-fn kind(func: &Func, counted: Counted, stmt: &Stmt) -> Kind {
+fn kind(func: &Func, counted: Counted, releases: &Releases, stmt: &Stmt) -> Kind {
     match &stmt.kind {
+        _ if releases.by(stmt).is_some() => Kind::Releases,
         StmtKind::Micro(m) if m.counter == Some(counted.counter) => {
             Kind::Issue(operation(func, counted, m))
         }

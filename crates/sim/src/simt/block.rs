@@ -1,5 +1,6 @@
 //! One block: warps take turns in a seeded order, and meet at barriers.
 
+use super::bulk::Bulk;
 use super::device::DeviceCode;
 use super::env::Env;
 use super::global_shadow::GlobalShadow;
@@ -61,9 +62,10 @@ impl<'a> BlockRun<'a> {
             shared: Shared::new(program.shared_bytes, count)
                 .with_owners(program.shared_overlaps)
                 .with_lanes(!machine.lockstep)
-                .with_proxies(!program.group_registers.is_empty()),
+                .with_proxies(program.bulk_loads || !program.group_registers.is_empty()),
             global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers, count),
+            bulk: Bulk::default(),
             findings: Collector::new(opts.max_reports),
             counts: vec![Default::default(); program.stmts.len()],
             prints: Vec::new(),
@@ -101,11 +103,16 @@ impl<'a> BlockRun<'a> {
                 .collect();
             if ready.is_empty() {
                 if self.warps.iter().all(|w| w.state == State::Done) {
+                    self.env.end_of_bulk(&self.warps);
                     return Turn::Done;
                 }
                 let at_grid = |w: &Warp| matches!(w.state, State::Grid | State::Done);
                 if self.warps.iter().all(at_grid) {
                     return Turn::Grid;
+                }
+                if self.env.land_one(&mut self.rng) {
+                    self.wake();
+                    continue;
                 }
                 self.deadlock();
                 return Turn::Done;
@@ -118,13 +125,35 @@ impl<'a> BlockRun<'a> {
 
     /// Lets all warps go on behind a grid barrier.
     pub fn leave_grid_barrier(&mut self) {
+        self.meet(State::Grid);
+    }
+
+    /// All warps are ordered behind what all of them did, and those of a state go on.
+    fn meet(&mut self, waiting: State) {
+        let mut clock = vec![0; self.warps[0].clock.len()];
+        for warp in &self.warps {
+            join(&mut clock, &warp.clock);
+        }
         for warp in &mut self.warps {
-            if warp.state == State::Grid {
+            warp.clock.copy_from_slice(&clock);
+            warp.tick();
+            if warp.state == waiting {
                 warp.state = State::Ready;
                 warp.pc += 1;
             }
         }
-        self.env.all_ordered();
+        self.env.all_ordered(&clock);
+    }
+
+    /// Warps that wait for a phase look again where one completed.
+    fn wake(&mut self) {
+        if std::mem::take(&mut self.env.barriers.woken) {
+            for warp in &mut self.warps {
+                if warp.state == State::Mbarrier {
+                    warp.state = State::Ready;
+                }
+            }
+        }
     }
 
     /// Reports that the other blocks never come to a grid barrier.
@@ -169,13 +198,7 @@ impl<'a> BlockRun<'a> {
             }
             Pause::Failed => self.failed = true,
         }
-        if std::mem::take(&mut self.env.barriers.woken) {
-            for warp in &mut self.warps {
-                if warp.state == State::Mbarrier {
-                    warp.state = State::Ready;
-                }
-            }
-        }
+        self.wake();
     }
 
     fn check_converged(&mut self, w: usize) {
@@ -205,19 +228,7 @@ impl<'a> BlockRun<'a> {
         }
         self.check_same_place(first);
         self.collective(first);
-        let mut clock = vec![0; self.warps.len()];
-        for warp in &self.warps {
-            join(&mut clock, &warp.clock);
-        }
-        for warp in &mut self.warps {
-            warp.clock.copy_from_slice(&clock);
-            warp.tick();
-            if warp.state == State::Block {
-                warp.state = State::Ready;
-                warp.pc += 1;
-            }
-        }
-        self.env.all_ordered();
+        self.meet(State::Block);
     }
 
     /// A barrier of all threads must be one statement for all; bare ones need not be.
@@ -327,7 +338,7 @@ impl<'a> BlockRun<'a> {
             return;
         }
         let Named { warps: members, .. } = self.env.barriers.named.remove(&id).unwrap_or_default();
-        let mut clock = vec![0; self.warps.len()];
+        let mut clock = vec![0; self.warps[w].clock.len()];
         for &m in &members {
             join(&mut clock, &self.warps[m as usize].clock);
         }
@@ -340,7 +351,7 @@ impl<'a> BlockRun<'a> {
             self.env.shared.sync_warp(m);
         }
         if members.len() == self.warps.len() {
-            self.env.all_ordered();
+            self.env.all_ordered(&clock);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use tilewright_ir::{Counter, Target};
 
+use super::bulk::Bulk;
 use super::counts::{Counts, InstKind};
 use super::global_shadow::GlobalShadow;
 use super::memory::Memory;
@@ -21,6 +22,7 @@ pub(super) struct Env<'a> {
     pub shared: Shared,
     pub global_shadow: GlobalShadow,
     pub barriers: Barriers,
+    pub bulk: Bulk,
     pub findings: Collector,
     pub counts: Vec<Counts>,
     pub prints: Vec<String>,
@@ -118,9 +120,12 @@ impl Env<'_> {
         }
     }
 
-    /// All that happened so far is ordered before what comes.
-    pub fn all_ordered(&mut self) {
-        self.shared.all_ordered();
+    /// All that threads did so far is ordered before what comes, with this clock.
+    pub fn all_ordered(&mut self, clock: &[u32]) {
+        // A bulk load that nobody waited for is not.
+        if self.barriers.all_heard(clock) {
+            self.shared.all_ordered();
+        }
         self.global_shadow.shadow.all_ordered();
     }
 

@@ -46,8 +46,7 @@ impl Env<'_> {
                 }
             }
             Inst::GroupMma { .. } => self.group_mma(warp, code, taken),
-            // The compiler refuses it.
-            Inst::Tma(_) => {}
+            Inst::Tma(_) => self.bulk_load(warp, code, taken),
         }
     }
 
@@ -537,11 +536,16 @@ impl Env<'_> {
             self.add_product(warp, product);
         }
         if let Some(token) = op.token {
-            self.shared.release(token, warp.own_clock());
+            self.shared.release(token, None, warp.own_clock());
         }
         for &(lane, offset, len) in &op.registers {
             warp.local
                 .set_flags(lane, offset as usize, len as usize, WRITTEN);
+        }
+        // A product after it may add to the same registers.
+        for &(lane, offset, len) in warp.queue.registers() {
+            warp.local
+                .set_flags(lane, offset as usize, len as usize, HELD);
         }
     }
 

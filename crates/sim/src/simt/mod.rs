@@ -40,6 +40,7 @@ mod access;
 mod alu;
 mod banks;
 mod block;
+mod bulk;
 mod compile;
 mod counts;
 mod device;

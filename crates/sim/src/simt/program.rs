@@ -56,6 +56,8 @@ pub(super) struct Program {
     pub local_bytes: usize,
     /// The private arrays of products of warp groups: first bytes and lengths.
     pub group_registers: Vec<(usize, usize)>,
+    /// Whether the copy engine writes shared memory.
+    pub bulk_loads: bool,
     /// Arrivals that complete a phase, of each barrier; zero before it is initialised.
     pub barriers: Vec<u32>,
     /// Where the block indices go.
@@ -303,6 +305,8 @@ pub(super) struct MicroCode {
     /// What a load writes where the predicate is false; one word a scalar, all the same.
     pub otherwise: Option<Slot>,
     pub counter: Option<Counter>,
+    /// The barrier that hears of a bulk load.
+    pub arrives: Option<super::bulk::Arrival>,
     /// Whether the compiler may join its pieces into fewer instructions.
     pub joined: bool,
     /// The lane maps of a matrix instruction.

@@ -43,6 +43,11 @@ impl Proxies {
         }
     }
 
+    /// The async proxy itself has written bytes.
+    pub fn shown(&mut self, start: usize, len: usize) {
+        self.written[start..start + len].fill(0);
+    }
+
     /// A warp passes a fence.
     pub fn fence(&mut self, warp: u32) {
         self.now += 1;

@@ -178,6 +178,11 @@ impl Queue {
             .collect()
     }
 
+    /// Private bytes that operations under way write.
+    pub fn registers(&self) -> impl Iterator<Item = &Registers> {
+        self.pending.iter().flat_map(|p| &p.registers)
+    }
+
     /// All operations, oldest first.
     pub fn drain(&mut self) -> Vec<Pending> {
         self.pending.drain(..).collect()

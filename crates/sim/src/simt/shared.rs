@@ -86,6 +86,8 @@ fn with_lane(stamp: u32, lane: u32) -> u32 {
 pub(super) struct Instance {
     pub stmt: u32,
     pub warp: u32,
+    /// Whose clock it is: the warp's, or that of who a barrier's bulk loads are.
+    by: u32,
     pub clock: u32,
     pub atomic: bool,
     pub writes: bool,
@@ -272,6 +274,7 @@ impl Shared {
         self.instances.push(Instance {
             stmt,
             warp,
+            by: warp,
             clock,
             atomic,
             writes,
@@ -354,7 +357,7 @@ impl Shared {
             let flags = self.flags[at];
             if flags != WRITTEN {
                 if flags & HELD != 0 {
-                    if self.is_held_from(at, who, false) {
+                    if trouble.held.is_none() && self.is_held_from(at, who, false) {
                         trouble.held.get_or_insert(at);
                     }
                 } else {
@@ -464,8 +467,9 @@ impl Shared {
         }
         let mut fine = 0;
         for at in start..start + len {
+            // One byte of an access says enough; to look for who holds the others takes long.
             let held = (self.flags[at] & HELD != 0 || self.held_reads[at] > 0)
-                && self.is_held_from(at, who, true);
+                && (trouble.held.is_some() || self.is_held_from(at, who, true));
             if held {
                 trouble.held.get_or_insert(at);
             }
@@ -556,23 +560,31 @@ impl Shared {
     }
 
     /// The operation is complete: from here on it is an access of the warp that waited for it,
-    /// at the clock that the warp has now. Returns what it touched.
-    pub fn release(&mut self, token: u64, clock: u32) -> Vec<Range> {
+    /// at the clock that the warp has now; of who a barrier's bulk loads are, at their clock, where
+    /// it is one of these.
+    pub fn release(&mut self, token: u64, by: Option<u32>, clock: u32) {
         let Some(at) = self.held.iter().position(|h| h.token == token) else {
-            return Vec::new();
+            return;
         };
         let held = self.held.remove(at);
         let Instance { stmt, warp, .. } = held.instance;
         let id = self.instance((stmt, warp, clock), false, held.writes, |out| {
             out.extend(&held.iteration);
         });
+        if let Some(by) = by {
+            let at = (id - self.first) as usize;
+            self.instances[at].by = by;
+        }
         let total = self.bytes.len();
         if !held.writes && self.reads[warp as usize].is_empty() {
             self.reads[warp as usize] = vec![0; total];
         }
         for range in &held.ranges {
             if let Some(proxies) = self.proxies.as_mut().filter(|_| held.writes) {
-                proxies.wrote(warp, range.start, range.len);
+                match by {
+                    Some(_) => proxies.shown(range.start, range.len),
+                    None => proxies.wrote(warp, range.start, range.len),
+                }
             }
             let stamp = id << LANE_BITS | range.lane;
             for at in range.start..range.start + range.len {
@@ -582,7 +594,8 @@ impl Shared {
                     self.flags[at] = if still { WRITTEN | HELD } else { WRITTEN };
                     let together = self.write[at] >> LANE_BITS == id;
                     self.note_write_by(at, stamp, (warp, 1 << range.lane), together);
-                    self.writers[at] = 1 << warp;
+                    // A bulk load is no warp's own write.
+                    self.writers[at] = if by.is_some() { 0 } else { 1 << warp };
                     self.readers[at] = 0;
                 } else {
                     self.held_reads[at] = self.held_reads[at].saturating_sub(1);
@@ -591,7 +604,6 @@ impl Shared {
                 }
             }
         }
-        held.ranges
     }
 
     /// The access of a stamp, where it is not long past.
@@ -631,7 +643,7 @@ impl Shared {
     /// Whether a stamp is another instruction of the warp, since its lanes synchronised.
     fn is_of_warp(&self, stamp: u32, since: u32, who: Who<'_>) -> bool {
         let id = stamp >> LANE_BITS;
-        id >= since && id != who.id && self.instance_of(id).warp == who.warp
+        id >= since && id != who.id && self.instance_of(id).by == who.warp
     }
 
     /// A lane that reads what another one wrote, with nothing to order them, and that write.
@@ -719,7 +731,7 @@ impl Shared {
     /// `who` does now, or both are atomic.
     fn at_peace(&self, id: u32, who: Who<'_>) -> bool {
         let past = self.instance_of(id);
-        let ordered = past.warp == who.warp || who.clock[past.warp as usize] >= past.clock;
+        let ordered = past.by == who.warp || who.clock[past.by as usize] >= past.clock;
         ordered || (who.atomic && past.atomic)
     }
 }

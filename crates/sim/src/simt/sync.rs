@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::report::FindingPlace;
 use super::warp::{Warp, join};
 use crate::barrier::Mbarrier;
 
@@ -12,6 +13,12 @@ pub(super) struct Barriers {
     pub named: FxHashMap<u32, Named>,
     /// A phase completed: warps that wait for one should look again.
     pub woken: bool,
+    /// Bulk loads whose phase completed: the token, and whose write it is at which clock.
+    pub released: Vec<(u64, u32, u32)>,
+    /// Statements, and warps, that wait for a phase where the next one may complete before they
+    /// have looked: they would wait for the one after that.
+    pub overtaken: Vec<(u32, u32)>,
+    warps: usize,
     /// What was published at addresses that atomics with release order wrote.
     published: FxHashMap<Address, Vec<u32>>,
 }
@@ -31,6 +38,16 @@ pub(super) struct Phase {
     gathering: Vec<u32>,
     /// The clocks of those who completed the phases before it.
     done: Vec<u32>,
+    /// Phases that have completed.
+    pub completed: u64,
+    /// Bulk loads that the current phase has heard of.
+    landed: Vec<u64>,
+    /// The clock at which these are written.
+    landing: u32,
+    /// Waits that the phase before it let through: the warp, its clock and the statement.
+    waited: Vec<(u32, u32, u32)>,
+    /// The last statement that spoke of bytes.
+    pub told: Option<(u32, FindingPlace)>,
 }
 
 /// A barrier of some threads.
@@ -45,13 +62,21 @@ impl Barriers {
     pub fn new(counts: &[u32], warps: usize) -> Barriers {
         let phase = |&count: &u32| Phase {
             state: Mbarrier::new(count),
-            gathering: vec![0; warps],
-            done: vec![0; warps],
+            gathering: vec![0; warps + counts.len()],
+            done: vec![0; warps + counts.len()],
+            completed: 0,
+            landed: Vec::new(),
+            landing: 1,
+            waited: Vec::new(),
+            told: None,
         };
         Barriers {
             phases: counts.iter().map(phase).collect(),
             named: FxHashMap::default(),
             woken: false,
+            released: Vec::new(),
+            overtaken: Vec::new(),
+            warps,
             published: FxHashMap::default(),
         }
     }
@@ -78,11 +103,53 @@ impl Barriers {
         self.settle(number, parity);
     }
 
+    /// A bulk load has landed, which a thread issued that knew this.
+    pub fn land(&mut self, number: usize, token: u64, bytes: i64, clock: &[u32]) {
+        let agent = self.agent(number);
+        let phase = &mut self.phases[number];
+        join(&mut phase.gathering, clock);
+        phase.gathering[agent] = phase.landing;
+        phase.landed.push(token);
+        self.expect(number, -bytes);
+    }
+
+    /// Who a barrier's bulk loads are in clocks.
+    fn agent(&self, number: usize) -> usize {
+        self.warps + number
+    }
+
+    /// The same, and the clock of the last of them.
+    pub fn last_landing(&self, number: usize) -> (usize, u32) {
+        let phase = &self.phases[number];
+        let open = u32::from(!phase.landed.is_empty());
+        (self.agent(number), phase.landing - 1 + open)
+    }
+
+    /// Whether a clock has heard of all bulk loads whose phases completed.
+    pub fn all_heard(&self, clock: &[u32]) -> bool {
+        let phases = self.phases.iter().enumerate();
+        let mut landed = phases.map(|(number, p)| (self.agent(number), p.landing - 1));
+        landed.all(|(agent, last)| clock[agent] >= last)
+    }
+
     fn settle(&mut self, number: usize, parity: u8) {
+        let agent = self.agent(number) as u32;
         let phase = &mut self.phases[number];
         if phase.state.parity != parity {
+            let waited = phase.waited.drain(..);
+            let unseen = waited.filter(|(warp, clock, _)| phase.gathering[*warp as usize] < *clock);
+            self.overtaken
+                .extend(unseen.map(|(warp, _, stmt)| (stmt, warp)));
             join(&mut phase.done, &phase.gathering);
             phase.gathering.fill(0);
+            phase.completed += 1;
+            if !phase.landed.is_empty() {
+                let clock = phase.landing;
+                let landed = phase.landed.drain(..);
+                self.released
+                    .extend(landed.map(|token| (token, agent, clock)));
+                phase.landing += 1;
+            }
             self.woken = true;
         }
     }
@@ -93,8 +160,12 @@ impl Barriers {
         self.phases[number].state.passed(parity)
     }
 
-    pub fn pass(&self, number: usize, warp: &mut Warp) {
-        warp.hear(&self.phases[number].done);
+    /// A wait at this statement goes on.
+    pub fn pass(&mut self, number: usize, warp: &mut Warp, stmt: u32) {
+        let phase = &mut self.phases[number];
+        warp.hear(&phase.done);
+        phase.waited.retain(|(other, ..)| *other != warp.index);
+        phase.waited.push((warp.index, warp.own_clock(), stmt));
     }
 
     /// A write with release order.

@@ -26,6 +26,8 @@ pub(super) struct Warp {
     pub clock: Vec<u32>,
     pub queue: Queue,
     pub state: State,
+    /// The barrier that it waits for, and the phases of it that had completed when it came there.
+    pub awaits: Option<(usize, u64)>,
     pub steps: u64,
 }
 
@@ -75,7 +77,7 @@ impl Warp {
                 regs.lanes_mut(Slot::Fixed(slot))[lane as usize] = u64::from(at[axis]);
             }
         }
-        let mut clock = vec![0; warps];
+        let mut clock = vec![0; warps + program.barriers.len()];
         clock[index as usize] = 1;
         let mut local = Local::new(program.local_bytes, width as usize);
         local.watch(&program.group_registers);
@@ -92,6 +94,7 @@ impl Warp {
             clock,
             queue: Queue::default(),
             state: State::Ready,
+            awaits: None,
             steps: 0,
         }
     }

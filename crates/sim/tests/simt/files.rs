@@ -54,6 +54,9 @@ pub fn header(source: &str) -> Header {
                 for (name, how) in pairs() {
                     let fill = match how {
                         "iota" => Fill::Iota(0),
+                        _ if how.starts_with("iota") => {
+                            Fill::Iota(how[4..].parse().expect("a number"))
+                        }
                         "zero" => Fill::Constant(0.0),
                         "one" => Fill::Constant(1.0),
                         other => panic!("fill {other}"),

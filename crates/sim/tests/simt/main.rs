@@ -5,7 +5,7 @@
 //! ```text
 //! # target: sm_80 gfx942          the targets to run it for
 //! # set: m=100                    sizes and scalars
-//! # fill: A=iota                  an input other than random
+//! # fill: A=iota B=iota7          an input other than random: counted up, modulo seven
 //! # reference: same               the reference evaluator runs the same text
 //! # needed: all barriers and waits     without any one of them something is found
 //! # landing: all                  try early and late landing of asynchronous operations
@@ -19,6 +19,8 @@
 //! evaluator on the same inputs; with `# reference: same` the function itself is, as tile IR.
 //! The outputs must be equal.
 
+mod bulk;
+mod bulk_mutants;
 mod common;
 mod counts;
 mod errors;

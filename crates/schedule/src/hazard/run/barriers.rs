@@ -1,15 +1,12 @@
-//! Where groups wait for each other: barriers of the block, named and arrival barriers, and what
-//! each group knows of the others after them.
-
-use tilewright_ir::{Buffer, BufferOrigin};
+//! Where groups wait for each other: barriers of the block and named ones, and what each group knows
+//! of the others after them.
 
 use super::Run;
 use crate::hazard::clash::{Memory, Remedy, Side};
-use crate::hazard::conditions::Under;
 use crate::hazard::event::EventKind;
+use crate::hazard::knows::Knows;
 use crate::hazard::report::HazardKind;
-use crate::hazard::scan::MAX_GROUPS;
-use crate::hazard::state::{Group, Phase, State};
+use crate::hazard::state::{Group, Open, State};
 
 impl Run<'_, '_> {
     /// Opens the barrier of the block when every group is there.
@@ -40,11 +37,7 @@ impl Run<'_, '_> {
 
     pub(super) fn try_named(&mut self, id: u32, count: u32) {
         let members = self.named.get(&id).cloned().unwrap_or_default();
-        let threads = |g: &usize| {
-            let own = self.scan.group_of.iter();
-            own.filter(|o| usize::from(**o) == *g).count() as u32
-        };
-        let arrived: u32 = members.iter().map(threads).sum();
+        let arrived: u32 = members.iter().map(|g| self.scan.threads_in(*g)).sum();
         if arrived < count {
             return;
         }
@@ -61,16 +54,14 @@ impl Run<'_, '_> {
 
     /// The groups know of each other all that happened so far, and go on.
     fn meet(&mut self, members: &[usize]) {
-        let mut all = [0u32; MAX_GROUPS];
+        let mut all = Knows::default();
         for &m in members {
-            for (known, own) in all.iter_mut().zip(self.groups[m].knows) {
-                *known = (*known).max(own);
-            }
-            all[m] = all[m].max(self.groups[m].clock);
+            all.join(&self.groups[m].knows);
+            all.learn(m, self.groups[m].clock);
         }
         for &m in members {
             let group = &mut self.groups[m];
-            group.knows = all;
+            group.knows = all.clone();
             group.clock += 1;
             group.state = State::Ready;
             group.at += 1;
@@ -79,88 +70,14 @@ impl Run<'_, '_> {
     }
 
     /// Drops accesses that every group knows of.
-    fn forget(&mut self) {
-        let mut known = [u32::MAX; MAX_GROUPS];
-        for group in self.groups.iter().filter(|g| g.state != State::Done) {
-            for (least, own) in known.iter_mut().zip(group.knows) {
-                *least = (*least).min(own);
-            }
-        }
-        for list in self.open.values_mut() {
-            list.retain(|o| o.done.is_none_or(|done| done > known[o.group]));
-        }
-    }
-
-    fn phase(&mut self, barrier: (Buffer, i64)) -> &mut Phase {
-        let origin = &self.scan.func.buffers[barrier.0].origin;
-        let needed = match origin {
-            BufferOrigin::Barriers(counts) => usize::try_from(barrier.1)
-                .ok()
-                .and_then(|i| counts.get(i))
-                .copied(),
-            _ => None,
+    pub(super) fn forget(&mut self) {
+        let groups = &self.groups;
+        let all_know = |o: &Open| {
+            let mut going = groups.iter().filter(|g| g.state != State::Done);
+            going.all(|g| o.is_known(&g.knows, o.done))
         };
-        self.phases.entry(barrier).or_insert(Phase {
-            needed: needed.unwrap_or(u32::MAX),
-            arrived: 0,
-            parity: 0,
-            gathering: [0; MAX_GROUPS],
-            done: [0; MAX_GROUPS],
-        })
-    }
-
-    pub(super) fn arrive(&mut self, g: usize, barrier: (Buffer, i64), threads: u32, whole: bool) {
-        self.settle(g, &Under::default());
-        let (mut knows, clock) = (self.groups[g].knows, self.groups[g].clock);
-        if whole {
-            knows[g] = knows[g].max(clock);
-            self.proxies.hand_over(g);
+        for list in self.open.values_mut() {
+            list.retain(|o| !all_know(o));
         }
-        let phase = self.phase(barrier);
-        for (all, own) in phase.gathering.iter_mut().zip(knows) {
-            *all = (*all).max(own);
-        }
-        phase.arrived += threads;
-        while phase.arrived >= phase.needed {
-            phase.arrived -= phase.needed;
-            phase.parity ^= 1;
-            let gathered = phase.gathering;
-            for (all, own) in phase.done.iter_mut().zip(gathered) {
-                *all = (*all).max(own);
-            }
-            phase.gathering = [0; MAX_GROUPS];
-        }
-        self.groups[g].clock += 1;
-    }
-
-    /// Lets groups go on whose phase has completed.
-    pub(super) fn wake_waiting(&mut self) -> bool {
-        let mut moved = false;
-        for g in 0..self.groups.len() {
-            if self.groups[g].state != State::Await {
-                continue;
-            }
-            let event = &self.traces[g].events[self.groups[g].at];
-            let EventKind::Await { barrier, parity } = event.kind else {
-                continue;
-            };
-            // The phase of this parity has completed when the current one has the other.
-            let phase = self.phase(barrier);
-            if phase.parity == parity & 1 {
-                continue;
-            }
-            let done = phase.done;
-            let group = &mut self.groups[g];
-            for (known, own) in group.knows.iter_mut().zip(done) {
-                *known = (*known).max(own);
-            }
-            group.state = State::Ready;
-            group.at += 1;
-            moved = true;
-        }
-        if moved {
-            self.forget();
-        }
-        moved
     }
 }

@@ -58,6 +58,12 @@ pub(super) fn compile(b: &mut Builder<'_, '_>, op: &ThreadOp) -> Compiled<()> {
             b.names.traffic.sync_grid = true;
             Code::SyncGrid
         }
+        ThreadOp::BarrierArrive {
+            warp: true, index, ..
+        } => {
+            let message = "the arrival of a whole warp: the evaluator knows threads alone";
+            return Err(RunError::new(codes::UNSUPPORTED, index.span(), message));
+        }
         ThreadOp::BarrierArrive { barrier, index, .. } => Code::Arrive {
             barrier: barrier_ref(b, *barrier, index)?,
             bytes: None,

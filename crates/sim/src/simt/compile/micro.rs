@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Access as IrAccess, Expr, Inst, LayoutAttr, Major, MicroOp, MmaInst, Scalar, Scope, Span,
+    Access as IrAccess, Buffer, Counter, Expr, Inst, LayoutAttr, Major, MicroOp, MmaInst, Scalar,
+    Scope, Span, TmaBox,
 };
+use tilewright_layout::bulk::BulkTile;
 use tilewright_layout::descriptor::MatrixDescriptor;
 
 use super::Compiler;
 use super::expr::harmless;
 use crate::compile::names::Compiled;
 use crate::error::{RunError, codes};
+use crate::simt::bulk::Arrival;
 use crate::simt::group_mma::{GroupTable, Tile};
 use crate::simt::mma::MmaTable;
 use crate::simt::program::{Access, MicroCode, Op, Slot, Space};
@@ -98,11 +101,12 @@ impl Compiler<'_> {
                     Shared(_)
                 )
             }
+            (Inst::Tma(_), Global(_), Shared(_)) => true,
             (Inst::Tma(_), ..) => {
                 return Err(RunError::new(
                     codes::UNSUPPORTED,
                     span,
-                    "the simulator does not run the bulk copy engine",
+                    "the simulator runs bulk loads alone of the copy engine",
                 ));
             }
             _ => false,
@@ -201,7 +205,19 @@ impl Compiler<'_> {
                 }
                 (sum, left.max(1), None)
             }
-            Inst::Tma(_) => return invalid(String::new()),
+            Inst::Tma(tile) => {
+                if op.counter != Some(Counter::Mbarrier) || op.arrives.is_none() {
+                    return invalid("a bulk load that no arrival barrier hears of".to_string());
+                }
+                if !self.is_of_boxes(op.dest.region.buffer, &tile) {
+                    return invalid(format!(
+                        "a box of {tile} does not lie in `{}` as the copy engine writes it",
+                        dest.name
+                    ));
+                }
+                self.program.bulk_loads = true;
+                (1, 1, None)
+            }
         };
 
         let pred = match &op.pred {
@@ -234,6 +250,13 @@ impl Compiler<'_> {
             }
             self.emit(Op::MaskPop);
         }
+        let arrives = match &op.arrives {
+            Some(arrival) => {
+                let (barrier, index) = self.barrier(arrival.barrier, &arrival.index)?;
+                Some(Arrival { barrier, index })
+            }
+            None => None,
+        };
         let otherwise = match &op.otherwise {
             Some(e) => Some(self.cast(e, dest.scalar)?),
             None => None,
@@ -249,6 +272,7 @@ impl Compiler<'_> {
             pred,
             otherwise,
             counter: op.counter,
+            arrives,
             joined: op.may_be_joined(self.func),
             mma,
             group,
@@ -277,6 +301,26 @@ impl Compiler<'_> {
             false => None,
         };
         GroupTable::new(mma, a, tile(1)?)
+    }
+
+    /// Whether boxes lie in a buffer of shared memory as the copy engine writes them.
+    fn is_of_boxes(&self, buffer: Buffer, tile: &TmaBox) -> bool {
+        let data = &self.func.buffers[buffer];
+        let place = match &data.layout {
+            Some(LayoutAttr::Placed(place)) => Some(&**place),
+            _ => None,
+        };
+        let Some(shape) = data.const_shape() else {
+            return false;
+        };
+        // A row is a tile of one.
+        let shape = [vec![1; usize::from(shape.len() == 1)], shape].concat();
+        let own = tile.in_shared(shape.len());
+        let lies = BulkTile::of(place, &shape, data.dtype.bits().into());
+        match (own.as_deref(), lies) {
+            (Some([.., rows, cols]), Some(lies)) => lies.takes((*rows).into(), (*cols).into()),
+            _ => false,
+        }
     }
 
     fn micro_access(

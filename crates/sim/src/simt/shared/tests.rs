@@ -81,7 +81,7 @@ fn held_bytes_are_reported_until_released() {
     let read = access(&mut s, 1, &b, false);
     assert_eq!(s.read(who(read, 0, 1, &b), 3, 1).held, Some(3));
     assert_eq!(s.holder(3).map(|p| p.lane), Some(2));
-    s.release(1, 2);
+    s.release(1, None, 2);
     let read = access(&mut s, 1, &b, false);
     assert!(s.read(who(read, 0, 1, &b), 3, 1).race.is_some());
     let b = [2, 1];

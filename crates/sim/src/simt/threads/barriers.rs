@@ -14,6 +14,9 @@ use crate::simt::report::FindingKind;
 use crate::simt::step::Pause;
 use crate::simt::warp::{Lanes, Warp};
 
+/// Bytes that a phase counts at a time. Source: PTX ISA, "mbarrier: tx-count".
+const MOST_BYTES: i64 = (1 << 20) - 1;
+
 #[derive(Clone, Debug)]
 pub(in crate::simt) enum Code {
     SyncWarp,
@@ -21,6 +24,8 @@ pub(in crate::simt) enum Code {
     Arrive {
         barrier: u32,
         index: Slot,
+        /// One lane arrives for all of its warp.
+        warp: bool,
     },
     Wait {
         barrier: u32,
@@ -51,9 +56,17 @@ pub(super) fn compile(c: &mut Compiler<'_>, op: &ThreadOp, span: Span) -> Compil
             c.program.traffic.sync_grid = true;
             Code::SyncGrid
         }
-        ThreadOp::BarrierArrive { barrier, index, .. } => {
+        ThreadOp::BarrierArrive {
+            barrier,
+            index,
+            warp,
+        } => {
             let (barrier, index) = c.barrier(*barrier, index)?;
-            Code::Arrive { barrier, index }
+            Code::Arrive {
+                barrier,
+                index,
+                warp: *warp,
+            }
         }
         ThreadOp::BarrierWait {
             barrier,
@@ -113,9 +126,26 @@ impl Env<'_> {
                 self.shared.sync_warp(warp.index);
             }
             Code::SyncGrid => return Pause::Grid,
-            Code::Arrive { barrier, index } => {
+            Code::Arrive {
+                barrier,
+                index,
+                warp: together,
+            } => {
                 self.count(warp, InstKind::Barrier);
-                for lane in Lanes(warp.mask) {
+                let mut lanes = Lanes(warp.mask);
+                if *together {
+                    self.converged(warp, "an arrival of the whole warp");
+                    self.shared.sync_warp(warp.index);
+                    let meant = |lane| warp.regs.lane(*index, lane as usize);
+                    let first = meant(warp.first());
+                    if let Some(lane) = lanes.clone().find(|lane| meant(*lane) != first) {
+                        self.report(warp, FindingKind::DivergentCollective, Some(lane), || {
+                            "lanes of a warp mean different barriers".to_string()
+                        });
+                    }
+                    lanes = Lanes(1 << warp.first());
+                }
+                for lane in lanes {
                     if let Some(number) = self.barrier(warp, *barrier, *index, lane) {
                         self.arrive(warp, number, lane);
                     }
@@ -132,7 +162,15 @@ impl Env<'_> {
                         continue;
                     };
                     let bytes = warp.regs.lane(*bytes, lane as usize) as i64;
+                    let place = self.place(warp, Some(lane));
+                    self.barriers.phases[number].told = Some((self.stmt(warp), place));
                     self.barriers.expect(number, bytes);
+                    self.after_phase();
+                    if self.barriers.phases[number].state.bytes > MOST_BYTES {
+                        self.report(warp, FindingKind::BarrierMisuse, Some(lane), || {
+                            format!("a barrier counts no more than {MOST_BYTES} bytes")
+                        });
+                    }
                     if *arrive {
                         self.arrive(warp, number, lane);
                     }
@@ -149,15 +187,29 @@ impl Env<'_> {
                         continue;
                     };
                     let parity = warp.regs.lane(*parity, lane as usize) as i64;
+                    let completed = self.barriers.phases[number].completed;
+                    match warp.awaits {
+                        Some((awaited, since)) if awaited == number && completed > since + 1 => {
+                            self.report(warp, FindingKind::BarrierMisuse, Some(lane), || {
+                                "another phase of the barrier completes before this wait has seen \
+                                 the one it waits for"
+                                    .to_string()
+                            });
+                        }
+                        _ => {}
+                    }
                     if !self.barriers.passed(number, parity) {
+                        warp.awaits.get_or_insert((number, completed));
                         return Pause::Mbarrier;
                     }
                     if !numbers.contains(&number) {
                         numbers.push(number);
                     }
                 }
+                warp.awaits = None;
                 for number in numbers {
-                    self.barriers.pass(number, warp);
+                    let stmt = self.stmt(warp);
+                    self.barriers.pass(number, warp, stmt);
                 }
                 self.shared.sync_warp(warp.index);
                 self.count(warp, InstKind::Wait);
@@ -186,7 +238,9 @@ impl Env<'_> {
     fn arrive(&mut self, warp: &mut Warp, number: usize, lane: u32) {
         self.settle(warp);
         self.hand_over(warp.index);
-        if !self.barriers.arrive(number, warp, 1) {
+        let fits = self.barriers.arrive(number, warp, 1);
+        self.after_phase();
+        if !fits {
             self.report(warp, FindingKind::BarrierMisuse, Some(lane), || {
                 "more threads arrive at a barrier than its count, or it was never initialised"
                     .to_string()

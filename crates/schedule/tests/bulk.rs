@@ -1,0 +1,154 @@
+//! The hazard checker on bulk loads: a producer's boxes and the products of warp groups that read
+//! them.
+
+#[path = "../../sim/tests/simt/bulk_mutants.rs"]
+mod bulk_mutants;
+
+use bulk_mutants::{HARMLESS, MUTANTS, RELEASE, plant};
+use tilewright_ir::{Func, SourceMap, Target, text, verify};
+use tilewright_schedule::hazard::{self, Hazard, HazardKind, HazardReport};
+use tilewright_schedule::product_waits;
+
+const GEMM: &str = include_str!("../../sim/tests/simt/bulk_gemm.tw");
+
+const STORES: &str = include_str!("../../sim/tests/simt/bulk_after_stores.tw");
+
+fn parse(name: &str, source: &str) -> Func {
+    let file = SourceMap::new().add(name, source);
+    let funcs = text::parse_module(source, file);
+    let funcs = funcs.unwrap_or_else(|e| panic!("{name}: {e:?}"));
+    verify::verify(&funcs[0]).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+    funcs[0].clone()
+}
+
+fn check(name: &str, source: &str) -> HazardReport {
+    hazard::check(&parse(name, source), Target::Sm90a)
+}
+
+fn lines(report: &HazardReport) -> String {
+    let list: Vec<String> = report.hazards.iter().map(|h| h.to_string()).collect();
+    let reasons: Vec<&str> = report.reasons.iter().map(|r| r.text.as_str()).collect();
+    [list.join("\n"), reasons.join("\n")].join("\n")
+}
+
+/// Whatever the number of iterations.
+#[test]
+fn the_pipeline_is_proved() {
+    let report = check("bulk_gemm", GEMM);
+    assert!(report.is_clean(), "{}", lines(&report));
+    for harmless in HARMLESS {
+        let report = check(harmless.0, &plant(GEMM, harmless));
+        assert!(report.is_clean(), "{}: {}", harmless.0, lines(&report));
+    }
+}
+
+/// With as many versions as there are barriers of each kind.
+fn with_stages(stages: usize) -> String {
+    let list = |count: u32| format!("arrivals={:?}", vec![count; stages]);
+    let text = GEMM.replace("arrivals=[1, 1, 1]", &list(1));
+    let text = text.replace("arrivals=[8, 8, 8]", &list(8));
+    let text = text.replace("uint64[3]", &format!("uint64[{stages}]"));
+    let text = text.replace("versions=3", &format!("versions={stages}"));
+    let text = text.replace("% 3", &format!("% {stages}"));
+    text.replace("// 3", &format!("// {stages}"))
+}
+
+#[test]
+fn other_numbers_of_versions_are_proved() {
+    for stages in [2, 4, 7] {
+        let report = check("bulk_gemm", &with_stages(stages));
+        assert!(report.is_clean(), "{stages}: {}", lines(&report));
+    }
+    // The tile is handed on an iteration later: with one there is no room for the next.
+    let report = check("bulk_gemm", &with_stages(1));
+    let deadlock = |h: &Hazard| h.kind == HazardKind::Deadlock;
+    assert!(report.hazards.iter().any(deadlock), "{}", lines(&report));
+}
+
+#[test]
+fn known_numbers_of_iterations_are_proved() {
+    for n in [0, 1, 2, 3, 7, 64, 1000] {
+        let report = check("bulk_gemm", &GEMM.replace("(k + 63) // 64", &n.to_string()));
+        assert!(report.is_clean(), "{n}: {}", lines(&report));
+    }
+}
+
+/// What threads stored before is ordered before the box by a fence and a barrier.
+#[test]
+fn stores_before_a_load_are_fenced() {
+    let kinds = |without: &str| {
+        let report = check("bulk_after_stores", &STORES.replacen(without, "", 1));
+        assert!(report.proved, "{}", lines(&report));
+        let mut kinds: Vec<HazardKind> = report.hazards.iter().map(|h| h.kind).collect();
+        kinds.dedup();
+        kinds
+    };
+    assert_eq!(kinds(""), []);
+    assert_eq!(kinds("fence async_proxy"), [HazardKind::MissingFence]);
+    assert!(kinds("barrier block").contains(&HazardKind::WriteAfterWrite));
+    let unwaited = kinds("mbarrier_wait full[0] parity=0");
+    assert!(unwaited.contains(&HazardKind::ReadAfterWrite));
+    assert!(unwaited.contains(&HazardKind::Phase));
+}
+
+/// Nothing races, but what is read was brought for another iteration.
+#[test]
+fn reads_of_another_iteration_are_found() {
+    let other = |from: &str, to: &str| {
+        assert_eq!(GEMM.matches(from).count(), 1, "{from}");
+        let report = check("bulk_gemm", &GEMM.replace(from, to));
+        let kinds: Vec<HazardKind> = report.hazards.iter().map(|h| h.kind).collect();
+        assert!(
+            kinds.contains(&HazardKind::OtherIteration),
+            "{}",
+            lines(&report)
+        );
+    };
+    other(
+        "iteration i\n        fence",
+        "iteration i + 1\n        fence",
+    );
+    other(
+        "iteration i\n          tma",
+        "iteration i + 1\n          tma",
+    );
+}
+
+/// An arrival hands on the version that its barrier stands for: the product that reads another one
+/// goes on.
+#[test]
+fn arrivals_wait_for_the_products_whose_tiles_they_hand_on() {
+    let synchronises = |line: &&str| {
+        let words = ["fence wgmma", "commit wgmma", "wait wgmma"];
+        !words.iter().any(|w| line.trim().starts_with(w))
+    };
+    let bare: Vec<&str> = GEMM.lines().filter(synchronises).collect();
+    let waits = |source: &str| {
+        let mut func = parse("bulk_gemm", source);
+        product_waits(&mut func);
+        let report = hazard::check(&func, Target::Sm90a);
+        assert!(report.is_clean(), "{}", lines(&report));
+        let text = text::print(&func);
+        let waits = text.lines().map(str::trim);
+        let waits = waits.filter(|l| l.starts_with("wait wgmma"));
+        waits.map(str::to_string).collect::<Vec<_>>()
+    };
+    let source = bare.join("\n");
+    assert_eq!(waits(&source), ["wait wgmma(1)", "wait wgmma(0)"]);
+    // Who arrives for what it reads itself waits for that.
+    let own = "mbarrier_arrive empty[i % 3] warp";
+    let source = plant(&source, &("its own", RELEASE, own));
+    assert_eq!(waits(&source), ["wait wgmma(0)"]);
+}
+
+#[test]
+fn every_planted_fault_is_found() {
+    let mut missed = Vec::new();
+    for mutant in MUTANTS {
+        let report = check(mutant.0, &plant(GEMM, mutant));
+        if report.hazards.is_empty() {
+            missed.push(format!("{}: {}", mutant.0, lines(&report)));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
