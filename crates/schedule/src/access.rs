@@ -317,34 +317,26 @@ impl Collector<'_> {
             micro_op::Inst::LdMatrix { .. } | micro_op::Inst::StMatrix { .. } => 8,
             _ => m.width as i64,
         };
-        let whole = matches!(
-            m.inst,
-            micro_op::Inst::GroupMma { .. } | micro_op::Inst::Tma(_)
-        );
-        let sources = m.sources.iter().map(|source| (source, false, &inside));
+        // Tiles of which the instruction is told where they begin: all of them, whichever part is
+        // this group's.
+        let told = |end: &micro_op::Access, write: bool| match m.inst {
+            micro_op::Inst::GroupMma { .. } => !write,
+            micro_op::Inst::Tma(_) => self.func.buffers[end.region.buffer].scope == Scope::Shared,
+            _ => false,
+        };
+        let sources = m.sources.iter().map(|s| (s, false, &inside));
         for (end, write, way) in sources.chain([(&m.dest, true, &way)]) {
-            let buffer = end.region.buffer;
+            let (buffer, at) = (end.region.buffer, &end.at);
             let first = found.len();
-            match end.tile(self.func).filter(|_| whole) {
-                // All of the tile, whichever part is this group's.
-                Some((at, count)) => {
+            match (told(end, write), end.tile(self.func)) {
+                (false, _) => self.push(buffer, at, width, write, false, span, way, lets, found),
+                (true, Some((at, count))) => {
                     self.push(buffer, &at, count, write, false, span, way, lets, found);
                 }
-                None if whole => self.push_anywhere(buffer, write, span, found),
-                None => self.push(buffer, &end.at, width, write, false, span, way, lets, found),
+                (true, None) => self.push_anywhere(buffer, write, span, found),
             }
             self.name_slot(&end.slot, first, way, lets, found);
         }
-    }
-
-    /// What an operation writes when it writes another version.
-    pub fn overwritten(&self, m: &MicroOp, version: &Expr, span: Span, lets: &Lets) -> Vec<Access> {
-        let mut other = m.clone();
-        other.sources.clear();
-        other.dest.slot = m.dest.slot.as_ref().map(|_| version.clone());
-        let mut found = Vec::new();
-        self.micro(&other, span, &Way::within(lets), lets, &mut found);
-        found
     }
 
     /// What an operation of a thread touches. Arrival barriers order themselves.
@@ -368,6 +360,13 @@ impl Collector<'_> {
         e.walk_loads(&mut |buffer, indices| {
             self.push(buffer, indices, 1, false, false, span, way, lets, found);
         });
+    }
+
+    /// A write somewhere in a buffer.
+    pub fn anywhere(&self, buffer: Buffer, span: Span) -> Vec<Access> {
+        let mut found = Vec::new();
+        self.push_anywhere(buffer, true, span, &mut found);
+        found
     }
 
     fn push_anywhere(&self, buffer: Buffer, write: bool, span: Span, found: &mut Vec<Access>) {

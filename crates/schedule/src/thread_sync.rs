@@ -9,7 +9,8 @@
 //! a warp barrier does. Warp groups in regions of their own meet each other at the user's barriers
 //! only; a barrier in a region is one of its groups, and what is done there stays open to the
 //! rest of the block. Regions that follow each other run side by side, so the block waits for what
-//! any of them needs before the first. Then each barrier without which no hazard is left goes.
+//! any of them needs before the first. Then each barrier without which no hazard is left goes, and
+//! one in a loop goes before it where that is enough.
 //!
 //! Accesses meet only where the conditions of both can hold ([`crate::facts`]): the epilogue of a
 //! pipelined loop that was skipped reads what the prologue wrote, and no barrier stands there for

@@ -47,7 +47,52 @@ pub fn derive(items: &[Item], conflicts: &mut Conflicts<'_>) -> Vec<Waits> {
             walk.waits[at].warp = walk.has_hazard(items);
         }
     }
+    // What a loop waits for again and again, though it was done before the loop, it waits for once.
+    let mut inside = Vec::new();
+    waits_in_loops(items, &walk.waits, &mut Vec::new(), &mut inside);
+    for (at, loops) in inside {
+        walk.waits[at].all = false;
+        let moved = loops.into_iter().find(|&before| {
+            let had = std::mem::replace(&mut walk.waits[before].all, true);
+            let fits = !walk.has_hazard(items);
+            walk.waits[before].all = had || fits;
+            fits
+        });
+        walk.waits[at].all = moved.is_none();
+    }
     walk.waits
+}
+
+/// The items in loops before which all wait, with these loops, the outermost first, as far as the same
+/// threads run them.
+fn waits_in_loops(
+    items: &[Item],
+    waits: &[Waits],
+    loops: &mut Vec<usize>,
+    found: &mut Vec<(usize, Vec<usize>)>,
+) {
+    for item in items {
+        if waits[item.at].all && !loops.is_empty() {
+            found.push((item.at, loops.clone()));
+        }
+        match &item.kind {
+            ItemKind::Unit | ItemKind::WaitsForBlock | ItemKind::WaitsForWarp => {}
+            ItemKind::Loop { body, .. } => {
+                loops.push(item.at);
+                waits_in_loops(body, waits, loops, found);
+                loops.pop();
+            }
+            ItemKind::Branch {
+                then, otherwise, ..
+            } => {
+                waits_in_loops(then, waits, loops, found);
+                waits_in_loops(otherwise, waits, loops, found);
+            }
+            ItemKind::Groups { body, .. } => {
+                waits_in_loops(body, waits, &mut Vec::new(), found);
+            }
+        }
+    }
 }
 
 fn count(items: &[Item]) -> usize {

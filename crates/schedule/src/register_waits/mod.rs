@@ -9,7 +9,6 @@
 //! loop rather than in it where they are for what was issued before it. A wait leaves as many
 //! operations in flight as were certainly issued after the last one that is needed; of accesses
 //! that the compiler joins none is certain.
-//! Before an arrival what others overwrite behind its barrier is waited for ([`releases`]).
 //!
 //! Before:
 //! ```text
@@ -30,9 +29,9 @@
 //! taken away or loosened as far as that stays so; what such a try leaves as it was is not
 //! walked again ([`seen`]). It never moves a statement.
 
+mod handed;
 mod outline;
 mod registers;
-mod releases;
 mod seen;
 mod state;
 mod walk;

@@ -15,9 +15,9 @@ use tilewright_ir::{
 };
 
 use super::Counted;
+use super::handed::{Given, Handed, handed};
 use super::registers::{Registers, used_by};
-use super::releases::Releases;
-use crate::access::{Collector, Lets};
+use crate::access::{Access as Touch, Collector, Lets};
 use crate::conflicts::{Class, Conflicts};
 use crate::outline::{Index, Jumps, bound_vars, index_of, jumps, known_of};
 use crate::slots::Slot;
@@ -73,8 +73,6 @@ pub enum Kind {
     Drains,
     /// Other waves may go on from here, by what this one has done.
     Meets,
-    /// The same, and what they overwrite is what the item touches.
-    Releases,
     Loop(Repeated),
     /// A loop by its iterations; they have the same numbers.
     Unrolled(Vec<Vec<Item>>),
@@ -108,8 +106,7 @@ impl Kind {
             | Kind::Wait(_)
             | Kind::Bare
             | Kind::Drains
-            | Kind::Meets
-            | Kind::Releases => {}
+            | Kind::Meets => {}
         }
     }
 }
@@ -147,12 +144,9 @@ pub fn outline(
     let uniformity = Uniformity::of(func, kernel, Points::OfThreads);
     let mut known = Analyzer::for_func(func);
     known.enter_kernel(func, kernel);
-    let releases = match counted.counter.counts_groups() {
-        true => Releases::of_products(func, kernel),
-        false => Releases::default(),
-    };
+    let handed = handed(func, kernel);
     let mut outliner = Outliner {
-        releases: &releases,
+        handed: &handed,
         collector: Collector {
             func,
             kernel,
@@ -195,7 +189,8 @@ pub fn divergent(func: &Func, kernel: &Kernel) -> FxHashSet<usize> {
 }
 
 struct Outliner<'f, 'c, 'k> {
-    releases: &'f Releases,
+    /// What arrivals hand over, where that is known.
+    handed: &'f Handed<'f>,
     collector: Collector<'f>,
     conflicts: &'c mut Conflicts<'k>,
     counted: Counted,
@@ -221,9 +216,12 @@ impl Outliner<'_, '_, '_> {
             true => self.collector.head(stmt, lets),
             false => self.collector.unit(stmt, lets),
         };
-        for (writer, version) in self.releases.by(stmt).into_iter().flat_map(each) {
-            accesses.extend(self.collector.overwritten(writer, version, stmt.span, lets));
-        }
+        let handed = match opened {
+            true => None,
+            false => self.hands_over(stmt, lets),
+        };
+        let is_handed = handed.is_some();
+        accesses.extend(handed.unwrap_or_default());
         if let StmtKind::Let { var, value } = &stmt.kind {
             lets.bind(*var, value);
         }
@@ -234,7 +232,12 @@ impl Outliner<'_, '_, '_> {
                 for block in child_blocks(stmt) {
                     walk_stmts(block, &mut |_| self.next += 1);
                 }
-                kind(func, self.counted, self.releases, stmt)
+                match is_handed {
+                    // Others go on to touch that, and nothing else.
+                    true => Kind::Plain,
+                    false if arrives_inside(stmt) => Kind::Meets,
+                    false => kind(func, self.counted, stmt),
+                }
             }
         };
         let jumps = if opened { Jumps::No } else { jumps(stmt) };
@@ -259,6 +262,35 @@ impl Outliner<'_, '_, '_> {
         }
     }
 
+    /// What the arrivals of a statement hand over; `None` where it has none, or that is not known.
+    fn hands_over(&self, stmt: &Stmt, lets: &mut Lets) -> Option<Vec<Touch>> {
+        let mut arrivals = Vec::new();
+        walk_stmts(std::slice::from_ref(stmt), &mut |s| {
+            if let StmtKind::Thread(ThreadOp::BarrierArrive { barrier, index, .. }) = &s.kind {
+                arrivals.push((*barrier, index.clone()));
+            }
+        });
+        let mut found = Vec::new();
+        for (barrier, index) in &arrivals {
+            match self.handed.get(barrier)? {
+                Given::Versions(copies) => {
+                    for copy in copies {
+                        let mut copy = (*copy).clone();
+                        copy.sources.clear();
+                        copy.dest.slot = Some(index.clone());
+                        let copy = Stmt::new(StmtKind::Micro(copy), stmt.span);
+                        found.extend(self.collector.unit(&copy, lets));
+                    }
+                }
+                Given::Written(buffers) => {
+                    let written = buffers.iter();
+                    found.extend(written.flat_map(|b| self.collector.anywhere(*b, stmt.span)));
+                }
+            }
+        }
+        (!arrivals.is_empty()).then_some(found)
+    }
+
     fn is_opened(&self, stmt: &Stmt) -> bool {
         let blocks = child_blocks(stmt);
         if blocks.is_empty() || self.collector.uniformity.inside(stmt).is_divergent() {
@@ -267,7 +299,7 @@ impl Outliner<'_, '_, '_> {
         let mut found = false;
         for block in blocks {
             walk_stmts(block, &mut |s| {
-                let kind = kind(self.collector.func, self.counted, self.releases, s);
+                let kind = kind(self.collector.func, self.counted, s);
                 found |= !matches!(kind, Kind::Plain);
             });
         }
@@ -365,17 +397,21 @@ fn changed(block: &Block, indices: &[Var]) -> FxHashSet<Var> {
     changed
 }
 
-/// Each writer with the version.
-fn each<'a>(
-    (writers, version): (&'a [MicroOp], &'a Expr),
-) -> impl Iterator<Item = (&'a MicroOp, &'a Expr)> {
-    writers.iter().map(move |writer| (writer, version))
+/// Whether some threads arrive somewhere in a block of the statement.
+fn arrives_inside(stmt: &Stmt) -> bool {
+    let mut found = false;
+    for block in child_blocks(stmt) {
+        walk_stmts(block, &mut |s| {
+            let arrives = |op: &ThreadOp| matches!(op, ThreadOp::BarrierArrive { .. });
+            found |= matches!(&s.kind, StmtKind::Thread(op) if arrives(op));
+        });
+    }
+    found
 }
 
 /// What a statement without opened blocks is.
-fn kind(func: &Func, counted: Counted, releases: &Releases, stmt: &Stmt) -> Kind {
+fn kind(func: &Func, counted: Counted, stmt: &Stmt) -> Kind {
     match &stmt.kind {
-        _ if releases.by(stmt).is_some() => Kind::Releases,
         StmtKind::Micro(m) if m.counter == Some(counted.counter) => {
             Kind::Issue(operation(func, counted, m))
         }

@@ -128,7 +128,7 @@ impl WaitWalk<'_, '_> {
             }
         }
         match &item.kind {
-            Kind::Plain | Kind::Elsewhere | Kind::Releases => {}
+            Kind::Plain | Kind::Elsewhere => {}
             Kind::Issue(operation) => {
                 state.count(operation.count);
                 for &class in &item.touches {
