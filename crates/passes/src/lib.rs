@@ -68,6 +68,12 @@ pub const PASSES: &[PassInfo] = &[
         run: legalize::layout_reducer::layout_reducer,
     },
     PassInfo {
+        name: "stage-stores",
+        about: "results of products leave their registers through shared memory",
+        makes: None,
+        run: legalize::stage_stores::stage_stores,
+    },
+    PassInfo {
         name: "layout-inference",
         about: "decides which thread holds which element and runs which point",
         makes: None,
@@ -189,6 +195,7 @@ const LEGALIZE: &[&str] = &[
     "add-wrapper-for-single-buf-store",
     "layout-reducer",
     "pipeline-planning",
+    "stage-stores",
     "layout-inference",
     "lower-tile-op",
     "check-resources",

@@ -13,4 +13,5 @@ pub mod loop_vectorize_dynamic;
 pub mod lower_l2_persistent;
 pub mod lower_tile_op;
 mod shared_width;
+pub mod stage_stores;
 pub mod vectorize;
