@@ -55,6 +55,11 @@ impl Stmt {
         }
     }
 
+    /// Whether it is this loop, by its index.
+    pub fn is_loop(&self, l: &Loop) -> bool {
+        matches!(&self.kind, StmtKind::For(own) if own.axes[0].var == l.axes[0].var)
+    }
+
     /// Puts the statement into another one, which has its turn.
     pub fn wrap(&mut self, around: impl FnOnce(Stmt) -> StmtKind) {
         let kind = std::mem::replace(&mut self.kind, StmtKind::Break);

@@ -15,6 +15,8 @@ pub(super) struct Arrangement {
     pub clusters: Vec<Cluster>,
     /// Versions of what is copied beyond those that the order needs.
     pub spare: u32,
+    /// Whether what runs ahead is the part of a thread of its own.
+    pub producer: bool,
 }
 
 /// Pieces that follow each other.
@@ -165,7 +167,8 @@ impl Arrangement {
             exposed += u32::from(reads.is_some_and(|read| before < read));
         }
         let in_flight = |e: &Entry| pieces.list[e.piece].is_product_in_flight();
-        exposed += u32::from(self.spare == 0 && entries.iter().any(in_flight));
+        let waits = self.spare == 0 && !self.producer;
+        exposed += u32::from(waits && entries.iter().any(in_flight));
         for entry in entries.iter().filter(|e| e.part.is_none()) {
             let steps = pieces.list[entry.piece].steps.as_ref();
             let product =

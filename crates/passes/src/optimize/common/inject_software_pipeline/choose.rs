@@ -9,6 +9,7 @@ use tilewright_schedule::order::{OrderError, Schedule, Step};
 use super::arrangement::{Arrangement, Entry, Realised};
 use super::derive::{Meetings, Scheduled, Site, derive};
 use super::pieces::Pieces;
+use super::roles::{self, Roles};
 use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule};
 
 const UNKNOWN_SCHEDULE: Code = Code("unknown-schedule");
@@ -46,6 +47,8 @@ pub(super) struct Candidate {
     /// The pieces as they stand in a steady iteration.
     pub pieces: Pieces,
     pub scheduled: Scheduled,
+    /// What warp groups run that have roles.
+    pub roles: Option<Roles>,
     pub cost: Cost,
     /// The function with the registers that the order takes.
     func: Func,
@@ -102,6 +105,7 @@ pub(super) fn choose(
         kernel: site.kernel,
         machine: site.target.machine(),
         pieces,
+        l,
     };
     let mut others: Vec<(&'static str, Outcome)> = Vec::new();
     let mut arranged: Vec<(u32, &'static str, Arrangement)> = Vec::new();
@@ -174,6 +178,9 @@ fn attempt<'a>(
         Ok(realised) => realised,
         Err(why) => return Outcome::Refused(why),
     };
+    if arrangement.producer {
+        return with_roles(question, func, placed, name, (exposed, arrangement));
+    }
     let entries: Vec<Entry> = arrangement.entries().collect();
     let of_order = Site {
         func: &func,
@@ -200,11 +207,44 @@ fn attempt<'a>(
                 arrangement,
                 pieces: placed,
                 scheduled,
+                roles: None,
                 cost,
                 func,
             }))
         }
         Err(error) => broken(&func, &placed, error),
+    }
+}
+
+/// Derives a producer and consumers.
+fn with_roles(
+    question: Question<'_>,
+    mut func: Func,
+    placed: Pieces,
+    name: &'static str,
+    (exposed, arrangement): (u32, Arrangement),
+) -> Outcome {
+    let site = (question.kernel, question.machine);
+    let again = !question.kernel.body.iter().any(|s| s.is_loop(question.l));
+    match roles::derive(&mut func, site, &placed, (&question.l.axes[0], again)) {
+        Ok(roles) => {
+            let cost = Cost {
+                exposed,
+                drains: 0,
+                barriers: 0,
+                waits: roles.channels.len() as u32,
+            };
+            Outcome::Applies(Box::new(Candidate {
+                name,
+                arrangement,
+                pieces: placed,
+                scheduled: roles.consumers.scheduled.clone(),
+                roles: Some(roles),
+                cost,
+                func,
+            }))
+        }
+        Err(why) => Outcome::Refused(why),
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Scheduled {
     /// The buffers of the schedule's resources.
     pub buffers: Vec<Buffer>,
     pub tail: Tail,
+    /// Iterations that are in hand at a time.
+    pub stages: u32,
 }
 
 impl Scheduled {
@@ -79,6 +81,7 @@ pub(super) fn derive(
     };
     match order::derive(&order, &meets) {
         Ok(schedule) => Ok(Scheduled {
+            stages: schedule.depth + 1,
             schedule,
             buffers,
             tail,

@@ -287,6 +287,7 @@ impl Emit<'_> {
         let mut names = scope.names.remove(&piece.distance).unwrap_or_default();
         if names.is_empty() {
             names.insert(self.axis.var, self.index(iteration));
+            names.extend(pieces.iteration.map(|var| (var, iteration.clone())));
         }
         let mut stmts = Vec::new();
         for (var, value, span) in self.needed(piece) {

@@ -1,12 +1,13 @@
 //! What is said of a loop's schedule to who asks for it.
 
-use tilewright_ir::{Code, Diagnostic, Func, Severity, Span};
+use tilewright_ir::{Buffer, Code, Diagnostic, Func, Severity, Span};
 use tilewright_schedule::order::Step;
 
 use super::super::effects::Effects;
 use super::arrangement::Entry;
 use super::choose::{Candidate, Choice, Cost, Outcome};
 use super::pieces::Pieces;
+use super::roles::{Between, Roles};
 
 /// The topic of these remarks.
 pub const SCHEDULE: Code = Code("schedule");
@@ -20,8 +21,7 @@ pub(super) fn explain(
     span: Span,
 ) -> Diagnostic {
     let chosen = &choice.chosen;
-    let schedule = &chosen.scheduled.schedule;
-    let stages = schedule.depth + 1;
+    let stages = chosen.scheduled.stages;
     let chosen_by = if asked { "asked for" } else { "chosen" };
     let message = format!(
         "this loop runs by `{}` ({chosen_by}), {stages} stage{}: {}",
@@ -48,7 +48,11 @@ pub(super) fn explain(
             entries.join("; ")
         ));
     }
-    for line in steps(func, pieces, chosen) {
+    let lines = match &chosen.roles {
+        Some(roles) => channels(func, roles),
+        None => steps(func, pieces, chosen),
+    };
+    for line in lines {
         remark = remark.note(line);
     }
     let versions = chosen.scheduled.buffers.iter();
@@ -85,6 +89,22 @@ fn cost(cost: Cost) -> String {
         parts.push(format!("{products} for operands"));
     }
     parts.join(", ")
+}
+
+/// A line for each channel between roles.
+fn channels(func: &Func, roles: &Roles) -> Vec<String> {
+    let name = |b: &Buffer| format!("`{}`", func.buffers[*b].name);
+    let line = |channel: &Between| {
+        let tiles: Vec<String> = channel.tiles.iter().map(name).collect();
+        let [full, empty] = [&channel.full, &channel.empty].map(name);
+        format!(
+            "{} handed over by {full}, and back by {empty}",
+            tiles.join(", ")
+        )
+    };
+    let turn = roles.turn.iter();
+    let turn = turn.map(|b| format!("consumers take turns by {}", name(b)));
+    roles.channels.iter().map(line).chain(turn).collect()
 }
 
 /// A line for each wait and barrier of an iteration: where it stands and what it is for.

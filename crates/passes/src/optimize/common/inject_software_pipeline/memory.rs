@@ -59,13 +59,13 @@ pub(super) fn check(
         return None;
     }
     let deepest = loops.iter().max_by_key(|(var, l)| {
-        let depth = l.chosen.scheduled.schedule.depth;
-        (depth, std::cmp::Reverse(var.as_u32()))
+        let stages = l.chosen.scheduled.stages;
+        (stages, std::cmp::Reverse(var.as_u32()))
     });
     let (_, planned) = deepest?;
     let total = merged(written, target).total(written, &versions);
     (total > limit).then(|| Excess {
-        stages: planned.chosen.scheduled.schedule.depth + 1,
+        stages: planned.chosen.scheduled.stages,
         span: planned.span,
         total,
     })

@@ -33,7 +33,9 @@
 //! the versions, copies run fewer iterations ahead, with a note. It never adds a wait or barrier
 //! that the engine did not derive, and says why where it leaves a loop as it is.
 
+mod alternate;
 mod arrangement;
+mod bulk;
 mod choose;
 mod copies;
 mod derive;
@@ -41,10 +43,13 @@ mod direct;
 mod emit;
 mod explain;
 mod memory;
+mod need;
 mod pieces;
 mod registers;
+mod roles;
 pub mod schedules;
 mod slots;
+mod specialise;
 mod steps;
 
 use rustc_hash::FxHashMap;
@@ -57,9 +62,11 @@ use tilewright_schedule::access::Lets;
 
 use self::choose::{Candidate, NoSchedule, choose};
 use self::copies::Way;
-use self::derive::Site;
+use self::derive::{Scheduled, Site};
 use self::memory::Excess;
 use self::pieces::{Pieces, plan_of};
+use self::roles::Part;
+use self::specialise::Producer;
 use crate::Changed;
 
 const NOT_PIPELINED: Code = Code("not-pipelined");
@@ -205,14 +212,20 @@ fn inject(
         func,
         target,
         loops: &loops,
+        producer: None,
     };
     let body = write.block(kernel.body.clone());
+    let producer = write.producer.take();
+    let at = func.kernels.len();
     func.kernels.push(Kernel {
         grid: kernel.grid.clone(),
         attrs: kernel.attrs.clone(),
         body,
         ..*kernel
     });
+    if let Some(producer) = producer {
+        specialise::specialise(func, at, target, producer);
+    }
     Tried {
         direct: bodies.values().any(|pieces| pieces.direct),
         excess: memory::check(func, kernel, target, &loops),
@@ -339,13 +352,23 @@ struct Write<'a> {
     func: &'a mut Func,
     target: Target,
     loops: &'a FxHashMap<Var, Planned>,
+    /// The part of a thread of its own.
+    producer: Option<Producer>,
 }
 
 impl Write<'_> {
     fn block(&mut self, block: Block) -> Block {
         let mut out = Vec::with_capacity(block.len());
+        let mut names = Vec::new();
         for stmt in block {
+            if let StmtKind::Let { .. } = stmt.kind {
+                names.push(stmt.clone());
+            }
+            let had = self.producer.is_some();
             self.stmt(stmt, &mut out);
+            if let Some(producer) = self.producer.as_mut().filter(|_| !had) {
+                producer.inside(self.func, &names);
+            }
         }
         out
     }
@@ -354,11 +377,27 @@ impl Write<'_> {
         if let StmtKind::For(l) = &mut stmt.kind {
             if let Some(planned) = self.loops.get(&l.axes[0].var) {
                 let Candidate {
-                    pieces, scheduled, ..
+                    pieces,
+                    scheduled,
+                    roles,
+                    ..
                 } = &planned.chosen;
-                let target = self.target;
-                let written = emit::emit(self.func, target, l, pieces, scheduled, stmt.span);
-                out.extend(written);
+                let (target, span) = (self.target, stmt.span);
+                let mut write = |pieces: &Pieces, scheduled: &Scheduled| {
+                    emit::emit(self.func, target, l, pieces, scheduled, span)
+                };
+                let Some(roles) = roles else {
+                    out.extend(write(pieces, scheduled));
+                    return;
+                };
+                let mut part = |part: &Part| write(&part.pieces, &part.scheduled);
+                out.extend(part(&roles.consumers));
+                out.extend(roles.consumers.behind.iter().cloned());
+                self.producer = Some(Producer {
+                    body: part(&roles.producer),
+                    barriers: roles.barriers().collect(),
+                    span,
+                });
                 return;
             }
             if let LoopKind::Pipelined(spec) = &mut l.kind {
@@ -376,10 +415,17 @@ impl Write<'_> {
         // Outside of the loops the first version is the buffer.
         let zero = |_| Expr::i32(0);
         slots::add_slots(self.func, std::slice::from_mut(&mut stmt), &zero);
-        let blocks: Vec<Block> = blocks.into_iter().map(|b| self.block(b)).collect();
+        let mut written: Vec<Block> = Vec::new();
+        for (arm, block) in blocks.into_iter().enumerate() {
+            let had = self.producer.is_some();
+            written.push(self.block(block));
+            if let Some(producer) = self.producer.as_mut().filter(|_| !had) {
+                producer.under(&stmt.kind, arm);
+            }
+        }
         for (child, block) in tilewright_ir::visit::child_blocks_mut(&mut stmt)
             .into_iter()
-            .zip(blocks)
+            .zip(written)
         {
             *child = block;
         }

@@ -4,14 +4,16 @@ use std::rc::Rc;
 
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Block, Buffer, Counter, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind,
+    Block, Buffer, Counter, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind, Var,
 };
 use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
 use super::super::stage::Staged;
+use super::bulk::{Bulk, bulk};
 use super::copies::{Copy, Way, convert};
 use super::direct::Refusal;
+use super::schedules::Why;
 use super::steps::Steps;
 
 /// A statement of the body, or a part of one.
@@ -27,6 +29,8 @@ pub(super) struct Piece {
     pub late: bool,
     /// The parts that it can be taken into.
     pub steps: Option<Rc<Steps>>,
+    /// For a copy, where the machine has an engine for those: it as the engine's, or why it is not.
+    pub bulk: Option<Rc<Result<Bulk, Why>>>,
 }
 
 impl Piece {
@@ -55,6 +59,8 @@ pub(super) struct Pieces {
     pub refused: Vec<(Span, Refusal)>,
     /// Whether waves copy straight to LDS.
     pub direct: bool,
+    /// What stands for the number of the iteration in the pieces, where something does.
+    pub iteration: Option<Var>,
 }
 
 impl Pieces {
@@ -70,6 +76,7 @@ impl Pieces {
             versioned: spec.versioned.clone(),
             refused: Vec::new(),
             direct: false,
+            iteration: None,
         };
         let mut placed: Vec<(Option<u32>, Piece)> = Vec::new();
         for (at, stmt) in l.body.iter().enumerate() {
@@ -89,6 +96,7 @@ impl Pieces {
                 completion: Completion::Sync,
                 late: false,
                 steps: None,
+                bulk: None,
             };
             let effects = Effects::of(func, &piece.stmt);
             let brings = effects.writes.iter().all(|b| spec.versioned.contains(b));
@@ -97,6 +105,11 @@ impl Pieces {
                 placed.push((place, Piece { steps, ..piece }));
                 continue;
             }
+            let engine = way.target.machine().bulk_copies && piece.distance > 0;
+            let piece = Piece {
+                bulk: engine.then(|| Rc::new(bulk(func, way.kernel, l, &piece.stmt))),
+                ..piece
+            };
             let (copy, refusal) = convert(func, way, piece.stmt.clone());
             all.refused.extend(refusal.map(|r| (piece.stmt.span, r)));
             let halves = all.copy(copy, piece);

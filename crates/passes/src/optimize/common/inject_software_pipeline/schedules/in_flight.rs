@@ -5,11 +5,12 @@
 //! the iteration before is in flight while the block meets and the next copies are issued, and the
 //! matrix unit does not wait for either.
 
-use tilewright_ir::{Buffer, Scope};
+use tilewright_ir::Buffer;
 
 use super::super::super::effects::Effects;
 use super::super::super::merge_shared_memory_allocations::{shared_buffers, shared_bytes};
 use super::super::arrangement::Arrangement;
+use super::super::need;
 use super::{Question, Why, plain};
 
 /// From so many iterations ahead on a version serves better as a spare one.
@@ -39,7 +40,11 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
     if let Some(first) = clusters.first_mut() {
         first.meet = true;
     }
-    Ok(Arrangement { clusters, spare: 1 })
+    Ok(Arrangement {
+        clusters,
+        spare: 1,
+        producer: false,
+    })
 }
 
 /// How many blocks a multiprocessor has room for when so many versions are kept of what the loop
@@ -50,6 +55,7 @@ fn blocks(question: Question<'_>, versions: u32) -> u64 {
         kernel,
         machine,
         pieces,
+        ..
     } = question;
     let mut copied: Vec<Buffer> = Vec::new();
     for piece in pieces.list.iter().filter(|p| p.distance > 0) {
@@ -60,15 +66,8 @@ fn blocks(question: Question<'_>, versions: u32) -> u64 {
         shared_bytes(func, b, versions)
     });
     let bytes: u64 = bytes.sum();
-    // What the kernel keeps in registers, and as much again as addresses and operands take.
-    const OTHER: u64 = 40;
     let threads: u64 = kernel.threads.iter().map(|t| u64::from(*t)).product();
-    let mut held = OTHER;
-    for data in func.buffers.values() {
-        let own = matches!(data.scope, Scope::Local | Scope::Fragment);
-        let elements = data.const_shape().map_or(0, |s| s.iter().product::<i64>()) as u64;
-        held += u64::from(own) * elements * u64::from(data.dtype.bits()) / 32;
-    }
+    let held = u64::from(need::registers(func));
     let by_registers = u64::from(machine.registers.file) / (held * threads).max(1);
     let by_memory = u64::from(machine.shared.bytes) / bytes.max(1);
     by_memory.min(by_registers.max(1))

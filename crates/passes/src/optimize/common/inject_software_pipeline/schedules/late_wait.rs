@@ -58,7 +58,11 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         });
     }
     match met {
-        true => Ok(Arrangement { clusters, spare: 0 }),
+        true => Ok(Arrangement {
+            clusters,
+            spare: 0,
+            producer: false,
+        }),
         false => Err("nothing in the loop reads what is copied".into()),
     }
 }

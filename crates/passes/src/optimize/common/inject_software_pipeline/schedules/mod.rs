@@ -8,12 +8,13 @@
 mod in_flight;
 mod late_wait;
 mod plain;
+mod producer_consumer;
 mod read_ahead;
 
 use std::borrow::Cow;
 
 use tilewright_ir::visit::child_blocks_mut;
-use tilewright_ir::{Func, Kernel, LoopKind, Machine, Stmt, StmtKind};
+use tilewright_ir::{Func, Kernel, Loop, LoopKind, Machine, Stmt, StmtKind};
 
 use super::arrangement::Arrangement;
 use super::pieces::Pieces;
@@ -28,6 +29,7 @@ pub(super) struct Question<'a> {
     pub kernel: &'a Kernel,
     pub machine: &'a Machine,
     pub pieces: &'a Pieces,
+    pub l: &'a Loop,
 }
 
 /// A schedule by its name.
@@ -63,6 +65,12 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         about: "the plain order with a version to spare, so that the product of the iteration \
                 before runs while the block meets and copies are issued",
         arrange: in_flight::arrange,
+    },
+    NamedSchedule {
+        name: "producer_consumer",
+        about: "a thread of a warp group more has the copy engine bring the tiles, the others \
+                multiply; arrival barriers hand the tiles over",
+        arrange: producer_consumer::arrange,
     },
 ];
 

@@ -25,7 +25,11 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
             .into_iter()
             .for_each(|c| c.entries.push(entry));
     }
-    Ok(Arrangement { clusters, spare: 0 })
+    Ok(Arrangement {
+        clusters,
+        spare: 0,
+        producer: false,
+    })
 }
 
 /// The pieces in order, with the late ones before the first later piece of their iteration that

@@ -74,5 +74,6 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
     Ok(Arrangement {
         spare: 0,
         clusters: clusters.collect(),
+        producer: false,
     })
 }

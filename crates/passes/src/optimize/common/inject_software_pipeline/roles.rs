@@ -1,0 +1,398 @@
+//! Producer and consumers of a loop: what the engine derives of two streams, as pieces.
+//!
+//! The engine says when a stream acquires and releases each channel
+//! ([`tilewright_schedule::order::streams`]). Here those become statements, and each stream a loop of
+//! its own that is written out like any other:
+//!
+//! ```text
+//! producer, iteration it                          consumers
+//! mbarrier_wait S_empty[it % 3] parity=(it // 3 + 1) % 2   mbarrier_wait S_full[it % 3] parity=it // 3 % 2
+//! mbarrier_expect_tx S_full[it % 3] bytes=49152 arrive     mma … S slot=(it % 3) …
+//! tma_load … -> S slot=(it % 3) … arrives=S_full[it % 3]   mbarrier_arrive S_empty[it % 3] warp
+//! ```
+
+use tilewright_ir::{
+    Arrival, Axis, Block, Buffer, BufferData, BufferOrigin, Counter, DType, DeviceOp, Expr,
+    FenceKind, Func, Kernel, Machine, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+    WARP_GROUP,
+};
+use tilewright_schedule::footprint::Meeting;
+use tilewright_schedule::order::streams::{
+    Expect, Hand, Proxy, Role, Stream, StreamSchedule, Streams, StreamsError, Tile, derive_streams,
+};
+use tilewright_schedule::order::{Completion, Op, Order, Section, Step, Tail};
+
+use super::super::effects::Effects;
+use super::alternate::alternate;
+use super::derive::Scheduled;
+use super::pieces::{Piece, Pieces};
+use super::schedules::Why;
+
+/// What each role runs.
+pub(super) struct Roles {
+    pub producer: Part,
+    pub consumers: Part,
+    pub channels: Vec<Between>,
+    /// By which two consumers take turns, where they do.
+    pub turn: Option<Buffer>,
+}
+
+impl Roles {
+    /// All arrival barriers.
+    pub fn barriers(&self) -> impl Iterator<Item = Buffer> + '_ {
+        let channels = self.channels.iter().flat_map(|c| [c.full, c.empty]);
+        channels.chain(self.turn)
+    }
+}
+
+/// A channel between the roles.
+pub(super) struct Between {
+    pub tiles: Vec<Buffer>,
+    pub versions: u32,
+    pub full: Buffer,
+    pub empty: Buffer,
+}
+
+/// The loop of one role.
+pub(super) struct Part {
+    pub pieces: Pieces,
+    pub scheduled: Scheduled,
+    /// What follows the loop.
+    pub behind: Block,
+}
+
+/// How a product of a warp group completes.
+const PRODUCT: Completion = Completion::Counted {
+    counter: Counter::Wgmma,
+    instructions: 1,
+};
+
+const PRODUCER: usize = 0;
+const CONSUMERS: usize = 1;
+
+/// Derives the roles of pieces, of which those with a bulk copy are the producer's. `again` says
+/// whether the loop may run several times. `func` gets the barriers.
+pub(super) fn derive(
+    func: &mut Func,
+    (kernel, machine): (&Kernel, &Machine),
+    pieces: &Pieces,
+    (axis, again): (&Axis, bool),
+) -> Result<Roles, Why> {
+    let (trip, dtype) = (axis.const_trip_count(), axis.stop.dtype());
+    let (copies, others): (Vec<&Piece>, Vec<&Piece>) =
+        pieces.list.iter().partition(|p| p.distance > 0);
+    let mut tiles: Vec<Buffer> = Vec::new();
+    for piece in &copies {
+        tiles.extend(&Effects::of(func, &piece.stmt).writes);
+    }
+    tiles.sort();
+    tiles.dedup();
+    let stages = copies.iter().map(|p| p.distance + 1).max().unwrap_or(1);
+    let versions = match again {
+        true => round(stages, trip)?,
+        false => stages,
+    };
+    let hands = |piece: &Piece, bytes: u32| -> Vec<Hand> {
+        let effects = Effects::of(func, &piece.stmt);
+        let own = tiles.iter().enumerate();
+        let own = own.filter(|(_, tile)| effects.touches(**tile));
+        let hand = own.map(|(tile, buffer)| Hand {
+            tile,
+            write: effects.writes.contains(buffer),
+            proxy: if bytes > 0 || piece.is_product_in_flight() {
+                Proxy::Async
+            } else {
+                Proxy::Generic
+            },
+            bytes,
+        });
+        hand.collect()
+    };
+    let reported = |p: &&Piece| match p.bulk.as_deref() {
+        Some(Ok(bulk)) => hands(p, bulk.bytes),
+        _ => Vec::new(),
+    };
+    // Where nobody else multiplies meanwhile, the next product starts before the last one is done.
+    let alone = kernel.num_threads() == WARP_GROUP;
+    let products = others.iter().all(|p| p.is_product_in_flight());
+    const ROOM: u32 = 4;
+    let in_flight = u32::from(alone && products && versions >= ROOM);
+    let producer = Stream {
+        hands: copies.iter().map(reported).collect(),
+        ..stream(&copies, trip, 1)
+    };
+    let consumers = Stream {
+        hands: others.iter().map(|p| hands(p, 0)).collect(),
+        in_flight,
+        ..stream(&others, trip, kernel.num_threads() / machine.warp_size)
+    };
+    let streams = Streams {
+        streams: vec![producer, consumers],
+        tiles: vec![Tile { versions }; tiles.len()],
+    };
+    // What consumers share among themselves ThreadSync orders.
+    let derived = derive_streams(&streams, &|_, _, _| Meeting::Nowhere);
+    let derived = derived.map_err(|error| refusal(func, &tiles, error))?;
+    let iteration = func.add_var("it", dtype, VarKind::Loop);
+    let mut channels = Vec::new();
+    for channel in &derived.channels {
+        let name = func.buffers[tiles[channel.tiles[0]]].name.clone();
+        let [full, empty] = [("full", channel.full), ("empty", channel.empty)]
+            .map(|(what, count)| barrier(func, format!("{name}_{what}"), count, channel.versions));
+        channels.push(Between {
+            tiles: channel.tiles.iter().map(|t| tiles[*t]).collect(),
+            versions: channel.versions,
+            full,
+            empty,
+        });
+    }
+    let write = Write {
+        iteration,
+        dtype,
+        channels: &channels,
+        tiles: &tiles,
+        whole: pieces,
+    };
+    let [producer, consumers] = [PRODUCER, CONSUMERS].map(|at| &derived.streams[at]);
+    let producer = write.part(producer, &copies, Block::new());
+    let mut consumers = write.part(consumers, &others, pieces.allocs.clone());
+    let turn = match again {
+        true => None,
+        false => alternate(func, kernel, &mut consumers),
+    };
+    Ok(Roles {
+        producer,
+        consumers,
+        turn,
+        channels,
+    })
+}
+
+/// The versions with which the barriers of a loop are in the same phase after it as before, so that
+/// it can run again: each barrier completes an even number of phases.
+fn round(stages: u32, trip: Option<u64>) -> Result<u32, Why> {
+    let Some(trip) = trip else {
+        return Err("it runs again and again, how often is known at the call".into());
+    };
+    let even = |versions: &u32| trip % u64::from(2 * versions) == 0;
+    let mut tried = [stages, stages + 1].into_iter();
+    tried.find(even).ok_or_else(|| {
+        let why = "iterations leave the barriers in another phase, and it runs again";
+        format!("its {trip} {why}").into()
+    })
+}
+
+fn refusal(func: &Func, tiles: &[Buffer], error: StreamsError) -> Why {
+    let name = |tile: usize| &func.buffers[tiles[tile]].name;
+    match error {
+        StreamsError::NotHanded { tile } => {
+            format!("`{}` is not only copied and then read", name(tile)).into()
+        }
+        StreamsError::TooFewVersions { tile, needed, .. } => {
+            format!("`{}` would need {needed} versions", name(tile)).into()
+        }
+        StreamsError::Deadlock { .. } => "each role would wait for the other".into(),
+        StreamsError::Order { .. } => "its order breaks a dependence".into(),
+    }
+}
+
+/// Ops one after another, none ahead of another.
+fn stream(pieces: &[&Piece], trip: Option<u64>, arrivals: u32) -> Stream {
+    let ops = pieces.iter().enumerate().map(|(program, piece)| Op {
+        distance: 0,
+        touches: Vec::new(),
+        completion: match piece.is_product_in_flight() {
+            true => PRODUCT,
+            false => Completion::Sync,
+        },
+        program,
+    });
+    Stream {
+        arrivals,
+        order: Order {
+            ops: ops.collect(),
+            resources: Vec::new(),
+            barriers: vec![0; pieces.len()],
+            lag: 0,
+            tail: Tail::Peel,
+            trip,
+            spare: 0,
+        },
+        hands: Vec::new(),
+        in_flight: 0,
+    }
+}
+
+pub(super) fn barrier(func: &mut Func, name: String, arrivals: u32, versions: u32) -> Buffer {
+    func.buffers.push(BufferData {
+        name,
+        scope: Scope::Barrier,
+        dtype: DType::U64,
+        shape: vec![Expr::i32(versions as i32)],
+        strides: None,
+        origin: BufferOrigin::Barriers(vec![arrivals; versions as usize]),
+        layout: None,
+        versions: 1,
+        place: None,
+        safe_value: None,
+        span: Span::NONE,
+    })
+}
+
+/// Makes pieces of a derived stream.
+struct Write<'a> {
+    /// Stands for the iteration in the pieces.
+    iteration: Var,
+    dtype: DType,
+    channels: &'a [Between],
+    tiles: &'a [Buffer],
+    whole: &'a Pieces,
+}
+
+impl Write<'_> {
+    fn part(&self, derived: &StreamSchedule, own: &[&Piece], allocs: Block) -> Part {
+        let span = own.first().map_or(Span::NONE, |p| p.stmt.span);
+        let mut list: Vec<Piece> = Vec::new();
+        // The pieces that an op of the derived order has become.
+        let mut made: Vec<std::ops::Range<usize>> = Vec::new();
+        for (op, role) in derived.order.ops.iter().zip(&derived.roles) {
+            let first = list.len();
+            let piece = |stmt: Stmt| Piece {
+                stmt,
+                distance: op.distance,
+                program: op.program,
+                completion: Completion::Sync,
+                late: false,
+                steps: None,
+                bulk: None,
+            };
+            match *role {
+                Role::Op(at) => list.push(piece(self.op(own[at]))),
+                Role::Acquire { channel, expect } => {
+                    list.extend(self.acquire(channel, expect, span).into_iter().map(piece));
+                }
+                Role::Release { channel, fence } => {
+                    list.extend(self.release(channel, fence, span).into_iter().map(piece));
+                }
+            }
+            made.push(first..list.len());
+        }
+        let section = |s: &Section| Section {
+            steps: s
+                .steps
+                .iter()
+                .flat_map(|step| steps(*step, &made))
+                .collect(),
+        };
+        let mut schedule = derived.schedule.clone();
+        schedule.prologue = schedule.prologue.iter().map(section).collect();
+        schedule.steady = section(&schedule.steady);
+        schedule.epilogue = schedule.epilogue.iter().map(section).collect();
+        schedule.drain = schedule
+            .drain
+            .iter()
+            .flat_map(|step| steps(*step, &made))
+            .collect();
+        schedule.served = Vec::new();
+        let versions = self.tiles.iter().map(|tile| {
+            let of_tile = self.channels.iter().find(|c| c.tiles.contains(tile));
+            of_tile.map_or(1, |c| c.versions)
+        });
+        schedule.versions = versions.collect();
+        let stages = schedule.versions.iter().copied().max().unwrap_or(1);
+        Part {
+            pieces: Pieces {
+                list,
+                allocs,
+                iteration: Some(self.iteration),
+                ..self.whole.clone()
+            },
+            scheduled: Scheduled {
+                schedule,
+                buffers: self.tiles.to_vec(),
+                tail: Tail::Peel,
+                stages,
+            },
+            behind: Block::new(),
+        }
+    }
+
+    fn op(&self, piece: &Piece) -> Stmt {
+        let Some(Ok(bulk)) = piece.bulk.as_deref().filter(|_| piece.distance > 0) else {
+            return piece.stmt.clone();
+        };
+        let mut op = bulk.op.clone();
+        let mut channels = self.channels.iter().enumerate();
+        let own = channels.find(|(_, c)| c.tiles.contains(&op.dest.region.buffer));
+        op.arrives = own.map(|(at, channel)| Arrival {
+            barrier: channel.full,
+            index: self.version(at),
+        });
+        Stmt::new(StmtKind::Micro(op), piece.stmt.span)
+    }
+
+    fn acquire(&self, channel: usize, expect: Expect, span: Span) -> Vec<Stmt> {
+        let Between { full, empty, .. } = self.channels[channel];
+        let writes = expect != Expect::Nothing;
+        let phase = self.it().floor_div(self.versions(channel));
+        let parity = if writes {
+            phase + Expr::int(1, self.dtype)
+        } else {
+            phase
+        };
+        let mut ops = vec![ThreadOp::BarrierWait {
+            barrier: if writes { empty } else { full },
+            index: self.version(channel),
+            parity: parity.floor_mod(Expr::int(2, self.dtype)),
+        }];
+        if let Expect::AndArrive(bytes) | Expect::Only(bytes) = expect {
+            ops.push(ThreadOp::BarrierExpect {
+                barrier: full,
+                index: self.version(channel),
+                bytes: Expr::i32(bytes as i32),
+                arrive: matches!(expect, Expect::AndArrive(_)),
+            });
+        }
+        let stmts = ops
+            .into_iter()
+            .map(|op| Stmt::new(StmtKind::Thread(op), span));
+        stmts.collect()
+    }
+
+    fn release(&self, channel: usize, fence: bool, span: Span) -> Vec<Stmt> {
+        let fence = fence.then_some(StmtKind::Device(DeviceOp::Fence(FenceKind::AsyncProxy)));
+        let arrive = StmtKind::Thread(ThreadOp::BarrierArrive {
+            barrier: self.channels[channel].empty,
+            index: self.version(channel),
+            warp: true,
+        });
+        let stmts = fence.into_iter().chain([arrive]);
+        stmts.map(|kind| Stmt::new(kind, span)).collect()
+    }
+
+    fn it(&self) -> Expr {
+        Expr::var(self.iteration, self.dtype)
+    }
+
+    fn versions(&self, channel: usize) -> Expr {
+        Expr::int(self.channels[channel].versions.into(), self.dtype)
+    }
+
+    fn version(&self, channel: usize) -> Expr {
+        self.it().floor_mod(self.versions(channel))
+    }
+}
+
+/// A step of the derived order as steps of the pieces. Products are closed and waited for by
+/// RewriteWgmmaSync, which knows of their registers too.
+fn steps(step: Step, made: &[std::ops::Range<usize>]) -> Vec<Step> {
+    match step {
+        Step::Run(op) => made[op].clone().map(Step::Run).collect(),
+        Step::Commit(Counter::Wgmma)
+        | Step::Wait {
+            counter: Counter::Wgmma,
+            ..
+        } => Vec::new(),
+        other => vec![other],
+    }
+}
