@@ -64,7 +64,7 @@ pub(super) fn check(
     });
     let (_, planned) = deepest?;
     let total = merged(written, target).total(written, &versions);
-    (total > limit).then(|| Excess {
+    (total > limit).then_some(Excess {
         stages: planned.chosen.scheduled.stages,
         span: planned.span,
         total,
