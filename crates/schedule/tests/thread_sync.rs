@@ -488,7 +488,7 @@ fn each_iteration_that_writes_its_own_tile_goes_on() {
         &["for k in serial(0, 4) {", "B[tx + 8] = A[tx]"],
     );
     // An iteration writes its own tile, and reads it turned round; the next one of the `while`
-    // comes to the same tiles again, and nothing counts it.
+    // comes to the same tiles again, and nothing counts it: it waits once, before its tiles.
     let tiles =
         "for k in serial(0, 4) {\nA[k * 128 + tx] = B[tx]\nB[tx + 512] = A[k * 128 + 127 - tx]\n}";
     check(tiles, &["B[tx + 512] = A[k * 128 + 127 - tx]"]);
@@ -497,7 +497,7 @@ fn each_iteration_that_writes_its_own_tile_goes_on() {
             "alloc v: var int32[1]\nv[0] = 0\nwhile v[0] < n {{\n{tiles}\nv[0] = v[0] + 1\n}}"
         ),
         &[
-            "A[k * 128 + tx] = B[tx]",
+            "for k in serial(0, 4) {",
             "B[tx + 512] = A[k * 128 + 127 - tx]",
         ],
     );
