@@ -7,14 +7,14 @@
 
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tilewright::ir::{Func, Target};
-use tilewright::jit::{self, Compiler, Flush, Program, Runs};
+use tilewright::jit::{self, Compiler, Flush, Pace, Program, Runs};
 use tilewright::runtime::cache::{Cache, Outcome as CacheOutcome};
 use tilewright::runtime::env::Env;
 use tilewright::sim::{self, RunOptions};
-use tilewright::verdict::{Compared, Verdict, verdict};
+use tilewright::verdict::{Compared, Verdict, summation, verdict_within};
 
 use super::gpu::{self, Gpu};
 use super::output::{self, Failure, Outcome};
@@ -40,6 +40,9 @@ pub struct BenchArgs {
     /// Runs before them.
     #[arg(long, default_value_t = 10)]
     warmup: u32,
+    /// What the GPU does between runs.
+    #[arg(long, value_enum, default_value_t = PaceArg::Cold)]
+    pace: PaceArg,
     /// Blocks of a large launch that are checked against the reference evaluator.
     #[arg(long, default_value_t = 8, value_name = "N")]
     check_blocks: u64,
@@ -55,11 +58,41 @@ pub struct BenchArgs {
     json: bool,
 }
 
+/// What the GPU does between runs.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum PaceArg {
+    /// its L2 cache is emptied
+    Cold,
+    /// it is idle for nine times as long as a run, so that its clock is high
+    Cool,
+    /// nothing: runs are back to back for a fifth of a second, and power limits the clock
+    Sustained,
+}
+
+impl PaceArg {
+    fn pace(self) -> Pace {
+        match self {
+            PaceArg::Cold => Pace::Cold,
+            PaceArg::Cool => Pace::Cool,
+            PaceArg::Sustained => Pace::Sustained,
+        }
+    }
+
+    fn said(self) -> &'static str {
+        match self {
+            PaceArg::Cold => "with a cold L2 cache",
+            PaceArg::Cool => "with idle time between them",
+            PaceArg::Sustained => "back to back",
+        }
+    }
+}
+
 /// What was measured.
 struct Report {
     target: Target,
     device: String,
     times: Vec<Duration>,
+    pace: PaceArg,
     frontend: Duration,
     load: Duration,
     launch: Duration,
@@ -118,6 +151,7 @@ pub fn bench(args: &BenchArgs) -> Outcome {
     let runs = Runs {
         warmup: args.warmup,
         timed: args.iters,
+        pace: args.pace.pace(),
     };
     let times = kernel.time(&call, &flush, runs).map_err(fail)?;
     let launch = kernel.launch_cost(&call, 200).map_err(fail)?;
@@ -126,12 +160,14 @@ pub fn bench(args: &BenchArgs) -> Outcome {
     let copies = Runs {
         warmup: 3,
         timed: 20,
+        ..Runs::default()
     };
     let copy_rate = jit::copy_rate(&gpu.device, kernel.stream(), &flush, size, copies);
     let report = Report {
         target: gpu.target,
         device: gpu.device.info().name.clone(),
         times,
+        pace: args.pace,
         frontend: loaded.took,
         load,
         launch,
@@ -173,7 +209,9 @@ fn check(
         true => Compared::Expected,
         false => Compared::Sample,
     };
-    Ok((verdict(func, found, &expected, which), (ran, blocks)))
+    let sums = summation(func, target);
+    let verdict = verdict_within(func, found, &expected, which, sums);
+    Ok((verdict, (ran, blocks)))
 }
 
 fn ms(time: Duration) -> f64 {
@@ -219,6 +257,7 @@ impl Report {
             "ms": self.seconds() * 1e3,
             "ms_least": ms(least),
             "runs": self.times.len(),
+            "pace": self.pace.to_possible_value().map(|v| v.get_name().to_owned()),
             "tflops": self.tflops(),
             "gbps": self.gbps(),
             "copy_gbps": self.copy_rate / 1e9,
@@ -252,9 +291,10 @@ impl Report {
             text += &format!("  {note}\n");
         }
         text += &format!(
-            "  {:.4} ms, median of {} runs with a cold L2 cache\n",
+            "  {:.4} ms, median of {} runs {}\n",
             self.seconds() * 1e3,
-            self.times.len()
+            self.times.len(),
+            self.pace.said()
         );
         if let Some(tflops) = self.tflops() {
             text += &format!("  {tflops:.1} TFLOP/s\n");

@@ -10,7 +10,7 @@ use tilewright::lowering::Until;
 use tilewright::passes;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, InputSpec, Number, RunOptions, Summary};
-use tilewright::verdict::{Compared, Verdict, verdict};
+use tilewright::verdict::{Compared, Verdict, summation, verdict, verdict_within};
 
 use super::input::Loaded;
 use super::output::{self, Failure, Outcome};
@@ -162,7 +162,8 @@ pub fn run(args: &RunArgs) -> Outcome {
             let done = gpu.run(func, &mut found, &options, sources);
             let took = done.map_err(|e| fail(&e.into_diagnostics()))?;
             ms = took.as_secs_f64() * 1e3;
-            let found_right = verdict(func, &found, &tensors, Compared::Expected);
+            let sums = summation(func, gpu.target);
+            let found_right = verdict_within(func, &found, &tensors, Compared::Expected, sums);
             if let Some(diag) = found_right.diagnostic(func) {
                 return Err(wrong(&found_right, diag));
             }

@@ -1,9 +1,12 @@
 //! How long a call takes on its GPU.
 //!
-//! Each run starts with nothing of use in the L2 cache: a kernel reads more memory than the cache
-//! holds, which also leaves no dirty lines for the next kernel to pay for. All runs are queued
-//! without the host waiting in between, and while the GPU reads that memory the host queues the
+//! At the default pace each run starts with nothing of use in the L2 cache: a kernel reads more memory
+//! than the cache holds, which also leaves no dirty lines for the next kernel to pay for. All runs are
+//! queued without the host waiting in between, and while the GPU reads that memory the host queues the
 //! next launch, so launch latency is not part of the time.
+//!
+//! Where power limits the clock, how long the GPU has worked decides as well: [`Pace`] has it idle
+//! between runs, or never.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +23,19 @@ use super::launch::{Call, Loaded};
 pub struct Runs {
     pub warmup: u32,
     pub timed: u32,
+    pub pace: Pace,
+}
+
+/// What the GPU does between two runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// Its L2 cache is emptied.
+    #[default]
+    Cold,
+    /// It is idle for nine times as long as a run takes, after one that is not timed: the clock is high.
+    Cool,
+    /// Nothing: it runs back to back for a fifth of a second, of which the first two fifths do not count.
+    Sustained,
 }
 
 impl Default for Runs {
@@ -27,6 +43,7 @@ impl Default for Runs {
         Runs {
             warmup: 10,
             timed: 50,
+            pace: Pace::Cold,
         }
     }
 }
@@ -167,6 +184,11 @@ fn timed(
     runs: Runs,
     mut work: impl FnMut() -> Result<(), Error>,
 ) -> Result<Vec<Duration>, Error> {
+    match runs.pace {
+        Pace::Cold => {}
+        Pace::Cool => return cool(device, stream, runs, work),
+        Pace::Sustained => return sustained(device, stream, work),
+    }
     for _ in 0..runs.warmup {
         flush.queue(stream)?;
         work()?;
@@ -185,6 +207,63 @@ fn timed(
     let mut times = Vec::new();
     for (start, end) in &events {
         times.push(end.since(start)?);
+    }
+    Ok(times)
+}
+
+fn cool(
+    device: &Device,
+    stream: &Stream,
+    runs: Runs,
+    mut work: impl FnMut() -> Result<(), Error>,
+) -> Result<Vec<Duration>, Error> {
+    const IDLE: u32 = 9;
+    let (start, end) = (device.event()?, device.event()?);
+    let mut times = Vec::new();
+    for _ in 0..runs.timed.max(1) {
+        work()?;
+        stream.record(&start)?;
+        work()?;
+        stream.record(&end)?;
+        stream.synchronize()?;
+        let time = end.since(&start)?;
+        std::thread::sleep(IDLE * time);
+        times.push(time);
+    }
+    Ok(times)
+}
+
+fn sustained(
+    device: &Device,
+    stream: &Stream,
+    mut work: impl FnMut() -> Result<(), Error>,
+) -> Result<Vec<Duration>, Error> {
+    const WHOLE: Duration = Duration::from_millis(200);
+    /// Runs are timed together, this often at most.
+    const PARTS: usize = 100;
+    let first = Instant::now();
+    for _ in 0..3 {
+        work()?;
+        stream.synchronize()?;
+    }
+    let each = (first.elapsed() / 3).max(Duration::from_micros(1));
+    let count = (WHOLE.as_nanos() / each.as_nanos()).max(5) as usize;
+    let parts = count.min(PARTS);
+    let together = count.div_ceil(parts);
+    let mut events = vec![device.event()?];
+    stream.record(&events[0])?;
+    for _ in 0..parts {
+        for _ in 0..together {
+            work()?;
+        }
+        let event = device.event()?;
+        stream.record(&event)?;
+        events.push(event);
+    }
+    stream.synchronize()?;
+    let mut times = Vec::new();
+    for pair in events.windows(2).skip(parts * 2 / 5) {
+        times.push(pair[1].since(&pair[0])? / together as u32);
     }
     Ok(times)
 }
