@@ -5,11 +5,16 @@
 Tensor cores add fp8 products with fewer bits than float32 has. To keep long sums accurate, the
 partial sum of every `promote` K tiles is added into a second, ordinary float32 accumulator.
 
+matmul_fp8_fast leaves that to the tensor cores, as fast accumulation does elsewhere, and has one
+scale for each operand. On Hopper a sum keeps 13 fraction bits: of K = 8192 random terms it is off by
+2e-3, of terms with one sign by 13 %.
+
 matmul_fp8_scaled adds scales, as fp8 training does: A has one for each row and group of
 columns, B one for each square of group x group elements.
 
     tilewright run examples/gemm_fp8.py
     tilewright run examples/gemm_fp8.py --set dtype=float8_e5m2 --set M=100 --set N=90 --set K=200
+    tilewright run examples/gemm_fp8.py:matmul_fp8_fast
     tilewright run examples/gemm_fp8.py:matmul_fp8_scaled
 """
 
@@ -61,6 +66,47 @@ def matmul_fp8(
             T.copy(C_sum, C[by * block_M, bx * block_N])
 
     return gemm_fp8
+
+
+@tilelang.jit(out_idx=[-1])
+def matmul_fp8_fast(
+    M=256,
+    N=256,
+    K=256,
+    block_M=128,
+    block_N=128,
+    block_K=128,
+    num_stages=2,
+    threads=256,
+    dtype="float8_e4m3fn",
+    out_dtype="bfloat16",
+):
+    @T.prim_func
+    def gemm_fp8_fast(
+        A: T.Tensor((M, K), dtype),
+        B: T.Tensor((N, K), dtype),
+        scale_A: T.Tensor((1,), "float32"),
+        scale_B: T.Tensor((1,), "float32"),
+        C: T.Tensor((M, N), out_dtype),
+    ):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            A_shared = T.alloc_shared((block_M, block_K), dtype)
+            B_shared = T.alloc_shared((block_N, block_K), dtype)
+            C_local = T.alloc_fragment((block_M, block_N), "float32")
+
+            # Neighbouring blocks share panels of A and B, so walking the grid in panels keeps them in L2.
+            T.use_swizzle(panel_size=8)
+
+            T.clear(C_local)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
+                T.copy(A[by * block_M, k * block_K], A_shared)
+                T.copy(B[bx * block_N, k * block_K], B_shared)
+                T.gemm(A_shared, B_shared, C_local, transpose_B=True)
+            for i, j in T.Parallel(block_M, block_N):
+                C_local[i, j] *= scale_A[0] * scale_B[0]
+            T.copy(C_local, C[by * block_M, bx * block_N])
+
+    return gemm_fp8_fast
 
 
 @tilelang.jit(out_idx=[-1])
