@@ -3,6 +3,7 @@
 //! ```text
 //! gemm(…, const __grid_constant__ tw::TensorMap A_map) {
 //!   tw::tma_load(S, k % 3 * 8192, A_map, &full[k % 3], k * 64, by * 128);
+//!   tw::tma_store(C_map, S, 0, bx * 64, by * 128);
 //! ```
 
 use tilewright_ir::visit::walk_stmts;
@@ -17,23 +18,24 @@ use crate::kernel::Emitter;
 use crate::source::TensorMap;
 use crate::{Emit, unsupported};
 
-/// The box and the tensor that the copy engine reads it from.
-pub(crate) fn bulk_load(op: &MicroOp) -> Option<(TmaBox, &Access)> {
+/// A bulk copy: its box, the tensor, and the tile of shared memory.
+pub(crate) fn bulk_copy(op: &MicroOp) -> Option<(TmaBox, &Access, &Access)> {
     match (op.inst, op.kind, op.sources.as_slice()) {
-        (Inst::Tma(tile), MicroKind::TmaLoad, [source]) => Some((tile, source)),
+        (Inst::Tma(tile), MicroKind::TmaLoad, [source]) => Some((tile, source, &op.dest)),
+        (Inst::Tma(tile), MicroKind::TmaStore, [source]) => Some((tile, &op.dest, source)),
         _ => None,
     }
 }
 
 impl Emitter<'_> {
-    /// The maps of the tensors that bulk copies of the kernel read, in the order of their use.
+    /// The maps of the tensors that the kernel's bulk copies move boxes of, in the order of their use.
     pub(crate) fn tensor_maps(&self, kernel: &Kernel) -> Emit<Vec<TensorMap>> {
         let mut maps = Ok(Vec::new());
         walk_stmts(&kernel.body, &mut |stmt| {
             if let (StmtKind::Micro(op), Ok(list)) = (&stmt.kind, &mut maps)
-                && let Some((tile, tensor)) = bulk_load(op)
+                && let Some((tile, tensor, shared)) = bulk_copy(op)
             {
-                match self.tensor_map(tile, tensor, &op.dest, stmt.span) {
+                match self.tensor_map(tile, tensor, shared, stmt.span) {
                     Ok(map) if list.contains(&map) => {}
                     Ok(map) => list.push(map),
                     Err(error) => maps = Err(error),
@@ -100,26 +102,31 @@ impl Emitter<'_> {
         fits.then_some(found)
     }
 
-    /// One box of a tensor to shared memory.
-    pub(crate) fn tma_load(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
-        let (Some((tile, tensor)), Some(arrival)) = (bulk_load(op), &op.arrives) else {
+    /// One box of a tensor to shared memory, or back.
+    pub(crate) fn tma_copy(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
+        let Some((tile, tensor, shared)) = bulk_copy(op) else {
             let message = format!("`{}` of `{}`", op.kind.name(), op.inst);
             return unsupported(
                 span,
                 format!("{message} is not generated for {}", self.target),
             );
         };
-        let wanted = self.tensor_map(tile, tensor, &op.dest, span)?;
-        if !self.starts_a_box(tile, &op.dest) {
-            let name = &self.func.buffers[op.dest.region.buffer].name;
-            let message = format!("a bulk copy to `{name}` that may start within a box");
+        let wanted = self.tensor_map(tile, tensor, shared, span)?;
+        if !self.starts_a_box(tile, shared) {
+            let name = &self.func.buffers[shared.region.buffer].name;
+            let message = format!("a bulk copy of `{name}` that may start within a box");
             return unsupported(span, message);
         }
         let map = self.plan.maps.iter().find(|(map, _)| *map == wanted);
         let map = map.map_or_else(String::new, |(_, name)| name.clone());
-        let to = self.access(&op.dest, span)?.in_shared();
-        let bar = self.barrier(arrival.barrier, &arrival.index, span)?;
-        let mut args = vec![to, map, bar];
+        let lies = self.access(shared, span)?.in_shared();
+        let (name, mut args) = match &op.arrives {
+            Some(arrival) => {
+                let bar = self.barrier(arrival.barrier, &arrival.index, span)?;
+                ("tma_load", vec![lies, map, bar])
+            }
+            None => ("tma_store", vec![map, lies]),
+        };
         for index in tensor.at.iter().rev() {
             args.push(self.scalar(index)?);
         }
@@ -129,7 +136,7 @@ impl Emitter<'_> {
         };
         self.needs.piece(Piece::Bulk);
         self.out
-            .line(format!("{when}tw::tma_load({});", args.join(", ")));
+            .line(format!("{when}tw::{name}({});", args.join(", ")));
         Ok(())
     }
 

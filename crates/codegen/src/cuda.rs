@@ -106,6 +106,25 @@ impl Emitter<'_> {
                 self.out.line("tw::wgmma_commit();");
             }
             DeviceOp::Fence(FenceKind::Wgmma) if self.machine.group_mma() => self.group_mma_fence(),
+            DeviceOp::Wait {
+                counter: Counter::TmaStore,
+                at_most,
+            } if self.machine.bulk_copies => {
+                self.needs.piece(Piece::Bulk);
+                self.out.line(format!("tw::tma_store_wait<{at_most}>();"));
+            }
+            DeviceOp::WaitRead { at_most } if self.machine.bulk_copies => {
+                self.needs.piece(Piece::Bulk);
+                self.out
+                    .line(format!("tw::tma_store_wait_read<{at_most}>();"));
+            }
+            DeviceOp::Commit(Counter::TmaStore) if self.machine.bulk_copies => {
+                self.needs.piece(Piece::Bulk);
+                self.out.line("tw::tma_store_commit();");
+            }
+            DeviceOp::WaitRead { .. } => {
+                return unsupported(span, format!("{} has no bulk copies", self.target));
+            }
             DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => {
                 return unsupported(
                     span,

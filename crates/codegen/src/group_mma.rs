@@ -29,7 +29,7 @@ impl Emitter<'_> {
     pub(crate) fn group_mma(
         &mut self,
         op: &MicroOp,
-        mma: MmaInst,
+        (mma, fresh): (MmaInst, bool),
         majors: [Major; 2],
         span: Span,
     ) -> Emit<()> {
@@ -41,6 +41,7 @@ impl Emitter<'_> {
             mma,
             a: (!in_registers).then_some(majors[0]),
             b: majors[1],
+            fresh,
         };
         let left = match in_registers {
             true => self.access(a, span)?.words(),
@@ -49,8 +50,15 @@ impl Emitter<'_> {
         let right = self.tile(b, majors[1], span)?;
         let c = self.access(&op.dest, span)?;
         self.needs.group_mma(wrapper);
+        let step = match op.axes.first().filter(|_| fresh) {
+            Some((axis, _)) => {
+                let step = self.settled(&self.func.var_expr(*axis));
+                format!(", {}", self.expr(&step, 0)?.text)
+            }
+            None => String::new(),
+        };
         self.out.line(format!(
-            "tw::{}({}, {left}, {right});",
+            "tw::{}({}, {left}, {right}{step});",
             wrapper.name(),
             c.words()
         ));

@@ -77,6 +77,9 @@ impl Emitter<'_> {
             } => self.wait(*counter, *at_most),
             // Instructions are counted one by one: there are no groups to close.
             DeviceOp::Commit(Counter::Vmcnt | Counter::Lgkmcnt) => {}
+            DeviceOp::WaitRead { .. } => {
+                return unsupported(span, format!("{} has no bulk copies", self.target));
+            }
             DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => {
                 return unsupported(
                     span,

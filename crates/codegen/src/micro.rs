@@ -158,8 +158,8 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
-            Inst::GroupMma { mma, a, b } if self.machine.has(op.inst) => {
-                self.group_mma(op, mma, [a, b], span)
+            Inst::GroupMma { mma, a, b, fresh } if self.machine.has(op.inst) => {
+                self.group_mma(op, (mma, fresh), [a, b], span)
             }
             Inst::BufferLoadLds if self.machine.has(op.inst) => self.buffer_load_lds(op, span),
             Inst::DsReadTr if self.machine.has(op.inst) => {
@@ -176,7 +176,7 @@ impl Emitter<'_> {
                 ));
                 Ok(())
             }
-            Inst::Tma(_) if self.machine.has(op.inst) => self.tma_load(op, span),
+            Inst::Tma(_) if self.machine.has(op.inst) => self.tma_copy(op, span),
             Inst::GroupMma { .. } | Inst::BufferLoadLds | Inst::DsReadTr | Inst::Tma(_) => {
                 unsupported(
                     span,

@@ -26,6 +26,11 @@ impl Emitter<'_> {
             self.stmt(stmt)?;
             self.analyzer.after(stmt);
         }
+        for stmt in block {
+            if let StmtKind::Alloc(buffer) = stmt.kind {
+                self.storage.remove(&buffer);
+            }
+        }
         self.names.close();
         self.analyzer.pop();
         Ok(())

@@ -10,7 +10,7 @@ use tilewright_ir::{
     Var,
 };
 
-use crate::bulk::bulk_load;
+use crate::bulk::bulk_copy;
 
 /// What a kernel uses.
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ impl Uses {
             });
             // Of a tensor that the copy engine reads the kernel has a map, not the address.
             let bulk = match &stmt.kind {
-                StmtKind::Micro(op) => bulk_load(op).map(|(_, tensor)| tensor.region.buffer),
+                StmtKind::Micro(op) => bulk_copy(op).map(|(_, tensor, _)| tensor.region.buffer),
                 _ => None,
             };
             // What is loaded atomically is never read through the read-only path.

@@ -8,6 +8,10 @@ pub enum DeviceOp {
     /// `wait vmcnt(6)`
     /// Until at most this many of the counter's operations of this wave are in flight.
     Wait { counter: Counter, at_most: u32 },
+    /// `wait tma_store(1) read`
+    /// Until all but this many groups of bulk stores of this thread have read shared memory; what
+    /// they write may still be under way.
+    WaitRead { at_most: u32 },
     /// `commit cp_async`
     /// Closes a group of asynchronous operations.
     Commit(Counter),

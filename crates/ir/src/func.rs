@@ -124,6 +124,9 @@ pub struct KernelAttrs {
     pub imports: Vec<String>,
     /// The user forbade register reallocation between warp groups.
     pub no_reg_realloc: bool,
+    /// Its blocks stay: the outermost loops run once for each block of the program, between which nothing
+    /// is ordered.
+    pub resident: bool,
     /// L2 hit ratios asked for by buffer.
     pub l2_hit_ratio: Vec<(Buffer, Expr)>,
     /// Buffers that may overlap others although they are separate parameters.

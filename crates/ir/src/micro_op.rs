@@ -179,7 +179,14 @@ pub enum Inst {
     /// A matrix multiply-accumulate of a warp group (sm_90a `wgmma`): B, and A unless its source is
     /// a register array, are read from shared memory while the program goes on. `at` of such a
     /// source is the first element of the instruction's tile, the same for the whole group.
-    GroupMma { mma: MmaInst, a: Major, b: Major },
+    /// A `fresh` sum starts at zero: instructions at the first index of the first axis add to
+    /// nothing.
+    GroupMma {
+        mma: MmaInst,
+        a: Major,
+        b: Major,
+        fresh: bool,
+    },
     /// The bulk copy engine (sm_90a): each thread that runs it has one box of the tensor moved for
     /// each point, while the program goes on. What of the box lies outside of the tensor becomes
     /// zero in shared memory and is not written to global memory; an arrival barrier hears of all
@@ -320,7 +327,10 @@ impl fmt::Display for Inst {
                 write!(f, "stmatrix.x{tiles}{}", if *trans { ".trans" } else { "" })
             }
             Inst::Mma(mma) => mma.fmt(f),
-            Inst::GroupMma { mma, a, b } => write!(f, "{mma}.{}.{}", a.name(), b.name()),
+            Inst::GroupMma { mma, a, b, fresh } => {
+                let fresh = if *fresh { ".fresh" } else { "" };
+                write!(f, "{mma}.{}.{}{fresh}", a.name(), b.name())
+            }
         }
     }
 }
@@ -367,12 +377,17 @@ impl Inst {
     }
 }
 
-/// A matrix instruction; of a warp group's the name ends with how its operands lie.
+/// A matrix instruction; of a warp group's the name ends with how its operands lie, and whether
+/// the sum is fresh.
 fn matrix_product(name: &str) -> Option<Inst> {
     if let Some(mma) = MmaInst::from_name(name) {
         return (mma.family != MmaFamily::Wgmma).then_some(Inst::Mma(mma));
     }
     let major = |name: &str| Major::ALL.into_iter().find(|m| m.name() == name);
+    let (name, fresh) = match name.strip_suffix(".fresh") {
+        Some(rest) => (rest, true),
+        None => (name, false),
+    };
     let (rest, b) = name.rsplit_once('.')?;
     let (rest, a) = rest.rsplit_once('.')?;
     let mma = MmaInst::from_name(rest).filter(|mma| mma.family == MmaFamily::Wgmma)?;
@@ -380,6 +395,7 @@ fn matrix_product(name: &str) -> Option<Inst> {
         mma,
         a: major(a)?,
         b: major(b)?,
+        fresh,
     })
 }
 
@@ -459,6 +475,7 @@ mod tests {
                 },
                 a: Major::K,
                 b: Major::Mn,
+                fresh: true,
             },
         ] {
             assert_eq!(Inst::from_name(&inst.to_string()), Some(inst));

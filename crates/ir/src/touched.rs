@@ -7,7 +7,7 @@
 use crate::buffer::Region;
 use crate::expr::{Expr, ExprKind};
 use crate::ids::Buffer;
-use crate::micro_op::{Access, MicroKind};
+use crate::micro_op::{Access, Inst, MicroKind};
 use crate::operand::{How, Operand};
 use crate::stmt::{Stmt, StmtKind};
 
@@ -60,8 +60,9 @@ pub fn touched<'a>(stmt: &'a Stmt, f: &mut impl FnMut(Touched<'a>)) {
                 let part = Part::Instruction(source);
                 f(plain(source.region.buffer, part, Mode::Read));
             }
-            let mode = match m.kind {
-                MicroKind::Mma => Mode::Update,
+            let mode = match (m.kind, m.inst) {
+                (MicroKind::Mma, Inst::GroupMma { fresh: true, .. }) => Mode::Write,
+                (MicroKind::Mma, _) => Mode::Update,
                 _ => Mode::Write,
             };
             f(plain(

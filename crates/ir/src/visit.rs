@@ -365,6 +365,7 @@ macro_rules! expr_walk {
                     DeviceOp::Iteration(Some(iteration)) => f(iteration),
                     DeviceOp::BarrierInit { index, .. } => f(index),
                     DeviceOp::Wait { .. }
+                    | DeviceOp::WaitRead { .. }
                     | DeviceOp::Commit(_)
                     | DeviceOp::Barrier(_)
                     | DeviceOp::Fence(_)

@@ -230,6 +230,7 @@ macro_rules! id_walk {
                 StmtKind::Device(op) => match op {
                     DeviceOp::BarrierInit { barrier, .. } => $buffer(barrier, f),
                     DeviceOp::Wait { .. }
+                    | DeviceOp::WaitRead { .. }
                     | DeviceOp::Commit(_)
                     | DeviceOp::Barrier(_)
                     | DeviceOp::Fence(_)

@@ -175,6 +175,7 @@ fn the_generator_reaches_everything() {
         " min_blocks=",
         " cluster=(",
         " no_reg_realloc",
+        " resident",
         " l2=[",
         " may_alias=[",
         " import=\"",

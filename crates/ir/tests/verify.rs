@@ -618,6 +618,11 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "loop",
+        "mma S[0 +: 64, 0 +: 64] at [0, 0], S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"wgmma.64x64x16.float16.float32.k.k.fresh\" width=1",
+        "micro-count",
+    ),
+    (
+        "loop",
         "s2r for c < 4 turning do S[0 +: 64, 0 +: 64] at [c, 0] -> F[0 +: 64, 0 +: 64] at [c, 0] inst=\"load\" width=1",
         "micro-count",
     ),

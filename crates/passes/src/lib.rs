@@ -86,6 +86,12 @@ pub const PASSES: &[PassInfo] = &[
         run: legalize::lower_tile_op::lower_tile_op,
     },
     PassInfo {
+        name: "split-products",
+        about: "products that are used up at once are done part by part, where registers are few",
+        makes: None,
+        run: optimize::hopper::split_products::split_products,
+    },
+    PassInfo {
         name: "lower-l2-persistent",
         about: "gives the runtime the tensors to keep in L2",
         makes: None,
@@ -120,6 +126,18 @@ pub const PASSES: &[PassInfo] = &[
         about: "decides which statements of a pipelined loop run ahead",
         makes: None,
         run: optimize::common::pipeline_planning::pipeline_planning,
+    },
+    PassInfo {
+        name: "unswitch-masks",
+        about: "asks once a tile for masks that hide nothing of most tiles",
+        makes: None,
+        run: optimize::hopper::unswitch_masks::unswitch_masks,
+    },
+    PassInfo {
+        name: "launch-longest-first",
+        about: "starts blocks that have more to do before those that have less",
+        makes: None,
+        run: optimize::hopper::launch_longest_first::launch_longest_first,
     },
     PassInfo {
         name: "inject-software-pipeline",
@@ -198,6 +216,7 @@ const LEGALIZE: &[&str] = &[
     "stage-stores",
     "layout-inference",
     "lower-tile-op",
+    "split-products",
     "check-resources",
     "lower-l2-persistent",
     "legalize-vectorized-loop",
@@ -205,6 +224,9 @@ const LEGALIZE: &[&str] = &[
     "legalize-safe-memory-access",
     "simplify",
 ];
+
+/// Where warp groups multiply, what stands between products counts, and how evenly blocks end.
+const AROUND_PRODUCTS: &[&str] = &["unswitch-masks", "launch-longest-first"];
 
 /// Pipelined loops are written out.
 const SCHEDULE: &[&str] = &["inject-software-pipeline"];
@@ -228,9 +250,14 @@ const PLACE: &[&str] = &["merge-shared-memory-allocations"];
 
 /// The passes that a function goes through for this target, in order.
 pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
-    let before = named(LEGALIZE).chain(named(SCHEDULE));
+    let around = match target.machine().group_mma() {
+        true => AROUND_PRODUCTS,
+        false => &[],
+    };
+    let before = named(LEGALIZE).chain(named(around));
     let after = named(FINISH).chain(named(PLACE));
-    before.chain(synchronise(target)).chain(after).collect()
+    let written = before.chain(named(SCHEDULE)).chain(synchronise(target));
+    written.chain(after).collect()
 }
 
 /// Those of them that come between loops that are written out and how they are issued.

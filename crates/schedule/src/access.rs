@@ -34,6 +34,9 @@ pub struct Access {
     pub points: Option<Points>,
     /// The indices in a tensor, where they cannot be counted out and are of one parallel loop.
     pub computed: Option<Vec<Expr>>,
+    /// Whether it is a bulk load's: who touches that later waits for the arrival barrier that hears
+    /// of it.
+    pub told: bool,
 }
 
 /// The places of an access, in bits from the start of the buffer.
@@ -328,7 +331,10 @@ impl Collector<'_> {
         for (end, write, way) in sources.chain([(&m.dest, true, &way)]) {
             let (buffer, at) = (end.region.buffer, &end.at);
             let first = found.len();
+            let bulk = matches!(m.inst, micro_op::Inst::Tma(_));
             match (told(end, write), end.tile(self.func)) {
+                // A box of a tensor.
+                (false, _) if bulk => self.push_anywhere(buffer, write, span, found),
                 (false, _) => self.push(buffer, at, width, write, false, span, way, lets, found),
                 (true, Some((at, count))) => {
                     self.push(buffer, &at, count, write, false, span, way, lets, found);
@@ -336,6 +342,11 @@ impl Collector<'_> {
                 (true, None) => self.push_anywhere(buffer, write, span, found),
             }
             self.name_slot(&end.slot, first, way, lets, found);
+            if write && m.arrives.is_some() {
+                found[first..]
+                    .iter_mut()
+                    .for_each(|access| access.told = true);
+            }
         }
     }
 
@@ -379,6 +390,7 @@ impl Collector<'_> {
                 slot: None,
                 points: None,
                 computed: None,
+                told: false,
             });
         }
     }
@@ -456,6 +468,7 @@ impl Collector<'_> {
             slot: self.uniform_slot(slot, way, lets),
             points,
             computed: computed.then(|| at.iter().map(|i| lets.substitute(i)).collect()),
+            told: false,
         });
     }
 

@@ -5,7 +5,7 @@
 //! likes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::{Buffer, Expr, ExprKind, Func, Kernel, Scope, Var};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Func, Kernel, Scope, Var};
 
 use crate::access::{Access, Points, Steps};
 use crate::footprint::{Meeting, count_out};
@@ -71,6 +71,8 @@ struct ClassData {
     points: Option<Points>,
     /// Of a tensor, the indices along each dimension.
     along: Vec<Option<(Shape, i64)>>,
+    /// The thread that does it, where only one does.
+    alone: Option<i128>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -80,6 +82,7 @@ struct Key {
     atomic: bool,
     places: Places,
     slot: Option<Slot>,
+    told: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -145,6 +148,7 @@ impl<'k> Conflicts<'k> {
             atomic: access.atomic,
             places,
             slot: access.slot.as_ref().and_then(|e| self.slots.of(e)),
+            told: access.told,
         };
         let next = Class(self.classes.len() as u32);
         let class = *self.ids.entry(key.clone()).or_insert(next);
@@ -154,9 +158,11 @@ impl<'k> Conflicts<'k> {
                 .iter()
                 .flat_map(|p| (0..p.along.len()).map(move |d| (p, d)));
             let along = dims.map(|(p, dim)| self.shapes.of(&p.along_only(dim)));
+            let points = access.points.as_ref();
             self.classes.push(ClassData {
                 key,
                 along: along.collect(),
+                alone: points.and_then(|p| only_thread(self.kernel, &p.guards)),
                 points: access.points,
             });
             self.answers.push(vec![None; self.classes.len()]);
@@ -230,6 +236,17 @@ impl<'k> Conflicts<'k> {
         })
     }
 
+    /// Whether one thread does both.
+    pub fn in_one_thread(&self, a: Class, b: Class) -> bool {
+        let alone = self.data(a).alone;
+        alone.is_some() && alone == self.data(b).alone
+    }
+
+    /// Whether an arrival barrier hears of it, for which who comes behind it waits.
+    pub fn is_told(&self, class: Class) -> bool {
+        self.data(class).key.told
+    }
+
     pub fn writes(&self, class: Class) -> bool {
         self.data(class).key.write
     }
@@ -237,6 +254,11 @@ impl<'k> Conflicts<'k> {
     /// The buffer of a class.
     pub fn root(&self, class: Class) -> Buffer {
         self.data(class).key.root
+    }
+
+    /// Whether the class is of a tensor.
+    pub fn is_of_tensor(&self, class: Class) -> bool {
+        self.func.buffers[self.root(class)].scope == Scope::Global
     }
 
     /// The version that a class names.
@@ -356,4 +378,15 @@ impl<'k> Conflicts<'k> {
         let (a, b) = (self.data(a).points.as_ref()?, self.data(b).points.as_ref()?);
         count_out(self.kernel, self.warp, a, b)
     }
+}
+
+/// The thread that a condition names, `tx == 256`, in a block whose threads have one index.
+fn only_thread(kernel: &Kernel, guards: &[Expr]) -> Option<i128> {
+    let ([tx, ..], [_, 1, 1]) = (kernel.thread_vars, kernel.threads) else {
+        return None;
+    };
+    guards.iter().find_map(|guard| match guard.kind() {
+        ExprKind::Binary(BinOp::Eq, a, b) if a.as_var() == Some(tx) => b.as_int(),
+        _ => None,
+    })
 }

@@ -131,6 +131,8 @@ pub struct Index {
 pub struct Trips {
     pub runs_again: bool,
     pub may_skip: bool,
+    /// Its iterations are blocks of the program: what they do to tensors is in no order.
+    pub are_blocks: bool,
 }
 
 /// The items of a kernel's body. Says where threads meet in a branch that not all take.
@@ -156,6 +158,7 @@ pub fn outline(
         diags,
         facts,
         items: 0,
+        loops: 0,
     };
     outliner.block(&kernel.body, &mut Lets::default())
 }
@@ -168,6 +171,8 @@ struct Outliner<'f, 'c, 'k, 'd> {
     /// What is known of the grid and of the loops around.
     facts: Analyzer,
     items: usize,
+    /// Loops around.
+    loops: u32,
 }
 
 impl Outliner<'_, '_, '_, '_> {
@@ -272,6 +277,7 @@ impl Outliner<'_, '_, '_, '_> {
                         .iter()
                         .all(|a| a.const_trip_count().is_none_or(|n| n > 1)),
                     may_skip: l.axes.iter().any(|a| self.may_skip(a, lets)),
+                    are_blocks: self.kernel.attrs.resident && self.loops == 0,
                 };
                 let func = self.collector.func;
                 let slots = &mut self.conflicts.slots;
@@ -279,7 +285,9 @@ impl Outliner<'_, '_, '_, '_> {
                 self.facts.enter_loop(self.collector.func, l);
                 let mut changed: FxHashSet<Var> = l.axes.iter().map(|a| a.var).collect();
                 walk_stmts(&l.body, &mut |stmt| bound_vars(stmt, &mut changed));
+                self.loops += 1;
                 let body = self.block(&l.body, lets);
+                self.loops -= 1;
                 self.facts.pop();
                 ItemKind::Loop {
                     body,
@@ -296,6 +304,7 @@ impl Outliner<'_, '_, '_, '_> {
                     trips: Trips {
                         runs_again: true,
                         may_skip: true,
+                        are_blocks: false,
                     },
                     changed,
                     index: None,

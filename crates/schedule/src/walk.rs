@@ -220,7 +220,7 @@ impl BarrierWalk<'_, '_> {
             }
             _ => self.wait_if_needed(item, &item.classes, open),
         }
-        for &class in &item.classes {
+        for &class in item.classes.iter().filter(|c| !self.conflicts.is_told(**c)) {
             open.add(Pending {
                 class,
                 at: self.ways.here(self.conflicts.slot(class)),
@@ -392,6 +392,9 @@ impl BarrierWalk<'_, '_> {
     fn carried(&mut self, l: &Repeated<'_>, open: &Open, age: impl Fn(&Pending) -> Age) -> Open {
         let mut carried = Open::default();
         for pending in &open.list {
+            if l.trips.are_blocks && self.conflicts.is_of_tensor(pending.class) {
+                continue;
+            }
             let slots = &mut self.conflicts.slots;
             let place = self.ways.carried(slots, l.around, pending.at, age(pending));
             if let Some(at) = place {
@@ -487,6 +490,9 @@ impl BarrierWalk<'_, '_> {
         let relation = self.conflicts.known_relation(pending.class, class);
         if relation == Some(Relation::Apart) {
             return Some(Meeting::Nowhere);
+        }
+        if self.conflicts.in_one_thread(pending.class, class) {
+            return Some(Meeting::InThread);
         }
         let slot = self.conflicts.slot(class);
         let slots = &mut self.conflicts.slots;

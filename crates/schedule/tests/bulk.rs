@@ -11,6 +11,8 @@ use tilewright_schedule::product_waits;
 
 const GEMM: &str = include_str!("../../sim/tests/simt/bulk_gemm.tw");
 
+const OUT: &str = include_str!("../../sim/tests/simt/bulk_store.tw");
+
 const STORES: &str = include_str!("../../sim/tests/simt/bulk_after_stores.tw");
 
 fn parse(name: &str, source: &str) -> Func {
@@ -89,6 +91,78 @@ fn stores_before_a_load_are_fenced() {
     let unwaited = kinds("mbarrier_wait full[0] parity=0");
     assert!(unwaited.contains(&HazardKind::ReadAfterWrite));
     assert!(unwaited.contains(&HazardKind::Phase));
+}
+
+/// What goes out is handed to the copy engine, and is not written again, nor does the kernel end,
+/// before it has been read.
+#[test]
+fn stores_have_read_before_they_are_overwritten() {
+    let kinds = |without: &str| {
+        assert!(OUT.contains(without), "{without}");
+        let report = check("bulk_store", &OUT.replacen(without, "", 1));
+        assert!(report.proved, "{}", lines(&report));
+        let mut kinds: Vec<HazardKind> = report.hazards.iter().map(|h| h.kind).collect();
+        kinds.dedup();
+        kinds
+    };
+    assert_eq!(kinds(""), []);
+    assert_eq!(kinds("fence async_proxy"), [HazardKind::MissingFence]);
+    assert!(kinds("wait tma_store(1) read").contains(&HazardKind::WriteAfterRead));
+    assert!(kinds("barrier block").contains(&HazardKind::WriteAfterRead));
+    assert_eq!(kinds("wait tma_store(0) read"), [HazardKind::EndsBefore]);
+    assert!(kinds("commit tma_store").contains(&HazardKind::EndsBefore));
+    // To have been read is enough, to be complete is more.
+    let waits = OUT.replace(") read", ")");
+    let report = check("bulk_store", &waits);
+    assert!(report.is_clean(), "{}", lines(&report));
+}
+
+/// What is written to a tensor is there when its group is waited for, not when it has been read.
+#[test]
+fn what_a_store_writes_is_waited_for_apart() {
+    let read = |wait: &str| {
+        let body = format!(
+            "      commit tma_store\n      {wait}\n      barrier block\n      C[tx] = B[0, tx]\n    }}"
+        );
+        let text = OUT.replace("      commit tma_store\n    }", &body);
+        let text = text.replace("kernel grid", "output C: float32[128]\n  kernel grid");
+        let report = check("bulk_store", &text);
+        report.hazards.iter().map(|h| h.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(read("wait tma_store(0)"), []);
+    let early = read("wait tma_store(0) read");
+    assert!(early.contains(&HazardKind::ReadAfterWrite), "{early:?}");
+}
+
+/// A barrier that is taken for another: the help says what it counts, and what comes.
+#[test]
+fn what_a_phase_lacks_is_said() {
+    let helps = |from: &str, to: &str| {
+        assert_eq!(GEMM.matches(from).count(), 1, "{from}");
+        let report = check("bulk_gemm", &GEMM.replace(from, to));
+        report
+            .hazards
+            .into_iter()
+            .map(|h| h.help)
+            .collect::<Vec<_>>()
+    };
+    let says = |helps: Vec<String>, wanted: &str| {
+        assert!(helps.iter().any(|h| h.contains(wanted)), "{helps:?}");
+    };
+    let counts = "arrivals=[8, 8, 8]";
+    says(
+        helps(counts, "arrivals=[9, 9, 9]"),
+        "counts 9 arrivals a phase, and 8 come",
+    );
+    says(
+        helps(counts, "arrivals=[7, 7, 7]"),
+        "counts 7 arrivals a phase, and 8 come",
+    );
+    let bytes = helps("bytes=24576", "bytes=24592");
+    says(
+        bytes,
+        "24592 bytes are announced to the phase that is waited for, and 24576 land",
+    );
 }
 
 /// Nothing races, but what is read was brought for another iteration.

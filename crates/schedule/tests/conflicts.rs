@@ -117,6 +117,7 @@ proptest! {
             slot: None,
             points: Some(points.clone()),
             computed: None,
+            told: false,
         };
         let classes: Vec<_> = all.iter().map(|p| conflicts.class(access(p))).collect();
         for (a, first) in classes.iter().zip(&all) {

@@ -652,8 +652,8 @@ if tx % 2 == 1 {
 
 #[test]
 fn what_is_not_modelled_is_not_proved() {
-    let tma = "tma_store S[0 +: 128] at [0] -> A[0 +: 1, 0 +: 128] at [0, 0] inst=\"tma.1x128\" width=1 counter=tma_store";
-    let report = check_text(&program(tma), Target::Sm90a);
+    let init = "alloc bar: barrier uint64[1] arrivals=[1]\nbarrier_init bar[0] count=128";
+    let report = check_text(&program(init), Target::Sm90a);
     assert!(!report.proved);
     assert!(!report.reasons.is_empty());
 }

@@ -114,6 +114,19 @@ fn a_wait_in_a_branch_orders_what_is_done_there() {
 }
 
 #[test]
+fn versions_are_written_where_a_condition_on_constant_memory_holds() {
+    let both = |written: u32| {
+        let copy = OTHER.replace("slot=0", &format!("slot={written}"));
+        let read = READ.replace("S[0 +: 128]", "T[0 +: 128] slot=0");
+        found(&format!(
+            "if A[bx, 0] > 0.0:float16 {{\n{copy}\nwait vmcnt(0)\nbarrier block\n{read}\nwait lgkmcnt(0)\n{USE}\n}}"
+        ))
+    };
+    assert_eq!(both(0), Vec::<String>::new());
+    assert_eq!(both(2), ["read of an unwritten version T"]);
+}
+
+#[test]
 fn a_wait_in_a_branch_does_not_order_what_comes_after() {
     let waits = when("0", "wait vmcnt(0)");
     let read = "B[0, tx] = S[127 - tx]";

@@ -111,6 +111,24 @@ fn ampere_gemm_waits_for_all_but_the_younger_groups() {
 }
 
 #[test]
+fn copies_that_are_waited_for_together_are_one_group() {
+    let copy = counted(Counter::CpAsync, 1);
+    let copies = (0..3).map(|at| op(at, 2, copy, &[(at, 'w')]));
+    let reads = [(0, 'r'), (1, 'r'), (2, 'r'), (3, 'w')];
+    let ops = copies.chain([op(3, 0, Completion::Sync, &reads)]);
+    let shared = [SHARED, SHARED, SHARED, ACCUMULATOR];
+    let three = derive(&order(ops.collect(), &shared, Tail::Guard), &across).unwrap();
+    assert_eq!(
+        lines(&three),
+        [
+            "0 1 2 commit",
+            "0 1 2 commit",
+            "cp_async(1) barrier 0 1 2 commit 3",
+        ]
+    );
+}
+
+#[test]
 fn cdna_gemm_counts_instructions_and_peels() {
     let three = derive(&gemm(3, counted(Counter::Vmcnt, 4), Tail::Peel), &across).unwrap();
     assert_eq!(

@@ -128,6 +128,29 @@ fn tiles_that_are_used_apart_have_channels_of_their_own() {
 }
 
 #[test]
+fn what_threads_read_before_a_product_comes_with_its_tiles() {
+    let mut streams = product(3, 0);
+    streams.streams.truncate(2);
+    let tiles = [hand(1, false, Proxy::Async)];
+    let scales = [hand(0, false, Proxy::Generic)];
+    // Read, two products of one tile: handed back when both are done.
+    streams.streams[1] = stream(
+        4,
+        0,
+        &[
+            (Completion::Sync, &scales),
+            (GROUP, &tiles),
+            (Completion::Sync, &[]),
+            (GROUP, &tiles),
+            (Completion::Sync, &[]),
+        ],
+    );
+    let all = derive(&streams).expect("it can be");
+    assert_eq!(line(&all, 0), "+0:160! a b");
+    assert_eq!(line(&all, 1), "+0 a b c c d c w0 -0 e");
+}
+
+#[test]
 fn what_threads_write_for_a_matrix_unit_is_fenced() {
     let streams = Streams {
         streams: vec![

@@ -7,7 +7,9 @@
 
 use tilewright_ir::small_float::Format;
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
-use tilewright_ir::{Buffer, Code, DType, Diagnostic, ExprKind, Func, Scalar, StmtKind, TileOp};
+use tilewright_ir::{
+    Buffer, Code, DType, Diagnostic, ExprKind, Func, Scalar, StmtKind, Target, TileOp,
+};
 use tilewright_sim::{Args, Tolerance, compare, compare_where, summarize};
 
 /// How a result compares with the reference.
@@ -51,8 +53,53 @@ pub enum Compared {
 /// partial sum.
 const SUMMATION: f64 = 1e-5;
 
+/// How far sums on a GPU may be off, of the largest: where the machine keeps fewer bits of sums of fp8
+/// products than the reference, each step of an instruction along K cuts them again.
+pub fn summation(func: &Func, target: Target) -> f64 {
+    let bits = target.machine().fp8_sum_bits;
+    if !multiplies_fp8(func) || bits >= 23 {
+        return SUMMATION;
+    }
+    // No sum is longer than a tensor, and errors of steps are as often up as down.
+    const STEP: f64 = 32.0;
+    let tensors = func.tensors().filter(|(b, _)| is_fp8(func, *b));
+    let extents = tensors.flat_map(|(b, _)| func.buffers[b].shape.iter().map(|e| e.as_int()));
+    let longest = extents.map(|e| e.unwrap_or(1 << 13)).max().unwrap_or(1);
+    let steps = (longest as f64 / STEP).max(1.0);
+    2f64.powi(-(bits as i32)) * steps.sqrt()
+}
+
+/// Whether products of the function are of fp8 tiles.
+pub fn multiplies_fp8(func: &Func) -> bool {
+    let mut multiplied = false;
+    for kernel in &func.kernels {
+        walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Tile(TileOp::Gemm(g)) = &stmt.kind {
+                multiplied |= is_fp8(func, g.a.buffer);
+            }
+        });
+    }
+    multiplied
+}
+
+fn is_fp8(func: &Func, buffer: Buffer) -> bool {
+    let dtype = func.buffers[buffer].dtype;
+    dtype.scalar.is_float() && dtype.bits() == 8
+}
+
 /// Compares the tensors of the signature.
 pub fn verdict(func: &Func, found: &Args, expected: &Args, which: Compared) -> Verdict {
+    verdict_within(func, found, expected, which, SUMMATION)
+}
+
+/// The same where sums may be off by this much of the largest.
+pub fn verdict_within(
+    func: &Func,
+    found: &Args,
+    expected: &Args,
+    which: Compared,
+    summation: f64,
+) -> Verdict {
     let mut result = Verdict {
         ok: true,
         max_abs_err: 0.0,
@@ -80,7 +127,7 @@ pub fn verdict(func: &Func, found: &Args, expected: &Args, which: Compared) -> V
             // A value that lies between two of the coarser type goes to either of them.
             let coarsest = step.max(on_the_way);
             Tolerance {
-                absolute: 2.0 * coarsest * typical + SUMMATION * largest,
+                absolute: 2.0 * coarsest * typical + summation * largest,
                 relative: 2.0 * step,
             }
         } else {

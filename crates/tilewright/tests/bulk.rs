@@ -253,6 +253,7 @@ fn gpu_rate() {
             let runs = Runs {
                 warmup: 5,
                 timed: 30,
+                ..Runs::default()
             };
             let times = kernel
                 .time(&call, &flush, runs)

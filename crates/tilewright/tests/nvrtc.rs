@@ -3,19 +3,62 @@
 
 mod corpus;
 
-use libtest_mimic::{Arguments, Failed};
+use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::ir::Target;
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{CompileOptions, Nvrtc};
 
 fn main() {
     let args = Arguments::from_args();
-    let trials = corpus::trials(&[Target::Sm80, Target::Sm90a], compiles);
-    libtest_mimic::run(&args, trials.collect()).exit();
+    let whole = |name: &str, target| compiles(name, &[], target);
+    let trials = corpus::trials(&[Target::Sm80, Target::Sm90a], whole);
+    let mut trials: Vec<Trial> = trials.collect();
+    // Relative to the examples.
+    const FOUND: &str = "../crates/tilewright/tests/found/products_of_blocks_of_their_own.py";
+    trials.push(Trial::test("registers that live in blocks", || {
+        compiles(FOUND, &[], Target::Sm90a)
+    }));
+    trials.extend(LARGE.iter().map(|(name, settings)| {
+        let test = || compiles(name, settings, Target::Sm90a);
+        Trial::test(format!("sm_90a {name}, large tiles"), test)
+    }));
+    libtest_mimic::run(&args, trials).exit();
 }
 
-fn compiles(name: &str, target: Target) -> Result<(), Failed> {
-    let (_, source) = corpus::generated(name, &[], target)?;
+/// Tiles that take all registers that warp groups with roles can share.
+type Settings = &'static [(&'static str, &'static str)];
+const LARGE: [(&str, Settings); 4] = [
+    (
+        "gemm.py",
+        &[
+            ("block_N", "256"),
+            ("block_K", "64"),
+            ("threads", "256"),
+            ("trans_B", "True"),
+        ],
+    ),
+    (
+        "fp8_gemm_blockwise.py",
+        &[
+            ("M", "4096"),
+            ("N", "4096"),
+            ("K", "4096"),
+            ("block_M", "256"),
+            ("num_stages", "3"),
+        ],
+    ),
+    (
+        "grouped_gemm_fp8.py",
+        &[("K", "4096"), ("block_M", "256"), ("num_stages", "3")],
+    ),
+    (
+        "moe_gemm.py",
+        &[("K", "4096"), ("block_M", "256"), ("num_stages", "3")],
+    ),
+];
+
+fn compiles(name: &str, settings: &[(&str, &str)], target: Target) -> Result<(), Failed> {
+    let (_, source) = corpus::generated(name, settings, target)?;
     let nvrtc = Nvrtc::find(&Env::process())
         .map_err(|missing| format!("this test needs NVRTC: run scripts/setup-nvrtc\n{missing}"))?;
     let cubin = nvrtc

@@ -2,6 +2,7 @@
 //! shorter than a vector, tiles past the end, policies that do not fit.
 
 mod evaluated;
+mod resident;
 
 use evaluated::{check, ramp};
 use tilewright::ir::DType;

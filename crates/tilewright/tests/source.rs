@@ -55,6 +55,14 @@ fn rms_norm() {
     insta::assert_snapshot!(source("rms_norm.py", None, &[], Target::Sm90a));
 }
 
+/// Products that start at zero, part by part, each scaled and added up.
+#[test]
+fn fp8_gemm_blockwise() {
+    let settings = [("block_M", "256"), ("num_stages", "3")];
+    let target = Target::Sm90a;
+    insta::assert_snapshot!(source("fp8_gemm_blockwise.py", None, &settings, target));
+}
+
 #[test]
 fn attention_fwd() {
     let settings = [("is_causal", "True")];

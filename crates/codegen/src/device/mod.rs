@@ -85,6 +85,7 @@ pub(crate) struct GroupMma {
     pub mma: MmaInst,
     pub a: Option<Major>,
     pub b: Major,
+    pub fresh: bool,
 }
 
 impl GroupMma {

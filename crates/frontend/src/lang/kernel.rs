@@ -171,6 +171,22 @@ fn kernel(
     for arg in blocks {
         grid.push(grid_extent(stage, &arg.value.clone(), arg.span)?);
     }
+    // Extents of the call are looked at when it comes.
+    for (at, cluster) in cluster.iter().flatten().enumerate() {
+        let extent = grid.get(at).map_or(Some(1), |e| stage.const_int(e));
+        if extent.is_some_and(|n| n % i128::from(*cluster) != 0) {
+            let extent = extent.unwrap_or_default();
+            let axis = ["x", "y", "z"][at];
+            return Err(stage
+                .error(
+                    codes::KERNEL_LAUNCH,
+                    args.span_of("cluster_dims"),
+                    format!("clusters of {cluster} do not divide {extent} blocks along {axis}"),
+                )
+                .help("launch a multiple of the cluster's blocks, and leave out what lies outside")
+                .into());
+        }
+    }
     let threads = match args.value("threads").cloned() {
         None => [DEFAULT_THREADS, 1, 1],
         Some(value) => extents3(

@@ -91,7 +91,17 @@ pub(super) static FNS: &[LangFn] = &[
     func(
         "tma_store_wait",
         &[opt("count", Ty::Int), opt("read", Ty::Bool)],
-        |s, a| wait(s, a, "count", Counter::TmaStore),
+        |s, a| {
+            let at_most = left_in_flight(s, a, "count")?;
+            let op = match a.bool_or(s, "read", true)? {
+                true => DeviceOp::WaitRead { at_most },
+                false => DeviceOp::Wait {
+                    counter: Counter::TmaStore,
+                    at_most,
+                },
+            };
+            device(s, op)
+        },
     ),
     func("wait_wgmma", &[req("id", Ty::Int)], |s, a| {
         wait(s, a, "id", Counter::Wgmma)
@@ -316,6 +326,12 @@ fn device(stage: &mut Stage, op: DeviceOp) -> Result<Value> {
 }
 
 fn wait(stage: &mut Stage, args: &CallArgs, name: &str, counter: Counter) -> Result<Value> {
+    let at_most = left_in_flight(stage, args, name)?;
+    device(stage, DeviceOp::Wait { counter, at_most })
+}
+
+/// How many groups a wait leaves in flight.
+fn left_in_flight(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<u32> {
     let n = args.int_or(stage, name, 0)?;
     let Some(at_most) = u32::try_from(n).ok().filter(|n| *n <= 63) else {
         return Err(stage
@@ -327,5 +343,5 @@ fn wait(stage: &mut Stage, args: &CallArgs, name: &str, counter: Counter) -> Res
             .help("0 waits for all of them")
             .into());
     };
-    device(stage, DeviceOp::Wait { counter, at_most })
+    Ok(at_most)
 }

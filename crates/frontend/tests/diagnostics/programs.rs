@@ -50,6 +50,10 @@ fn launches() {
             module("@T.prim_func\ndef kernel(A: T.Tensor((64,), \"float32\")):\n    T.clear(A)\n")
         ),
         (
+            "cluster that does not divide the grid",
+            kernel("T.ClusterKernel(6, 4, cluster_dims=(2, 3, 1))"),
+        ),
+        (
             "cluster of too many blocks",
             kernel("T.ClusterKernel(64, cluster_dims=(32, 1, 1))")
         ),

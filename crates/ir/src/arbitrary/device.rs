@@ -64,6 +64,7 @@ impl Gen<'_> {
                 },
                 a: Major::K,
                 b: major,
+                fresh: major == Major::K && !axes.is_empty(),
             },
         ]);
         let bulk = TmaBox::new(&[8]).map_or(Inst::Load, Inst::Tma);
@@ -130,6 +131,9 @@ impl Gen<'_> {
     pub(super) fn device_statement(&mut self) {
         let op = match self.pick(12) {
             0 => DeviceOp::Barrier(BarrierKind::Block),
+            1 if self.chance(4) => DeviceOp::WaitRead {
+                at_most: self.pick(16) as u32,
+            },
             1 => DeviceOp::Wait {
                 counter: self.one_of(&Counter::ALL),
                 at_most: self.pick(16) as u32,

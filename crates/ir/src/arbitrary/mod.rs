@@ -342,6 +342,7 @@ impl Gen<'_> {
             cluster: self.optional(|g| [g.small(), 1, 1]),
             imports: self.list(2, |g| g.text()),
             no_reg_realloc: self.chance(3),
+            resident: self.chance(3),
             l2_hit_ratio: match tensor {
                 Some(b) => self.list(1, |g| (b, g.literal(DType::F32))),
                 None => Vec::new(),

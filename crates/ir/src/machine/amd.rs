@@ -14,6 +14,8 @@ pub(crate) const GFX942: Machine = Machine {
     lockstep: true,            // [ISA3] one program counter a wave
     scalar_registers: true,    // [ISA3] SGPRs
     max_threads: 1024,         // [ISA3] 16 waves a workgroup
+    multiprocessors: 304,      // MI300X
+    l2: 4 << 20,               // MI300X, each of eight dies
     simds: 4,                  // [ISA3]
     waves_per_simd: 8,         // [LLVM] amdgpu_waves_per_eu
     clusters: false,
@@ -51,10 +53,12 @@ pub(crate) const GFX942: Machine = Machine {
     stmatrix: false,
     ds_read_tr: false, // [LLVM] refused
     mma: MFMA_942,
+    fp8_sum_bits: 23,
     fp8_conversions: false, // [ISA3] its own are the forms without infinities and negative zero
 };
 
 pub(crate) const GFX950: Machine = Machine {
+    multiprocessors: 256, // MI355X
     shared: SharedMemory {
         bytes: 160 * 1024,           // [ISA4] LDS
         banks: 64,                   // [ISA4]

@@ -37,6 +37,11 @@ pub struct Machine {
     pub scalar_registers: bool,
     /// Threads of a block, at most.
     pub max_threads: u32,
+    /// Compute units or multiprocessors of the largest of its GPUs. On another one a kernel that counts
+    /// on them computes the same.
+    pub multiprocessors: u32,
+    /// Bytes of the L2 cache that a block's copies go through.
+    pub l2: u64,
     /// SIMDs or sub-cores of a compute unit or multiprocessor.
     pub simds: u32,
     /// Waves that one of them holds, at most.
@@ -79,6 +84,8 @@ pub struct Machine {
     pub mma: &'static [MmaFacts],
     /// Whether there are conversions between float32 and `float8_e4m3fn` and `float8_e5m2`.
     pub fp8_conversions: bool,
+    /// Fraction bits to which sums of fp8 products are kept while they are added.
+    pub fp8_sum_bits: u32,
 }
 
 /// The language that kernels are generated in. Only the code generator, and who hands its source to

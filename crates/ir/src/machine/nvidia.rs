@@ -14,10 +14,12 @@ pub(crate) const SM80: Machine = Machine {
     warp_size: 32,            // [CUDA]
     lockstep: false,          // [CUDA] independent thread scheduling, from 7.0 on
     scalar_registers: false,
-    max_threads: 1024,  // [CUDA]
-    simds: 4,           // [CUDA] schedulers of a multiprocessor
-    waves_per_simd: 16, // [CUDA] 64 warps a multiprocessor
-    clusters: false,    // [CUDA] from 9.0 on
+    max_threads: 1024,    // [CUDA]
+    multiprocessors: 108, // A100
+    l2: 40 << 20,         // A100
+    simds: 4,             // [CUDA] schedulers of a multiprocessor
+    waves_per_simd: 16,   // [CUDA] 64 warps a multiprocessor
+    clusters: false,      // [CUDA] from 9.0 on
     registers: Registers {
         per_thread: 255, // [CUDA]
         file: 64 * 1024, // [CUDA]
@@ -54,11 +56,14 @@ pub(crate) const SM80: Machine = Machine {
     stmatrix: false, // [PTX] needs sm_90
     ds_read_tr: false,
     mma: MMA_SYNC_80,
+    fp8_sum_bits: 23,
     fp8_conversions: false, // [PTX] cvt of e4m3x2 needs sm_89
 };
 
 pub(crate) const SM90A: Machine = Machine {
-    clusters: true, // [CUDA] 9.0
+    multiprocessors: 132, // H100 SXM, H200
+    l2: 50 << 20,         // H100 SXM, H200
+    clusters: true,       // [CUDA] 9.0
     registers: Registers {
         // [PTX] setmaxnreg
         moves: Some(RegisterMoves {
@@ -83,6 +88,7 @@ pub(crate) const SM90A: Machine = Machine {
     vector_atomics: &[(Scalar::F16, 4), (Scalar::BF16, 4), (Scalar::F32, 4)],
     stmatrix: true, // [PTX] sm_90
     mma: &MMA_90,
+    fp8_sum_bits: 13,      // measured: 1 + 2^-13 survives, 1 + 2^-14 does not
     fp8_conversions: true, // [PTX] sm_89
     ..SM80
 };
@@ -116,13 +122,16 @@ const MMA_SYNC_90: [MmaFacts; 8] = [
 ];
 
 /// The types that `wgmma` is chosen for. Of float32 it would drop the bits that tf32 lacks where
-/// `mma.sync` rounds, and it adds fp8 products with fewer bits than float32 has.
-const GROUP_TYPES: [(u16, Scalar, Scalar); 5] = [
+/// `mma.sync` rounds. fp8 products it adds with 13 fraction bits: who needs more of a long sum
+/// adds its parts up in float32, as the examples do.
+const GROUP_TYPES: [(u16, Scalar, Scalar); 7] = [
     (16, Scalar::F16, Scalar::F32),
     (16, Scalar::F16, Scalar::F16),
     (16, Scalar::BF16, Scalar::F32),
     (32, Scalar::I8, Scalar::I32),
     (32, Scalar::U8, Scalar::I32),
+    (32, Scalar::F8E4M3FN, Scalar::F32),
+    (32, Scalar::F8E5M2, Scalar::F32),
 ];
 
 /// [PTX] `wgmma.mma_async.m64nNkK`: N is any multiple of eight up to 256; of integers there are 8,

@@ -1,6 +1,6 @@
 //! Device operations: how each is printed and parsed.
 
-use crate::device_op::{BarrierKind, DeviceOp};
+use crate::device_op::{BarrierKind, Counter, DeviceOp};
 use crate::text::parser::{Parser, Result1};
 use crate::text::printer::Printer;
 
@@ -23,6 +23,10 @@ impl Printer<'_> {
         match op {
             DeviceOp::Wait { counter, at_most } => {
                 self.put_fmt(format_args!("wait {}({at_most})", counter.name()));
+            }
+            DeviceOp::WaitRead { at_most } => {
+                let counter = Counter::TmaStore.name();
+                self.put_fmt(format_args!("wait {counter}({at_most}) read"));
             }
             DeviceOp::Commit(counter) => self.put_fmt(format_args!("commit {}", counter.name())),
             DeviceOp::Barrier(kind) => {
@@ -76,7 +80,10 @@ impl<'t> Parser<'t> {
                 self.expect("(")?;
                 let at_most = self.number("a number of operations")?;
                 self.expect(")")?;
-                DeviceOp::Wait { counter, at_most }
+                match counter == Counter::TmaStore && self.eat_word("read") {
+                    true => DeviceOp::WaitRead { at_most },
+                    false => DeviceOp::Wait { counter, at_most },
+                }
             }
             "commit" => DeviceOp::Commit(self.word()?),
             "barrier" => DeviceOp::Barrier(self.barrier_kind()?),

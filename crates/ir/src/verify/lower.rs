@@ -37,6 +37,9 @@ impl<'a> Verifier<'a> {
         if op.turns && op.axes.len() < 2 {
             self.fail("micro-count", "rows that turn round need two axes");
         }
+        if matches!(op.inst, Inst::GroupMma { fresh: true, .. }) && op.axes.is_empty() {
+            self.fail("micro-count", "a fresh sum has a first step");
+        }
         self.bulk_copy(op);
         let since = self.open();
         for (var, _) in &op.axes {
@@ -138,7 +141,10 @@ impl<'a> Verifier<'a> {
         // Commits, waits and fences are also what users of split-phase operations write; the
         // barriers of a pipelined loop are derived before those of the rest.
         let allowed = match op {
-            DeviceOp::Wait { .. } | DeviceOp::Commit(_) | DeviceOp::Fence(_) => true,
+            DeviceOp::Wait { .. }
+            | DeviceOp::WaitRead { .. }
+            | DeviceOp::Commit(_)
+            | DeviceOp::Fence(_) => true,
             DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare) | DeviceOp::Iteration(_) => {
                 !self.tile_level()
             }
@@ -193,6 +199,7 @@ impl<'a> Verifier<'a> {
                 }
             }
             DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)
+            | DeviceOp::WaitRead { .. }
             | DeviceOp::Fence(_)
             | DeviceOp::SchedBarrier(_)
             | DeviceOp::SchedGroupBarrier { .. }

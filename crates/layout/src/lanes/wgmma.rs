@@ -52,10 +52,12 @@ mod tests {
         let all = Target::Sm90a.machine().mma.iter().map(|m| m.inst);
         let groups: Vec<MmaInst> = all.filter(|i| i.family == MmaFamily::Wgmma).collect();
         assert!(groups.iter().all(exists));
-        // Of 16-bit floats every width, of bytes those of PTX, each once.
+        // Of floats every width, of integers those of PTX, each once.
         let count = |ab| groups.iter().filter(|i| i.ab == ab).count();
         assert_eq!(count(Scalar::BF16), 32);
         assert_eq!(count(Scalar::F16), 64);
+        assert_eq!(count(Scalar::F8E4M3FN), 32);
+        assert_eq!(count(Scalar::F8E5M2), 32);
         assert_eq!(count(Scalar::I8), 18);
     }
 }

@@ -13,11 +13,11 @@
 
 use std::borrow::Cow;
 
-use tilewright_ir::target::RegisterMoves;
+use tilewright_ir::target::{RegisterMoves, WARP_GROUP};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     Buffer, Code, CopyKind, Counter, DeviceOp, Diagnostic, Diagnostics, FenceKind, Func, GemmKind,
-    Kernel, Scope, StmtKind, Target, ThreadOp, TileOp,
+    Kernel, Scope, Span, StmtKind, Target, ThreadOp, TileOp,
 };
 
 use crate::Changed;
@@ -33,6 +33,7 @@ pub fn bind_target(func: &mut Func, target: Target, diags: &mut Diagnostics) -> 
         shared_memory(func, kernel, target, diags);
         clusters(kernel, target, diags);
         instructions(func, kernel, target, diags);
+        registers(kernel, target, diags);
     }
     Changed::No
 }
@@ -92,6 +93,44 @@ fn instructions(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagno
     );
 }
 
+/// Warp groups that all say how many registers they want get no more than there are.
+fn registers(kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
+    let machine = target.machine();
+    if machine.registers.moves.is_none() {
+        return;
+    }
+    let groups = kernel.num_threads() / WARP_GROUP;
+    let mut wanted = vec![None; groups as usize];
+    for stmt in &kernel.body {
+        let StmtKind::WarpGroup { groups, body } = &stmt.kind else {
+            continue;
+        };
+        walk_stmts(body, &mut |stmt| {
+            if let StmtKind::Thread(ThreadOp::SetMaxRegs { count, .. }) = stmt.kind {
+                for group in groups {
+                    let own = wanted.get_mut(*group as usize);
+                    own.into_iter()
+                        .for_each(|own| *own = Some((count, stmt.span)));
+                }
+            }
+        });
+    }
+    let all: Option<Vec<(u32, Span)>> = wanted.into_iter().collect();
+    let Some(most) = all.iter().flatten().max_by_key(|(count, _)| *count) else {
+        return;
+    };
+    let sum: u32 = all.iter().flatten().map(|(count, _)| count).sum();
+    let (total, file) = (sum * WARP_GROUP, machine.registers.file);
+    if total > file {
+        let message = format!("the warp groups ask for {total} registers, {target} has {file}");
+        let most = Diagnostic::error(NOT_ON_TARGET, most.1, message);
+        diags.push(most.help(format!(
+            "the numbers of all groups together are at most {}",
+            file / WARP_GROUP
+        )));
+    }
+}
+
 /// What a target does with a statement that it does not take as it stands.
 enum Verdict {
     /// Its meaning would be lost.
@@ -117,6 +156,7 @@ fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
         }
         StmtKind::Tile(TileOp::Gemm(g)) => match g.kind {
             GemmKind::Auto => None,
+            GemmKind::Wgmma if machine.group_mma() => None,
             GemmKind::Wgmma => refused("this is a split-phase wgmma", GEMM),
             GemmKind::Tcgen05 => refused("this is a tcgen05 product", GEMM),
         },
@@ -125,9 +165,10 @@ fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
             CopyKind::Async => Some(Verdict::NoEffect {
                 what: "asking for an asynchronous copy",
             }),
+            CopyKind::Tma { .. } if machine.bulk_copies => None,
             CopyKind::Tma { .. } => refused("this is a bulk copy (TMA)", COPY),
         },
-        StmtKind::Thread(ThreadOp::BarrierExpect { .. }) => {
+        StmtKind::Thread(ThreadOp::BarrierExpect { .. }) if !machine.barrier.expects_bytes => {
             refused("the barrier waits for bytes of bulk copies (TMA)", ARRIVE)
         }
         StmtKind::Thread(ThreadOp::SetMaxRegs { count, .. }) => {
@@ -152,6 +193,8 @@ fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
         }
         StmtKind::Device(op) => match op {
             DeviceOp::Wait { counter, .. } | DeviceOp::Commit(counter) => match counter {
+                Counter::Wgmma if machine.group_mma() => None,
+                Counter::TmaStore if machine.bulk_copies => None,
                 Counter::TmaStore => refused("this is for bulk copies (TMA)", COPY),
                 Counter::Wgmma => refused("this is for split-phase wgmma", GEMM),
                 Counter::CpAsync if !machine.counts(*counter) => {
@@ -159,6 +202,10 @@ fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
                 }
                 _ => None,
             },
+            DeviceOp::WaitRead { .. } if !machine.bulk_copies => {
+                refused("this is for bulk copies (TMA)", COPY)
+            }
+            DeviceOp::Fence(FenceKind::Wgmma) if machine.group_mma() => None,
             DeviceOp::Fence(FenceKind::Wgmma) => refused("this is for split-phase wgmma", GEMM),
             DeviceOp::Fence(FenceKind::AsyncProxy) if !machine.async_proxy => {
                 Some(Verdict::NoEffect {

@@ -6,8 +6,8 @@
 //! shared-memory reads. Tiles that the instruction does not divide are padded.
 
 use tilewright_ir::{
-    Code, Diagnostic, Expr, Func, GemmOp, GemmPlan, GemmPolicy, MmaFacts, MmaFamily, MmaInst,
-    Region, Scalar, Span, Target,
+    Code, Diagnostic, Expr, Func, GemmKind, GemmOp, GemmPlan, GemmPolicy, Machine, MmaFacts,
+    MmaFamily, MmaInst, Region, Scalar, Span, Target, target::WARP_GROUP,
 };
 use tilewright_layout::lanes::{Operand, lane_map};
 use tilewright_layout::radix::Digit;
@@ -27,8 +27,12 @@ pub struct GemmShape {
     pub acc: Scalar,
     pub policy: GemmPolicy,
     pub threads: i64,
+    /// Whether each product starts at zero, so that somebody else keeps the sum.
+    pub fresh: bool,
     /// How the operands lie, where a warp group's instructions can read them there.
     pub group: Option<GroupOperands>,
+    /// Whether the user asks for warp groups' instructions, and for no others.
+    pub by_groups: bool,
 }
 
 /// What follows from a plan. The placements are worked out when asked for: layout inference needs
@@ -148,6 +152,8 @@ enum NoPlan {
     Types,
     /// Fewer threads than a warp.
     Threads { warp: u32 },
+    /// Warp groups alone are asked for, and cannot.
+    Groups,
 }
 
 /// What a gemm asks of the target.
@@ -162,7 +168,9 @@ fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
         acc: func.buffers[g.c.buffer].dtype.scalar,
         policy: g.policy,
         threads,
+        fresh: g.clear.is_int(1),
         group: group_operands(func, g),
+        by_groups: g.kind == GemmKind::Wgmma,
     })
 }
 
@@ -218,9 +226,48 @@ pub fn plan_gemm(
                 ),
             )
             .help(format!("launch with threads={warp} or more")),
+            NoPlan::Groups => no_groups(func, g, &shape, target, span),
         };
         Box::new(diag)
     })
+}
+
+/// Why warp groups cannot do a product that the user wants of them.
+fn no_groups(func: &Func, g: &GemmOp, shape: &GemmShape, target: Target, span: Span) -> Diagnostic {
+    let wgmma = |f: &&MmaFacts| f.inst.family == MmaFamily::Wgmma;
+    let mut insts = target.machine().mma.iter().filter(wgmma);
+    let types = |f: &MmaFacts| f.inst.ab == shape.ab && f.inst.acc == shape.acc;
+    let name = |region: &Region| func.buffers[region.buffer].name.clone();
+    let GemmShape {
+        m, n, k, threads, ..
+    } = *shape;
+    let (why, help) = if !insts.any(types) {
+        let why = format!(
+            "it does not take {} with {} accumulation",
+            shape.ab, shape.acc
+        );
+        (why, "use `T.gemm`, or another type")
+    } else if shape.group.is_none() {
+        let why = format!(
+            "it cannot be told how `{}` and `{}` lie",
+            name(&g.a),
+            name(&g.b)
+        );
+        let help = "B, and A unless it is a fragment, are tiles of shared memory whose layout is the \
+                    compiler's, with rows that are multiples of 32 bytes";
+        (why, help)
+    } else if threads % i64::from(WARP_GROUP) != 0 {
+        let why = format!("{threads} threads are no whole warp groups of {WARP_GROUP}");
+        (why, "run it by whole warp groups")
+    } else {
+        let groups = threads / i64::from(WARP_GROUP);
+        let why = format!("{groups} warp groups cannot share {m} by {n} by {k} without rest");
+        let help = "each group takes a multiple of 64 rows and of 8 columns, and steps of 32 bytes \
+                    along K";
+        (why, help)
+    };
+    let message = format!("`wgmma` cannot do this product: {why}");
+    Diagnostic::error(NO_MATRIX_PATH, span, message).help(help)
 }
 
 /// Why an operand of a gemm has no place in registers.
@@ -263,7 +310,8 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
     let candidates = machine
         .mma
         .iter()
-        .filter(|f| f.inst.ab == ab && f.inst.acc == shape.acc);
+        .filter(|f| f.inst.ab == ab && f.inst.acc == shape.acc)
+        .filter(|f| !shape.by_groups || f.inst.family == MmaFamily::Wgmma);
     // A plan that does as wished comes before a cheaper one that does not.
     let plans = candidates.filter_map(|candidate| {
         let inst = &candidate.inst;
@@ -278,10 +326,16 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
         if inst.family == MmaFamily::Wgmma && !(all && group_can(shape, inst, grid)) {
             return None;
         }
-        Some(((!as_wished, cost(shape, candidate, grid)), candidate, grid))
+        let crowded = inst.family == MmaFamily::Wgmma && is_crowded(shape, machine, inst, grid);
+        let rank = (!as_wished, crowded, cost(shape, candidate, grid));
+        Some((rank, candidate, grid))
     });
     let best = plans.min_by_key(|(rank, ..)| *rank);
-    let ((unlike, _), facts, grid) = best.ok_or(NoPlan::Types)?;
+    let none = match shape.by_groups {
+        true => NoPlan::Groups,
+        false => NoPlan::Types,
+    };
+    let ((unlike, ..), facts, grid) = best.ok_or(none)?;
     Ok(Choice {
         plan: GemmPlan {
             inst: facts.inst,
@@ -321,6 +375,17 @@ fn cost(shape: &GemmShape, facts: &MmaFacts, grid: [i64; 2]) -> u64 {
     };
     let reads = steps * inst.k as i64 * read;
     (math as u64) << 24 | (reads as u64).min((1 << 24) - 1)
+}
+
+/// Whether a thread has no registers for the product of one instruction beside a sum of all: so much
+/// it has to hold where the product is added to a sum part by part (SplitProducts).
+fn is_crowded(shape: &GemmShape, machine: &Machine, inst: &MmaInst, grid: [i64; 2]) -> bool {
+    let bits = i64::from(inst.m) * i64::from(inst.n) * i64::from(inst.acc.bits());
+    let one = bits / 32 / i64::from(inst.threads(machine.warp_size));
+    let [rows, cols] = tiles(shape, inst, grid);
+    // As much as addresses and operands take.
+    const OTHER: i64 = 40;
+    shape.fresh && one * (rows * cols + 1) + OTHER > machine.registers.per_thread.into()
 }
 
 fn tiles(shape: &GemmShape, inst: &MmaInst, grid: [i64; 2]) -> [i64; 2] {
@@ -374,6 +439,8 @@ fn ceil_div(a: i64, b: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::legalize::group_operands::Held;
+    use tilewright_ir::Major;
 
     fn shape(m: i64, n: i64, k: i64, ab: Scalar, threads: i64) -> GemmShape {
         GemmShape {
@@ -388,7 +455,9 @@ mod tests {
             },
             policy: GemmPolicy::Square,
             threads,
+            fresh: false,
             group: None,
+            by_groups: false,
         }
     }
 
@@ -415,6 +484,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn products_that_are_added_up_leave_room_for_the_sum() {
+        let along_k = Held {
+            major: Major::K,
+            width: 128,
+        };
+        let mut s = shape(128, 256, 128, Scalar::F8E4M3FN, 256);
+        s.group = Some(GroupOperands {
+            a: Some(along_k),
+            b: along_k,
+        });
+        let plan = |s: &GemmShape| {
+            let plan = choose(Target::Sm90a, s).unwrap().plan;
+            (plan.inst.n, plan.warps)
+        };
+        assert_eq!(plan(&s), (256, [2, 1]));
+        // 128 registers of the sum and 64 of a part.
+        s.fresh = true;
+        assert_eq!(plan(&s), (128, [1, 2]));
+        s.n = 128;
+        assert_eq!(plan(&s), (128, [2, 1]));
     }
 
     #[test]

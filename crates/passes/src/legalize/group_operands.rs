@@ -25,12 +25,13 @@ pub struct Held {
 }
 
 impl GroupOperands {
-    /// The instruction on operands that lie so. Registers are along K.
-    pub fn inst(self, mma: MmaInst) -> Inst {
+    /// The instruction on operands that lie so, for a sum that may be fresh. Registers are along K.
+    pub fn inst(self, mma: MmaInst, fresh: bool) -> Inst {
         Inst::GroupMma {
             mma,
             a: self.a.map_or(Major::K, |a| a.major),
             b: self.b.major,
+            fresh,
         }
     }
 }

@@ -12,22 +12,32 @@
 //! ```text
 //! alloc C_stage: shared bfloat16[128, 256] layout=swizzled
 //! copy C_local[0 +: 128, 0 +: 256] -> C_stage[0 +: 128, 0 +: 256]
-//! copy C_stage[0 +: 128, 0 +: 256] -> C[by * 128 +: 128, bx * 256 +: 256]
+//! for i, j in parallel(128, 256) layout=… {
+//!   C[by * 128 + i, bx * 256 + j] = C_stage[i, j]
+//! }
 //! ```
+//! The loop's layout has each warp write the rows that it has of the product, so that warps need not
+//! wait for each other.
 //!
 //! For machines on which warp groups multiply: elsewhere the product itself takes too long for the
 //! stores to count. Needs tile IR and planned loops, and is left out where fewer blocks would run on
 //! a multiprocessor for it.
 
-use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright_ir::{
-    Block, Buffer, BufferData, BufferOrigin, CopyHints, CopyKind, CopyOp, Diagnostics, Expr, Func,
-    Kernel, LayoutAttr, LoopKind, Machine, Region, RegionDim, Scope, Stmt, StmtKind, Target,
-    TileOp, WARP_GROUP,
+    Axis, Block, Buffer, BufferData, BufferOrigin, CopyHints, CopyKind, CopyOp, DType, Diagnostics,
+    Expr, Func, Kernel, LayoutAttr, Loop, LoopKind, Machine, MmaFamily, Region, RegionDim, Scope,
+    Span, Stmt, StmtKind, Target, TileOp, VarKind, WARP_GROUP,
 };
 
+use tilewright_layout::Fragment;
+use tilewright_layout::radix::Digit;
+
 use crate::Changed;
+use crate::legalize::gemm_plan::{GemmTiling, plan_gemm};
 use crate::optimize::common::merge_shared_memory_allocations::{shared_buffers, shared_bytes};
 
 /// Stages the stores of all kernels.
@@ -40,7 +50,7 @@ pub fn stage_stores(func: &mut Func, target: Target, _diags: &mut Diagnostics) -
     for at in 0..func.kernels.len() {
         let kernel = func.kernels[at].clone();
         let mut pass = StageStores {
-            accumulators: accumulators(&kernel),
+            accumulators: accumulators(func, &kernel, target),
             room: Room::of(func, &kernel, machine),
             machine,
             func,
@@ -55,20 +65,91 @@ pub fn stage_stores(func: &mut Func, target: Target, _diags: &mut Diagnostics) -
     changed
 }
 
-fn accumulators(kernel: &Kernel) -> FxHashSet<Buffer> {
-    let mut found = FxHashSet::default();
-    walk_stmts(&kernel.body, &mut |stmt| {
-        if let StmtKind::Tile(TileOp::Gemm(g)) = &stmt.kind {
-            found.insert(g.c.buffer);
+/// The fragments that lie as products do: their sums, and what is computed of those element by
+/// element; each with who has which part of it where warp groups multiply.
+fn accumulators(
+    func: &Func,
+    kernel: &Kernel,
+    target: Target,
+) -> FxHashMap<Buffer, Option<GemmTiling>> {
+    let mut found: FxHashMap<Buffer, Option<GemmTiling>> = FxHashMap::default();
+    let mut made: Vec<(Buffer, &[Expr], &Expr)> = Vec::new();
+    walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
+        StmtKind::Tile(TileOp::Gemm(g)) => {
+            let planned = plan_gemm(func, g, kernel.num_threads().into(), target, stmt.span);
+            let tiling = planned.ok().map(|(_, tiling)| tiling);
+            let of_groups = |t: &GemmTiling| t.inst.family == MmaFamily::Wgmma;
+            found.insert(g.c.buffer, tiling.filter(of_groups));
         }
+        StmtKind::Store {
+            buffer,
+            indices,
+            value,
+        } if func.buffers[*buffer].scope == Scope::Fragment => {
+            made.push((*buffer, indices, value));
+        }
+        _ => {}
     });
+    let mut known = 0;
+    while known < found.len() {
+        known = found.len();
+        for (buffer, at, value) in &made {
+            let mut of_sum = None;
+            value.walk_memory(&mut |_, from, indices| {
+                if indices == *at {
+                    of_sum = of_sum.take().or_else(|| found.get(&from).cloned());
+                }
+            });
+            if let Some(tiling) = of_sum {
+                found.entry(*buffer).or_insert(tiling);
+            }
+        }
+    }
     found
+}
+
+/// Each warp of the groups that multiply takes its own rows, lanes along them with `width` elements
+/// each. Nothing where they do not come out even.
+fn rows_of_warps(tiling: &GemmTiling, [rows, cols]: [i64; 2], width: i64) -> Option<Fragment> {
+    const LANES: i64 = 32;
+    // [PTX] a warp of a group has 16 rows of the instruction's 64.
+    const ROWS: i64 = 16;
+    const WARPS: i64 = 4;
+    let [down, across] = tiling.warps;
+    let (own_rows, own_cols) = (rows / down, cols / across);
+    let pieces = own_cols / width;
+    let along = pieces.min(LANES);
+    let at_once = LANES / along.max(1);
+    let even = own_cols % width == 0
+        && along > 0
+        && LANES % along == 0
+        && pieces % along == 0
+        && at_once <= ROWS
+        && own_rows % (ROWS * WARPS) == 0;
+    if !even {
+        return None;
+    }
+    let (row, col) = (0, 1);
+    let threads = [
+        Digit::new(col, width, along),
+        Digit::new(row, 1, at_once),
+        Digit::new(row, ROWS, WARPS),
+        Digit::new(col, own_cols, across),
+        Digit::new(row, own_rows, down),
+    ];
+    let slots = [
+        Digit::new(col, 1, width),
+        Digit::new(col, width * along, pieces / along),
+        Digit::new(row, at_once, ROWS / at_once),
+        Digit::new(row, ROWS * WARPS, own_rows / (ROWS * WARPS)),
+    ];
+    Fragment::from_digits(&[rows, cols], 1, &threads, &slots).ok()
 }
 
 struct StageStores<'a> {
     func: &'a mut Func,
     machine: &'a Machine,
-    accumulators: FxHashSet<Buffer>,
+    accumulators: FxHashMap<Buffer, Option<GemmTiling>>,
     room: Room,
     changed: bool,
 }
@@ -98,7 +179,7 @@ impl StageStores<'_> {
         let [from, to] = [&c.src, &c.dst].map(|r| &self.func.buffers[r.buffer]);
         // Of wider results a quad of threads writes whole sectors.
         const WIDE: u32 = 16;
-        let taken = self.accumulators.contains(&c.src.buffer)
+        let taken = self.accumulators.contains_key(&c.src.buffer)
             && c.src.is_whole(from)
             && from.scope == Scope::Fragment
             && to.scope == Scope::Global
@@ -141,13 +222,69 @@ impl StageStores<'_> {
                 ..c.clone()
             }))
         };
+        let out = self.by_warps(c, buffer, [rows, cols], stmt.span);
         let kinds = [
             StmtKind::Alloc(buffer),
             copy(c.src.clone(), whole.clone()),
-            copy(whole, c.dst.clone()),
+            out.unwrap_or_else(|| copy(whole, c.dst.clone())),
         ];
         self.changed = true;
         Some(kinds.map(|kind| Stmt::new(kind, stmt.span)))
+    }
+}
+
+impl StageStores<'_> {
+    /// The second half of a copy, by the warps that have the rows.
+    fn by_warps(
+        &mut self,
+        c: &CopyOp,
+        stage: Buffer,
+        [rows, cols]: [i64; 2],
+        span: Span,
+    ) -> Option<StmtKind> {
+        let tiling = self.accumulators.get(&c.src.buffer)?.as_ref()?;
+        let to = &self.func.buffers[c.dst.buffer];
+        let length = i64::try_from(to.shape.last()?.as_int()?).ok()?;
+        // As wide as rows are aligned.
+        const VECTOR: i64 = 128;
+        let mut width = VECTOR / i64::from(to.dtype.bits());
+        while length % width != 0 {
+            width /= 2;
+        }
+        let layout = rows_of_warps(tiling, [rows, cols], width)?;
+        let dtype = to.dtype;
+        let names = ["i", "j"].map(|name| self.func.add_var(name, DType::I32, VarKind::Loop));
+        let points = names.map(|var| self.func.var_expr(var));
+        let mut left = points.iter().zip([rows, cols]).peekable();
+        let mut at = Vec::new();
+        for dim in &c.dst.dims {
+            let extent = dim.extent.as_int()?;
+            at.push(match left.next_if(|(_, n)| i128::from(*n) == extent) {
+                Some((point, _)) => dim.start.clone() + point.clone().cast_to(dim.start.dtype()),
+                None if extent == 1 => dim.start.clone(),
+                None => return None,
+            });
+        }
+        if left.next().is_some() {
+            return None;
+        }
+        let [i, j] = points;
+        let store = StmtKind::Store {
+            buffer: c.dst.buffer,
+            indices: at,
+            value: Expr::load(stage, vec![i, j], dtype),
+        };
+        let axes = names.into_iter().zip([rows, cols]);
+        Some(StmtKind::For(Loop {
+            kind: LoopKind::Parallel {
+                coalesced_width: None,
+                layout: Some(LayoutAttr::Held(Arc::new(layout))),
+            },
+            axes: axes
+                .map(|(var, n)| Axis::upto(var, Expr::i32(n as i32)))
+                .collect(),
+            body: vec![Stmt::new(store, span)],
+        }))
     }
 }
 

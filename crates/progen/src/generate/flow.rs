@@ -48,6 +48,16 @@ impl Gen {
         let top = self.depth == 0;
         let two_groups = top && self.grouped;
         let inner = u32::from(self.depth < 2);
+        if self.wide {
+            let kind = self.rng.weighted(&[
+                (12, Kind::Gemm),
+                (3 * inner, Kind::Loop),
+                (inner, Kind::If),
+                (1, Kind::Elementwise),
+                (1, Kind::Output),
+            ]);
+            return self.make(kind, out);
+        }
         let kind = self.rng.weighted(&[
             (11, Kind::Load),
             (18, Kind::Elementwise),
@@ -69,6 +79,10 @@ impl Gen {
             (3, Kind::Exchange),
             (1, Kind::Sync),
         ]);
+        self.make(kind, out);
+    }
+
+    fn make(&mut self, kind: Kind, out: &mut Vec<Stmt>) {
         match kind {
             Kind::Load => self.load(out),
             Kind::Elementwise => self.elementwise(out),

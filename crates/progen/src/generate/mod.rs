@@ -20,6 +20,8 @@ use crate::types::Type;
 
 /// The work of a program, in steps of the plain evaluator.
 const STEPS: u64 = 1_200_000;
+/// The same of one that is products by warp groups.
+const WIDE_STEPS: u64 = 12_000_000;
 
 /// The program of a seed.
 pub fn generate(seed: u64) -> Program {
@@ -31,9 +33,11 @@ pub fn generate_counting(seed: u64) -> (Program, u32) {
     for attempt in 0..200 {
         let mut rng = Rng::new(seed.wrapping_mul(0x1_0001).wrapping_add(attempt << 40));
         let fuel = rng.int(2, 9) as i32;
-        let mut program = Gen::new(rng, fuel).program();
+        let drawn = Gen::new(rng, fuel);
+        let steps = if drawn.wide { WIDE_STEPS } else { STEPS };
+        let mut program = drawn.program();
         program.seed = seed;
-        if plain::run_within(&program, STEPS).is_ok() {
+        if plain::run_within(&program, steps).is_ok() {
             return (program, attempt as u32);
         }
     }
@@ -87,6 +91,9 @@ struct Gen {
     in_group: bool,
     /// Warp groups have code of their own in this program.
     grouped: bool,
+    /// A program of products by warp groups and little else, for the schedules that mixed programs never
+    /// meet the conditions of.
+    wide: bool,
     /// What one warp group wrote, until the block has met again.
     waiting: Vec<Buf>,
 }
@@ -108,6 +115,7 @@ impl Gen {
             repeats: 1,
             in_group: false,
             grouped: false,
+            wide: false,
             waiting: Vec::new(),
         };
         let axes = g.rng.weighted(&[(3, 1), (1, 2)]);
@@ -139,9 +147,17 @@ impl Gen {
             (3, 384),
             (3, 512),
         ]);
+        g.wide = g.rng.chance(12);
+        let threads = match g.wide {
+            true => g.rng.weighted(&[(6, 128), (4, 256), (1, 384)]),
+            false => threads,
+        };
+        if g.wide {
+            g.fuel = g.fuel.min(3);
+        }
         let threads = g.size(threads);
         g.p.threads = Some(threads);
-        g.grouped = g.p.thread_count() == 256 && g.rng.chance(50);
+        g.grouped = !g.wide && g.p.thread_count() == 256 && g.rng.chance(50);
         g
     }
 
@@ -152,7 +168,7 @@ impl Gen {
             let column = self.rng.chance(40);
             body.push(Stmt::UseSwizzle(panel, column));
         }
-        if self.rng.chance(90) {
+        if self.rng.chance(if self.wide { 10 } else { 90 }) {
             self.load(&mut body);
         }
         self.statements(&mut body);
@@ -249,7 +265,8 @@ impl Gen {
         // Pipelines move tiles that live outside of the loop.
         let hoist = self.depth > 0 && !self.in_group && self.rng.chance(75);
         let mut list = vec![Stmt::Alloc(buf)];
-        if scope == Scope::Shared && rank == 2 && self.rng.chance(12) {
+        let laid_out = if self.wide { 2 } else { 12 };
+        if scope == Scope::Shared && rank == 2 && self.rng.chance(laid_out) {
             let kind = match self.rng.below(3) {
                 0 => LayoutKind::Swizzled,
                 1 => LayoutKind::Linear,
@@ -270,9 +287,9 @@ impl Gen {
         (
             bytes <= self.shared_left,
             // A fragment may move to shared memory, and a scan of it needs twice as much again.
-            bytes <= 12 * 1024
+            bytes <= (if self.wide { 16 } else { 12 }) * 1024
                 && count <= self.fragment_left
-                && count <= 24 * self.p.thread_count(),
+                && count <= (if self.wide { 64 } else { 24 }) * self.p.thread_count(),
         )
     }
 

@@ -18,13 +18,18 @@ impl Gen {
     }
 
     fn types(&mut self) -> (Type, Type) {
-        let ab = self.rng.weighted(&[
-            (10, Type::F16),
-            (4, Type::BF16),
-            (6, Type::I8),
-            (1, Type::E4M3),
-            (1, Type::F32),
-        ]);
+        let ab = match self.wide {
+            true => self
+                .rng
+                .weighted(&[(6, Type::F16), (4, Type::BF16), (2, Type::E4M3)]),
+            false => self.rng.weighted(&[
+                (10, Type::F16),
+                (4, Type::BF16),
+                (6, Type::I8),
+                (1, Type::E4M3),
+                (1, Type::F32),
+            ]),
+        };
         let acc = match ab {
             Type::I8 => Type::I32,
             Type::F16 if self.rng.chance(20) => Type::F16,
@@ -52,9 +57,25 @@ impl Gen {
             (3, 48),
             (4, 64),
         ];
-        let (m, n) = (self.matrix_size(&edge), self.matrix_size(&edge));
-        let k = self.matrix_size(&[(1, 7), (2, 8), (8, 16), (6, 32), (1, 24), (1, 33), (3, 64)]);
-        let (trans_a, trans_b) = (self.rng.chance(25), self.rng.chance(40));
+        let sizes = [(1, 7), (2, 8), (8, 16), (6, 32), (1, 24), (1, 33), (3, 64)];
+        // Tiles that warp groups multiply, and rows that a copy engine can be told of.
+        let (m, n, k) = match self.wide {
+            true => (
+                self.matrix_size(&[(6, 64), (4, 128), (1, 192)]),
+                self.matrix_size(&[(1, 16), (1, 24), (2, 32), (6, 64), (2, 128)]),
+                self.matrix_size(&[(3, 16), (4, 32), (1, 64)]),
+            ),
+            false => (
+                self.matrix_size(&edge),
+                self.matrix_size(&edge),
+                self.matrix_size(&sizes),
+            ),
+        };
+        let (mut trans_a, mut trans_b) = (self.rng.chance(25), self.rng.chance(40));
+        // Warp groups multiply bytes along K alone.
+        if self.wide && ab == Type::E4M3 {
+            (trans_a, trans_b) = (false, true);
+        }
         let a_shape = if trans_a { vec![k, m] } else { vec![m, k] };
         let b_shape = if trans_b { vec![n, k] } else { vec![k, n] };
         let (count, most) = match self.rng.chance(80) {
@@ -171,7 +192,7 @@ impl Gen {
         match looped {
             true => {
                 self.indices.pop();
-                let stages = self.rng.int(0, 5) as u32;
+                let stages = self.rng.int(i64::from(self.wide), 5) as u32;
                 let kind = match (self.rng.chance(85), stages) {
                     (true, 1..) if self.rng.chance(25) => LoopKind::Plain(stages),
                     (true, _) => LoopKind::Pipelined(stages),
@@ -221,7 +242,8 @@ impl Gen {
         along: Option<(Var, usize)>,
     ) -> Operand {
         let mut load = Vec::new();
-        let scope = match self.rng.chance(15) && self.room(&shape, ty).1 {
+        let fragment = self.rng.chance(if self.wide { 3 } else { 15 });
+        let scope = match fragment && self.room(&shape, ty).1 {
             true => Scope::Fragment,
             false => Scope::Shared,
         };
@@ -231,12 +253,16 @@ impl Gen {
                 // The usual form: the loop's index moves the start along one dimension.
                 let mut dims = shape.clone();
                 let tile = self.value_of(shape[axis]);
-                let step = match self.rng.chance(80) {
+                let step = match self.wide || self.rng.chance(80) {
                     true => tile,
                     false => self.rng.int(1, tile),
                 };
                 let trips = self.indices.last().map_or(1, |i| i.high + 1);
-                let length = (step * trips + self.rng.pick(&[0, 0, -3, 5, -tile])).max(1);
+                let more = match self.wide {
+                    true => self.rng.pick(&[0, 0, -16, 16, -tile]),
+                    false => self.rng.pick(&[0, 0, -3, 5, -tile]),
+                };
+                let length = (step * trips + more).max(1);
                 dims[axis] = self.size(length);
                 self.p.sizes[dims[axis].0].dynamic = self.rng.chance(10);
                 let mut start = vec![Expr::int(0); 2];
@@ -246,7 +272,11 @@ impl Gen {
                     let block = self.indices[0];
                     let tile = self.value_of(shape[other]);
                     start[other] = Expr::binary(BinOp::Mul, Expr::Var(block.var), Expr::int(tile));
-                    let length = tile * (block.high + 1) + self.rng.pick(&[0, -2, 3]);
+                    let more = match self.wide {
+                        true => self.rng.pick(&[0, 0, -16, 16]),
+                        false => self.rng.pick(&[0, -2, 3]),
+                    };
+                    let length = tile * (block.high + 1) + more;
                     dims[other] = self.size(length.max(1));
                 }
                 let src = self.tensor(ty, dims, (-reach, reach));

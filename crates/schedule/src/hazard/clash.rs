@@ -50,14 +50,27 @@ pub enum Remedy {
     Fence(FenceKind),
     /// A wait for the phase that hears of a bulk load.
     AwaitLoad,
+    /// A wait for what bulk stores read, before the end.
+    WaitRead,
     /// Phases must be apart.
     Phases,
+    /// As many arrivals as the barrier counts.
+    Arrivals { needed: u32, came: u32 },
+    /// As many bytes as land.
+    Bytes { announced: i64, landed: i64 },
     /// All waves must come to the barrier.
     Converge,
     /// Another slot index.
     Version,
     /// The buffers need storage of their own.
     Apart,
+}
+
+impl Remedy {
+    /// Whether what is lacking is the rest of a phase that has begun.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self, Remedy::Arrivals { came: 0, .. })
+    }
 }
 
 impl Clash {
@@ -92,11 +105,23 @@ impl Clash {
             Remedy::AwaitLoad => {
                 "wait for the phase of the arrival barrier that hears of the load".to_string()
             }
+            Remedy::WaitRead => {
+                "close its group with `commit tma_store`, and `wait tma_store(0) read` before the \
+                 kernel ends"
+                    .to_string()
+            }
             Remedy::Phases => {
                 "who arrives for a phase, or announces bytes, must know that the one \
                                before is over, and who waits must see it before the next one is"
                     .to_string()
             }
+            Remedy::Arrivals { needed, came } => format!(
+                "the barrier counts {needed} arrivals a phase, and {came} come: each thread that \
+                 arrives counts one"
+            ),
+            Remedy::Bytes { announced, landed } => format!(
+                "{announced} bytes are announced to the phase that is waited for, and {landed} land"
+            ),
             Remedy::Version => {
                 "readers and writers of one iteration must name the same version".to_string()
             }

@@ -40,6 +40,8 @@ pub enum EventKind {
     },
     Commit(Counter),
     Wait(Counter, u32),
+    /// All but so many groups of bulk stores have read what they store.
+    WaitRead(u32),
     /// All waves of the block; `drains` waits for the wave's own operations first, `bare`
     /// ones may meet at different statements.
     Barrier {

@@ -21,6 +21,8 @@
 //! - A bulk load is under way until the phase has completed that hears of its bytes, for all that do
 //!   not know of that. A phase completes when arrivals and bytes are both there; who begins the next
 //!   one must know of it, and who waits for it must have done so before the next one completes.
+//! - A bulk store reads shared memory until its thread has waited for that, or for its group. The
+//!   kernel does not end before.
 //! - A bare barrier waits for no memory; the block's barrier does where the machine's drains.
 //! - Registers are read when an instruction is issued; those that a load writes must be left
 //!   alone until it has been waited for.
@@ -190,10 +192,12 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
     report.runs += runs;
 }
 
-/// Whether no condition was merely supposed.
+/// Whether no condition was merely supposed. A single one may hold or not, whichever was supposed;
+/// of several, values may have been chosen that never come together.
 fn is_certain(choice: &Choice, traces: &[Trace]) -> bool {
     let supposed = choice.supposed.keys().any(|e| e.dtype() == DType::BOOL);
-    !supposed && traces.iter().all(|t| t.turns == 0)
+    let alone = choice.supposed.len() == 1;
+    (!supposed || alone) && traces.iter().all(|t| t.turns == 0)
 }
 
 /// Whether nothing that a run may do was left out of it: all groups do the same, and no condition

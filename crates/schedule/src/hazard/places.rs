@@ -46,6 +46,10 @@ pub struct Places<'f> {
     columns: Columns,
     /// By group, the warps in it.
     group_warps: Vec<u32>,
+    /// By warp, the groups of its threads, by bit.
+    warp_groups: Vec<u8>,
+    /// The groups of a single thread, by bit.
+    alone: u8,
     /// Tensors in which it was asked who meets, and could not be said.
     pub unknown: Vec<Buffer>,
 }
@@ -111,6 +115,8 @@ impl Unit {
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     warps: u32,
+    /// The groups of these threads, by bit.
+    groups: u8,
     /// The only thread, or [`MANY`].
     thread: u32,
 }
@@ -118,17 +124,19 @@ struct Cell {
 const MANY: u32 = u32::MAX;
 const NOBODY: Cell = Cell {
     warps: 0,
+    groups: 0,
     thread: MANY,
 };
 
 impl Cell {
     /// A thread touches the place too.
-    fn note(&mut self, thread: u32, warp: u32, lanes: Lanes) {
+    fn note(&mut self, (thread, warp): (u32, u32), groups: u8, lanes: Lanes) {
         self.thread = match lanes {
             Lanes::Own if self.warps == 0 || self.thread == thread => thread,
             _ => MANY,
         };
         self.warps |= 1u32 << (thread / warp).min(31);
+        self.groups |= groups;
     }
 }
 
@@ -169,9 +177,13 @@ pub enum Lanes {
 impl<'f> Places<'f> {
     pub fn new(scan: &'f Scan<'f>) -> Places<'f> {
         let mut group_warps = vec![0u32; scan.groups];
+        let mut warp_groups = vec![0u8; scan.group_of.len().div_ceil(scan.warp as usize)];
         for (thread, &group) in scan.group_of.iter().enumerate() {
-            group_warps[usize::from(group)] |= 1u32 << (thread as u32 / scan.warp).min(31);
+            let warp = thread / scan.warp as usize;
+            group_warps[usize::from(group)] |= 1u32 << warp.min(31);
+            warp_groups[warp] |= 1 << group;
         }
+        let alone = (0..scan.groups).filter(|g| scan.threads_in(*g) == 1);
         Places {
             scan,
             sets: Vec::new(),
@@ -180,7 +192,9 @@ impl<'f> Places<'f> {
             selves: FxHashMap::default(),
             covers: FxHashMap::default(),
             columns: Columns::default(),
+            alone: alone.fold(0, |all, g| all | 1 << g),
             group_warps,
+            warp_groups,
             unknown: Vec::new(),
         }
     }
@@ -289,19 +303,27 @@ impl<'f> Places<'f> {
                 if i != j || (own | other).count_ones() > 1 {
                     met.across |= bit;
                 }
-                if own & other != 0 && (p.thread == MANY || p.thread != q.thread) {
+                let apart = p.thread == MANY || p.thread != q.thread;
+                if own & other != 0 && apart && self.alone >> i & 1 == 0 {
                     met.in_warp |= 1 << i;
                 }
             }
         }
     }
 
+    /// The groups of those whose access a thread's is.
+    fn groups_of(&self, thread: u32, lanes: Lanes) -> u8 {
+        match lanes {
+            Lanes::Own => 1 << self.scan.group_of[thread as usize],
+            Lanes::Warp(_) => self.warp_groups[(thread / self.scan.warp) as usize],
+        }
+    }
+
     /// The warps that touch a place, as far as threads of a group may be in them.
     fn of_group(&self, cell: Cell, group: usize) -> u32 {
-        let only = self.scan.group_of.get(cell.thread as usize);
-        match only.is_none_or(|g| usize::from(*g) == group) {
-            true => cell.warps,
-            false => 0,
+        match cell.groups >> group & 1 {
+            1 => cell.warps,
+            _ => 0,
         }
     }
 
@@ -431,7 +453,8 @@ impl<'f> Places<'f> {
             for at in unit.cells(place, *bits) {
                 // Places outside the buffer are another checker's finding.
                 if let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) {
-                    cell.note(thread, self.scan.warp, *lanes);
+                    let groups = self.groups_of(thread, *lanes);
+                    cell.note((thread, self.scan.warp), groups, *lanes);
                 }
             }
         }
@@ -450,7 +473,8 @@ impl<'f> Places<'f> {
         for (thread, _, place) in points.each() {
             for at in unit.cells(place, *bits) {
                 let cell = cells.entry(at).or_insert(NOBODY);
-                cell.note(thread, self.scan.warp, *lanes);
+                let groups = self.groups_of(thread, *lanes);
+                cell.note((thread, self.scan.warp), groups, *lanes);
             }
         }
         Some(cells)

@@ -99,6 +99,8 @@ pub enum HazardKind {
     /// Arrivals, bytes or waits of an arrival barrier that may be taken for those of another phase,
     /// or that nobody waits for.
     Phase,
+    /// A bulk store that may not have read shared memory when the kernel ends.
+    EndsBefore,
     /// Waves that wait for each other for ever.
     Deadlock,
     /// A read of a version of a buffer that nothing has written.
@@ -108,7 +110,7 @@ pub enum HazardKind {
 }
 
 impl HazardKind {
-    pub const ALL: [HazardKind; 11] = [
+    pub const ALL: [HazardKind; 12] = [
         HazardKind::ReadAfterWrite,
         HazardKind::WriteAfterRead,
         HazardKind::WriteAfterWrite,
@@ -117,6 +119,7 @@ impl HazardKind {
         HazardKind::MissingFence,
         HazardKind::DivergentBarrier,
         HazardKind::Phase,
+        HazardKind::EndsBefore,
         HazardKind::Deadlock,
         HazardKind::UnwrittenVersion,
         HazardKind::OtherIteration,
@@ -133,6 +136,7 @@ impl HazardKind {
             HazardKind::MissingFence => Code("hazard-fence"),
             HazardKind::DivergentBarrier => Code("hazard-divergent-barrier"),
             HazardKind::Phase => Code("hazard-phase"),
+            HazardKind::EndsBefore => Code("hazard-end"),
             HazardKind::Deadlock => Code("hazard-deadlock"),
             HazardKind::UnwrittenVersion => Code("hazard-unwritten-version"),
             HazardKind::OtherIteration => Code("hazard-other-iteration"),
@@ -151,6 +155,7 @@ impl fmt::Display for HazardKind {
             HazardKind::MissingFence => "missing fence",
             HazardKind::DivergentBarrier => "divergent barrier",
             HazardKind::Phase => "phase of an arrival barrier",
+            HazardKind::EndsBefore => "kernel that ends before a bulk store",
             HazardKind::Deadlock => "deadlock",
             HazardKind::UnwrittenVersion => "read of an unwritten version",
             HazardKind::OtherIteration => "read of another iteration's data",

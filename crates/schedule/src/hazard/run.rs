@@ -109,12 +109,47 @@ impl<'f, 'p> Run<'f, 'p> {
             .filter(|&g| self.groups[g].state != State::Done)
             .collect();
         if let Some(&g) = stuck.first() {
+            // Who waits for a phase that has begun is nearest to what is missing.
+            let lacks = stuck.iter().filter_map(|g| Some((*g, self.lacks(*g)?)));
+            let lacks: Vec<(usize, Remedy)> = lacks.collect();
+            let nearest = lacks.iter().find(|(_, lack)| lack.has_begun());
+            let (g, remedy) = nearest
+                .or(lacks.first())
+                .copied()
+                .unwrap_or((g, Remedy::Converge));
             let side = self.side(g);
             let other = self.side(*stuck.last().unwrap_or(&g));
             let (kind, nothing) = (HazardKind::Deadlock, Memory::default());
-            self.clash(kind, side, other, nothing, Remedy::Converge);
+            self.clash(kind, side, other, nothing, remedy);
         }
         self.end_of_phases();
+        if stuck.is_empty() {
+            self.end_of_stores();
+        }
+    }
+
+    /// The kernel ends: its bulk stores have read what they store.
+    fn end_of_stores(&mut self) {
+        let mut open = Vec::new();
+        for (g, group) in self.groups.iter().enumerate() {
+            for pending in group.queue.iter().filter(|p| p.reads_to_store()) {
+                let side = Side {
+                    stmt: pending.stmt,
+                    group: g,
+                    moment: pending.moment,
+                };
+                let root = pending.touches.shared.first().map(|touch| touch.root);
+                open.push((side, root));
+            }
+        }
+        for (side, root) in open {
+            let memory = Memory {
+                root,
+                ..Memory::default()
+            };
+            let kind = HazardKind::EndsBefore;
+            self.clash(kind, side, side, memory, Remedy::WaitRead);
+        }
     }
 
     fn side(&self, g: usize) -> Side {
@@ -166,6 +201,10 @@ impl<'f, 'p> Run<'f, 'p> {
             EventKind::Wait(counter, at_most) => {
                 let under = self.groups[g].under.clone();
                 self.wait(g, *counter, *at_most, &under);
+            }
+            EventKind::WaitRead(at_most) => {
+                let under = self.groups[g].under.clone();
+                self.wait_read(g, *at_most, &under);
             }
             EventKind::Barrier { drains, .. } => {
                 if *drains {
@@ -535,7 +574,7 @@ impl<'f, 'p> Run<'f, 'p> {
     fn check_proxy(&mut self, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
         match op {
             None => self.proxies.wrote(touch, side),
-            Some((_, Counter::Wgmma | Counter::Mbarrier)) => {
+            Some((_, Counter::Wgmma | Counter::Mbarrier | Counter::TmaStore)) => {
                 let Some(first) = self.proxies.unseen(touch) else {
                     return;
                 };
@@ -655,15 +694,27 @@ impl<'f, 'p> Run<'f, 'p> {
 
     /// A wait under a condition. What is complete in some cases only stays under way.
     fn wait(&mut self, g: usize, counter: Counter, at_most: u32, under: &Under) {
-        let (done, partly) = self.groups[g].waited(counter, at_most, under);
+        let (done, partly) = self.groups[g].waited(counter, at_most, under, |_| true);
+        self.waited(g, under, &done, &partly);
+        if (counter, at_most) == (Counter::Lgkmcnt, 0) {
+            self.settle(g, under);
+        }
+    }
+
+    /// A wait for what bulk stores read.
+    fn wait_read(&mut self, g: usize, at_most: u32, under: &Under) {
+        let counter = Counter::TmaStore;
+        let (done, partly) =
+            self.groups[g].waited(counter, at_most, under, Pending::reads_to_store);
+        self.waited(g, under, &done, &partly);
+    }
+
+    fn waited(&mut self, g: usize, under: &Under, done: &[u32], partly: &[u32]) {
         if !partly.is_empty() {
-            self.complete_partly(g, under, &partly);
+            self.complete_partly(g, under, partly);
         }
         if !done.is_empty() {
             self.complete(g, |op| done.contains(&op));
-        }
-        if (counter, at_most) == (Counter::Lgkmcnt, 0) {
-            self.settle(g, under);
         }
     }
 

@@ -7,8 +7,8 @@ use tilewright_ir::touched::{touched, written};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, FenceKind, Func, Kernel,
-    Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
+    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, FenceKind, Func, Inst,
+    Kernel, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
 };
 
 use super::report::Reason;
@@ -251,14 +251,18 @@ impl<'f> Scan<'f> {
             let mut meeting = blocking && !waits_for_own(stmt);
             if let StmtKind::Micro(m) = &stmt.kind
                 && m.counter.is_some()
+                && !matches!(m.inst, Inst::Tma(_))
                 && !self.is_shared(m.dest.region.buffer)
             {
                 self.loaded.insert(self.root(m.dest.region.buffer));
             }
             if let StmtKind::Micro(m) = &stmt.kind
-                && m.arrives.is_some()
+                && matches!(m.inst, Inst::Tma(_))
             {
-                self.by_proxy.insert(self.root(m.dest.region.buffer));
+                let ends = m.sources.iter().chain([&m.dest]);
+                let roots = ends.map(|end| self.root(end.region.buffer));
+                let shared: Vec<Buffer> = roots.filter(|root| self.is_shared(*root)).collect();
+                self.by_proxy.extend(shared);
             }
             if let Some(product) = stmt.as_group_product() {
                 for source in &product.sources {
@@ -700,10 +704,12 @@ impl<'f> Scan<'f> {
 /// Whether the statement itself takes part in synchronisation, and whether it waits.
 fn own_sync(stmt: &Stmt) -> (bool, bool) {
     match &stmt.kind {
-        // Who issues a bulk load goes a way of its own.
-        StmtKind::Micro(m) => (m.counter.is_some(), m.arrives.is_some()),
+        // Who issues a bulk copy goes a way of its own.
+        StmtKind::Micro(m) => (m.counter.is_some(), matches!(m.inst, Inst::Tma(_))),
         StmtKind::Device(op) => match op {
-            DeviceOp::Wait { .. } | DeviceOp::Barrier(_) => (true, true),
+            DeviceOp::Wait { .. } | DeviceOp::WaitRead { .. } | DeviceOp::Barrier(_) => {
+                (true, true)
+            }
             DeviceOp::Commit(_) | DeviceOp::BarrierInit { .. } => (true, false),
             DeviceOp::Fence(FenceKind::AsyncProxy | FenceKind::Wgmma) => (true, false),
             DeviceOp::Fence(_)
@@ -729,10 +735,10 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
 }
 
 /// Whether the statement, or one in it, is for whole warps. Threads may come one by one to arrival
-/// barriers, and issue bulk loads.
+/// barriers, and issue bulk copies.
 fn holds_collective(stmt: &Stmt) -> bool {
     let own = match &stmt.kind {
-        StmtKind::Micro(m) => m.counter.is_some() && m.arrives.is_none(),
+        StmtKind::Micro(m) => m.counter.is_some() && !matches!(m.inst, Inst::Tma(_)),
         StmtKind::Device(DeviceOp::Barrier(_)) => true,
         StmtKind::Thread(op) => match op {
             ThreadOp::BarrierWait { .. } | ThreadOp::BarrierExpect { .. } => false,

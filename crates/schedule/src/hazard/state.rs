@@ -158,6 +158,11 @@ impl Open {
 }
 
 impl Pending {
+    /// Whether it is what a bulk store reads.
+    pub fn reads_to_store(&self) -> bool {
+        self.counter == Counter::TmaStore && self.touches.shared.iter().all(|touch| !touch.write)
+    }
+
     /// Whether it may be under way where something is done under a condition.
     pub fn may_meet(&self, under: &[Literal]) -> bool {
         let waits: Vec<&[Literal]> = self.partly.iter().map(|u| &u[..]).collect();
@@ -181,6 +186,8 @@ pub struct Phase {
     /// Bytes that were announced, and those of bulk loads that it will hear of.
     pub announced: i64,
     pub issued: i64,
+    /// Who spoke of bytes, at which clock and where: nobody has arrived since who knows of it.
+    pub unheld: Vec<(u32, Side)>,
     /// What is known by those who arrived.
     pub gathering: Knows,
     /// What is known with each phase that has completed, and whether a load had to land for it.
@@ -243,10 +250,11 @@ impl Group {
         counter: Counter,
         at_most: u32,
         under: &Under,
+        which: impl Fn(&Pending) -> bool,
     ) -> (Vec<u32>, Vec<u32>) {
         let queue = &self.queue;
         let waited: Vec<usize> = (0..queue.len())
-            .filter(|&at| queue[at].counter == counter)
+            .filter(|&at| queue[at].counter == counter && which(&queue[at]))
             .filter(|&at| !counter.counts_groups() || queue[at].group.is_some())
             .filter(|&at| !contradict(&queue[at].under, under))
             .filter(|&at| self.younger(at, under) >= at_most)

@@ -8,12 +8,13 @@
 //! A condition around waits and accesses alone is not supposed. Its branches are walked one after
 //! the other, and the events say under which condition they are ([`EventKind::Under`]).
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{
     Arrival, BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, FenceKind, Inst, Loop,
-    LoopKind, Machine, MicroKind, MicroOp, Span, Stmt, StmtKind, ThreadOp, TmaBox, Var,
+    LoopKind, Machine, MicroOp, Span, Stmt, StmtKind, ThreadOp, TmaBox, Var,
 };
 
 use super::conditions::{Around, Conditions, Literal, Under, with};
@@ -21,9 +22,9 @@ use super::event::{Event, EventKind, Trace};
 use super::report::Reason;
 use super::rhythm::{core, solve};
 use super::scan::{Key, Scan, key};
-use super::touch::Touches;
+use super::touch::{Touch, Touches};
 use super::units::{Units, bound, trip_count};
-use super::value::{Bound, Env};
+use super::value::{Bound, Env, evaluate};
 
 /// What decides among the ways.
 #[derive(Clone, Default, Debug)]
@@ -230,10 +231,12 @@ impl<'f, 'p> Tracer<'f, 'p> {
                     self.bulk_load(stmt, m, tile, arrival)?;
                     return Ok(Flow::Next);
                 }
+                if matches!(m.inst, Inst::Tma(_)) {
+                    self.bulk_store(stmt, m, counter)?;
+                    return Ok(Flow::Next);
+                }
                 let modelled = match counter {
-                    Counter::Vmcnt | Counter::Lgkmcnt | Counter::CpAsync => {
-                        m.kind != MicroKind::TmaStore
-                    }
+                    Counter::Vmcnt | Counter::Lgkmcnt | Counter::CpAsync => true,
                     Counter::Wgmma => matches!(m.inst, Inst::GroupMma { .. }),
                     Counter::TmaStore | Counter::Mbarrier => false,
                 };
@@ -321,6 +324,7 @@ impl<'f, 'p> Tracer<'f, 'p> {
             DeviceOp::Wait { counter, at_most } => {
                 self.emit(stmt, EventKind::Wait(*counter, *at_most))
             }
+            DeviceOp::WaitRead { at_most } => self.emit(stmt, EventKind::WaitRead(*at_most)),
             DeviceOp::Commit(counter) => self.emit(stmt, EventKind::Commit(*counter)),
             DeviceOp::Barrier(kind) => match kind {
                 BarrierKind::Block => self.barrier(stmt, false),
@@ -424,14 +428,8 @@ impl<'f, 'p> Tracer<'f, 'p> {
         tile: TmaBox,
         arrival: &'f Arrival,
     ) -> Result<(), Stop> {
-        let decided = match &m.pred {
-            Some(pred) => self.units.decides(pred, &self.env),
-            None => Some(true),
-        };
-        match decided {
-            Some(true) => {}
-            Some(false) => return Ok(()),
-            None => return Err(undecided(stmt.span, "a bulk load that may not be issued")),
+        if !self.is_issued(stmt, m)? {
+            return Ok(());
         }
         let barrier = self.mbarrier(stmt, arrival.barrier, &arrival.index)?;
         let dtype = self.scan.func.buffers[m.dest.region.buffer].dtype;
@@ -444,6 +442,49 @@ impl<'f, 'p> Tracer<'f, 'p> {
             twice: self.units.boxes_meet(m, &tile, &self.env),
         };
         self.emit(stmt, kind)
+    }
+
+    /// Each thread of the group has a box stored for each point. What is read and what is written
+    /// are waited for apart.
+    fn bulk_store(&mut self, stmt: &'f Stmt, m: &'f MicroOp, counter: Counter) -> Result<(), Stop> {
+        if counter != Counter::TmaStore {
+            return Err(undecided(stmt.span, "a bulk copy that nothing hears of"));
+        }
+        if !self.is_issued(stmt, m)? {
+            return Ok(());
+        }
+        let touches = self.units.micro(stmt, &self.env);
+        let (writes, reads): (Vec<Touch>, Vec<Touch>) = touches
+            .shared
+            .iter()
+            .cloned()
+            .partition(|touch| touch.write);
+        for shared in [reads, writes] {
+            if shared.is_empty() {
+                continue;
+            }
+            let touches = Rc::new(Touches {
+                shared,
+                registers: Vec::new(),
+            });
+            let kind = EventKind::Issue {
+                touches,
+                counter,
+                count: m.count(),
+                certain: true,
+            };
+            self.emit(stmt, kind)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a bulk copy is issued here.
+    fn is_issued(&mut self, stmt: &Stmt, m: &MicroOp) -> Result<bool, Stop> {
+        let decided = match &m.pred {
+            Some(pred) => self.units.decides(pred, &self.env),
+            None => Some(true),
+        };
+        decided.ok_or_else(|| undecided(stmt.span, "a bulk copy that may not be issued"))
     }
 
     fn mbarrier(&self, stmt: &Stmt, barrier: Buffer, index: &Expr) -> Result<(Buffer, i64), Stop> {
@@ -477,14 +518,16 @@ impl<'f, 'p> Tracer<'f, 'p> {
         if let Some(need) = self.block_index(&folded) {
             return Err(Stop::Need(need));
         }
-        if self.is_fixed(&self.scan.expand(cond)) {
+        let expanded = self.scan.expand(cond);
+        let fixed = self.is_fixed(&expanded);
+        if !fixed && !self.scan.is_meeting(stmt) {
+            return self.both_ways(stmt, cond, then, otherwise);
+        }
+        if fixed || self.is_fixed_there(&expanded) {
             return Err(Stop::Need(Need {
                 expr: folded,
                 values: vec![1, 0],
             }));
-        }
-        if !self.scan.is_meeting(stmt) {
-            return self.both_ways(stmt, cond, then, otherwise);
         }
         self.trace.turns = 16;
         let first = self.met.is_empty();
@@ -553,10 +596,11 @@ impl<'f, 'p> Tracer<'f, 'p> {
         self.emit(stmt, EventKind::Under(under))
     }
 
-    /// The block index behind a value, where it alone is and has few values: then all are
-    /// tried.
+    /// The block index behind a value, where it alone is and has few values, or else the value
+    /// itself, where it has few: then all are tried.
     fn block_index(&self, e: &Expr) -> Option<Need> {
-        const MOST: i128 = 32;
+        const MOST: usize = 32;
+        const MOST_BLOCKS: i64 = 1 << 12;
         let mut vars = FxHashSet::default();
         let mut loads = false;
         e.walk(&mut |node| {
@@ -567,11 +611,21 @@ impl<'f, 'p> Tracer<'f, 'p> {
             return None;
         };
         let (_, extent) = self.scan.kernel.grid.iter().find(|(v, _)| v == var)?;
-        let extent = extent.as_int().filter(|e| *e <= MOST)?;
-        let dtype = self.scan.func.vars[*var].dtype;
-        Some(Need {
-            expr: Expr::new(ExprKind::Var(*var), dtype, Span::NONE),
-            values: (0..extent as i64).collect(),
+        let extent = i64::try_from(extent.as_int()?).ok()?;
+        if extent <= MOST as i64 {
+            let dtype = self.scan.func.vars[*var].dtype;
+            return Some(Need {
+                expr: Expr::new(ExprKind::Var(*var), dtype, Span::NONE),
+                values: (0..extent).collect(),
+            });
+        }
+        let (core, _) = core(e);
+        let at = |index: i64| evaluate(&core, &|v| (v == *var).then_some(index));
+        let blocks = (extent <= MOST_BLOCKS).then_some(0..extent)?;
+        let values: BTreeSet<i64> = blocks.map(at).collect::<Option<_>>()?;
+        (values.len() <= MOST).then(|| Need {
+            expr: core,
+            values: values.into_iter().collect(),
         })
     }
 
@@ -582,6 +636,17 @@ impl<'f, 'p> Tracer<'f, 'p> {
             ExprKind::Load { .. } => fixed = false,
             ExprKind::Var(var) => fixed &= self.scan.is_fixed(*var),
             _ => {}
+        });
+        fixed
+    }
+
+    /// The same of a value that is read from memory which the kernel leaves as it is.
+    fn is_fixed_there(&self, e: &Expr) -> bool {
+        let mut fixed = self.scan.reads_constants(e);
+        e.walk(&mut |node| {
+            if let ExprKind::Var(var) = node.kind() {
+                fixed &= self.scan.is_fixed(*var);
+            }
         });
         fixed
     }

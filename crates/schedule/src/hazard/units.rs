@@ -1,5 +1,6 @@
 //! Which memory each unit touches, found once for each state of the variables that it depends on.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -7,8 +8,8 @@ use tilewright_arith::{Analyzer, Proof};
 use tilewright_ir::touched::{Atomic, Mode, Part, touched};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroOp, Stmt, StmtKind, TmaBox,
-    Var,
+    Access, BinOp, Block, Buffer, DeviceOp, Expr, ExprKind, Inst, Loop, MicroKind, MicroOp, Stmt,
+    StmtKind, TmaBox, Var,
 };
 
 use super::free::{Free, free_vars, reads_under_condition};
@@ -383,7 +384,15 @@ impl<'f> Units<'f> {
             Inst::Mma(_) | Inst::GroupMma { .. } | Inst::Tma(_) => (0, Lanes::Warp(self.scan.warp)),
         };
         let accesses = m.sources.iter().map(|a| (a, false));
-        for (access, write) in accesses.chain([(&m.dest, true)]) {
+        let accesses: Vec<(Cow<'_, Access>, bool)> = accesses
+            .chain([(&m.dest, true)])
+            .flat_map(|(access, write)| {
+                let rows = self.rows(m, access).into_iter();
+                rows.map(move |row| (row, write))
+            })
+            .collect();
+        for (access, write) in &accesses {
+            let (access, write) = (&**access, *write);
             let way = if write { &way } else { &inside };
             let buffer = access.region.buffer;
             let slot = access.slot.as_ref().and_then(|s| env.value(s));
@@ -407,6 +416,12 @@ impl<'f> Units<'f> {
             if !self.scan.is_memory(root) {
                 continue;
             }
+            let width = match m.inst {
+                Inst::Tma(tile) if !self.scan.is_shared(root) => {
+                    tile.extents().last().map_or(1, |e| i64::from(*e))
+                }
+                _ => width,
+            };
             let set = if width == 0 {
                 // All of a tile, whichever part is this group's.
                 let shape = match access.tile(self.scan.func) {
@@ -434,6 +449,35 @@ impl<'f> Units<'f> {
         }
     }
 
+    /// What an instruction accesses, by parts in which elements follow each other: a box lies in a
+    /// tensor row by row.
+    fn rows<'m>(&self, m: &MicroOp, access: &'m Access) -> Vec<Cow<'m, Access>> {
+        let root = self.scan.root(access.region.buffer);
+        let Inst::Tma(tile) = m.inst else {
+            return vec![Cow::Borrowed(access)];
+        };
+        if self.scan.is_shared(root) || !self.scan.is_memory(root) {
+            return vec![Cow::Borrowed(access)];
+        }
+        let rows = &tile.extents()[..tile.extents().len() - 1];
+        let count = rows.iter().map(|e| i64::from(*e)).product();
+        let mut list = Vec::new();
+        for row in 0..count {
+            let mut at = access.at.clone();
+            let mut left = row;
+            for (index, extent) in at.iter_mut().zip(rows).rev() {
+                let by = left % i64::from(*extent);
+                left /= i64::from(*extent);
+                *index = index.clone() + Expr::int(by.into(), index.dtype());
+            }
+            list.push(Cow::Owned(Access {
+                at,
+                ..access.clone()
+            }));
+        }
+        list
+    }
+
     /// Whether boxes of a bulk load that a thread has loaded lie over each other in shared memory.
     pub fn boxes_meet(&self, m: &MicroOp, tile: &TmaBox, env: &Env) -> bool {
         let Some(extents) = tile.in_shared(m.dest.at.len()) else {
@@ -459,9 +503,13 @@ impl<'f> Units<'f> {
         pairs.any(|(i, j)| !apart(&places[i], &places[j]))
     }
 
-    /// Whether the boxes of a bulk load are whole rows of the buffer in shared memory.
+    /// Whether the boxes of a bulk copy are whole rows of the buffer in shared memory.
     fn is_of_rows(&self, m: &MicroOp, tile: &TmaBox) -> bool {
-        let shape = &self.scan.func.buffers[m.dest.region.buffer].shape;
+        let shared = match (m.kind, m.sources.first()) {
+            (MicroKind::TmaStore, Some(source)) => source,
+            _ => &m.dest,
+        };
+        let shape = &self.scan.func.buffers[shared.region.buffer].shape;
         let Some(extents) = tile.in_shared(shape.len()) else {
             return false;
         };

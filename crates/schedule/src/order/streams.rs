@@ -168,10 +168,12 @@ pub fn derive_streams(
     }
 }
 
-/// Tiles that one stream writes together and others read together share a channel: the same op
-/// touches each of them first, and the same op last, in every stream.
+/// Tiles that one stream writes together and others read together share a channel: in every reader
+/// nothing that completes later is issued between the first touches of them. A reader is done with a
+/// version when it is done with all of them, for only then can the next ones be written.
 fn channels(streams: &Streams) -> Result<Vec<Channel>, StreamsError> {
-    type Use = (usize, usize, usize);
+    // A stream, and where it touches a tile first.
+    type Use = (usize, usize);
     let mut found: Vec<(Channel, Vec<Use>)> = Vec::new();
     for (tile, data) in streams.tiles.iter().enumerate() {
         let mut uses: Vec<Use> = Vec::new();
@@ -179,7 +181,7 @@ fn channels(streams: &Streams) -> Result<Vec<Channel>, StreamsError> {
         for (at, stream) in streams.streams.iter().enumerate() {
             let hands = |op: &usize| stream.hands[*op].iter().any(|h| h.tile == tile);
             let ops: Vec<usize> = (0..stream.hands.len()).filter(hands).collect();
-            let (Some(first), Some(last)) = (ops.first(), ops.last()) else {
+            let Some(first) = ops.first() else {
                 continue;
             };
             let mut own = ops.iter().flat_map(|op| &stream.hands[*op]);
@@ -191,14 +193,21 @@ fn channels(streams: &Streams) -> Result<Vec<Channel>, StreamsError> {
             } else {
                 *first
             };
-            uses.push((at, first, if writes { first } else { *last }));
+            uses.push((at, first));
         }
         let (&[writer], false) = (&writers[..], readers.is_empty()) else {
             return Err(StreamsError::NotHanded { tile });
         };
         let arrivals = |stream: &usize| streams.streams[*stream].arrivals;
+        let together = |(at, a): Use, (other, b): Use| {
+            let between = &streams.streams[at].order.ops[a.min(b)..a.max(b)];
+            let waits = |op: &Op| op.completion != Completion::Sync;
+            at == other && (a == b || at != writer && !between.iter().any(waits))
+        };
         let same = |(channel, known): &&mut (Channel, Vec<Use>)| {
-            channel.versions == data.versions && *known == uses
+            channel.versions == data.versions
+                && known.len() == uses.len()
+                && known.iter().zip(&uses).all(|(a, b)| together(*a, *b))
         };
         match found.iter_mut().find(same) {
             Some((channel, _)) => channel.tiles.push(tile),

@@ -158,7 +158,8 @@ fn latest(plan: &Plan<'_>, trace: &Trace, spot: Spot, at: Instance, by: usize) -
 
 /// Joins groups of neighbouring ops that every wait completes together. Whether any were.
 fn join_groups(plan: &mut Plan<'_>) -> bool {
-    let mut any = false;
+    // Waits count groups as they are: none is joined before all are looked at.
+    let mut joined = Vec::new();
     for op in 0..plan.order.ops.len().saturating_sub(1) {
         let (a, b) = (&plan.order.ops[op], &plan.order.ops[op + 1]);
         let group = |c: Completion| match c {
@@ -179,11 +180,13 @@ fn join_groups(plan: &mut Plan<'_>) -> bool {
             && !apart
             && !is_cut(plan, op, counter)
         {
-            plan.joined[op] = true;
-            any = true;
+            joined.push(op);
         }
     }
-    any
+    for op in &joined {
+        plan.joined[*op] = true;
+    }
+    !joined.is_empty()
 }
 
 /// Whether a wait completes the op's group and leaves the next op's in flight.

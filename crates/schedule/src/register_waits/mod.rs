@@ -116,16 +116,35 @@ pub fn product_waits(func: &mut Func) -> usize {
         if !any {
             continue;
         }
-        let waits = derive(func, &func.kernels[at], Counted::PRODUCTS);
+        // Beside groups that the user waits for, each other product is waited for at once.
+        let by_hand = closes_groups(&func.kernels[at]);
+        let waits = match by_hand {
+            true => Waits::new(),
+            false => derive(func, &func.kernels[at], Counted::PRODUCTS),
+        };
         inserted += waits.len();
         let insertion = Insertion {
             counted: Counted::PRODUCTS,
             waits,
             divergent: outline::divergent(func, &func.kernels[at]),
         };
-        insertion.insert(&mut func.kernels[at].body, &mut 0, false);
+        insertion.insert(&mut func.kernels[at].body, &mut 0, by_hand);
     }
     inserted
+}
+
+/// Whether a kernel closes groups of products itself.
+fn closes_groups(kernel: &Kernel) -> bool {
+    let mut found = false;
+    walk_stmts(&kernel.body, &mut |stmt| found |= closes_group(stmt));
+    found
+}
+
+fn closes_group(stmt: &Stmt) -> bool {
+    matches!(
+        &stmt.kind,
+        StmtKind::Device(DeviceOp::Commit(Counter::Wgmma))
+    )
 }
 
 /// The first statement that lacks a wait for LDS accesses without a counter before it: the
@@ -281,9 +300,9 @@ struct Insertion {
 
 impl Insertion {
     fn insert(&self, block: &mut Block, number: &mut usize, apart: bool) {
-        let stmts = std::mem::take(block);
+        let mut stmts = std::mem::take(block).into_iter().peekable();
         let counter = self.counted.counter;
-        for mut stmt in stmts {
+        while let Some(mut stmt) = stmts.next() {
             let own = *number;
             *number += 1;
             let span = stmt.span;
@@ -295,19 +314,22 @@ impl Insertion {
             for child in child_blocks_mut(&mut stmt) {
                 self.insert(child, number, inside);
             }
-            if !counter.counts_groups() || stmt.as_group_product().is_none() {
+            let closed = stmts.peek().is_some_and(closes_group);
+            if !counter.counts_groups() || stmt.as_group_product().is_none() || closed {
                 block.push(stmt);
                 continue;
             }
             block.push(device(DeviceOp::Fence(FenceKind::Wgmma)));
             block.push(stmt);
             block.push(device(DeviceOp::Commit(counter)));
-            // Who waits stands where all threads are.
-            if apart {
-                block.push(device(DeviceOp::Wait {
-                    counter,
-                    at_most: 0,
-                }));
+            // Who waits stands where all threads are. What the user waits for stays as it is.
+            let wait = DeviceOp::Wait {
+                counter,
+                at_most: 0,
+            };
+            let waited = |next: &Stmt| matches!(&next.kind, StmtKind::Device(op) if *op == wait);
+            if apart && !stmts.peek().is_some_and(waited) {
+                block.push(device(wait));
             }
         }
     }

@@ -62,7 +62,7 @@ impl<'a> BlockRun<'a> {
             shared: Shared::new(program.shared_bytes, count)
                 .with_owners(program.shared_overlaps)
                 .with_lanes(!machine.lockstep)
-                .with_proxies(program.bulk_loads || !program.group_registers.is_empty()),
+                .with_proxies(program.bulk_copies || !program.group_registers.is_empty()),
             global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers, count),
             bulk: Bulk::default(),

@@ -1,17 +1,19 @@
-//! Bulk loads: the copy engine brings boxes of tensors to shared memory, and tells an arrival
-//! barrier of their bytes.
+//! Bulk copies: the copy engine brings boxes of tensors to shared memory, and tells an arrival
+//! barrier of their bytes; it takes boxes out, in groups that their thread waits for ([`store`]).
 //!
 //! A load belongs to no warp once it is issued. Its bytes of shared memory are held until the
 //! phase completes that hears of them; from then on they were written by who the barrier stands
 //! for in clocks, so that only who waits for that phase is ordered behind them. The engine writes
 //! through the async proxy: what threads stored there has to be shown to it.
 
+mod store;
+
 use tilewright_ir::TmaBox;
 
 use super::access::byte_of;
 use super::counts::InstKind;
 use super::env::{Env, Which, who};
-use super::program::{MicroCode, Slot, Space};
+use super::program::{Access, BufferInfo, MicroCode, Slot, Space};
 use super::queue::When;
 use super::report::{Finding, FindingKind, FindingPlace};
 use super::shared::Range;
@@ -47,18 +49,18 @@ struct Load {
     issue: Issue,
 }
 
-/// Where a load was issued.
+/// Where a copy was issued.
 #[derive(Clone, Debug)]
-struct Issue {
+pub(super) struct Issue {
     stmt: u32,
     place: FindingPlace,
 }
 
-/// Bytes in a row: where they come from, none for zeros, and where they go.
+/// Bytes in a row: where they are in the tensor, none outside of it, and in shared memory.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    from: Option<usize>,
-    to: usize,
+    global: Option<usize>,
+    shared: usize,
     len: usize,
 }
 
@@ -83,65 +85,17 @@ impl Env<'_> {
         };
         let to = self.addresses(warp, dest, taken);
         for lane in Lanes(to.mask) {
-            let at = |slots: &[Slot]| -> Vec<i64> {
-                let index = |slot: &Slot| warp.regs.lane(*slot, lane as usize) as i64;
-                slots.iter().map(index).collect()
-            };
-            let version = dest.version.map_or(0, |v| at(&[v])[0]);
-            let (from, place) = (at(&source.indices), at(&dest.indices));
             let Some(barrier) = self.barrier(warp, arrival.barrier, arrival.index, lane) else {
                 continue;
             };
-            if !byte_of(shared, to.at[lane as usize]).is_multiple_of(ALIGN) {
-                self.report(warp, FindingKind::Misaligned, Some(lane), || {
-                    format!(
-                        "a box of `{}` that starts at no multiple of {ALIGN} bytes",
-                        shared.name
-                    )
-                });
-            }
-            let base = version * shared.version_elements;
-            let size = shared.bits() as usize / 8;
-            let mut pieces: Vec<Piece> = Vec::new();
-            let mut outside = false;
-            for_each_element(&tile, place.len(), |element, element_in_shared| {
-                let index = |first: &[i64], i: usize, by: &[i64]| first[i].wrapping_add(by[i]);
-                let mut row_major = 0;
-                for (i, extent) in shared.shape.iter().enumerate() {
-                    let index = index(&place, i, element_in_shared);
-                    outside |= !(0..*extent).contains(&index);
-                    row_major += index * shared.strides[i];
-                }
-                if outside {
-                    return;
-                }
-                let physical = match &shared.places {
-                    Some(places) => i64::from(places[row_major as usize]),
-                    None => row_major,
-                };
-                let inside = (0..from.len())
-                    .all(|i| (0..tensor.shape[i]).contains(&index(&from, i, element)));
-                let linear = (0..from.len())
-                    .map(|i| index(&from, i, element).wrapping_mul(tensor.strides[i]));
-                let piece = Piece {
-                    from: inside.then(|| linear.sum::<i64>() as usize * size),
-                    to: byte_of(shared, (base + physical) as usize),
-                    len: size,
-                };
-                match pieces.last_mut() {
-                    Some(last) if last.goes_on(&piece) => last.len += size,
-                    _ => pieces.push(piece),
-                }
-            });
-            if outside {
-                self.report(warp, FindingKind::OutOfBounds, Some(lane), || {
-                    format!("a box of {tile} does not lie in `{}`", shared.name)
-                });
+            let sides = (source, (dest, to.at[lane as usize]));
+            let Some(pieces) = self.box_of(warp, lane, &tile, sides) else {
                 continue;
-            }
+            };
+            let size = shared.bits() as usize / 8;
             let id = self.announce(warp, lane, shared.owner, &pieces);
             for piece in &pieces {
-                if let Some(start) = piece.from {
+                if let Some(start) = piece.global {
                     self.check_global_bytes(warp, lane, storage, start, piece.len);
                 }
             }
@@ -169,13 +123,48 @@ impl Env<'_> {
         }
     }
 
+    /// What a lane's box is made of, where it lies in both the tensor's map and the tile. The tile's
+    /// access comes with its address.
+    fn box_of(
+        &mut self,
+        warp: &Warp,
+        lane: u32,
+        tile: &TmaBox,
+        (outer, (inner, start)): (&Access, (&Access, usize)),
+    ) -> Option<Vec<Piece>> {
+        let program = self.program;
+        let tensor = &program.buffers[outer.buffer as usize];
+        let shared = &program.buffers[inner.buffer as usize];
+        let at = |slots: &[Slot]| -> Vec<i64> {
+            let index = |slot: &Slot| warp.regs.lane(*slot, lane as usize) as i64;
+            slots.iter().map(index).collect()
+        };
+        let version = inner.version.map_or(0, |v| at(&[v])[0]);
+        if !byte_of(shared, start).is_multiple_of(ALIGN) {
+            self.report(warp, FindingKind::Misaligned, Some(lane), || {
+                format!(
+                    "a box of `{}` that starts at no multiple of {ALIGN} bytes",
+                    shared.name
+                )
+            });
+        }
+        let (outer, inner) = (at(&outer.indices), at(&inner.indices));
+        let (pieces, outside) = pieces(tile, (tensor, &outer), (shared, &inner, version));
+        if outside {
+            self.report(warp, FindingKind::OutOfBounds, Some(lane), || {
+                format!("a box of {tile} does not lie in `{}`", shared.name)
+            });
+        }
+        (!outside).then_some(pieces)
+    }
+
     /// The engine may write these bytes from now on. Returns the instance.
     fn announce(&mut self, warp: &Warp, lane: u32, owner: u16, pieces: &[Piece]) -> u32 {
         let id = self.instance(warp, Which::Shared, false, true);
         self.shared.through(owner);
         for piece in pieces {
             let proxies = self.shared.proxies.as_ref();
-            if let Some(at) = proxies.and_then(|p| p.unseen(piece.to, piece.len)) {
+            if let Some(at) = proxies.and_then(|p| p.unseen(piece.shared, piece.len)) {
                 self.report(warp, FindingKind::MissingFence, Some(lane), || {
                     format!(
                         "no `fence async_proxy` and barrier order it behind the store to byte {at} \
@@ -184,7 +173,7 @@ impl Env<'_> {
                 });
             }
             let who = who(warp, id, lane, false);
-            let trouble = self.shared.announce_write(who, piece.to, piece.len);
+            let trouble = self.shared.announce_write(who, piece.shared, piece.len);
             if !trouble.is_none() {
                 self.trouble(warp, Which::Shared, lane, true, trouble);
             }
@@ -196,8 +185,8 @@ impl Env<'_> {
     fn land_bulk(&mut self, load: Load) {
         let source = &self.globals.storage(load.storage).bytes;
         for piece in &load.pieces {
-            let to = &mut self.shared.bytes[piece.to..piece.to + piece.len];
-            match piece.from {
+            let to = &mut self.shared.bytes[piece.shared..piece.shared + piece.len];
+            match piece.global {
                 Some(from) => to.copy_from_slice(&source[from..from + piece.len]),
                 None => to.fill(0),
             }
@@ -299,17 +288,60 @@ impl Env<'_> {
 impl Piece {
     /// Whether the next bytes follow in both memories.
     fn goes_on(&self, next: &Piece) -> bool {
-        let from = match (self.from, next.from) {
+        let global = match (self.global, next.global) {
             (Some(first), Some(next)) => first + self.len == next,
             (first, next) => first == next,
         };
-        from && self.to + self.len == next.to
+        global && self.shared + self.len == next.shared
     }
 }
 
-/// Where bytes go, those next to each other together: a swizzle leaves no gaps.
+/// The bytes of a box that starts at an index of a tensor and at one of a version of a buffer, and
+/// whether it reaches out of that.
+fn pieces(
+    tile: &TmaBox,
+    (tensor, from): (&BufferInfo, &[i64]),
+    (shared, place, version): (&BufferInfo, &[i64], i64),
+) -> (Vec<Piece>, bool) {
+    let base = version * shared.version_elements;
+    let size = shared.bits() as usize / 8;
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut outside = false;
+    for_each_element(tile, place.len(), |element, element_in_shared| {
+        let index = |first: &[i64], i: usize, by: &[i64]| first[i].wrapping_add(by[i]);
+        let mut row_major = 0;
+        for (i, extent) in shared.shape.iter().enumerate() {
+            let index = index(place, i, element_in_shared);
+            outside |= !(0..*extent).contains(&index);
+            row_major += index * shared.strides[i];
+        }
+        if outside {
+            return;
+        }
+        let physical = match &shared.places {
+            Some(places) => i64::from(places[row_major as usize]),
+            None => row_major,
+        };
+        let inside =
+            (0..from.len()).all(|i| (0..tensor.shape[i]).contains(&index(from, i, element)));
+        let linear =
+            (0..from.len()).map(|i| index(from, i, element).wrapping_mul(tensor.strides[i]));
+        let piece = Piece {
+            global: inside.then(|| linear.sum::<i64>() as usize * size),
+            shared: byte_of(shared, (base + physical) as usize),
+            len: size,
+        };
+        match pieces.last_mut() {
+            Some(last) if last.goes_on(&piece) => last.len += size,
+            _ => pieces.push(piece),
+        }
+    });
+    (pieces, outside)
+}
+
+/// Where bytes lie in shared memory, those next to each other together: a swizzle leaves no gaps.
 fn in_a_row(pieces: &[Piece], lane: u32) -> Vec<Range> {
-    let mut sorted: Vec<(usize, usize)> = pieces.iter().map(|p| (p.to, p.len)).collect();
+    let mut sorted: Vec<(usize, usize)> = pieces.iter().map(|p| (p.shared, p.len)).collect();
     sorted.sort_unstable();
     let mut ranges: Vec<Range> = Vec::new();
     for (start, len) in sorted {

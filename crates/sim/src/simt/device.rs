@@ -18,6 +18,10 @@ pub(super) enum DeviceCode {
         counter: Counter,
         at_most: u32,
     },
+    /// Bulk stores have read what they store, but for so many groups.
+    WaitRead {
+        at_most: u32,
+    },
     Commit(Counter),
     /// All threads of the block, with its memory ordering.
     Block,
@@ -46,7 +50,7 @@ impl Compiler<'_> {
     pub(super) fn device_op(&mut self, op: &DeviceOp, span: Span) -> Compiled<()> {
         let what = match op {
             DeviceOp::Iteration(_) => return Ok(()),
-            DeviceOp::Wait { .. } => "wait",
+            DeviceOp::Wait { .. } | DeviceOp::WaitRead { .. } => "wait",
             DeviceOp::Commit(_) => "commit",
             DeviceOp::Barrier(_) => "barrier",
             DeviceOp::BarrierInit { .. } => "barrier_init",
@@ -61,6 +65,7 @@ impl Compiler<'_> {
                 counter: *counter,
                 at_most: *at_most,
             },
+            DeviceOp::WaitRead { at_most } => DeviceCode::WaitRead { at_most: *at_most },
             DeviceOp::Commit(counter) => DeviceCode::Commit(*counter),
             DeviceOp::Barrier(BarrierKind::Block) => DeviceCode::Block,
             DeviceOp::Barrier(BarrierKind::Bare) => DeviceCode::Bare,
@@ -102,6 +107,11 @@ impl Env<'_> {
             DeviceCode::Wait { counter, at_most } => {
                 self.count(warp, InstKind::Wait);
                 self.wait(warp, *counter, *at_most);
+                Pause::Turn
+            }
+            DeviceCode::WaitRead { at_most } => {
+                self.count(warp, InstKind::Wait);
+                self.wait_read(warp, *at_most);
                 Pause::Turn
             }
             DeviceCode::Commit(counter) => {

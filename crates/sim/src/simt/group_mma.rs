@@ -30,6 +30,8 @@ pub(super) struct GroupTable {
     /// How A and B lie in shared memory; A is absent where it lies in registers.
     pub a: Option<Tile>,
     pub b: Tile,
+    /// Of a fresh sum, the register of the step: the first one adds to nothing.
+    pub step: Option<u32>,
     /// By warp of the group, its part of A in registers and of C.
     left: Option<[Map; WARPS]>,
     sum: [Map; WARPS],
@@ -56,6 +58,7 @@ impl GroupTable {
             inst: *inst,
             a,
             b,
+            step: None,
             left,
             sum: parts(Map::new(inst, Operand::C)?, inst.n),
         })
@@ -123,6 +126,7 @@ pub(super) struct Product {
     /// The first shared byte of A and of B.
     a: usize,
     b: usize,
+    fresh: bool,
 }
 
 impl Env<'_> {
@@ -159,12 +163,15 @@ impl Env<'_> {
             a: byte_of(info(a), a_at.at[0]),
             b: byte_of(info(b), b_at.at[0]),
             warp: number,
+            fresh: table
+                .step
+                .is_some_and(|at| warp.regs.ones[at as usize] == 0),
             table: table.clone(),
         };
         // What is added to may be in flight in a product before this one, which is in order.
         let acc_len = (table.per_lane().1 * table.inst.acc.bits() / 8) as usize;
         let flag = |lane: u32| warp.local.flag(lane, product.sum[lane as usize], acc_len);
-        if !Lanes(warp.mask).all(|lane| flag(lane) == HELD) {
+        if !product.fresh && !Lanes(warp.mask).all(|lane| flag(lane) == HELD) {
             self.check_read(warp, c, &c_at);
         }
         if table.a.is_none() {
@@ -292,6 +299,9 @@ impl Matrices for OfGroup<'_> {
         let Product {
             table, warp, sum, ..
         } = self.product;
+        if self.product.fresh {
+            return vec![zero; ROWS * usize::from(table.inst.n)];
+        }
         let bits = table.inst.acc.bits();
         table.sum[*warp].gather(self.local, sum, bits, zero, read)
     }

@@ -46,7 +46,8 @@ impl Env<'_> {
                 }
             }
             Inst::GroupMma { .. } => self.group_mma(warp, code, taken),
-            Inst::Tma(_) => self.bulk_load(warp, code, taken),
+            Inst::Tma(_) if into_shared => self.bulk_load(warp, code, taken),
+            Inst::Tma(_) => self.bulk_store(warp, code, taken),
         }
     }
 
@@ -514,10 +515,29 @@ impl Env<'_> {
         }
     }
 
-    fn carry(&mut self, warp: &mut Warp, moves: &[Move]) {
+    /// Notes that global memory is written, by moves that come later.
+    pub(super) fn announce_global(&mut self, warp: &Warp, moves: &[Move]) {
+        let Some(Dest::Global(storage, _)) = moves.first().map(|m| m.dest) else {
+            return;
+        };
+        let id = self.instance(warp, Which::Global(storage), false, true);
         let mut bytes = [0u8; MAX_MOVE];
-        for m in moves {
-            let bytes = self.fetch(warp, m, &mut bytes);
+        for m in moves.iter().flat_map(|m| m.parts(MAX_MOVE)) {
+            let bytes = self.fetch(warp, &m, &mut bytes);
+            if let Dest::Global(storage, at) = m.dest {
+                let me = who(warp, id, m.lane, false);
+                let trouble = self.global_shadow.store(me, storage, at, bytes);
+                if !trouble.is_none() {
+                    self.trouble(warp, Which::Global(storage), m.lane, true, trouble);
+                }
+            }
+        }
+    }
+
+    pub(super) fn carry(&mut self, warp: &mut Warp, moves: &[Move]) {
+        let mut bytes = [0u8; MAX_MOVE];
+        for m in moves.iter().flat_map(|m| m.parts(MAX_MOVE)) {
+            let bytes = self.fetch(warp, &m, &mut bytes);
             match m.dest {
                 Dest::Shared(at) => self.shared.bytes[at..at + bytes.len()].copy_from_slice(bytes),
                 Dest::Local(lane, offset) => warp.local.store(lane, offset as usize, bytes),
@@ -579,13 +599,28 @@ const MAX_MOVE: usize = 256;
 
 /// Moves out of registers, with the bytes they have now.
 fn captured(warp: &Warp, moves: &[Move]) -> Vec<Move> {
+    with_bytes(moves, |m| match m.source {
+        Source::Local(lane, offset) => Some(warp.local.load(lane, offset as usize, m.len as usize)),
+        _ => None,
+    })
+}
+
+/// Moves out of shared memory, with the bytes it has now.
+pub(super) fn captured_shared(shared: &[u8], moves: &[Move]) -> Vec<Move> {
+    with_bytes(moves, |m| match m.source {
+        Source::Shared(at) => Some(&shared[at..at + m.len as usize]),
+        _ => None,
+    })
+}
+
+/// Moves with the bytes that they bring, where these are known.
+fn with_bytes<'b>(moves: &[Move], of: impl Fn(&Move) -> Option<&'b [u8]>) -> Vec<Move> {
     let mut list = Vec::with_capacity(moves.len());
     for m in moves {
-        let Source::Local(lane, offset) = m.source else {
+        let Some(bytes) = of(m) else {
             list.push(*m);
             continue;
         };
-        let bytes = warp.local.load(lane, offset as usize, m.len as usize);
         for (i, chunk) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);

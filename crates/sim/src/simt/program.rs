@@ -57,7 +57,7 @@ pub(super) struct Program {
     /// The private arrays of products of warp groups: first bytes and lengths.
     pub group_registers: Vec<(usize, usize)>,
     /// Whether the copy engine writes shared memory.
-    pub bulk_loads: bool,
+    pub bulk_copies: bool,
     /// Arrivals that complete a phase, of each barrier; zero before it is initialised.
     pub barriers: Vec<u32>,
     /// Where the block indices go.

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use tilewright_ir::Counter;
 
 use super::Landing;
+use super::bulk::Issue;
 use super::group_mma::Product;
 
 /// The operations of a warp that are under way, oldest first.
@@ -40,6 +41,8 @@ pub(super) struct Pending {
     pub moves: Vec<Move>,
     /// A product that is added when it lands; absent where that was done at once.
     pub product: Option<Product>,
+    /// Where a bulk store was issued, which the end of the kernel may not overtake.
+    pub store: Option<Issue>,
 }
 
 impl Pending {
@@ -52,6 +55,7 @@ impl Pending {
             registers: Vec::new(),
             moves: Vec::new(),
             product: None,
+            store: None,
         }
     }
 }
@@ -64,6 +68,28 @@ pub(super) struct Move {
     pub source: Source,
     pub dest: Dest,
     pub len: u32,
+}
+
+impl Move {
+    /// The same by at most so many bytes each.
+    pub fn parts(self, most: usize) -> impl Iterator<Item = Move> {
+        (0..self.len as usize).step_by(most).map(move |by| Move {
+            lane: self.lane,
+            source: match self.source {
+                Source::Global(n, at) => Source::Global(n, at + by),
+                Source::Shared(at) => Source::Shared(at + by),
+                Source::Local(lane, at) => Source::Local(lane, at + by as u32),
+                // The pattern goes on: parts are multiples of it.
+                fill @ Source::Fill(..) => fill,
+            },
+            dest: match self.dest {
+                Dest::Global(n, at) => Dest::Global(n, at + by),
+                Dest::Shared(at) => Dest::Shared(at + by),
+                Dest::Local(lane, at) => Dest::Local(lane, at + by as u32),
+            },
+            len: self.len.min((by + most) as u32) - by as u32,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +193,22 @@ impl Queue {
         }
         self.pending = kept;
         done
+    }
+
+    /// The bulk stores of all but so many groups that have not read what they store.
+    pub fn unread(&mut self, at_most: u32) -> impl Iterator<Item = &mut Pending> {
+        let counter = Counter::TmaStore;
+        let open = self.closed[counter as usize].saturating_sub(at_most.into());
+        let read =
+            move |p: &&mut Pending| p.counter == counter && p.group.is_some_and(|g| g < open);
+        let stores = self.pending.iter_mut().filter(read);
+        stores.filter(|p| p.token.is_some())
+    }
+
+    /// Where bulk stores were issued that have not been waited for in any way.
+    pub fn unread_stores(&self) -> Vec<Issue> {
+        let unread = self.pending.iter().filter(|p| p.token.is_some());
+        unread.filter_map(|p| p.store.clone()).collect()
     }
 
     /// What operations of a counter have yet to move, oldest first, and where it goes to in

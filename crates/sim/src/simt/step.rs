@@ -123,7 +123,7 @@ impl Env<'_> {
             }
             Op::Device(code) => return self.device(warp, code),
             Op::Halt => {
-                self.drain(warp);
+                self.end_of_stores(warp);
                 return Pause::Done;
             }
             // Control flow is done by the warp itself.

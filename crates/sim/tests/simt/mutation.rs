@@ -17,13 +17,14 @@ fn without(func: &Func, number: usize) -> Option<(Func, tilewright_ir::Span)> {
         for at in 0..block.len() {
             let orders = matches!(
                 block[at].kind,
-                StmtKind::Device(DeviceOp::Barrier(_) | DeviceOp::Wait { .. })
-                    | StmtKind::Thread(
-                        ThreadOp::SyncThreads { .. }
-                            | ThreadOp::SyncWarp
-                            | ThreadOp::BarrierArrive { .. }
-                            | ThreadOp::BarrierWait { .. }
-                    )
+                StmtKind::Device(
+                    DeviceOp::Barrier(_) | DeviceOp::Wait { .. } | DeviceOp::WaitRead { .. }
+                ) | StmtKind::Thread(
+                    ThreadOp::SyncThreads { .. }
+                        | ThreadOp::SyncWarp
+                        | ThreadOp::BarrierArrive { .. }
+                        | ThreadOp::BarrierWait { .. }
+                )
             );
             if orders {
                 if *left == 0 {

@@ -18,7 +18,8 @@ pub fn trials(
 ) -> impl Iterator<Item = Trial> {
     let pairs = targets
         .iter()
-        .flat_map(|t| examples().into_iter().map(move |name| (*t, name)));
+        .flat_map(|t| examples().into_iter().map(move |name| (*t, name)))
+        .filter(|(target, name)| is_for(name, *target));
     pairs.map(move |(target, name)| {
         Trial::test(format!("{target} {name}"), move || test(&name, target))
     })
@@ -41,6 +42,12 @@ pub fn generated(
         Ok(source) => Ok((func, source)),
         Err(d) => Err(rendered(&[*d], &sources)),
     }
+}
+
+/// Whether an example is one for this target: bulk copies need their engine.
+fn is_for(name: &str, target: Target) -> bool {
+    let text = fs::read_to_string(folder().join(name)).expect("an example");
+    !text.contains("T.tma_copy") || target.machine().bulk_copies
 }
 
 fn examples() -> Vec<String> {

@@ -36,6 +36,18 @@ pub fn check(
     outputs: &[&str],
     least: i64,
 ) -> Result<(), String> {
+    let fits = |t: &Target| least >= i64::from(t.machine().warp_size);
+    let targets: Vec<Target> = Target::ALL.into_iter().filter(fits).collect();
+    check_on(&targets, source, inputs, outputs).map(|_| ())
+}
+
+/// The same on some targets. Returns what the kernel was lowered to for each.
+pub fn check_on(
+    targets: &[Target],
+    source: &str,
+    inputs: &[(&str, HostTensor)],
+    outputs: &[&str],
+) -> Result<Vec<Func>, String> {
     let func = parse(source)?;
     let args = || {
         let mut args = Args::new();
@@ -47,10 +59,8 @@ pub fn check(
     let read = |args: &Args, name: &str| args.tensor(name).expect("an output").to_f64();
     let mut expected = args();
     sim::run(&func, &mut expected, &RunOptions::default()).map_err(|e| format!("{e:?}"))?;
-    for target in Target::ALL {
-        if least < i64::from(target.machine().warp_size) {
-            continue;
-        }
+    let mut made = Vec::new();
+    for &target in targets {
         let lowered = lower(&func, target).map_err(|e| format!("{target}: {e}"))?;
         let mut found = args();
         let report = simt::run(&lowered, target, &mut found, &SimtOptions::default());
@@ -67,6 +77,7 @@ pub fn check(
                 ));
             }
         }
+        made.push(lowered);
     }
-    Ok(())
+    Ok(made)
 }

@@ -240,6 +240,11 @@ pub fn cases() -> Vec<Case> {
             F16,
         ));
     }
+    // Rows of a multiple of 16 bytes.
+    for size in [(128, 128, 64), (200, 136, 328), (72, 256, 456)] {
+        let case = Case::new("warp_specialized_tma_gemm.py", "matmul_tma");
+        cases.push(plain(case.with_bulk_copies(), size, F16));
+    }
     cases.extend([
         fp8((64, 64, 192), "float8_e4m3fn"),
         fp8((70, 50, 100), "float8_e5m2"),
@@ -249,6 +254,26 @@ pub fn cases() -> Vec<Case> {
         fp8_scaled((64, 64, 256)),
         fp8_scaled((50, 150, 200)),
         fp8_scaled((33, 65, 129)),
+    ]);
+    cases.extend([
+        fp8_fast((64, 128, 256), "float8_e4m3fn"),
+        fp8_fast((70, 50, 100), "float8_e5m2"),
+        fp8_fast((129, 16, 65), "float8_e4m3fn"),
+    ]);
+    cases.extend([
+        blockwise((256, 128, 384), 256),
+        blockwise((150, 130, 200), 128),
+        blockwise((33, 65, 129), 64),
+    ]);
+    cases.extend([
+        grouped_fp8(&[64, 76], 128, 256),
+        grouped_fp8(&[5, 0, 70, 61], 144, 200),
+        grouped_fp8(&[10], 20, 30),
+    ]);
+    cases.extend([
+        moe(&[100, 0, 64], 128, (128, 256)),
+        moe(&[130, 5], 136, (144, 208)),
+        moe(&[33], 33, (65, 129)),
     ]);
     cases.extend([
         batched(2, (64, 64, 64)),
@@ -320,6 +345,10 @@ pub fn long_cases() -> Vec<Case> {
         ),
         fp8((32, 40, 320), "float8_e4m3fn"),
         fp8_scaled((32, 40, 640)),
+        fp8_fast((32, 40, 640), "float8_e4m3fn"),
+        blockwise((32, 40, 640), 64),
+        grouped_fp8(&[40], 40, 640),
+        moe(&[40], 40, (40, 640)),
         batched(1, size),
         batched_shared_b(1, size),
         grouped(&[40], 40, 150),
@@ -432,6 +461,130 @@ fn fp8_scaled((m, n, k): (usize, usize, usize)) -> Case {
             let scales = (t.get("scale_A"), t.get("scale_B"));
             let product = scaled_matmul((m, n, k), group, (t.get("A"), t.get("B")), scales);
             vec![Output::new("C", product, BF16)]
+        })
+}
+
+fn fp8_fast((m, n, k): (usize, usize, usize), dtype: &'static str) -> Case {
+    Case::new("gemm_fp8.py", "matmul_fp8_fast")
+        .sizes([("M", m), ("N", n), ("K", k)])
+        .set("dtype", dtype)
+        .input("A", [m, k], Fill::Uniform(-1.0, 1.0))
+        .input("B", [n, k], Fill::Uniform(-1.0, 1.0))
+        .input("scale_A", [1], Fill::Uniform(0.5, 1.5))
+        .input("scale_B", [1], Fill::Uniform(0.5, 1.5))
+        .check(move |t| {
+            let (a, b) = (t.get("A"), t.get("B"));
+            let scale = Approx::relative(t.get("scale_A")[0] * t.get("scale_B")[0], 2.0 * F32);
+            let product = matmul((m, n, k), |i, x| a[i * k + x], |x, j| b[j * k + x]);
+            let scaled = product.into_iter().map(|c| c.times(scale));
+            vec![Output::new("C", scaled.collect(), BF16)]
+        })
+}
+
+/// Elements that one scale is for, along K and N.
+const BLOCK: usize = 128;
+
+/// Scales of rows as [`scaled_matmul`] takes them, of scales that lie with the rows along M.
+fn by_row(scales: &[f64], rows: usize) -> Vec<f64> {
+    let groups = scales.len() / rows.max(1);
+    let at = |i: usize| scales[i % groups * rows + i / groups];
+    (0..scales.len()).map(at).collect()
+}
+
+fn blockwise((m, n, k): (usize, usize, usize), block_m: usize) -> Case {
+    let (groups_n, groups_k) = (ceil_div(n, BLOCK), ceil_div(k, BLOCK));
+    Case::new("fp8_gemm_blockwise.py", "matmul_blockwise")
+        .sizes([("M", m), ("N", n), ("K", k), ("block_M", block_m)])
+        .input("A", [m, k], Fill::Uniform(-200.0, 200.0))
+        .input("B", [n, k], Fill::Uniform(-200.0, 200.0))
+        .input("scale_A", [groups_k, m], Fill::Uniform(0.001, 0.01))
+        .input("scale_B", [groups_n, groups_k], Fill::Uniform(0.001, 0.01))
+        .check(move |t| {
+            let rows = by_row(t.get("scale_A"), m);
+            let scales = (&rows[..], t.get("scale_B"));
+            let product = scaled_matmul((m, n, k), BLOCK, (t.get("A"), t.get("B")), scales);
+            vec![Output::new("C", product, BF16)]
+        })
+}
+
+fn grouped_fp8(sizes: &'static [usize], n: usize, k: usize) -> Case {
+    let rows: usize = sizes.iter().sum();
+    let tuple: String = sizes.iter().map(|size| format!("{size}, ")).collect();
+    let (groups_n, groups_k) = (ceil_div(n, BLOCK), ceil_div(k, BLOCK));
+    Case::new("grouped_gemm_fp8.py", "grouped_matmul_fp8")
+        .set("group_sizes", format!("({tuple})"))
+        .sizes([("N", n), ("K", k), ("block_M", 64)])
+        .input("A", [rows, k], Fill::Uniform(-200.0, 200.0))
+        .input("B", [sizes.len(), n, k], Fill::Uniform(-200.0, 200.0))
+        .input("scale_A", [groups_k, rows], Fill::Uniform(0.001, 0.01))
+        .input(
+            "scale_B",
+            [sizes.len(), groups_n, groups_k],
+            Fill::Uniform(0.001, 0.01),
+        )
+        .check(move |t| {
+            let (a, b, squares) = (t.get("A"), t.get("B"), t.get("scale_B"));
+            let scales = by_row(t.get("scale_A"), rows);
+            let (mut c, mut row) = (Vec::new(), 0);
+            for (g, &size) in sizes.iter().enumerate() {
+                let own = row..row + size;
+                c.extend(scaled_matmul(
+                    (size, n, k),
+                    BLOCK,
+                    (
+                        &a[own.start * k..own.end * k],
+                        &b[g * n * k..(g + 1) * n * k],
+                    ),
+                    (
+                        &scales[own.start * groups_k..own.end * groups_k],
+                        &squares[g * groups_n * groups_k..(g + 1) * groups_n * groups_k],
+                    ),
+                ));
+                row += size;
+            }
+            vec![Output::new("C", c, BF16)]
+        })
+}
+
+/// Rows past an expert's count keep what they hold.
+fn moe(counts: &'static [usize], capacity: usize, (n, k): (usize, usize)) -> Case {
+    let experts = counts.len();
+    let (groups_n, groups_k) = (ceil_div(n, BLOCK), ceil_div(k, BLOCK));
+    let valid = counts.iter().map(|c| *c as f64).collect();
+    Case::new("moe_gemm.py", "moe_matmul")
+        .sizes([("experts", experts), ("capacity", capacity)])
+        .sizes([("N", n), ("K", k), ("block_M", 64)])
+        .input("A", [experts, capacity, k], Fill::Uniform(-200.0, 200.0))
+        .input("B", [experts, n, k], Fill::Uniform(-200.0, 200.0))
+        .input(
+            "scale_A",
+            [experts, groups_k, capacity],
+            Fill::Uniform(0.001, 0.01),
+        )
+        .input(
+            "scale_B",
+            [experts, groups_n, groups_k],
+            Fill::Uniform(0.001, 0.01),
+        )
+        .input("counts", [experts], Fill::Given(valid))
+        .input("C", [experts, capacity, n], Fill::Uniform(-1.0, 1.0))
+        .check(move |t| {
+            let (rows, squares) = (groups_k * capacity, groups_n * groups_k);
+            let mut c = Vec::new();
+            for (e, &count) in counts.iter().enumerate() {
+                let part = |name: &str, size: usize| &t.get(name)[e * size..(e + 1) * size];
+                let scales = by_row(part("scale_A", rows), capacity);
+                let product = scaled_matmul(
+                    (count, n, k),
+                    BLOCK,
+                    (part("A", capacity * k), part("B", n * k)),
+                    (&scales, part("scale_B", squares)),
+                );
+                c.extend(product);
+                let kept = &part("C", capacity * n)[count * n..];
+                c.extend(kept.iter().map(|v| Approx::exact(*v)));
+            }
+            vec![Output::new("C", c, BF16)]
         })
 }
 

@@ -16,6 +16,8 @@ pub mod tilelang_issues;
 
 use std::collections::BTreeMap;
 
+use tilewright::ir::Target;
+
 /// Half the distance between neighbours at 1: the relative error of one rounding to a dtype.
 pub const F32: f64 = 1.0 / 16_777_216.0;
 pub const F16: f64 = 1.0 / 2048.0;
@@ -40,6 +42,8 @@ pub struct Case {
     pub file: &'static str,
     /// The factory or eager function in it.
     pub kernel: &'static str,
+    /// Whether only machines with a bulk copy engine can do it.
+    bulk_copies: bool,
     /// Parameters as `--set` takes them.
     pub set: Vec<(&'static str, String)>,
     /// The inputs, in the order of the kernel's parameters.
@@ -265,6 +269,7 @@ impl Case {
             folder: "examples",
             file,
             kernel,
+            bulk_copies: false,
             set: Vec::new(),
             inputs: Vec::new(),
             oracle,
@@ -274,6 +279,19 @@ impl Case {
     /// A kernel that is not among the examples.
     pub fn in_folder(self, folder: &'static str) -> Self {
         Case { folder, ..self }
+    }
+
+    /// A kernel that has the bulk copy engine work.
+    pub fn with_bulk_copies(self) -> Self {
+        Case {
+            bulk_copies: true,
+            ..self
+        }
+    }
+
+    /// Whether the kernel is one for this target.
+    pub fn is_for(&self, target: Target) -> bool {
+        !self.bulk_copies || target.machine().bulk_copies
     }
 
     /// A parameter, written as Python writes it.

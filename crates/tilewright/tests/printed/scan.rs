@@ -28,7 +28,9 @@ fn element_size(before: &str, name: &str) -> Option<u32> {
         match line.strip_prefix("tw::Regs<") {
             Some(rest) if rest.ends_with(&packed) => rest.split(',').next(),
             Some(_) => None,
-            None if line.ends_with("];") => line.split_once(&array).map(|(element, _)| element),
+            None if line.ends_with("];") && !line.contains('=') => {
+                line.split_once(&array).map(|(element, _)| element)
+            }
             None => None,
         }
     })?;
@@ -236,6 +238,14 @@ impl<'t> Scan<'t> {
                 let list = self.group('(', ')').unwrap_or("");
                 format!("tma_load {}", commas(list).saturating_sub(3))
             }
+            "tma_store" => {
+                // The map and a place of two.
+                let list = self.group('(', ')').unwrap_or("");
+                format!("tma_store {}", commas(list).saturating_sub(2))
+            }
+            "tma_store_commit" => "commit tma_store".to_string(),
+            "tma_store_wait" => format!("wait tma_store {given}"),
+            "tma_store_wait_read" => format!("wait tma_store {given} read"),
             "fence_async_proxy" => "fence async_proxy".to_string(),
             "wait" => format!("wait {given}"),
             "barrier" => "bare".to_string(),

@@ -168,7 +168,8 @@ impl Walk<'_> {
             }
             Inst::Tma(tile) => {
                 let rank = tile.extents().len();
-                self.op(format!("tma_load {rank}"), guarded || op.pred.is_some());
+                let name = op.kind.name();
+                self.op(format!("{name} {rank}"), guarded || op.pred.is_some());
             }
         }
     }
@@ -237,10 +238,15 @@ impl Walk<'_> {
                 let name = match counter {
                     Counter::CpAsync => format!("wait cp_async {at_most}"),
                     Counter::Wgmma => format!("wait wgmma {at_most}"),
+                    Counter::TmaStore => format!("wait tma_store {at_most}"),
                     _ => format!("wait {v}, {l}"),
                 };
                 self.op(name, guarded);
             }
+            DeviceOp::WaitRead { at_most } => {
+                self.op(format!("wait tma_store {at_most} read"), guarded);
+            }
+            DeviceOp::Commit(Counter::TmaStore) => self.op("commit tma_store", guarded),
             DeviceOp::Commit(Counter::CpAsync) => self.op("commit", guarded),
             DeviceOp::Commit(Counter::Wgmma) => self.op("commit wgmma", guarded),
             DeviceOp::Barrier(BarrierKind::Block) => self.op("barrier", guarded),

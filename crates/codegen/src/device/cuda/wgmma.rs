@@ -18,11 +18,15 @@ pub(in crate::device) fn name(op: &GroupMma) -> String {
         Some(Major::Mn) => "mn",
     };
     let (ab, acc) = (ptx_type(ab), ptx_type(acc));
-    format!("wgmma_m{m}n{n}k{k}_{ab}_{acc}_{lies}_{}", op.b.name())
+    let fresh = if op.fresh { "_fresh" } else { "" };
+    format!(
+        "wgmma_m{m}n{n}k{k}_{ab}_{acc}_{lies}_{}{fresh}",
+        op.b.name()
+    )
 }
 
 /// `D += A · B` of one warp group: D, and A unless it lies in shared memory, by the registers of
-/// each thread.
+/// each thread. A fresh sum is added to from the second step on.
 pub(in crate::device) fn wrapper(op: &GroupMma) -> String {
     let inst = op.mma;
     let words = |rows: u16, columns: u16, scalar: Scalar| {
@@ -67,12 +71,16 @@ pub(in crate::device) fn wrapper(op: &GroupMma) -> String {
         let _ = write!(last, ", {}", transposed(op.b));
     }
     let (ab, acc) = (ptx_type(inst.ab), ptx_type(inst.acc));
+    let (parameter, adds, bound) = match op.fresh {
+        true => (", int step", format!("%{}", b_at + 1), ", \"r\"(step)"),
+        false => ("", "1".to_string(), ""),
+    };
     format!(
-        "namespace tw {{\n\nTW_FN void {}({element}* c, {a_type} a, unsigned long long b) {{\n  \
-         asm volatile(\"{{.reg .pred p; setp.ne.b32 p, 1, 0;\\n\\t\"\n      \
+        "namespace tw {{\n\nTW_FN void {}({element}* c, {a_type} a, unsigned long long b{parameter}) {{\n  \
+         asm volatile(\"{{.reg .pred p; setp.ne.b32 p, {adds}, 0;\\n\\t\"\n      \
          \"wgmma.mma_async.sync.aligned.m{}n{}k{}.{acc}.{ab}.{ab} \"\n      \
          \"{}, {a_text}, %{b_at}, p{last};}}\"\n      \
-         : {}\n      : {a_bound}, \"l\"(b));\n}}\n\n}}  // namespace tw\n\n",
+         : {}\n      : {a_bound}, \"l\"(b){bound});\n}}\n\n}}  // namespace tw\n\n",
         name(op),
         inst.m,
         inst.n,

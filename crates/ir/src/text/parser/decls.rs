@@ -418,6 +418,7 @@ impl<'t> Parser<'t> {
                     attrs.cluster = Some(sizes);
                 }
                 "no_reg_realloc" => attrs.no_reg_realloc = true,
+                "resident" => attrs.resident = true,
                 "l2" => {
                     self.expect("=")?;
                     self.expect("[")?;
@@ -442,6 +443,7 @@ impl<'t> Parser<'t> {
                         "min_blocks",
                         "cluster",
                         "no_reg_realloc",
+                        "resident",
                         "l2",
                         "may_alias",
                         "import",

@@ -243,6 +243,7 @@ impl Printer<'_> {
             self.put_fmt(format_args!(" cluster=({x}, {y}, {z})"));
         }
         self.flag("no_reg_realloc", attrs.no_reg_realloc);
+        self.flag("resident", attrs.resident);
         self.list_attr("l2", &attrs.l2_hit_ratio, |p, (buffer, ratio)| {
             p.buffer(*buffer);
             p.put(": ");

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, BufferData, Code, Diagnostic, Func, LayoutAttr, Scalar, Scope, Span, StmtKind, Target,
-    visit,
+    Buffer, BufferData, Code, CopyKind, CopyOp, Diagnostic, Func, LayoutAttr, Scalar, Scope, Span,
+    StmtKind, Target, TileOp, visit,
 };
+use tilewright_layout::bulk::BulkTile;
 use tilewright_layout::descriptor::MatrixDescriptor;
-use tilewright_layout::{Fragment, Layout, LayoutError, Place, from_expr, swizzle};
+use tilewright_layout::{Family, Fragment, Layout, LayoutError, Place, from_expr, swizzle};
 
 use super::operands::Operands;
 use super::uses::{ElementUse, Use, UseKind, collect, const_shape};
@@ -70,11 +71,12 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
     let mut state = State {
         func,
         fragments: FxHashMap::default(),
-        loops: vec![None; uses.len()],
+        loops: uses.iter().map(given).collect(),
         views: views::of_fragments(func, kernel)?,
     };
     let (operands, gemms) = state.strict(&uses, target)?;
     shared.extend(operands);
+    bulk_tiles(func, kernel, &mut shared);
     state.propagate(&uses);
     state.free(&uses);
     state.any(&uses);
@@ -137,6 +139,44 @@ fn shared_wishes(
         }
     });
     problem.map_or(Ok(found), Err)
+}
+
+/// Tiles that the user has the copy engine move lie as it has them, but where the user says
+/// otherwise: in panels, as warp groups' products read them, or row by row.
+fn bulk_tiles(func: &Func, kernel: usize, shared: &mut Vec<(Buffer, LayoutAttr)>) {
+    visit::walk_stmts(&func.kernels[kernel].body, &mut |stmt| {
+        let StmtKind::Tile(TileOp::Copy(CopyOp { src, dst, kind, .. })) = &stmt.kind else {
+            return;
+        };
+        let buffer = match kind {
+            CopyKind::Tma { barrier: Some(_) } => dst.buffer,
+            CopyKind::Tma { barrier: None } => src.buffer,
+            CopyKind::Sync | CopyKind::Async => return,
+        };
+        let data = &func.buffers[buffer];
+        let (bits, shape) = (
+            i64::from(data.dtype.bits()),
+            data.const_shape().unwrap_or_default(),
+        );
+        let moves = |place: Option<&Place>| BulkTile::of(place, &shape, bits).is_some();
+        let known = shared.iter().position(|(b, _)| *b == buffer);
+        let decided = known.and_then(|at| match &shared[at].1 {
+            LayoutAttr::Placed(place) => Some(&**place),
+            _ => None,
+        });
+        if data.layout.is_some() || known.is_some() && moves(decided) {
+            return;
+        }
+        let panels = MatrixDescriptor::place(&shape, bits).filter(|place| moves(Some(place)));
+        let linear = || moves(None).then(|| Place::new(Family::Linear, &shape, bits).ok());
+        let Some(place) = panels.or_else(|| linear().flatten()) else {
+            return;
+        };
+        match known {
+            Some(at) => shared[at].1 = place.into(),
+            None => shared.push((buffer, place.into())),
+        }
+    });
 }
 
 fn bad_annotation(data: &BufferData, e: &LayoutError) -> Diagnostic {
@@ -652,4 +692,11 @@ fn describe(f: &Fragment) -> String {
         f.slots(),
         f.replicas()
     )
+}
+
+fn given(u: &Use) -> Option<Arc<Fragment>> {
+    let UseKind::Points { given, .. } = &u.kind else {
+        return None;
+    };
+    given.clone().filter(|layout| layout.threads() == u.threads)
 }

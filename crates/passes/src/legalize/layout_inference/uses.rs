@@ -1,12 +1,14 @@
 //! The uses of fragments in a kernel: what touches what, at which indices.
 
+use std::sync::Arc;
+
 use tilewright_ir::operand::Operand;
 use tilewright_ir::visit::{child_blocks, child_blocks_mut};
 use tilewright_ir::{
-    AtomicSource, Block, Buffer, BufferData, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind,
-    ReduceOp, Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
+    AtomicSource, Block, Buffer, BufferData, Expr, ExprKind, Func, GemmOp, Kernel, LayoutAttr,
+    Loop, LoopKind, ReduceOp, Region, Scope, Span, Stmt, StmtKind, ThreadOp, TileOp, Var,
 };
-use tilewright_layout::{Form, Layout, from_expr};
+use tilewright_layout::{Form, Fragment, Layout, from_expr};
 
 /// Something that touches fragments, or a parallel loop that touches none.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub enum UseKind {
         vector: i64,
         /// Whether it is a parallel loop, whose layout is written into the IR.
         is_loop: bool,
+        /// The layout that an earlier pass gave the loop.
+        given: Option<Arc<Fragment>>,
     },
     /// A parallel loop whose extents are known at run time only; it touches no fragment.
     DynamicLoop,
@@ -144,11 +148,19 @@ impl UseFinder<'_> {
         let mut touched = Touched::default();
         self.points(&l.body, &vars, &shape, &mut accesses, &mut touched);
         let vector = touched.vector(&shape);
+        let given = match &l.kind {
+            LoopKind::Parallel {
+                layout: Some(LayoutAttr::Held(given)),
+                ..
+            } => Some(given.clone()),
+            _ => None,
+        };
         UseKind::Points {
             shape,
             accesses,
             vector,
             is_loop: true,
+            given,
         }
     }
 
@@ -243,6 +255,7 @@ impl UseFinder<'_> {
             accesses,
             vector,
             is_loop: false,
+            given: None,
         });
     }
 }

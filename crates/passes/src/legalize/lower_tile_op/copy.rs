@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Access, Block, Buffer, CopyOp, DType, Expr, ExprKind, Inst, MicroKind, MicroOp, Region,
-    RegionDim, Scope, Span, Stmt, StmtKind, VarKind,
+    Access, Block, Buffer, CopyKind, CopyOp, DType, Expr, ExprKind, Inst, MicroKind, MicroOp,
+    Region, RegionDim, Scope, Span, Stmt, StmtKind, VarKind,
 };
 use tilewright_layout::Fragment;
 
@@ -36,6 +36,9 @@ pub(super) struct RegisterCopy<'a> {
 
 impl Lower<'_> {
     pub(super) fn copy(&mut self, c: CopyOp, span: Span, out: &mut Block) {
+        if let CopyKind::Tma { barrier } = &c.kind {
+            return self.bulk_copy(&c, barrier.as_ref(), span, out);
+        }
         let (src, dst) = (self.scope(c.src.buffer), self.scope(c.dst.buffer));
         let same = self.dtype(c.src.buffer) == self.dtype(c.dst.buffer);
         match (src, dst) {

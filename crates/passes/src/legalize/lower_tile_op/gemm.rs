@@ -61,9 +61,14 @@ impl Lower<'_> {
             );
         };
         let c = self.accumulator(&g, &plan, span, out);
-        self.clear(&g, c, &plan, span, out);
-        if plan.inst.family == MmaFamily::Wgmma {
-            self.group_multiply(&g, c, &plan, span, out);
+        let group = plan.inst.family == MmaFamily::Wgmma;
+        // Steps of a warp group start a sum themselves.
+        let fresh = group && g.clear.is_int(1);
+        if !fresh {
+            self.clear(&g, c, &plan, span, out);
+        }
+        if group {
+            self.group_multiply(&g, (c, fresh), &plan, span, out);
             if c != g.c.buffer {
                 self.move_accumulator(&g, c, &plan, false, span, out);
             }

@@ -12,8 +12,8 @@
 //! ```
 
 use tilewright_ir::{
-    Access, Block, Buffer, Counter, Expr, GemmOp, MicroKind, MicroOp, Region, Span, Stmt, StmtKind,
-    VarKind,
+    Access, Block, Buffer, Counter, DeviceOp, Expr, FenceKind, GemmKind, GemmOp, MicroKind,
+    MicroOp, Region, Span, Stmt, StmtKind, VarKind,
 };
 
 use super::Lower;
@@ -21,11 +21,11 @@ use super::gemm::all_slots;
 use crate::legalize::gemm_plan::GemmTiling;
 
 impl Lower<'_> {
-    /// The product of all steps.
+    /// The product of all steps, added to C or to nothing.
     pub(super) fn group_multiply(
         &mut self,
         g: &GemmOp,
-        c: Buffer,
+        (c, fresh): (Buffer, bool),
         plan: &GemmTiling,
         span: Span,
         out: &mut Block,
@@ -77,10 +77,16 @@ impl Lower<'_> {
             slot: None,
             at: vec![self.simplify(&c_at)],
         };
+        // The user waits for a group of its own.
+        let by_hand = g.kind == GemmKind::Wgmma;
+        let device = |op: DeviceOp| Stmt::new(StmtKind::Device(op), span);
+        if by_hand {
+            out.push(device(DeviceOp::Fence(FenceKind::Wgmma)));
+        }
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {
                 kind: MicroKind::Mma,
-                inst: lies.inst(inst),
+                inst: lies.inst(inst, fresh),
                 axes: vec![(ks, plan.steps as u32), (mi, mt as u32), (ni, nt as u32)],
                 turns: false,
                 dest,
@@ -93,6 +99,9 @@ impl Lower<'_> {
             }),
             span,
         ));
+        if by_hand {
+            out.push(device(DeviceOp::Commit(Counter::Wgmma)));
+        }
     }
 
     /// The tile of a region that starts so far into its last two dimensions.

@@ -21,6 +21,7 @@
 //! Needs the layouts of LayoutInference. It adds no barriers (ThreadSync does) and no bounds
 //! checks of global memory (LegalizeSafeMemoryAccess does).
 
+mod bulk;
 mod copy;
 mod gemm;
 mod group_gemm;

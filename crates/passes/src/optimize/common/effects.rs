@@ -10,7 +10,7 @@ use tilewright_ir::{Buffer, Expr, ExprKind, Func, Scope, Stmt, StmtKind, ThreadO
 
 /// The buffers and variables that statements touch.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Effects {
+pub(in crate::optimize) struct Effects {
     pub reads: FxHashSet<Buffer>,
     pub writes: FxHashSet<Buffer>,
     /// Variables that occur in its expressions.

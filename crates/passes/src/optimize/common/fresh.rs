@@ -9,7 +9,7 @@ use crate::rename::rename;
 
 /// Gives every variable and buffer that the statements bind a new one of the same name, so that
 /// they can stand beside what they were copied from.
-pub(super) fn refresh(func: &mut Func, block: &mut Block) {
+pub(crate) fn refresh(func: &mut Func, block: &mut Block) {
     let mut vars: FxHashMap<Var, Var> = FxHashMap::default();
     let mut buffers: FxHashMap<Buffer, Buffer> = FxHashMap::default();
     let mut bound = Vec::new();

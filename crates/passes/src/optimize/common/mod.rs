@@ -1,7 +1,7 @@
 //! Passes of every target's optimize phase.
 
-mod effects;
-mod fresh;
+pub(super) mod effects;
+pub(crate) mod fresh;
 pub mod inject_software_pipeline;
 pub mod merge_shared_memory_allocations;
 mod order_of;

@@ -1,8 +1,8 @@
 //! InjectFenceProxy: what threads stored is handed to who reads through the other proxy.
 //!
-//! Products of warp groups read shared memory through the async proxy. What was written by plain
-//! stores or `cp.async` they see when its writer has passed a fence between the write and the
-//! barrier that orders the two.
+//! Products of warp groups read shared memory through the async proxy, and so do bulk stores; bulk
+//! loads write through it. What was written by plain stores or `cp.async` comes before them when its
+//! writer has passed a fence between the write and the barrier that orders the two.
 //!
 //! Before:
 //! ```text
@@ -26,8 +26,8 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::touched::written;
 use tilewright_ir::visit::{child_blocks, child_blocks_mut, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, Counter, DeviceOp, Diagnostics, FenceKind, Func, Kernel, Scope,
-    Stmt, StmtKind, Target, ThreadOp,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, Diagnostics, FenceKind, Func, Inst, Kernel,
+    MicroOp, Scope, Stmt, StmtKind, Target, ThreadOp,
 };
 
 use crate::Changed;
@@ -39,14 +39,14 @@ pub fn inject_fence_proxy(func: &mut Func, target: Target, _diags: &mut Diagnost
     }
     let mut changed = Changed::No;
     for at in 0..func.kernels.len() {
-        let read = read_by_proxy(func, &func.kernels[at]);
-        if read.is_empty() {
+        let touched = touched_by_proxy(func, &func.kernels[at]);
+        if touched.is_empty() {
             continue;
         }
         let mut body = std::mem::take(&mut func.kernels[at].body);
         let mut fences = Fences {
             func,
-            read,
+            touched,
             added: false,
         };
         fences.block(&mut body, &mut State::default(), false);
@@ -58,16 +58,25 @@ pub fn inject_fence_proxy(func: &mut Func, target: Target, _diags: &mut Diagnost
     changed
 }
 
-/// The shared buffers that are read through the async proxy.
-fn read_by_proxy(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
-    let mut read = FxHashSet::default();
+/// What works through the async proxy: products of warp groups and bulk copies.
+fn by_proxy(stmt: &Stmt) -> Option<&MicroOp> {
+    match &stmt.kind {
+        StmtKind::Micro(m) if matches!(m.inst, Inst::GroupMma { .. } | Inst::Tma(_)) => Some(m),
+        _ => None,
+    }
+}
+
+/// The shared buffers that are touched through the async proxy.
+fn touched_by_proxy(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
+    let mut touched = FxHashSet::default();
     walk_stmts(&kernel.body, &mut |stmt| {
-        if let Some(product) = stmt.as_group_product() {
-            let sources = product.sources.iter().map(|s| func.root(s.region.buffer));
-            read.extend(sources.filter(|b| func.buffers[*b].scope == Scope::Shared));
+        if let Some(m) = by_proxy(stmt) {
+            let ends = m.sources.iter().chain([&m.dest]);
+            let roots = ends.map(|end| func.root(end.region.buffer));
+            touched.extend(roots.filter(|b| func.buffers[*b].scope == Scope::Shared));
         }
     });
-    read
+    touched
 }
 
 /// What a thread may have done since its last fence.
@@ -90,7 +99,7 @@ impl State {
 
 struct Fences<'f> {
     func: &'f Func,
-    read: FxHashSet<Buffer>,
+    touched: FxHashSet<Buffer>,
     added: bool,
 }
 
@@ -136,6 +145,8 @@ impl Fences<'_> {
             StmtKind::Micro(m) if m.counter == Some(Counter::CpAsync) => {
                 state.in_flight |= self.writes(stmt);
             }
+            // The copy engine writes through the async proxy itself.
+            StmtKind::Micro(m) if matches!(m.inst, Inst::Tma(_)) => {}
             _ => state.written |= self.writes(stmt),
         }
         let before = *state;
@@ -171,7 +182,7 @@ impl Fences<'_> {
     fn writes(&self, stmt: &Stmt) -> bool {
         let mut found = false;
         written(stmt, &mut |buffer| {
-            found |= self.read.contains(&self.func.root(buffer));
+            found |= self.touched.contains(&self.func.root(buffer));
         });
         found
     }
@@ -180,7 +191,7 @@ impl Fences<'_> {
 /// What comes before the next barrier.
 #[derive(Clone, Copy)]
 struct Ahead {
-    /// There may be a product.
+    /// There may be a product, or a bulk copy.
     product: bool,
     /// The end may come before a barrier.
     falls: bool,
@@ -195,7 +206,7 @@ fn ahead(stmts: &[Stmt]) -> Ahead {
                 falls: false,
             };
         }
-        product |= stmt.as_group_product().is_some();
+        product |= by_proxy(stmt).is_some();
         let inside: Vec<Ahead> = child_blocks(stmt).into_iter().map(|b| ahead(b)).collect();
         product |= inside.iter().any(|a| a.product);
         // Only of two ways that both come to a barrier one is taken for certain.

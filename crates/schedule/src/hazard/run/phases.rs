@@ -3,7 +3,8 @@
 //!
 //! A wait tells a phase from the next one by its parity alone. So a phase must not complete before
 //! all have seen the one before that wait for it, and nobody may arrive for a phase, or announce
-//! bytes to it, who does not know that the one before is over. What a wait says is what the first
+//! bytes to it, who does not know that the one before is over. Who announces bytes has the phase held
+//! open by an arrival behind that. What a wait says is what the first
 //! phase of its parity says that the group does not know to be complete: more may have completed by
 //! then in the order that is run, but not in every one.
 
@@ -36,6 +37,7 @@ impl Run<'_, '_> {
             arrived: 0,
             announced: 0,
             issued: 0,
+            unheld: Vec::new(),
             gathering: Knows::default(),
             done: Vec::new(),
             waited: Vec::new(),
@@ -70,11 +72,17 @@ impl Run<'_, '_> {
         self.settle(g, &Under::default());
         self.proxies.hand_over(g);
         self.take_part(g, barrier);
+        let knows = self.groups[g].knows.clone();
         let phase = self.phase(barrier);
+        // The phase could not complete before this, nor before what this comes behind.
+        let held = |(clock, by): &(u32, Side)| by.group == g || knows.of(by.group) >= *clock;
+        phase.unheld.retain(|spoken| !held(spoken));
         phase.arrived = phase.arrived.saturating_add(count);
-        if phase.arrived > phase.needed {
-            let side = self.side(g);
-            self.phase_clash(side, side);
+        let (came, needed) = (phase.arrived, phase.needed);
+        if came > needed {
+            let (side, nothing) = (self.side(g), Memory::default());
+            let remedy = Remedy::Arrivals { needed, came };
+            self.clash(HazardKind::Phase, side, side, nothing, remedy);
         }
         self.advance(g, barrier);
         self.groups[g].clock += 1;
@@ -82,7 +90,10 @@ impl Run<'_, '_> {
 
     pub(super) fn expect(&mut self, g: usize, barrier: Barrier, bytes: i64) {
         self.take_part(g, barrier);
-        self.phase(barrier).announced += bytes;
+        let spoken = (self.groups[g].clock, self.side(g));
+        let phase = self.phase(barrier);
+        phase.announced += bytes;
+        phase.unheld.push(spoken);
     }
 
     /// A bulk load is under way until its phase completes, and may have landed at once.
@@ -118,6 +129,25 @@ impl Run<'_, '_> {
         self.groups[g].clock += 1;
     }
 
+    /// What the phase lacks that a group waits for.
+    pub(super) fn lacks(&mut self, g: usize) -> Option<Remedy> {
+        let event = self.traces[g].events.get(self.groups[g].at)?;
+        let EventKind::Await { barrier, .. } = event.kind else {
+            return None;
+        };
+        let phase = self.phase(barrier);
+        Some(match phase.arrived < phase.needed {
+            true => Remedy::Arrivals {
+                needed: phase.needed,
+                came: phase.arrived,
+            },
+            false => Remedy::Bytes {
+                announced: phase.announced,
+                landed: phase.issued,
+            },
+        })
+    }
+
     /// Completes phases that have all that they need.
     fn advance(&mut self, g: usize, barrier: Barrier) {
         loop {
@@ -135,6 +165,8 @@ impl Run<'_, '_> {
             let waited = std::mem::take(&mut phase.waited);
             let missed = waited.into_iter().filter(|w| done.of(w.1.group) < w.0);
             let mut missed: Vec<Side> = missed.map(|w| w.1).collect();
+            // The phase may have completed before bytes were announced to it.
+            missed.extend(std::mem::take(&mut phase.unheld).into_iter().map(|u| u.1));
             phase.done.push((done, loads));
             // Who still waits for the phase before has not seen it.
             let number = i64::from(phase.number);

@@ -100,6 +100,7 @@ pub(crate) fn device(b: &mut Builder<'_, '_>, op: &DeviceOp) -> Compiled<()> {
     }
     let code = match op {
         DeviceOp::Wait { .. }
+        | DeviceOp::WaitRead { .. }
         | DeviceOp::Commit(_)
         | DeviceOp::Fence(_)
         | DeviceOp::SetPrio(_)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Access as IrAccess, Buffer, Counter, Expr, Inst, LayoutAttr, Major, MicroOp, MmaInst, Scalar,
-    Scope, Span, TmaBox,
+    Access as IrAccess, Buffer, Counter, Expr, Inst, LayoutAttr, Major, MicroKind, MicroOp,
+    MmaInst, Scalar, Scope, Span, TmaBox,
 };
 use tilewright_layout::bulk::BulkTile;
 use tilewright_layout::descriptor::MatrixDescriptor;
@@ -101,14 +101,7 @@ impl Compiler<'_> {
                     Shared(_)
                 )
             }
-            (Inst::Tma(_), Global(_), Shared(_)) => true,
-            (Inst::Tma(_), ..) => {
-                return Err(RunError::new(
-                    codes::UNSUPPORTED,
-                    span,
-                    "the simulator runs bulk loads alone of the copy engine",
-                ));
-            }
+            (Inst::Tma(_), Global(_), Shared(_)) | (Inst::Tma(_), Shared(_), Global(_)) => true,
             _ => false,
         };
         if !fits {
@@ -179,7 +172,7 @@ impl Compiler<'_> {
                 }
                 (table.c.per_lane, table.a.per_lane, Some(Arc::new(table)))
             }
-            Inst::GroupMma { mma, a, b } => {
+            Inst::GroupMma { mma, a, b, fresh } => {
                 let b_info = &self.program.buffers[source_buffers[1] as usize];
                 let plain = [&dest, &source, b_info].iter().all(|x| x.lanes == 1);
                 let types = (source.scalar, b_info.scalar, dest.scalar);
@@ -190,8 +183,14 @@ impl Compiler<'_> {
                     ));
                 }
                 let table = self.group_table(&mma, op, [a, b]);
-                let Some(table) = table else {
+                let Some(mut table) = table else {
                     return invalid(format!("`{mma}` on tiles that do not lie in panels"));
+                };
+                let axis = op.axes.first().filter(|_| fresh);
+                let step = axis.and_then(|(var, _)| self.vars.get(var));
+                table.step = match step.map(Vec::as_slice) {
+                    Some(&[Slot::One(step)]) => Some(step),
+                    _ => None,
                 };
                 let (left, sum) = table.per_lane();
                 group = Some(Arc::new(table));
@@ -206,16 +205,22 @@ impl Compiler<'_> {
                 (sum, left.max(1), None)
             }
             Inst::Tma(tile) => {
-                if op.counter != Some(Counter::Mbarrier) || op.arrives.is_none() {
-                    return invalid("a bulk load that no arrival barrier hears of".to_string());
+                let (counter, tiles) = match op.kind {
+                    MicroKind::TmaStore => (Counter::TmaStore, &op.sources[0]),
+                    _ => (Counter::Mbarrier, &op.dest),
+                };
+                let load = counter == Counter::Mbarrier;
+                if op.counter != Some(counter) || load != op.arrives.is_some() {
+                    let message = "a bulk copy that neither a barrier nor a group hears of";
+                    return invalid(message.to_string());
                 }
-                if !self.is_of_boxes(op.dest.region.buffer, &tile) {
+                if !self.is_of_boxes(tiles.region.buffer, &tile) {
+                    let name = &self.func.buffers[tiles.region.buffer].name;
                     return invalid(format!(
-                        "a box of {tile} does not lie in `{}` as the copy engine writes it",
-                        dest.name
+                        "a box of {tile} does not lie in `{name}` as the copy engine has it"
                     ));
                 }
-                self.program.bulk_loads = true;
+                self.program.bulk_copies = true;
                 (1, 1, None)
             }
         };

@@ -145,9 +145,20 @@ impl Env<'_> {
                     }
                     lanes = Lanes(1 << warp.first());
                 }
+                let mut over = Vec::new();
                 for lane in lanes {
-                    if let Some(number) = self.barrier(warp, *barrier, *index, lane) {
-                        self.arrive(warp, number, lane);
+                    let Some(number) = self.barrier(warp, *barrier, *index, lane) else {
+                        continue;
+                    };
+                    if over.contains(&number) {
+                        self.report(warp, FindingKind::BarrierMisuse, Some(lane), || {
+                            "lanes of one instruction arrive for different phases".to_string()
+                        });
+                    }
+                    let before = self.barriers.phases[number].completed;
+                    self.arrive(warp, number, lane);
+                    if self.barriers.phases[number].completed > before {
+                        over.push(number);
                     }
                 }
             }

@@ -11,7 +11,9 @@
 //! Group `g` takes turns by waiting for `turn[g]` and gives them by arriving at `turn[1 - g]`. The
 //! first group finds its barrier open, so it is one turn ahead.
 
-use tilewright_ir::{Buffer, Expr, Func, Kernel, Span, Stmt, StmtKind, ThreadOp, WARP_GROUP};
+use tilewright_ir::{
+    Buffer, Expr, Func, Kernel, Machine, Span, Stmt, StmtKind, ThreadOp, WARP_GROUP,
+};
 use tilewright_schedule::order::{Completion, Step};
 
 use super::pieces::Piece;
@@ -19,14 +21,18 @@ use super::roles::{Part, barrier};
 
 /// Has two consumers take turns, where they compute between products. Returns the barrier that they
 /// do it by.
-pub(super) fn alternate(func: &mut Func, kernel: &Kernel, part: &mut Part) -> Option<Buffer> {
+pub(super) fn alternate(
+    func: &mut Func,
+    (kernel, machine): (&Kernel, &Machine),
+    part: &mut Part,
+) -> Option<Buffer> {
     const GROUPS: u32 = 2;
     if kernel.num_threads() != GROUPS * WARP_GROUP || part.scheduled.schedule.depth > 0 {
         return None;
     }
     let iteration = part.pieces.iteration?;
     let (last, next) = stretch(&part.pieces.list)?;
-    let warps = WARP_GROUP / 32;
+    let warps = WARP_GROUP / machine.warp_size;
     let turn = barrier(func, "turn".to_string(), warps, GROUPS);
     let dtype = func.vars[iteration].dtype;
     let turns = Turns {
@@ -50,12 +56,20 @@ pub(super) fn alternate(func: &mut Func, kernel: &Kernel, part: &mut Part) -> Op
     Some(turn)
 }
 
-/// The two products with the most statements between them that compute.
+/// The two products with the most statements between them that compute. Parts of one product, which
+/// have the same registers, keep the unit long enough for what stands between them.
 fn stretch(pieces: &[Piece]) -> Option<(usize, usize)> {
     let products = (0..pieces.len()).filter(|at| pieces[*at].is_product_in_flight());
     let products: Vec<usize> = products.collect();
     let computes = |piece: &&Piece| !matches!(piece.stmt.kind, StmtKind::Thread(_));
     let pairs = products.windows(2).map(|pair| (pair[0], pair[1]));
+    let sum = |at: usize| {
+        pieces[at]
+            .stmt
+            .as_group_product()
+            .map(|op| op.dest.region.buffer)
+    };
+    let pairs = pairs.filter(|(a, b)| sum(*a).is_none() || sum(*a) != sum(*b));
     let between = |(a, b): &(usize, usize)| pieces[a + 1..*b].iter().filter(computes).count();
     pairs.max_by_key(between).filter(|pair| between(pair) > 0)
 }

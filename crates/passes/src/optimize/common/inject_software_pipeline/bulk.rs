@@ -8,206 +8,99 @@
 //! ```text
 //! tma_load A[by * 128 +: 128, k * 64 +: 64] at [by * 128, k * 64] -> S[0 +: 128, 0 +: 64] at [0, 0] inst="tma.128x64" width=1 counter=mbarrier
 //! ```
-//! The engine moves boxes: a tile of shared memory must be made of boxes as they lie there
-//! ([`tilewright_layout::bulk`]), and the threads' copy must bring the same: each element to where it
-//! lies in the tile, and zero from outside of the tensor.
+//! The engine moves boxes ([`crate::legalize::boxes`]), and the threads' copy must bring the same:
+//! each element to where it lies in the tile, and zero from outside of the tensor.
 
 use tilewright_arith::Analyzer;
 use tilewright_ir::{
-    Access, Axis, BufferOrigin, Counter, DType, Expr, Func, Inst, Kernel, Loop, MicroKind, MicroOp,
-    Region, RegionDim, Scope, Stmt, StmtKind, TmaBox, Var, VarKind,
+    Axis, Expr, Func, Inst, Kernel, Loop, MicroKind, MicroOp, Region, RegionDim, Stmt, StmtKind,
+    Var,
 };
-use tilewright_layout::bulk::BulkTile;
 
+use super::super::effects::Effects;
 use super::schedules::Why;
-
-/// A copy as the engine does it.
-#[derive(Clone, Debug)]
-pub(super) struct Bulk {
-    /// It arrives nowhere yet.
-    pub op: MicroOp,
-    /// What the engine reports of it.
-    pub bytes: u32,
-}
+use crate::legalize::boxes::{Boxes, Bulk, Way, rows_of_the_call};
 
 /// The statement of a loop as the engine's, or why it cannot do it.
 pub(super) fn bulk(func: &mut Func, kernel: &Kernel, l: &Loop, stmt: &Stmt) -> Result<Bulk, Why> {
-    let StmtKind::Micro(m) = &stmt.kind else {
+    let mut takers = Takers::default();
+    let Some(m) = takers.copy_in(func, kernel, stmt) else {
         return Err("a copy under a condition, or one that does more than copy".into());
     };
     let ([source], MicroKind::G2s, Inst::Load) = (&m.sources[..], m.kind, m.inst) else {
         return Err("not all that is read ahead is copied to shared memory".into());
     };
-    tensor(func, source)?;
-    let boxes = Boxes::of(func, source, &m.dest)?;
-    if !brings_the_same(func, &mut facts(func, kernel, l, m), m, &boxes) {
-        let name = &func.buffers[source.region.buffer].name;
+    let boxes = Boxes::of(func, source, &m.dest).map_err(|no| Why::from(no.why))?;
+    let name = &func.buffers[source.region.buffer].name;
+    // The call would have to refuse what threads can copy.
+    if rows_of_the_call(func, source) {
+        return Err(format!(
+            "`{name}` has rows of a length known at the call, and the copy engine takes multiples of 16 bytes"
+        )
+        .into());
+    }
+    let mut facts = facts(func, kernel, l, m);
+    takers.assume(&mut facts);
+    if !brings_the_same(func, &mut facts, m, &boxes) {
         return Err(format!("the copy of `{name}` is more than a box of it").into());
     }
     let (source, dest) = (source.clone(), m.dest.clone());
-    Ok(boxes.copy(func, source, dest))
+    Ok(boxes.copy(func, source, dest, Way::Load))
 }
 
-/// Whether the engine can be told of a tensor: a parameter in row-major order whose rows start at
-/// multiples of 16 bytes.
-fn tensor(func: &Func, source: &Access) -> Result<(), Why> {
-    let data = &func.buffers[source.region.buffer];
-    let refuse = |why: &str| Err(Why::from(format!("`{}` {why}", data.name)));
-    if data.scope != Scope::Global || !matches!(data.origin, BufferOrigin::Param) {
-        return refuse("is no parameter of the kernel");
-    }
-    if data.strides.is_some() {
-        return refuse("has strides");
-    }
-    if data.shape.len() > TmaBox::MAX_RANK {
-        return refuse("has more dimensions than the copy engine knows");
-    }
-    // Rows, planes and so on: each is a multiple of what follows it.
-    const PITCH: i128 = 16;
-    if let Some(row) = data.shape[1..].last() {
-        let Some(row) = row.as_int() else {
-            return refuse(
-                "has rows of a length known at the call, and the copy engine takes multiples of 16 bytes",
-            );
-        };
-        if row * i128::from(data.dtype.bits()) % (8 * PITCH) != 0 {
-            return refuse(
-                "has rows that are no multiple of 16 bytes, which the copy engine takes",
-            );
-        }
-    }
-    Ok(())
+/// Which threads copy, where not all do: a tile may have fewer vectors than the block threads.
+#[derive(Default)]
+struct Takers<'a> {
+    axes: Vec<&'a Axis>,
+    conditions: Vec<&'a Expr>,
 }
 
-/// How a region of a tensor and a tile are made of boxes.
-struct Boxes {
-    tile: BulkTile,
-    /// The dimensions of the tensor that are the tile's rows and columns; of one row none.
-    rows: Option<usize>,
-    cols: usize,
-    /// How many boxes there are along each.
-    counts: [u32; 2],
-}
-
-impl Boxes {
-    fn of(func: &Func, source: &Access, dest: &Access) -> Result<Boxes, Why> {
-        let data = &func.buffers[dest.region.buffer];
-        let other = || {
-            Why::from(format!(
-                "`{}` does not lie as the copy engine writes",
-                data.name
-            ))
+impl<'a> Takers<'a> {
+    /// The copy that is all that a statement does, in loops and under conditions that are about
+    /// threads alone.
+    fn copy_in(&mut self, func: &Func, kernel: &Kernel, stmt: &'a Stmt) -> Option<&'a MicroOp> {
+        let inside = match &stmt.kind {
+            StmtKind::Micro(m) => {
+                let start = |d: &RegionDim| Effects::of_expr(func, &d.start).vars;
+                let regions = m.sources.iter().chain([&m.dest]).map(|a| &a.region);
+                let mut starts = regions.flat_map(|r| &r.dims).flat_map(start);
+                let own = |var: Var| self.axes.iter().any(|a| a.var == var);
+                return (!starts.any(own)).then_some(m);
+            }
+            StmtKind::For(Loop { axes, body, .. }) => {
+                let [axis] = &axes[..] else { return None };
+                self.axes.push(axis);
+                body
+            }
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } if otherwise.is_empty() => {
+                let Effects { vars, reads, .. } = Effects::of_expr(func, cond);
+                let of_threads = |var: &Var| {
+                    kernel.thread_vars.contains(var) || self.axes.iter().any(|a| a.var == *var)
+                };
+                if !reads.is_empty() || !vars.iter().all(of_threads) {
+                    return None;
+                }
+                self.conditions.push(cond);
+                then
+            }
+            _ => return None,
         };
-        let shape = data.const_shape().ok_or_else(other)?;
-        let tile = BulkTile::of(data.placed(), &shape, data.dtype.bits().into());
-        let tile = tile.ok_or_else(other)?;
-        let &[.., rows, cols] = &shape[..] else {
-            return Err(other());
-        };
-        let rank = shape.len();
-        // Boxes and versions start where the permutation does.
-        let bytes = |elements: i64| elements * i64::from(data.dtype.bits()) / 8;
-        let version = data.placed().map_or(rows * cols, |p| p.span());
-        if [version, tile.rows * tile.cols]
-            .iter()
-            .any(|n| bytes(*n) % tile.align() != 0)
-        {
-            return Err(other());
-        }
-        let whole = |at: usize| {
-            let RegionDim { start, extent } = &dest.region.dims[at];
-            start.is_int(0) && extent.is_int(shape[at].into())
-        };
-        let one = |dim: &RegionDim| dim.extent.is_int(1);
-        if !(whole(rank - 2) && whole(rank - 1) && dest.region.dims[..rank - 2].iter().all(one)) {
-            return Err(format!("a part of `{}` is copied", data.name).into());
-        }
-        // The dimensions of more than one index are the rows and the columns, in this order.
-        let dims = &source.region.dims;
-        let is = |dim: usize, extent: i64| dims[dim].extent.is_int(extent.into());
-        let last = dims.len() - 1;
-        let many: Vec<usize> = (0..last).filter(|d| !one(&dims[*d])).collect();
-        let fits = match many[..] {
-            [] => rows == 1,
-            [row] => is(row, rows),
-            _ => false,
-        };
-        if !fits || !is(last, cols) {
-            let name = &func.buffers[source.region.buffer].name;
-            return Err(
-                format!("what is copied of `{name}` has another shape than the tile").into(),
-            );
-        }
-        Ok(Boxes {
-            tile,
-            rows: many.first().copied(),
-            cols: last,
-            counts: [(rows / tile.rows) as u32, (cols / tile.cols) as u32],
-        })
-    }
-
-    /// The index of the tile that an index of the tensor's dimension stands for.
-    fn of_tile(&self, dim: usize, dest: &Access) -> Option<Expr> {
-        let rank = dest.at.len();
-        match dim {
-            d if Some(d) == self.rows => Some(dest.at[rank - 2].clone()),
-            d if d == self.cols => Some(dest.at[rank - 1].clone()),
+        match &inside[..] {
+            [stmt] => self.copy_in(func, kernel, stmt),
             _ => None,
         }
     }
 
-    fn copy(&self, func: &mut Func, source: Access, dest: Access) -> Bulk {
-        let bits = func.buffers[dest.region.buffer].dtype.bits();
-        let [rows, cols] = [self.tile.rows, self.tile.cols];
-        let mut axes = Vec::new();
-        // The first index of a box along a dimension, from the start of the region.
-        let mut along = |func: &mut Func, count: u32, extent: i64, name: &str| match count {
-            0 | 1 => Expr::i32(0),
-            count => {
-                let var = func.add_var(name, DType::I32, VarKind::Loop);
-                axes.push((var, count));
-                func.var_expr(var) * extent as i32
-            }
-        };
-        let first = along(func, self.counts[0], rows, "r");
-        let second = along(func, self.counts[1], cols, "p");
-        let region = &source.region;
-        let mut extents = vec![1u16; region.dims.len()];
-        let mut from: Vec<Expr> = region.dims.iter().map(|d| d.start.clone()).collect();
-        let mut place = |dim: usize, extent: i64, by: &Expr| {
-            extents[dim] = extent as u16;
-            if !by.is_int(0) {
-                from[dim] = from[dim].clone() + by.clone().cast_to(from[dim].dtype());
-            }
-        };
-        if let Some(dim) = self.rows {
-            place(dim, rows, &first);
+    fn assume(&self, analyzer: &mut Analyzer) {
+        for axis in &self.axes {
+            analyzer.bind_range(axis.var, &axis.start, &axis.stop);
         }
-        place(self.cols, cols, &second);
-        let rank = dest.at.len();
-        let mut to: Vec<Expr> = dest.region.dims.iter().map(|d| d.start.clone()).collect();
-        to[rank - 2] = first;
-        to[rank - 1] = second;
-        // The extents come of a tile that is made of boxes.
-        let inst = TmaBox::new(&extents).map_or(Inst::Load, Inst::Tma);
-        let elements: i64 =
-            self.counts.iter().map(|c| i64::from(*c)).product::<i64>() * rows * cols;
-        let op = MicroOp {
-            kind: MicroKind::TmaLoad,
-            inst,
-            axes,
-            turns: false,
-            sources: vec![Access { at: from, ..source }],
-            dest: Access { at: to, ..dest },
-            width: 1,
-            pred: None,
-            otherwise: None,
-            counter: Some(Counter::Mbarrier),
-            arrives: None,
-        };
-        Bulk {
-            op,
-            bytes: (elements * i64::from(bits) / 8) as u32,
+        for cond in &self.conditions {
+            analyzer.assume(cond);
         }
     }
 }

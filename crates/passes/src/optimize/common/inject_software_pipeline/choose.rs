@@ -6,6 +6,7 @@ use tilewright_ir::nearest::suggestion;
 use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Span};
 use tilewright_schedule::order::{OrderError, Schedule, Step};
 
+use super::again::{self, Before};
 use super::arrangement::{Arrangement, Entry, Realised};
 use super::derive::{Meetings, Scheduled, Site, derive};
 use super::pieces::Pieces;
@@ -225,8 +226,9 @@ fn with_roles(
     (exposed, arrangement): (u32, Arrangement),
 ) -> Outcome {
     let site = (question.kernel, question.machine);
-    let again = !question.kernel.body.iter().any(|s| s.is_loop(question.l));
-    match roles::derive(&mut func, site, &placed, (&question.l.axes[0], again)) {
+    let around = again::around(&question.kernel.body, question.l).unwrap_or_default();
+    let before = Before::of(question.l, &around);
+    match roles::derive(&mut func, site, &placed, (question.l, &before)) {
         Ok(roles) => {
             let cost = Cost {
                 exposed,

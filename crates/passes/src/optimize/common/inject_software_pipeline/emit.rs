@@ -287,7 +287,7 @@ impl Emit<'_> {
         let mut names = scope.names.remove(&piece.distance).unwrap_or_default();
         if names.is_empty() {
             names.insert(self.axis.var, self.index(iteration));
-            names.extend(pieces.iteration.map(|var| (var, iteration.clone())));
+            names.extend(pieces.iteration.map(|var| (var, self.count(iteration))));
         }
         let mut stmts = Vec::new();
         for (var, value, span) in self.needed(piece) {
@@ -304,6 +304,7 @@ impl Emit<'_> {
         tilewright_ir::visit::block_exprs_mut(&mut copy, &mut |e| *e = renamed(e, &names));
         refresh(self.func, &mut copy);
         stmts.append(&mut copy);
+        let count = self.count(iteration);
         let func: &Func = self.func;
         let scheduled = self.scheduled;
         let dtype = self.dtype;
@@ -317,10 +318,10 @@ impl Emit<'_> {
         }
         add_slots(func, &mut stmts, &|buffer: Buffer| {
             let versions = i128::from(scheduled.versions(func.root(buffer)));
-            match iteration.as_int() {
+            match count.as_int() {
                 _ if versions == 1 => Expr::int(0, dtype),
                 Some(i) => Expr::int(i % versions, dtype),
-                None => iteration.clone().floor_mod(Expr::int(versions, dtype)),
+                None => count.clone().floor_mod(Expr::int(versions, dtype)),
             }
         });
         scope.stmts.append(&mut stmts);
@@ -344,6 +345,14 @@ impl Emit<'_> {
         }
         needed.reverse();
         needed
+    }
+
+    /// An iteration's number among those of all runs of the loop.
+    fn count(&self, iteration: &Expr) -> Expr {
+        match &self.pieces.before {
+            Some(before) => before.clone() + iteration.clone(),
+            None => iteration.clone(),
+        }
     }
 
     /// The loop's index at an iteration.

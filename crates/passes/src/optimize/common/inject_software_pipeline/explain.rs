@@ -104,7 +104,15 @@ fn channels(func: &Func, roles: &Roles) -> Vec<String> {
     };
     let turn = roles.turn.iter();
     let turn = turn.map(|b| format!("consumers take turns by {}", name(b)));
-    roles.channels.iter().map(line).chain(turn).collect()
+    let resident = match &roles.resident {
+        Ok(r) => {
+            let (blocks, rounds) = (r.blocks, r.rounds());
+            format!("{blocks} blocks stay and take up to {rounds} tiles each, one after another")
+        }
+        Err(why) => format!("a block takes one tile: {why}"),
+    };
+    let lines = roles.channels.iter().map(line).chain(turn);
+    lines.chain([resident]).collect()
 }
 
 /// A line for each wait and barrier of an iteration: where it stands and what it is for.

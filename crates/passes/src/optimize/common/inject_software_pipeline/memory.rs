@@ -1,9 +1,10 @@
-//! Whether the versions fit the block's shared memory, and how many stages would.
+//! Whether the versions fit the block's shared memory, how many stages would, and how many blocks
+//! run at once.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{Buffer, Code, Diagnostic, Func, Kernel, Severity, Span, Target, Var};
+use tilewright_ir::{Buffer, Code, Diagnostic, Func, Kernel, Machine, Severity, Span, Target, Var};
 
-use super::Planned;
+use super::{Planned, need};
 use crate::driver;
 use crate::optimize::common::merge_shared_memory_allocations::{
     Plan, shared_buffers, shared_bytes,
@@ -90,4 +91,23 @@ fn merged(func: &Func, target: Target) -> Plan {
     // What they say they say again when their turn comes; then an error is an error.
     let _ = driver::run(&mut copy, target, &options);
     Plan::of(&copy, 0, target)
+}
+
+/// How many blocks of so many threads a multiprocessor has room for when so many versions of some
+/// buffers are kept.
+pub(super) fn blocks_at_once(
+    func: &Func,
+    (kernel, machine): (&Kernel, &Machine),
+    threads: u32,
+    (versioned, versions): (&[Buffer], u32),
+) -> u64 {
+    let bytes = shared_buffers(func, kernel).into_iter().map(|b| {
+        let versions = if versioned.contains(&b) { versions } else { 1 };
+        shared_bytes(func, b, versions)
+    });
+    let bytes: u64 = bytes.sum();
+    let held = u64::from(need::registers(func)) * u64::from(threads);
+    let by_registers = u64::from(machine.registers.file) / held.max(1);
+    let by_memory = u64::from(machine.shared.bytes) / bytes.max(1);
+    by_memory.min(by_registers.max(1))
 }

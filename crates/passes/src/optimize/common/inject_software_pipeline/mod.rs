@@ -33,6 +33,7 @@
 //! the versions, copies run fewer iterations ahead, with a note. It never adds a wait or barrier
 //! that the engine did not derive, and says why where it leaves a loop as it is.
 
+mod again;
 mod alternate;
 mod arrangement;
 mod bulk;
@@ -43,9 +44,10 @@ mod direct;
 mod emit;
 mod explain;
 mod memory;
-mod need;
+pub(in crate::optimize) mod need;
 mod pieces;
 mod registers;
+mod resident;
 mod roles;
 pub mod schedules;
 mod slots;
@@ -396,6 +398,7 @@ impl Write<'_> {
                 self.producer = Some(Producer {
                     body: part(&roles.producer),
                     barriers: roles.barriers().collect(),
+                    resident: roles.resident.clone().ok(),
                     span,
                 });
                 return;

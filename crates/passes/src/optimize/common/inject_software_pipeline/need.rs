@@ -1,6 +1,6 @@
 //! Registers that threads take, and how warp groups with roles share them.
 
-use tilewright_ir::{Func, Machine, Scope, WARP_GROUP};
+use tilewright_ir::{Func, Machine, MmaInst, Scope, WARP_GROUP};
 
 /// Beside what the kernel keeps: as much as addresses and operands take.
 const OTHER: u32 = 40;
@@ -8,7 +8,7 @@ const OTHER: u32 = 40;
 const PRODUCER: u32 = 40;
 
 /// Registers of a thread: what the kernel keeps in them, and the others.
-pub(super) fn registers(func: &Func) -> u32 {
+pub(in crate::optimize) fn registers(func: &Func) -> u32 {
     let own = func.buffers.values().map(|data| {
         let own = matches!(data.scope, Scope::Local | Scope::Fragment);
         let elements = data.const_shape().map_or(0, |s| s.iter().product::<i64>()) as u32;
@@ -27,16 +27,36 @@ pub(super) struct Shares {
 /// How a producer's warp group hands registers to those of the consumers, where these take more
 /// than an even share.
 pub(super) fn shares(func: &Func, machine: &Machine, consumers: u32) -> Option<Shares> {
-    let moves = machine.registers.moves?;
-    let file = machine.registers.file;
-    let whole = |n: u32| n / moves.multiple * moves.multiple;
-    let even = whole(file / ((consumers + 1) * WARP_GROUP)).min(machine.registers.per_thread);
-    if registers(func) <= even {
+    machine.registers.moves?;
+    if registers(func) <= even_share(machine, consumers) {
         return None;
     }
-    let left = (file - PRODUCER * WARP_GROUP) / (consumers * WARP_GROUP);
+    let left = (machine.registers.file - PRODUCER * WARP_GROUP) / (consumers * WARP_GROUP);
     Some(Shares {
-        consumer: whole(left.min(machine.registers.per_thread)),
+        consumer: asked(machine, left),
         producer: PRODUCER,
     })
+}
+
+/// Registers of a thread when the kernel starts, with a producer's warp group beside the consumers'.
+pub(super) fn even_share(machine: &Machine, consumers: u32) -> u32 {
+    asked(
+        machine,
+        machine.registers.file / ((consumers + 1) * WARP_GROUP),
+    )
+}
+
+/// The most of so many that a warp group may ask for.
+fn asked(machine: &Machine, registers: u32) -> u32 {
+    let registers = registers.min(machine.registers.per_thread);
+    let multiple = machine.registers.moves.map_or(1, |m| m.multiple);
+    registers / multiple * multiple
+}
+
+/// Registers that an instruction of a warp group's product takes when it is compiled: what it adds to,
+/// and what it is told by. ptxas asks for 154 for the widest (C7602) however many are moved later.
+pub(super) fn of_product(mma: MmaInst) -> u32 {
+    const TOLD: u32 = 32;
+    let added = u32::from(mma.m) * u32::from(mma.n) / WARP_GROUP;
+    added * mma.acc.bits() / 32 + TOLD
 }

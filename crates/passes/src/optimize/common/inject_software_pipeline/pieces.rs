@@ -4,17 +4,18 @@ use std::rc::Rc;
 
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Block, Buffer, Counter, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind, Var,
+    Block, Buffer, Counter, Expr, Func, Loop, LoopKind, PipelineSpec, Span, Stmt, StmtKind, Var,
 };
 use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
 use super::super::stage::Staged;
-use super::bulk::{Bulk, bulk};
+use super::bulk::bulk;
 use super::copies::{Copy, Way, convert};
 use super::direct::Refusal;
 use super::schedules::Why;
 use super::steps::Steps;
+use crate::legalize::boxes::Bulk;
 
 /// A statement of the body, or a part of one.
 #[derive(Clone, Debug)]
@@ -61,6 +62,8 @@ pub(super) struct Pieces {
     pub direct: bool,
     /// What stands for the number of the iteration in the pieces, where something does.
     pub iteration: Option<Var>,
+    /// Iterations before this run of the loop, where barriers and versions go on from run to run.
+    pub before: Option<Expr>,
 }
 
 impl Pieces {
@@ -77,6 +80,7 @@ impl Pieces {
             refused: Vec::new(),
             direct: false,
             iteration: None,
+            before: None,
         };
         let mut placed: Vec<(Option<u32>, Piece)> = Vec::new();
         for (at, stmt) in l.body.iter().enumerate() {

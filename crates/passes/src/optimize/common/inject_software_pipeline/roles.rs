@@ -12,9 +12,8 @@
 //! ```
 
 use tilewright_ir::{
-    Arrival, Axis, Block, Buffer, BufferData, BufferOrigin, Counter, DType, DeviceOp, Expr,
-    FenceKind, Func, Kernel, Machine, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
-    WARP_GROUP,
+    Arrival, Block, Buffer, BufferData, BufferOrigin, Counter, DType, DeviceOp, Expr, FenceKind,
+    Func, Kernel, Loop, Machine, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
 };
 use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::streams::{
@@ -23,9 +22,12 @@ use tilewright_schedule::order::streams::{
 use tilewright_schedule::order::{Completion, Op, Order, Section, Step, Tail};
 
 use super::super::effects::Effects;
+use super::again::Before;
 use super::alternate::alternate;
 use super::derive::Scheduled;
+use super::memory::blocks_at_once;
 use super::pieces::{Piece, Pieces};
+use super::resident::Resident;
 use super::schedules::Why;
 
 /// What each role runs.
@@ -35,6 +37,8 @@ pub(super) struct Roles {
     pub channels: Vec<Between>,
     /// By which two consumers take turns, where they do.
     pub turn: Option<Buffer>,
+    /// Blocks that stay and take several tiles, or why they do not.
+    pub resident: Result<Resident, Why>,
 }
 
 impl Roles {
@@ -70,14 +74,15 @@ const PRODUCT: Completion = Completion::Counted {
 const PRODUCER: usize = 0;
 const CONSUMERS: usize = 1;
 
-/// Derives the roles of pieces, of which those with a bulk copy are the producer's. `again` says
-/// whether the loop may run several times. `func` gets the barriers.
+/// Derives the roles of pieces, of which those with a bulk copy are the producer's. `before` says how
+/// often the loop has run. `func` gets the barriers.
 pub(super) fn derive(
     func: &mut Func,
     (kernel, machine): (&Kernel, &Machine),
     pieces: &Pieces,
-    (axis, again): (&Axis, bool),
+    (l, before): (&Loop, &Before),
 ) -> Result<Roles, Why> {
+    let axis = &l.axes[0];
     let (trip, dtype) = (axis.const_trip_count(), axis.stop.dtype());
     let (copies, others): (Vec<&Piece>, Vec<&Piece>) =
         pieces.list.iter().partition(|p| p.distance > 0);
@@ -88,9 +93,9 @@ pub(super) fn derive(
     tiles.sort();
     tiles.dedup();
     let stages = copies.iter().map(|p| p.distance + 1).max().unwrap_or(1);
-    let versions = match again {
-        true => round(stages, trip)?,
-        false => stages,
+    let versions = match before {
+        Before::Unknown => round(stages, trip)?,
+        _ => stages,
     };
     let hands = |piece: &Piece, bytes: u32| -> Vec<Hand> {
         let effects = Effects::of(func, &piece.stmt);
@@ -154,16 +159,44 @@ pub(super) fn derive(
         whole: pieces,
     };
     let [producer, consumers] = [PRODUCER, CONSUMERS].map(|at| &derived.streams[at]);
-    let producer = write.part(producer, &copies, Block::new());
+    let mut producer = write.part(producer, &copies, Block::new());
     let mut consumers = write.part(consumers, &others, pieces.allocs.clone());
-    let turn = match again {
-        true => None,
-        false => alternate(func, kernel, &mut consumers),
+    let once = matches!(before, Before::None);
+    let turn = match once {
+        true => alternate(func, (kernel, machine), &mut consumers),
+        false => None,
     };
+    let resident = match (once, turn) {
+        (true, None) => {
+            let threads = kernel.num_threads() + WARP_GROUP;
+            let site = (kernel, machine);
+            let at_once = blocks_at_once(func, site, threads, (&tiles, versions));
+            let bulk = copies
+                .iter()
+                .filter_map(|p| p.bulk.as_deref()?.as_ref().ok());
+            let copied = bulk.flat_map(|b| b.op.sources.iter().map(|s| s.region.buffer));
+            let copied: Vec<Buffer> = copied.collect();
+            Resident::of(func, site, l, (at_once, &copied))
+        }
+        (true, Some(_)) => Err("consumers take turns".into()),
+        (false, _) => Err("the loop stands in another statement".into()),
+    };
+    let earlier = match (&resident, before) {
+        (Ok(resident), _) => {
+            let round = func.var_expr(resident.round).cast_to(dtype);
+            trip.map(|n| round * Expr::int(n.into(), dtype))
+        }
+        (_, Before::Counted(count)) => Some(count.clone()),
+        _ => None,
+    };
+    for part in [&mut producer, &mut consumers] {
+        part.pieces.before = earlier.clone();
+    }
     Ok(Roles {
         producer,
         consumers,
         turn,
+        resident,
         channels,
     })
 }

@@ -13,7 +13,8 @@
 //!   warp_group 2 { if tx == 256 { producer's loop } }
 //! }
 //! ```
-//! Where consumers need more registers than an even share, they ask for them (`set_max_nreg`).
+//! Where consumers need more registers than an even share, they ask for them (`set_max_nreg`). Blocks
+//! that stay do their parts for one tile after another ([`Resident`]).
 
 use tilewright_ir::{
     Block, Buffer, Expr, Func, Kernel, Loop, Scope, Span, Stmt, StmtKind, Target, ThreadOp,
@@ -25,12 +26,15 @@ use tilewright_ir::visit::child_blocks_mut;
 use super::super::effects::Effects;
 use super::super::fresh::refresh;
 use super::need;
+use super::resident::Resident;
 
 /// The part of a thread of its own.
 pub(super) struct Producer {
     pub body: Block,
     /// Arrival barriers between it and the others.
     pub barriers: Vec<Buffer>,
+    /// Whether blocks stay and take several tiles.
+    pub resident: Option<Resident>,
     /// The loop.
     pub span: Span,
 }
@@ -77,8 +81,9 @@ impl Producer {
 /// Gives the body to the warp groups that there are, and the producer's part to one more.
 pub(super) fn specialise(func: &mut Func, at: usize, target: Target, producer: Producer) {
     let Producer {
-        body: own,
+        body: mut own,
         barriers,
+        resident,
         span,
     } = producer;
     let kernel = &func.kernels[at];
@@ -87,11 +92,18 @@ pub(super) fn specialise(func: &mut Func, at: usize, target: Target, producer: P
         kernel.thread_vars[0],
         func.vars[kernel.thread_vars[0]].dtype,
     );
-    let mut producer = own;
-    refresh(func, &mut producer);
     let mut rest = std::mem::take(&mut func.kernels[at].body);
     let mut out = Block::new();
     take_shared(func, &mut rest, &mut out);
+    if let Some(resident) = &resident {
+        let launched = func.kernels[at].clone();
+        [own, rest] = [own, rest].map(|part| resident.each_tile(func, &launched, part, span));
+        func.kernels[at].grid = resident.grid();
+        func.kernels[at].attrs.swizzle = None;
+        func.kernels[at].attrs.resident = true;
+    }
+    let mut producer = own;
+    refresh(func, &mut producer);
     let stmt = |kind| Stmt::new(kind, span);
     out.extend(barriers.iter().map(|b| stmt(StmtKind::Alloc(*b))));
     let consumers = threads / WARP_GROUP;

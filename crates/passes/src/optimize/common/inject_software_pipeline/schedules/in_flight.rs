@@ -8,9 +8,8 @@
 use tilewright_ir::Buffer;
 
 use super::super::super::effects::Effects;
-use super::super::super::merge_shared_memory_allocations::{shared_buffers, shared_bytes};
 use super::super::arrangement::Arrangement;
-use super::super::need;
+use super::super::memory::blocks_at_once;
 use super::{Question, Why, plain};
 
 /// From so many iterations ahead on a version serves better as a spare one.
@@ -50,25 +49,12 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
 /// How many blocks a multiprocessor has room for when so many versions are kept of what the loop
 /// copies.
 fn blocks(question: Question<'_>, versions: u32) -> u64 {
-    let Question {
-        func,
-        kernel,
-        machine,
-        pieces,
-        ..
-    } = question;
+    let Question { func, pieces, .. } = question;
     let mut copied: Vec<Buffer> = Vec::new();
     for piece in pieces.list.iter().filter(|p| p.distance > 0) {
         copied.extend(&Effects::of(func, &piece.stmt).writes);
     }
-    let bytes = shared_buffers(func, kernel).into_iter().map(|b| {
-        let versions = if copied.contains(&b) { versions } else { 1 };
-        shared_bytes(func, b, versions)
-    });
-    let bytes: u64 = bytes.sum();
-    let threads: u64 = kernel.threads.iter().map(|t| u64::from(*t)).product();
-    let held = u64::from(need::registers(func));
-    let by_registers = u64::from(machine.registers.file) / (held * threads).max(1);
-    let by_memory = u64::from(machine.shared.bytes) / bytes.max(1);
-    by_memory.min(by_registers.max(1))
+    let site = (question.kernel, question.machine);
+    let threads = question.kernel.num_threads();
+    blocks_at_once(func, site, threads, (&copied, versions))
 }

@@ -6,12 +6,14 @@
 //! With several warp groups one multiplies while another waits, so each waits for its own product
 //! before it hands the tile back.
 
-use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
-use tilewright_ir::{DeviceOp, Expr, Loop, LoopKind, Stmt, StmtKind, ThreadOp, Var, WARP_GROUP};
+use tilewright_ir::visit::{stmt_exprs, walk_stmts};
+use tilewright_ir::{DeviceOp, Expr, Inst, Stmt, StmtKind, ThreadOp, Var, WARP_GROUP};
 
 use super::super::super::effects::Effects;
+use super::super::again::around;
 use super::super::arrangement::{Arrangement, Cluster, Entry};
-use super::super::pieces::plan_of;
+use super::super::need;
+use super::super::pieces::{Piece, plan_of};
 use super::{Question, Why};
 
 pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
@@ -37,8 +39,17 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
     if kernel.attrs.cluster.is_some() {
         return Err("blocks are launched in clusters".into());
     }
+    if kernel.attrs.min_blocks_per_sm.is_some_and(|n| n > 1) {
+        return Err("several blocks shall share the registers of a multiprocessor".into());
+    }
+    let share = need::even_share(machine, threads / WARP_GROUP);
+    if pieces.list.iter().any(|p| widest_product(p) > share) {
+        let why =
+            format!("a product takes more than the {share} registers that a thread starts with");
+        return Err(why.into());
+    }
     let Some(around) = around(&kernel.body, l) else {
-        return Err("the loop stands in a loop without a count".into());
+        return Err("the loop stands in a loop without a count, or that is left early".into());
     };
     alone(question)?;
     known(question, &around)?;
@@ -61,6 +72,17 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         spare: 0,
         producer: true,
     })
+}
+
+/// Registers of the widest product in a piece.
+fn widest_product(piece: &Piece) -> u32 {
+    let mut widest = 0;
+    walk_stmts(std::slice::from_ref(&piece.stmt), &mut |stmt| {
+        if let Some(Inst::GroupMma { mma, .. }) = stmt.as_group_product().map(|m| m.inst) {
+            widest = widest.max(need::of_product(mma));
+        }
+    });
+    widest
 }
 
 /// Whether no other statement of the kernel needs all threads of the block, or is pipelined itself.
@@ -95,32 +117,12 @@ fn alone(question: Question<'_>) -> Result<(), Why> {
     why.map_or(Ok(()), |why| Err(why.into()))
 }
 
-/// The statements that the loop stands in, if a thread of its own can run them without the rest.
-fn around<'a>(block: &'a [Stmt], l: &Loop) -> Option<Vec<&'a Stmt>> {
-    for stmt in block {
-        if stmt.is_loop(l) {
-            return Some(Vec::new());
-        }
-        for child in child_blocks(stmt) {
-            let Some(mut inside) = around(child, l) else {
-                continue;
-            };
-            let counted = matches!(&stmt.kind, StmtKind::For(l) if l.kind == LoopKind::Serial);
-            if !counted && !matches!(stmt.kind, StmtKind::If { .. }) {
-                return None;
-            }
-            inside.push(stmt);
-            return Some(inside);
-        }
-    }
-    None
-}
-
 /// Whether such a thread knows what the copies, the loop's range and what it stands in depend on.
 fn known(question: Question<'_>, around: &[&Stmt]) -> Result<(), Why> {
     let Question {
         func, kernel, l, ..
     } = question;
+    let written = Effects::of_block(func, &kernel.body).writes;
     let mut needed = Effects::default();
     let mut need = |e: &Expr| {
         let own = Effects::of_expr(func, e);
@@ -135,12 +137,16 @@ fn known(question: Question<'_>, around: &[&Stmt]) -> Result<(), Why> {
         stmt_exprs(stmt, &mut need);
     }
     for piece in question.pieces.list.iter().filter(|p| p.distance > 0) {
-        if let Some(Ok(bulk)) = piece.bulk.as_deref() {
-            bulk.op
-                .sources
-                .iter()
-                .flat_map(|s| &s.at)
-                .for_each(&mut need);
+        let Some(Ok(bulk)) = piece.bulk.as_deref() else {
+            continue;
+        };
+        for source in &bulk.op.sources {
+            let tensor = source.region.buffer;
+            if written.contains(&tensor) || kernel.attrs.may_alias.contains(&tensor) {
+                let name = &func.buffers[tensor].name;
+                return Err(format!("the kernel writes `{name}`, too").into());
+            }
+            source.at.iter().for_each(&mut need);
         }
     }
     let mut named: Vec<(Var, &Expr)> = Vec::new();
@@ -158,7 +164,6 @@ fn known(question: Question<'_>, around: &[&Stmt]) -> Result<(), Why> {
             needed.vars.extend(own.vars);
         }
     }
-    let written = Effects::of_block(func, &kernel.body).writes;
     match together || needed.reads.iter().any(|b| written.contains(b)) {
         true => Err("the kernel computes where a copy starts".into()),
         false => Ok(()),
