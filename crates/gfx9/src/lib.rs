@@ -2,6 +2,7 @@
 //!
 //! There may be no AMD GPU where kernels are compiled, so the compiled assembly is the evidence:
 //!
+//! - [`isa`]: the instruction set as a table;
 //! - [`asm`]: reads the text that LLVM prints (`clang -S`) into instructions, labels and the
 //!   kernels' needs, and knows which registers an instruction reads and writes;
 //! - [`audit`]: compares a compiled kernel's hot loop with what its schedule asked for.
@@ -10,3 +11,4 @@
 
 pub mod asm;
 pub mod audit;
+pub mod isa;

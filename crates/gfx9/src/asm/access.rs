@@ -1,8 +1,9 @@
 //! Which registers an instruction reads and writes, and which counter tells that it is done.
 //!
-//! LLVM writes destinations first, so a table of how many there are is enough. Registers that an
-//! instruction touches without naming them are listed where something here asks for them: m0 of
-//! copies to LDS and vcc of branches; exec and scc are not.
+//! The table of instructions says it; the operands say which registers. `exec`, which every vector
+//! instruction reads, is listed only where an instruction works on it.
+
+use crate::isa::{Flags, Format, Opcode, Ty};
 
 use super::operand::{Register, RegisterFile};
 use super::{Instruction, Operand};
@@ -32,7 +33,6 @@ pub struct Access {
 
 impl Instruction {
     pub fn access(&self) -> Access {
-        let name = self.mnemonic.as_str();
         let written = self.destinations();
         let mut access = Access {
             counter: self.counter(),
@@ -51,7 +51,7 @@ impl Instruction {
                 access.reads.extend(registers.iter());
             }
         }
-        if let Some(index) = self.address_operand(written)
+        if let Some(index) = self.address_operand()
             && let Some(registers) = self.operands.get(index).and_then(Operand::registers)
             && registers.file == RegisterFile::Vector
         {
@@ -61,159 +61,53 @@ impl Instruction {
         if self.is_lds_copy() {
             access.reads.extend(implicit(RegisterFile::M0, 1));
         }
-        if name.starts_with("s_cbranch_vcc") {
-            access.reads.extend(implicit(RegisterFile::Vcc, 2));
+        for (flag, file, count) in [
+            (Flags::SCC_IN, RegisterFile::Scc, 1),
+            (Flags::VCC_IN, RegisterFile::Vcc, 2),
+            (Flags::EXEC_IN, RegisterFile::Exec, 2),
+        ] {
+            if self.op.is(flag) {
+                access.reads.extend(implicit(file, count));
+            }
+        }
+        for (flag, file, count) in [
+            (Flags::SCC_OUT, RegisterFile::Scc, 1),
+            (Flags::EXEC_OUT, RegisterFile::Exec, 2),
+        ] {
+            if self.op.is(flag) {
+                access.writes.extend(implicit(file, count));
+            }
         }
         access
     }
 
     /// The counter that the instruction raises when it is issued.
     pub fn counter(&self) -> Option<Counter> {
-        let name = self.mnemonic.as_str();
-        let any = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
         // Cache maintenance is counted as memory on gfx94x, and has no registers to wait for.
-        if any(&["buffer_inv", "buffer_wbl2", "buffer_gl"]) {
+        if self.op.is_cache() {
             return None;
         }
-        if any(&["buffer_", "tbuffer_", "global_", "scratch_"]) {
-            return Some(Counter::Vector);
+        match self.op.format() {
+            Format::Mubuf | Format::Global | Format::Scratch => Some(Counter::Vector),
+            Format::Flat => Some(Counter::Flat),
+            Format::Ds => (self.op != Opcode::ds_nop).then_some(Counter::Lds),
+            Format::Smem => Some(Counter::Scalar),
+            _ => None,
         }
-        if any(&["flat_"]) {
-            return Some(Counter::Flat);
-        }
-        if any(&["ds_"]) {
-            return (name != "ds_nop").then_some(Counter::Lds);
-        }
-        if any(&[
-            "s_load_",
-            "s_buffer_load_",
-            "s_memtime",
-            "s_memrealtime",
-            "s_atomic_",
-        ]) {
-            return Some(Counter::Scalar);
-        }
-        None
-    }
-
-    /// How many of the first operands are written.
-    fn destinations(&self) -> usize {
-        let name = self.mnemonic.as_str();
-        let any = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
-        if name.starts_with("s_") {
-            return usize::from(!any(WITHOUT_RESULT));
-        }
-        if name.starts_with("v_") {
-            return match () {
-                () if any(&["v_nop"]) => 0,
-                () if any(TWO_RESULTS) => 2,
-                () => 1,
-            };
-        }
-        if name.starts_with("ds_") {
-            let result = any(&[
-                "ds_read",
-                "ds_bpermute",
-                "ds_permute",
-                "ds_swizzle",
-                "ds_consume",
-            ]) || any(&["ds_append", "ds_condxchg", "ds_ordered"])
-                || name.contains("_rtn");
-            return usize::from(result);
-        }
-        if name.contains("_atomic_") {
-            return usize::from(self.has("sc0") || self.has("glc"));
-        }
-        usize::from(name.contains("_load_") && !self.is_lds_copy())
-    }
-
-    /// Whether the destination is also a source: accumulating forms, and those that write part
-    /// of a register.
-    fn keeps_destination(&self) -> bool {
-        let name = self.mnemonic.as_str();
-        let any = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
-        any(&[
-            "v_mac_",
-            "v_fmac_",
-            "v_pk_fmac_",
-            "v_madmk",
-            "v_writelane",
-            "v_swap_",
-        ]) || any(&[
-            "v_permlane16_swap",
-            "v_permlane32_swap",
-            "v_dot2c",
-            "v_dot4c",
-            "v_smfmac",
-        ]) || any(&[
-            "v_cvt_pk_fp8_f32",
-            "v_cvt_pk_bf8_f32",
-            "v_cvt_sr_fp8",
-            "v_cvt_sr_bf8",
-        ]) || name.contains("_d16")
-            || name.contains("_atomic_")
-            || (name.ends_with("_dpp") && !self.has("bound_ctrl"))
-            || self.modifier("dst_unused") == Some("UNUSED_PRESERVE")
     }
 
     /// The operand that holds the lanes' addresses.
-    fn address_operand(&self, written: usize) -> Option<usize> {
-        let name = self.mnemonic.as_str();
-        match self.counter()? {
-            Counter::Lds => {
-                let lanes = ["ds_bpermute", "ds_permute", "ds_swizzle"];
-                (!lanes.iter().any(|p| name.starts_with(p))).then_some(written)
-            }
-            // A buffer store names the data first.
-            Counter::Vector if name.starts_with("buffer_") || name.starts_with("tbuffer_") => {
-                Some(if self.is_lds_copy() { 0 } else { 1 })
-            }
-            Counter::Vector | Counter::Flat => Some(written),
-            Counter::Scalar => None,
-        }
+    pub fn address_operand(&self) -> Option<usize> {
+        let is_address = |ty: &Ty| matches!(ty, Ty::addr | Ty::vaddr);
+        let at = match self.op.format() {
+            Format::Flat => 0,
+            _ => self.op.sources().iter().position(is_address)?,
+        };
+        // An atomic through a resource names its data once, for both ways.
+        let shared = self.op.format() == Format::Mubuf && self.op.is(Flags::ATOMIC);
+        Some(at + if shared { 0 } else { self.destinations() })
     }
 }
-
-/// Scalar instructions whose first operand is read, or that have none.
-const WITHOUT_RESULT: &[&str] = &[
-    "s_cmp_",
-    "s_bitcmp",
-    "s_branch",
-    "s_cbranch_",
-    "s_waitcnt",
-    "s_barrier",
-    "s_nop",
-    "s_set",
-    "s_endpgm",
-    "s_sleep",
-    "s_sendmsg",
-    "s_icache",
-    "s_dcache",
-    "s_trap",
-    "s_ttrace",
-    "s_code_end",
-    "s_store",
-    "s_buffer_store",
-    "s_wakeup",
-    "s_incperf",
-    "s_decperf",
-];
-
-/// Vector instructions that write a second operand: a carry, or both halves of an exchange.
-const TWO_RESULTS: &[&str] = &[
-    "v_add_co_",
-    "v_sub_co_",
-    "v_subrev_co_",
-    "v_addc_co_",
-    "v_subb_co_",
-    "v_subbrev_co_",
-    "v_div_scale_",
-    "v_mad_u64_u32",
-    "v_mad_i64_i32",
-    "v_swap_",
-    "v_permlane16_swap",
-    "v_permlane32_swap",
-];
 
 #[cfg(test)]
 mod tests {
@@ -284,13 +178,13 @@ mod tests {
             (
                 "global_atomic_add v1, v[2:3], v4, off sc0",
                 "v1",
-                "v1 v2 v3 v4",
+                "v2 v3 v4",
                 "v2 v3",
             ),
             ("global_atomic_add v0, v4, s[0:1]", "", "v0 v4 s0 s1", "v0"),
             ("s_load_dwordx2 s[4:5], s[0:1], 0x10", "s4 s5", "s0 s1", ""),
-            ("s_cmp_eq_u32 s1, s2", "", "s1 s2", ""),
-            ("s_add_i32 m0, s24, 0x2000", "m0", "s24", ""),
+            ("s_cmp_eq_u32 s1, s2", "scc", "s1 s2", ""),
+            ("s_add_i32 m0, s24, 0x2000", "m0 scc", "s24", ""),
         ] {
             let got = access(code);
             assert_eq!(names(&got.writes), writes, "{code}");

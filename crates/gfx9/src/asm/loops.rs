@@ -141,7 +141,7 @@ f:
 
     #[test]
     fn without_matrix_instructions_the_longest_innermost_loop_is_hot() {
-        let program = parse(&TEXT.replace("v_mfma_f32_16x16x32_bf16", "v_other")).unwrap();
+        let program = parse(&TEXT.replace("v_mfma_f32_16x16x32_bf16", "v_fma_f32")).unwrap();
         let function = &program.functions[0];
         let hot = function.hot_loop().unwrap();
         assert_eq!(hot.body(function).len(), 4);
@@ -171,7 +171,7 @@ f:
         let loops = function.loops();
         assert_eq!(loops.len(), 1);
         let body = loops[0].body(function);
-        let names: Vec<&str> = body.iter().map(|i| i.mnemonic.as_str()).collect();
+        let names: Vec<&str> = body.iter().map(|i| i.op.name()).collect();
         assert_eq!(
             names,
             [

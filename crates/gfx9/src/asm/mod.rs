@@ -1,11 +1,12 @@
 //! LLVM's AMDGPU assembly as data: functions, instructions, labels, metadata.
 //!
-//! The reader takes what `clang -S` prints and what a person writes in that style. It keeps every
-//! instruction it meets, known or not, with its line; a line it cannot take apart is an error
-//! with that line.
+//! The reader takes what `clang -S` prints and what a person writes in that style. Each
+//! instruction is decoded once, to its operation in [`crate::isa`]; one that the table does not
+//! have, and a line that cannot be taken apart, is an error with that line.
 
 mod access;
 mod blocks;
+mod descriptor;
 mod loops;
 mod metadata;
 mod operand;
@@ -15,10 +16,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use access::{Access, Counter};
+pub use descriptor::Descriptor;
 pub use loops::Loop;
 pub use metadata::{Argument, Needs};
-pub use operand::{Operand, Register, RegisterFile, Registers};
+pub use operand::{Marks, Operand, PRIVATE_BASE, Register, RegisterFile, Registers, SHARED_BASE};
 pub use parse::{ParseError, parse};
+
+use crate::isa::{DstUnused, Encoding, Flags, Format, Modifiers, Opcode};
 
 /// One assembly file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +30,15 @@ pub struct Program {
     /// What it was compiled for, `gfx950`.
     pub arch: Option<String>,
     pub functions: Vec<Function>,
+    /// The files that [`Place`]s are in, by number.
+    pub files: BTreeMap<u32, String>,
+}
+
+/// A place in the source that an instruction comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub file: u32,
+    pub line: u32,
 }
 
 /// A kernel, or a function that kernels call.
@@ -39,6 +52,8 @@ pub struct Function {
     pub labels: BTreeMap<String, usize>,
     /// What the metadata says of a kernel.
     pub needs: Option<Needs>,
+    /// How a kernel is started.
+    pub descriptor: Option<Descriptor>,
 }
 
 /// One instruction.
@@ -48,18 +63,13 @@ pub struct Instruction {
     pub line: u32,
     /// As it is written, without the comment.
     pub text: String,
-    pub mnemonic: String,
+    pub op: Opcode,
+    pub encoding: Encoding,
     pub operands: Vec<Operand>,
-    pub modifiers: Vec<Modifier>,
+    pub modifiers: Modifiers,
     /// It comes from inline assembly, where the compiler looks for no hazards.
     pub inline: bool,
-}
-
-/// A word behind the operands: `lds`, `offset:16`, `quad_perm:[1,0,3,2]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Modifier {
-    pub name: String,
-    pub value: Option<String>,
+    pub place: Option<Place>,
 }
 
 /// What an `s_waitcnt` waits for: at most this many operations of a counter may be left.
@@ -81,70 +91,69 @@ impl Program {
 }
 
 impl Instruction {
-    pub fn has(&self, modifier: &str) -> bool {
-        self.modifiers.iter().any(|m| m.name == modifier)
-    }
-
-    pub fn modifier(&self, name: &str) -> Option<&str> {
-        let found = self.modifiers.iter().find(|m| m.name == name)?;
-        found.value.as_deref()
-    }
-
     pub fn is_mfma(&self) -> bool {
-        self.mnemonic.starts_with("v_mfma_") || self.mnemonic.starts_with("v_smfmac_")
+        self.op.is_mfma()
     }
 
     /// A copy from global memory to LDS that passes no registers.
     pub fn is_lds_copy(&self) -> bool {
-        (self.mnemonic.starts_with("buffer_load_") && self.has("lds"))
-            || self.mnemonic.starts_with("global_load_lds_")
+        self.op.is(Flags::LDS_COPY) || (self.op.format() == Format::Mubuf && self.modifiers.lds)
     }
 
     /// A load from LDS; lane permutations use the same counter and are none.
     pub fn is_lds_read(&self) -> bool {
-        self.mnemonic.starts_with("ds_read")
+        self.is_lds_access() && !self.op.results().is_empty() && self.data_sources() == 0
     }
 
     pub fn is_lds_write(&self) -> bool {
-        self.mnemonic.starts_with("ds_write")
+        self.op.name().starts_with("ds_write")
     }
 
     /// An operation on LDS other than a load or a store; lane permutations touch no memory.
     pub fn is_lds_atomic(&self) -> bool {
-        let name = self.mnemonic.as_str();
-        let other = ["ds_bpermute", "ds_permute", "ds_swizzle", "ds_nop"];
-        name.starts_with("ds_")
-            && !other.iter().any(|p| name.starts_with(p))
-            && !self.is_lds_read()
-            && !self.is_lds_write()
+        self.is_lds_access() && !self.is_lds_read() && !self.is_lds_write()
+    }
+
+    /// Touches LDS from registers, or to them.
+    pub fn is_lds_access(&self) -> bool {
+        let lanes = matches!(
+            self.op,
+            Opcode::ds_bpermute_b32
+                | Opcode::ds_permute_b32
+                | Opcode::ds_swizzle_b32
+                | Opcode::ds_nop
+        );
+        self.op.format() == Format::Ds && !lanes
+    }
+
+    /// Sources behind the address.
+    fn data_sources(&self) -> usize {
+        self.op.sources().len().saturating_sub(1)
     }
 
     /// Cache maintenance, which only a fence of more than the block asks for.
     pub fn is_cache_fence(&self) -> bool {
-        let names = ["buffer_inv", "buffer_wbl2", "buffer_wbinvl1"];
-        names.iter().any(|p| self.mnemonic.starts_with(p))
+        matches!(self.op, Opcode::buffer_inv | Opcode::buffer_wbl2)
     }
 
     pub fn is_barrier(&self) -> bool {
-        self.mnemonic == "s_barrier"
+        self.op == Opcode::s_barrier
     }
 
     /// Private memory: spills, and arrays that did not fit registers.
     pub fn is_scratch(&self) -> bool {
-        self.mnemonic.starts_with("scratch_")
+        self.op.format() == Format::Scratch
     }
 
     /// An instruction of the vector unit other than a matrix one.
     pub fn is_valu(&self) -> bool {
-        self.mnemonic.starts_with("v_") && !self.is_mfma()
+        self.op.is_valu()
     }
 
     /// The label that a branch goes to.
     pub fn target(&self) -> Option<&str> {
-        let branch =
-            self.mnemonic.starts_with("s_cbranch_") || matches!(self.mnemonic.as_str(), "s_branch");
-        match (branch, self.operands.first()) {
-            (true, Some(Operand::Symbol(label))) => Some(label),
+        match (self.op.sources(), self.operands.first()) {
+            ([crate::isa::Ty::label], Some(Operand::Symbol(label))) => Some(label),
             _ => None,
         }
     }
@@ -152,17 +161,15 @@ impl Instruction {
     /// Whether other lanes may be active behind it.
     pub fn writes_exec(&self) -> bool {
         let to_exec = |o: &Operand| o.registers().is_some_and(|r| r.file == RegisterFile::Exec);
-        self.mnemonic.contains("saveexec")
-            || self.mnemonic.starts_with("v_cmpx")
-            || self.operands.first().is_some_and(to_exec)
+        self.op.is(Flags::EXEC_OUT) || self.operands.iter().take(self.destinations()).any(to_exec)
     }
 
     /// Whether it goes on at its label, or behind itself, only where no lane is active: `Some(true)`
     /// for the label.
     pub fn branches_without_lanes(&self) -> Option<bool> {
-        match self.mnemonic.as_str() {
-            "s_cbranch_execz" => Some(true),
-            "s_cbranch_execnz" => Some(false),
+        match self.op {
+            Opcode::s_cbranch_execz => Some(true),
+            Opcode::s_cbranch_execnz => Some(false),
             _ => None,
         }
     }
@@ -170,14 +177,62 @@ impl Instruction {
     /// Whether what follows it in the text cannot run next.
     pub fn ends_block(&self) -> bool {
         matches!(
-            self.mnemonic.as_str(),
-            "s_branch" | "s_endpgm" | "s_setpc_b64" | "s_trap"
+            self.op,
+            Opcode::s_branch | Opcode::s_endpgm | Opcode::s_setpc_b64 | Opcode::s_trap
         )
+    }
+
+    /// How many of the first operands are written.
+    pub fn destinations(&self) -> usize {
+        if self.is_lds_copy() {
+            return 0;
+        }
+        match self.op.is(Flags::ATOMIC) {
+            true => usize::from(self.modifiers.sc0),
+            false => self.op.results().len(),
+        }
+    }
+
+    /// Whether the destination is also a source: accumulating forms, and those that write part
+    /// of a register.
+    pub fn keeps_destination(&self) -> bool {
+        self.op.is(Flags::KEEPS)
+            || (self.op.is(Flags::ATOMIC) && self.op.format() == Format::Mubuf)
+            || (self.encoding == Encoding::Dpp && !self.modifiers.bound_ctrl)
+            || self.modifiers.dst_unused == DstUnused::Preserve
+    }
+
+    /// Bytes of code that it takes.
+    pub fn bytes(&self) -> u32 {
+        let long = match self.op.format() {
+            Format::Vop3
+            | Format::Vop3p
+            | Format::Mfma
+            | Format::Ds
+            | Format::Mubuf
+            | Format::Global
+            | Format::Flat
+            | Format::Scratch
+            | Format::Smem => true,
+            Format::Vop1 | Format::Vop2 | Format::Vopc => {
+                !matches!(self.encoding, Encoding::E32 | Encoding::Plain)
+            }
+            _ => false,
+        };
+        let scaled = self.op.is_mfma() && self.op.sources().len() > 3;
+        let literal = self.op.format() != Format::Sopk
+            && self.op.format() != Format::Sopp
+            && self.operands.iter().any(Operand::is_literal);
+        match long {
+            _ if scaled => 16,
+            true => 8,
+            false => 4 + 4 * u32::from(literal),
+        }
     }
 
     /// What an `s_waitcnt` waits for.
     pub fn wait(&self) -> Option<Wait> {
-        if self.mnemonic != "s_waitcnt" {
+        if self.op != Opcode::s_waitcnt {
             return None;
         }
         let mut wait = Wait::default();

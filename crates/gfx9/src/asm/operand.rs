@@ -21,6 +21,10 @@ pub enum RegisterFile {
     Other,
 }
 
+/// The indices of `src_shared_base` and `src_private_base` among the other registers.
+pub const SHARED_BASE: u16 = 4;
+pub const PRIVATE_BASE: u16 = 6;
+
 /// One 32-bit register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Register {
@@ -61,11 +65,18 @@ impl fmt::Display for Register {
     }
 }
 
+/// What stands around a register: `-`, `|…|`, `neg(…)`, `abs(…)`, `sext(…)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Marks {
+    pub neg: bool,
+    pub abs: bool,
+    pub sext: bool,
+}
+
 /// One operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// Registers, perhaps with `-`, `|…|`, `neg(…)`, `abs(…)` or `sext(…)` around them.
-    Registers(Registers),
+    Registers(Registers, Marks),
     Integer(i64),
     Float(f64),
     /// A label, a symbol with an offset, or a word such as `off`.
@@ -80,9 +91,9 @@ pub enum Operand {
 impl Operand {
     /// Reads one operand. Whatever is neither a register nor a number is a symbol.
     pub(super) fn read(text: &str) -> Self {
-        let bare = strip(text);
+        let (bare, marks) = strip(text);
         if let Some(registers) = registers(bare) {
-            return Self::Registers(registers);
+            return Self::Registers(registers, marks);
         }
         if let Some(value) = integer(bare) {
             return Self::Integer(if text.starts_with('-') && !bare.starts_with('-') {
@@ -112,29 +123,52 @@ impl Operand {
         Self::Symbol(text.to_owned())
     }
 
+    /// A constant that does not fit the instruction's own word.
+    pub fn is_literal(&self) -> bool {
+        match self {
+            Self::Integer(value) => !(-16..=64).contains(value),
+            Self::Float(value) => ![0.0, 0.5, 1.0, 2.0, 4.0].contains(&value.abs()),
+            _ => false,
+        }
+    }
+
     pub fn registers(&self) -> Option<Registers> {
         match self {
-            Self::Registers(registers) => Some(*registers),
+            Self::Registers(registers, _) => Some(*registers),
             _ => None,
         }
     }
 }
 
-/// The operand inside its sign and magnitude marks.
-fn strip(text: &str) -> &str {
+/// The operand inside its sign and magnitude marks, and these.
+fn strip(text: &str) -> (&str, Marks) {
     let mut text = text.trim();
+    let mut marks = Marks::default();
     loop {
-        let inner = text
-            .strip_prefix('-')
-            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '|'))
-            .or_else(|| text.strip_prefix('|')?.strip_suffix('|'))
-            .or_else(|| wrapped(text, "neg"))
-            .or_else(|| wrapped(text, "abs"))
-            .or_else(|| wrapped(text, "sext"));
-        match inner {
-            Some(inner) => text = inner.trim(),
-            None => return text,
-        }
+        let register =
+            |rest: &&str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '|');
+        let inner = if let Some(inner) = text.strip_prefix('-').filter(register) {
+            marks.neg = true;
+            inner
+        } else if let Some(inner) = wrapped(text, "neg") {
+            marks.neg = true;
+            inner
+        } else if let Some(inner) = text
+            .strip_prefix('|')
+            .and_then(|rest| rest.strip_suffix('|'))
+        {
+            marks.abs = true;
+            inner
+        } else if let Some(inner) = wrapped(text, "abs") {
+            marks.abs = true;
+            inner
+        } else if let Some(inner) = wrapped(text, "sext") {
+            marks.sext = true;
+            inner
+        } else {
+            return (text, marks);
+        };
+        text = inner.trim();
     }
 }
 
@@ -155,10 +189,12 @@ fn registers(text: &str) -> Option<Registers> {
         "exec_hi" => return special(RegisterFile::Exec, 1, 1),
         "m0" => return special(RegisterFile::M0, 0, 1),
         "scc" | "src_scc" => return special(RegisterFile::Scc, 0, 1),
-        "flat_scratch" | "flat_scratch_lo" | "flat_scratch_hi" | "xnack_mask"
-        | "src_shared_base" | "src_private_base" => {
-            return special(RegisterFile::Other, 0, 1);
-        }
+        "flat_scratch" => return special(RegisterFile::Other, 0, 2),
+        "flat_scratch_lo" => return special(RegisterFile::Other, 0, 1),
+        "flat_scratch_hi" => return special(RegisterFile::Other, 1, 1),
+        "xnack_mask" => return special(RegisterFile::Other, 2, 2),
+        "src_shared_base" => return special(RegisterFile::Other, SHARED_BASE, 2),
+        "src_private_base" => return special(RegisterFile::Other, PRIVATE_BASE, 2),
         _ => {}
     }
     let mut chars = text.chars();
@@ -197,7 +233,16 @@ mod tests {
     use super::*;
 
     fn run(file: RegisterFile, first: u16, count: u16) -> Operand {
-        Operand::Registers(Registers { file, first, count })
+        Operand::Registers(Registers { file, first, count }, Marks::default())
+    }
+
+    fn marked(neg: bool, abs: bool, sext: bool) -> Operand {
+        let three = Registers {
+            file: RegisterFile::Vector,
+            first: 3,
+            count: 1,
+        };
+        Operand::Registers(three, Marks { neg, abs, sext })
     }
 
     #[test]
@@ -208,9 +253,10 @@ mod tests {
             ("v[4:7]", run(Vector, 4, 4)),
             ("s[0:1]", run(Scalar, 0, 2)),
             ("a[16:31]", run(Accumulator, 16, 16)),
-            ("-v3", run(Vector, 3, 1)),
-            ("-|v3|", run(Vector, 3, 1)),
-            ("sext(v3)", run(Vector, 3, 1)),
+            ("-v3", marked(true, false, false)),
+            ("-|v3|", marked(true, true, false)),
+            ("neg(abs(v3))", marked(true, true, false)),
+            ("sext(v3)", marked(false, false, true)),
             ("vcc", run(Vcc, 0, 2)),
             ("m0", run(M0, 0, 1)),
             ("0x27000", Operand::Integer(0x27000)),

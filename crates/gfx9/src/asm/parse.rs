@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::isa::{Format, Modifiers, Opcode, split_suffix};
+
+use super::descriptor::Descriptor;
 use super::metadata::{self, Needs};
 use super::operand::Operand;
-use super::{Function, Instruction, Modifier, Program};
+use super::{Function, Instruction, Place, Program};
 
 /// A line that is no assembly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     pub line: u32,
     pub text: String,
-    pub reason: &'static str,
+    pub reason: String,
 }
 
 impl fmt::Display for ParseError {
@@ -47,6 +50,10 @@ struct Reader {
     inline: bool,
     /// Labels are code only in `.text`: data objects have labels too.
     data: bool,
+    /// The descriptor that is being read, and those of each kernel.
+    descriptor: Option<(String, Descriptor)>,
+    descriptors: BTreeMap<String, Descriptor>,
+    place: Option<Place>,
 }
 
 impl Reader {
@@ -75,10 +82,10 @@ impl Reader {
         if code.is_empty() {
             return Ok(());
         }
-        let error = |reason| ParseError {
+        let error = |reason: &str| ParseError {
             line: number,
             text: bare.to_owned(),
-            reason,
+            reason: reason.to_owned(),
         };
         if let Some(label) = code.strip_suffix(':')
             && !label.contains(char::is_whitespace)
@@ -93,8 +100,9 @@ impl Reader {
         if self.data {
             return Err(error("an instruction outside of `.text`"));
         }
-        let instruction =
-            instruction(number, code, self.inline).ok_or_else(|| error("not an instruction"))?;
+        let mut instruction = instruction(number, code).map_err(|reason| error(&reason))?;
+        instruction.inline = self.inline;
+        instruction.place = self.place;
         match self.program.functions.last_mut() {
             Some(function) => function.instructions.push(instruction),
             None => return Err(error("an instruction before any label")),
@@ -129,8 +137,41 @@ impl Reader {
                 let target = rest.trim().trim_matches('"');
                 self.program.arch = metadata::arch_of(target);
             }
-            _ => {}
+            ".file" => self.file(rest),
+            ".loc" => {
+                let mut numbers = rest.split_whitespace().map_while(|word| word.parse().ok());
+                self.place = match (numbers.next(), numbers.next()) {
+                    (Some(file), Some(line)) if line > 0 => Some(Place { file, line }),
+                    _ => None,
+                };
+            }
+            ".amdhsa_kernel" => {
+                self.descriptor = Some((rest.trim().to_owned(), Descriptor::default()));
+            }
+            ".end_amdhsa_kernel" => self.descriptors.extend(self.descriptor.take()),
+            _ => {
+                if let Some((_, descriptor)) = &mut self.descriptor
+                    && let Ok(value) = rest.trim().parse()
+                {
+                    descriptor.set(name, value);
+                }
+            }
         }
+    }
+
+    /// `.file 1 "dir" "name.py"`; a file without a number names the whole.
+    fn file(&mut self, rest: &str) {
+        let Some((number, names)) = rest.trim().split_once(char::is_whitespace) else {
+            return;
+        };
+        let Ok(number) = number.parse() else { return };
+        let quoted: Vec<&str> = names.split('"').skip(1).step_by(2).collect();
+        let name = match quoted.as_slice() {
+            [dir, name, ..] if !name.starts_with('/') => format!("{dir}/{name}"),
+            [_, name, ..] | [name] => (*name).to_owned(),
+            [] => return,
+        };
+        self.program.files.insert(number, name);
     }
 
     fn finish(mut self) -> Program {
@@ -139,6 +180,7 @@ impl Reader {
             .retain(|function| !function.instructions.is_empty());
         for function in &mut self.program.functions {
             function.needs = self.needs.remove(&function.name);
+            function.descriptor = self.descriptors.remove(&function.name);
         }
         self.program
     }
@@ -151,64 +193,91 @@ fn without_comment(line: &str) -> &str {
     line[..end].trim()
 }
 
-fn instruction(line: u32, code: &str, inline: bool) -> Option<Instruction> {
+fn instruction(line: u32, code: &str) -> Result<Instruction, String> {
+    let unknown = || "not an instruction".to_owned();
     let (mnemonic, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !mnemonic.starts_with(|c: char| c.is_ascii_lowercase()) || !mnemonic.chars().all(good) {
-        return None;
+        return Err(unknown());
     }
+    let (name, encoding) = split_suffix(mnemonic);
+    let op = Opcode::named(name).ok_or_else(|| {
+        format!("`{mnemonic}` is no instruction of gfx942 or gfx950 that is known")
+    })?;
     let mut operands = Vec::new();
-    let mut modifiers = Vec::new();
+    let mut modifiers = Modifiers::default();
+    let mut modify = |word: &str| {
+        let known = modifiers.read(word);
+        known.ok_or_else(|| format!("`{word}` behind the operands is not known"))
+    };
     // Counters of a wait stand side by side, with a space, a comma or `&` between them.
-    if mnemonic == "s_waitcnt" {
+    if op == Opcode::s_waitcnt {
         let words = rest.split(|c: char| c.is_whitespace() || c == ',' || c == '&');
         operands.extend(words.filter(|w| !w.is_empty()).map(Operand::read));
     } else {
-        let pieces = split(rest, |c| c == ',')?;
+        let pieces = split(rest, |c| c == ',').ok_or_else(unknown)?;
         let last = pieces.len().saturating_sub(1);
         for (index, piece) in pieces.into_iter().enumerate() {
-            let mut words = split(piece, char::is_whitespace)?.into_iter();
+            let words = split(piece, char::is_whitespace).ok_or_else(unknown)?;
+            let mut words = words.into_iter();
             if let Some(word) = words.next() {
                 // An instruction without operands may still have modifiers.
-                match index == 0 && last == 0 && is_modifier(word) {
-                    true => modifiers.push(modifier(word)),
+                match index == 0 && last == 0 && (is_modifier(word) || op.is_cache()) {
+                    true => modify(word)?,
                     false => operands.push(Operand::read(word)),
                 }
             }
             for word in words {
                 if index != last {
-                    return None;
+                    return Err(unknown());
                 }
-                modifiers.push(modifier(word));
+                modify(word)?;
             }
         }
     }
-    Some(Instruction {
+    let instruction = Instruction {
         line,
         text: code.to_owned(),
-        mnemonic: mnemonic.to_owned(),
+        op,
+        encoding,
         operands,
         modifiers,
-        inline,
-    })
+        inline: false,
+        place: None,
+    };
+    check_operands(&instruction)?;
+    Ok(instruction)
+}
+
+/// Whether there are as many operands as the table says. Words of control have their own.
+fn check_operands(instruction: &Instruction) -> Result<(), String> {
+    let op = instruction.op;
+    if matches!(op.format(), Format::Sopp | Format::Smem) {
+        return Ok(());
+    }
+    let shared = op.format() == Format::Mubuf && instruction.keeps_destination();
+    let results = if shared {
+        0
+    } else {
+        instruction.destinations()
+    };
+    let want = match op.is_cache() {
+        true => 0,
+        false => results + op.sources().len(),
+    };
+    let got = instruction.operands.len();
+    match got == want {
+        true => Ok(()),
+        false => Err(format!(
+            "`{}` takes {want} operands, here are {got}",
+            op.name()
+        )),
+    }
 }
 
 fn is_modifier(word: &str) -> bool {
     word.split_once(':')
         .is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
-}
-
-fn modifier(word: &str) -> Modifier {
-    match word.split_once(':') {
-        Some((name, value)) => Modifier {
-            name: name.to_owned(),
-            value: Some(value.to_owned()),
-        },
-        None => Modifier {
-            name: word.to_owned(),
-            value: None,
-        },
-    }
 }
 
 /// Splits at separators that stand outside of brackets. `None` where brackets do not match.
@@ -236,6 +305,7 @@ fn split(text: &str, separator: impl Fn(char) -> bool) -> Option<Vec<&str>> {
 mod tests {
     use super::super::Wait;
     use super::*;
+    use crate::isa::Dpp;
 
     fn one(code: &str) -> Instruction {
         let program = parse(&format!("f:\n\t{code}\n")).unwrap();
@@ -246,10 +316,10 @@ mod tests {
     fn operands_and_modifiers_are_told_apart() {
         let copy = one("buffer_load_dwordx4 v135, s[4:7], s13 offen offset:64 lds ; a comment");
         assert_eq!(copy.operands.len(), 3);
-        assert!(copy.has("offen") && copy.is_lds_copy());
-        assert_eq!(copy.modifier("offset"), Some("64"));
+        assert!(copy.modifiers.offen && copy.is_lds_copy());
+        assert_eq!(copy.modifiers.offset, 64);
         let dpp = one("v_add_f32_dpp v1, v2, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf");
-        assert_eq!(dpp.modifier("quad_perm"), Some("[1,0,3,2]"));
+        assert_eq!(dpp.modifiers.dpp, Some(Dpp::QuadPerm([1, 0, 3, 2])));
         assert_eq!(dpp.operands.len(), 3);
         let scaled = one(
             "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[6:9], v[10:13], v[0:3], v4, v5 op_sel_hi:[0,0,0] cbsz:4",
@@ -303,9 +373,12 @@ mod tests {
     #[test]
     fn a_bad_line_is_named() {
         for text in [
-            "f:\n v_add v1, v[2:3\n",
+            "f:\n v_add_f32 v1, v[2:3\n",
             "f:\n ??\n",
-            "f:\n v_add v1 v2, v3\n",
+            "f:\n v_add_f32 v1 v2, v3\n",
+            "f:\n v_add_f32 v1, v2\n",
+            "f:\n v_add_f31 v1, v2, v3\n",
+            "f:\n v_add_f32 v1, v2, v3 sideways\n",
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.line, 2, "{error}");

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::asm::{Function, Instruction, Register, RegisterFile};
+use crate::isa::{Opcode, Ty};
 
 use super::{Expectation, Finding, Kind, Report, finding};
 
@@ -65,14 +66,17 @@ pub(super) fn check_loop(
 ) {
     counts(body, expected, report);
     for instruction in body {
-        let name = instruction.mnemonic.as_str();
-        if name.starts_with("v_accvgpr_") {
+        let op = instruction.op;
+        if matches!(
+            op,
+            Opcode::v_accvgpr_read_b32 | Opcode::v_accvgpr_write_b32 | Opcode::v_accvgpr_mov_b32
+        ) {
             let reason = "moves between vector and accumulation registers";
             report
                 .findings
                 .push(finding(Kind::AccumulatorMove, instruction, reason));
         }
-        if arch == "gfx950" && !expected.half_rate && is_half_rate(name) {
+        if arch == "gfx950" && !expected.half_rate && is_half_rate(op) {
             let reason = "runs at half rate on gfx950, which has a form of twice the K";
             report
                 .findings
@@ -135,36 +139,44 @@ fn over(found: &[&Instruction], budget: u32, kind: Kind, what: &str, findings: &
 }
 
 /// Forms with the K of CDNA3, for which CDNA4 has one of twice the work in the same time.
-fn is_half_rate(name: &str) -> bool {
-    let Some(form) = name.strip_prefix("v_mfma_") else {
-        return false;
-    };
-    let form = form.trim_end_matches("_e64");
-    if matches!(form, "i32_16x16x32_i8" | "i32_32x32x16_i8") {
-        return true;
-    }
-    let Some(rest) = form.strip_prefix("f32_") else {
-        return false;
-    };
-    let shapes = ["16x16x16_", "32x32x8_"];
-    let eight = ["16x16x32_", "32x32x16_"];
-    shapes.iter().any(|s| {
-        rest.strip_prefix(s)
-            .is_some_and(|t| t == "f16" || t == "bf16")
-    }) || eight.iter().any(|s| {
-        rest.strip_prefix(s)
-            .is_some_and(|t| t.starts_with("fp8_") || t.starts_with("bf8_"))
-    })
+fn is_half_rate(op: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        op,
+        v_mfma_i32_16x16x32_i8
+            | v_mfma_i32_32x32x16_i8
+            | v_mfma_f32_16x16x16_f16
+            | v_mfma_f32_16x16x16_bf16
+            | v_mfma_f32_32x32x8_f16
+            | v_mfma_f32_32x32x8_bf16
+            | v_mfma_f32_16x16x32_fp8_fp8
+            | v_mfma_f32_16x16x32_fp8_bf8
+            | v_mfma_f32_16x16x32_bf8_fp8
+            | v_mfma_f32_16x16x32_bf8_bf8
+            | v_mfma_f32_32x32x16_fp8_fp8
+            | v_mfma_f32_32x32x16_fp8_bf8
+            | v_mfma_f32_32x32x16_bf8_fp8
+            | v_mfma_f32_32x32x16_bf8_bf8
+    )
 }
 
+/// Works on floats.
 fn is_float(instruction: &Instruction) -> bool {
-    let types = ["_f16", "_bf16", "_f32", "_f64"];
-    types.iter().any(|t| instruction.mnemonic.contains(t))
+    let float = |ty: &Ty| {
+        matches!(
+            ty,
+            Ty::f16 | Ty::f32 | Ty::f64 | Ty::p16 | Ty::f32x2 | Ty::mix
+        )
+    };
+    let op = instruction.op;
+    op.results().iter().chain(op.sources()).any(float)
 }
 
 fn is_lane_read(instruction: &Instruction) -> bool {
-    instruction.mnemonic.starts_with("v_readfirstlane")
-        || instruction.mnemonic.starts_with("v_readlane")
+    matches!(
+        instruction.op,
+        Opcode::v_readfirstlane_b32 | Opcode::v_readlane_b32
+    )
 }
 
 /// The vector instructions of the loop whose results reach a lane's memory address, through any

@@ -14,6 +14,7 @@
 //! and a branch alone takes longer than these states.
 
 use crate::asm::{Function, Instruction, Register, RegisterFile};
+use crate::isa::Opcode;
 
 use super::{Finding, Kind, finding};
 
@@ -23,10 +24,7 @@ const M0_TO_COPY: u32 = 1;
 pub(super) fn check(function: &Function, findings: &mut Vec<Finding>) {
     let starts: std::collections::BTreeSet<usize> = function.labels.values().copied().collect();
     for (index, instruction) in function.instructions.iter().enumerate() {
-        let memory = ["buffer_", "global_", "flat_", "scratch_"]
-            .iter()
-            .any(|p| instruction.mnemonic.starts_with(p));
-        if !instruction.inline || !memory {
+        if !instruction.inline || !instruction.op.is_vector_memory() {
             continue;
         }
         let mut reads = instruction.access().reads;
@@ -65,14 +63,15 @@ fn conflict(earlier: &Instruction, reads: &[Register], states: u32) -> Option<St
     (states < needed).then(|| {
         format!(
             "{hit} is written on line {} by `{}`, {states} wait states before; {needed} are needed",
-            earlier.line, earlier.mnemonic
+            earlier.line,
+            earlier.op.name()
         )
     })
 }
 
 fn states_of(instruction: &Instruction) -> u32 {
-    match (instruction.mnemonic.as_str(), instruction.operands.first()) {
-        ("s_nop", Some(crate::asm::Operand::Integer(n))) => {
+    match (instruction.op, instruction.operands.first()) {
+        (Opcode::s_nop, Some(crate::asm::Operand::Integer(n))) => {
             u32::try_from(*n).unwrap_or(0).saturating_add(1)
         }
         _ => 1,

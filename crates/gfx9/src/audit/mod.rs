@@ -265,7 +265,10 @@ fn check_loop(
     report.lines = lines().min().zip(lines().max());
     for instruction in &body {
         if instruction.is_mfma() {
-            *report.mfma.entry(instruction.mnemonic.clone()).or_default() += 1;
+            *report
+                .mfma
+                .entry(instruction.op.name().to_owned())
+                .or_default() += 1;
         }
         report.lds_copies += u32::from(instruction.is_lds_copy());
         report.lds_reads += u32::from(instruction.is_lds_read());

@@ -105,7 +105,7 @@ fn reshaped(compiled: &asm::Function, expected: &Expected) -> Option<&'static st
     };
     let mut found: BTreeMap<&str, u32> = BTreeMap::new();
     for instruction in hot.body(compiled).iter().filter(|i| i.is_mfma()) {
-        *found.entry(instruction.mnemonic.as_str()).or_default() += 1;
+        *found.entry(instruction.op.name()).or_default() += 1;
     }
     match (wanted.mfma.is_empty(), found.is_empty()) {
         (false, true) => Some(UNROLLED),
