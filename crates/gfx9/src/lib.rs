@@ -5,10 +5,12 @@
 //! - [`isa`]: the instruction set as a table;
 //! - [`asm`]: reads the text that LLVM prints (`clang -S`) into instructions, labels and the
 //!   kernels' needs, and knows which registers an instruction reads and writes;
+//! - [`emu`]: runs compiled kernels;
 //! - [`audit`]: compares a compiled kernel's hot loop with what its schedule asked for.
 //!
 //! The crate knows nothing of the IR: an expectation is plain numbers.
 
 pub mod asm;
 pub mod audit;
+pub mod emu;
 pub mod isa;
