@@ -5,7 +5,41 @@
 
 mod fault;
 mod float;
+mod salu;
+mod valu;
 mod wave;
+
+use crate::asm::Instruction;
 
 pub use fault::Fault;
 pub use wave::{LANES, Lanes, Wave, Wide};
+
+/// What a program was compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arch {
+    Gfx942,
+    Gfx950,
+}
+
+impl Arch {
+    /// The machine of this name, as [`crate::asm::Program::arch`] has it.
+    pub fn named(name: &str) -> Option<Arch> {
+        match name {
+            "gfx942" => Some(Arch::Gfx942),
+            "gfx950" => Some(Arch::Gfx950),
+            _ => None,
+        }
+    }
+}
+
+impl Wave {
+    /// Does what an instruction of the scalar, vector or matrix unit does to the registers. The
+    /// next instruction, memory and what is counted are the caller's.
+    pub fn compute(&mut self, instruction: &Instruction, arch: Arch) -> Result<(), Fault> {
+        match instruction.op {
+            op if op.is_salu() => self.salu(instruction),
+            op if op.is_valu() => self.valu(instruction, arch),
+            _ => Err(Fault::Unsupported),
+        }
+    }
+}
