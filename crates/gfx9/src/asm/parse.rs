@@ -95,6 +95,11 @@ impl Reader {
         }
         if code.starts_with('.') {
             self.directive(code);
+            if code.starts_with(".loc")
+                && let (Some(place), Some(line)) = (&mut self.place, called_from(bare))
+            {
+                place.line = line;
+            }
             return Ok(());
         }
         if self.data {
@@ -184,6 +189,15 @@ impl Reader {
         }
         self.program
     }
+}
+
+/// The line of a kernel that code of an inlined function belongs to: the last of the calls that the
+/// comment of a place lists, `; k.hip:431:18 @[ k.hip:479:3 ]`.
+fn called_from(line: &str) -> Option<u32> {
+    let (_, outermost) = line.rsplit_once("@[")?;
+    let mut parts = outermost.trim_end_matches([' ', ']']).rsplit(':');
+    let _column = parts.next()?;
+    parts.next()?.parse().ok()
 }
 
 /// The line without its comment. `;` also stands in no operand, so no quoting is needed.
@@ -368,6 +382,17 @@ mod tests {
             .collect();
         assert_eq!(marks, [false, true, false]);
         assert_eq!(program.functions[0].instructions[1].line, 4);
+    }
+
+    #[test]
+    fn places_are_those_of_the_kernel() {
+        let text = "\t.file 0 \"/dir\" \"k.hip\" md5 0x1\nf:\n\t.loc 0 7 2 ; k.hip:7:2\n\ts_nop 0\n\
+                    \t.loc 0 431 18 ; k.hip:431:18 @[ k.hip:440:1 @[ k.hip:9:3 ] ]\n\ts_nop 1\n";
+        let program = parse(text).unwrap();
+        let places = program.functions[0].instructions.iter();
+        let lines: Vec<_> = places.map(|i| i.place.map(|p| p.line)).collect();
+        assert_eq!(lines, [Some(7), Some(9)]);
+        assert_eq!(program.files[&0], "/dir/k.hip");
     }
 
     #[test]

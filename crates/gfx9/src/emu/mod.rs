@@ -1,17 +1,42 @@
 //! Runs compiled kernels: every lane of every wave, with all that is asynchronous.
 //!
+//! - `code`: a kernel made ready; `launch`: how it starts; `grid`: all blocks; `block`: one, with
+//!   its waves in an order chosen by a seed, its barriers and waits;
 //! - `wave`: registers; `salu`, `valu`, `mfma`: what instructions do to them;
-//! - `float`: small floats and their bits; `fault`: what stops a wave.
+//! - `lds`, `vmem`, `smem`, `atomics`, `transfer`: what memory instructions do; `queue`: those that
+//!   are under way, and when they land;
+//! - `order`: what happens before what, and who touched LDS; `memory`: global memory, and who
+//!   touched it;
+//! - `float`: small floats and their bits; `fault`: what stops a wave; `report`: what is found.
 
+mod atomics;
+mod block;
+mod code;
 mod fault;
 mod float;
+mod grid;
+mod launch;
+mod lds;
+mod memory;
+mod order;
+mod queue;
+mod random;
+mod report;
 mod salu;
+mod smem;
+mod transfer;
 mod valu;
+mod vmem;
 mod wave;
 
 use crate::asm::Instruction;
 
 pub use fault::Fault;
+pub use grid::{Outcome, run};
+pub use launch::{Argument, Launch, STEPS};
+pub use memory::{Buffer, Memory};
+pub use queue::Landing;
+pub use report::{Finding, Kind};
 pub use wave::{LANES, Lanes, Wave, Wide};
 
 /// What a program was compiled for.

@@ -139,11 +139,7 @@ pub fn build_with(
             sources,
             line_directives: options.line_info,
         };
-        let source = codegen::generate(&device, target, printed).map_err(|d| {
-            let mut diags = Diagnostics::new();
-            diags.push(*d);
-            Error::Diagnostics(diags)
-        })?;
+        let source = codegen::generate(&device, target, printed).map_err(|d| Error::from(*d))?;
         timings.codegen = at.elapsed();
         let at = Instant::now();
         let arch = options.arch.as_deref().unwrap_or(target.name());
