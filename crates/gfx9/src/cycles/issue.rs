@@ -1,7 +1,7 @@
 //! The clock: which wave issues what, and when.
 //!
 //! Each cycle one SIMD has its turn. Of its waves, those of higher priority come first, then the
-//! one that has waited longest since it issued; each may issue its next instruction if its
+//! older ones, which are those of lower number; each may issue its next instruction if its
 //! results, unit, queue and counters allow, and if no wave before it has used the port. Nothing
 //! is left to chance: the same trace gives the same times.
 
@@ -94,7 +94,6 @@ struct Wave<'a> {
     until: Option<Stall>,
     /// When it became the next.
     since: u64,
-    last_issue: u64,
     priority: u8,
     scoreboard: Scoreboard,
     /// When the operations that each counter counts are done.
@@ -119,7 +118,6 @@ impl<'a> ComputeUnit<'a> {
             from: 0,
             until: None,
             since: 0,
-            last_issue: 0,
             priority: 0,
             scoreboard: Scoreboard::new(),
             vector: VecDeque::new(),
@@ -152,7 +150,7 @@ impl<'a> ComputeUnit<'a> {
             order.retain(|wave| !self.waves[*wave].is_done());
             order.sort_by_key(|wave| {
                 let state = &self.waves[*wave];
-                (std::cmp::Reverse(state.priority), state.last_issue, *wave)
+                (std::cmp::Reverse(state.priority), *wave)
             });
             let mut used = [false; 6];
             for wave in order {
@@ -402,7 +400,6 @@ impl Wave<'_> {
         self.since = now + (next - now).min(4);
         self.from = next;
         self.until = until;
-        self.last_issue = now;
     }
 
     /// Vector memory is counted back in order.

@@ -115,9 +115,9 @@ parameters! {
     /// Between two copies to LDS of a pair of SIMDs.
     copy_issue: 11, 11, Measured, "PyHIP: buffer_load_dword lds 11.0; trace of HipKittens' 32x32x16 kernel: 16 copies of a pair in 169";
     /// Behind the L1, from a request until its data returns.
-    memory_latency: 500, 500, Measured, "PyHIP: 500 to 800 from HBM; the lower end, for tiles of neighbouring blocks meet in the L2";
+    memory_latency: 500, 500, Measured, "PyHIP: 500 to 800 from HBM; the lower end, for neighbouring blocks find much of their tiles in the caches";
     /// Bytes a cycle that return to a compute unit while all of them load.
-    memory_bytes: 32, 32, Measured, "PyHIP: a load of 1 KiB every 32; trace of Wave's 4-wave kernel: a copy every 32";
+    memory_bytes: 54, 64, Documented, "CDNA3 and CDNA4 whitepapers: 2048 a cycle from the L2 of a die, shared by its 38 or 32 compute units";
     /// Vector memory instructions that a compute unit has under way.
     memory_in_flight: 50, 50, Measured, "PyHIP: gaps of 100 and more from the 50th load on";
     /// A scalar load.

@@ -18,6 +18,7 @@ pub mod machine;
 mod matrix;
 mod memory;
 mod plan;
+pub mod report;
 mod stalls;
 pub mod trace;
 
@@ -25,6 +26,7 @@ pub use banks::{Direction, bank_cycles, least_bank_cycles};
 pub use issue::{TimingError, time};
 pub use machine::Machine;
 pub use plan::Kind;
+pub use report::{Hot, Report, Steady};
 pub use stalls::{Stall, Stalls};
 pub use trace::{Detail, Step, Trace, Walk};
 
