@@ -11,7 +11,7 @@ mod orders;
 
 use orders::{FourWaves, Quadrants, ordinary, timed, two_slices};
 use tilewright_gfx9::asm::{Function, parse};
-use tilewright_gfx9::cycles::{Kind, Machine, Steady, Timing, Walk, time};
+use tilewright_gfx9::cycles::{Kind, Machine, Steady, Timing, Walk, chrome, svg, time};
 
 const PINGPONG: &str = include_str!("asm/pingpong.s");
 
@@ -205,4 +205,31 @@ fn shift_and_split_barriers() {
     assert!(cycles.is_sorted(), "{cycles:?}");
     assert!(cycles[2] > cycles[1] + cycles[1] / 10);
     assert!(cycles[4] > cycles[3]);
+}
+
+/// The pictures show every wave, and are whole.
+#[test]
+fn pictures() {
+    let (function, timing) = pingpong(true);
+    let window = svg::window(&timing, &function, 2);
+    assert!(window.end - window.start > 8000 && window.end < timing.cycles);
+    let picture = svg::svg(&timing, &function, window.clone());
+    for simd in 0..4 {
+        assert!(picture.contains(&format!("SIMD {simd}<")));
+    }
+    assert_eq!(
+        picture.matches("<svg").count(),
+        picture.matches("</svg>").count()
+    );
+    assert!(picture.len() < 400_000, "{}", picture.len());
+    let events = chrome::chrome(&timing, &function, window);
+    assert_eq!(events.matches('{').count(), events.matches('}').count());
+    assert!(events.contains("v_mfma_f32_16x16x32_bf16"));
+    assert_eq!(events.matches("thread_name").count(), 8);
+    // CYCLES_PICTURE=folder leaves them there, to be looked at.
+    if let Some(folder) = std::env::var_os("CYCLES_PICTURE") {
+        let folder = std::path::Path::new(&folder);
+        std::fs::write(folder.join("pingpong.svg"), picture).unwrap();
+        std::fs::write(folder.join("pingpong.json"), events).unwrap();
+    }
 }

@@ -12,6 +12,7 @@
 //! - [`report`]: figures, [`chrome`] and [`svg`]: pictures.
 
 mod banks;
+pub mod chrome;
 mod issue;
 mod lds;
 pub mod machine;
@@ -20,6 +21,7 @@ mod memory;
 mod plan;
 pub mod report;
 mod stalls;
+pub mod svg;
 pub mod trace;
 
 pub use banks::{Direction, bank_cycles, least_bank_cycles};

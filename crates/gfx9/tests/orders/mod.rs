@@ -195,13 +195,13 @@ fn spread(code: &mut Code, at: u32) {
         _ => {}
     }
     // Fragments of the second half, then of the next tile's first half.
-    if (1..49).contains(&at) && at % 3 == 0 {
+    if (1..49).contains(&at) && at.is_multiple_of(3) {
         code.read(16 + at / 3);
     }
-    if (94..126).contains(&at) && at % 2 == 0 {
+    if (94..126).contains(&at) && at.is_multiple_of(2) {
         code.read((at - 94) / 2);
     }
-    if (23..92).contains(&at) && at % 6 == 0 {
+    if (23..92).contains(&at) && at.is_multiple_of(6) {
         code.copy();
     }
     if at >= 92 && at % 8 == 1 {
