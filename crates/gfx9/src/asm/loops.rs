@@ -26,6 +26,11 @@ impl Loop {
         parts.flatten().collect()
     }
 
+    /// The index of its first instruction, which every turn passes.
+    pub fn head(&self) -> Option<usize> {
+        self.blocks.first().map(|block| block.start)
+    }
+
     fn holds(&self, other: &Self) -> bool {
         self != other && other.blocks.iter().all(|block| self.blocks.contains(block))
     }
