@@ -35,6 +35,9 @@ pub struct Expectation {
     pub steps: Vec<Step>,
     /// Matrix instructions by mnemonic. Others than these must not be in the loop.
     pub mfma: BTreeMap<String, u32>,
+    /// Some results are stored under conditions, so that the compiler may find products that
+    /// nothing reads, and leave them out: fewer matrix instructions are no finding.
+    pub unread_products: bool,
     /// `buffer_load … lds`, where the number is known.
     pub lds_copies: Option<u32>,
     /// `ds_read…`, where the number is known.
