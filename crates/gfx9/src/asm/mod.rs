@@ -5,7 +5,7 @@
 //! have, and a line that cannot be taken apart, is an error with that line.
 
 mod access;
-mod blocks;
+pub(crate) mod blocks;
 mod descriptor;
 mod loops;
 mod metadata;
