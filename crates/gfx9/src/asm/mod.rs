@@ -15,7 +15,7 @@ mod parse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use access::{Access, Counter};
+pub use access::{Access, Counter, Use};
 pub use descriptor::Descriptor;
 pub use loops::Loop;
 pub use metadata::{Argument, Needs};

@@ -239,10 +239,10 @@ pub fn vgprs_at(waves: u32) -> u32 {
 pub fn audit(kernel: &Function, arch: &str, expected: &Expectation) -> Report {
     let mut report = Report::default();
     let blocks = Blocks::of(kernel);
-    pending::check(kernel, &mut report.findings);
+    pending::check(kernel, &blocks, &mut report.findings);
     hazard::check(kernel, &blocks, arch == "gfx950", &mut report.findings);
     if expected.drained {
-        drained::check(kernel, &mut report.findings);
+        drained::check(kernel, &blocks, &mut report.findings);
     }
     cost::check_kernel(kernel, expected, &mut report);
     match kernel.hot_loop() {

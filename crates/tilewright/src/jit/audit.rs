@@ -15,8 +15,8 @@ use tilewright_gfx9::asm;
 use tilewright_gfx9::audit::{self as gfx9, Expectation, Finding, Kind, Report};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
-    DeviceOp, FenceKind, Func, Kernel, Machine, MemoryOrder, Scope, Stmt, StmtKind, Target,
-    ThreadOp,
+    Code, DeviceOp, Diagnostic, Diagnostics, FenceKind, Func, Kernel, Machine, MemoryOrder, Scope,
+    Severity, Span, Stmt, StmtKind, Target, ThreadOp,
 };
 use tilewright_schedule::register_waits::is_drained;
 
@@ -24,6 +24,8 @@ use tilewright_schedule::register_waits::is_drained;
 #[derive(Clone, Debug)]
 pub struct KernelAudit {
     pub name: String,
+    /// The kernel in the user's file.
+    pub span: Span,
     pub report: Report,
     /// Why the waits of the loop were not compared; none where they were.
     pub uncompared: Option<String>,
@@ -34,6 +36,42 @@ pub struct KernelAudit {
 impl KernelAudit {
     pub fn passed(&self) -> bool {
         self.report.passed()
+    }
+
+    /// What was found, located at the kernel, with the line of its assembly. What only costs time
+    /// is a warning, unless it is one of `strict`.
+    pub fn diagnostics(&self, strict: &[Kind]) -> impl Iterator<Item = Diagnostic> {
+        self.report.findings.iter().map(|finding| {
+            let message = format!("compiled `{}`: {finding}", self.name);
+            if finding.kind.is_cost() && !strict.contains(&finding.kind) {
+                return Diagnostic::warning(Code("compiled-code"), self.span, message);
+            }
+            Diagnostic::error(Code("compiled-code"), self.span, message)
+                .note("the code that clang made is not what the kernel was lowered to")
+                .help("`compile --emit asm -o FILE` leaves the code there to look at; another tile or schedule may avoid it")
+        })
+    }
+}
+
+/// Audits a compiled program, and refuses it where its result may be wrong. What only costs time is
+/// let pass.
+pub fn refuse(
+    func: &Func,
+    target: Target,
+    names: &[String],
+    assembly: &str,
+) -> Result<Vec<KernelAudit>, Diagnostics> {
+    let audits = audit(func, target, names, assembly, Budget::default());
+    let mut errors = Diagnostics::new();
+    let audits = audits.unwrap_or_else(|message| {
+        errors.push(Diagnostic::error(Code("audit"), func.span, message));
+        Vec::new()
+    });
+    let found = audits.iter().flat_map(|a| a.diagnostics(&[]));
+    errors.extend(found.filter(|d| d.severity == Severity::Error));
+    match errors.is_empty() {
+        true => Ok(audits),
+        false => Err(errors),
     }
 }
 
@@ -88,6 +126,7 @@ pub fn audit(
         }
         list.push(KernelAudit {
             name: name.clone(),
+            span: kernel.span,
             report,
             uncompared: expected.uncompared,
             own_waits: expected.own_waits,

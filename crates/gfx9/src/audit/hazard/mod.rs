@@ -27,6 +27,8 @@ struct Recent {
     index: usize,
     /// Wait states since.
     age: u32,
+    /// The most that is owed behind it.
+    owed: u32,
     /// The rows that it is in.
     rows: u64,
     /// Of the scalar registers that it wrote, those that were written anew, as bits.
@@ -90,16 +92,29 @@ fn step(code: &[Instruction], parts: &[Parts], recent: &mut Vec<Recent>, index: 
     for entry in recent.iter_mut() {
         entry.age += states;
     }
-    recent.retain(|entry| entry.age < MOST && entry.rows != 0);
-    if parts[index].from != 0 {
+    recent.retain(|entry| entry.age < entry.owed && entry.rows != 0);
+    let rows = parts[index].from;
+    if rows != 0 {
         recent.retain(|entry| entry.index != index);
         recent.push(Recent {
             index,
             age: 0,
-            rows: parts[index].from,
+            owed: most_owed(rows),
+            rows,
             anew: 0,
         });
     }
+}
+
+/// No row of these asks for more.
+fn most_owed(rows: u64) -> u32 {
+    let mut most = 0;
+    let mut left = rows;
+    while left != 0 {
+        most = most.max(ROWS[left.trailing_zeros() as usize].states.most());
+        left &= left - 1;
+    }
+    most
 }
 
 /// Forgets scalar registers that a scalar instruction writes anew.

@@ -1,5 +1,7 @@
 //! Which rows of the table an instruction is in, and the registers of it that matter there.
 
+use std::sync::LazyLock;
+
 use crate::asm::{Instruction, Operand, Register, RegisterFile, Registers};
 use crate::isa::{Encoding, Flags, Format, Opcode, Select, Ty};
 
@@ -14,14 +16,52 @@ pub(super) struct Parts {
 
 impl Parts {
     pub fn of(instruction: &Instruction) -> Parts {
-        let mut parts = Parts::default();
-        for (bit, row) in ROWS.iter().enumerate() {
-            parts.from |= u64::from(row.from.is(instruction)) << bit;
-            parts.to |= u64::from(row.to.is(instruction)) << bit;
-        }
+        let mut parts = BY_OPERATION[instruction.op as usize];
+        let ask = |bits: &mut u64, fits: &dyn Fn(&Row) -> bool| {
+            let mut left = *bits & *ASKED;
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                if !fits(&ROWS[bit as usize]) {
+                    *bits &= !(1 << bit);
+                }
+            }
+        };
+        ask(&mut parts.from, &|row| row.from.fits(instruction));
+        ask(&mut parts.to, &|row| row.to.fits(instruction));
         parts
     }
 }
+
+/// The rows that an operation can be in.
+static BY_OPERATION: LazyLock<Vec<Parts>> = LazyLock::new(|| {
+    let of = |op: &Opcode| {
+        let mut parts = Parts::default();
+        for (bit, row) in ROWS.iter().enumerate() {
+            parts.from |= u64::from(row.from.can_be(*op)) << bit;
+            parts.to |= u64::from(row.to.can_be(*op)) << bit;
+        }
+        parts
+    };
+    Opcode::ALL.iter().map(of).collect()
+});
+
+/// The rows for which the operands decide.
+static ASKED: LazyLock<u64> = LazyLock::new(|| {
+    let asked = ROWS.iter().enumerate().filter(|(_, row)| {
+        let from = matches!(
+            row.from,
+            From::VectorToScalar
+                | From::VectorToExec
+                | From::Part
+                | From::ScalarToM0
+                | From::WideStore
+                | From::WideStoreAtScalar
+        );
+        from || matches!(row.to, To::DppExec | To::DppRead | To::M0)
+    });
+    asked.fold(0, |bits, (bit, _)| bits | 1 << bit)
+});
 
 /// Runs of registers, a few.
 #[derive(Default)]
@@ -68,8 +108,7 @@ enum Kind {
     Lds,
 }
 
-fn kind(i: &Instruction) -> Option<Kind> {
-    let op = i.op;
+fn kind(op: Opcode) -> Option<Kind> {
     match op.format() {
         Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vopc | Format::Vop3p => {
             Some(Kind::Valu)
@@ -157,7 +196,7 @@ const ADDEND: usize = 3;
 /// Data of more than eight bytes that a store reads.
 fn wide_data(i: &Instruction) -> Option<Registers> {
     let op = i.op;
-    if kind(i) != Some(Kind::Memory) || (!op.results().is_empty() && !op.is(Flags::ATOMIC)) {
+    if kind(op) != Some(Kind::Memory) || (!op.results().is_empty() && !op.is(Flags::ATOMIC)) {
         return None;
     }
     let address = i.address_operand()?;
@@ -223,29 +262,40 @@ pub(super) fn mode(i: &Instruction) -> Option<&str> {
 }
 
 impl From {
-    fn is(self, i: &Instruction) -> bool {
-        let Some(kind) = kind(i) else { return false };
+    /// Whether the operation can be this.
+    fn can_be(self, op: Opcode) -> bool {
+        let Some(kind) = kind(op) else { return false };
         let valu = kind == Kind::Valu;
-        let product = || product(i.op);
+        let masks = op.results().contains(&Ty::mask) || op.is(Flags::SCALAR_RESULT);
+        let product = product(op);
         match self {
-            From::VectorToScalar => valu && writes(i).any(|run| is_scalar(&run)),
-            From::VectorToExec => valu && i.writes_exec(),
-            From::Vector => valu,
-            From::VectorNotDot => valu && !i.op.is(Flags::DOT),
-            From::Transcendental => valu && i.op.is(Flags::TRANS),
-            From::Part => valu && writes_part(i),
-            From::Dot => valu && i.op.is(Flags::DOT),
-            From::ScalarToM0 => {
-                kind == Kind::Scalar && writes(i).any(|run| run.file == RegisterFile::M0)
-            }
+            From::VectorToScalar => valu && masks,
+            From::VectorToExec => valu && (masks || op.is(Flags::EXEC_OUT)),
+            From::Vector | From::Part => valu,
+            From::VectorNotDot => valu && !op.is(Flags::DOT),
+            From::Transcendental => valu && op.is(Flags::TRANS),
+            From::Dot => valu && op.is(Flags::DOT),
+            From::ScalarToM0 => kind == Kind::Scalar,
+            From::WideStore | From::WideStoreAtScalar => kind == Kind::Memory,
+            From::SetMode => sets_mode(op),
+            From::Xdl | From::XdlAddend => product == Some(Product::Xdl),
+            From::Single => product == Some(Product::Single),
+            From::Double4 => product == Some(Product::Double4),
+            From::Double16 => product == Some(Product::Double16),
+            From::AnyDouble => matches!(product, Some(Product::Double4 | Product::Double16)),
+        }
+    }
+
+    /// Whether the operands make it this, where the operation can be.
+    fn fits(self, i: &Instruction) -> bool {
+        match self {
+            From::VectorToScalar => writes(i).any(|run| is_scalar(&run)),
+            From::VectorToExec => i.writes_exec(),
+            From::Part => writes_part(i),
+            From::ScalarToM0 => writes(i).any(|run| run.file == RegisterFile::M0),
             From::WideStore => wide_data(i).is_some() && shared_offset(i).is_none(),
             From::WideStoreAtScalar => wide_data(i).is_some() && shared_offset(i).is_some(),
-            From::SetMode => sets_mode(i.op),
-            From::Xdl | From::XdlAddend => product() == Some(Product::Xdl),
-            From::Single => product() == Some(Product::Single),
-            From::Double4 => product() == Some(Product::Double4),
-            From::Double16 => product() == Some(Product::Double16),
-            From::AnyDouble => matches!(product(), Some(Product::Double4 | Product::Double16)),
+            _ => true,
         }
     }
 
@@ -270,21 +320,20 @@ impl From {
 }
 
 impl To {
-    fn is(self, i: &Instruction) -> bool {
-        let op = i.op;
-        let Some(kind) = kind(i) else {
-            return self == To::M0 && uses_m0(i);
+    /// Whether the operation can be this.
+    fn can_be(self, op: Opcode) -> bool {
+        let Some(kind) = kind(op) else {
+            return self == To::M0 && op == Opcode::s_sendmsg;
         };
         let valu = kind == Kind::Valu;
         let vector = valu || kind == Kind::Mfma;
         let memory = matches!(kind, Kind::Memory | Kind::Lds);
-        let dpp = i.encoding == Encoding::Dpp;
         match self {
             To::MemoryScalar => kind == Kind::Memory,
             To::LaneSelect => matches!(op, Opcode::v_readlane_b32 | Opcode::v_writelane_b32),
             To::DivFmas => matches!(op, Opcode::v_div_fmas_f32 | Opcode::v_div_fmas_f64),
-            To::DppExec | To::DppRead => dpp,
-            To::M0 => uses_m0(i),
+            To::DppExec | To::DppRead => valu,
+            To::M0 => memory,
             To::VectorScalar | To::VectorTouch | To::VectorWrite => vector,
             To::LaneRead => matches!(op, Opcode::v_readlane_b32 | Opcode::v_readfirstlane_b32),
             To::LaneExec => is_lane_access(op),
@@ -300,6 +349,15 @@ impl To {
             To::MemoryRead => memory,
             To::Overwrite | To::DotOther => valu || memory,
             To::Fma64 => matches!(op, Opcode::v_fma_f64 | Opcode::v_fmac_f64),
+        }
+    }
+
+    /// Whether the operands make it this, where the operation can be.
+    fn fits(self, i: &Instruction) -> bool {
+        match self {
+            To::DppExec | To::DppRead => i.encoding == Encoding::Dpp,
+            To::M0 => uses_m0(i),
+            _ => true,
         }
     }
 
