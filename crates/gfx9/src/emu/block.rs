@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::asm::{Instruction, Register, Wait};
+use crate::cycles::{Detail, Trace};
 use crate::isa::{Format, Opcode};
 
 use super::Arch;
@@ -24,6 +25,8 @@ pub(super) struct Shared<'a> {
     pub memory: &'a Mutex<Memory>,
     /// The most instructions that the waves of one block may run.
     pub steps: u64,
+    /// The block whose steps are noted.
+    pub traced: Option<u32>,
 }
 
 impl Shared<'_> {
@@ -42,6 +45,8 @@ pub(super) struct Block<'a> {
     pub lds: Vec<u8>,
     pub shadow: LdsShadow,
     pub findings: Findings,
+    /// What its waves did, where that is asked for.
+    pub trace: Option<Trace>,
     random: Random,
     steps: u64,
 }
@@ -102,6 +107,7 @@ impl<'a> Block<'a> {
             lds: vec![0; lds_bytes],
             shadow: LdsShadow::new(lds_bytes, count),
             findings: Findings::default(),
+            trace: (shared.traced == Some(id)).then(|| Trace::new(count as usize)),
             random: Random::new(seed ^ u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             steps: 0,
         }
@@ -168,6 +174,9 @@ impl<'a> Block<'a> {
         let instruction = code.instruction(at)?;
         if self.waves[w].busy.any() {
             self.check_busy(w, at, instruction);
+        }
+        if self.trace.is_some() && !reaches_memory(instruction) {
+            self.note(w, at, Detail::None);
         }
         let wave = &mut self.waves[w].wave;
         wave.pc = at + 1;
@@ -277,8 +286,34 @@ impl<'a> Block<'a> {
             .remove(&self.shared.code.accesses[pending.op.at].writes);
     }
 
+    fn note(&mut self, w: usize, at: usize, detail: Detail) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(w, at, detail);
+        }
+    }
+
+    /// Notes a memory instruction with what its time depends on.
+    fn note_access(&mut self, w: usize, pending: &Pending) {
+        let Ok(instruction) = self.shared.code.instruction(pending.op.at) else {
+            return;
+        };
+        let Some(trace) = &mut self.trace else { return };
+        let detail = match instruction.op.format() {
+            Format::Ds => {
+                let addresses = pending.addresses.map(|address| address as u32);
+                trace.lanes_detail(addresses, pending.exec)
+            }
+            Format::Smem => Detail::None,
+            _ => Detail::Bytes(pending.pieces() * 64),
+        };
+        trace.push(w, pending.op.at, detail);
+    }
+
     /// Takes an operation into its queue.
     pub(super) fn issue(&mut self, w: usize, unit: Unit, mut pending: Pending) {
+        if self.trace.is_some() {
+            self.note_access(w, &pending);
+        }
         let writes = &self.shared.code.accesses[pending.op.at].writes;
         self.waves[w].busy.add(writes);
         let queue = self.waves[w].queues.of(unit);
@@ -385,6 +420,12 @@ impl<'a> Block<'a> {
             reason,
         });
     }
+}
+
+/// Whether an instruction becomes an operation that is issued.
+fn reaches_memory(instruction: &Instruction) -> bool {
+    let scalar_cache = instruction.op.format() == Format::Smem && instruction.op.is_cache();
+    unit_of(instruction).is_some() && instruction.op != Opcode::ds_nop && !scalar_cache
 }
 
 /// The queue that an instruction's operation goes to.

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::asm::Function;
+use crate::cycles::Trace;
 
 use super::Arch;
 use super::block::{Block, Progress, Shared};
@@ -21,6 +22,8 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// Blocks wait for each other by atomics: whether they touch one place was not looked at.
     pub blocks_ordered: bool,
+    /// What the waves of the block did that was to be traced.
+    pub trace: Option<Trace>,
 }
 
 /// Runs a kernel.
@@ -49,6 +52,7 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
         landing: launch.landing,
         memory: &memory,
         steps: launch.steps,
+        traced: launch.traced,
     };
     let registers = code.highest();
     let lds = (descriptor.lds_bytes + launch.dynamic_lds) as usize;
@@ -57,7 +61,12 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
         let scratch = descriptor.scratch_bytes as usize;
         Block::new(&shared, block as u32, waves, lds, scratch, launch.seed)
     };
-    let next = AtomicU64::new(0);
+    let (first, end) = match launch.only {
+        Some(block) => (u64::from(block), u64::from(block) + 1),
+        None => (0, launch.blocks()),
+    };
+    let next = AtomicU64::new(first);
+    let trace = Mutex::new(None);
     let stop = AtomicBool::new(false);
     let findings = Mutex::new(Findings::default());
     let work = || {
@@ -65,7 +74,7 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
         let mut waiting: VecDeque<Block<'_>> = VecDeque::new();
         while !stop.load(Ordering::Relaxed) {
             let block = next.fetch_add(1, Ordering::Relaxed);
-            let mut block = match block < launch.blocks() {
+            let mut block = match block < end {
                 true => start(block),
                 false => match waiting.pop_front() {
                     Some(block) => block,
@@ -80,6 +89,9 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
                 Progress::Stopped => stop.store(true, Ordering::Relaxed),
                 Progress::Done => {}
             }
+            if let Some(noted) = block.trace.take() {
+                *trace.lock().unwrap_or_else(|e| e.into_inner()) = Some(noted);
+            }
             if !block.findings.is_empty() {
                 let mut all = findings.lock().unwrap_or_else(|e| e.into_inner());
                 all.extend(block.findings);
@@ -89,7 +101,7 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
     let workers = launch
         .workers
         .clamp(1, 64)
-        .min(launch.blocks().max(1) as usize);
+        .min((end - first).max(1) as usize);
     if workers == 1 {
         work();
     } else {
@@ -107,5 +119,6 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
         buffers,
         findings: findings.sorted(),
         blocks_ordered,
+        trace: trace.into_inner().unwrap_or_else(|e| e.into_inner()),
     })
 }

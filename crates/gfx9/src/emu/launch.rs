@@ -24,6 +24,10 @@ pub struct Launch {
     pub steps: u64,
     /// Threads of this machine that run blocks.
     pub workers: usize,
+    /// The block whose steps are noted, for the model of cycles.
+    pub traced: Option<u32>,
+    /// Only this block is run.
+    pub only: Option<u32>,
 }
 
 /// One argument.
@@ -52,6 +56,8 @@ impl Launch {
             seed: 0,
             steps: STEPS,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
+            traced: None,
+            only: None,
         }
     }
 

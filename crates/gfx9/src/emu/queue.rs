@@ -109,6 +109,15 @@ impl Pending {
             landed: false,
         }
     }
+
+    /// The pieces of 64 bytes that the active lanes start in.
+    pub fn pieces(&self) -> u32 {
+        let lanes = super::wave::active(self.exec);
+        let mut pieces: Vec<u64> = lanes.map(|lane| self.addresses[lane] / 64).collect();
+        pieces.sort_unstable();
+        pieces.dedup();
+        pieces.len() as u32
+    }
 }
 
 impl Knowledge {
