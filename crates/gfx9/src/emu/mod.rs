@@ -5,6 +5,7 @@
 
 mod fault;
 mod float;
+mod mfma;
 mod salu;
 mod valu;
 mod wave;
@@ -39,6 +40,7 @@ impl Wave {
         match instruction.op {
             op if op.is_salu() => self.salu(instruction),
             op if op.is_valu() => self.valu(instruction, arch),
+            op if op.is_mfma() => self.mfma(instruction, arch),
             _ => Err(Fault::Unsupported),
         }
     }
