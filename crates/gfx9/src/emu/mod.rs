@@ -18,6 +18,7 @@ mod grid;
 mod launch;
 mod lds;
 mod memory;
+mod mfma;
 mod order;
 mod queue;
 mod random;
@@ -64,6 +65,7 @@ impl Wave {
         match instruction.op {
             op if op.is_salu() => self.salu(instruction),
             op if op.is_valu() => self.valu(instruction, arch),
+            op if op.is_mfma() => self.mfma(instruction, arch),
             _ => Err(Fault::Unsupported),
         }
     }

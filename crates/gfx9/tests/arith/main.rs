@@ -1,6 +1,7 @@
 //! What instructions do to registers: texts of instructions, registers before, registers after.
 
 mod divide;
+mod mfma;
 mod salu;
 mod valu;
 
