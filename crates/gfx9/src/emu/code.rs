@@ -10,6 +10,9 @@ use super::fault::Fault;
 pub struct Code<'f> {
     pub function: &'f Function,
     pub accesses: Vec<Access>,
+    /// Loads that ask again and again, in a loop that sleeps, for what other waves do: what they see
+    /// orders waves as atomic operations do.
+    pub polls: Vec<bool>,
     /// The instruction that each branch goes to.
     targets: Vec<Option<usize>>,
 }
@@ -21,6 +24,7 @@ impl<'f> Code<'f> {
         Self {
             function,
             accesses: code.clone().map(Instruction::access).collect(),
+            polls: polls(function),
             targets: code.map(target).collect(),
         }
     }
@@ -63,6 +67,26 @@ impl<'f> Code<'f> {
         }
         highest
     }
+}
+
+/// A loop that does nothing but ask and sleep has no more instructions than this.
+const POLLING: usize = 40;
+
+fn polls(function: &Function) -> Vec<bool> {
+    let mut polls = vec![false; function.instructions.len()];
+    for polled in function.loops() {
+        let body = polled.body(function);
+        let sleeps = body.iter().any(|i| i.op == Opcode::s_sleep);
+        if !sleeps || body.len() > POLLING {
+            continue;
+        }
+        let lines: Vec<u32> = body.iter().map(|i| i.line).collect();
+        for (poll, instruction) in polls.iter_mut().zip(&function.instructions) {
+            let loads = instruction.is_lds_read() && lines.contains(&instruction.line);
+            *poll |= loads;
+        }
+    }
+    polls
 }
 
 /// Which registers memory operations are working on.
