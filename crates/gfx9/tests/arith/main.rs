@@ -1,8 +1,13 @@
 //! What instructions do to registers: texts of instructions, registers before, registers after.
 
+mod compare;
+mod convert;
 mod divide;
+mod lanes;
 mod mfma;
+mod packed;
 mod salu;
+mod scaled;
 mod valu;
 
 use tilewright_gfx9::asm::{self, Instruction};
