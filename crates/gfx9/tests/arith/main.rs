@@ -2,6 +2,7 @@
 
 mod compare;
 mod convert;
+mod coverage;
 mod divide;
 mod lanes;
 mod mfma;
