@@ -4,8 +4,9 @@
 //! [`lowering`], the passes of a target with every check, [`verdict`], whether a result is right,
 //! and [`jit`], which puts all of them together to run kernels on a GPU: see [`ir`] for the IR and the
 //! builder, [`frontend`] for kernels in Python syntax, [`sim`] for running them on this machine,
-//! [`schedule`] for the hazard checker.
+//! [`emulate`] for running compiled AMD code on it, [`schedule`] for the hazard checker.
 
+pub mod emulate;
 pub mod jit;
 pub mod lowering;
 pub mod verdict;

@@ -5,7 +5,7 @@
 
 use crate::isa::{Flags, Format, Opcode, Ty};
 
-use super::operand::{Register, RegisterFile};
+use super::operand::{Register, RegisterFile, Registers};
 use super::{Instruction, Operand};
 
 /// How an instruction's end is counted.
@@ -31,54 +31,71 @@ pub struct Access {
     pub counter: Option<Counter>,
 }
 
+/// What an instruction does with an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Use {
+    Read,
+    Write,
+    /// The destination is also a source.
+    Both,
+}
+
 impl Instruction {
     pub fn access(&self) -> Access {
-        let written = self.destinations();
         let mut access = Access {
             counter: self.counter(),
             ..Access::default()
         };
-        for (index, operand) in self.operands.iter().enumerate() {
-            let Some(registers) = operand.registers() else {
-                continue;
-            };
-            if index < written {
+        self.each_use(|registers, how| {
+            if how != Use::Read {
                 access.writes.extend(registers.iter());
-                if self.keeps_destination() {
-                    access.reads.extend(registers.iter());
-                }
-            } else {
+            }
+            if how != Use::Write {
                 access.reads.extend(registers.iter());
             }
-        }
+        });
         if let Some(index) = self.address_operand()
             && let Some(registers) = self.operands.get(index).and_then(Operand::registers)
             && registers.file == RegisterFile::Vector
         {
             access.addresses.extend(registers.iter());
         }
-        let implicit = |file, count| (0..count).map(move |index| Register { file, index });
-        if self.is_lds_copy() {
-            access.reads.extend(implicit(RegisterFile::M0, 1));
-        }
-        for (flag, file, count) in [
-            (Flags::SCC_IN, RegisterFile::Scc, 1),
-            (Flags::VCC_IN, RegisterFile::Vcc, 2),
-            (Flags::EXEC_IN, RegisterFile::Exec, 2),
-        ] {
-            if self.op.is(flag) {
-                access.reads.extend(implicit(file, count));
-            }
-        }
-        for (flag, file, count) in [
-            (Flags::SCC_OUT, RegisterFile::Scc, 1),
-            (Flags::EXEC_OUT, RegisterFile::Exec, 2),
-        ] {
-            if self.op.is(flag) {
-                access.writes.extend(implicit(file, count));
-            }
-        }
         access
+    }
+
+    /// Shows every run of registers that the instruction reads or writes, the operands first.
+    pub fn each_use(&self, mut show: impl FnMut(Registers, Use)) {
+        let written = self.destinations();
+        for (index, operand) in self.operands.iter().enumerate() {
+            let Some(registers) = operand.registers() else {
+                continue;
+            };
+            let how = match index < written {
+                true if self.keeps_destination() => Use::Both,
+                true => Use::Write,
+                false => Use::Read,
+            };
+            show(registers, how);
+        }
+        let whole = |file, count| Registers {
+            file,
+            first: 0,
+            count,
+        };
+        if self.is_lds_copy() {
+            show(whole(RegisterFile::M0, 1), Use::Read);
+        }
+        for (flag, file, count, how) in [
+            (Flags::SCC_IN, RegisterFile::Scc, 1, Use::Read),
+            (Flags::VCC_IN, RegisterFile::Vcc, 2, Use::Read),
+            (Flags::EXEC_IN, RegisterFile::Exec, 2, Use::Read),
+            (Flags::SCC_OUT, RegisterFile::Scc, 1, Use::Write),
+            (Flags::EXEC_OUT, RegisterFile::Exec, 2, Use::Write),
+        ] {
+            if self.op.is(flag) {
+                show(whole(file, count), how);
+            }
+        }
     }
 
     /// The counter that the instruction raises when it is issued.

@@ -8,7 +8,8 @@ use super::Function;
 
 /// The blocks that something leads to from a function's start, in an order in which every block
 /// comes before those it leads to, but where a way goes back.
-pub(super) struct Blocks {
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
     pub ranges: Vec<Range<usize>>,
     /// The blocks that each one leads to.
     pub next: Vec<Vec<usize>>,

@@ -5,7 +5,7 @@
 //! have, and a line that cannot be taken apart, is an error with that line.
 
 mod access;
-mod blocks;
+pub(crate) mod blocks;
 mod descriptor;
 mod loops;
 mod metadata;
@@ -15,7 +15,7 @@ mod parse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use access::{Access, Counter};
+pub use access::{Access, Counter, Use};
 pub use descriptor::Descriptor;
 pub use loops::Loop;
 pub use metadata::{Argument, Needs};

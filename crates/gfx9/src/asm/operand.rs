@@ -41,6 +41,11 @@ pub struct Registers {
 }
 
 impl Registers {
+    pub fn has(self, register: Register) -> bool {
+        let end = self.first.saturating_add(self.count);
+        self.file == register.file && (self.first..end).contains(&register.index)
+    }
+
     pub fn iter(self) -> impl Iterator<Item = Register> {
         (self.first..self.first.saturating_add(self.count)).map(move |index| Register {
             file: self.file,

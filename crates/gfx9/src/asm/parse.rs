@@ -58,7 +58,7 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, number: u32, line: &str) -> Result<(), ParseError> {
-        let bare = line.trim();
+        let bare = line.trim_ascii();
         if let Some(block) = &mut self.metadata {
             if bare == ".end_amdgpu_metadata" {
                 let (needs, arch) = metadata::read(block);
@@ -95,6 +95,11 @@ impl Reader {
         }
         if code.starts_with('.') {
             self.directive(code);
+            if code.starts_with(".loc")
+                && let (Some(place), Some(line)) = (&mut self.place, called_from(bare))
+            {
+                place.line = line;
+            }
             return Ok(());
         }
         if self.data {
@@ -186,18 +191,33 @@ impl Reader {
     }
 }
 
+/// The line of a kernel that code of an inlined function belongs to: the last of the calls that the
+/// comment of a place lists, `; k.hip:431:18 @[ k.hip:479:3 ]`.
+fn called_from(line: &str) -> Option<u32> {
+    let (_, outermost) = line.rsplit_once("@[")?;
+    let mut parts = outermost.trim_end_matches([' ', ']']).rsplit(':');
+    let _column = parts.next()?;
+    parts.next()?.parse().ok()
+}
+
 /// The line without its comment. `;` also stands in no operand, so no quoting is needed.
 fn without_comment(line: &str) -> &str {
-    let end = line.find(';').unwrap_or(line.len());
-    let end = line[..end].find("//").unwrap_or(end);
-    line[..end].trim()
+    let bytes = line.as_bytes();
+    let starts = |at: &usize| match bytes[*at] {
+        b';' => true,
+        b'/' => bytes.get(at + 1) == Some(&b'/'),
+        _ => false,
+    };
+    let end = (0..bytes.len()).find(starts).unwrap_or(line.len());
+    line[..end].trim_ascii()
 }
 
 fn instruction(line: u32, code: &str) -> Result<Instruction, String> {
     let unknown = || "not an instruction".to_owned();
-    let (mnemonic, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
-    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if !mnemonic.starts_with(|c: char| c.is_ascii_lowercase()) || !mnemonic.chars().all(good) {
+    let end = code.bytes().position(|c| c.is_ascii_whitespace());
+    let (mnemonic, rest) = code.split_at(end.unwrap_or(code.len()));
+    let good = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
+    if !mnemonic.starts_with(|c: char| c.is_ascii_lowercase()) || !mnemonic.bytes().all(good) {
         return Err(unknown());
     }
     let (name, encoding) = split_suffix(mnemonic);
@@ -215,20 +235,22 @@ fn instruction(line: u32, code: &str) -> Result<Instruction, String> {
         let words = rest.split(|c: char| c.is_whitespace() || c == ',' || c == '&');
         operands.extend(words.filter(|w| !w.is_empty()).map(Operand::read));
     } else {
-        let pieces = split(rest, |c| c == ',').ok_or_else(unknown)?;
-        let last = pieces.len().saturating_sub(1);
-        for (index, piece) in pieces.into_iter().enumerate() {
-            let words = split(piece, char::is_whitespace).ok_or_else(unknown)?;
-            let mut words = words.into_iter();
+        if !brackets_match(rest) {
+            return Err(unknown());
+        }
+        let mut pieces = split(rest, |c| c == b',').enumerate().peekable();
+        while let Some((index, piece)) = pieces.next() {
+            let is_last = pieces.peek().is_none();
+            let mut words = split(piece, |c| c.is_ascii_whitespace());
             if let Some(word) = words.next() {
                 // An instruction without operands may still have modifiers.
-                match index == 0 && last == 0 && (is_modifier(word) || op.is_cache()) {
+                match index == 0 && is_last && (is_modifier(word) || op.is_cache()) {
                     true => modify(word)?,
                     false => operands.push(Operand::read(word)),
                 }
             }
             for word in words {
-                if index != last {
+                if !is_last {
                     return Err(unknown());
                 }
                 modify(word)?;
@@ -280,25 +302,44 @@ fn is_modifier(word: &str) -> bool {
         .is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
 }
 
-/// Splits at separators that stand outside of brackets. `None` where brackets do not match.
-fn split(text: &str, separator: impl Fn(char) -> bool) -> Option<Vec<&str>> {
-    let mut pieces = Vec::new();
-    let mut depth = 0u32;
-    let mut start = 0;
-    for (at, c) in text.char_indices() {
-        match c {
-            '[' | '(' => depth += 1,
-            ']' | ')' => depth = depth.checked_sub(1)?,
-            _ if depth == 0 && separator(c) => {
-                pieces.push(&text[start..at]);
-                start = at + c.len_utf8();
-            }
-            _ => {}
+fn brackets_match(text: &str) -> bool {
+    let mut depth = 0i32;
+    for byte in text.bytes() {
+        depth += match byte {
+            b'[' | b'(' => 1,
+            b']' | b')' => -1,
+            _ => 0,
+        };
+        if depth < 0 {
+            return false;
         }
     }
-    pieces.push(&text[start..]);
-    let pieces = pieces.into_iter().map(str::trim);
-    (depth == 0).then(|| pieces.filter(|p| !p.is_empty()).collect())
+    depth == 0
+}
+
+/// The pieces between separators that stand outside of brackets, those with text in them.
+fn split(text: &str, separator: fn(u8) -> bool) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    let pieces = std::iter::from_fn(move || {
+        let text = rest?;
+        let mut depth = 0i32;
+        let end = text.bytes().position(|byte| {
+            match byte {
+                b'[' | b'(' => depth += 1,
+                b']' | b')' => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && separator(byte)
+        });
+        // Separators are ASCII, so both sides of one are text.
+        let (piece, behind) = match end {
+            Some(end) => (&text[..end], text.get(end + 1..)),
+            None => (text, None),
+        };
+        rest = behind;
+        Some(piece.trim_ascii())
+    });
+    pieces.filter(|piece| !piece.is_empty())
 }
 
 #[cfg(test)]
@@ -368,6 +409,17 @@ mod tests {
             .collect();
         assert_eq!(marks, [false, true, false]);
         assert_eq!(program.functions[0].instructions[1].line, 4);
+    }
+
+    #[test]
+    fn places_are_those_of_the_kernel() {
+        let text = "\t.file 0 \"/dir\" \"k.hip\" md5 0x1\nf:\n\t.loc 0 7 2 ; k.hip:7:2\n\ts_nop 0\n\
+                    \t.loc 0 431 18 ; k.hip:431:18 @[ k.hip:440:1 @[ k.hip:9:3 ] ]\n\ts_nop 1\n";
+        let program = parse(text).unwrap();
+        let places = program.functions[0].instructions.iter();
+        let lines: Vec<_> = places.map(|i| i.place.map(|p| p.line)).collect();
+        assert_eq!(lines, [Some(7), Some(9)]);
+        assert_eq!(program.files[&0], "/dir/k.hip");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! counter of LDS before the barrier. The check runs over the whole function: also a wait that is
 //! missing outside of loops, or in one whose waits cannot be compared one by one, is found.
 
+use crate::asm::blocks::Blocks;
 use crate::asm::{Function, Instruction};
 
 use super::flow::{self, State};
@@ -18,8 +19,8 @@ struct Open {
     by_others: Option<u32>,
 }
 
-pub(super) fn check(function: &Function, findings: &mut Vec<Finding>) {
-    flow::visit(function, |state: &Open, instruction| {
+pub(super) fn check(function: &Function, blocks: &Blocks, findings: &mut Vec<Finding>) {
+    flow::visit(function, blocks, |state: &Open, instruction| {
         if instruction.is_barrier()
             && let Some(line) = state.by_these.or(state.by_others)
         {
@@ -63,6 +64,7 @@ impl State for Open {
 
 #[cfg(test)]
 mod tests {
+    use crate::asm::blocks::Blocks;
     use crate::asm::parse;
 
     /// The findings in a kernel that may go on, with no lane active, from an LDS write to a barrier.
@@ -73,7 +75,8 @@ mod tests {
         );
         let program = parse(&text).expect("assembly");
         let mut findings = Vec::new();
-        super::check(&program.functions[0], &mut findings);
+        let function = &program.functions[0];
+        super::check(function, &Blocks::of(function), &mut findings);
         findings.len()
     }
 

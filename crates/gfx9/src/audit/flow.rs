@@ -1,7 +1,6 @@
 //! What holds before each block of a function, over all ways to it.
 
-use std::collections::BTreeSet;
-
+use crate::asm::blocks::Blocks;
 use crate::asm::{Function, Instruction};
 
 /// A state that instructions change.
@@ -14,74 +13,59 @@ pub(super) trait State: Clone + Default {
     fn meet(&mut self, other: &Self) -> bool;
 }
 
-/// The state at each instruction that a block starts with; none where nothing leads there.
-pub(super) fn at_starts<S: State>(function: &Function) -> Vec<Option<S>> {
+/// The state before each block.
+fn at_starts<S: State>(function: &Function, blocks: &Blocks) -> Vec<Option<S>> {
     let code = &function.instructions;
-    let mut at_start: Vec<Option<S>> = vec![None; code.len()];
-    let starts: BTreeSet<usize> = function.labels.values().copied().collect();
-    let mut work: Vec<usize> = vec![0];
-    if let Some(first) = at_start.first_mut() {
+    let mut before: Vec<Option<S>> = vec![None; blocks.ranges.len()];
+    let mut again = vec![false; before.len()];
+    if let Some(first) = before.first_mut() {
         *first = Some(S::default());
+        again[0] = true;
     }
-    while let Some(start) = work.pop() {
-        let Some(mut state) = at_start.get(start).cloned().flatten() else {
-            continue;
-        };
-        let mut index = start;
-        while let Some(instruction) = code.get(index) {
-            state.step(instruction);
-            let lanes = instruction.branches_without_lanes();
-            let mut next = Vec::new();
-            if let Some(label) = instruction.target() {
-                let target = function.labels.get(label).copied();
-                next.extend(target.map(|t| (t, lanes == Some(true))));
+    // Blocks come before those they lead to, but where a way goes back.
+    while again.contains(&true) {
+        for block in 0..before.len() {
+            let (true, Some(state)) = (std::mem::take(&mut again[block]), &before[block]) else {
+                continue;
+            };
+            let mut state = state.clone();
+            let range = blocks.ranges[block].clone();
+            for instruction in &code[range.clone()] {
+                state.step(instruction);
             }
-            let falls = !instruction.ends_block();
-            let ends = !next.is_empty() || starts.contains(&(index + 1));
-            if falls && ends {
-                next.push((index + 1, lanes == Some(false)));
-            }
-            for (target, no_lane) in next {
+            let lanes = code[range.end - 1].branches_without_lanes();
+            for to in &blocks.next[block] {
+                // Behind itself a block leads to the next in the text, else to a label.
+                let falls = blocks.ranges[*to].start == range.end;
                 let mut state = state.clone();
-                if no_lane {
+                if lanes == Some(!falls) {
                     state.without_lanes();
                 }
-                if let Some(slot) = at_start.get_mut(target) {
-                    let changed = match slot {
-                        Some(known) => known.meet(&state),
-                        None => {
-                            *slot = Some(state.clone());
-                            true
-                        }
-                    };
-                    if changed {
-                        work.push(target);
+                again[*to] |= match &mut before[*to] {
+                    Some(known) => known.meet(&state),
+                    slot => {
+                        *slot = Some(state);
+                        true
                     }
-                }
+                };
             }
-            if !falls || ends {
-                break;
-            }
-            index += 1;
         }
     }
-    at_start
+    before
 }
 
 /// Shows every instruction that something leads to, with the state before it.
-pub(super) fn visit<S: State>(function: &Function, mut show: impl FnMut(&S, &Instruction)) {
-    let at_start = at_starts::<S>(function);
-    let mut state: Option<S> = None;
-    for (index, instruction) in function.instructions.iter().enumerate() {
-        if let Some(Some(known)) = at_start.get(index) {
-            state = Some(known.clone());
-        }
-        // Code that nothing reaches has no state.
-        let Some(current) = &mut state else { continue };
-        show(current, instruction);
-        current.step(instruction);
-        if instruction.ends_block() {
-            state = None;
+pub(super) fn visit<S: State>(
+    function: &Function,
+    blocks: &Blocks,
+    mut show: impl FnMut(&S, &Instruction),
+) {
+    let before = at_starts::<S>(function, blocks);
+    for (range, state) in blocks.ranges.iter().zip(before) {
+        let Some(mut state) = state else { continue };
+        for instruction in &function.instructions[range.clone()] {
+            show(&state, instruction);
+            state.step(instruction);
         }
     }
 }

@@ -35,7 +35,16 @@ pub struct Wave {
     pub ended: bool,
     /// Floats of 32 bits too small to be normal are zeros, as the descriptor says.
     pub flush_32: bool,
+    /// MODE, but for what [`Self::flush_32`] says.
+    mode: u32,
 }
+
+/// The bits of MODE that say what becomes of small floats of 32 bits: both set keep them.
+const MODE_SMALL_32: u32 = 0x30;
+/// Small doubles and halves are kept, clamping makes NaN zero, and NaN is as IEEE has it.
+const MODE_START: u32 = 0x3c0;
+/// Conversions to floats of 16 and 8 bits end at the largest.
+const MODE_SATURATE: u32 = 1 << 23;
 
 impl Wave {
     pub fn new(id: u32, sgprs: usize, vgprs: usize, agprs: usize) -> Self {
@@ -52,7 +61,28 @@ impl Wave {
             priority: 0,
             ended: false,
             flush_32: false,
+            mode: MODE_START,
         }
+    }
+
+    pub(super) fn mode(&self) -> u32 {
+        self.mode | if self.flush_32 { 0 } else { MODE_SMALL_32 }
+    }
+
+    /// Sets MODE. Small floats of 32 bits are kept as sources and results alike, or not at all.
+    pub(super) fn set_mode(&mut self, mode: u32) -> Result<(), Fault> {
+        self.flush_32 = match mode & MODE_SMALL_32 {
+            0 => true,
+            MODE_SMALL_32 => false,
+            _ => return Err(Fault::Unsupported),
+        };
+        self.mode = mode & !MODE_SMALL_32;
+        Ok(())
+    }
+
+    /// Whether conversions to small floats end at the largest of them.
+    pub(super) fn saturates(&self) -> bool {
+        self.mode & MODE_SATURATE != 0
     }
 
     /// One word that all lanes share: `index` words behind the first of a run.
@@ -195,13 +225,23 @@ impl Wave {
         index: u16,
         values: &Lanes,
     ) -> Result<(), Fault> {
-        let exec = self.exec;
+        self.set_some_lanes(operand, index, values, self.exec)
+    }
+
+    /// Writes the lanes of a mask, active or not.
+    pub(super) fn set_some_lanes(
+        &mut self,
+        operand: &Operand,
+        index: u16,
+        values: &Lanes,
+        mask: u64,
+    ) -> Result<(), Fault> {
         let registers = operand.registers().ok_or(Fault::Operand)?;
         let register = self.vector_mut(registers, index)?;
-        if exec == u64::MAX {
+        if mask == u64::MAX {
             *register = *values;
         } else {
-            for lane in active(exec) {
+            for lane in active(mask) {
                 register[lane] = values[lane];
             }
         }
@@ -209,8 +249,17 @@ impl Wave {
     }
 
     pub(super) fn set_wide(&mut self, operand: &Operand, values: &Wide) -> Result<(), Fault> {
-        self.set_lanes(operand, 0, &values.map(|value| value as u32))?;
-        self.set_lanes(operand, 1, &values.map(|value| (value >> 32) as u32))
+        self.set_some_wide(operand, values, self.exec)
+    }
+
+    pub(super) fn set_some_wide(
+        &mut self,
+        operand: &Operand,
+        values: &Wide,
+        mask: u64,
+    ) -> Result<(), Fault> {
+        self.set_some_lanes(operand, 0, &values.map(|value| value as u32), mask)?;
+        self.set_some_lanes(operand, 1, &values.map(|value| (value >> 32) as u32), mask)
     }
 
     /// A mask of lanes: a pair of scalar registers.
@@ -226,7 +275,12 @@ impl Wave {
 
 /// The lanes of a mask.
 pub(super) fn active(mask: u64) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        let lane = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        (lane < LANES).then_some(lane)
+    })
 }
 
 /// The marks of an operand; none on a constant.
@@ -238,7 +292,7 @@ pub(super) fn marks(operand: &Operand) -> Marks {
 }
 
 /// A constant of 32 bits, as an instruction of this type reads it.
-fn constant32(operand: &Operand, ty: Ty) -> Result<u32, Fault> {
+pub(super) fn constant32(operand: &Operand, ty: Ty) -> Result<u32, Fault> {
     match operand {
         Operand::Integer(value) => Ok(*value as u32),
         Operand::Float(value) => Ok(match ty {

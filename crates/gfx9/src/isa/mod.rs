@@ -154,6 +154,8 @@ impl Flags {
     pub const ATOMIC: Flags = Flags(1 << 10);
     /// A load to LDS whose name says so.
     pub const LDS_COPY: Flags = Flags(1 << 11);
+    /// A dot product of the vector unit.
+    pub const DOT: Flags = Flags(1 << 12);
 
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)

@@ -166,9 +166,9 @@ instructions! {
     v_mac_f16: Vop2 [f16] [f16 f16] KEEPS;
     v_fmamk_f32 v_fmaak_f32: Vop2 [f32] [f32 f32 f32];
     v_madmk_f16 v_madak_f16: Vop2 [f16] [f16 f16 f16];
-    v_dot2c_f32_f16: Vop2 [f32] [p16 p16] KEEPS;
-    v_dot2c_f32_bf16: Vop2 [f32] [b32 b32] KEEPS;
-    v_dot2c_i32_i16 v_dot4c_i32_i8 v_dot8c_i32_i4: Vop2 [b32] [b32 b32] KEEPS;
+    v_dot2c_f32_f16: Vop2 [f32] [p16 p16] KEEPS DOT;
+    v_dot2c_f32_bf16: Vop2 [f32] [b32 b32] KEEPS DOT;
+    v_dot2c_i32_i16 v_dot4c_i32_i8 v_dot8c_i32_i4: Vop2 [b32] [b32 b32] KEEPS DOT;
     v_pk_fmac_f16: Vop2 [p16] [p16 p16] KEEPS;
 
     // Vector, three sources and forms of 8 bytes alone.
@@ -237,9 +237,9 @@ instructions! {
     v_pk_fma_f32: Vop3p [f32x2] [f32x2 f32x2 f32x2];
     v_fma_mix_f32: Vop3p [f32] [mix mix mix];
     v_fma_mixlo_f16 v_fma_mixhi_f16: Vop3p [b16] [mix mix mix] KEEPS;
-    v_dot2_f32_f16 v_dot2_f32_bf16: Vop3p [f32] [b32 b32 f32];
+    v_dot2_f32_f16 v_dot2_f32_bf16: Vop3p [f32] [b32 b32 f32] DOT;
     v_dot2_i32_i16 v_dot2_u32_u16 v_dot4_i32_i8 v_dot4_u32_u8 v_dot8_i32_i4 v_dot8_u32_u4
-       : Vop3p [b32] [b32 b32 b32];
+       : Vop3p [b32] [b32 b32 b32] DOT;
     v_accvgpr_read_b32 v_accvgpr_write_b32: Vop3p [b32] [b32];
 
     // Vector comparisons: the f, o, u, … conditions of floats, then of integers.

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 use tilewright::codegen;
-use tilewright::gfx9::audit::Kind;
-use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
+use tilewright::ir::{Code, Diagnostic, Diagnostics, Func, SourceMap, Span, Target};
 use tilewright::jit::audit::{self, Budget, KernelAudit};
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{AmdKernelInfo, AmdToolchain, HipOptions, Hsaco};
@@ -64,6 +63,24 @@ pub fn to_json(kernel: &AmdKernelInfo) -> Value {
     })
 }
 
+/// Compares compiled source with the device IR it comes from, and refuses it where the result may
+/// be wrong. hiprtc gives no assembly, so that nothing is compared.
+pub fn check(
+    func: &Func,
+    target: Target,
+    source: &codegen::Source,
+    program: &Hsaco,
+) -> Result<Vec<KernelAudit>, Diagnostics> {
+    if program.asm().is_empty() {
+        return Ok(Vec::new());
+    }
+    audit::refuse(func, target, &names(source), program.asm())
+}
+
+fn names(source: &codegen::Source) -> Vec<String> {
+    source.kernels.iter().map(|k| k.name.clone()).collect()
+}
+
 /// Compiles device IR and compares the result with it.
 pub fn audit(
     func: &Func,
@@ -77,24 +94,8 @@ pub fn audit(
     };
     let source = codegen::generate(func, target, options)?;
     let program = compile(func, target, &source, false)?;
-    let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-    audit::audit(func, target, &names, program.asm(), budget)
+    audit::audit(func, target, &names(&source), program.asm(), budget)
         .map_err(|message| Box::new(Diagnostic::error(Code("audit"), Span::NONE, message)))
-}
-
-/// What is wrong with a compiled kernel, as diagnostics that name the line of its assembly. What
-/// only costs time is a warning, unless it is more than a budget that was asked for.
-pub fn findings(audit: &KernelAudit, budgeted: &[Kind]) -> Vec<Diagnostic> {
-    let list = audit.report.findings.iter();
-    list.map(|finding| {
-        let message = format!("compiled `{}`: {finding}", audit.name);
-        let make = match finding.kind.is_cost() && !budgeted.contains(&finding.kind) {
-            true => Diagnostic::warning,
-            false => Diagnostic::error,
-        };
-        make(Code("compiled-code"), Span::NONE, message)
-    })
-    .collect()
 }
 
 pub fn audit_json(audit: &KernelAudit) -> Value {

@@ -274,6 +274,18 @@ impl Compile<'_> {
             .map_err(|d| self.fail(*d))?;
         let toolchain = self.start.elapsed() - own;
         self.show.timings.toolchain = Some(toolchain);
+        let start = Instant::now();
+        let audits = amd::check(func, self.target, source, &program);
+        self.show.timings.audit = Some(start.elapsed());
+        let audits = audits.map_err(|errors| {
+            // The code that is refused can be looked at.
+            if let (Emit::Asm, Some(path)) = (self.emit, &self.args.output) {
+                let _ = output::write_file(path, program.asm().as_bytes());
+            }
+            self.show.print_timings();
+            self.show.fail(&errors.into_vec(), self.sources)
+        })?;
+        let audits: Vec<Value> = audits.iter().map(amd::audit_json).collect();
         let figures: String = program
             .kernels()
             .iter()
@@ -281,7 +293,9 @@ impl Compile<'_> {
             .collect();
         let kernels: Vec<Value> = program.kernels().iter().map(amd::to_json).collect();
         if self.emit == Emit::Asm {
-            let object = json!({ "emit": "asm", "text": program.asm(), "kernels": kernels });
+            let object = json!({
+                "emit": "asm", "text": program.asm(), "kernels": kernels, "compiled": audits,
+            });
             if !self.args.json {
                 output::note(&figures);
             }
@@ -294,6 +308,7 @@ impl Compile<'_> {
             "kernels": kernels,
             "tilewright_ms": own,
             "toolchain_ms": toolchain,
+            "compiled": audits,
         });
         let figures = format!("{figures}Tilewright {own:.1} ms, clang {toolchain:.1} ms\n");
         self.write_binary(program.bytes(), object, &figures)

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use tilewright::emulate::{self, Emulator};
+use tilewright::gfx9::emu::{Arch, Landing};
 use tilewright::ir::{Diagnostic, Func, Level, Param, Target};
 use tilewright::jit;
 use tilewright::lowering::Until;
@@ -28,10 +30,13 @@ pub struct RunArgs {
     /// What runs the kernel.
     #[arg(long, value_enum, default_value_t = Executor::Reference)]
     on: Executor,
-    /// The target that the kernel is lowered for. Without one the simulator takes gfx950, and a
-    /// GPU the best one it has.
+    /// The target that the kernel is lowered for. Without one the simulator and the emulator take
+    /// gfx950, and a GPU the best one it has.
     #[arg(long)]
     target: Option<String>,
+    /// When the emulator does what memory instructions ask for.
+    #[arg(long, value_enum, default_value_t = LandingArg::Random)]
+    landing: LandingArg,
     /// Where the random inputs come from.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -58,8 +63,32 @@ enum Executor {
     Reference,
     /// The simulator: the lowered kernel, every thread, compared with the reference.
     Sim,
+    /// The emulator: the machine code that clang makes of it for gfx942 or gfx950, every lane,
+    /// compared with the reference.
+    Gfx9,
     /// A GPU of this machine, compared with the reference.
     Gpu,
+}
+
+/// When the emulator does what memory instructions ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum LandingArg {
+    /// when they are issued
+    Early,
+    /// when a wait is for them
+    Late,
+    /// some time between, by the seed
+    Random,
+}
+
+impl LandingArg {
+    fn landing(self) -> Landing {
+        match self {
+            LandingArg::Early => Landing::Early,
+            LandingArg::Late => Landing::Late,
+            LandingArg::Random => Landing::Random,
+        }
+    }
 }
 
 impl Executor {
@@ -67,6 +96,7 @@ impl Executor {
         match self {
             Executor::Reference => "reference",
             Executor::Sim => "sim",
+            Executor::Gfx9 => "gfx9",
             Executor::Gpu => "gpu",
         }
     }
@@ -80,8 +110,13 @@ pub fn run(args: &RunArgs) -> Outcome {
             "`{option}` shows passes, and the reference evaluator runs none; `--on sim` does"
         )));
     }
+    if args.on == Executor::Gfx9 && Arch::named(target.name()).is_none() {
+        return Err(Failure::Usage(format!(
+            "`--on gfx9` runs code of AMD machines, not of {target}; `--target gfx950` or `gfx942`"
+        )));
+    }
     let known = match args.on {
-        Executor::Sim => Some(target),
+        Executor::Sim | Executor::Gfx9 => Some(target),
         Executor::Reference | Executor::Gpu => named,
     };
     if let Some(target) = known {
@@ -99,17 +134,19 @@ pub fn run(args: &RunArgs) -> Outcome {
     let mut tensors = sim::make_inputs(func, &spec).map_err(fail)?;
     let given = match args.on {
         Executor::Reference => None,
-        Executor::Sim | Executor::Gpu => Some(tensors.try_clone(func).map_err(fail)?),
+        Executor::Sim | Executor::Gfx9 | Executor::Gpu => {
+            Some(tensors.try_clone(func).map_err(fail)?)
+        }
     };
 
     // What is compared has warps of the target's width.
     let opened = match args.on {
         Executor::Gpu => Some(gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?),
-        Executor::Reference | Executor::Sim => None,
+        Executor::Reference | Executor::Sim | Executor::Gfx9 => None,
     };
     let lowered_for = match args.on {
         Executor::Reference => None,
-        Executor::Sim => Some(target),
+        Executor::Sim | Executor::Gfx9 => Some(target),
         Executor::Gpu => opened.as_ref().map(|gpu| gpu.target),
     };
     if let Some(target) = lowered_for {
@@ -170,6 +207,34 @@ pub fn run(args: &RunArgs) -> Outcome {
             place = format!("on {} ({})", gpu.device.info().name, gpu.target);
             judged = Some(found_right);
             tensors = found;
+        }
+        (None, Some(mut emulated), Some((lowered, target))) if args.on == Executor::Gfx9 => {
+            progress.doing("compiling");
+            let emulator = Emulator::new(&lowered, target, sources)
+                .map_err(|e| fail(&e.into_diagnostics()))?;
+            progress.doing("running the compiled code");
+            let options = emulate::Options {
+                landing: args.landing.landing(),
+                seed: args.seed,
+                threads: args.jobs,
+                ..emulate::Options::default()
+            };
+            let start = Instant::now();
+            let findings = emulator
+                .run(&mut emulated, &options)
+                .map_err(|e| fail(&e.into_diagnostics()))?;
+            ms = start.elapsed().as_secs_f64() * 1e3;
+            if !findings.is_empty() {
+                return Err(fail(&findings));
+            }
+            let sums = summation(func, target);
+            let found_right = verdict_within(func, &emulated, &tensors, Compared::Expected, sums);
+            if let Some(diag) = found_right.diagnostic(func) {
+                return Err(wrong(&found_right, diag));
+            }
+            judged = Some(found_right);
+            place = format!("in the emulator for {target}");
+            tensors = emulated;
         }
         (None, Some(mut simulated), Some((lowered, target))) => {
             progress.blocks("simulator");

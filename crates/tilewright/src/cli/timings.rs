@@ -12,6 +12,7 @@ pub struct Timings {
     pub lowering: Times,
     pub codegen: Option<Duration>,
     pub toolchain: Option<Duration>,
+    pub audit: Option<Duration>,
 }
 
 impl Timings {
@@ -25,12 +26,13 @@ impl Timings {
     }
 
     /// What is no pass.
-    fn parts(&self) -> [(&'static str, Option<Duration>); 4] {
+    fn parts(&self) -> [(&'static str, Option<Duration>); 5] {
         [
             ("front end", self.front_end),
             ("hazard check", self.lowering.hazards),
             ("code generation", self.codegen),
             ("toolchain", self.toolchain),
+            ("audit", self.audit),
         ]
     }
 

@@ -150,7 +150,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         Dialect::Cuda => Vec::new(),
     };
     for audit in &audits {
-        findings.extend(super::amd::findings(audit, &budgeted));
+        findings.extend(audit.diagnostics(&budgeted));
     }
     drop(progress);
     let hazards = findings.into_vec();

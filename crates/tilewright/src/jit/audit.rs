@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 
 use tilewright_gfx9::asm;
 use tilewright_gfx9::audit::{self as gfx9, Expectation, Finding, Kind, Report};
-use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
-    DeviceOp, FenceKind, Func, Kernel, Machine, MemoryOrder, Stmt, StmtKind, Target, ThreadOp,
+    Code, DeviceOp, Diagnostic, Diagnostics, FenceKind, Func, Kernel, Machine, MemoryOrder, Scope,
+    Severity, Span, Stmt, StmtKind, Target, ThreadOp,
 };
 use tilewright_schedule::register_waits::is_drained;
 
@@ -23,6 +24,8 @@ use tilewright_schedule::register_waits::is_drained;
 #[derive(Clone, Debug)]
 pub struct KernelAudit {
     pub name: String,
+    /// The kernel in the user's file.
+    pub span: Span,
     pub report: Report,
     /// Why the waits of the loop were not compared; none where they were.
     pub uncompared: Option<String>,
@@ -33,6 +36,42 @@ pub struct KernelAudit {
 impl KernelAudit {
     pub fn passed(&self) -> bool {
         self.report.passed()
+    }
+
+    /// What was found, located at the kernel, with the line of its assembly. What only costs time
+    /// is a warning, unless it is one of `strict`.
+    pub fn diagnostics(&self, strict: &[Kind]) -> impl Iterator<Item = Diagnostic> {
+        self.report.findings.iter().map(|finding| {
+            let message = format!("compiled `{}`: {finding}", self.name);
+            if finding.kind.is_cost() && !strict.contains(&finding.kind) {
+                return Diagnostic::warning(Code("compiled-code"), self.span, message);
+            }
+            Diagnostic::error(Code("compiled-code"), self.span, message)
+                .note("the code that clang made is not what the kernel was lowered to")
+                .help("`compile --emit asm -o FILE` leaves the code there to look at; another tile or schedule may avoid it")
+        })
+    }
+}
+
+/// Audits a compiled program, and refuses it where its result may be wrong. What only costs time is
+/// let pass.
+pub fn refuse(
+    func: &Func,
+    target: Target,
+    names: &[String],
+    assembly: &str,
+) -> Result<Vec<KernelAudit>, Diagnostics> {
+    let audits = audit(func, target, names, assembly, Budget::default());
+    let mut errors = Diagnostics::new();
+    let audits = audits.unwrap_or_else(|message| {
+        errors.push(Diagnostic::error(Code("audit"), func.span, message));
+        Vec::new()
+    });
+    let found = audits.iter().flat_map(|a| a.diagnostics(&[]));
+    errors.extend(found.filter(|d| d.severity == Severity::Error));
+    match errors.is_empty() {
+        true => Ok(audits),
+        false => Err(errors),
     }
 }
 
@@ -87,6 +126,7 @@ pub fn audit(
         }
         list.push(KernelAudit {
             name: name.clone(),
+            span: kernel.span,
             report,
             uncompared: expected.uncompared,
             own_waits: expected.own_waits,
@@ -109,8 +149,13 @@ fn reshaped(compiled: &asm::Function, expected: &Expected) -> Option<&'static st
     }
     match (wanted.mfma.is_empty(), found.is_empty()) {
         (false, true) => Some(UNROLLED),
-        (false, false) => turns(&wanted.mfma, &found)
-            .map(|_| "the compiler runs several turns of the loop in one"),
+        (false, false) => {
+            // Where products may be left out, more than one turn's may be several turns' rest.
+            let more = |(name, count): (&&str, &u32)| wanted.mfma.get(*name) < Some(count);
+            let several = turns(&wanted.mfma, &found).is_some()
+                || (wanted.unread_products && found.iter().any(more));
+            several.then_some("the compiler runs several turns of the loop in one")
+        }
         // Without matrix instructions nothing tells one loop from another.
         (true, _) => (compiled.loops().len() != expected.loops)
             .then_some("the compiler made other loops of the kernel's"),
@@ -171,12 +216,16 @@ impl Expected {
     pub fn of(func: &Func, kernel: &Kernel, machine: &Machine) -> Expected {
         let threads: u32 = kernel.threads.iter().product();
         let blocks = kernel.attrs.min_blocks_per_sm.unwrap_or(1);
-        let mut fences = false;
-        walk_stmts(&kernel.body, &mut |s| fences |= has_fence(s));
+        let (mut fences, mut guarded) = (false, false);
+        walk_stmts(&kernel.body, &mut |s| {
+            fences |= has_fence(s);
+            guarded |= stores_under_condition(func, s);
+        });
         let mut expected = Expected {
             compiled: Expectation {
                 vgprs: Some(gfx9::vgprs_at(machine.waves_on_simd(threads, blocks))),
                 no_fences: !fences,
+                unread_products: guarded,
                 ..Expectation::default()
             },
             uncompared: None,
@@ -189,6 +238,26 @@ impl Expected {
             Err(reason) => expected.uncompared = Some(reason.to_string()),
         }
         expected
+    }
+}
+
+/// Whether a statement writes a tensor for some of its points only.
+fn stores_under_condition(func: &Func, stmt: &Stmt) -> bool {
+    let global = |buffer| func.buffers[buffer].scope == Scope::Global;
+    match &stmt.kind {
+        StmtKind::If { .. } => {
+            let mut stores = false;
+            for block in child_blocks(stmt) {
+                walk_stmts(block, &mut |s| match &s.kind {
+                    StmtKind::Store { buffer, .. } => stores |= global(*buffer),
+                    StmtKind::Micro(op) => stores |= global(op.dest.region.buffer),
+                    _ => {}
+                });
+            }
+            stores
+        }
+        StmtKind::Micro(op) => op.pred.is_some() && global(op.dest.region.buffer),
+        _ => false,
     }
 }
 

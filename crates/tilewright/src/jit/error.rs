@@ -30,7 +30,7 @@ impl Error {
         }
     }
 
-    pub(super) fn plain(code: &'static str, span: Span, text: impl Into<String>) -> Error {
+    pub(crate) fn plain(code: &'static str, span: Span, text: impl Into<String>) -> Error {
         let mut diags = Diagnostics::new();
         diags.push(Diagnostic::error(Code(code), span, text));
         Error::Diagnostics(diags)
@@ -62,6 +62,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Diagnostic> for Error {
+    fn from(diag: Diagnostic) -> Error {
+        let mut diags = Diagnostics::new();
+        diags.push(diag);
+        Error::Diagnostics(diags)
+    }
+}
 
 impl From<DeviceError> for Error {
     fn from(e: DeviceError) -> Error {

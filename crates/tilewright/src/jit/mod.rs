@@ -1,7 +1,7 @@
 //! From a tile kernel to one that runs on a GPU, in one process.
 //!
 //! [`build`] lowers a function for a target, generates source and compiles it, or takes the
-//! compiled program from the kernel cache; [`Program::load`] puts it on a device; [`Loaded`]
+//! compiled program from the kernel cache; on AMD it refuses what the audit finds wrong in it; [`Program::load`] puts it on a device; [`Loaded`]
 //! runs it on host tensors, or again and again on device tensors.
 //!
 //! The key of the cache is a hash of the IR text, the target, the compile options, the form of
@@ -54,6 +54,8 @@ pub struct Timings {
     pub passes: Duration,
     pub codegen: Duration,
     pub toolchain: Duration,
+    /// Reading the compiled code and comparing it with the IR, on AMD.
+    pub audit: Duration,
     /// Everything from the tile IR to the compiled program.
     pub total: Duration,
 }
@@ -139,11 +141,7 @@ pub fn build_with(
             sources,
             line_directives: options.line_info,
         };
-        let source = codegen::generate(&device, target, printed).map_err(|d| {
-            let mut diags = Diagnostics::new();
-            diags.push(*d);
-            Error::Diagnostics(diags)
-        })?;
+        let source = codegen::generate(&device, target, printed).map_err(|d| Error::from(*d))?;
         timings.codegen = at.elapsed();
         let at = Instant::now();
         let arch = options.arch.as_deref().unwrap_or(target.name());
@@ -157,6 +155,15 @@ pub fn build_with(
             .compile(&source.text, arch, wishes)
             .map_err(Error::Toolchain)?;
         timings.toolchain = at.elapsed();
+        // hiprtc gives no assembly to read.
+        if let Binary::Hsaco(program) = &code
+            && !program.asm().is_empty()
+        {
+            let at = Instant::now();
+            let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
+            audit::refuse(&device, target, &names, program.asm()).map_err(Error::Diagnostics)?;
+            timings.audit = at.elapsed();
+        }
         Ok::<_, Error>(entry::encode(&device, &source, &code))
     })?;
     timings.total = start.elapsed();

@@ -2,7 +2,9 @@
 //! run at once.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{Buffer, Code, Diagnostic, Func, Kernel, Machine, Severity, Span, Target, Var};
+use tilewright_ir::{
+    Buffer, Code, Diagnostic, Func, Kernel, Machine, Scope, Severity, Span, Target, Var,
+};
 
 use super::{Planned, need};
 use crate::driver;
@@ -64,12 +66,35 @@ pub(super) fn check(
         (stages, std::cmp::Reverse(var.as_u32()))
     });
     let (_, planned) = deepest?;
-    let total = merged(written, target).total(written, &versions);
+    // Where the versions alone are too much, nobody need ask what else shares bytes.
+    let alone = loops.values().map(|l| bytes_of_versions(written, l));
+    let total = match alone.max() {
+        Some(total) if total > limit => total,
+        _ => merged(written, target).total(written, &versions),
+    };
     (total > limit).then_some(Excess {
         stages: planned.chosen.scheduled.stages,
         span: planned.span,
         total,
     })
+}
+
+/// Bytes that a loop takes at least: those of the buffers it keeps several versions of, which live
+/// through all of it, and beside them any one of its other buffers.
+fn bytes_of_versions(func: &Func, planned: &Planned) -> u64 {
+    let (mut kept, mut other) = (0, 0);
+    for &buffer in &planned.chosen.scheduled.buffers {
+        let data = &func.buffers[buffer];
+        if data.scope != Scope::Shared {
+            continue;
+        }
+        let bytes = shared_bytes(func, buffer, data.versions);
+        match data.versions {
+            0 | 1 => other = bytes.max(other),
+            _ => kept += bytes,
+        }
+    }
+    kept + other
 }
 
 /// Bytes where every buffer has its own.

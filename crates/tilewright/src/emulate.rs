@@ -1,0 +1,290 @@
+//! Compiled AMD kernels run on this machine, by the emulator of [`tilewright_gfx9`].
+//!
+//! What runs is the assembly that the GPU's compiler makes of a kernel, instruction by instruction;
+//! the emulator finds races, registers that are used too early, and accesses out of bounds. What it
+//! finds leads back to the line of the kernel.
+
+use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
+use tilewright_gfx9::asm;
+use tilewright_gfx9::emu::{self, Arch, Argument, Finding, Landing, Launch};
+use tilewright_ir::small_float::{self, Number};
+use tilewright_ir::{Code, Diagnostic, Func, Kernel, Scalar, SourceMap, Span, Target};
+use tilewright_runtime::env::Env;
+use tilewright_runtime::toolchain::{AmdClang, CompileError, HipOptions};
+use tilewright_sim::{Args, Resolved, resolve};
+
+use crate::jit::Error;
+
+/// A function compiled for an AMD machine, ready to be emulated.
+#[derive(Debug)]
+pub struct Emulator {
+    func: Func,
+    arch: Arch,
+    program: asm::Program,
+    kernels: Vec<KernelSource>,
+    lines: Vec<LineOrigin>,
+}
+
+/// How it is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// When memory operations are done.
+    pub landing: Landing,
+    /// The order of waves, and of what is done at random.
+    pub seed: u64,
+    /// Worker threads; 0 takes all cores.
+    pub threads: usize,
+    /// The most instructions that the waves of a block may run.
+    pub steps: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            landing: Landing::Random,
+            seed: 0,
+            threads: 0,
+            steps: emu::STEPS,
+        }
+    }
+}
+
+/// The ways of doing memory operations, by name.
+pub const LANDINGS: [(&str, Landing); 3] = [
+    ("early", Landing::Early),
+    ("late", Landing::Late),
+    ("random", Landing::Random),
+];
+
+impl Emulator {
+    /// Compiles device IR with the clang of this machine.
+    pub fn new(func: &Func, target: Target, sources: &SourceMap) -> Result<Self, Error> {
+        let options = codegen::Options {
+            sources: Some(sources),
+            line_directives: false,
+        };
+        let source = codegen::generate(func, target, options).map_err(|diag| Error::from(*diag))?;
+        let options = HipOptions {
+            name: format!("{}.hip", func.name),
+            line_info: true,
+            extra: func.attrs.compile_flags.clone(),
+            ..HipOptions::default()
+        };
+        let assembly = AmdClang::find(&Env::process())
+            .map_err(CompileError::NotFound)
+            .and_then(|clang| clang.assembly(&source.text, target.name(), &options))
+            .map_err(Error::Toolchain)?;
+        Self::of_assembly(func, target, source, &assembly)
+    }
+
+    /// Takes assembly that was made of a function's source, or changed since.
+    pub fn of_assembly(
+        func: &Func,
+        target: Target,
+        source: codegen::Source,
+        assembly: &str,
+    ) -> Result<Self, Error> {
+        let fail = |text: String| Error::plain("emulator", func.span, text);
+        let arch = Arch::named(target.name()).ok_or_else(|| {
+            fail(format!(
+                "the emulator runs code of gfx942 and gfx950, not of {target}"
+            ))
+        })?;
+        let program = asm::parse(assembly).map_err(|e| fail(e.to_string()))?;
+        Ok(Self {
+            func: func.clone(),
+            arch,
+            program,
+            kernels: source.kernels,
+            lines: source.lines,
+        })
+    }
+
+    pub fn program(&self) -> &asm::Program {
+        &self.program
+    }
+
+    /// Runs all kernels of the function on tensors, and says what is wrong with them.
+    pub fn run(&self, args: &mut Args, options: &Options) -> Result<Vec<Diagnostic>, Error> {
+        let func = &self.func;
+        let resolved = resolve(func, args)?;
+        let mut buffers = self.buffers(args, &resolved);
+        let mut found = Vec::new();
+        for (kernel, source) in func.kernels.iter().zip(&self.kernels) {
+            let function = self.program.function(&source.name).ok_or_else(|| {
+                let text = format!("the assembly has no kernel `{}`", source.name);
+                Error::plain("emulator", kernel.span, text)
+            })?;
+            let mut launch = self.launch(kernel, source, &resolved)?;
+            if launch.grid.contains(&0) {
+                continue;
+            }
+            launch.landing = options.landing;
+            launch.seed = options.seed;
+            launch.steps = options.steps;
+            if options.threads > 0 {
+                launch.workers = options.threads;
+            }
+            for (buffer, written) in buffers.iter_mut().zip(self.written(source)) {
+                buffer.writable = written;
+            }
+            launch.buffers = std::mem::take(&mut buffers);
+            let outcome = emu::run(function, self.arch, launch)
+                .map_err(|text| Error::plain("emulator", kernel.span, text))?;
+            buffers = outcome.buffers;
+            let findings = outcome.findings.iter();
+            found.extend(findings.map(|f| self.diagnostic(function, kernel, f)));
+            if !found.is_empty() {
+                break;
+            }
+        }
+        for ((buffer, _), memory) in func.tensors().zip(&buffers) {
+            if let Some(tensor) = args.tensor_mut(&func.buffers[buffer].name) {
+                let count = tensor.bytes().len();
+                tensor.set_bytes(&memory.bytes[..count]);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The function's tensors and, behind them, its workspaces.
+    fn buffers(&self, args: &Args, resolved: &Resolved) -> Vec<emu::Buffer> {
+        let func = &self.func;
+        let tensors = func.tensors().map(|(buffer, _)| buffer);
+        let all = tensors.chain(func.workspaces.iter().copied());
+        all.map(|buffer| {
+            let data = &func.buffers[buffer];
+            let tensor = args.tensor(&data.name);
+            let bytes = match tensor {
+                Some(tensor) => tensor.bytes().to_vec(),
+                None => {
+                    let shape = resolved.tensors.get(&buffer).map(|(shape, _)| shape);
+                    let count: i64 = shape.map_or(0, |s| s.iter().product());
+                    vec![0; ((count * i64::from(data.dtype.bits()) + 7) / 8).max(0) as usize]
+                }
+            };
+            emu::Buffer {
+                name: data.name.clone(),
+                bytes,
+                element: (data.dtype.bits() / 8).clamp(1, 4),
+                writable: true,
+                initialised: tensor.is_some_and(|tensor| tensor.is_whole()),
+            }
+        })
+        .collect()
+    }
+
+    /// Which of them a kernel writes.
+    fn written(&self, source: &KernelSource) -> Vec<bool> {
+        let func = &self.func;
+        let tensors = func.tensors().map(|(buffer, _)| buffer);
+        let all = tensors.chain(func.workspaces.iter().copied());
+        let written = |buffer| {
+            let of = |arg: &KernelArg| {
+                *arg == KernelArg::Buffer {
+                    buffer,
+                    written: true,
+                }
+            };
+            source.args.iter().any(of)
+        };
+        all.map(written).collect()
+    }
+
+    fn launch(
+        &self,
+        kernel: &Kernel,
+        source: &KernelSource,
+        resolved: &Resolved,
+    ) -> Result<Launch, Error> {
+        let func = &self.func;
+        let mut grid = [1; 3];
+        for (axis, (_, extent)) in kernel.grid.iter().enumerate().take(3) {
+            grid[axis] = match resolved.constant(func, extent)? {
+                Number::Int(n) => u32::try_from(n).ok(),
+                Number::Float(_) => None,
+            }
+            .ok_or_else(|| {
+                let text = "a grid extent is negative or too large";
+                Error::plain("launch-extent", extent.span(), text)
+            })?;
+        }
+        let mut launch = Launch::new(grid, kernel.threads);
+        launch.dynamic_lds = source.shared_bytes;
+        let tensors = func.tensors().map(|(buffer, _)| buffer);
+        let all: Vec<_> = tensors.chain(func.workspaces.iter().copied()).collect();
+        for arg in &source.args {
+            let argument = match arg {
+                KernelArg::Buffer { buffer, .. } => {
+                    let index = all.iter().position(|b| b == buffer);
+                    index.map(|index| Argument::Buffer { index, offset: 0 })
+                }
+                KernelArg::Scalar(var) => {
+                    let number = resolved.scalar(func, *var);
+                    let bytes = number.and_then(|n| bytes_of(func.vars[*var].dtype.scalar, n));
+                    bytes.map(Argument::Bytes)
+                }
+                KernelArg::Map(_) => None,
+            };
+            launch.arguments.push(argument.ok_or_else(|| {
+                let text = "the emulator cannot make an argument of the kernel";
+                Error::plain("emulator", kernel.span, text)
+            })?);
+        }
+        Ok(launch)
+    }
+
+    /// A finding at the line of the kernel that its instruction comes from.
+    fn diagnostic(
+        &self,
+        function: &asm::Function,
+        kernel: &Kernel,
+        finding: &Finding,
+    ) -> Diagnostic {
+        let span = self.span(function, finding.at).unwrap_or(kernel.span);
+        let text = format!("compiled `{}`: {}", function.name, finding.show(function));
+        let mut diag = Diagnostic::error(Code("compiled-code"), span, text);
+        if let Some(other) = finding.other.and_then(|at| self.span(function, at))
+            && other != span
+        {
+            diag = diag.also(other, "the other instruction comes from here");
+        }
+        diag
+    }
+
+    fn span(&self, function: &asm::Function, at: usize) -> Option<Span> {
+        // Code without a place of its own belongs to what stands before it.
+        let before = function.instructions.get(..=at)?.iter().rev();
+        before.take(32).find_map(|instruction| {
+            let line = instruction.place?.line;
+            let origin = self
+                .lines
+                .iter()
+                .filter(|o| o.line <= line)
+                .max_by_key(|o| o.line);
+            origin.map(|o| o.span)
+        })
+    }
+}
+
+/// A number as a kernel's argument has it.
+fn bytes_of(scalar: Scalar, number: Number) -> Option<Vec<u8>> {
+    let (int, float) = match number {
+        Number::Int(v) => (v, v as f64),
+        Number::Float(v) => (v as i128, v),
+    };
+    Some(match scalar {
+        Scalar::Bool => vec![u8::from(int != 0)],
+        Scalar::I8 | Scalar::U8 => (int as u8).to_le_bytes().to_vec(),
+        Scalar::I16 | Scalar::U16 => (int as u16).to_le_bytes().to_vec(),
+        Scalar::I32 | Scalar::U32 => (int as u32).to_le_bytes().to_vec(),
+        Scalar::I64 | Scalar::U64 => (int as u64).to_le_bytes().to_vec(),
+        Scalar::F16 | Scalar::BF16 => {
+            let bits = small_float::float_to_bits(scalar, float) as u16;
+            bits.to_le_bytes().to_vec()
+        }
+        Scalar::F32 => (float as f32).to_le_bytes().to_vec(),
+        Scalar::F64 => float.to_le_bytes().to_vec(),
+        _ => return None,
+    })
+}
