@@ -160,6 +160,22 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_has_the_same_table() {
+        let text = include_str!("../../../../docs/amd-cycles.md");
+        let rows = text.lines().filter(|line| line.starts_with("| `"));
+        let written: Vec<&str> = rows.take_while(|line| !line.contains("ds_read")).collect();
+        let expected = PARAMETERS.iter().map(|p| {
+            let source = format!("{:?}", p.source).to_lowercase();
+            let fitted = if p.fitted { ", fitted" } else { "" };
+            format!(
+                "| `{}` | {} | {} | {source}{fitted} |",
+                p.name, p.gfx942, p.gfx950
+            )
+        });
+        assert_eq!(written, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn machines_by_name() {
         assert_eq!(Machine::named("gfx950").unwrap().lds_pair_bytes, 128);
         assert_eq!(Machine::named("gfx942").unwrap().transcendental, 16);
