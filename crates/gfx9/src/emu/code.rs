@@ -72,18 +72,28 @@ impl<'f> Code<'f> {
 /// A loop that does nothing but ask and sleep has no more instructions than this.
 const POLLING: usize = 40;
 
+/// The compiler asks a first time before the loop: so near to it, and for the same place.
+const FIRST_ASKED: usize = 64;
+
 fn polls(function: &Function) -> Vec<bool> {
-    let mut polls = vec![false; function.instructions.len()];
+    let code = &function.instructions;
+    let mut polls = vec![false; code.len()];
     for polled in function.loops() {
         let body = polled.body(function);
         let sleeps = body.iter().any(|i| i.op == Opcode::s_sleep);
         if !sleeps || body.len() > POLLING {
             continue;
         }
-        let lines: Vec<u32> = body.iter().map(|i| i.line).collect();
-        for (poll, instruction) in polls.iter_mut().zip(&function.instructions) {
-            let loads = instruction.is_lds_read() && lines.contains(&instruction.line);
-            *poll |= loads;
+        for asked in body.iter().filter(|i| i.is_lds_read()) {
+            let Some(at) = code.iter().position(|i| i.line == asked.line) else {
+                continue;
+            };
+            let near = at.saturating_sub(FIRST_ASKED)..(at + FIRST_ASKED).min(code.len());
+            for other in near {
+                let same = code[other].op == asked.op
+                    && code[other].modifiers.offset == asked.modifiers.offset;
+                polls[other] |= same;
+            }
         }
     }
     polls
