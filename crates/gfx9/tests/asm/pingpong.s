@@ -1414,12 +1414,11 @@ pingpong:
 .Lfunc_end0:
 	.section	.AMDGPU.csdata,"",@progbits
 	.text
-	.fill 256, 4, 3212836864
 	.section	.AMDGPU.gpr_maximums,"",@progbits
 	.text
-	.type	__hip_cuid_6513aa359a8c4a12,@object
+	.type	__hip_cuid_,@object
 	.section	.bss,"aw",@nobits
-__hip_cuid_6513aa359a8c4a12:
+__hip_cuid_:
 	.byte	0
 	.section	".note.GNU-stack","",@progbits
 	.amdgpu_metadata
@@ -1429,19 +1428,25 @@ amdhsa.kernels:
     .args:
       - .address_space:  global
         .offset:         0
+        .size:           8
         .value_kind:     global_buffer
       - .address_space:  global
         .offset:         8
+        .size:           8
         .value_kind:     global_buffer
       - .actual_access:  write_only
         .address_space:  global
         .offset:         16
+        .size:           8
         .value_kind:     global_buffer
       - .offset:         24
+        .size:           4
         .value_kind:     by_value
       - .offset:         28
+        .size:           4
         .value_kind:     by_value
       - .offset:         32
+        .size:           4
         .value_kind:     by_value
     .group_segment_fixed_size: 131072
     .kernarg_segment_align: 8
