@@ -1,9 +1,9 @@
 //! Every wait and every barrier of compiled kernels, loosened by one or left out, one at a time: how
 //! many of these faults the audit finds. No GPU is needed, clang is.
 //!
-//! A wait that nothing needs is no fault when it is gone, so that not all can be found: the compiler
-//! waits more than it must, and the schedule's waits for LDS that it joins with others. What is
-//! found is written down here, and may only rise.
+//! A wait that nothing needs is no fault when it is gone, so that not all can be found: of two waits for
+//! LDS before a register is used one is enough. Those that are missed here are of that kind. What
+//! is found is written down, and one fault fewer is seen.
 
 #[expect(dead_code, reason = "the list of examples is for other tests")]
 mod corpus;
@@ -41,7 +41,7 @@ const KERNELS: &[Kernel] = &[
         file: "gemm.py",
         settings: NT,
         target: Target::Gfx942,
-        barriers: (1, 3),
+        barriers: (3, 3),
         vmcnt: (12, 12),
         lgkmcnt: (16, 16),
     },
@@ -52,6 +52,22 @@ const KERNELS: &[Kernel] = &[
         barriers: (5, 5),
         vmcnt: (12, 12),
         lgkmcnt: (177, 194),
+    },
+    Kernel {
+        file: "cumsum.py",
+        settings: &[],
+        target: Target::Gfx950,
+        barriers: (3, 3),
+        vmcnt: (8, 8),
+        lgkmcnt: (64, 70),
+    },
+    Kernel {
+        file: "rms_norm.py",
+        settings: &[],
+        target: Target::Gfx942,
+        barriers: (1, 1),
+        vmcnt: (10, 10),
+        lgkmcnt: (60, 60),
     },
     Kernel {
         file: "reduce.py",

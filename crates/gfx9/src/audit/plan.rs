@@ -9,7 +9,7 @@
 //! place, and at the kernel's end all of the plan must be done.
 //!
 //! Each counter is walked by itself, with the barriers: the compiler merges and splits waits for
-//! different counters. Stricter waits and others than the schedule's pass here: they cost time, and
+//! different counters; and so are reads and writes of LDS, which lie between the same barriers. Stricter waits and others than the schedule's pass here: they cost time, and
 //! are found in the hot loop.
 
 use std::collections::HashSet;
@@ -28,6 +28,9 @@ pub enum Event {
     /// A copy to LDS is issued.
     Copy,
     Priority(u8),
+    /// LDS is read, or written, from registers.
+    Read,
+    Write,
 }
 
 /// The ways of a wave through a kernel, as the schedule has them.
@@ -35,15 +38,12 @@ pub enum Event {
 pub struct Plan {
     /// The steps from each state: what is done, nothing or an event, and the state behind it.
     steps: Vec<Vec<(Option<Event>, usize)>>,
-    /// Whether any step is an event.
-    events: usize,
 }
 
 impl Default for Plan {
     fn default() -> Self {
         Self {
             steps: vec![Vec::new()],
-            events: 0,
         }
     }
 }
@@ -69,15 +69,55 @@ impl Plan {
         let to = self.state();
         if let Some(steps) = self.steps.get_mut(from) {
             steps.push((Some(event), to));
-            self.events += 1;
         }
         to
     }
 
-    /// How many steps of the plan do something.
-    pub fn events(&self) -> usize {
-        self.events
+    /// Work that may be done from here on, any number of times, in any order with other work up to
+    /// the next step: the compiler joins, splits, moves and leaves out what lies between barriers.
+    pub fn work(&mut self, from: usize, event: Event) -> usize {
+        if self.work_at(from).contains(&event) {
+            return from;
+        }
+        let to = self.joined(&[from]);
+        self.steps[to].push((Some(event), to));
+        to
     }
+
+    /// Where ways come together, with the work of all of them.
+    pub fn joined(&mut self, ways: &[usize]) -> usize {
+        let to = self.state();
+        for from in ways {
+            for event in self.work_at(*from) {
+                if !self.work_at(to).contains(&event) {
+                    self.steps[to].push((Some(event), to));
+                }
+            }
+            self.way(*from, to);
+        }
+        to
+    }
+
+    fn work_at(&self, state: usize) -> Vec<Event> {
+        let steps = self.steps.get(state).into_iter().flatten();
+        let own = steps.filter(|(_, to)| *to == state);
+        own.filter_map(|(event, _)| *event).collect()
+    }
+
+    /// How many states there are.
+    pub fn size(&self) -> usize {
+        self.steps.len()
+    }
+}
+
+/// The part of the events that is compared at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// Waits for `vmcnt`, and what it counts.
+    Vm,
+    Lgkm,
+    /// Reads and writes of LDS.
+    Lds,
 }
 
 /// More than these pairs of a place in the code and states of the plan are not looked at.
@@ -92,8 +132,8 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) -> Result<(), &'static str> {
     let code = Code::of(function, blocks, plan);
-    for of_vm in [true, false] {
-        let found = walk(&code, blocks, plan, end, of_vm)?;
+    for view in [View::Vm, View::Lgkm, View::Lds] {
+        let found = walk(&code, blocks, plan, end, view)?;
         for (at, kind, reason) in found {
             let instruction = &function.instructions[at];
             let new = finding(kind, instruction, reason);
@@ -126,6 +166,12 @@ impl Code {
             }
             if i.is_lds_copy() {
                 return Some(Event::Copy);
+            }
+            if i.is_lds_write() {
+                return Some(Event::Write);
+            }
+            if i.is_lds_read() {
+                return Some(Event::Read);
             }
             match (i.op, i.operands.first()) {
                 (Opcode::s_setprio, Some(Operand::Integer(n))) if priorities => {
@@ -160,9 +206,9 @@ fn walk(
     blocks: &Blocks,
     plan: &Plan,
     end: usize,
-    of_vm: bool,
+    view: View,
 ) -> Result<Vec<Found>, &'static str> {
-    let mut plan = Walker::of(plan, of_vm);
+    let mut plan = Walker::of(plan, view);
     let mut found = Vec::new();
     let mut seen: HashSet<(usize, States)> = HashSet::new();
     let start = plan.closed(vec![Plan::START as u32]);
@@ -205,22 +251,22 @@ fn walk(
 /// The plan as one counter sees it.
 struct Walker {
     steps: Vec<Vec<(Option<Event>, u32)>>,
-    of_vm: bool,
+    view: View,
     /// When each state was last put into a set.
     marks: Vec<u32>,
     time: u32,
 }
 
 impl Walker {
-    fn of(plan: &Plan, of_vm: bool) -> Walker {
-        let seen = |event: &Option<Event>| event.and_then(|event| only(event, of_vm));
+    fn of(plan: &Plan, view: View) -> Walker {
+        let seen = |event: &Option<Event>| event.and_then(|event| only(event, view));
         let steps = plan.steps.iter().map(|steps| {
             let steps = steps.iter().map(|(event, to)| (seen(event), *to as u32));
             steps.collect()
         });
         Walker {
             steps: steps.collect(),
-            of_vm,
+            view,
             marks: vec![0; plan.steps.len()],
             time: 0,
         }
@@ -251,7 +297,7 @@ impl Walker {
 
     /// The states behind an event of the code.
     fn take(&mut self, states: &States, event: Event) -> States {
-        match only(event, self.of_vm) {
+        match only(event, self.view) {
             // Of no concern to this counter.
             None => states.clone(),
             Some(Event::Wait(wait)) => self.reach(states.clone(), |step| match step {
@@ -275,8 +321,9 @@ impl Walker {
     fn why(&self, states: &States, got: Option<Event>) -> (Kind, String) {
         let steps = || states.iter().flat_map(|s| &self.steps[*s as usize]);
         let next = || steps().filter_map(|(event, _)| *event);
-        let wait = next().find_map(|event| match event {
-            Event::Wait(wait) => Some(wait),
+        // A wait that the code did is behind, though the plan may also be before it still.
+        let wait = steps().find_map(|(event, to)| match event {
+            Some(Event::Wait(wait)) if !states.contains(to) => Some(*wait),
             _ => None,
         });
         let has = |what: Event| next().any(|event| event == what);
@@ -295,7 +342,10 @@ impl Walker {
             let reason = "before this the schedule has a copy to LDS, and the code has none";
             return (Kind::MovedWork, reason.to_owned());
         }
-        if let Some(Event::Priority(level)) = next().next() {
+        if let Some(level) = next().find_map(|e| match e {
+            Event::Priority(level) => Some(level),
+            _ => None,
+        }) {
             let reason = format!("before this the schedule sets the priority to {level}");
             return (Kind::MovedWork, reason);
         }
@@ -303,6 +353,10 @@ impl Walker {
             Some(Event::Barrier) => (
                 Kind::ExtraBarrier,
                 "a barrier that the schedule did not ask for".to_owned(),
+            ),
+            Some(Event::Read | Event::Write) => (
+                Kind::MovedWork,
+                "an access to LDS where the schedule has none".to_owned(),
             ),
             Some(Event::Copy) => (
                 Kind::MovedWork,
@@ -316,13 +370,15 @@ impl Walker {
     }
 }
 
-/// The event as one counter sees it.
-fn only(event: Event, of_vm: bool) -> Option<Event> {
-    match event {
-        Event::Wait(w) if of_vm => w.vmcnt.map(|n| Event::Wait(Wait::vm(n))),
-        Event::Wait(w) => w.lgkmcnt.map(|n| Event::Wait(Wait::lgkm(n))),
-        Event::Copy => Some(event).filter(|_| of_vm),
-        Event::Barrier | Event::Priority(_) => Some(event),
+/// The event as a view has it.
+fn only(event: Event, view: View) -> Option<Event> {
+    match (event, view) {
+        (Event::Barrier, _) => Some(event),
+        (Event::Wait(w), View::Vm) => w.vmcnt.map(|n| Event::Wait(Wait::vm(n))),
+        (Event::Wait(w), View::Lgkm) => w.lgkmcnt.map(|n| Event::Wait(Wait::lgkm(n))),
+        (Event::Copy, View::Vm) | (Event::Priority(_), View::Vm | View::Lgkm) => Some(event),
+        (Event::Read | Event::Write, View::Lds) => Some(event),
+        _ => None,
     }
 }
 

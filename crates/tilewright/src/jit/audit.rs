@@ -1,11 +1,12 @@
 //! The compiled code of AMD kernels against the device IR it comes from.
 //!
-//! [`expectation`] says what a kernel's hot loop must hold: its waits and barriers as the IR has
-//! them, its matrix instructions. [`audit`] compares a kernel's assembly with it. Where the IR
-//! leaves loads to the compiler (loads without a counter, elements that are packed), the compiler
-//! waits for these itself, and such waits are let pass between the schedule's. Only where the
-//! order of the schedule's own waits depends on a branch is the loop not compared. Each time the
-//! reason is said.
+//! [`Expected`] says what a kernel's hot loop must hold: its waits and barriers as the IR has them,
+//! its matrix instructions; `plan` says it of the whole kernel, on every way. [`audit`] compares a
+//! kernel's assembly with both, and [`refuse`] makes errors of what may compute something else.
+//! Where the IR leaves loads to the compiler (loads without a counter, elements that are packed),
+//! the compiler waits for these itself, and such waits are let pass between the schedule's. Where
+//! the order of the schedule's own waits depends on a branch, the loop is compared as a part of the
+//! whole alone. Each time the reason is said.
 
 mod plan;
 mod walk;

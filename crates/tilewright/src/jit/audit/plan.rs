@@ -8,10 +8,10 @@
 use tilewright_gfx9::asm::Wait;
 use tilewright_gfx9::audit::{Event, Plan};
 use tilewright_ir::uniform::{Points, Uniformity};
-use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Counter, DeviceOp, Expr, ExprKind, Func, Inst, Kernel, Loop, Machine,
-    Scope, Stmt, StmtKind, ThreadOp,
+    Access, BarrierKind, Block, Buffer, Counter, DeviceOp, Expr, ExprKind, Func, Inst, Kernel,
+    Loop, Machine, Scope, Stmt, StmtKind, ThreadOp,
 };
 
 use super::walk::{stays, trips};
@@ -24,6 +24,7 @@ pub(super) fn plan(
 ) -> Result<(Plan, usize), &'static str> {
     let threads: u32 = kernel.threads.iter().product();
     let mut walk = Walk {
+        func,
         uniform: Uniformity::of(func, kernel, Points::OfThreads),
         plan: Plan::default(),
         // A block of one wave needs no barriers, and the compiler leaves them out.
@@ -34,6 +35,7 @@ pub(super) fn plan(
     let mut at = Plan::START;
     if has_arrivals(func, &kernel.body) {
         // Arrival barriers are set up by one thread.
+        at = walk.plan.work(at, Event::Write);
         at = walk.barrier(at);
     }
     let end = walk.block(&kernel.body, at);
@@ -44,6 +46,7 @@ pub(super) fn plan(
 }
 
 struct Walk<'f> {
+    func: &'f Func,
     uniform: Uniformity<'f>,
     plan: Plan,
     barriers: bool,
@@ -61,9 +64,18 @@ impl Walk<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt, at: usize) -> usize {
+        if self.is_quiet(stmt) {
+            return at;
+        }
+        let mut shared = false;
+        stmt_exprs(stmt, &mut |e| shared |= self.reads_shared(e));
+        let at = match shared {
+            true => self.plan.work(at, Event::Read),
+            false => at,
+        };
         match &stmt.kind {
             StmtKind::For(l) => self.turns(l, at),
-            StmtKind::While { body, .. } => self.repeat(body, at),
+            StmtKind::While { body, .. } => self.repeat(body, shared, at),
             StmtKind::If {
                 cond,
                 then,
@@ -91,66 +103,139 @@ impl Walk<'_> {
                 }
                 end
             }
+            StmtKind::Micro(op) => {
+                let shared = |r: &Access| self.scope(r.region.buffer) == Scope::Shared;
+                let (reads, writes) = (op.sources.iter().any(shared), shared(&op.dest));
+                let mut at = at;
+                if reads {
+                    at = self.plan.work(at, Event::Read);
+                }
+                if writes {
+                    at = self.plan.work(at, Event::Write);
+                }
+                at
+            }
+            StmtKind::Store { buffer, .. } if self.scope(*buffer) == Scope::Shared => {
+                self.plan.work(at, Event::Write)
+            }
             _ => at,
         }
+    }
+
+    /// Whether a statement, with all inside it, does nothing that a plan has.
+    fn is_quiet(&self, stmt: &Stmt) -> bool {
+        let mut quiet = true;
+        let mut look = |s: &Stmt| {
+            stmt_exprs(s, &mut |e| quiet &= !self.reads_shared(e));
+            quiet &= match &s.kind {
+                StmtKind::Device(op) => matches!(
+                    op,
+                    DeviceOp::Fence(_)
+                        | DeviceOp::SchedBarrier(_)
+                        | DeviceOp::SchedGroupBarrier { .. }
+                        | DeviceOp::Iteration(_)
+                ),
+                StmtKind::Micro(op) => {
+                    let private = |a: &Access| self.scope(a.region.buffer) != Scope::Shared;
+                    op.inst != Inst::BufferLoadLds
+                        && private(&op.dest)
+                        && op.sources.iter().all(private)
+                }
+                StmtKind::Store { buffer, .. } => self.scope(*buffer) != Scope::Shared,
+                StmtKind::Thread(_) | StmtKind::Break | StmtKind::Continue => false,
+                _ => true,
+            };
+        };
+        look(stmt);
+        for block in child_blocks(stmt) {
+            walk_stmts(block, &mut look);
+        }
+        quiet
+    }
+
+    fn scope(&self, buffer: Buffer) -> Scope {
+        self.func.buffers[buffer].scope
+    }
+
+    fn reads_shared(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.walk_distinct(&mut |node| {
+            if let ExprKind::Load { buffer, .. } = node.kind() {
+                found |= self.scope(*buffer) == Scope::Shared;
+            }
+        });
+        found
+    }
+
+    /// Whatever an operation does in LDS.
+    fn any_access(&mut self, at: usize) -> usize {
+        let at = self.plan.work(at, Event::Read);
+        let at = self.plan.work(at, Event::Write);
+        self.plan.work(at, Event::Read)
     }
 
     fn turns(&mut self, l: &Loop, at: usize) -> usize {
         let counted = l.axes.first().and_then(|a| a.const_trip_count()).is_some();
         if stays(l) || !counted {
-            return self.repeat(&l.body, at);
+            return self.repeat(&l.body, false, at);
         }
-        let out = self.plan.state();
+        // A jump ends a turn or the loop early.
+        let mut jumps = false;
+        walk_stmts(&l.body, &mut |s| {
+            jumps |= matches!(s.kind, StmtKind::Break | StmtKind::Continue);
+        });
         let mut at = at;
+        let mut outs = Vec::new();
         for _ in 0..trips(l) {
-            let events = self.plan.events();
-            let next = self.plan.state();
-            self.loops.push((next, out));
-            let end = self.block(&l.body, at);
-            self.loops.pop();
-            self.plan.way(end, next);
-            at = next;
+            let before = self.plan.size();
+            if jumps {
+                let (next, out) = (self.plan.state(), self.plan.state());
+                self.loops.push((next, out));
+                let end = self.block(&l.body, at);
+                self.loops.pop();
+                outs.push(out);
+                at = self.plan.joined(&[end, next]);
+            } else {
+                at = self.block(&l.body, at);
+            }
             // Turns in which nothing happens are all the same.
-            if self.plan.events() == events {
+            if self.plan.size() == before {
                 break;
             }
         }
-        self.plan.way(at, out);
-        out
+        match outs.is_empty() {
+            true => at,
+            false => {
+                outs.push(at);
+                self.plan.joined(&outs)
+            }
+        }
     }
 
-    /// Any number of turns.
-    fn repeat(&mut self, body: &Block, at: usize) -> usize {
-        let (head, out) = (self.plan.state(), self.plan.state());
-        self.plan.way(at, head);
-        self.plan.way(head, out);
+    /// Any number of turns. `asks` says that LDS is read before each.
+    fn repeat(&mut self, body: &Block, asks: bool, at: usize) -> usize {
+        let head = self.plan.joined(&[at]);
+        let out = self.plan.joined(&[head]);
         self.loops.push((head, out));
-        let end = self.block(body, head);
+        let mut end = self.block(body, head);
+        if asks {
+            end = self.plan.work(end, Event::Read);
+        }
         self.loops.pop();
         self.plan.way(end, head);
         out
     }
 
     fn condition(&mut self, cond: Option<&Expr>, then: &Block, other: &Block, at: usize) -> usize {
-        let events = self.plan.events();
         let first = self.block(then, at);
         let agreed = cond.is_some_and(|cond| !self.uniform.varies(cond) && !has_load(cond));
         if agreed {
             let second = self.block(other, at);
-            let end = self.plan.state();
-            self.plan.way(first, end);
-            self.plan.way(second, end);
-            return end;
+            return self.plan.joined(&[first, second]);
         }
-        if self.plan.events() > events {
-            self.plan.way(at, first);
-        }
-        let events = self.plan.events();
+        let first = self.plan.joined(&[at, first]);
         let second = self.block(other, first);
-        if self.plan.events() > events {
-            self.plan.way(first, second);
-        }
-        second
+        self.plan.joined(&[first, second])
     }
 
     fn device(&mut self, op: &DeviceOp, at: usize) -> usize {
@@ -169,6 +254,9 @@ impl Walk<'_> {
                 self.plan.way(at, end);
                 end
             }
+            DeviceOp::Barrier(BarrierKind::Named { .. }) | DeviceOp::BarrierInit { .. } => {
+                self.any_access(at)
+            }
             DeviceOp::SetPrio(level) => self.plan.step(at, Event::Priority(*level)),
             _ => at,
         }
@@ -180,19 +268,29 @@ impl Walk<'_> {
             // The emitter's: before the scratch is written, and before it is read.
             ThreadOp::AllReduce { .. } => {
                 let at = self.barrier(at);
-                self.barrier(at)
+                let at = self.plan.work(at, Event::Write);
+                let at = self.barrier(at);
+                self.plan.work(at, Event::Read)
             }
             // And before the count is set to zero.
             ThreadOp::Vote { kind, .. } if kind.is_of_block() => {
                 let at = self.barrier(at);
+                let at = self.plan.work(at, Event::Write);
                 let at = self.barrier(at);
-                self.barrier(at)
+                let at = self.barrier(at);
+                self.plan.work(at, Event::Read)
             }
             ThreadOp::Extern { .. } | ThreadOp::SyncGrid => {
                 self.unknown = Some("the kernel calls code that is not Tilewright's");
                 at
             }
-            _ => at,
+            ThreadOp::Shuffle { .. }
+            | ThreadOp::WarpReduce { .. }
+            | ThreadOp::Vote { .. }
+            | ThreadOp::SyncWarp
+            | ThreadOp::Print { .. }
+            | ThreadOp::SetMaxRegs { .. } => at,
+            _ => self.any_access(at),
         }
     }
 
