@@ -5,16 +5,25 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The crates that decide what tile IR is compiled to. What comes before them is in the tile IR,
-/// what comes after them is the toolchain, which has an identity of its own.
-const CRATES: [&str; 8] = [
-    "arith", "codegen", "form", "ir", "layout", "passes", "runtime", "schedule",
+/// The sources that decide what tile IR is compiled to, and which compiled code is handed out (`gfx9`,
+/// `jit`). What comes before them is in the tile IR, what comes after them is the toolchain, which
+/// has an identity of its own.
+const FOLDERS: [&str; 10] = [
+    "arith/src",
+    "codegen/src",
+    "form/src",
+    "gfx9/src",
+    "ir/src",
+    "layout/src",
+    "passes/src",
+    "runtime/src",
+    "schedule/src",
+    "tilewright/src/jit",
 ];
 
 /// The folders whose files are hashed.
 pub fn folders(crates: &Path) -> Vec<PathBuf> {
-    let sources = |name: &&str| crates.join(name).join("src");
-    CRATES.iter().map(sources).collect()
+    FOLDERS.iter().map(|folder| crates.join(folder)).collect()
 }
 
 /// The hash over names and contents, the same on every machine.

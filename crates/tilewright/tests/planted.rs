@@ -1,9 +1,9 @@
 //! Every wait and every barrier of compiled kernels, loosened by one or left out, one at a time: how
 //! many of these faults the audit finds. No GPU is needed, clang is.
 //!
-//! A wait that nothing needs is no fault when it is gone, so that not all can be found: of two waits for
-//! LDS before a register is used one is enough. Those that are missed here are of that kind. What
-//! is found is written down, and one fault fewer is seen.
+//! A wait that nothing needs is no fault when it is gone, so that not all can be found. Those missed
+//! here leave under way a register that a later wait covers before its use, or a write to LDS that
+//! the wave's own later accesses come behind. What is found is written down: one fault fewer is seen.
 
 #[expect(dead_code, reason = "the list of examples is for other tests")]
 mod corpus;
