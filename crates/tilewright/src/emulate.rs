@@ -221,12 +221,19 @@ impl Emulator {
                     vec![0; ((count * i64::from(data.dtype.bits()) + 7) / 8).max(0) as usize]
                 }
             };
+            let element = (data.dtype.bits() / 8).clamp(1, 4);
+            let whole = tensor.is_some_and(|tensor| tensor.is_whole());
+            let holds = |piece: usize| {
+                let position = piece * element as usize * 8 / data.dtype.bits() as usize;
+                tensor.is_some_and(|tensor| tensor.is_written(position))
+            };
+            let pieces = 0..bytes.len() / element as usize;
             emu::Buffer {
                 name: data.name.clone(),
-                bytes,
-                element: (data.dtype.bits() / 8).clamp(1, 4),
+                element,
                 writable: true,
-                initialised: tensor.is_some_and(|tensor| tensor.is_whole()),
+                holds: (!whole).then(|| pieces.map(holds).collect()),
+                bytes,
             }
         })
         .collect()

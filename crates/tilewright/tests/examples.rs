@@ -11,8 +11,8 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::{
-    TARGETS, arguments, banks, gpu, issues, lower, mutants, reference, render, shapes, simulated,
-    stage, stages,
+    TARGETS, arguments, banks, emulator, gpu, issues, lower, mutants, reference, render, shapes,
+    simulated, stage, stages,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use oracle::{Approx, Case, F16, Output};
@@ -55,6 +55,7 @@ fn main() {
     }
     trials.extend(banks::trials());
     trials.extend(issues::trials());
+    trials.extend(emulator::trials());
     trials.extend(gpu::trials());
     trials.extend(stages::trials());
     trials.extend(mutants::trials());

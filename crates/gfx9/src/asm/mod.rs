@@ -106,7 +106,22 @@ impl Instruction {
     }
 
     pub fn is_lds_write(&self) -> bool {
-        self.op.name().starts_with("ds_write")
+        use Opcode::*;
+        matches!(
+            self.op,
+            ds_write_b8
+                | ds_write_b16
+                | ds_write_b32
+                | ds_write_b64
+                | ds_write_b96
+                | ds_write_b128
+                | ds_write_b8_d16_hi
+                | ds_write_b16_d16_hi
+                | ds_write2_b32
+                | ds_write2_b64
+                | ds_write2st64_b32
+                | ds_write2st64_b64
+        )
     }
 
     /// An operation on LDS other than a load or a store; lane permutations touch no memory.

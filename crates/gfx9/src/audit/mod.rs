@@ -5,6 +5,8 @@
 //!
 //! - waits and barriers must be the schedule's, in its order (`steps`); for loads that it leaves
 //!   to the compiler, the compiler may wait besides ([`OwnWaits`]);
+//! - waits, barriers, copies and priorities of the whole kernel are the schedule's on every way
+//!   (`plan`);
 //! - no LDS access is under way at a barrier (`drained`), in the whole kernel;
 //! - every register that a load fills must be waited for before it is used (`pending`), in the
 //!   whole kernel: inline assembly can hide a load from the compiler;
@@ -21,10 +23,13 @@ mod drained;
 mod flow;
 mod hazard;
 mod pending;
+mod plan;
 mod steps;
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+pub use plan::{Event, Plan};
 
 use crate::asm::blocks::Blocks;
 use crate::asm::{Function, Instruction, Loop, Wait};
@@ -55,6 +60,11 @@ pub struct Expectation {
     pub half_rate: bool,
     /// Waits that the compiler may add.
     pub own_waits: OwnWaits,
+    /// The code has no loop that is one turn of the schedule's: steps and counts of the hot loop
+    /// are not compared.
+    pub reshaped: bool,
+    /// The ways through the whole kernel, and the state that they end in.
+    pub plan: Option<(Plan, usize)>,
     /// At every barrier all LDS accesses of the wave are complete.
     pub drained: bool,
     /// The kernel has no fence of more than the block, so that its code must have none.
@@ -98,6 +108,8 @@ pub struct Report {
     pub vgprs: u32,
     pub address_arithmetic: u32,
     pub lane_reads: u32,
+    /// Why the waits and barriers of the whole kernel were not compared, where they were not.
+    pub unplanned: Option<&'static str>,
     pub findings: Vec<Finding>,
 }
 
@@ -241,12 +253,20 @@ pub fn audit(kernel: &Function, arch: &str, expected: &Expectation) -> Report {
     let blocks = Blocks::of(kernel);
     pending::check(kernel, &blocks, &mut report.findings);
     hazard::check(kernel, &blocks, arch == "gfx950", &mut report.findings);
+    match &expected.plan {
+        Some((plan, end)) => {
+            let checked = plan::check(kernel, &blocks, plan, *end, &mut report.findings);
+            report.unplanned = checked.err();
+        }
+        None => report.unplanned = Some("the schedule says nothing of it"),
+    }
     if expected.drained {
         drained::check(kernel, &blocks, &mut report.findings);
     }
     cost::check_kernel(kernel, expected, &mut report);
     match kernel.hot_loop() {
         Some(hot) => check_loop(kernel, &hot, arch, expected, &mut report),
+        None if expected.reshaped => {}
         None if expected.steps.is_empty() && expected.mfma.is_empty() => {}
         None => report.findings.push(Finding {
             kind: Kind::Shape,

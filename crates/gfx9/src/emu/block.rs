@@ -1,5 +1,6 @@
 //! One block: its waves in an order chosen by a seed, its LDS, its barriers.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::asm::{Instruction, Register, Wait};
@@ -44,6 +45,8 @@ pub(super) struct Block<'a> {
     pub waves: Vec<Running>,
     pub lds: Vec<u8>,
     pub shadow: LdsShadow,
+    /// What waves knew that changed a place of LDS atomically.
+    pub handed: HashMap<u64, Knowledge>,
     pub findings: Findings,
     /// What its waves did, where that is asked for.
     pub trace: Option<Trace>,
@@ -106,6 +109,7 @@ impl<'a> Block<'a> {
             waves: waves.into_iter().map(running).collect(),
             lds: vec![0; lds_bytes],
             shadow: LdsShadow::new(lds_bytes, count),
+            handed: HashMap::new(),
             findings: Findings::default(),
             trace: (shared.traced == Some(id)).then(|| Trace::new(count as usize)),
             random: Random::new(seed ^ u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
@@ -281,6 +285,9 @@ impl<'a> Block<'a> {
         }
         let running = &mut self.waves[w];
         running.knows.learn(pending.op.stamp);
+        if let Some(learned) = &pending.learned {
+            running.knows.join(learned);
+        }
         running
             .busy
             .remove(&self.shared.code.accesses[pending.op.at].writes);

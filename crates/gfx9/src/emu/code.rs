@@ -10,6 +10,9 @@ use super::fault::Fault;
 pub struct Code<'f> {
     pub function: &'f Function,
     pub accesses: Vec<Access>,
+    /// Loads that ask again and again, in a loop that sleeps, for what other waves do: what they see
+    /// orders waves as atomic operations do.
+    pub polls: Vec<bool>,
     /// The instruction that each branch goes to.
     targets: Vec<Option<usize>>,
 }
@@ -21,6 +24,7 @@ impl<'f> Code<'f> {
         Self {
             function,
             accesses: code.clone().map(Instruction::access).collect(),
+            polls: polls(function),
             targets: code.map(target).collect(),
         }
     }
@@ -63,6 +67,36 @@ impl<'f> Code<'f> {
         }
         highest
     }
+}
+
+/// A loop that does nothing but ask and sleep has no more instructions than this.
+const POLLING: usize = 40;
+
+/// The compiler asks a first time before the loop: so near to it, and for the same place.
+const FIRST_ASKED: usize = 64;
+
+fn polls(function: &Function) -> Vec<bool> {
+    let code = &function.instructions;
+    let mut polls = vec![false; code.len()];
+    for polled in function.loops() {
+        let body = polled.body(function);
+        let sleeps = body.iter().any(|i| i.op == Opcode::s_sleep);
+        if !sleeps || body.len() > POLLING {
+            continue;
+        }
+        for asked in body.iter().filter(|i| i.is_lds_read()) {
+            let Some(at) = code.iter().position(|i| i.line == asked.line) else {
+                continue;
+            };
+            let near = at.saturating_sub(FIRST_ASKED)..(at + FIRST_ASKED).min(code.len());
+            for other in near {
+                let same = code[other].op == asked.op
+                    && code[other].modifiers.offset == asked.modifiers.offset;
+                polls[other] |= same;
+            }
+        }
+    }
+    polls
 }
 
 /// Which registers memory operations are working on.

@@ -40,7 +40,7 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
         bytes: launch.argument_block(function)?,
         element: 4,
         writable: false,
-        initialised: true,
+        holds: None,
     });
     let mut memory = Memory::new(buffers);
     memory.blocks_ordered = code.orders_blocks();

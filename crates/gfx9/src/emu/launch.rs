@@ -107,6 +107,8 @@ impl Launch {
             }
             block[start..end].copy_from_slice(&value);
         }
+        // Scalar loads take whole pieces of it.
+        block.resize(block.len().next_multiple_of(64), 0);
         match given.next() {
             None => Ok(block),
             Some(_) => Err(self.count(function)),

@@ -6,7 +6,7 @@ use crate::isa::{Opcode, Ty};
 use super::atomics::Update;
 use super::block::Block;
 use super::fault::Fault;
-use super::order::{Clash, Operation, Unit};
+use super::order::{Clash, Knowledge, Operation, Unit};
 use super::queue::Pending;
 use super::report::Kind;
 use super::transfer;
@@ -18,9 +18,9 @@ impl Block<'_> {
         if i.op == Opcode::ds_nop {
             return Ok(());
         }
+        let atomic = Update::of(i.op).is_some() || self.shared.code.polls[at];
         let running = &mut self.waves[w];
         let stamp = running.queues.stamp(Unit::Lds);
-        let atomic = Update::of(i.op).is_some();
         let op = running.knows.operation(stamp, at, atomic);
         let mut pending = Pending::new(op, running.wave.exec);
         let wave = &running.wave;
@@ -50,9 +50,13 @@ impl Block<'_> {
     pub(super) fn land_lds(
         &mut self,
         w: usize,
-        pending: &Pending,
+        pending: &mut Pending,
         i: &Instruction,
     ) -> Result<(), Fault> {
+        if pending.op.atomic {
+            pending.learned = Some(self.exchange_knowledge(pending, i));
+        }
+        let pending = &*pending;
         let result = i.operands.first().filter(|_| i.destinations() > 0);
         let registers = result.and_then(Operand::registers);
         let op = &pending.op;
@@ -80,9 +84,9 @@ impl Block<'_> {
             let size = ty.bytes() as usize / if second.is_some() { 2 } else { 1 };
             for lane in active(pending.exec) {
                 let base = pending.addresses[lane];
-                self.lds_read(w, op, base + first, &mut buffer[..size]);
+                self.lds_read(w, op, at(base, first), &mut buffer[..size]);
                 if let Some(second) = second {
-                    self.lds_read(w, op, base + second, &mut buffer[size..2 * size]);
+                    self.lds_read(w, op, at(base, second), &mut buffer[size..2 * size]);
                 }
                 let bytes = &buffer[..ty.bytes() as usize];
                 transfer::load(&mut self.waves[w].wave, registers, ty, lane, bytes)?;
@@ -94,14 +98,34 @@ impl Block<'_> {
             for lane in active(pending.exec) {
                 let base = pending.addresses[lane];
                 transfer::stored(&pending.data[..words], ty, lane, &mut buffer[..size]);
-                self.lds_write(w, op, base + first, &buffer[..size]);
+                self.lds_write(w, op, at(base, first), &buffer[..size]);
                 if let Some(second) = second {
                     transfer::stored(&pending.data[words..], ty, lane, &mut buffer[..size]);
-                    self.lds_write(w, op, base + second, &buffer[..size]);
+                    self.lds_write(w, op, at(base, second), &buffer[..size]);
                 }
             }
         }
         Ok(())
+    }
+
+    /// What an atomic operation hands on: who asks a place learns what those knew who changed it.
+    fn exchange_knowledge(&mut self, pending: &Pending, i: &Instruction) -> Knowledge {
+        let mut learned = pending.op.knows.clone();
+        let changes = Update::of(i.op).is_some();
+        for lane in active(pending.exec) {
+            let address = at(pending.addresses[lane], i.modifiers.offset as u64);
+            let known = self
+                .handed
+                .entry(address)
+                .or_insert_with(|| pending.op.knows.clone());
+            learned.join(known);
+            if changes {
+                known.join(&pending.op.knows);
+                // Its wave's LDS operations before it are done in their order.
+                known.learn(pending.op.stamp);
+            }
+        }
+        learned
     }
 
     fn lds_update(
@@ -118,7 +142,7 @@ impl Block<'_> {
         let registers = registers.and_then(Operand::registers);
         let ty = if bytes == 4 { Ty::b32 } else { Ty::b64 };
         for lane in active(pending.exec) {
-            let address = pending.addresses[lane] + i.modifiers.offset as u64;
+            let address = at(pending.addresses[lane], i.modifiers.offset as u64);
             let mut buffer = [0; 8];
             self.lds_read(w, &pending.op, address, &mut buffer[..size]);
             let memory = u64::from_le_bytes(buffer);
@@ -153,7 +177,7 @@ impl Block<'_> {
         let mut chunks = [0u64; LANES];
         for lane in active(pending.exec) {
             let mut bytes = [0; 8];
-            let address = pending.addresses[lane] + i.modifiers.offset as u64;
+            let address = at(pending.addresses[lane], i.modifiers.offset as u64);
             self.lds_read(w, &pending.op, address, &mut bytes);
             chunks[lane] = u64::from_le_bytes(bytes);
         }
@@ -228,6 +252,11 @@ impl Block<'_> {
             }
         }
     }
+}
+
+/// An address behind a lane's: they are added as words.
+fn at(base: u64, offset: u64) -> u64 {
+    u64::from((base as u32).wrapping_add(offset as u32))
 }
 
 /// Bits of an element of a load that turns a tile.

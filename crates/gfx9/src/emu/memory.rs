@@ -16,8 +16,8 @@ pub struct Buffer {
     pub element: u32,
     /// The kernel may write it. One that it may not is not watched.
     pub writable: bool,
-    /// It holds values before the kernel starts.
-    pub initialised: bool,
+    /// Which elements hold values; none where all do.
+    pub holds: Option<Vec<bool>>,
 }
 
 /// All buffers of a launch.
@@ -93,7 +93,16 @@ impl Memory {
         (index as u64 + 1) << APART
     }
 
-    pub fn into_buffers(self) -> Vec<Buffer> {
+    /// The buffers, which now hold what was written too.
+    pub fn into_buffers(mut self) -> Vec<Buffer> {
+        for (buffer, shadow) in self.buffers.iter_mut().zip(&self.shadows) {
+            let (Some(holds), Some(shadow)) = (&mut buffer.holds, shadow) else {
+                continue;
+            };
+            for (holds, written) in holds.iter_mut().zip(&shadow.written) {
+                *holds |= written.stamp.time != 0;
+            }
+        }
         self.buffers
     }
 
@@ -147,7 +156,7 @@ impl Memory {
         };
         into.copy_from_slice(&self.buffers[index].bytes[at..at + into.len()]);
         let ordered = self.blocks_ordered;
-        let initialised = self.buffers[index].initialised;
+        let holds = self.buffers[index].holds.as_ref();
         let shadow = self.shadows[index].as_mut()?;
         let touch = Touch {
             block,
@@ -158,7 +167,8 @@ impl Memory {
         let mut trouble = None;
         for element in shadow.elements(at, into.len()) {
             let written = shadow.written[element];
-            if written.stamp.time == 0 && !initialised {
+            let held = holds.is_none_or(|holds| holds.get(element) == Some(&true));
+            if written.stamp.time == 0 && !held {
                 trouble = trouble.or(Some(Trouble::Unwritten));
             }
             trouble = trouble.or(clash(&written, &touch, op, ordered));

@@ -97,13 +97,21 @@ struct Written {
     atomic: bool,
 }
 
+/// A wave's last read of a place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    time: u32,
+    at: u32,
+    atomic: bool,
+}
+
 /// Who wrote and read each byte of a block's LDS last.
 #[derive(Debug)]
 pub struct LdsShadow {
     waves: usize,
     written: Vec<Written>,
-    /// For each byte and wave the time of its last read, and the instruction.
-    reads: Vec<(u32, u32)>,
+    /// For each byte and wave its last read.
+    reads: Vec<Read>,
 }
 
 /// What an access finds.
@@ -122,14 +130,18 @@ impl LdsShadow {
         Self {
             waves: waves as usize,
             written: vec![Written::default(); bytes],
-            reads: vec![(0, 0); bytes * waves as usize],
+            reads: vec![Read::default(); bytes * waves as usize],
         }
     }
 
     pub fn read(&mut self, byte: usize, op: &Operation) -> Option<Clash> {
         let written = self.written[byte];
         let wave = op.stamp.agent.wave() as usize;
-        self.reads[byte * self.waves + wave] = (op.stamp.time, op.at as u32);
+        self.reads[byte * self.waves + wave] = Read {
+            time: op.stamp.time,
+            at: op.at as u32,
+            atomic: op.atomic,
+        };
         if written.stamp.time == 0 {
             return Some(Clash::Unwritten);
         }
@@ -156,19 +168,16 @@ impl LdsShadow {
                 wave: written.stamp.agent.wave(),
             });
         }
-        if both {
-            // The reads of an atomic are its writes too.
-            return None;
-        }
         let reads = &self.reads[byte * self.waves..(byte + 1) * self.waves];
-        for (wave, (time, at)) in reads.iter().enumerate() {
-            let read = Stamp {
+        for (wave, read) in reads.iter().enumerate() {
+            let stamp = Stamp {
                 agent: Agent::new(wave as u32, Unit::Lds),
-                time: *time,
+                time: read.time,
             };
-            if *time != 0 && !op.after(read) {
+            let ordered = op.after(stamp) || (op.atomic && read.atomic);
+            if read.time != 0 && !ordered {
                 return Some(Clash::Unordered {
-                    at: *at as usize,
+                    at: read.at as usize,
                     wave: wave as u32,
                 });
             }

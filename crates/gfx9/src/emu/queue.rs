@@ -36,6 +36,8 @@ pub(super) struct Pending {
     /// What is stored.
     pub data: Vec<Lanes>,
     pub landed: bool,
+    /// What its wave knows when it is retired, beside that it is done.
+    pub learned: Option<Knowledge>,
 }
 
 /// The queues of one wave.
@@ -107,6 +109,7 @@ impl Pending {
             lds: 0,
             data: Vec::new(),
             landed: false,
+            learned: None,
         }
     }
 

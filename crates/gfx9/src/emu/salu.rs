@@ -5,7 +5,7 @@
 //! else is [`Fault::Unsupported`].
 
 use crate::asm::{Instruction, Operand};
-use crate::isa::{Opcode, Ty};
+use crate::isa::{Flags, Opcode, Ty};
 
 use super::fault::Fault;
 use super::wave::Wave;
@@ -33,15 +33,18 @@ impl Wave {
             wave: self,
             instruction,
         };
-        let outcome = match one_source(op, &operands)? {
-            Some(outcome) => outcome,
-            None => match two_sources(op, &operands)? {
-                Some(outcome) => outcome,
-                None => match constants_and_comparisons(op, &operands)? {
-                    Some(outcome) => outcome,
-                    None => return self.save_exec(instruction),
-                },
-            },
+        let mut outcome = None;
+        for family in [one_source, two_sources, constants_and_comparisons] {
+            outcome = family(op, &operands)?;
+            if outcome.is_some() {
+                break;
+            }
+        }
+        let Some(outcome) = outcome else {
+            return match op.is(Flags::EXEC_OUT) {
+                true => self.save_exec(instruction),
+                false => Err(Fault::Unsupported),
+            };
         };
         let destination = || instruction.operands.first().ok_or(Fault::Operand);
         let condition = match outcome {

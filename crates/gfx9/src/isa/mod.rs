@@ -295,6 +295,13 @@ impl Opcode {
             | v_mfma_f32_32x32x1_2b_f32
             | v_mfma_f32_32x32x4_2b_f16
             | v_mfma_f32_32x32x4_2b_bf16 => 16,
+            v_mfma_i32_16x16x4_4b_i8 => 8,
+            v_mfma_i32_32x32x4_2b_i8 => 16,
+            // Those that leave half of an operand out add to their result.
+            _ if self.is_mfma() && self.is(Flags::KEEPS) => match self.results() {
+                [Ty::b512] => 8,
+                _ => 4,
+            },
             _ => return None,
         };
         Some(passes)

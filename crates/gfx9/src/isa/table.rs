@@ -75,6 +75,13 @@ instructions! {
     s_orn2_saveexec_b64 s_nand_saveexec_b64 s_nor_saveexec_b64 s_xnor_saveexec_b64
     s_andn1_saveexec_b64 s_orn1_saveexec_b64 s_andn1_wrexec_b64 s_andn2_wrexec_b64
        : Sop1 [b64] [b64] EXEC_IN EXEC_OUT SCC_OUT;
+    s_bitset0_b64 s_bitset1_b64: Sop1 [b64] [b32] KEEPS;
+    s_quadmask_b64: Sop1 [b64] [b64] SCC_OUT;
+    s_bitreplicate_b64_b32: Sop1 [b64] [b32];
+    s_movrels_b32 s_movreld_b32: Sop1 [b32] [b32];
+    s_movrels_b64 s_movreld_b64: Sop1 [b64] [b64];
+    s_set_gpr_idx_idx: Sop1 [] [b32];
+    s_rfe_b64: Sop1 [] [b64];
 
     // Scalar with a constant of 16 bits.
     s_movk_i32 s_getreg_b32: Sopk [b32] [imm];
@@ -86,6 +93,7 @@ instructions! {
     s_mulk_i32: Sopk [b32] [imm] KEEPS;
     s_setreg_b32: Sopk [] [imm b32];
     s_setreg_imm32_b32: Sopk [] [imm imm];
+    s_call_b64: Sopk [b64] [label];
 
     // Scalar comparisons.
     s_cmp_eq_i32 s_cmp_lg_i32 s_cmp_gt_i32 s_cmp_ge_i32 s_cmp_lt_i32 s_cmp_le_i32 s_cmp_eq_u32
@@ -93,6 +101,7 @@ instructions! {
        : Sopc [] [b32 b32] SCC_OUT;
     s_cmp_eq_u64 s_cmp_lg_u64: Sopc [] [b64 b64] SCC_OUT;
     s_bitcmp0_b64 s_bitcmp1_b64: Sopc [] [b64 b32] SCC_OUT;
+    s_set_gpr_idx_on: Sopc [] [b32 imm];
 
     // Control.
     s_nop s_endpgm s_sethalt s_sleep s_setprio s_sendmsg s_trap s_barrier s_wakeup s_icache_inv
@@ -101,6 +110,8 @@ instructions! {
     s_cbranch_scc0 s_cbranch_scc1: Sopp [] [label] SCC_IN;
     s_cbranch_vccz s_cbranch_vccnz: Sopp [] [label] VCC_IN;
     s_cbranch_execz s_cbranch_execnz: Sopp [] [label] EXEC_IN;
+    s_set_gpr_idx_off s_set_gpr_idx_mode s_sendmsghalt s_incperflevel s_decperflevel s_ttracedata
+    s_setkill: Sopp [] [];
 
     // Scalar memory.
     s_load_dword: Smem [b32] [b64 imm];
@@ -115,6 +126,10 @@ instructions! {
     s_buffer_load_dwordx16: Smem [b512] [b128 imm];
     s_memtime s_memrealtime: Smem [b64] [];
     s_dcache_inv s_dcache_wb: Smem [] [];
+    s_store_dword: Smem [] [b32 b64 imm];
+    s_store_dwordx2: Smem [] [b64 b64 imm];
+    s_store_dwordx4: Smem [] [b128 b64 imm];
+    s_dcache_inv_vol s_dcache_wb_vol: Smem [] [];
 
     // Vector, one source.
     v_nop: Vop1 [] [];
@@ -147,6 +162,7 @@ instructions! {
     v_fract_f16 v_trunc_f16 v_ceil_f16 v_rndne_f16 v_floor_f16 v_frexp_mant_f16: Vop1 [f16] [f16];
     v_rcp_f16 v_rsq_f16 v_sqrt_f16 v_exp_f16 v_log_f16 v_sin_f16 v_cos_f16
        : Vop1 [f16] [f16] TRANS;
+    v_sat_pk_u8_i16 v_screen_partition_4se_b32: Vop1 [b32] [b32];
 
     // Vector, two sources.
     v_cndmask_b32: Vop2 [b32] [b32 b32 mask];
@@ -225,6 +241,22 @@ instructions! {
     v_div_fmas_f64: Vop3 [f64] [f64 f64 f64] VCC_IN DOUBLE;
     v_readlane_b32: Vop3 [b32] [b32 b32] SCALAR_RESULT;
     v_writelane_b32: Vop3 [b32] [b32 b32] KEEPS;
+    v_mad_legacy_u16 v_mad_legacy_i16: Vop3 [b16] [b16 b16 b16];
+    v_mad_legacy_f16 v_fma_legacy_f16 v_div_fixup_legacy_f16: Vop3 [f16] [f16 f16 f16];
+    v_lerp_u8: Vop3 [b32] [b32 b32 b32];
+    v_cubeid_f32 v_cubesc_f32 v_cubetc_f32 v_cubema_f32: Vop3 [f32] [f32 f32 f32];
+    v_cvt_pknorm_i16_f16 v_cvt_pknorm_u16_f16: Vop3 [b32] [f16 f16];
+    v_cvt_pkaccum_u8_f32: Vop3 [b32] [f32 b32] KEEPS;
+    v_qsad_pk_u16_u8 v_mqsad_pk_u16_u8: Vop3 [b64] [b64 b32 b64];
+    v_mqsad_u32_u8: Vop3 [b128] [b64 b32 b128];
+    v_cvt_scalef32_sr_fp8_f32 v_cvt_scalef32_sr_bf8_f32: Vop3 [b32] [f32 b32 f32] KEEPS;
+    v_cvt_scalef32_sr_fp8_f16 v_cvt_scalef32_sr_fp8_bf16 v_cvt_scalef32_sr_bf8_f16
+    v_cvt_scalef32_sr_bf8_bf16: Vop3 [b32] [b32 b32 f32] KEEPS;
+    v_cvt_scalef32_sr_pk_fp4_f32: Vop3 [b32] [b64 b32 f32] KEEPS;
+    v_cvt_scalef32_sr_pk_fp4_f16 v_cvt_scalef32_sr_pk_fp4_bf16: Vop3 [b32] [b32 b32 f32] KEEPS;
+    v_cvt_scalef32_sr_pk32_fp6_f32 v_cvt_scalef32_sr_pk32_bf6_f32: Vop3 [b192] [b1024 b32 f32];
+    v_cvt_scalef32_sr_pk32_fp6_f16 v_cvt_scalef32_sr_pk32_fp6_bf16 v_cvt_scalef32_sr_pk32_bf6_f16
+    v_cvt_scalef32_sr_pk32_bf6_bf16: Vop3 [b192] [b512 b32 f32];
 
     // Packed.
     v_pk_add_f16 v_pk_mul_f16 v_pk_min_f16 v_pk_max_f16: Vop3p [p16] [p16 p16];
@@ -311,6 +343,26 @@ instructions! {
     v_mfma_f32_32x32x64_f8f6f4: Mfma [b512] [mx mx b512];
     v_mfma_scale_f32_16x16x128_f8f6f4: Mfma [b128] [mx mx b128 b32 b32];
     v_mfma_scale_f32_32x32x64_f8f6f4: Mfma [b512] [mx mx b512 b32 b32];
+    v_mfma_i32_32x32x4_2b_i8: Mfma [b1024] [b32 b32 b1024];
+    v_mfma_i32_16x16x4_4b_i8: Mfma [b512] [b32 b32 b512];
+
+    // Matrix with half of the first operand left out, as a fourth says.
+    v_smfmac_f32_16x16x32_f16 v_smfmac_f32_16x16x32_bf16 v_smfmac_f32_16x16x64_fp8_fp8
+    v_smfmac_f32_16x16x64_fp8_bf8 v_smfmac_f32_16x16x64_bf8_fp8 v_smfmac_f32_16x16x64_bf8_bf8
+    v_smfmac_i32_16x16x64_i8
+       : Mfma [b128] [b64 b128 b32] KEEPS;
+    v_smfmac_f32_16x16x64_f16 v_smfmac_f32_16x16x64_bf16 v_smfmac_f32_16x16x128_fp8_fp8
+    v_smfmac_f32_16x16x128_fp8_bf8 v_smfmac_f32_16x16x128_bf8_fp8 v_smfmac_f32_16x16x128_bf8_bf8
+    v_smfmac_i32_16x16x128_i8
+       : Mfma [b128] [b128 b256 b32] KEEPS;
+    v_smfmac_f32_32x32x16_f16 v_smfmac_f32_32x32x16_bf16 v_smfmac_f32_32x32x32_fp8_fp8
+    v_smfmac_f32_32x32x32_fp8_bf8 v_smfmac_f32_32x32x32_bf8_fp8 v_smfmac_f32_32x32x32_bf8_bf8
+    v_smfmac_i32_32x32x32_i8
+       : Mfma [b512] [b64 b128 b32] KEEPS;
+    v_smfmac_f32_32x32x32_f16 v_smfmac_f32_32x32x32_bf16 v_smfmac_f32_32x32x64_fp8_fp8
+    v_smfmac_f32_32x32x64_fp8_bf8 v_smfmac_f32_32x32x64_bf8_fp8 v_smfmac_f32_32x32x64_bf8_bf8
+    v_smfmac_i32_32x32x64_i8
+       : Mfma [b512] [b128 b256 b32] KEEPS;
 
     // LDS.
     ds_read_b32: Ds [b32] [addr];
@@ -355,6 +407,15 @@ instructions! {
     ds_swizzle_b32: Ds [b32] [b32];
     ds_permute_b32 ds_bpermute_b32: Ds [b32] [b32 b32];
     ds_nop: Ds [] [];
+    ds_write_addtid_b32: Ds [] [b32];
+    ds_mskor_b32: Ds [] [addr b32 b32];
+    ds_mskor_b64: Ds [] [addr b64 b64];
+    ds_mskor_rtn_b32 ds_wrap_rtn_b32: Ds [b32] [addr b32 b32];
+    ds_mskor_rtn_b64: Ds [b64] [addr b64 b64];
+    ds_wrxchg2_rtn_b32 ds_wrxchg2st64_rtn_b32: Ds [b64] [addr b32 b32];
+    ds_wrxchg2_rtn_b64 ds_wrxchg2st64_rtn_b64: Ds [b128] [addr b64 b64];
+    ds_condxchg32_rtn_b64: Ds [b64] [addr b64];
+    ds_append ds_consume: Ds [b32] [];
 
     // Global memory: by a buffer resource, by an address, private.
     buffer_load_ubyte: Mubuf [u8] [vaddr b128 b32];

@@ -1,8 +1,14 @@
 //! What instructions do to registers: texts of instructions, registers before, registers after.
 
+mod compare;
+mod convert;
+mod coverage;
 mod divide;
+mod lanes;
 mod mfma;
+mod packed;
 mod salu;
+mod scaled;
 mod valu;
 
 use tilewright_gfx9::asm::{self, Instruction};

@@ -101,6 +101,8 @@ pub fn audit(
 pub fn audit_json(audit: &KernelAudit) -> Value {
     json!({
         "kernel": audit.name,
+        "kernel_compared": audit.report.unplanned.is_none(),
+        "kernel_reason": audit.report.unplanned,
         "waits_compared": audit.uncompared.is_none(),
         "reason": audit.uncompared,
         "own_waits": audit.own_waits,
@@ -109,14 +111,22 @@ pub fn audit_json(audit: &KernelAudit) -> Value {
     })
 }
 
-/// `compiled matmul: as scheduled; hot loop, lines 506 to 743: …`
+/// `compiled matmul: waits and barriers as scheduled on every way; hot loop as scheduled; …`
 pub fn audit_line(audit: &KernelAudit) -> String {
-    let verdict = match (&audit.uncompared, &audit.own_waits) {
-        (Some(reason), _) => format!("waits not compared ({reason})"),
-        (None, Some(reason)) => {
-            format!("waits and barriers as scheduled, others of the compiler's ({reason})")
-        }
-        (None, None) => "waits and barriers as scheduled".to_string(),
+    let kernel = match audit.report.unplanned {
+        _ if audit.report.findings.iter().any(|f| !f.kind.is_cost()) => "not as scheduled".into(),
+        Some(reason) => format!("waits and barriers not compared ({reason})"),
+        None => "waits and barriers as scheduled on every way".to_string(),
     };
-    format!("compiled {}: {verdict}; {}\n", audit.name, audit.report)
+    let hot = match (&audit.uncompared, &audit.own_waits) {
+        (Some(reason), _) => format!("hot loop not compared wait by wait ({reason})"),
+        (None, Some(reason)) => {
+            format!("in the hot loop also waits of the compiler's ({reason})")
+        }
+        (None, None) => "no others in the hot loop".to_string(),
+    };
+    format!(
+        "compiled {}: {kernel}, {hot}; {}\n",
+        audit.name, audit.report
+    )
 }

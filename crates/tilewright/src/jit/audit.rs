@@ -1,18 +1,20 @@
 //! The compiled code of AMD kernels against the device IR it comes from.
 //!
-//! [`expectation`] says what a kernel's hot loop must hold: its waits and barriers as the IR has
-//! them, its matrix instructions. [`audit`] compares a kernel's assembly with it. Where the IR
-//! leaves loads to the compiler (loads without a counter, elements that are packed), the compiler
-//! waits for these itself, and such waits are let pass between the schedule's. Only where the
-//! order of the schedule's own waits depends on a branch is the loop not compared. Each time the
-//! reason is said.
+//! [`Expected`] says what a kernel's hot loop must hold: its waits and barriers as the IR has them,
+//! its matrix instructions; `plan` says it of the whole kernel, on every way. [`audit`] compares a
+//! kernel's assembly with both, and [`refuse`] makes errors of what may compute something else.
+//! Where the IR leaves loads to the compiler (loads without a counter, elements that are packed),
+//! the compiler waits for these itself, and such waits are let pass between the schedule's. Where
+//! the order of the schedule's own waits depends on a branch, the loop is compared as a part of the
+//! whole alone. Each time the reason is said.
 
+mod plan;
 mod walk;
 
 use std::collections::BTreeMap;
 
 use tilewright_gfx9::asm;
-use tilewright_gfx9::audit::{self as gfx9, Expectation, Finding, Kind, Report};
+use tilewright_gfx9::audit::{self as gfx9, Expectation, Kind, Report};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     Code, DeviceOp, Diagnostic, Diagnostics, FenceKind, Func, Kernel, Machine, MemoryOrder, Scope,
@@ -114,16 +116,18 @@ pub fn audit(
         if let Some(reason) = reshaped(compiled, &expected) {
             expected.uncompared.get_or_insert(reason.to_string());
         }
+        let plan = plan::plan(func, kernel, target.machine());
         let loop_and_kernel = Expectation {
             drained: is_drained(func, kernel),
+            plan: plan.as_ref().ok().cloned(),
+            reshaped: expected.uncompared.is_some(),
             address_arithmetic: budget.address_arithmetic,
             lane_reads: budget.lane_reads,
             ..expected.compiled
         };
-        let mut report = gfx9::audit(compiled, target.name(), &loop_and_kernel);
-        if expected.uncompared.is_some() {
-            report.findings.retain(|f| !compares_loop(f));
-        }
+        let arch = program.arch.as_deref().unwrap_or(target.name());
+        let mut report = gfx9::audit(compiled, arch, &loop_and_kernel);
+        report.unplanned = report.unplanned.and(plan.err().or(report.unplanned));
         list.push(KernelAudit {
             name: name.clone(),
             span: kernel.span,
@@ -173,31 +177,6 @@ fn turns(wanted: &BTreeMap<String, u32>, found: &BTreeMap<&str, u32>) -> Option<
             .iter()
             .all(|(name, n)| found.get(name.as_str()) == Some(&(n * turns)));
     (turns > 1 && all).then_some(turns)
-}
-
-/// Whether a finding rests on the expected steps and counts of the loop.
-fn compares_loop(finding: &Finding) -> bool {
-    match finding.kind {
-        Kind::ExtraWait
-        | Kind::MissingWait
-        | Kind::WrongWait
-        | Kind::ExtraBarrier
-        | Kind::MissingBarrier
-        | Kind::MovedWork
-        | Kind::Count
-        | Kind::HalfRate
-        | Kind::Shape => true,
-        Kind::Pending
-        | Kind::Undrained
-        | Kind::ExtraFence
-        | Kind::Hazard
-        | Kind::Scratch
-        | Kind::Spill
-        | Kind::AccumulatorMove
-        | Kind::AddressArithmetic
-        | Kind::LaneRead
-        | Kind::Registers => false,
-    }
 }
 
 /// What a kernel's compiled code must hold.

@@ -1,6 +1,7 @@
 //! How a case is run: staged, lowered, given its inputs, and compared with its oracle.
 
 pub mod banks;
+pub mod emulator;
 pub mod gpu;
 pub mod issues;
 pub mod landings;

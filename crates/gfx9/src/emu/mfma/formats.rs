@@ -51,18 +51,21 @@ impl Shape {
         self.size * self.size * self.blocks / 64
     }
 
-    /// Which of a lane's elements the `k`th of a row is, and in which group of lanes: group `g`
-    /// begins at lane `size * blocks * g`. `ITEMS` is how many a lane has.
-    pub(super) fn place<const ITEMS: usize>(self, element: Element, k: usize) -> (usize, usize) {
+    /// The `k` of a lane's item, in a group of lanes: group `g` begins at lane
+    /// `size * blocks * g`. `ITEMS` is how many a lane has.
+    pub(super) fn k<const ITEMS: usize>(
+        self,
+        element: Element,
+        item: usize,
+        group: usize,
+    ) -> usize {
         match element {
             // Of the wide forms for floats of 8 bits a lane holds two runs of 16, one of each half
             // of the depth.
             Element::Small(small) if small.bits() == 8 && ITEMS == 32 => {
-                let half = self.depth / 2;
-                let (run, k) = if k < half { (0, k) } else { (1, k - half) };
-                (k % 16 + 16 * run, k / 16)
+                item % 16 + 16 * group + self.depth / 2 * (item / 16)
             }
-            _ => (k % ITEMS, k / ITEMS),
+            _ => item + ITEMS * group,
         }
     }
 

@@ -21,11 +21,10 @@ use super::float::{bf16_value, f16_value, power_of_two};
 use super::wave::{LANES, Lanes, Wave};
 use formats::{Element, Shape, shape};
 
-/// The most that a row is multiplied along.
-const DEEPEST: usize = 128;
-
-/// A source's elements as doubles: for each item of a lane, that of all lanes.
-type Items<const N: usize> = [[f64; LANES]; N];
+/// A source as doubles: of each block, of each `k`, the elements of all rows of A or columns of B.
+/// It has as many elements as 64 lanes have items. Rows begin where cache lines do.
+#[repr(align(64))]
+struct Matrix<const ITEMS: usize>([[f64; LANES]; ITEMS]);
 
 impl Wave {
     pub(super) fn mfma(&mut self, instruction: &Instruction, arch: Arch) -> Result<(), Fault> {
@@ -67,17 +66,19 @@ impl Wave {
         shape: Shape,
     ) -> Result<(), Fault> {
         let modifiers = &instruction.modifiers;
-        let mut a = self.elements::<ITEMS>(instruction, 0, shape.a)?;
-        let mut b = self.elements::<ITEMS>(instruction, 1, shape.b)?;
+        let narrow = matches!(instruction.op.sources(), [Ty::mx, ..]);
+        let [a_lanes, b_lanes] = match narrow {
+            true => [None, None],
+            false => broadcast(shape, modifiers)?,
+        };
+        let mut a = self.matrix::<ITEMS>(instruction, 0, shape, shape.a, a_lanes)?;
+        let mut b = self.matrix::<ITEMS>(instruction, 1, shape, shape.b, b_lanes)?;
         if instruction.op.sources().len() > 3 {
             let high = modifiers.op_sel_hi.unwrap_or(u8::MAX);
-            for (index, element, items) in [(0, shape.a, &mut a), (1, shape.b, &mut b)] {
+            for (index, matrix) in [(0, &mut a), (1, &mut b)] {
                 let byte = (high >> index & 1) << 1 | modifiers.op_sel >> index & 1;
-                let operand = instruction.source_operand(3 + index)?;
-                self.scale(items, shape, element, operand, byte)?;
+                self.scale(matrix, shape, instruction.source_operand(3 + index)?, byte)?;
             }
-        } else if !matches!(instruction.op.sources(), [Ty::mx, ..]) {
-            broadcast(&mut a, &mut b, shape, modifiers)?;
         }
         let integer = shape.a == Element::I8;
         let mut sums = [[0; LANES]; REGISTERS];
@@ -101,21 +102,31 @@ impl Wave {
         Ok(())
     }
 
-    /// The elements of a source.
-    fn elements<const ITEMS: usize>(
+    /// The elements of a source, in the order of the sums. `from` names the lane that each lane's
+    /// are read from.
+    fn matrix<const ITEMS: usize>(
         &self,
         instruction: &Instruction,
         index: usize,
+        shape: Shape,
         element: Element,
-    ) -> Result<Items<ITEMS>, Fault> {
+        from: Option<[u8; LANES]>,
+    ) -> Result<Matrix<ITEMS>, Fault> {
         let operand = instruction.source_operand(index)?;
         let registers = operand.registers().ok_or(Fault::Operand)?;
         let bits = element.bits() as usize;
         if usize::from(registers.count) * 32 != (bits * ITEMS).next_multiple_of(32) {
             return Err(Fault::Operand);
         }
-        let mut items = [[0.0; LANES]; ITEMS];
-        for (item, values) in items.iter_mut().enumerate() {
+        let Shape {
+            size,
+            depth,
+            blocks,
+            ..
+        } = shape;
+        let mut matrix = Matrix([[0.0; LANES]; ITEMS]);
+        let elements = matrix.0.as_flattened_mut();
+        for item in 0..ITEMS {
             let (register, shift) = (bits * item / 32, (bits * item % 32) as u32);
             let words = self.vector(registers, register as u16)?;
             // An element of 6 bits may begin in one register and end in the next.
@@ -123,18 +134,26 @@ impl Wave {
                 true => self.vector(registers, register as u16 + 1)?,
                 false => words,
             };
-            decode(element, words, next, shift, values);
+            let mut values = [0.0; LANES];
+            decode(element, words, next, shift, &mut values);
+            if let Some(from) = from {
+                values = from.map(|lane| values[usize::from(lane)]);
+            }
+            for (run, values) in values.chunks_exact(size).enumerate() {
+                let (block, group) = (run % blocks, run / blocks);
+                let at = size * (depth * block + shape.k::<ITEMS>(element, item, group));
+                elements[at..at + size].copy_from_slice(values);
+            }
         }
-        Ok(items)
+        Ok(matrix)
     }
 
     /// Multiplies elements by the scales of their rows or columns: one for 32 of the depth, in a
-    /// byte of the lane whose elements these would be if every lane held 32 that follow.
+    /// byte of a lane: all rows of the first 32, then all of the next.
     fn scale<const ITEMS: usize>(
         &self,
-        items: &mut Items<ITEMS>,
+        matrix: &mut Matrix<ITEMS>,
         shape: Shape,
-        element: Element,
         operand: &Operand,
         byte: u8,
     ) -> Result<(), Fault> {
@@ -143,15 +162,20 @@ impl Wave {
             Some(_) => 8 * u32::from(byte),
             None => 23,
         };
-        let words = self.lanes(operand, Ty::f32, 0)?;
-        for k in 0..shape.depth {
-            let (item, group) = shape.place::<ITEMS>(element, k);
-            for row in 0..shape.size {
-                let exponent = words[row + shape.size * (k / 32)] >> shift & 0xff;
-                items[item][row + shape.size * group] *= match exponent {
-                    0xff => f64::NAN,
-                    exponent => power_of_two(exponent as i32 - 127),
-                };
+        let scales = self.lanes(operand, Ty::f32, 0)?;
+        let scales = scales.map(|word| match word >> shift & 0xff {
+            0xff => f64::NAN,
+            exponent => power_of_two(exponent as i32 - 127),
+        });
+        let parts = matrix
+            .0
+            .as_flattened_mut()
+            .chunks_exact_mut(32 * shape.size);
+        for (part, scales) in parts.zip(scales.chunks_exact(shape.size)) {
+            for elements in part.chunks_exact_mut(shape.size) {
+                for (element, scale) in elements.iter_mut().zip(scales) {
+                    *element *= scale;
+                }
             }
         }
         Ok(())
@@ -208,36 +232,22 @@ impl Wave {
 
 /// Adds the products to the rows of the result, so many columns at a time.
 fn add_products<const ITEMS: usize, const REGISTERS: usize, const WIDTH: usize>(
-    a: &Items<ITEMS>,
-    b: &Items<ITEMS>,
+    a: &Matrix<ITEMS>,
+    b: &Matrix<ITEMS>,
     shape: Shape,
     sums: &mut [Lanes; REGISTERS],
     finish: impl Fn(f64, u32) -> u32,
 ) {
-    let Shape {
-        size,
-        depth,
-        blocks,
-        ..
-    } = shape;
-    // Where the elements of each `k` are: the item, and the lane of row and column 0 of block 0.
-    let mut places = [[(0, 0); 2]; DEEPEST];
-    let places = &mut places[..depth.min(DEEPEST)];
-    for (k, places) in places.iter_mut().enumerate() {
-        *places = [shape.a, shape.b].map(|element| {
-            let (item, group) = shape.place::<ITEMS>(element, k);
-            (item, size * blocks * group)
-        });
-    }
-    for block in 0..blocks {
+    let Shape { size, depth, .. } = shape;
+    let a = a.0.as_flattened().chunks_exact(size * depth);
+    let b = b.0.as_flattened().chunks_exact(size * depth);
+    for (block, (a, b)) in a.zip(b).enumerate() {
         for row in 0..size {
             let (register, lane) = shape.row(block, row);
             for column in (0..size).step_by(WIDTH) {
                 let mut sum = [0.0; WIDTH];
-                for [(a_item, a_lane), (b_item, b_lane)] in places.iter() {
-                    let a = a[*a_item][a_lane + size * block + row];
-                    let first = b_lane + size * block + column;
-                    let b = &b[*b_item][first..first + WIDTH];
+                for (a, b) in a.chunks_exact(size).zip(b.chunks_exact(size)) {
+                    let (a, b) = (a[row], &b[column..column + WIDTH]);
                     for (sum, b) in sum.iter_mut().zip(b) {
                         *sum += a * b;
                     }
@@ -281,10 +291,11 @@ fn decode(element: Element, words: &Lanes, next: &Lanes, shift: u32, values: &mu
             }
         }
         Element::Small(small) => {
-            let (table, mask) = (small.values(), (1 << small.bits()) - 1);
+            let (table, mask) = (small.values(), ((1 << small.bits()) - 1) as u8);
             for (value, (low, high)) in values.iter_mut().zip(words.iter().zip(next)) {
-                let bits = (u64::from(*low) | u64::from(*high) << 32) >> shift;
-                *value = f64::from(table[bits as usize & mask]);
+                // An element that ends in this register has nothing of the next below its mask.
+                let bits = (low >> shift) as u8 | ((high << 1) << (31 - shift)) as u8;
+                *value = f64::from(table[usize::from(bits & mask)]);
             }
         }
     }
@@ -298,35 +309,28 @@ fn xf32(bits: u32) -> u32 {
     bits.wrapping_add(0xfff + (bits >> 13 & 1)) & !0x1fff
 }
 
-/// Has lanes read elements of other lanes, as `cbsz` and `abid` say of A and `blgp` of B.
-fn broadcast<const ITEMS: usize>(
-    a: &mut Items<ITEMS>,
-    b: &mut Items<ITEMS>,
-    shape: Shape,
-    modifiers: &Modifiers,
-) -> Result<(), Fault> {
-    let (cbsz, abid) = (modifiers.cbsz, usize::from(modifiers.abid));
-    if cbsz != 0 {
-        if cbsz > 4 || 1 << cbsz > shape.blocks || abid >= 1 << cbsz {
-            return Err(Fault::Operand);
+/// The lanes that the elements of A and of B are read from, as `cbsz` and `abid` say of A and
+/// `blgp` of B, where these are not their own.
+fn broadcast(shape: Shape, modifiers: &Modifiers) -> Result<[Option<[u8; LANES]>; 2], Fault> {
+    let lanes = |from: &dyn Fn(u8) -> u8| Some(std::array::from_fn(|lane| from(lane as u8)));
+    let Modifiers {
+        cbsz, abid, blgp, ..
+    } = *modifiers;
+    let a = match cbsz {
+        0 => None,
+        1..=4 if 1 << cbsz <= shape.blocks && abid < 1 << cbsz => {
+            let count = 64 >> cbsz;
+            lanes(&|lane| lane % count + count * abid)
         }
-        let lanes = LANES >> cbsz;
-        permute(a, |lane| lane % lanes + lanes * abid);
-    }
-    match modifiers.blgp {
-        0 => {}
-        1 => permute(b, |lane| lane % 32),
-        2 => permute(b, |lane| lane % 32 + 32),
-        3 => permute(b, |lane| (lane + 16) % 64),
-        4..=7 => permute(b, |lane| lane % 16 + 16 * usize::from(modifiers.blgp - 4)),
         _ => return Err(Fault::Operand),
-    }
-    Ok(())
-}
-
-fn permute<const ITEMS: usize>(items: &mut Items<ITEMS>, from: impl Fn(usize) -> usize) {
-    for values in items {
-        let old = *values;
-        *values = std::array::from_fn(|lane| old[from(lane)]);
-    }
+    };
+    let b = match blgp {
+        0 => None,
+        1 => lanes(&|lane| lane % 32),
+        2 => lanes(&|lane| lane % 32 + 32),
+        3 => lanes(&|lane| (lane + 16) % 64),
+        4..=7 => lanes(&|lane| lane % 16 + 16 * (blgp - 4)),
+        _ => return Err(Fault::Operand),
+    };
+    Ok([a, b])
 }

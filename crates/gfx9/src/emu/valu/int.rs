@@ -117,7 +117,9 @@ pub(super) fn word(op: Opcode, s: &Sources, clamp: bool, truth: u8) -> Option<La
         v_min_u16 => two(s, |a, b| low(a).min(low(b))),
         v_max_i16 => two(s, |a, b| (a as i16).max(b as i16) as u16 as u32),
         v_min_i16 => two(s, |a, b| (a as i16).min(b as i16) as u16 as u32),
-        v_mad_u16 | v_mad_i16 => three(s, |a, b, c| low(a.wrapping_mul(b).wrapping_add(c))),
+        v_mad_u16 | v_mad_i16 | v_mad_legacy_u16 | v_mad_legacy_i16 => {
+            three(s, |a, b, c| low(a.wrapping_mul(b).wrapping_add(c)))
+        }
         v_min3_u16 => three(s, |a, b, c| low(a).min(low(b)).min(low(c))),
         v_max3_u16 => three(s, |a, b, c| low(a).max(low(b)).max(low(c))),
         v_med3_u16 => three(s, |a, b, c| middle(low(a), low(b), low(c))),

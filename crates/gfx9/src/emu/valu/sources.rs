@@ -232,7 +232,7 @@ impl Instruction {
 /// Operations of 16 bits that leave the upper half of a register alone: those that came with
 /// gfx9. The others write zeros there.
 fn keeps_high_half(op: Opcode) -> bool {
-    op.format() == Format::Vop3 || op == Opcode::v_fma_mixlo_f16
+    op.format() == Format::Vop3
 }
 
 fn output_scale(omod: OutputScale) -> f32 {

@@ -80,7 +80,7 @@ fn own_matrix(block: &Block, times: u32, matrix: &mut u32, inner: &mut bool) {
 }
 
 /// Whether a loop is one in the compiled code too.
-fn stays(l: &Loop) -> bool {
+pub(super) fn stays(l: &Loop) -> bool {
     let once = l.axes.first().and_then(|a| a.const_trip_count()) == Some(1);
     let written_out = matches!(
         l.kind,
@@ -89,7 +89,7 @@ fn stays(l: &Loop) -> bool {
     !once && !written_out
 }
 
-fn trips(l: &Loop) -> u32 {
+pub(super) fn trips(l: &Loop) -> u32 {
     let trips = l.axes.first().and_then(|a| a.const_trip_count());
     trips.and_then(|t| u32::try_from(t).ok()).unwrap_or(1)
 }

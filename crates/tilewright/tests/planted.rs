@@ -1,0 +1,177 @@
+//! Every wait and every barrier of compiled kernels, loosened by one or left out, one at a time: how
+//! many of these faults the audit finds. No GPU is needed, clang is.
+//!
+//! A wait that nothing needs is no fault when it is gone, so that not all can be found: of two waits for
+//! LDS before a register is used one is enough. Those that are missed here are of that kind. What
+//! is found is written down, and one fault fewer is seen.
+
+#[expect(dead_code, reason = "the list of examples is for other tests")]
+mod corpus;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tilewright::ir::{Func, Target};
+use tilewright::jit::audit::{Budget, audit};
+use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::{AmdClang, HipOptions};
+
+/// Faults found, of so many.
+type Found = (usize, usize);
+
+struct Kernel {
+    file: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    target: Target,
+    barriers: Found,
+    vmcnt: Found,
+    lgkmcnt: Found,
+}
+
+const NT: &[(&str, &str)] = &[("trans_B", "True"), ("dtype", "bfloat16")];
+
+const KERNELS: &[Kernel] = &[
+    Kernel {
+        file: "gemm.py",
+        settings: NT,
+        target: Target::Gfx950,
+        barriers: (2, 2),
+        vmcnt: (4, 4),
+        lgkmcnt: (8, 8),
+    },
+    Kernel {
+        file: "gemm.py",
+        settings: NT,
+        target: Target::Gfx942,
+        barriers: (3, 3),
+        vmcnt: (12, 12),
+        lgkmcnt: (16, 16),
+    },
+    Kernel {
+        file: "attention_fwd.py",
+        settings: &[],
+        target: Target::Gfx950,
+        barriers: (5, 5),
+        vmcnt: (12, 12),
+        lgkmcnt: (177, 194),
+    },
+    Kernel {
+        file: "cumsum.py",
+        settings: &[],
+        target: Target::Gfx950,
+        barriers: (3, 3),
+        vmcnt: (8, 8),
+        lgkmcnt: (64, 70),
+    },
+    Kernel {
+        file: "rms_norm.py",
+        settings: &[],
+        target: Target::Gfx942,
+        barriers: (1, 1),
+        vmcnt: (10, 10),
+        lgkmcnt: (60, 60),
+    },
+    Kernel {
+        file: "reduce.py",
+        settings: &[],
+        target: Target::Gfx950,
+        barriers: (0, 0),
+        vmcnt: (22, 22),
+        lgkmcnt: (158, 158),
+    },
+];
+
+fn main() {
+    let args = Arguments::from_args();
+    let trials = KERNELS.iter().map(|kernel| {
+        let title = format!("{} {}", kernel.target, kernel.file);
+        Trial::test(title, || counted(kernel))
+    });
+    libtest_mimic::run(&args, trials.collect()).exit();
+}
+
+fn counted(kernel: &Kernel) -> Result<(), Failed> {
+    let target = kernel.target;
+    let (func, source) = corpus::generated(kernel.file, kernel.settings, target)?;
+    let clang = AmdClang::find(&Env::process())
+        .map_err(|missing| format!("this test needs clang: run scripts/setup-clang\n{missing}"))?;
+    let asm = clang
+        .assembly(&source.text, target.name(), &HipOptions::default())
+        .map_err(|e| e.to_string())?;
+    let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
+    let wrong = |asm: &str| wrong(&func, target, &names, asm);
+    if let Some(finding) = wrong(&asm)? {
+        return Err(format!("as it stands: {finding}").into());
+    }
+    let mut missed = String::new();
+    let mut count = |what: &str| -> Result<Found, Failed> {
+        let (mut found, mut all) = (0, 0);
+        for (line, faulty) in faults(&asm, what) {
+            all += 1;
+            match wrong(&faulty)? {
+                Some(_) => found += 1,
+                None => missed += &format!("line {line}: {what} in {}\n", asm_line(&asm, line)),
+            }
+        }
+        Ok((found, all))
+    };
+    let got = (count("s_barrier")?, count("vmcnt")?, count("lgkmcnt")?);
+    println!("{} {}: {got:?}\n{missed}", kernel.target, kernel.file);
+    let want = (kernel.barriers, kernel.vmcnt, kernel.lgkmcnt);
+    match got == want {
+        true => Ok(()),
+        false => Err(format!("barriers, vmcnt, lgkmcnt: {got:?} instead of {want:?}").into()),
+    }
+}
+
+fn asm_line(asm: &str, line: usize) -> &str {
+    asm.lines().nth(line - 1).unwrap_or("").trim()
+}
+
+/// What the audit says of the code, but for what only costs time.
+fn wrong(
+    func: &Func,
+    target: Target,
+    names: &[String],
+    asm: &str,
+) -> Result<Option<String>, Failed> {
+    let audits = audit(func, target, names, asm, Budget::default())?;
+    let mut findings = audits.iter().flat_map(|a| &a.report.findings);
+    let wrong = findings.find(|f| !f.kind.is_cost());
+    Ok(wrong.map(|f| f.to_string()))
+}
+
+/// The code with one fault each: a barrier left out, a counter's wait loosened by one and left out.
+fn faults(asm: &str, what: &str) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = asm.lines().collect();
+    let mut list = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let code = line.split(';').next().unwrap_or("");
+        let mut plant = |instead: String| {
+            let mut changed = lines.clone();
+            changed[at] = &instead;
+            list.push((at + 1, changed.join("\n")));
+        };
+        if what == "s_barrier" && code.trim() == what {
+            plant("\ts_nop 0".to_owned());
+        }
+        if what == "s_barrier" || !code.trim_start().starts_with("s_waitcnt") {
+            continue;
+        }
+        let Some(from) = code.find(&format!("{what}(")) else {
+            continue;
+        };
+        let number = from + what.len() + 1;
+        let Some(end) = code[number..].find(')').map(|end| number + end) else {
+            continue;
+        };
+        let Ok(count) = code[number..end].parse::<u32>() else {
+            continue;
+        };
+        plant(format!("{}{}{}", &code[..number], count + 1, &code[end..]));
+        let rest = format!("{}{}", &code[..from], &code[end + 1..]);
+        plant(match rest.trim() {
+            "s_waitcnt" => "\ts_nop 0".to_owned(),
+            _ => rest,
+        });
+    }
+    list
+}
