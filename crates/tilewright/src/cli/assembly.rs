@@ -169,7 +169,7 @@ fn buffer(index: usize, bytes: usize) -> Buffer {
         bytes: vec![0; bytes],
         element: 1,
         writable: true,
-        initialised: true,
+        holds: None,
     }
 }
 
