@@ -250,14 +250,14 @@ fn the_kernel_is_right_and_its_trace_is_the_walk() {
             .collect(),
         element: 2,
         writable: false,
-        initialised: true,
+        holds: None,
     };
     let result = Buffer {
         name: "C".to_owned(),
         bytes: vec![0; 256 * 256 * 4],
         element: 4,
         writable: true,
-        initialised: false,
+        holds: Some(vec![false; 256 * 256]),
     };
     let mut launch = Launch::new([1, 1, 1], [512, 1, 1]);
     launch.buffers = vec![operand("A", 0), operand("B", 1), result];

@@ -6,9 +6,10 @@
 
 use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
 use tilewright_gfx9::asm;
+use tilewright_gfx9::cycles::Trace;
 use tilewright_gfx9::emu::{self, Arch, Argument, Finding, Landing, Launch};
 use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{Code, Diagnostic, Func, Kernel, Scalar, SourceMap, Span, Target};
+use tilewright_ir::{Code, Diagnostic, Diagnostics, Func, Kernel, Scalar, SourceMap, Span, Target};
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::{AmdClang, CompileError, HipOptions};
 use tilewright_sim::{Args, Resolved, resolve};
@@ -23,6 +24,13 @@ pub struct Emulator {
     program: asm::Program,
     kernels: Vec<KernelSource>,
     lines: Vec<LineOrigin>,
+}
+
+/// What the waves of one block did.
+#[derive(Debug)]
+pub struct Traced<'a> {
+    pub function: &'a asm::Function,
+    pub trace: Trace,
 }
 
 /// How it is run.
@@ -106,11 +114,45 @@ impl Emulator {
 
     /// Runs all kernels of the function on tensors, and says what is wrong with them.
     pub fn run(&self, args: &mut Args, options: &Options) -> Result<Vec<Diagnostic>, Error> {
+        self.run_noting(args, options, None).map(|(found, _)| found)
+    }
+
+    /// Runs the function to see what the waves of one block of its last kernel do, of which only
+    /// that block is run; the tensors are not to be used afterwards. Also what is wrong with it.
+    pub fn trace(
+        &self,
+        args: &mut Args,
+        options: &Options,
+        block: u32,
+    ) -> Result<(Traced<'_>, Vec<Diagnostic>), Error> {
+        let (found, traced) = self.run_noting(args, options, Some(block))?;
+        match traced {
+            Some(traced) => Ok((traced, found)),
+            None if !found.is_empty() => {
+                let mut diags = Diagnostics::new();
+                diags.extend(found);
+                Err(Error::Diagnostics(diags))
+            }
+            None => {
+                let text = format!("the last kernel has no block {block}");
+                Err(Error::plain("emulator", self.func.span, text))
+            }
+        }
+    }
+
+    fn run_noting(
+        &self,
+        args: &mut Args,
+        options: &Options,
+        block: Option<u32>,
+    ) -> Result<(Vec<Diagnostic>, Option<Traced<'_>>), Error> {
         let func = &self.func;
         let resolved = resolve(func, args)?;
         let mut buffers = self.buffers(args, &resolved);
         let mut found = Vec::new();
-        for (kernel, source) in func.kernels.iter().zip(&self.kernels) {
+        let mut traced = None;
+        let last = func.kernels.len().saturating_sub(1);
+        for (number, (kernel, source)) in func.kernels.iter().zip(&self.kernels).enumerate() {
             let function = self.program.function(&source.name).ok_or_else(|| {
                 let text = format!("the assembly has no kernel `{}`", source.name);
                 Error::plain("emulator", kernel.span, text)
@@ -125,6 +167,16 @@ impl Emulator {
             if options.threads > 0 {
                 launch.workers = options.threads;
             }
+            if number == last {
+                launch.traced = block;
+                launch.only = block;
+            }
+            if launch
+                .only
+                .is_some_and(|only| u64::from(only) >= launch.blocks())
+            {
+                continue;
+            }
             for (buffer, written) in buffers.iter_mut().zip(self.written(source)) {
                 buffer.writable = written;
             }
@@ -132,6 +184,7 @@ impl Emulator {
             let outcome = emu::run(function, self.arch, launch)
                 .map_err(|text| Error::plain("emulator", kernel.span, text))?;
             buffers = outcome.buffers;
+            traced = outcome.trace.map(|trace| Traced { function, trace });
             let findings = outcome.findings.iter();
             found.extend(findings.map(|f| self.diagnostic(function, kernel, f)));
             if !found.is_empty() {
@@ -144,7 +197,12 @@ impl Emulator {
                 tensor.set_bytes(&memory.bytes[..count]);
             }
         }
-        Ok(found)
+        Ok((found, traced))
+    }
+
+    /// The line of the kernel that an instruction comes from.
+    pub fn place(&self, function: &asm::Function, at: usize) -> Option<Span> {
+        self.span(function, at)
     }
 
     /// The function's tensors and, behind them, its workspaces.

@@ -64,6 +64,9 @@ macro_rules! parameters {
 }
 
 parameters! {
+    /// Compute units of a GPU, of which the model is one.
+    compute_units: 304, 256, Documented, "CDNA3 and CDNA4 whitepapers: MI300X and MI355X";
+
     // Issue.
     /// SIMDs of a compute unit; a wave's number modulo this says where it runs.
     simds: 4, 4, Documented, "CDNA3 and CDNA4 whitepapers; PyHIP: waves i and i+4 share a SIMD";

@@ -241,12 +241,18 @@ fn matrix(instruction: &Instruction, machine: &Machine) -> Action {
     let small = small(modifiers.cbsz) && small(modifiers.blgp);
     let passes = instruction.op.mfma_passes(machine.is_gfx950(), small);
     let run = |index: usize| instruction.operands.get(index)?.registers().and_then(span);
-    let none = Span { first: 0, count: 0 };
+    let result = run(0).unwrap_or(Span { first: 0, count: 0 });
+    // Sparse products add to their result; the operand behind A and B is an index.
+    let c = match instruction.keeps_destination() {
+        true => run(0),
+        false => run(3),
+    };
+    // Forms without a row take as long as the dense ones of their shape.
+    let usual = if result.count >= 16 { 8 } else { 4 };
     Action::Matrix {
-        // Sparse and other forms without a row: as long as the common 16x16 ones.
-        passes: passes.unwrap_or(4),
-        result: run(0).unwrap_or(none),
-        c: run(3),
+        passes: passes.unwrap_or(usual),
+        result,
+        c,
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Steady {
     pub matrix_share: f64,
     /// Cycles that a SIMD's matrix unit works in an iteration.
     pub matrix_cycles: f64,
+    /// Operations of matrix instructions in an iteration of all waves.
+    pub operations: f64,
     /// What a wave waits for in an iteration, on average.
     pub stalls: Vec<(Stall, f64)>,
     /// Cycles of an iteration that a wave spends at instructions of each kind, waiting included.
@@ -37,6 +39,12 @@ pub struct Hot<'f> {
 }
 
 impl Timing {
+    /// Operations of all matrix instructions.
+    pub fn operations(&self, function: &Function) -> u64 {
+        let waves = self.waves.iter().flat_map(|wave| &wave.issued);
+        waves.map(|issued| operations(function, issued)).sum()
+    }
+
     /// The share of all SIMDs' time in which matrix units work.
     pub fn matrix_share(&self) -> f64 {
         share(
@@ -104,6 +112,8 @@ impl Timing {
                 let turn = &wave.issued[pair[0]..pair[1]];
                 gaps.push(wave.issued[pair[1]].issue - wave.issued[pair[0]].issue);
                 sums.add(turn, wave.issued[pair[1]].since, &self.kinds);
+                let done = turn.iter().map(|issued| operations(function, issued));
+                sums.operations += done.sum::<u64>();
             }
         }
         gaps.sort_unstable();
@@ -120,6 +130,7 @@ impl Timing {
             turns,
             matrix_share: matrix_cycles / cycles.max(1) as f64,
             matrix_cycles,
+            operations: average(sums.operations) * self.waves.len() as f64,
             stalls: stalls.map(|(stall, sum)| (stall, average(sum))).collect(),
             kinds: kinds
                 .filter(|(_, sum)| *sum > 0)
@@ -133,6 +144,7 @@ impl Timing {
 #[derive(Default)]
 struct Sums {
     matrix: u64,
+    operations: u64,
     stalls: Stalls,
     kinds: [u64; Kind::ALL.len()],
 }
@@ -167,6 +179,12 @@ impl WaveTiming {
             .map(|(at, _)| at)
             .collect()
     }
+}
+
+fn operations(function: &Function, issued: &Issued) -> u64 {
+    let instruction = function.instructions.get(issued.instruction as usize);
+    let done = instruction.and_then(|instruction| instruction.op.mfma_operations());
+    done.unwrap_or(0)
 }
 
 fn share(busy: u64, cycles: u64, units: usize) -> f64 {

@@ -306,4 +306,41 @@ impl Opcode {
         };
         Some(passes)
     }
+
+    /// The multiplications and additions of a matrix instruction: twice its shape, which is in
+    /// its name, with the number of blocks behind it (`v_mfma_f32_32x32x4_2b_f16`).
+    pub fn mfma_operations(self) -> Option<u64> {
+        if !self.is_mfma() {
+            return None;
+        }
+        let mut words = self.name().split('_');
+        let shape = words.find(|word| word.contains('x') && word.starts_with(char::is_numeric))?;
+        let mut product = 2;
+        for side in shape.split('x') {
+            product *= side.parse::<u64>().ok()?;
+        }
+        let blocks = words.next().and_then(|word| word.strip_suffix('b'));
+        Some(product * blocks.and_then(|n| n.parse().ok()).unwrap_or(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Opcode;
+
+    #[test]
+    fn operations_of_matrix_instructions() {
+        for (op, want) in [
+            (Opcode::v_mfma_f32_16x16x32_bf16, 16 * 16 * 32 * 2),
+            (Opcode::v_mfma_f32_32x32x4_2b_f16, 32 * 32 * 4 * 2 * 2),
+            (Opcode::v_mfma_scale_f32_16x16x128_f8f6f4, 16 * 16 * 128 * 2),
+            (Opcode::v_mfma_f32_16x16x8_xf32, 16 * 16 * 8 * 2),
+        ] {
+            assert_eq!(op.mfma_operations(), Some(want), "{}", op.name());
+        }
+        assert_eq!(Opcode::v_add_f32.mfma_operations(), None);
+        // Every matrix instruction says how much it does.
+        let matrix = Opcode::ALL.iter().filter(|op| op.is_mfma());
+        assert!(matrix.clone().all(|op| op.mfma_operations().is_some()));
+    }
 }

@@ -77,7 +77,7 @@ pub fn read(path: &str) -> Result<String, Box<Diagnostic>> {
 }
 
 /// `file.py:entry` as two parts. A colon that belongs to the path (`C:\…`) stays there.
-fn split_entry(kernel: &str) -> (&str, Option<&str>) {
+pub fn split_entry(kernel: &str) -> (&str, Option<&str>) {
     match kernel.rsplit_once(':') {
         Some((path, entry)) if !entry.contains(['/', '\\']) && !path.is_empty() => {
             (path, Some(entry))

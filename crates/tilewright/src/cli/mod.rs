@@ -4,9 +4,11 @@
 //! With `--json` stdout holds exactly one object.
 
 mod amd;
+mod assembly;
 mod bench;
 mod cache;
 mod compile;
+mod cycles;
 mod doctor;
 mod dump;
 mod findings;
@@ -55,6 +57,9 @@ enum Command {
     Verify(verify::VerifyArgs),
     /// Time a kernel on a GPU of this machine, after checking what it computes there.
     Bench(bench::BenchArgs),
+    /// Say how long a block takes on a compute unit of an AMD GPU, cycle by cycle, and what its
+    /// waves wait for. No GPU is needed.
+    Cycles(cycles::CyclesArgs),
     /// Run passes on IR in text form.
     Opt(opt::OptArgs),
     /// List the passes of a target in order.
@@ -104,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Compile(args) => compile::compile(&args),
         Command::Verify(args) => verify::verify(&args),
         Command::Bench(args) => bench::bench(&args),
+        Command::Cycles(args) => cycles::cycles(&args),
         Command::Cache(args) => cache::cache(&args),
         Command::Opt(args) => opt::opt(&args),
         Command::Passes(args) => passes::passes(&args),
