@@ -5,7 +5,8 @@
 //! description of the pipelines) or what the compiler's own tables follow; *measured* is a
 //! published measurement on hardware; *assumed* is neither, and says why the value is plausible.
 //! *Fitted* parameters were chosen so that the model gives a measured figure, which `from` names.
-//! No parameter was fitted to the time of a whole kernel.
+//! No value was tuned until a kernel's time came out; `docs/amd-cycles.md` names the two choices
+//! between published alternatives that were made with whole loops in view.
 //!
 //! Measurements: PyHIP are the instruction benchmarks of tingqli/pyhip on MI308X; "trace" are
 //! instruction traces of MI355X and MI350X: of the bf16 8-wave kernel with 16x16x32 products of
