@@ -4,6 +4,8 @@
 //! the emulator finds races, registers that are used too early, and accesses out of bounds. What it
 //! finds leads back to the line of the kernel.
 
+use std::collections::BTreeSet;
+
 use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
 use tilewright_gfx9::asm;
 use tilewright_gfx9::cycles::Trace;
@@ -44,6 +46,15 @@ pub struct Options {
     pub threads: usize,
     /// The most instructions that the waves of a block may run.
     pub steps: u64,
+}
+
+/// What a run came to, beside what the tensors hold.
+#[derive(Clone, Debug, Default)]
+pub struct Ran {
+    /// What is wrong.
+    pub findings: Vec<Diagnostic>,
+    /// The lines of the assembly that some wave ran.
+    pub lines: BTreeSet<u32>,
 }
 
 impl Default for Options {
@@ -113,8 +124,8 @@ impl Emulator {
     }
 
     /// Runs all kernels of the function on tensors, and says what is wrong with them.
-    pub fn run(&self, args: &mut Args, options: &Options) -> Result<Vec<Diagnostic>, Error> {
-        self.run_noting(args, options, None).map(|(found, _)| found)
+    pub fn run(&self, args: &mut Args, options: &Options) -> Result<Ran, Error> {
+        self.run_noting(args, options, None).map(|(ran, _)| ran)
     }
 
     /// Runs the function to see what the waves of one block of its last kernel do, of which only
@@ -125,7 +136,8 @@ impl Emulator {
         options: &Options,
         block: u32,
     ) -> Result<(Traced<'_>, Vec<Diagnostic>), Error> {
-        let (found, traced) = self.run_noting(args, options, Some(block))?;
+        let (ran, traced) = self.run_noting(args, options, Some(block))?;
+        let found = ran.findings;
         match traced {
             Some(traced) => Ok((traced, found)),
             None if !found.is_empty() => {
@@ -145,11 +157,11 @@ impl Emulator {
         args: &mut Args,
         options: &Options,
         block: Option<u32>,
-    ) -> Result<(Vec<Diagnostic>, Option<Traced<'_>>), Error> {
+    ) -> Result<(Ran, Option<Traced<'_>>), Error> {
         let func = &self.func;
         let resolved = resolve(func, args)?;
         let mut buffers = self.buffers(args, &resolved);
-        let mut found = Vec::new();
+        let mut ran = Ran::default();
         let mut traced = None;
         let last = func.kernels.len().saturating_sub(1);
         for (number, (kernel, source)) in func.kernels.iter().zip(&self.kernels).enumerate() {
@@ -185,9 +197,13 @@ impl Emulator {
                 .map_err(|text| Error::plain("emulator", kernel.span, text))?;
             buffers = outcome.buffers;
             traced = outcome.trace.map(|trace| Traced { function, trace });
+            let code = function.instructions.iter().zip(&outcome.ran);
+            let lines = code.filter(|(_, ran)| **ran).map(|(i, _)| i.line);
+            ran.lines.extend(lines);
             let findings = outcome.findings.iter();
-            found.extend(findings.map(|f| self.diagnostic(function, kernel, f)));
-            if !found.is_empty() {
+            let findings = findings.map(|f| self.diagnostic(function, kernel, f));
+            ran.findings.extend(findings);
+            if !ran.findings.is_empty() {
                 break;
             }
         }
@@ -197,7 +213,7 @@ impl Emulator {
                 tensor.set_bytes(&memory.bytes[..count]);
             }
         }
-        Ok((found, traced))
+        Ok((ran, traced))
     }
 
     /// The line of the kernel that an instruction comes from.

@@ -48,6 +48,8 @@ pub(super) struct Block<'a> {
     /// What waves knew that changed a place of LDS atomically.
     pub handed: HashMap<u64, Knowledge>,
     pub findings: Findings,
+    /// The instructions that some wave ran.
+    pub ran: Vec<bool>,
     /// What its waves did, where that is asked for.
     pub trace: Option<Trace>,
     random: Random,
@@ -111,6 +113,7 @@ impl<'a> Block<'a> {
             shadow: LdsShadow::new(lds_bytes, count),
             handed: HashMap::new(),
             findings: Findings::default(),
+            ran: vec![false; shared.code.accesses.len()],
             trace: (shared.traced == Some(id)).then(|| Trace::new(count as usize)),
             random: Random::new(seed ^ u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             steps: 0,
@@ -176,6 +179,7 @@ impl<'a> Block<'a> {
         let arch = self.shared.arch;
         let at = self.waves[w].wave.pc;
         let instruction = code.instruction(at)?;
+        self.ran[at] = true;
         if self.waves[w].busy.any() {
             self.check_busy(w, at, instruction);
         }

@@ -22,6 +22,8 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// Blocks wait for each other by atomics: whether they touch one place was not looked at.
     pub blocks_ordered: bool,
+    /// The instructions that some wave ran.
+    pub ran: Vec<bool>,
     /// What the waves of the block did that was to be traced.
     pub trace: Option<Trace>,
 }
@@ -67,6 +69,7 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
     };
     let next = AtomicU64::new(first);
     let trace = Mutex::new(None);
+    let ran = Mutex::new(vec![false; function.instructions.len()]);
     let stop = AtomicBool::new(false);
     let findings = Mutex::new(Findings::default());
     let work = || {
@@ -89,6 +92,11 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
                 Progress::Stopped => stop.store(true, Ordering::Relaxed),
                 Progress::Done => {}
             }
+            let mut all = ran.lock().unwrap_or_else(|e| e.into_inner());
+            for (all, ran) in all.iter_mut().zip(&block.ran) {
+                *all |= ran;
+            }
+            drop(all);
             if let Some(noted) = block.trace.take() {
                 *trace.lock().unwrap_or_else(|e| e.into_inner()) = Some(noted);
             }
@@ -119,6 +127,7 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
         buffers,
         findings: findings.sorted(),
         blocks_ordered,
+        ran: ran.into_inner().unwrap_or_else(|e| e.into_inner()),
         trace: trace.into_inner().unwrap_or_else(|e| e.into_inner()),
     })
 }

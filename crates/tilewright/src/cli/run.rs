@@ -220,12 +220,12 @@ pub fn run(args: &RunArgs) -> Outcome {
                 ..emulate::Options::default()
             };
             let start = Instant::now();
-            let findings = emulator
+            let ran = emulator
                 .run(&mut emulated, &options)
                 .map_err(|e| fail(&e.into_diagnostics()))?;
             ms = start.elapsed().as_secs_f64() * 1e3;
-            if !findings.is_empty() {
-                return Err(fail(&findings));
+            if !ran.findings.is_empty() {
+                return Err(fail(&ran.findings));
             }
             let sums = summation(func, target);
             let found_right = verdict_within(func, &emulated, &tensors, Compared::Expected, sums);

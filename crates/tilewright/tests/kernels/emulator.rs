@@ -44,7 +44,8 @@ fn emulated(case: &Case, target: Target) -> Result<(), Failed> {
         };
         let found = emulator
             .run(&mut args, &options)
-            .map_err(|e| render(e.into_diagnostics().iter(), &sources))?;
+            .map_err(|e| render(e.into_diagnostics().iter(), &sources))?
+            .findings;
         if !found.is_empty() {
             return Err(format!("landing {name}\n{}", render(found.iter(), &sources)).into());
         }
