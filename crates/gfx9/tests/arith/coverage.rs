@@ -7,21 +7,54 @@ use tilewright_gfx9::isa::{Encoding, Format, Opcode, Ty};
 
 /// What the emulator does not run, and what of the scalar unit its caller does.
 const LEFT_OUT: &[&str] = &[
+    "s_bitreplicate_b64_b32",
+    "s_bitset0_b64",
+    "s_bitset1_b64",
+    "s_call_b64",
     "s_getpc_b64",
+    "s_movreld_b32",
+    "s_movreld_b64",
+    "s_movrels_b32",
+    "s_movrels_b64",
+    "s_quadmask_b64",
+    "s_rfe_b64",
+    "s_set_gpr_idx_idx",
+    "s_set_gpr_idx_on",
     "s_setpc_b64",
     "s_swappc_b64",
+    "v_cubeid_f32",
+    "v_cubema_f32",
+    "v_cubesc_f32",
+    "v_cubetc_f32",
     "v_cvt_pk_u8_f32",
+    "v_cvt_pkaccum_u8_f32",
+    "v_cvt_pknorm_i16_f16",
+    "v_cvt_pknorm_u16_f16",
     "v_cvt_sr_bf16_f32",
     "v_cvt_sr_bf8_f32",
     "v_cvt_sr_f16_f32",
     "v_cvt_sr_fp8_f32",
+    "v_div_fixup_legacy_f16",
+    "v_fma_legacy_f16",
+    "v_lerp_u8",
     "v_mac_f16",
     "v_mad_f16",
+    "v_mad_legacy_f16",
     "v_madak_f16",
     "v_madmk_f16",
     "v_mfma_f64_4x4x4_4b_f64",
+    "v_mfma_i32_16x16x4_4b_i8",
+    "v_mfma_i32_32x32x4_2b_i8",
+    "v_mqsad_pk_u16_u8",
+    "v_mqsad_u32_u8",
+    "v_qsad_pk_u16_u8",
+    "v_sat_pk_u8_i16",
+    "v_screen_partition_4se_b32",
     "v_trig_preop_f64",
 ];
+
+/// Families that it does not run at all: conversions with random rounding, sparse products.
+const LEFT_OUT_FAMILIES: &[&str] = &["v_cvt_scalef32_sr_", "v_smfmac_"];
 
 /// An operand that a row could have at a place of its own.
 fn operand(op: Opcode, ty: Ty, place: usize) -> String {
@@ -77,7 +110,12 @@ fn rows_are_run_or_named() {
         let mut wave = wave();
         match wave.compute(&program.functions[0].instructions[0], Arch::Gfx950) {
             Ok(()) => {}
-            Err(Fault::Unsupported) => left_out.push(op.name()),
+            Err(Fault::Unsupported) => {
+                let mut families = LEFT_OUT_FAMILIES.iter();
+                if !families.any(|family| op.name().starts_with(family)) {
+                    left_out.push(op.name());
+                }
+            }
             Err(fault) => panic!("{code}: {fault}"),
         }
     }
