@@ -11,6 +11,7 @@ mod compile;
 mod cycles;
 mod doctor;
 mod dump;
+mod emulated;
 mod findings;
 mod gpu;
 mod input;

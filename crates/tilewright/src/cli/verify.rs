@@ -1,7 +1,7 @@
 //! `tilewright verify`: a lowered kernel before the hazard checker, in the simulator in several
 //! orders of its warps with its result compared with the reference evaluator's, its blocks looked
 //! at for races with each other, and on AMD what the compiler makes of it against the waits that
-//! it asks for.
+//! it asks for, and in the emulator.
 
 use std::time::Instant;
 
@@ -17,6 +17,7 @@ use tilewright::sim::simt::{self, Interleaving, KernelCover, Landing, SimtOption
 use tilewright::sim::{self, InputSpec, RunOptions, Watch};
 use tilewright::verdict::{Compared, Verdict, verdict};
 
+use super::emulated::{self, Emulated};
 use super::findings::Findings;
 use super::input::Loaded;
 use super::lower::lower_unchecked;
@@ -41,7 +42,8 @@ pub struct VerifyArgs {
     /// The target that the kernel is lowered for.
     #[arg(long, default_value = Target::DEFAULT.name())]
     target: String,
-    /// Simulate all blocks in all modes, not a sample of them.
+    /// Simulate all blocks in all modes, not a sample of them, and emulate the compiled code of
+    /// large launches too (AMD).
     #[arg(long)]
     all: bool,
     /// Orders of warps to try, in each mode: one, or five with `--all`.
@@ -152,6 +154,19 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
     for audit in &audits {
         findings.extend(audit.diagnostics(&budgeted));
     }
+    let emulated = match target.machine().dialect {
+        Dialect::Cuda => None,
+        Dialect::Hip if findings.has_errors() => Some(Emulated::Skipped),
+        Dialect::Hip if cover.blocks.1 > FEW_BLOCKS && !args.all => Some(Emulated::LeftOut),
+        Dialect::Hip => {
+            let given = sim::make_inputs(&func, &spec).map_err(fail)?;
+            let expected = expected.as_ref().map(|r| &r.tensors);
+            let kernel = (&func, target);
+            let done =
+                emulated::emulate(kernel, &given, expected, sources, &progress, &mut findings);
+            Some(done.map_err(|diags| show.fail(&diags, sources))?)
+        }
+    };
     drop(progress);
     let hazards = findings.into_vec();
     output::warn(&hazards, sources);
@@ -164,6 +179,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         object["target"] = json!(target.name());
         object["proved"] = json!(proved);
         object["hazards"] = list(&hazards, sources);
+        object["emulated"] = emulated.map_or(Value::Null, |e| e.to_json());
         object["compiled"] = audits.iter().map(super::amd::audit_json).collect();
         show.add_to(&mut object);
         output::print_json(&object);
@@ -177,6 +193,9 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         output::print(&cover.to_text());
         for audit in &audits {
             output::print(&super::amd::audit_line(audit));
+        }
+        if let Some(emulated) = emulated {
+            output::print(&emulated.to_text());
         }
     }
     if ok { Ok(()) } else { Err(Failure::User) }
