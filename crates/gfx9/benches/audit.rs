@@ -7,7 +7,10 @@ use tilewright_gfx9::asm::parse;
 use tilewright_gfx9::audit::{Expectation, audit};
 
 const FILES: [(&str, &str); 2] = [
-    ("gemm, 1,100 instructions", include_str!("../tests/asm/gemm.s")),
+    (
+        "gemm, 1,100 instructions",
+        include_str!("../tests/asm/gemm.s"),
+    ),
     (
         "pingpong, 1,500 instructions",
         include_str!("../tests/asm/pingpong.s"),
