@@ -258,7 +258,6 @@ fn matrix(instruction: &Instruction, machine: &Machine) -> Action {
 
 fn lds(instruction: &Instruction) -> Action {
     let op = instruction.op;
-    let name = op.name();
     let modifiers = &instruction.modifiers;
     let results = op.results().iter();
     let data = op.sources().iter().filter(|ty| **ty != Ty::addr);
@@ -274,15 +273,13 @@ fn lds(instruction: &Instruction) -> Action {
         return Action::Lds { accesses, bytes };
     }
     let direction = match read {
-        _ if name.contains("_tr_") => Direction::ReadTransposed,
+        _ if op.transposed_bits().is_some() => Direction::ReadTransposed,
         true => Direction::Read,
         false => Direction::Write,
     };
-    let two = name.starts_with("ds_read2") || name.starts_with("ds_write2");
-    let accesses = match two {
-        true => {
+    let accesses = match op.pair_unit() {
+        Some(unit) => {
             let width = moved / 2;
-            let unit = width * if name.contains("st64") { 64 } else { 1 };
             let offsets = [modifiers.offset0, modifiers.offset1];
             let access = |offset: u8| Access {
                 direction,
@@ -291,7 +288,7 @@ fn lds(instruction: &Instruction) -> Action {
             };
             offsets.map(access).to_vec()
         }
-        false => vec![Access {
+        None => vec![Access {
             direction,
             width: moved,
             offset: u32::try_from(modifiers.offset).unwrap_or(0),

@@ -73,9 +73,9 @@ impl Block<'_> {
         if let Some((update, bytes)) = Update::of(i.op) {
             return self.lds_update(w, pending, i, update, bytes);
         }
-        if let Some(elements) = transposed(i.op) {
+        if let Some(bits) = i.op.transposed_bits() {
             let registers = registers.ok_or(Fault::Operand)?;
-            return self.lds_transposed(w, pending, i, registers, elements);
+            return self.lds_transposed(w, pending, i, registers, bits as usize);
         }
         let (first, second) = offsets(i);
         let mut buffer = [0; 16];
@@ -173,6 +173,9 @@ impl Block<'_> {
         registers: crate::asm::Registers,
         bits: usize,
     ) -> Result<(), Fault> {
+        if 64 % bits != 0 {
+            return Err(Fault::Unsupported);
+        }
         let each = 64 / bits;
         let mut chunks = [0u64; LANES];
         for lane in active(pending.exec) {
@@ -259,26 +262,12 @@ fn at(base: u64, offset: u64) -> u64 {
     u64::from((base as u32).wrapping_add(offset as u32))
 }
 
-/// Bits of an element of a load that turns a tile.
-fn transposed(op: Opcode) -> Option<usize> {
-    match op {
-        Opcode::ds_read_b64_tr_b16 => Some(16),
-        Opcode::ds_read_b64_tr_b8 => Some(8),
-        Opcode::ds_read_b64_tr_b4 => Some(4),
-        _ => None,
-    }
-}
-
 /// What is added to a lane's address, for one place or for two.
 fn offsets(i: &Instruction) -> (u64, Option<u64>) {
-    let unit = match i.op {
-        Opcode::ds_read2_b32 | Opcode::ds_write2_b32 => 4,
-        Opcode::ds_read2_b64 | Opcode::ds_write2_b64 => 8,
-        Opcode::ds_read2st64_b32 | Opcode::ds_write2st64_b32 => 4 * 64,
-        Opcode::ds_read2st64_b64 | Opcode::ds_write2st64_b64 => 8 * 64,
-        _ => return (i.modifiers.offset as u64, None),
+    let Some(unit) = i.op.pair_unit() else {
+        return (i.modifiers.offset as u64, None);
     };
-    let of = |offset: u8| u64::from(offset) * unit;
+    let of = |offset: u8| u64::from(offset) * u64::from(unit);
     (of(i.modifiers.offset0), Some(of(i.modifiers.offset1)))
 }
 

@@ -225,6 +225,29 @@ impl Opcode {
         ) && !self.is_cache()
     }
 
+    /// An LDS access of two places: what its two offsets count, in bytes.
+    pub fn pair_unit(self) -> Option<u32> {
+        use Opcode::*;
+        match self {
+            ds_read2_b32 | ds_write2_b32 | ds_wrxchg2_rtn_b32 => Some(4),
+            ds_read2_b64 | ds_write2_b64 | ds_wrxchg2_rtn_b64 => Some(8),
+            ds_read2st64_b32 | ds_write2st64_b32 | ds_wrxchg2st64_rtn_b32 => Some(4 * 64),
+            ds_read2st64_b64 | ds_write2st64_b64 | ds_wrxchg2st64_rtn_b64 => Some(8 * 64),
+            _ => None,
+        }
+    }
+
+    /// Bits of an element of an LDS read that turns a tile.
+    pub fn transposed_bits(self) -> Option<u32> {
+        match self {
+            Opcode::ds_read_b64_tr_b16 => Some(16),
+            Opcode::ds_read_b64_tr_b8 => Some(8),
+            Opcode::ds_read_b96_tr_b6 => Some(6),
+            Opcode::ds_read_b64_tr_b4 => Some(4),
+            _ => None,
+        }
+    }
+
     /// Cache maintenance.
     pub fn is_cache(self) -> bool {
         matches!(
