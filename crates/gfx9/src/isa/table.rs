@@ -6,7 +6,7 @@
 //! halves of a register whose other half is kept.
 //!
 //! Sources: AMD's CDNA3 and CDNA4 instruction set manuals; that each row is assembled as it says,
-//! on one of the targets, is a test (`tests/isa.rs`).
+//! on one of the targets, is a test (`crates/tilewright/tests/isa.rs`).
 
 use super::{Flags, Format, Info, Row, Ty};
 
