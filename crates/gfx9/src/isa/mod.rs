@@ -8,8 +8,9 @@ mod decode;
 mod modifiers;
 mod table;
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
 
 pub use decode::{Encoding, split_suffix};
 pub use modifiers::{Dpp, DstUnused, Modifiers, OutputScale, Select};
@@ -193,7 +194,7 @@ impl Opcode {
 
     /// The instruction of this name, without the suffix of its encoding.
     pub fn named(name: &str) -> Option<Opcode> {
-        static NAMES: OnceLock<HashMap<&'static str, Opcode>> = OnceLock::new();
+        static NAMES: OnceLock<FxHashMap<&'static str, Opcode>> = OnceLock::new();
         let names = NAMES.get_or_init(|| Opcode::ALL.iter().map(|op| (op.name(), *op)).collect());
         names.get(name).copied()
     }

@@ -1,6 +1,6 @@
 //! Which rows of the table an instruction is in, and the registers of it that matter there.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use crate::asm::{Instruction, Operand, Register, RegisterFile, Registers};
 use crate::isa::{Encoding, Flags, Format, Opcode, Select, Ty};
@@ -16,7 +16,7 @@ pub(super) struct Parts {
 
 impl Parts {
     pub fn of(instruction: &Instruction) -> Parts {
-        let mut parts = BY_OPERATION[instruction.op as usize];
+        let mut parts = by_operation(instruction.op);
         let ask = |bits: &mut u64, fits: &dyn Fn(&Row) -> bool| {
             let mut left = *bits & *ASKED;
             while left != 0 {
@@ -33,18 +33,20 @@ impl Parts {
     }
 }
 
-/// The rows that an operation can be in.
-static BY_OPERATION: LazyLock<Vec<Parts>> = LazyLock::new(|| {
-    let of = |op: &Opcode| {
+/// The rows that an operation can be in, worked out when it is first met.
+fn by_operation(op: Opcode) -> Parts {
+    static KNOWN: LazyLock<Vec<OnceLock<Parts>>> =
+        LazyLock::new(|| Opcode::ALL.iter().map(|_| OnceLock::new()).collect());
+    let work_out = || {
         let mut parts = Parts::default();
         for (bit, row) in ROWS.iter().enumerate() {
-            parts.from |= u64::from(row.from.can_be(*op)) << bit;
-            parts.to |= u64::from(row.to.can_be(*op)) << bit;
+            parts.from |= u64::from(row.from.can_be(op)) << bit;
+            parts.to |= u64::from(row.to.can_be(op)) << bit;
         }
         parts
     };
-    Opcode::ALL.iter().map(of).collect()
-});
+    *KNOWN[op as usize].get_or_init(work_out)
+}
 
 /// The rows for which the operands decide.
 static ASKED: LazyLock<u64> = LazyLock::new(|| {
