@@ -1,8 +1,8 @@
 //! What operations that read and write memory at once do.
 
-use half::{bf16, f16};
-
 use crate::isa::Opcode;
+
+use super::float::{bf16_bits, bf16_value, f16_bits, f16_value, f32_to_odd};
 
 /// A function of what is in memory and what a lane brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,12 +187,19 @@ impl Update {
             Self::AddF64 => f64s(|a, b| a + b),
             Self::MinF64 => f64s(f64::min),
             Self::MaxF64 => f64s(f64::max),
-            Self::AddTwoF16 => halves(|a, b| (f16::from_bits(a) + f16::from_bits(b)).to_bits()),
-            Self::AddTwoBf16 => halves(|a, b| (bf16::from_bits(a) + bf16::from_bits(b)).to_bits()),
+            Self::AddTwoF16 => halves(|a, b| f16_bits(sum(f16_value(a), f16_value(b)))),
+            Self::AddTwoBf16 => {
+                halves(|a, b| bf16_bits(f32_to_odd(sum(bf16_value(a), bf16_value(b)))))
+            }
         };
         match bytes {
             4 => result & 0xffff_ffff,
             _ => result,
         }
     }
+}
+
+/// A sum that is rounded afterwards.
+fn sum(a: f32, b: f32) -> f64 {
+    f64::from(a) + f64::from(b)
 }

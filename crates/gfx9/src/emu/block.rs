@@ -336,6 +336,13 @@ impl<'a> Block<'a> {
         self.waves[w].queues.of(unit).push_back(pending);
     }
 
+    /// Has a counter count an operation that another one does.
+    pub(super) fn count(&mut self, w: usize, unit: Unit, pending: Pending) {
+        let writes = &self.shared.code.accesses[pending.op.at].writes;
+        self.waves[w].busy.add(writes);
+        self.waves[w].queues.of(unit).push_back(pending);
+    }
+
     /// Lets some operations of all waves land, each queue's in order.
     fn land_some(&mut self) {
         if self.shared.landing != Landing::Random {
@@ -444,7 +451,7 @@ fn unit_of(instruction: &Instruction) -> Option<Unit> {
     match instruction.op.format() {
         Format::Smem => Some(Unit::Scalar),
         Format::Ds => Some(Unit::Lds),
-        Format::Mubuf | Format::Global | Format::Scratch => Some(Unit::Vector),
+        Format::Mubuf | Format::Global | Format::Scratch | Format::Flat => Some(Unit::Vector),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use super::order::{Operation, Unit};
 use super::queue::Pending;
 use super::report::Kind;
 use super::transfer;
-use super::wave::{LANES, Wave, active};
+use super::wave::{LANES, LDS_APERTURE, Wave, active};
 
 impl Block<'_> {
     /// Issues an instruction: addresses and data are read from registers now.
@@ -22,8 +22,12 @@ impl Block<'_> {
         i: &Instruction,
     ) -> Result<(), Fault> {
         if i.op.format() == Format::Flat {
-            return Err(Fault::Unsupported);
+            return self.flat(w, at, i);
         }
+        self.vector_operation(w, at, i)
+    }
+
+    fn vector_operation(&mut self, w: usize, at: usize, i: &Instruction) -> Result<(), Fault> {
         let running = &mut self.waves[w];
         let stamp = running.queues.stamp(Unit::Vector);
         let op = running.knows.operation(stamp, at, i.op.is(Flags::ATOMIC));
@@ -47,6 +51,28 @@ impl Block<'_> {
             }
         }
         self.issue(w, Unit::Vector, pending);
+        Ok(())
+    }
+
+    /// An address that may be of LDS: the operation goes where the lanes' addresses are, all to one
+    /// of them, and both counters count it. Scalar loads' queue has what the counter of LDS does not
+    /// count in order.
+    fn flat(&mut self, w: usize, at: usize, i: &Instruction) -> Result<(), Fault> {
+        let running = &mut self.waves[w];
+        let operand = i.address_operand().and_then(|index| i.operands.get(index));
+        let addresses = running.wave.wide(operand.ok_or(Fault::Operand)?, Ty::b64)?;
+        let in_lds = |lane: usize| (addresses[lane] >> 32) as u32 == LDS_APERTURE;
+        let exec = running.wave.exec;
+        if active(exec).any(in_lds) {
+            // None of our kernels keeps an address of LDS without saying so.
+            return Err(Fault::Unsupported);
+        }
+        self.vector_operation(w, at, i)?;
+        let running = &mut self.waves[w];
+        let stamp = running.queues.stamp(Unit::Scalar);
+        let mut counted = Pending::new(running.knows.operation(stamp, at, false), 0);
+        counted.landed = true;
+        self.count(w, Unit::Scalar, counted);
         Ok(())
     }
 
@@ -227,6 +253,8 @@ fn data(i: &Instruction) -> Option<(&Operand, Ty)> {
         // Data, address, resource, offset.
         Format::Mubuf if i.op.sources().len() == 4 => 0,
         Format::Mubuf => return None,
+        // Address, data.
+        Format::Flat => 1,
         _ => i.op.sources().iter().position(is_data)?,
     };
     let shared = i.op.format() == Format::Mubuf;
@@ -286,7 +314,8 @@ fn by_address(wave: &Wave, i: &Instruction, pending: &mut Pending) -> Result<(),
     let private = i.is_scratch();
     let at = i.address_operand().ok_or(Fault::Operand)?;
     let vaddr = i.operands.get(at).ok_or(Fault::Operand)?;
-    let scalar = i.operands.last().and_then(Operand::registers);
+    let saddr = i.operands.last().filter(|_| i.op.format() != Format::Flat);
+    let scalar = saddr.and_then(Operand::registers);
     let scalar = scalar.filter(|r| matches!(r.file, RegisterFile::Scalar | RegisterFile::Vcc));
     let base = match scalar {
         Some(registers) if private => Some(u64::from(wave.scalar_word(registers, 0)?)),

@@ -1,7 +1,7 @@
 //! Products of matrices against plain triple loops. Where elements lie is written down here once
 //! more, from the manual's formulas.
 
-use super::{Arch, LANES, Random, read, try_run, wave};
+use super::{Arch, LANES, Random, try_run, wave};
 use tilewright_gfx9::emu::{Fault, Wave};
 
 /// An instruction's name, rows (and columns), depth, blocks, and the bits and types of elements.
@@ -507,42 +507,5 @@ fn blocks_are_broadcast() {
                 assert_eq!(f32::from_bits(wave.vgpr[32 + register][lane]), want);
             }
         }
-    }
-}
-
-/// How long one takes: `cargo test --release -- --ignored --nocapture how_fast`.
-#[test]
-#[ignore = "a measurement"]
-fn how_fast() {
-    for code in [
-        "v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]",
-        "v_mfma_f32_16x16x32_f16 v[0:3], v[4:7], v[8:11], v[0:3]",
-        "v_mfma_f32_32x32x16_bf16 v[0:15], v[16:19], v[20:23], v[0:15]",
-        "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3]",
-        "v_add_f32_e32 v0, v1, v2",
-        "v_fma_f32 v0, v1, v2, v3",
-        "v_lshl_add_u32 v0, v1, 2, v3",
-        "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[6:7]",
-        "v_cvt_f16_f32_e32 v0, v1",
-        "v_cmp_gt_f32_e32 vcc, v0, v1",
-        "v_exp_f32_e32 v0, v1",
-        "v_cndmask_b32_e32 v0, v1, v2, vcc",
-        "s_add_u32 s0, s1, s2",
-    ] {
-        let instruction = &read(code)[0];
-        let mut wave = wave();
-        for register in &mut wave.vgpr {
-            *register = [0x3f80_3f80; LANES];
-        }
-        // The best of many: other work on the machine only adds.
-        let count = 2000;
-        let rounds = (0..40).map(|_| {
-            let start = std::time::Instant::now();
-            for _ in 0..count {
-                wave.compute(instruction, Gfx950).unwrap();
-            }
-            start.elapsed().as_nanos() as f64 / f64::from(count)
-        });
-        println!("{:8.1} ns  {code}", rounds.fold(f64::INFINITY, f64::min));
     }
 }
