@@ -46,9 +46,14 @@ impl Analyzer {
                 Some(&extent),
             );
         }
-        for (var, &extent) in kernel.thread_vars.iter().zip(&kernel.threads) {
+        let ranks = kernel
+            .attrs
+            .rank
+            .map(|rank| (rank, kernel.cluster_blocks()));
+        let threads = kernel.thread_vars.into_iter().zip(kernel.threads);
+        for (var, extent) in ranks.into_iter().chain(threads) {
             let range = Interval::new(0, (extent as i128 - 1).max(0));
-            self.bind_interval(*var, func.vars[*var].dtype, range);
+            self.bind_interval(var, func.vars[var].dtype, range);
         }
     }
 

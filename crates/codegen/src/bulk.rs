@@ -123,7 +123,14 @@ impl Emitter<'_> {
         let (name, mut args) = match &op.arrives {
             Some(arrival) => {
                 let bar = self.barrier(arrival.barrier, &arrival.index, span)?;
-                ("tma_load", vec![lies, map, bar])
+                if arrival.multicast {
+                    self.needs_clusters(span)?;
+                    self.needs.piece(Piece::Multicast);
+                    let blocks = format!("{:#x}", (1u32 << self.cluster) - 1);
+                    ("tma_multicast", vec![blocks, lies, map, bar])
+                } else {
+                    ("tma_load", vec![lies, map, bar])
+                }
             }
             None => ("tma_store", vec![map, lies]),
         };
@@ -137,6 +144,16 @@ impl Emitter<'_> {
         self.needs.piece(Piece::Bulk);
         self.out
             .line(format!("{when}tw::{name}({});", args.join(", ")));
+        Ok(())
+    }
+
+    /// What blocks of a cluster do with each other is there only where the machine has clusters.
+    pub(crate) fn needs_clusters(&mut self, span: Span) -> Emit<()> {
+        if !self.machine.clusters {
+            let message = format!("{} has no clusters of blocks", self.target);
+            return unsupported(span, message);
+        }
+        self.needs.piece(Piece::Cluster);
         Ok(())
     }
 

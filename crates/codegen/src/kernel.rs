@@ -48,6 +48,9 @@ pub(crate) struct Emitter<'f> {
     pub uses: Uses,
     /// Threads of a block along x, y, z.
     pub threads: [u32; 3],
+    /// Blocks of a cluster, and whether they reach each other's memory.
+    pub cluster: u32,
+    pub reaches_others: bool,
     /// Functions that stand before the kernels.
     pub helpers: Vec<String>,
     /// Bytes of shared memory taken so far.
@@ -85,6 +88,8 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         when: None,
         uses: Uses::default(),
         threads: [1; 3],
+        cluster: 1,
+        reaches_others: false,
         helpers: Vec::new(),
         shared: 0,
         plan: Plan::default(),
@@ -144,6 +149,8 @@ impl Emitter<'_> {
         self.analyzer.enter_kernel(self.func, kernel);
         self.out.quote_again();
 
+        self.cluster = kernel.cluster_blocks();
+        self.reaches_others = kernel.reaches_others();
         let args = self.args(kernel)?;
         let signature = self.signature(kernel, &name, &args)?;
         self.out.quote(kernel.span);
@@ -286,6 +293,12 @@ impl Emitter<'_> {
                 swizzle.panel
             ));
         }
+        if let Some(rank) = kernel.attrs.rank.filter(|var| self.uses.vars.contains(var)) {
+            self.needs.piece(Piece::Cluster);
+            let name = self.declare(rank);
+            self.out
+                .line(format!("const int {name} = tw::cluster_rank();"));
+        }
         for (axis, var) in kernel.thread_vars.iter().enumerate() {
             if self.uses.vars.contains(var) {
                 let name = self.declare(*var);
@@ -418,7 +431,11 @@ impl Emitter<'_> {
             }
             self.out.dedent();
             self.out.line("}");
-            self.out.line("__syncthreads();");
+            // Other blocks must not reach barriers that are not there yet.
+            self.out.line(match self.reaches_others {
+                true => "tw::sync_cluster();",
+                false => "__syncthreads();",
+            });
         }
         Ok(())
     }

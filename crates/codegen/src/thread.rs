@@ -143,15 +143,30 @@ impl Emitter<'_> {
                 self.out.line("tw::sync_grid();");
                 Ok(())
             }
+            ThreadOp::SyncCluster => {
+                self.needs_clusters(span)?;
+                self.out.line("tw::sync_cluster();");
+                Ok(())
+            }
             ThreadOp::BarrierArrive {
                 barrier,
                 index,
                 warp,
+                cluster,
             } => {
                 let bar = self.barrier(*barrier, index, span)?;
-                let line = match warp {
-                    true => format!("tw::mbarrier_arrive_warp({}{bar});", self.lane_argument()),
-                    false => format!("tw::mbarrier_arrive({bar});"),
+                let lanes = self.lane_argument();
+                if *cluster {
+                    self.needs_clusters(span)?;
+                }
+                let blocks = self.cluster;
+                let line = match (cluster, warp) {
+                    (false, true) => format!("tw::mbarrier_arrive_warp({lanes}{bar});"),
+                    (false, false) => format!("tw::mbarrier_arrive({bar});"),
+                    (true, true) => {
+                        format!("tw::mbarrier_arrive_cluster_warp({lanes}{blocks}, {bar});")
+                    }
+                    (true, false) => format!("tw::mbarrier_arrive_cluster({blocks}, {bar});"),
                 };
                 self.out.line(line);
                 Ok(())

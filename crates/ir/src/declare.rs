@@ -55,7 +55,8 @@ pub fn declared(func: &Func) -> Cow<'_, Func> {
     for kernel in &mut kernels {
         let mut visible = outer.clone();
         visible.extend(kernel.grid.iter().map(|(v, _)| Id::Var(*v)));
-        visible.extend(kernel.thread_vars.iter().map(|v| Id::Var(*v)));
+        let own = kernel.attrs.rank.iter().chain(&kernel.thread_vars);
+        visible.extend(own.map(|v| Id::Var(*v)));
         place(&mut kernel.body, &mut visible, &mut pending);
     }
     func.kernels = kernels;

@@ -9,7 +9,9 @@ use crate::diag::Span;
 use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::ids::{Buffer, Var};
-use crate::stmt::Block;
+use crate::stmt::{Block, StmtKind};
+use crate::thread_op::ThreadOp;
+use crate::visit::walk_stmts;
 
 /// How far down a function has come.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -73,6 +75,8 @@ pub enum VarKind {
     Param,
     /// The block index of this grid axis.
     BlockIdx(u8),
+    /// The number of a block among those of its cluster.
+    Rank,
     /// The thread index of this axis.
     ThreadIdx(u8),
     /// An axis of a loop.
@@ -111,6 +115,25 @@ impl Kernel {
     pub fn num_threads(&self) -> u32 {
         self.threads.iter().product()
     }
+
+    /// Whether blocks of a cluster reach each other's memory and barriers.
+    pub fn reaches_others(&self) -> bool {
+        let mut reaches = false;
+        walk_stmts(&self.body, &mut |stmt| {
+            reaches |= match &stmt.kind {
+                StmtKind::Thread(ThreadOp::SyncCluster) => true,
+                StmtKind::Thread(ThreadOp::BarrierArrive { cluster, .. }) => *cluster,
+                StmtKind::Micro(m) => m.arrives.as_ref().is_some_and(|a| a.multicast),
+                _ => false,
+            };
+        });
+        reaches
+    }
+
+    /// The blocks of a cluster.
+    pub fn cluster_blocks(&self) -> u32 {
+        self.attrs.cluster.map_or(1, |sizes| sizes.iter().product())
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -120,6 +143,8 @@ pub struct KernelAttrs {
     pub min_blocks_per_sm: Option<u32>,
     /// Blocks of a cluster along x, y, z.
     pub cluster: Option<[u32; 3]>,
+    /// The number of a block in its cluster.
+    pub rank: Option<Var>,
     /// Target-language source put before the kernel.
     pub imports: Vec<String>,
     /// The user forbade register reallocation between warp groups.

@@ -52,6 +52,9 @@ pub struct MicroOp {
 pub struct Arrival {
     pub barrier: Buffer,
     pub index: Expr,
+    /// `arrives=full[0] multicast`: the box goes to the same place in every block of the cluster, and
+    /// the barrier of each hears of it.
+    pub multicast: bool,
 }
 
 impl MicroOp {

@@ -51,7 +51,7 @@ impl Func {
                 r.var(var);
                 r.expr(extent);
             }
-            for var in &mut kernel.thread_vars {
+            for var in kernel.attrs.rank.iter_mut().chain(&mut kernel.thread_vars) {
                 r.var(var);
             }
             for (buffer, ratio) in &mut kernel.attrs.l2_hit_ratio {

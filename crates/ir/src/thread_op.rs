@@ -87,6 +87,9 @@ pub enum ThreadOp {
     SyncWarp,
     /// `sync_grid`
     SyncGrid,
+    /// `sync_cluster`
+    /// All threads of all blocks of a cluster wait for each other.
+    SyncCluster,
     /// `mbarrier_arrive bar[0]`
     /// Each executing thread counts one.
     BarrierArrive {
@@ -95,6 +98,9 @@ pub enum ThreadOp {
         /// `mbarrier_arrive bar[0] warp`
         /// The lanes of each warp come together, and one arrives for all.
         warp: bool,
+        /// `mbarrier_arrive bar[0] cluster`
+        /// At this barrier of every block of the cluster.
+        cluster: bool,
     },
     /// `mbarrier_wait bar[0] parity=p`
     /// Blocks until the phase of that parity has completed.
@@ -155,6 +161,7 @@ macro_rules! thread_ops {
         $crate::ThreadOp::SyncThreads { .. }
             | $crate::ThreadOp::SyncWarp
             | $crate::ThreadOp::SyncGrid
+            | $crate::ThreadOp::SyncCluster
             | $crate::ThreadOp::BarrierArrive { .. }
             | $crate::ThreadOp::BarrierWait { .. }
             | $crate::ThreadOp::BarrierExpect { .. }
@@ -303,6 +310,7 @@ macro_rules! thread_operands {
             ThreadOp::SyncThreads { .. }
             | ThreadOp::SyncWarp
             | ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster
             | ThreadOp::SetMaxRegs { .. } => {}
         }
     }};
@@ -321,6 +329,7 @@ impl ThreadOp {
         SyncThreads "sync_threads",
         SyncWarp "sync_warp",
         SyncGrid "sync_grid",
+        SyncCluster "sync_cluster",
         BarrierArrive "mbarrier_arrive",
         BarrierWait "mbarrier_wait",
         BarrierExpect "mbarrier_expect_tx",

@@ -4,6 +4,7 @@
 //! pass `simplify` is the folder `filetests/simplify/`. It is a free function over a [`Func`];
 //! it reads no environment and does no I/O. [`driver`] runs them.
 
+pub mod decisions;
 pub mod driver;
 pub mod finish;
 pub mod legalize;

@@ -514,7 +514,7 @@ fn closes_all(stmt: &Stmt, kernel: &Kernel) -> bool {
         StmtKind::Thread(ThreadOp::SyncThreads { named }) => {
             named.is_none_or(|(_, count)| count == kernel.num_threads())
         }
-        StmtKind::Thread(ThreadOp::SyncGrid) => true,
+        StmtKind::Thread(ThreadOp::SyncGrid | ThreadOp::SyncCluster) => true,
         StmtKind::Thread(ThreadOp::Vote { kind, .. }) => kind.is_of_block(),
         // A bare barrier waits for no memory; where it stands, the waits stand too.
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare)) => true,
@@ -538,9 +538,10 @@ fn is_arrival(stmt: &Stmt) -> bool {
 fn is_sync(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Thread(op) => match op {
-            ThreadOp::SyncThreads { .. } | ThreadOp::SyncGrid | ThreadOp::BarrierWait { .. } => {
-                true
-            }
+            ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster
+            | ThreadOp::BarrierWait { .. } => true,
             ThreadOp::Vote { kind, .. } => kind.is_of_block(),
             _ => false,
         },

@@ -77,7 +77,13 @@ fn product(versions: u32, in_flight: u32) -> Streams {
             stream(4, in_flight, &[(GROUP, &[read(0), read(1)])]),
             stream(4, in_flight, &[(GROUP, &[read(0), read(1)])]),
         ],
-        tiles: vec![Tile { versions }; 2],
+        tiles: vec![
+            Tile {
+                versions,
+                blocks: 1
+            };
+            2
+        ],
     }
 }
 
@@ -161,7 +167,10 @@ fn what_threads_write_for_a_matrix_unit_is_fenced() {
             ),
             stream(4, 0, &[(GROUP, &[hand(0, false, Proxy::Async)])]),
         ],
-        tiles: vec![Tile { versions: 2 }],
+        tiles: vec![Tile {
+            versions: 2,
+            blocks: 1,
+        }],
     };
     let all = derive(&streams).expect("it can be");
     assert_eq!(line(&all, 0), "+0 a -0f");
@@ -198,7 +207,13 @@ fn what_cannot_be_is_refused() {
             stream(1, 0, &[sync(&first[..1]), sync(&first[1..])]),
             stream(1, 0, &[sync(&second[..1]), sync(&second[1..])]),
         ],
-        tiles: vec![Tile { versions: 3 }; 2],
+        tiles: vec![
+            Tile {
+                versions: 3,
+                blocks: 1
+            };
+            2
+        ],
     };
     let crossed = streams([r(1), w(0)], [r(0), w(1)]);
     assert!(matches!(
@@ -632,7 +647,13 @@ fn any_streams() -> impl Strategy<Value = Streams> {
             });
         Streams {
             streams: streams.collect(),
-            tiles: tiles.iter().map(|t| Tile { versions: t.0 }).collect(),
+            tiles: tiles
+                .iter()
+                .map(|t| Tile {
+                    versions: t.0,
+                    blocks: 1,
+                })
+                .collect(),
         }
     })
 }

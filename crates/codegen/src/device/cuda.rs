@@ -53,6 +53,8 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             include_str!("cuda/bulk.h"),
             &[Piece::Shared, Piece::Barriers],
         ),
+        Piece::Cluster => (include_str!("cuda/cluster.h"), &[Piece::Barriers]),
+        Piece::Multicast => (include_str!("cuda/multicast.h"), &[Piece::Bulk]),
         // What waits are called elsewhere.
         Piece::Waits => ("", &[]),
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),

@@ -73,7 +73,13 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
         Piece::Grid => (include_str!("cuda/grid.h"), &[Piece::Atomic]),
         // No AMD target has them; the emitter refuses what would ask for them.
-        Piece::Shared | Piece::Matrix | Piece::StMatrix | Piece::Wgmma | Piece::Bulk => ("", &[]),
+        Piece::Shared
+        | Piece::Matrix
+        | Piece::StMatrix
+        | Piece::Wgmma
+        | Piece::Bulk
+        | Piece::Cluster
+        | Piece::Multicast => ("", &[]),
     }
 }
 

@@ -45,6 +45,8 @@ pub enum Piece {
     Warp,
     Barriers,
     Bulk,
+    Cluster,
+    Multicast,
     Waits,
     Swizzle,
     Grid,

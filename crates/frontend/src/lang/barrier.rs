@@ -60,6 +60,7 @@ fn wait(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 fn arrive(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let (barrier, index) = operand(stage, args)?;
     stage.emit_thread(ThreadOp::BarrierArrive {
+        cluster: false,
         barrier,
         index,
         warp: false,

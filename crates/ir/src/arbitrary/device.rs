@@ -78,7 +78,11 @@ impl Gen<'_> {
         };
         let arrives = (kind == MicroKind::TmaLoad).then(|| {
             let (barrier, index) = self.barrier();
-            Arrival { barrier, index }
+            Arrival {
+                barrier,
+                index,
+                multicast: self.chance(3),
+            }
         });
         let op = MicroOp {
             kind,

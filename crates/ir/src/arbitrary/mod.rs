@@ -341,6 +341,7 @@ impl Gen<'_> {
             min_blocks_per_sm: self.optional(|g| g.small()),
             cluster: self.optional(|g| [g.small(), 1, 1]),
             imports: self.list(2, |g| g.text()),
+            rank: None,
             no_reg_realloc: self.chance(3),
             resident: self.chance(3),
             l2_hit_ratio: match tensor {

@@ -42,6 +42,8 @@ pub struct Machine {
     pub multiprocessors: u32,
     /// Bytes of the L2 cache that a block's copies go through.
     pub l2: u64,
+    /// Bytes that a compute unit or multiprocessor takes from it in a cycle, at most.
+    pub l2_rate: u32,
     /// SIMDs or sub-cores of a compute unit or multiprocessor.
     pub simds: u32,
     /// Waves that one of them holds, at most.

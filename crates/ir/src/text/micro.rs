@@ -36,6 +36,7 @@ impl Printer<'_> {
         if let Some(arrival) = &op.arrives {
             self.put(" arrives=");
             self.element(arrival.barrier, std::slice::from_ref(&arrival.index));
+            self.flag("multicast", arrival.multicast);
         }
         self.names.close();
     }
@@ -102,7 +103,11 @@ impl<'t> Parser<'t> {
         if self.eat_word("arrives") {
             self.expect("=")?;
             let (barrier, index) = self.barrier_element()?;
-            arrives = Some(Arrival { barrier, index });
+            arrives = Some(Arrival {
+                barrier,
+                index,
+                multicast: self.eat_word("multicast"),
+            });
         }
         Ok(MicroOp {
             kind,

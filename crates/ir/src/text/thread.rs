@@ -125,16 +125,16 @@ impl Printer<'_> {
                     self.attr("count", Some(count));
                 }
             }
-            ThreadOp::SyncWarp | ThreadOp::SyncGrid => {}
+            ThreadOp::SyncWarp | ThreadOp::SyncGrid | ThreadOp::SyncCluster => {}
             ThreadOp::BarrierArrive {
                 barrier,
                 index,
                 warp,
+                cluster,
             } => {
                 self.barrier(*barrier, index);
-                if *warp {
-                    self.put(" warp");
-                }
+                self.flag("warp", *warp);
+                self.flag("cluster", *cluster);
             }
             ThreadOp::BarrierWait {
                 barrier,
@@ -308,13 +308,16 @@ impl<'t> Parser<'t> {
             }
             ("sync_warp", None) => ThreadOp::SyncWarp,
             ("sync_grid", None) => ThreadOp::SyncGrid,
+            ("sync_cluster", None) => ThreadOp::SyncCluster,
             ("mbarrier_arrive", None) => {
                 let (barrier, index) = self.barrier_element()?;
                 let warp = self.eat_word("warp");
+                let cluster = self.eat_word("cluster");
                 ThreadOp::BarrierArrive {
                     barrier,
                     index,
                     warp,
+                    cluster,
                 }
             }
             ("mbarrier_wait", None) => {

@@ -117,6 +117,9 @@ impl<'a> Verifier<'a> {
                 self.fail("kernel-grid", message);
             }
         }
+        if let Some(rank) = kernel.attrs.rank {
+            self.bind_var(rank, VarKind::Rank);
+        }
         for (axis, var) in kernel.thread_vars.iter().enumerate() {
             self.bind_var(*var, VarKind::ThreadIdx(axis as u8));
             self.by_thread.insert(*var);

@@ -141,6 +141,7 @@ impl<'a> Verifier<'a> {
             }
             ThreadOp::SyncWarp => {}
             ThreadOp::SyncGrid => self.collective("a barrier of the grid"),
+            ThreadOp::SyncCluster => self.collective("a barrier of the cluster"),
             ThreadOp::BarrierArrive { barrier, index, .. } => self.barrier_operand(*barrier, index),
             ThreadOp::BarrierWait {
                 barrier,

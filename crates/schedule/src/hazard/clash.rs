@@ -52,6 +52,8 @@ pub enum Remedy {
     AwaitLoad,
     /// A wait for what bulk stores read, before the end.
     WaitRead,
+    /// A barrier of the cluster at the end.
+    SyncCluster,
     /// Phases must be apart.
     Phases,
     /// As many arrivals as the barrier counts.
@@ -108,6 +110,10 @@ impl Clash {
             Remedy::WaitRead => {
                 "close its group with `commit tma_store`, and `wait tma_store(0) read` before the \
                  kernel ends"
+                    .to_string()
+            }
+            Remedy::SyncCluster => {
+                "`sync_cluster` at the end keeps the other block until this has happened"
                     .to_string()
             }
             Remedy::Phases => {

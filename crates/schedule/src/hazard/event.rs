@@ -37,6 +37,8 @@ pub enum EventKind {
         bytes: i64,
         /// Whether two of its boxes lie over each other.
         twice: bool,
+        /// Whether it goes to all blocks of the cluster.
+        multicast: bool,
     },
     Commit(Counter),
     Wait(Counter, u32),
@@ -52,13 +54,16 @@ pub enum EventKind {
         id: u32,
         count: u32,
     },
+    /// All waves of all blocks of the cluster.
+    Cluster,
     SyncWarp,
     Fence(FenceKind),
     Nothing,
-    /// So many arrivals of the group.
+    /// So many arrivals of the group, in its own block or in all of the cluster.
     Arrive {
         barrier: (Buffer, i64),
         count: u32,
+        cluster: bool,
     },
     /// Bytes are announced to the present phase.
     Expect {
@@ -91,6 +96,17 @@ impl Event {
 }
 
 impl EventKind {
+    /// Whether it writes memory of all blocks of the cluster.
+    pub fn is_multicast(&self) -> bool {
+        matches!(
+            self,
+            EventKind::Bulk {
+                multicast: true,
+                ..
+            }
+        )
+    }
+
     /// The accesses of the event, done at once or later.
     pub fn touches(&self) -> Option<&Rc<Touches>> {
         match self {

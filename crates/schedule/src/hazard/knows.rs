@@ -5,8 +5,8 @@ use tilewright_ir::Buffer;
 
 use super::scan::MAX_GROUPS;
 
-/// An arrival barrier.
-pub type Barrier = (Buffer, i64);
+/// An arrival barrier of a block of the cluster: the block's number there, the buffer and the index.
+pub type Barrier = (usize, Buffer, i64);
 
 /// Up to which clock of each group, and how many phases of each arrival barrier: bulk loads are
 /// complete with the phase that hears of them.

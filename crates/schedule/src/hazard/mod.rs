@@ -166,8 +166,11 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
         if whole || traces.len() == 1 {
             clashes.extend(versions::check(&scan, &mut units.places, &traces[0], whole));
         } else if clashes.is_empty() && is_certain(&choice, &traces) {
-            let (places, order) = (&mut units.places, &outcome.order);
-            clashes.extend(versions::check_together(&scan, places, &traces, order));
+            for rank in 0..scan.ranks {
+                let order = seen_by(&scan, &traces, &outcome.order, rank);
+                let places = &mut units.places;
+                clashes.extend(versions::check_together(&scan, places, &traces, &order));
+            }
         }
         for clash in &clashes {
             note(report, namer.hazard(clash, &traces, scan.groups));
@@ -190,6 +193,21 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
         undecided(report, kernel.span, &text);
     }
     report.runs += runs;
+}
+
+/// The events, of those of a run, that touch the memory of one block of the cluster.
+fn seen_by(
+    scan: &Scan<'_>,
+    traces: &[Trace],
+    order: &[(usize, usize)],
+    rank: usize,
+) -> Vec<(usize, usize)> {
+    let seen = |(group, at): &(usize, usize)| {
+        let own = group / scan.groups == rank;
+        let event = &traces[*group].events[*at];
+        own || event.skips().is_some() || event.kind.is_multicast()
+    };
+    order.iter().copied().filter(seen).collect()
 }
 
 /// Whether no condition was merely supposed. A single one may hold or not, whichever was supposed;
@@ -223,7 +241,9 @@ fn traces<'f>(
     loop {
         conditions.clear();
         let before = units.leaps.clone();
-        let traces = (0..scan.groups)
+        let blocks = 0..scan.ranks;
+        let groups = blocks.flat_map(|rank| (0..scan.groups).map(move |group| (rank, group)));
+        let traces = groups
             .map(|group| Tracer::of(scan, units, conditions, group, machine, choice))
             .collect();
         // A later group may have less room than those before it took.

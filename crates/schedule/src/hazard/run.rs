@@ -47,17 +47,21 @@ pub struct Run<'f, 'p> {
     conditions: &'p Conditions,
     traces: &'p [Trace],
     groups: Vec<Group>,
-    open: FxHashMap<Buffer, Vec<Open>>,
+    /// By the block of the cluster whose memory it is, and buffer.
+    open: FxHashMap<(usize, Buffer), Vec<Open>>,
     phases: FxHashMap<Barrier, Phase>,
-    named: FxHashMap<u32, Vec<usize>>,
+    named: FxHashMap<(usize, u32), Vec<usize>>,
+    /// The last arrival of a group at a barrier of another block: its clock and where it was.
+    reached: FxHashMap<(usize, usize), (u32, Side)>,
     next_op: u32,
     moment: u64,
     outcome: Outcome,
     known: FxHashSet<(HazardKind, Key, Key, Option<i64>)>,
     /// Units looked at by themselves, by address and group: the traces keep them alive.
     inside: FxHashSet<(usize, usize)>,
-    aliases: Aliases,
-    proxies: Proxies,
+    /// By block of the cluster.
+    aliases: Vec<Aliases>,
+    proxies: Vec<Proxies>,
 }
 
 impl<'f, 'p> Run<'f, 'p> {
@@ -78,13 +82,18 @@ impl<'f, 'p> Run<'f, 'p> {
             open: FxHashMap::default(),
             phases: FxHashMap::default(),
             named: FxHashMap::default(),
+            reached: FxHashMap::default(),
             next_op: 0,
             moment: 0,
             outcome: Outcome::default(),
             known: FxHashSet::default(),
             inside: FxHashSet::default(),
-            aliases: Aliases::of(scan.func, scan.kernel),
-            proxies: Proxies::new(scan.by_proxy.clone()),
+            aliases: (0..scan.ranks)
+                .map(|_| Aliases::of(scan.func, scan.kernel))
+                .collect(),
+            proxies: (0..scan.ranks)
+                .map(|_| Proxies::new(scan.by_proxy.clone()))
+                .collect(),
         };
         run.run();
         run.outcome
@@ -99,7 +108,10 @@ impl<'f, 'p> Run<'f, 'p> {
                     self.step(g);
                 }
             }
-            moved |= self.release_barrier();
+            for rank in 0..self.scan.ranks {
+                moved |= self.release_barrier(rank);
+            }
+            moved |= self.release_cluster();
             moved |= self.wake_waiting();
             if !moved {
                 break;
@@ -125,6 +137,34 @@ impl<'f, 'p> Run<'f, 'p> {
         self.end_of_phases();
         if stuck.is_empty() {
             self.end_of_stores();
+            self.end_of_blocks();
+        }
+    }
+
+    /// The block of the cluster that a group is of.
+    fn rank(&self, g: usize) -> usize {
+        g / self.scan.groups
+    }
+
+    /// The group's number in its block.
+    fn in_block(&self, g: usize) -> usize {
+        g % self.scan.groups
+    }
+
+    /// A block ends: all that others do to its barriers was before.
+    fn end_of_blocks(&mut self) {
+        let mut early = Vec::new();
+        for (&(rank, by), &(clock, side)) in &self.reached {
+            let own = (0..self.groups.len()).filter(|g| self.rank(*g) == rank);
+            let mut own = own.map(|g| &self.groups[g].knows);
+            if !own.any(|knows| knows.of(by) >= clock) {
+                early.push(side);
+            }
+        }
+        early.sort_by_key(|side| (side.stmt, side.group));
+        for side in early {
+            let (kind, nothing) = (HazardKind::EndsBefore, Memory::default());
+            self.clash(kind, side, side, nothing, Remedy::SyncCluster);
         }
     }
 
@@ -186,7 +226,7 @@ impl<'f, 'p> Run<'f, 'p> {
         }
         match &event.kind {
             EventKind::Under(under) => self.groups[g].under = under.clone(),
-            EventKind::Touch(touches) => self.touch(g, touches, side, None),
+            EventKind::Touch(touches) => self.touch(g, self.rank(g), touches, side, None),
             EventKind::Issue {
                 touches,
                 counter,
@@ -219,14 +259,22 @@ impl<'f, 'p> Run<'f, 'p> {
                 self.settle(g, &Under::default());
                 self.note_barrier(g);
                 self.groups[g].state = State::Named(*id);
-                self.named.entry(*id).or_default().push(g);
-                self.try_named(*id, *count);
+                let barrier = (self.rank(g), *id);
+                self.named.entry(barrier).or_default().push(g);
+                self.try_named(barrier, *count);
+                return;
+            }
+            EventKind::Cluster => {
+                self.settle(g, &Under::default());
+                self.note_barrier(g);
+                self.groups[g].state = State::Cluster;
                 return;
             }
             // A fence that may not be there shows nothing.
             EventKind::Fence(FenceKind::AsyncProxy) => {
                 if self.groups[g].under.is_empty() {
-                    self.proxies.fence(g);
+                    let rank = self.rank(g);
+                    self.proxies[rank].fence(g);
                 }
             }
             EventKind::Fence(FenceKind::Wgmma) => {
@@ -240,15 +288,32 @@ impl<'f, 'p> Run<'f, 'p> {
                 barrier,
                 bytes,
                 twice,
+                multicast,
             } => {
                 if *twice {
                     let kind = HazardKind::WriteAfterWrite;
                     self.clash(kind, side, side, Memory::default(), Remedy::AwaitLoad);
                 }
-                self.bulk_load(g, touches, side, *barrier, *bytes);
+                for rank in self.reached_by(g, *multicast) {
+                    self.bulk_load(g, touches, side, (rank, barrier.0, barrier.1), *bytes);
+                }
             }
-            EventKind::Expect { barrier, bytes } => self.expect(g, *barrier, *bytes),
-            EventKind::Arrive { barrier, count } => self.arrive(g, *barrier, *count),
+            EventKind::Expect { barrier, bytes } => {
+                self.expect(g, (self.rank(g), barrier.0, barrier.1), *bytes);
+            }
+            EventKind::Arrive {
+                barrier,
+                count,
+                cluster,
+            } => {
+                for rank in self.reached_by(g, *cluster) {
+                    if rank != self.rank(g) {
+                        let clock = self.groups[g].clock;
+                        self.reached.insert((rank, g), (clock, side));
+                    }
+                    self.arrive(g, (rank, barrier.0, barrier.1), *count);
+                }
+            }
             EventKind::Await { .. } => {
                 self.groups[g].state = State::Await;
                 return;
@@ -287,36 +352,55 @@ impl<'f, 'p> Run<'f, 'p> {
         self.groups[g].at += 1;
     }
 
+    /// The blocks that an operation of a group reaches: its own, or all of the cluster.
+    fn reached_by(&self, g: usize, cluster: bool) -> std::ops::Range<usize> {
+        match cluster {
+            true => 0..self.scan.ranks,
+            false => self.rank(g)..self.rank(g) + 1,
+        }
+    }
+
     /// The state, and what the group has done since its last iteration began.
     fn state(&self, g: usize) -> u64 {
         let when = (self.conditions, self.groups[g].iterations);
-        fingerprint(&self.groups, &self.open, &self.phases, when)
-            .wrapping_add(self.aliases.fingerprint(&|u| when.0.relative(u, when.1)))
-            .wrapping_add(self.proxies.fingerprint())
-            .wrapping_add(self.groups[g].trail)
+        let mut sum = fingerprint(&self.groups, &self.open, &self.phases, when);
+        for (rank, (aliases, proxies)) in self.aliases.iter().zip(&self.proxies).enumerate() {
+            let own = aliases.fingerprint(&|u| when.0.relative(u, when.1));
+            let own = own.wrapping_add(proxies.fingerprint());
+            // What one block holds another one does not.
+            sum = sum.wrapping_add(own.rotate_left(rank as u32));
+        }
+        sum.wrapping_add(self.groups[g].trail)
     }
 
-    /// Looks for clashes of accesses with the open ones, then adds them.
-    fn touch(&mut self, g: usize, touches: &Rc<Touches>, side: Side, op: Option<(u32, Counter)>) {
+    /// Looks for clashes of accesses to a block's memory with the open ones, then adds them.
+    fn touch(
+        &mut self,
+        g: usize,
+        rank: usize,
+        touches: &Rc<Touches>,
+        side: Side,
+        op: Option<(u32, Counter)>,
+    ) {
         let product = op.is_some_and(|(_, counter)| counter == Counter::Wgmma);
         for r in &touches.registers {
             self.check_register(g, r, side, product);
         }
         for touch in &touches.shared {
-            self.check_proxy(touch, side, op);
+            self.check_proxy(rank, touch, side, op);
         }
         let unseen = self.inside.insert((Rc::as_ptr(touches) as usize, g));
         for (at, touch) in touches.shared.iter().enumerate() {
-            self.check_shared(g, touch, side, op);
+            self.check_shared((g, rank), touch, side, op);
             if op.is_none() && unseen {
                 self.check_inside(g, &touches.shared[at..], side);
             }
-            self.check_content(g, touch, side);
+            self.check_content((g, rank), touch, side);
         }
         let (clock, time, at) = (self.groups[g].clock, self.moment, self.groups[g].at);
         let counted = self.machine.shared.counter.is_some();
         for touch in &touches.shared {
-            let list = self.open.entry(touch.root).or_default();
+            let list = self.open.entry((rank, touch.root)).or_default();
             let mut under = self.groups[g].under.clone();
             // What comes after the newer one comes after the older one too.
             if op.is_none() {
@@ -349,17 +433,17 @@ impl<'f, 'p> Run<'f, 'p> {
     }
 
     /// Whether what a read means is still there: another buffer may lie over it.
-    fn check_content(&mut self, g: usize, touch: &Touch, side: Side) {
+    fn check_content(&mut self, (g, rank): (usize, usize), touch: &Touch, side: Side) {
         let under = self.groups[g].under.clone();
         if touch.write {
             let side = Side {
                 stmt: touch.stmt,
                 ..side
             };
-            self.aliases.write(touch, side, &under);
+            self.aliases[rank].write(touch, side, &under);
             return;
         }
-        for gone in self.aliases.gone(touch) {
+        for gone in self.aliases[rank].gone(touch) {
             if self.places.covered(touch.set, &gone.written(&under)) {
                 continue;
             }
@@ -377,19 +461,26 @@ impl<'f, 'p> Run<'f, 'p> {
         }
     }
 
-    fn check_shared(&mut self, g: usize, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
+    fn check_shared(
+        &mut self,
+        (g, rank): (usize, usize),
+        touch: &Touch,
+        side: Side,
+        op: Option<(u32, Counter)>,
+    ) {
         let in_order = |op: Option<(u32, Counter)>| match op {
             None => self.machine.shared.counter.is_some(),
             Some((_, counter)) => counter == Counter::Lgkmcnt,
         };
-        let others = self.aliases.others(touch.root);
+        let others = self.aliases[rank].others(touch.root);
         let lists = std::iter::once(&touch.root).chain(others);
-        let lists: Vec<&Vec<Open>> = lists.filter_map(|b| self.open.get(b)).collect();
+        let lists = lists.filter_map(|b| self.open.get(&(rank, *b)));
+        let lists: Vec<&Vec<Open>> = lists.collect();
         let mut found = Vec::new();
         for open in lists.into_iter().flatten() {
             let same = open.touch.root == touch.root;
             let apart = match (open.touch.slot, touch.slot) {
-                _ if !same => !self.aliases.meet(&open.touch, touch),
+                _ if !same => !self.aliases[rank].meet(&open.touch, touch),
                 (Some(a), Some(b)) => a != b,
                 _ => false,
             };
@@ -406,11 +497,14 @@ impl<'f, 'p> Run<'f, 'p> {
                 continue;
             }
             // Different layouts: any threads may meet.
-            let met = match same {
+            let mut met = match same {
                 true => self.places.meeting(open.touch.set, touch.set),
                 false => Meeting::ANY,
             };
-            let pair = 1u64 << (8 * open.group + g);
+            if self.rank(open.group) != self.rank(g) {
+                met.across = met.overlap;
+            }
+            let pair = 1u64 << (8 * self.in_block(open.group) + self.in_block(g));
             let remedy = match done {
                 None if in_order(open.op) && in_order(op) && met.across & pair == 0 => continue,
                 None if met.overlap & pair != 0 => self.remedy(open, g),
@@ -422,7 +516,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 Some((_, time))
                     if !self.machine.lockstep
                         && open.group == g
-                        && met.in_warp >> g & 1 == 1
+                        && met.in_warp >> self.in_block(g) & 1 == 1
                         && self.groups[g].warp_sync < time =>
                 {
                     Remedy::WarpBarrier
@@ -496,6 +590,8 @@ impl<'f, 'p> Run<'f, 'p> {
         let Some((a, others)) = touches.split_first() else {
             return;
         };
+        let rank = self.rank(g);
+        let g = self.in_block(g);
         let pair = 1u64 << (9 * g);
         let strict = !self.machine.lockstep;
         // Points of a tensor that a parallel loop writes twice are its author's affair.
@@ -515,7 +611,7 @@ impl<'f, 'p> Run<'f, 'p> {
             }
             if a.root != b.root {
                 // Threads are in no order, and each may be anywhere.
-                if self.aliases.meet(a, b) {
+                if self.aliases[rank].meet(a, b) {
                     self.inside(a, b, side, true, false);
                 }
                 continue;
@@ -571,11 +667,11 @@ impl<'f, 'p> Run<'f, 'p> {
 
     /// A read through the async proxy sees what it was shown, and a write through it comes after
     /// that; what others write it is yet to see.
-    fn check_proxy(&mut self, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
+    fn check_proxy(&mut self, rank: usize, touch: &Touch, side: Side, op: Option<(u32, Counter)>) {
         match op {
-            None => self.proxies.wrote(touch, side),
+            None => self.proxies[rank].wrote(touch, side),
             Some((_, Counter::Wgmma | Counter::Mbarrier | Counter::TmaStore)) => {
-                let Some(first) = self.proxies.unseen(touch) else {
+                let Some(first) = self.proxies[rank].unseen(touch) else {
                     return;
                 };
                 let second = Side {
@@ -643,7 +739,7 @@ impl<'f, 'p> Run<'f, 'p> {
     ) {
         self.next_op += 1;
         let op = self.next_op;
-        self.touch(g, touches, side, Some((op, counter)));
+        self.touch(g, self.rank(g), touches, side, Some((op, counter)));
         // A product reads registers while it is in flight; a store has read them when it is issued.
         let reads = counter == Counter::Wgmma;
         let registers = touches.registers.iter();
@@ -751,6 +847,7 @@ impl<'f, 'p> Run<'f, 'p> {
         if at_barrier.is_empty() {
             return;
         }
+        let rank = self.rank(g);
         for list in self.open.values_mut() {
             let mut newly: Vec<(Touch, Under)> = Vec::new();
             for open in list.iter_mut() {
@@ -766,7 +863,7 @@ impl<'f, 'p> Run<'f, 'p> {
                         group: g,
                         moment: open.moment,
                     };
-                    self.proxies.wrote(&open.touch, by);
+                    self.proxies[rank].wrote(&open.touch, by);
                     newly.push((open.touch.clone(), open.under.clone()));
                 }
             }
@@ -799,7 +896,8 @@ impl<'f, 'p> Run<'f, 'p> {
 
     /// Remembers what a wait before this barrier would have had to say.
     fn note_barrier(&mut self, g: usize) {
-        self.proxies.hand_over(g);
+        let rank = self.rank(g);
+        self.proxies[rank].hand_over(g);
         for at in 0..self.groups[g].queue.len() {
             let left = self.groups[g].younger(at, &[]);
             let [latest, _] = self.groups[g].queue[at].at_barrier;

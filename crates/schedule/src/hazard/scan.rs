@@ -57,6 +57,8 @@ pub struct Scan<'f> {
     /// By thread, the group it belongs to.
     pub group_of: Vec<u8>,
     pub groups: usize,
+    /// Blocks of a cluster that reach each other's memory.
+    pub ranks: usize,
     /// By condition, whether it holds for each group.
     truths: FxHashMap<Key, Vec<bool>>,
     pub reasons: Vec<Reason>,
@@ -87,6 +89,10 @@ impl<'f> Scan<'f> {
             varying_buffers: FxHashSet::default(),
             group_of: vec![0; kernel.num_threads() as usize],
             groups: 1,
+            ranks: match kernel.reaches_others() {
+                true => kernel.cluster_blocks() as usize,
+                false => 1,
+            },
             truths: FxHashMap::default(),
             reasons: Vec::new(),
             block_slots: Vec::new(),
@@ -660,9 +666,10 @@ impl<'f> Scan<'f> {
             });
             self.group_of[thread] = group.min(MAX_GROUPS - 1) as u8;
         }
-        if groups.len() > MAX_GROUPS {
+        if groups.len() * self.ranks > MAX_GROUPS {
             let span = self.kernel.span;
             self.undecided(span, "more than eight groups of waves go ways of their own");
+            self.ranks = 1;
             groups.truncate(MAX_GROUPS);
         }
         self.groups = groups.len().max(1);
@@ -721,6 +728,7 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
         StmtKind::Thread(op) => match op {
             ThreadOp::SyncThreads { .. }
             | ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster
             | ThreadOp::SyncWarp
             | ThreadOp::AllReduce { .. }
             | ThreadOp::BarrierWait { .. }

@@ -54,6 +54,7 @@ pub enum State {
     Barrier,
     Named(u32),
     Await,
+    Cluster,
     Done,
 }
 
@@ -296,7 +297,7 @@ impl Group {
 /// that are open and who knows of them. The order of the lists does not matter.
 pub fn fingerprint(
     groups: &[Group],
-    open: &FxHashMap<Buffer, Vec<Open>>,
+    open: &FxHashMap<(usize, Buffer), Vec<Open>>,
     phases: &FxHashMap<Barrier, Phase>,
     (conditions, iterations): (&Conditions, u32),
 ) -> u64 {
@@ -326,8 +327,12 @@ pub fn fingerprint(
             sum = sum.wrapping_add(h.finish());
         }
     }
-    for access in open.values().flatten() {
+    let accesses = open
+        .iter()
+        .flat_map(|(at, list)| list.iter().map(|o| (at.0, o)));
+    for (rank, access) in accesses {
         let mut h = FxHasher::default();
+        rank.hash(&mut h);
         let touch = &access.touch;
         let set = touch.steady_set();
         (touch.stmt, set, touch.slot, touch.write, access.group).hash(&mut h);

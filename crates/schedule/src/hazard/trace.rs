@@ -90,16 +90,19 @@ pub struct Tracer<'f, 'p> {
 }
 
 impl<'f, 'p> Tracer<'f, 'p> {
-    /// The way of a group.
+    /// The way of a group of a block of the cluster.
     pub fn of(
         scan: &'f Scan<'f>,
         units: &'p mut Units<'f>,
         conditions: &'p mut Conditions,
-        group: usize,
+        (rank, group): (usize, usize),
         machine: &'static Machine,
         choice: &'p Choice,
     ) -> Result<Trace, Stop> {
         let mut env = Env::of(&choice.supposed);
+        if let Some(var) = scan.kernel.attrs.rank {
+            env.vars.insert(var, Bound::Known(rank as i64));
+        }
         for (axis, &var) in scan.kernel.thread_vars.iter().enumerate() {
             if scan.kernel.threads[axis] == 1 {
                 env.vars.insert(var, Bound::Known(0));
@@ -374,18 +377,26 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 let touches = self.units.unit(stmt, &self.env);
                 self.emit(stmt, EventKind::Touch(touches))
             }
+            ThreadOp::SyncCluster => self.emit(stmt, EventKind::Cluster),
             ThreadOp::SyncWarp => self.emit(stmt, EventKind::SyncWarp),
             ThreadOp::BarrierArrive {
                 barrier,
                 index,
                 warp,
+                cluster,
             } => {
                 let barrier = self.mbarrier(stmt, *barrier, index)?;
+                let cluster = *cluster;
                 let count = match warp {
                     true => self.scan.warps_in(self.group),
                     false => self.scan.threads_in(self.group),
                 };
-                self.emit(stmt, EventKind::Arrive { barrier, count })
+                let kind = EventKind::Arrive {
+                    barrier,
+                    count,
+                    cluster,
+                };
+                self.emit(stmt, kind)
             }
             ThreadOp::BarrierWait {
                 barrier,
@@ -411,8 +422,13 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 let count = self.scan.threads_in(self.group);
                 let bytes = bytes.saturating_mul(count.into());
                 self.emit(stmt, EventKind::Expect { barrier, bytes })?;
+                let arrival = EventKind::Arrive {
+                    barrier,
+                    count,
+                    cluster: false,
+                };
                 match arrive {
-                    true => self.emit(stmt, EventKind::Arrive { barrier, count }),
+                    true => self.emit(stmt, arrival),
                     false => Ok(()),
                 }
             }
@@ -440,6 +456,7 @@ impl<'f, 'p> Tracer<'f, 'p> {
             barrier,
             bytes: boxes * bits / 8,
             twice: self.units.boxes_meet(m, &tile, &self.env),
+            multicast: arrival.multicast,
         };
         self.emit(stmt, kind)
     }

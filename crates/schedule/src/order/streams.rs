@@ -70,6 +70,9 @@ pub enum Proxy {
 pub struct Tile {
     /// How many there may be at a time.
     pub versions: u32,
+    /// Blocks, each with these streams, that write all of each other's tiles together: one that is
+    /// written must be free in all of them.
+    pub blocks: u32,
 }
 
 /// Tiles with the same two barriers for each version.
@@ -82,6 +85,8 @@ pub struct Channel {
     /// Arrivals that complete a phase of `full` and of `empty`.
     pub full: u32,
     pub empty: u32,
+    /// Blocks whose readers arrive at each other's `empty`.
+    pub blocks: u32,
 }
 
 /// What an op of a derived order is.
@@ -209,15 +214,21 @@ fn channels(streams: &Streams) -> Result<Vec<Channel>, StreamsError> {
                 && known.len() == uses.len()
                 && known.iter().zip(&uses).all(|(a, b)| together(*a, *b))
         };
+        let readings: u32 = readers.iter().map(arrivals).sum();
         match found.iter_mut().find(same) {
-            Some((channel, _)) => channel.tiles.push(tile),
+            Some((channel, _)) => {
+                channel.tiles.push(tile);
+                channel.blocks = channel.blocks.max(data.blocks);
+                channel.empty = readings * channel.blocks;
+            }
             None => found.push((
                 Channel {
                     tiles: vec![tile],
                     versions: data.versions,
                     writer,
                     full: arrivals(&writer),
-                    empty: readers.iter().map(arrivals).sum(),
+                    empty: readings * data.blocks,
+                    blocks: data.blocks,
                     readers,
                 },
                 uses,

@@ -426,7 +426,10 @@ fn kind(func: &Func, counted: Counted, stmt: &Stmt) -> Kind {
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Bare)) => Kind::Bare,
         StmtKind::Device(DeviceOp::Barrier(_)) => Kind::Meets,
         StmtKind::Thread(
-            ThreadOp::SyncThreads { .. } | ThreadOp::SyncGrid | ThreadOp::BarrierArrive { .. },
+            ThreadOp::SyncThreads { .. }
+            | ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster
+            | ThreadOp::BarrierArrive { .. },
         ) => Kind::Meets,
         StmtKind::Thread(ThreadOp::Vote { kind, .. }) if kind.is_of_block() => Kind::Meets,
         _ => Kind::Plain,

@@ -55,6 +55,13 @@ pub(super) fn byte_len(info: &BufferInfo, at: usize, width: u32) -> usize {
 }
 
 impl Env<'_> {
+    /// Elements of a buffer from the first block's shared memory to that of another one of the
+    /// cluster.
+    pub fn of_rank(&self, rank: u32, info: &BufferInfo) -> i64 {
+        let bits = (info.bits() * info.lanes) as usize;
+        (rank as usize * self.program.shared_bytes * 8 / bits) as i64
+    }
+
     /// The addresses of an access for the lanes of a mask. Lanes outside the buffer are
     /// reported and dropped.
     pub fn addresses(&mut self, warp: &Warp, access: &Access, mask: u64) -> Addresses {
@@ -108,7 +115,10 @@ impl Env<'_> {
             mask: mask & !outside,
             uniform,
         };
-        let shift = version * info.version_elements;
+        let mut shift = version * info.version_elements;
+        if matches!(info.space, Space::Shared(_)) {
+            shift += self.of_rank(warp.rank, info);
+        }
         for lane in result.workers() {
             let mut at = common + sums[lane as usize];
             if let Some(places) = &info.places {

@@ -1,4 +1,5 @@
-//! One block: warps take turns in a seeded order, and meet at barriers.
+//! One block: warps take turns in a seeded order, and meet at barriers. Blocks of a cluster that
+//! reach each other's memory run as one, each with its own part of shared memory and its own barriers.
 
 use super::bulk::Bulk;
 use super::device::DeviceCode;
@@ -45,31 +46,34 @@ impl<'a> BlockRun<'a> {
         target: Target,
         opts: &SimtOptions<'_>,
         linear: u64,
-        index: &[u64],
+        indices: &[Vec<u64>],
         globals: Memory<'a>,
     ) -> BlockRun<'a> {
         let machine = target.machine();
         let width = machine.warp_size;
-        let count = program.num_threads().div_ceil(width as usize);
-        let mut warps: Vec<Warp> = (0..count as u32)
-            .map(|w| Warp::new(program, w, width, count, index))
-            .collect();
+        let in_block = program.num_threads().div_ceil(width as usize) as u32;
+        let mut warps: Vec<Warp> = Vec::new();
+        for (rank, index) in (0..).zip(indices) {
+            let own = 0..in_block;
+            warps.extend(own.map(|w| Warp::new(program, w, width, rank, index)));
+        }
+        let (blocks, count) = (indices.len(), warps.len());
         let mut env = Env {
             program,
             target,
             landing: opts.landing,
             globals,
-            shared: Shared::new(program.shared_bytes, count)
+            shared: Shared::new(program.shared_bytes * blocks, count)
                 .with_owners(program.shared_overlaps)
                 .with_lanes(!machine.lockstep)
                 .with_proxies(program.bulk_copies || !program.group_registers.is_empty()),
             global_shadow: GlobalShadow::new(count),
-            barriers: Barriers::new(&program.barriers, count),
+            barriers: Barriers::new(&program.barriers.repeat(blocks), count),
             bulk: Bulk::default(),
             findings: Collector::new(opts.max_reports),
             counts: vec![Default::default(); program.stmts.len()],
             prints: Vec::new(),
-            block: index.to_vec(),
+            blocks: indices.to_vec(),
             next_token: 0,
         };
         for warp in &mut warps {
@@ -106,6 +110,9 @@ impl<'a> BlockRun<'a> {
                     self.env.end_of_bulk(&self.warps);
                     return Turn::Done;
                 }
+                if self.leave_cluster_barrier() {
+                    continue;
+                }
                 let at_grid = |w: &Warp| matches!(w.state, State::Grid | State::Done);
                 if self.warps.iter().all(at_grid) {
                     return Turn::Grid;
@@ -125,16 +132,39 @@ impl<'a> BlockRun<'a> {
 
     /// Lets all warps go on behind a grid barrier.
     pub fn leave_grid_barrier(&mut self) {
-        self.meet(State::Grid);
+        self.meet(State::Grid, None);
     }
 
-    /// All warps are ordered behind what all of them did, and those of a state go on.
-    fn meet(&mut self, waiting: State) {
+    /// Opens the barrier of the cluster when every warp that has not ended waits there.
+    fn leave_cluster_barrier(&mut self) -> bool {
+        let waits = |w: &Warp| w.state == State::Cluster;
+        let ended = |w: &Warp| w.state == State::Done;
+        let Some(first) = self.warps.iter().position(waits) else {
+            return false;
+        };
+        if !self.warps.iter().all(|w| waits(w) || ended(w)) {
+            return false;
+        }
+        let missing = self.warps.iter().filter(|w| ended(w)).count();
+        if missing > 0 {
+            self.report_waiting(first, FindingKind::BarrierNotReached, |_| {
+                format!("{missing} warps end without coming to this barrier of the cluster")
+            });
+        }
+        self.meet(State::Cluster, None);
+        true
+    }
+
+    /// All warps, or those of one block of the cluster, are ordered behind what all of them did, and
+    /// those of a state go on.
+    fn meet(&mut self, waiting: State, rank: Option<u32>) {
+        let all = rank.is_none() || self.env.blocks.len() == 1;
+        let own = |w: &Warp| all || Some(w.rank) == rank;
         let mut clock = vec![0; self.warps[0].clock.len()];
-        for warp in &self.warps {
+        for warp in self.warps.iter().filter(|w| own(w)) {
             join(&mut clock, &warp.clock);
         }
-        for warp in &mut self.warps {
+        for warp in self.warps.iter_mut().filter(|w| own(w)) {
             warp.clock.copy_from_slice(&clock);
             warp.tick();
             if warp.state == waiting {
@@ -142,7 +172,13 @@ impl<'a> BlockRun<'a> {
                 warp.pc += 1;
             }
         }
-        self.env.all_ordered(&clock);
+        if all {
+            self.env.all_ordered(&clock);
+        } else {
+            for warp in self.warps.iter().filter(|w| own(w)) {
+                self.env.shared.sync_warp(warp.index);
+            }
+        }
     }
 
     /// Warps that wait for a phase look again where one completed.
@@ -179,7 +215,7 @@ impl<'a> BlockRun<'a> {
                 self.check_converged(w);
                 self.env.hand_over(w as u32);
                 self.warps[w].state = State::Block;
-                self.try_release();
+                self.try_release(self.warps[w].rank);
             }
             Pause::Named { id, count } => {
                 self.check_converged(w);
@@ -187,14 +223,17 @@ impl<'a> BlockRun<'a> {
                 self.arrive_named(w, id, count);
             }
             Pause::Mbarrier => self.warps[w].state = State::Mbarrier,
-            Pause::Grid => {
+            Pause::Grid | Pause::Cluster => {
                 self.check_converged(w);
                 self.env.hand_over(w as u32);
-                self.warps[w].state = State::Grid;
+                self.warps[w].state = match pause {
+                    Pause::Grid => State::Grid,
+                    _ => State::Cluster,
+                };
             }
             Pause::Done => {
                 self.warps[w].state = State::Done;
-                self.try_release();
+                self.try_release(self.warps[w].rank);
             }
             Pause::Failed => self.failed = true,
         }
@@ -212,23 +251,27 @@ impl<'a> BlockRun<'a> {
         }
     }
 
-    /// Opens the barrier of the block when every warp that has not ended waits there.
-    fn try_release(&mut self) {
-        let waits = |w: &Warp| w.state == State::Block;
+    /// Opens the barrier of a block when every warp of it that has not ended waits there.
+    fn try_release(&mut self, rank: u32) {
+        let own = |w: &&Warp| w.rank == rank;
+        let waits = |w: &Warp| w.state == State::Block && w.rank == rank;
         let ended = |w: &Warp| w.state == State::Done;
-        if !self.warps.iter().any(waits) || !self.warps.iter().all(|w| waits(w) || ended(w)) {
+        let mut members = self.warps.iter().filter(own);
+        let Some(first) = self.warps.iter().position(waits) else {
+            return;
+        };
+        if !members.all(|w| waits(w) || ended(w)) {
             return;
         }
-        let first = self.warps.iter().position(waits).unwrap_or(0);
-        if self.warps.iter().any(ended) {
-            let missing = self.warps.iter().filter(|w| ended(w)).count();
+        let missing = self.warps.iter().filter(own).filter(|w| ended(w)).count();
+        if missing > 0 {
             self.report_waiting(first, FindingKind::BarrierNotReached, |_| {
                 format!("{missing} warps end without coming to this barrier")
             });
         }
         self.check_same_place(first);
         self.collective(first);
-        self.meet(State::Block);
+        self.meet(State::Block, Some(rank));
     }
 
     /// A barrier of all threads must be one statement for all; bare ones need not be.
@@ -239,8 +282,9 @@ impl<'a> BlockRun<'a> {
                 Op::Device(DeviceCode::Bare | DeviceCode::Cond(_))
             )
         };
-        let waiting = || self.warps.iter().filter(|w| w.state == State::Block);
-        let pc = self.warps[first].pc;
+        let Warp { pc, rank, .. } = self.warps[first];
+        let waits = |w: &&Warp| w.state == State::Block && w.rank == rank;
+        let waiting = || self.warps.iter().filter(waits);
         if waiting().all(|w| w.pc == pc) || waiting().any(bare) {
             return;
         }
@@ -294,11 +338,12 @@ impl<'a> BlockRun<'a> {
                     State::Ready | State::Done => continue,
                     State::Block => "the other warps at a barrier".to_string(),
                     State::Named(id) => {
-                        let named = run.env.barriers.named.get(&id);
+                        let named = run.env.barriers.named.get(&(warp.rank, id));
                         let (arrived, needed) = named.map_or((0, 0), |n| (n.arrived, n.needed));
                         format!("barrier {id}, where {arrived} of {needed} threads are")
                     }
                     State::Mbarrier => "a phase of an arrival barrier".to_string(),
+                    State::Cluster => "the other warps of its cluster".to_string(),
                     State::Grid => "the other blocks".to_string(),
                 };
                 parts.push(format!("warp {} waits for {what}", warp.index));
@@ -311,7 +356,8 @@ impl<'a> BlockRun<'a> {
     fn arrive_named(&mut self, w: usize, id: u32, count: u32) {
         let warp = &mut self.warps[w];
         let threads = warp.all.count_ones();
-        let named = self.env.barriers.named.entry(id).or_default();
+        let key = (warp.rank, id);
+        let named = self.env.barriers.named.entry(key).or_default();
         if named.warps.is_empty() {
             named.needed = count;
         }
@@ -337,7 +383,7 @@ impl<'a> BlockRun<'a> {
         if !full {
             return;
         }
-        let Named { warps: members, .. } = self.env.barriers.named.remove(&id).unwrap_or_default();
+        let Named { warps: members, .. } = self.env.barriers.named.remove(&key).unwrap_or_default();
         let mut clock = vec![0; self.warps[w].clock.len()];
         for &m in &members {
             join(&mut clock, &self.warps[m as usize].clock);

@@ -8,6 +8,7 @@
 
 mod store;
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::TmaBox;
 
 use super::access::byte_of;
@@ -25,6 +26,8 @@ use crate::rng::Rng;
 pub(super) struct Arrival {
     pub barrier: u32,
     pub index: Slot,
+    /// The box goes to all blocks of the cluster.
+    pub multicast: bool,
 }
 
 /// Bytes that the engine has in hand.
@@ -34,6 +37,8 @@ pub(super) struct Bulk {
     in_flight: Vec<Load>,
     /// By barrier, the last load that it has heard of.
     heard: Vec<Option<Issue>>,
+    /// By barrier, the last arrival of each warp of another block: when and where it was.
+    reached: FxHashMap<(usize, u32), (u32, Issue)>,
 }
 
 #[derive(Debug)]
@@ -93,32 +98,38 @@ impl Env<'_> {
                 continue;
             };
             let size = shared.bits() as usize / 8;
-            let id = self.announce(warp, lane, shared.owner, &pieces);
             for piece in &pieces {
                 if let Some(start) = piece.global {
                     self.check_global_bytes(warp, lane, storage, start, piece.len);
                 }
             }
-            self.next_token += 1;
-            let token = self.next_token;
-            self.shared.hold(token, id, true, in_a_row(&pieces, lane));
-            let load = Load {
-                token,
-                barrier,
-                bytes: i64::from(tile.elements()) * size as i64,
-                storage,
-                pieces,
-                clock: warp.clock.clone(),
-                issue: Issue {
-                    stmt: self.stmt(warp),
-                    place: self.place(warp, Some(lane)),
-                },
+            let issue = Issue {
+                stmt: self.stmt(warp),
+                place: self.place(warp, Some(lane)),
             };
+            let mut loads = Vec::new();
+            for barrier in self.everywhere(barrier, arrival.multicast) {
+                let rank = barrier / self.program.barriers.len();
+                let pieces: Vec<Piece> = pieces.iter().map(|p| self.in_rank(*p, rank)).collect();
+                let id = self.announce(warp, lane, shared.owner, &pieces);
+                self.next_token += 1;
+                let token = self.next_token;
+                self.shared.hold(token, id, true, in_a_row(&pieces, lane));
+                loads.push(Load {
+                    token,
+                    barrier,
+                    bytes: i64::from(tile.elements()) * size as i64,
+                    storage,
+                    pieces,
+                    clock: warp.clock.clone(),
+                    issue: issue.clone(),
+                });
+            }
             // What the warp does next is not part of what the barrier tells.
             warp.tick();
             match self.landing.dma {
-                When::Early => self.land_bulk(load),
-                When::Late => self.bulk.in_flight.push(load),
+                When::Early => loads.into_iter().for_each(|load| self.land_bulk(load)),
+                When::Late => self.bulk.in_flight.extend(loads),
             }
         }
     }
@@ -156,6 +167,27 @@ impl Env<'_> {
             });
         }
         (!outside).then_some(pieces)
+    }
+
+    /// Bytes of the first block's shared memory in that of another one of the cluster.
+    fn in_rank(&self, piece: Piece, rank: usize) -> Piece {
+        Piece {
+            shared: piece.shared + rank * self.program.shared_bytes,
+            ..piece
+        }
+    }
+
+    /// A warp arrives at a barrier, which may be another block's: that must not have ended.
+    pub(super) fn reached(&mut self, warp: &Warp, number: usize, lane: u32) {
+        if number / self.program.barriers.len() == warp.rank as usize {
+            return;
+        }
+        let issue = Issue {
+            stmt: self.stmt(warp),
+            place: self.place(warp, Some(lane)),
+        };
+        let when = (warp.own_clock(), issue);
+        self.bulk.reached.insert((number, warp.index), when);
     }
 
     /// The engine may write these bytes from now on. Returns the instance.
@@ -205,12 +237,14 @@ impl Env<'_> {
         for (token, by, clock) in std::mem::take(&mut self.barriers.released) {
             self.shared.release(token, Some(by), clock);
         }
+        let width = self.target.machine().warp_size;
         for (stmt, warp) in std::mem::take(&mut self.barriers.overtaken) {
+            let (rank, warp) = self.of_block(warp, width);
             let info = &self.program.stmts[stmt as usize];
             let place = FindingPlace {
                 span: info.span,
                 what: info.what.clone(),
-                block: self.block.clone(),
+                block: self.blocks[rank].clone(),
                 thread: None,
                 warp,
                 iteration: Vec::new(),
@@ -243,13 +277,29 @@ impl Env<'_> {
         }
         for (number, issue) in self.bulk.heard.iter().enumerate() {
             let (agent, clock) = self.barriers.last_landing(number);
-            let heard = warps.iter().any(|w| w.clock[agent] >= clock);
+            let rank = number / self.program.barriers.len();
+            let mut own = warps.iter().filter(|w| w.rank as usize == rank);
+            let heard = own.any(|w| w.clock[agent] >= clock);
             open.extend(issue.clone().filter(|_| !heard));
         }
         for issue in open {
             self.report_at(FindingKind::NotWaitedFor, issue, || {
                 "the kernel may end before this has landed: no thread waits for its phase"
                     .to_string()
+            });
+        }
+        let mut early: Vec<((usize, u32), Issue)> = Vec::new();
+        for ((number, by), (clock, issue)) in std::mem::take(&mut self.bulk.reached) {
+            let rank = number / self.program.barriers.len();
+            let mut own = warps.iter().filter(|w| w.rank as usize == rank);
+            if !own.any(|w| w.clock[by as usize] >= clock) {
+                early.push(((number, by), issue));
+            }
+        }
+        early.sort_by_key(|(id, _)| *id);
+        for (_, issue) in early {
+            self.report_at(FindingKind::NotWaitedFor, issue, || {
+                "the other block may have ended: no barrier of the cluster follows".to_string()
             });
         }
         for number in 0..self.barriers.phases.len() {

@@ -26,7 +26,8 @@ pub(super) struct Env<'a> {
     pub findings: Collector,
     pub counts: Vec<Counts>,
     pub prints: Vec<String>,
-    pub block: Vec<u64>,
+    /// The indices of the blocks that run together.
+    pub blocks: Vec<Vec<u64>>,
     pub next_token: u64,
 }
 
@@ -137,9 +138,9 @@ impl Env<'_> {
         FindingPlace {
             span: stmt.span,
             what: stmt.what.clone(),
-            block: self.block.clone(),
+            block: self.blocks[warp.rank as usize].clone(),
             thread: lane.map(|lane| warp.thread(lane)),
-            warp: warp.index,
+            warp: warp.index - warp.first_of_block,
             iteration: stmt
                 .loops
                 .iter()
@@ -148,9 +149,16 @@ impl Env<'_> {
         }
     }
 
+    /// The block of a warp in its cluster, and the warp's number there.
+    pub fn of_block(&self, warp: u32, width: u32) -> (usize, u32) {
+        let in_block = (self.program.num_threads() as u32).div_ceil(width);
+        ((warp / in_block) as usize, warp % in_block)
+    }
+
     /// The place of an access in the past.
     fn past_place(&self, past: &Past, width: u32) -> FindingPlace {
         let stmt = &self.program.stmts[past.instance.stmt as usize];
+        let (rank, warp) = self.of_block(past.instance.warp, width);
         let mut values = past.iteration.iter();
         let mut iteration = Vec::new();
         for (name, slot) in stmt.loops.iter() {
@@ -162,9 +170,9 @@ impl Env<'_> {
         FindingPlace {
             span: stmt.span,
             what: stmt.what.clone(),
-            block: self.block.clone(),
-            thread: Some(past.instance.warp * width + past.lane),
-            warp: past.instance.warp,
+            block: self.blocks[rank].clone(),
+            thread: Some(warp * width + past.lane),
+            warp,
             iteration,
         }
     }
@@ -332,6 +340,7 @@ impl Env<'_> {
                 self.buffer_name(Space::Global(storage))
             );
         }
+        let at = at % self.program.shared_bytes.max(1);
         let mut best: Option<(&str, usize)> = None;
         for info in &self.program.buffers {
             if let Space::Shared(base) = info.space

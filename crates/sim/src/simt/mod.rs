@@ -324,12 +324,14 @@ impl Launch<'_> {
         report: &mut SimtReport,
     ) -> Result<(), RunError> {
         let (program, traffic) = (self.program, &self.program.traffic);
-        let total = program.num_blocks();
+        let together = program.cluster_blocks();
+        let total = program.num_blocks() / together;
         let watch = block_races::watch(self.kernel, traffic);
         let mut races = BlockRaces::new(program, traffic, watch);
         let sample = self.opts.sample;
         let sample =
             sample.filter(|&n| n < total && self.alone && grid::is_part(self.kernel, traffic));
+        let sample = sample.map(|n| n.div_ceil(together));
         let chosen = Chosen::new(total, sample);
         if sample.is_some() {
             // Nothing reads these; what the other blocks would write is to be seen as missing.
@@ -407,8 +409,8 @@ impl Launch<'_> {
         }
         report.races.extend(races.finish(program));
         report.kernels.push(KernelCover {
-            blocks: total,
-            ran: chosen.count(),
+            blocks: total * together,
+            ran: chosen.count() * together,
             watch,
         });
         for (info, counts) in self.program.stmts.iter().zip(&counts) {
@@ -430,17 +432,32 @@ impl Launch<'_> {
         }
     }
 
+    /// The index of a block, or of the first one of a cluster.
     fn index(self, linear: u64) -> [u64; 3] {
+        let linear = self.program.members(linear)[0];
         grid::block_index(&self.program.grid, self.kernel.attrs.swizzle, linear)
     }
 
+    /// A block, or the blocks of a cluster.
     fn block<'g>(self, linear: u64, globals: Memory<'g>) -> BlockRun<'g>
     where
         Self: 'g,
     {
-        let index = self.index(linear);
-        let index = &index[..self.program.grid.len().min(3)];
-        BlockRun::new(self.program, self.target, self.opts, linear, index, globals)
+        let grid = &self.program.grid;
+        let members = self.program.members(linear).into_iter();
+        let index = members.map(|block| {
+            let index = grid::block_index(grid, self.kernel.attrs.swizzle, block);
+            index[..grid.len().min(3)].to_vec()
+        });
+        let indices: Vec<Vec<u64>> = index.collect();
+        BlockRun::new(
+            self.program,
+            self.target,
+            self.opts,
+            linear,
+            &indices,
+            globals,
+        )
     }
 
     fn logged(self, linear: u64, mem: &[Storage]) -> BlockResult {
@@ -452,7 +469,7 @@ impl Launch<'_> {
 
     /// Blocks that wait for each other take turns.
     fn interleaved(self, direct: &mut Direct) -> Vec<BlockResult> {
-        let total = self.program.num_blocks() as usize;
+        let total = (self.program.num_blocks() / self.program.cluster_blocks()) as usize;
         let mut blocks: Vec<BlockRun<'_>> = (0..total as u64)
             .map(|linear| self.block(linear, Memory::Direct(Direct::default())))
             .collect();

@@ -66,6 +66,9 @@ pub(super) struct Program {
     pub thread_slots: [u32; 3],
     pub threads: [u32; 3],
     pub grid: Vec<u64>,
+    /// Blocks along each axis of the grid that run together, and where their number among these goes.
+    pub cluster: Option<[u64; 3]>,
+    pub rank_slot: Option<u32>,
     pub traffic: Traffic,
 }
 
@@ -76,6 +79,37 @@ impl Program {
 
     pub fn num_blocks(&self) -> u64 {
         self.grid.iter().product()
+    }
+
+    /// The blocks of a cluster: those that reach each other's memory.
+    pub fn cluster_blocks(&self) -> u64 {
+        self.cluster.map_or(1, |sizes| sizes.iter().product())
+    }
+
+    /// The numbers in the grid of a cluster's blocks.
+    pub fn members(&self, cluster: u64) -> Vec<u64> {
+        let Some(sizes) = self.cluster else {
+            return vec![cluster];
+        };
+        let extent = |axis: usize| self.grid.get(axis).copied().unwrap_or(1);
+        let mut rest = cluster;
+        let first = [0, 1, 2].map(|axis| {
+            let clusters = (extent(axis) / sizes[axis]).max(1);
+            let at = rest % clusters * sizes[axis];
+            rest /= clusters;
+            at
+        });
+        let ranks = 0..self.cluster_blocks();
+        let block = ranks.map(|rank| {
+            let own = [
+                rank % sizes[0],
+                rank / sizes[0] % sizes[1],
+                rank / sizes[0] / sizes[1],
+            ];
+            let [x, y, z] = [0, 1, 2].map(|axis| first[axis] + own[axis]);
+            x + extent(0) * (y + extent(1) * z)
+        });
+        block.collect()
     }
 }
 

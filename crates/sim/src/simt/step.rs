@@ -21,6 +21,8 @@ pub(super) enum Pause {
     /// It waits for a phase of an arrival barrier.
     Mbarrier,
     /// It waits for all blocks.
+    /// The warp waits for all blocks of its cluster.
+    Cluster,
     Grid,
     Done,
     /// It cannot go on; what happened is reported.

@@ -10,7 +10,8 @@ use crate::barrier::Mbarrier;
 #[derive(Debug)]
 pub(super) struct Barriers {
     pub phases: Vec<Phase>,
-    pub named: FxHashMap<u32, Named>,
+    /// By block of the cluster, and the barrier's number.
+    pub named: FxHashMap<(u32, u32), Named>,
     /// A phase completed: warps that wait for one should look again.
     pub woken: bool,
     /// Bulk loads whose phase completed: the token, and whose write it is at which clock.

@@ -10,7 +10,11 @@ pub(super) const MAX_LANES: usize = 64;
 /// A warp of a block.
 #[derive(Debug)]
 pub(super) struct Warp {
+    /// Its number among the warps that run together.
     pub index: u32,
+    /// The number of its block in the cluster, and of that block's first warp.
+    pub rank: u32,
+    pub first_of_block: u32,
     /// Lanes of the target's warps.
     pub width: u32,
     /// The lanes that have a thread; the last warp may lack some.
@@ -56,33 +60,44 @@ pub(super) enum State {
     Block,
     Named(u32),
     Mbarrier,
+    /// At a barrier of all blocks of the cluster.
+    Cluster,
     Grid,
     Done,
 }
 
 impl Warp {
-    pub fn new(program: &Program, index: u32, width: u32, warps: usize, block: &[u64]) -> Warp {
+    /// A warp of a block of the cluster, by its number there; `block` is the block's index.
+    pub fn new(program: &Program, number: u32, width: u32, rank: u32, block: &[u64]) -> Warp {
         let threads = program.num_threads() as u32;
-        let lanes = (threads - index * width).min(width);
+        let in_block = threads.div_ceil(width);
+        let blocks = program.cluster_blocks() as u32;
+        let lanes = (threads - number * width).min(width);
         let mut regs = Registers::new(&program.ones, program.fixed, program.lanes, width as usize);
         for (&slot, &index) in program.block_slots.iter().zip(block) {
             regs.ones[slot as usize] = index;
         }
+        if let Some(slot) = program.rank_slot {
+            regs.ones[slot as usize] = rank.into();
+        }
         let [x, y, _] = program.threads;
         for lane in 0..width {
             // Lanes without a thread get an index all the same; nothing they do counts.
-            let thread = index * width + lane;
+            let thread = number * width + lane;
             let at = [thread % x, thread / x % y, thread / x / y];
             for (axis, &slot) in program.thread_slots.iter().enumerate() {
                 regs.lanes_mut(Slot::Fixed(slot))[lane as usize] = u64::from(at[axis]);
             }
         }
-        let mut clock = vec![0; warps + program.barriers.len()];
+        let index = rank * in_block + number;
+        let mut clock = vec![0; ((in_block as usize) + program.barriers.len()) * blocks as usize];
         clock[index as usize] = 1;
         let mut local = Local::new(program.local_bytes, width as usize);
         local.watch(&program.group_registers);
         Warp {
             index,
+            rank,
+            first_of_block: rank * in_block,
             width,
             all: u64::MAX >> (64 - lanes),
             mask: u64::MAX >> (64 - lanes),
@@ -101,7 +116,7 @@ impl Warp {
 
     /// The number in the block of a lane's thread.
     pub fn thread(&self, lane: u32) -> u32 {
-        self.index * self.width + lane
+        (self.index - self.first_of_block) * self.width + lane
     }
 
     /// The lowest active lane.

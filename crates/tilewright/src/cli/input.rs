@@ -54,6 +54,9 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
     if args.schedule != "auto" {
         ask_for_schedule(&mut func, &args.schedule);
     }
+    for (decision, on) in &args.decide {
+        decision.ask(&mut func, *on);
+    }
     verify::verify(&func).map_err(|d| output::fail(&d, &sources, as_json))?;
     Ok(Loaded {
         func,

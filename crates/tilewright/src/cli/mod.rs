@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand};
+use tilewright::passes::decisions::{DECISIONS, Decision};
 use tilewright::runtime;
 
 use self::output::Failure;
@@ -86,6 +87,18 @@ struct KernelArgs {
     /// the compiler; `--explain schedule` says what it chooses and why.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = schedule_names())]
     schedule: String,
+    /// Switch something on or off that the compiler would decide by its cost; `--explain schedule`
+    /// says what it decides and why. May be repeated.
+    #[arg(long = "decide", value_name = "NAME=on|off", value_parser = Decision::from_text, long_help = decisions())]
+    decide: Vec<(Decision, bool)>,
+}
+
+fn decisions() -> String {
+    let head = "Switch something on or off that the compiler would decide by its cost; `--explain \
+                schedule` says what it decides and why. May be repeated.\n\nPossible names:\n";
+    let line = |d: &Decision| format!("- {}: {}\n", d.name, d.does);
+    let lines: String = DECISIONS.iter().map(line).collect();
+    format!("{head}{}", lines.trim_end())
 }
 
 fn schedule_names() -> clap::builder::PossibleValuesParser {

@@ -417,6 +417,11 @@ impl<'t> Parser<'t> {
                     })?;
                     attrs.cluster = Some(sizes);
                 }
+                "rank" => {
+                    self.expect("=")?;
+                    let name = self.new_name("a block's number in its cluster")?;
+                    attrs.rank = Some(self.new_var(name, DType::I32, VarKind::Rank)?);
+                }
                 "no_reg_realloc" => attrs.no_reg_realloc = true,
                 "resident" => attrs.resident = true,
                 "l2" => {
@@ -442,6 +447,7 @@ impl<'t> Parser<'t> {
                         "swizzle",
                         "min_blocks",
                         "cluster",
+                        "rank",
                         "no_reg_realloc",
                         "resident",
                         "l2",

@@ -242,6 +242,11 @@ impl Printer<'_> {
         if let Some([x, y, z]) = attrs.cluster {
             self.put_fmt(format_args!(" cluster=({x}, {y}, {z})"));
         }
+        if let Some(rank) = attrs.rank {
+            self.names.declare(Entity::Var(rank));
+            self.put(" rank=");
+            self.var(rank);
+        }
         self.flag("no_reg_realloc", attrs.no_reg_realloc);
         self.flag("resident", attrs.resident);
         self.list_attr("l2", &attrs.l2_hit_ratio, |p, (buffer, ratio)| {

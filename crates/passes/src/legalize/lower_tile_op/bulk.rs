@@ -72,6 +72,7 @@ impl Lower<'_> {
             bulk.op.arrives = Some(Arrival {
                 barrier: *barrier,
                 index: index.clone(),
+                multicast: false,
             });
         }
         body.push(Stmt::new(StmtKind::Micro(bulk.op), span));

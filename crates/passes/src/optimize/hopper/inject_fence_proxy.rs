@@ -241,7 +241,9 @@ fn hands_over(stmt: &Stmt) -> Option<Others> {
         }
         StmtKind::Device(DeviceOp::Barrier(_)) => Some(Others::Some),
         StmtKind::Thread(op) => match op {
-            ThreadOp::SyncThreads { named: None } | ThreadOp::SyncGrid => Some(Others::Block),
+            ThreadOp::SyncThreads { named: None } | ThreadOp::SyncGrid | ThreadOp::SyncCluster => {
+                Some(Others::Block)
+            }
             ThreadOp::Vote { kind, .. } if kind.is_of_block() => Some(Others::Block),
             ThreadOp::SyncThreads { named: Some(_) } | ThreadOp::BarrierArrive { .. } => {
                 Some(Others::Some)

@@ -9,22 +9,23 @@ use crate::hazard::report::HazardKind;
 use crate::hazard::state::{Group, Open, State};
 
 impl Run<'_, '_> {
-    /// Opens the barrier of the block when every group is there.
-    pub(super) fn release_barrier(&mut self) -> bool {
+    /// Opens the barrier of a block when every group of it is there.
+    pub(super) fn release_barrier(&mut self, rank: usize) -> bool {
         let waits = |g: &Group| g.state == State::Barrier;
         let ended = |g: &Group| g.state == State::Done;
-        if !self.groups.iter().any(waits) || !self.groups.iter().all(|g| waits(g) || ended(g)) {
+        let block = rank * self.scan.groups..(rank + 1) * self.scan.groups;
+        let own = &self.groups[block.clone()];
+        if !own.iter().any(waits) || !own.iter().all(|g| waits(g) || ended(g)) {
             return false;
         }
-        let members: Vec<usize> = (0..self.groups.len())
-            .filter(|&g| waits(&self.groups[g]))
-            .collect();
+        let members = block.filter(|&g| waits(&self.groups[g]));
+        let members: Vec<usize> = members.collect();
         let sides: Vec<Side> = members.iter().map(|&g| self.side(g)).collect();
         let bare = members.iter().any(|&g| {
             let event = &self.traces[g].events[self.groups[g].at];
             matches!(event.kind, EventKind::Barrier { bare: true, .. })
         });
-        let missing = members.len() < self.groups.len();
+        let missing = members.len() < self.scan.groups;
         let other = sides.iter().find(|s| s.stmt != sides[0].stmt).copied();
         if missing || (other.is_some() && !bare) {
             let kind = HazardKind::DivergentBarrier;
@@ -35,13 +36,34 @@ impl Run<'_, '_> {
         true
     }
 
-    pub(super) fn try_named(&mut self, id: u32, count: u32) {
-        let members = self.named.get(&id).cloned().unwrap_or_default();
-        let arrived: u32 = members.iter().map(|g| self.scan.threads_in(*g)).sum();
+    /// Opens the barrier of the cluster when every group of it is there.
+    pub(super) fn release_cluster(&mut self) -> bool {
+        let waits = |g: &Group| g.state == State::Cluster;
+        let ended = |g: &Group| g.state == State::Done;
+        if !self.groups.iter().any(waits) || !self.groups.iter().all(|g| waits(g) || ended(g)) {
+            return false;
+        }
+        let members = (0..self.groups.len()).filter(|&g| waits(&self.groups[g]));
+        let members: Vec<usize> = members.collect();
+        if members.len() < self.groups.len() {
+            let side = self.side(members[0]);
+            let (kind, nothing) = (HazardKind::DivergentBarrier, Memory::default());
+            self.clash(kind, side, side, nothing, Remedy::Converge);
+        }
+        self.meet(&members);
+        true
+    }
+
+    pub(super) fn try_named(&mut self, barrier: (usize, u32), count: u32) {
+        let members = self.named.get(&barrier).cloned().unwrap_or_default();
+        let own = members
+            .iter()
+            .map(|g| self.scan.threads_in(self.in_block(*g)));
+        let arrived: u32 = own.sum();
         if arrived < count {
             return;
         }
-        self.named.remove(&id);
+        self.named.remove(&barrier);
         if arrived > count
             && let Some(&g) = members.last()
         {

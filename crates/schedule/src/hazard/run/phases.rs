@@ -23,9 +23,10 @@ use crate::hazard::touch::Touches;
 
 impl Run<'_, '_> {
     fn phase(&mut self, barrier: Barrier) -> &mut Phase {
-        let origin = &self.scan.func.buffers[barrier.0].origin;
+        let (_, buffer, index) = barrier;
+        let origin = &self.scan.func.buffers[buffer].origin;
         let needed = match origin {
-            BufferOrigin::Barriers(counts) => usize::try_from(barrier.1)
+            BufferOrigin::Barriers(counts) => usize::try_from(index)
                 .ok()
                 .and_then(|i| counts.get(i))
                 .copied(),
@@ -46,7 +47,7 @@ impl Run<'_, '_> {
 
     /// The phases of a barrier that a group knows to be complete.
     fn known_phases(&mut self, g: usize, barrier: Barrier) -> u32 {
-        let alone = self.scan.warps_in(g) == 1;
+        let alone = self.scan.warps_in(self.in_block(g)) == 1;
         self.phase(barrier);
         self.phases[&barrier].known(barrier, (g, alone), &self.groups[g].knows)
     }
@@ -70,7 +71,8 @@ impl Run<'_, '_> {
 
     pub(super) fn arrive(&mut self, g: usize, barrier: Barrier, count: u32) {
         self.settle(g, &Under::default());
-        self.proxies.hand_over(g);
+        let rank = self.rank(g);
+        self.proxies[rank].hand_over(g);
         self.take_part(g, barrier);
         let knows = self.groups[g].knows.clone();
         let phase = self.phase(barrier);
@@ -107,7 +109,7 @@ impl Run<'_, '_> {
     ) {
         self.next_op += 1;
         let op = (self.next_op, Counter::Mbarrier);
-        self.touch(g, touches, side, Some(op));
+        self.touch(g, barrier.0, touches, side, Some(op));
         self.take_part(g, barrier);
         let number = self.phase(barrier).number;
         let knows = &self.groups[g].knows;
@@ -135,6 +137,7 @@ impl Run<'_, '_> {
         let EventKind::Await { barrier, .. } = event.kind else {
             return None;
         };
+        let barrier = (self.rank(g), barrier.0, barrier.1);
         let phase = self.phase(barrier);
         Some(match phase.arrived < phase.needed {
             true => Remedy::Arrivals {
@@ -186,7 +189,7 @@ impl Run<'_, '_> {
             let awaited = event.map(|e| &e.kind);
             group.state == State::Await
                 && matches!(awaited, Some(EventKind::Await { barrier: b, parity: p })
-                    if *b == barrier && (p ^ parity) & 1 == 0)
+                    if (self.rank(g), b.0, b.1) == barrier && (p ^ parity) & 1 == 0)
         };
         (0..self.groups.len()).filter(waits)
     }
@@ -202,6 +205,7 @@ impl Run<'_, '_> {
             let EventKind::Await { barrier, parity } = event.kind else {
                 continue;
             };
+            let barrier = (self.rank(g), barrier.0, barrier.1);
             let side = self.side(g);
             let known = self.known_phases(g, barrier);
             let clock = self.groups[g].clock;
@@ -231,7 +235,13 @@ impl Run<'_, '_> {
 
     /// The kernel ends: bytes match, and somebody has waited for each load.
     pub(super) fn end_of_phases(&mut self) {
-        let heard = |o: &&Open| self.groups.iter().any(|g| o.is_known(&g.knows, None));
+        // By the block that they are for.
+        let heard = |o: &&Open| {
+            let rank = o.bulk.map(|(barrier, _)| barrier.0);
+            let own = (0..self.groups.len()).filter(|g| Some(self.rank(*g)) == rank);
+            let mut own = own.map(|g| &self.groups[g].knows);
+            own.any(|knows| o.is_known(knows, None))
+        };
         let open = self.open.values().flatten().filter(|o| o.bulk.is_some());
         let open = open.filter(|o| !heard(o)).map(|o| Side {
             stmt: o.touch.stmt,

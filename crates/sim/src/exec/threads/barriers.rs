@@ -58,6 +58,10 @@ pub(super) fn compile(b: &mut Builder<'_, '_>, op: &ThreadOp) -> Compiled<()> {
             b.names.traffic.sync_grid = true;
             Code::SyncGrid
         }
+        ThreadOp::SyncCluster => {
+            let message = "a barrier of a cluster: the evaluator runs blocks by themselves";
+            return Err(RunError::new(codes::UNSUPPORTED, b.span, message));
+        }
         ThreadOp::BarrierArrive {
             warp: true, index, ..
         } => {

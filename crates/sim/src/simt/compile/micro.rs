@@ -258,7 +258,11 @@ impl Compiler<'_> {
         let arrives = match &op.arrives {
             Some(arrival) => {
                 let (barrier, index) = self.barrier(arrival.barrier, &arrival.index)?;
-                Some(Arrival { barrier, index })
+                Some(Arrival {
+                    barrier,
+                    index,
+                    multicast: arrival.multicast,
+                })
             }
             None => None,
         };

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Buffer, Func, Kernel, SharedPlace, Span, Target, Var};
+use tilewright_ir::{Buffer, Func, Kernel, Machine, SharedPlace, Span, Target, Var};
 
 use super::alu;
 use super::program::{Fn1, Fn2, Fn3, Op, Pc, Program, Slot, StmtInfo};
@@ -54,6 +54,13 @@ pub(super) fn compile(
         c.program.block_slots.push(slot);
         c.vars.insert(*var, vec![Slot::One(slot)]);
     }
+    if let Some(rank) = kernel.attrs.rank {
+        let slot = c.fresh_one();
+        c.invariant.insert(slot, ());
+        c.program.rank_slot = Some(slot);
+        c.vars.insert(rank, vec![Slot::One(slot)]);
+    }
+    c.program.cluster = cluster(kernel, &c.program.grid, machine)?;
     for axis in 0..3 {
         c.program.thread_slots[axis] = c.program.fixed;
         c.program.fixed += 1;
@@ -79,7 +86,37 @@ pub(super) fn compile(
             ),
         ));
     }
+    if c.program.cluster.is_some() {
+        c.program.shared_bytes = c.program.shared_bytes.next_multiple_of(CLUSTER_ALIGN);
+    }
     Ok(c.program)
+}
+
+/// What the shared memory of each block of a cluster starts at a multiple of here.
+const CLUSTER_ALIGN: usize = 1024;
+
+/// The blocks along each axis that run together, where they reach each other's memory.
+fn cluster(kernel: &Kernel, grid: &[u64], machine: &Machine) -> Compiled<Option<[u64; 3]>> {
+    let Some(sizes) = kernel.attrs.cluster else {
+        return Ok(None);
+    };
+    if !kernel.reaches_others() && kernel.attrs.rank.is_none() {
+        return Ok(None);
+    }
+    let sizes = sizes.map(u64::from);
+    let extent = |axis: usize| grid.get(axis).copied().unwrap_or(1);
+    if (0..3).any(|axis| extent(axis) % sizes[axis].max(1) != 0) {
+        let message = format!("clusters of {sizes:?} blocks do not divide a grid of {grid:?}");
+        return Err(RunError::new(codes::LAUNCH_EXTENT, kernel.span, message));
+    }
+    // The shadow of shared memory has a bit for each.
+    const MOST_WARPS: u64 = 32;
+    let warps = u64::from(kernel.num_threads().div_ceil(machine.warp_size));
+    if sizes.iter().product::<u64>() * warps > MOST_WARPS {
+        let message = format!("a cluster of more than {MOST_WARPS} warps is not simulated");
+        return Err(RunError::new(codes::UNSUPPORTED, kernel.span, message));
+    }
+    Ok(Some(sizes))
 }
 
 /// Values kept for the life of a warp, at most; the rest is computed where it is used.

@@ -21,11 +21,14 @@ const MOST_BYTES: i64 = (1 << 20) - 1;
 pub(in crate::simt) enum Code {
     SyncWarp,
     SyncGrid,
+    SyncCluster,
     Arrive {
         barrier: u32,
         index: Slot,
         /// One lane arrives for all of its warp.
         warp: bool,
+        /// At the barriers of all blocks of the cluster.
+        cluster: bool,
     },
     Wait {
         barrier: u32,
@@ -56,16 +59,19 @@ pub(super) fn compile(c: &mut Compiler<'_>, op: &ThreadOp, span: Span) -> Compil
             c.program.traffic.sync_grid = true;
             Code::SyncGrid
         }
+        ThreadOp::SyncCluster => Code::SyncCluster,
         ThreadOp::BarrierArrive {
             barrier,
             index,
             warp,
+            cluster,
         } => {
             let (barrier, index) = c.barrier(*barrier, index)?;
             Code::Arrive {
                 barrier,
                 index,
                 warp: *warp,
+                cluster: *cluster,
             }
         }
         ThreadOp::BarrierWait {
@@ -126,10 +132,12 @@ impl Env<'_> {
                 self.shared.sync_warp(warp.index);
             }
             Code::SyncGrid => return Pause::Grid,
+            Code::SyncCluster => return Pause::Cluster,
             Code::Arrive {
                 barrier,
                 index,
                 warp: together,
+                cluster,
             } => {
                 self.count(warp, InstKind::Barrier);
                 let mut lanes = Lanes(warp.mask);
@@ -155,10 +163,12 @@ impl Env<'_> {
                             "lanes of one instruction arrive for different phases".to_string()
                         });
                     }
-                    let before = self.barriers.phases[number].completed;
-                    self.arrive(warp, number, lane);
-                    if self.barriers.phases[number].completed > before {
-                        over.push(number);
+                    for number in self.everywhere(number, *cluster) {
+                        let before = self.barriers.phases[number].completed;
+                        self.arrive(warp, number, lane);
+                        if self.barriers.phases[number].completed > before {
+                            over.push(number);
+                        }
                     }
                 }
             }
@@ -238,7 +248,8 @@ impl Env<'_> {
         let count = info.shape.iter().product::<i64>().max(0);
         let at = warp.regs.lane(index, lane as usize) as i64;
         if (0..count).contains(&at) {
-            return Some(first as usize + at as usize);
+            let of_rank = warp.rank as usize * self.program.barriers.len();
+            return Some(of_rank + first as usize + at as usize);
         }
         self.report(warp, FindingKind::OutOfBounds, Some(lane), || {
             format!("`{}` has no barrier {at}: there are {count}", info.name)
@@ -246,9 +257,21 @@ impl Env<'_> {
         None
     }
 
+    /// A barrier, or with it those that the other blocks of the cluster have in its place.
+    pub fn everywhere(&self, number: usize, cluster: bool) -> Vec<usize> {
+        let in_block = self.program.barriers.len();
+        match cluster {
+            true => (0..self.blocks.len())
+                .map(|rank| rank * in_block + number % in_block)
+                .collect(),
+            false => vec![number],
+        }
+    }
+
     fn arrive(&mut self, warp: &mut Warp, number: usize, lane: u32) {
         self.settle(warp);
         self.hand_over(warp.index);
+        self.reached(warp, number, lane);
         let fits = self.barriers.arrive(number, warp, 1);
         self.after_phase();
         if !fits {

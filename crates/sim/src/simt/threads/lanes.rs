@@ -258,7 +258,7 @@ impl BlockRun<'_> {
     /// What all threads of the block compute together at the barrier they stand at.
     pub(in crate::simt) fn collective(&mut self, first: usize) {
         let program = self.env.program;
-        let pc = self.warps[first].pc;
+        let Warp { pc, rank, .. } = self.warps[first];
         let Op::Thread(code) = &program.ops[pc as usize] else {
             return;
         };
@@ -273,7 +273,7 @@ impl BlockRun<'_> {
             }) if kind.is_of_block() => {
                 let (mut yes, mut all) = (0u32, 0u32);
                 for warp in &self.warps {
-                    if warp.state == State::Block && warp.pc == pc {
+                    if warp.state == State::Block && (warp.pc, warp.rank) == (pc, rank) {
                         yes += warp.regs.truth(*value, warp.mask).count_ones();
                         all += warp.mask.count_ones();
                     }
@@ -284,23 +284,24 @@ impl BlockRun<'_> {
                     _ => u64::from(yes),
                 };
                 for warp in &mut self.warps {
-                    if warp.state == State::Block && warp.pc == pc {
+                    if warp.state == State::Block && (warp.pc, warp.rank) == (pc, rank) {
                         for lane in Lanes(warp.mask) {
                             warp.regs.set_lane(*result, lane as usize, verdict);
                         }
                     }
                 }
             }
-            Code::AllReduce(code) => self.all_reduce(code, pc),
+            Code::AllReduce(code) => self.all_reduce(code, pc, rank),
             _ => {}
         }
     }
 
-    fn all_reduce(&mut self, code: &AllReduce, pc: u32) {
+    fn all_reduce(&mut self, code: &AllReduce, pc: u32, rank: u32) {
         let program = self.env.program;
         let group = |thread: u32| fold_group(program.threads, &code.axes, thread as usize);
         let here: Vec<usize> = (0..self.warps.len())
             .filter(|&w| self.warps[w].state == State::Block && self.warps[w].pc == pc)
+            .filter(|&w| self.warps[w].rank == rank)
             .collect();
         let mut totals: Vec<Option<u64>> = vec![None; program.num_threads()];
         for &w in &here {
@@ -332,7 +333,7 @@ impl BlockRun<'_> {
             let warp = &mut self.warps[w];
             let mut addresses = self.env.addresses(warp, access, warp.mask);
             addresses.uniform = false;
-            let first = warp.index * warp.width;
+            let first = warp.thread(0);
             self.env.store_raw(warp, access, &addresses, |_, _, lane| {
                 let total = totals[group(first + lane)].unwrap_or(0);
                 encode(scalar, total)

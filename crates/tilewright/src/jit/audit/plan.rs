@@ -280,7 +280,7 @@ impl Walk<'_> {
                 let at = self.barrier(at);
                 self.plan.work(at, Event::Read)
             }
-            ThreadOp::Extern { .. } | ThreadOp::SyncGrid => {
+            ThreadOp::Extern { .. } | ThreadOp::SyncGrid | ThreadOp::SyncCluster => {
                 self.unknown = Some("the kernel calls code that is not Tilewright's");
                 at
             }

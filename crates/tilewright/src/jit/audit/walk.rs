@@ -239,7 +239,8 @@ impl Expectation<'_> {
             | ThreadOp::BarrierArrive { .. }
             | ThreadOp::BarrierWait { .. }
             | ThreadOp::BarrierExpect { .. }
-            | ThreadOp::SyncGrid => self.leave("barriers of the loop are for some waves"),
+            | ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster => self.leave("barriers of the loop are for some waves"),
             ThreadOp::SyncThreads { named: None } => {
                 self.own(BOTH, "the loop has a barrier with a fence");
                 self.steps.push(Step::Barrier);

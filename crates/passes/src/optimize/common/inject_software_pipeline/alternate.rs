@@ -123,6 +123,7 @@ impl Turns {
     /// Each group lets the other one go.
     fn give(&self) -> Stmt {
         let arrive = |group: i32| ThreadOp::BarrierArrive {
+            cluster: false,
             barrier: self.turn,
             index: Expr::i32(group),
             warp: true,

@@ -111,8 +111,12 @@ fn channels(func: &Func, roles: &Roles) -> Vec<String> {
         }
         Err(why) => format!("a block takes one tile: {why}"),
     };
+    let pairs = match &roles.pairs {
+        Ok(_) => "blocks are pairs that bring each other halves of what both read".to_string(),
+        Err(why) => format!("each block copies for itself: {why}"),
+    };
     let lines = roles.channels.iter().map(line).chain(turn);
-    lines.chain([resident]).collect()
+    lines.chain([resident, pairs]).collect()
 }
 
 /// A line for each wait and barrier of an iteration: where it stands and what it is for.

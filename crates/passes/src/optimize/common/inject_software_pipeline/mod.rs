@@ -45,6 +45,7 @@ mod emit;
 mod explain;
 mod memory;
 pub(in crate::optimize) mod need;
+mod pairs;
 mod pieces;
 mod registers;
 mod resident;
@@ -53,6 +54,7 @@ pub mod schedules;
 mod slots;
 mod specialise;
 mod steps;
+mod tiles;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::uniform::{Points, Uniformity};
@@ -399,6 +401,7 @@ impl Write<'_> {
                     body: part(&roles.producer),
                     barriers: roles.barriers().collect(),
                     resident: roles.resident.clone().ok(),
+                    pairs: roles.pairs.clone().ok(),
                     span,
                 });
                 return;

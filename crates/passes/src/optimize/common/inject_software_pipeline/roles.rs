@@ -26,6 +26,7 @@ use super::again::Before;
 use super::alternate::alternate;
 use super::derive::Scheduled;
 use super::memory::blocks_at_once;
+use super::pairs::{self, Pairs};
 use super::pieces::{Piece, Pieces};
 use super::resident::Resident;
 use super::schedules::Why;
@@ -39,6 +40,8 @@ pub(super) struct Roles {
     pub turn: Option<Buffer>,
     /// Blocks that stay and take several tiles, or why they do not.
     pub resident: Result<Resident, Why>,
+    /// Blocks that bring each other halves of tiles, or why they do not.
+    pub pairs: Result<Pairs, Why>,
 }
 
 impl Roles {
@@ -55,6 +58,8 @@ pub(super) struct Between {
     pub versions: u32,
     pub full: Buffer,
     pub empty: Buffer,
+    /// Whether other blocks write the tiles too.
+    pub paired: bool,
 }
 
 /// The loop of one role.
@@ -131,9 +136,25 @@ pub(super) fn derive(
         in_flight,
         ..stream(&others, trip, kernel.num_threads() / machine.warp_size)
     };
+    let once = matches!(before, Before::None);
+    let pairs = match once {
+        true => Pairs::of(func, (kernel, machine), l, (&copies, &others)),
+        false => Err("the loop stands in another statement".into()),
+    };
+    let paired = |tile: &Buffer| match &pairs {
+        Ok(pairs) => pairs.shared.iter().any(|at| {
+            let bulk = copies[*at].bulk.as_deref();
+            bulk.is_some_and(|b| b.as_ref().is_ok_and(|b| b.op.dest.region.buffer == *tile))
+        }),
+        Err(_) => false,
+    };
+    let tile = |buffer: &Buffer| Tile {
+        versions,
+        blocks: if paired(buffer) { pairs::BLOCKS } else { 1 },
+    };
     let streams = Streams {
         streams: vec![producer, consumers],
-        tiles: vec![Tile { versions }; tiles.len()],
+        tiles: tiles.iter().map(tile).collect(),
     };
     // What consumers share among themselves ThreadSync orders.
     let derived = derive_streams(&streams, &|_, _, _| Meeting::Nowhere);
@@ -149,6 +170,7 @@ pub(super) fn derive(
             versions: channel.versions,
             full,
             empty,
+            paired: channel.blocks > 1,
         });
     }
     let write = Write {
@@ -157,11 +179,12 @@ pub(super) fn derive(
         channels: &channels,
         tiles: &tiles,
         whole: pieces,
+        pairs: pairs.as_ref().ok(),
+        func,
     };
     let [producer, consumers] = [PRODUCER, CONSUMERS].map(|at| &derived.streams[at]);
     let mut producer = write.part(producer, &copies, Block::new());
     let mut consumers = write.part(consumers, &others, pieces.allocs.clone());
-    let once = matches!(before, Before::None);
     let turn = match once {
         true => alternate(func, (kernel, machine), &mut consumers),
         false => None,
@@ -197,6 +220,7 @@ pub(super) fn derive(
         consumers,
         turn,
         resident,
+        pairs,
         channels,
     })
 }
@@ -280,6 +304,8 @@ struct Write<'a> {
     channels: &'a [Between],
     tiles: &'a [Buffer],
     whole: &'a Pieces,
+    pairs: Option<&'a Pairs>,
+    func: &'a Func,
 }
 
 impl Write<'_> {
@@ -300,7 +326,7 @@ impl Write<'_> {
                 bulk: None,
             };
             match *role {
-                Role::Op(at) => list.push(piece(self.op(own[at]))),
+                Role::Op(at) => list.push(piece(self.op(at, own[at]))),
                 Role::Acquire { channel, expect } => {
                     list.extend(self.acquire(channel, expect, span).into_iter().map(piece));
                 }
@@ -350,16 +376,21 @@ impl Write<'_> {
         }
     }
 
-    fn op(&self, piece: &Piece) -> Stmt {
+    fn op(&self, at: usize, piece: &Piece) -> Stmt {
         let Some(Ok(bulk)) = piece.bulk.as_deref().filter(|_| piece.distance > 0) else {
             return piece.stmt.clone();
         };
         let mut op = bulk.op.clone();
+        let shared = self.pairs.filter(|pairs| pairs.shared.contains(&at));
+        let half = shared.and_then(|pairs| pairs.half(self.func, &op));
+        let multicast = half.is_some();
+        op = half.unwrap_or(op);
         let mut channels = self.channels.iter().enumerate();
         let own = channels.find(|(_, c)| c.tiles.contains(&op.dest.region.buffer));
         op.arrives = own.map(|(at, channel)| Arrival {
             barrier: channel.full,
             index: self.version(at),
+            multicast,
         });
         Stmt::new(StmtKind::Micro(op), piece.stmt.span)
     }
@@ -398,6 +429,7 @@ impl Write<'_> {
             barrier: self.channels[channel].empty,
             index: self.version(channel),
             warp: true,
+            cluster: self.channels[channel].paired,
         });
         let stmts = fence.into_iter().chain([arrive]);
         stmts.map(|kind| Stmt::new(kind, span)).collect()

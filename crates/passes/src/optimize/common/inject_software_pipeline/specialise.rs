@@ -14,7 +14,8 @@
 //! }
 //! ```
 //! Where consumers need more registers than an even share, they ask for them (`set_max_nreg`). Blocks
-//! that stay do their parts for one tile after another ([`Resident`]).
+//! that stay do their parts for one tile after another ([`Resident`]), those of a pair wait for each other
+//! at the end ([`Pairs`]).
 
 use tilewright_ir::{
     Block, Buffer, Expr, Func, Kernel, Loop, Scope, Span, Stmt, StmtKind, Target, ThreadOp,
@@ -26,7 +27,9 @@ use tilewright_ir::visit::child_blocks_mut;
 use super::super::effects::Effects;
 use super::super::fresh::refresh;
 use super::need;
+use super::pairs::Pairs;
 use super::resident::Resident;
+use super::tiles::Tiles;
 
 /// The part of a thread of its own.
 pub(super) struct Producer {
@@ -35,6 +38,8 @@ pub(super) struct Producer {
     pub barriers: Vec<Buffer>,
     /// Whether blocks stay and take several tiles.
     pub resident: Option<Resident>,
+    /// Whether blocks bring each other halves of tiles.
+    pub pairs: Option<Pairs>,
     /// The loop.
     pub span: Span,
 }
@@ -84,6 +89,7 @@ pub(super) fn specialise(func: &mut Func, at: usize, target: Target, producer: P
         body: mut own,
         barriers,
         resident,
+        pairs,
         span,
     } = producer;
     let kernel = &func.kernels[at];
@@ -95,12 +101,10 @@ pub(super) fn specialise(func: &mut Func, at: usize, target: Target, producer: P
     let mut rest = std::mem::take(&mut func.kernels[at].body);
     let mut out = Block::new();
     take_shared(func, &mut rest, &mut out);
-    if let Some(resident) = &resident {
-        let launched = func.kernels[at].clone();
-        [own, rest] = [own, rest].map(|part| resident.each_tile(func, &launched, part, span));
-        func.kernels[at].grid = resident.grid();
-        func.kernels[at].attrs.swizzle = None;
-        func.kernels[at].attrs.resident = true;
+    let launched = func.kernels[at].clone();
+    if let Some(tiles) = Tiles::of(func, &launched, resident.as_ref(), pairs.as_ref()) {
+        [own, rest] = [own, rest].map(|part| tiles.each(func, &launched, part, span));
+        tiles.launch(&mut func.kernels[at]);
     }
     let mut producer = own;
     refresh(func, &mut producer);
@@ -127,6 +131,10 @@ pub(super) fn specialise(func: &mut Func, at: usize, target: Target, producer: P
         groups: vec![consumers],
         body: fewer.into_iter().chain([stmt(elected)]).collect(),
     }));
+    if pairs.is_some() {
+        // The other block may still arrive at barriers of this one.
+        out.push(stmt(StmtKind::Thread(ThreadOp::SyncCluster)));
+    }
     let kernel: &mut Kernel = &mut func.kernels[at];
     kernel.threads[0] += WARP_GROUP;
     kernel.body = out;

@@ -161,7 +161,10 @@ fn is_barrier(stmt: &Stmt) -> bool {
         }
         StmtKind::Thread(op) => matches!(
             op,
-            ThreadOp::SyncThreads { named: None } | ThreadOp::SyncGrid | ThreadOp::AllReduce { .. }
+            ThreadOp::SyncThreads { named: None }
+                | ThreadOp::SyncGrid
+                | ThreadOp::SyncCluster
+                | ThreadOp::AllReduce { .. }
         ),
         _ => false,
     }

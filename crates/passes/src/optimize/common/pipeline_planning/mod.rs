@@ -372,7 +372,8 @@ fn find_obstacle(block: &[Stmt], own: bool) -> Option<(Span, String)> {
                 ThreadOp::BarrierArrive { .. }
                 | ThreadOp::BarrierWait { .. }
                 | ThreadOp::BarrierExpect { .. }
-                | ThreadOp::SyncGrid,
+                | ThreadOp::SyncGrid
+                | ThreadOp::SyncCluster,
             ) => "it waits at barriers of the user",
             _ => {
                 let own = own && !matches!(stmt.kind, StmtKind::For(_) | StmtKind::While { .. });

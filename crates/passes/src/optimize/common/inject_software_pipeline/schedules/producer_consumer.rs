@@ -91,9 +91,9 @@ fn alone(question: Question<'_>) -> Result<(), Why> {
     walk_stmts(&question.kernel.body, &mut |stmt| {
         let found = match &stmt.kind {
             StmtKind::WarpGroup { .. } => Some("warp groups have roles already"),
-            StmtKind::Thread(ThreadOp::SyncThreads { .. } | ThreadOp::SyncGrid) => {
-                Some("the kernel has barriers of its own")
-            }
+            StmtKind::Thread(
+                ThreadOp::SyncThreads { .. } | ThreadOp::SyncGrid | ThreadOp::SyncCluster,
+            ) => Some("the kernel has barriers of its own"),
             StmtKind::Thread(ThreadOp::AllReduce { .. }) => {
                 Some("all threads of the block reduce together")
             }
