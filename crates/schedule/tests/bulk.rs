@@ -3,13 +3,18 @@
 
 #[path = "../../sim/tests/simt/bulk_mutants.rs"]
 mod bulk_mutants;
+#[path = "../../sim/tests/simt/pair_mutants.rs"]
+mod pair_mutants;
 
 use bulk_mutants::{HARMLESS, MUTANTS, RELEASE, plant};
+use pair_mutants::{PAIR_HARMLESS, PAIR_MUTANTS};
 use tilewright_ir::{Func, SourceMap, Target, text, verify};
 use tilewright_schedule::hazard::{self, Hazard, HazardKind, HazardReport};
 use tilewright_schedule::product_waits;
 
 const GEMM: &str = include_str!("../../sim/tests/simt/bulk_gemm.tw");
+
+const PAIRS: &str = include_str!("../../sim/tests/simt/bulk_pairs.tw");
 
 const OUT: &str = include_str!("../../sim/tests/simt/bulk_store.tw");
 
@@ -40,6 +45,16 @@ fn the_pipeline_is_proved() {
     assert!(report.is_clean(), "{}", lines(&report));
     for harmless in HARMLESS {
         let report = check(harmless.0, &plant(GEMM, harmless));
+        assert!(report.is_clean(), "{}: {}", harmless.0, lines(&report));
+    }
+}
+
+#[test]
+fn blocks_that_bring_each_other_halves_are_proved() {
+    let report = check("bulk_pairs", PAIRS);
+    assert!(report.is_clean(), "{}", lines(&report));
+    for harmless in PAIR_HARMLESS {
+        let report = check(harmless.0, &plant(PAIRS, harmless));
         assert!(report.is_clean(), "{}: {}", harmless.0, lines(&report));
     }
 }
@@ -218,8 +233,10 @@ fn arrivals_wait_for_the_products_whose_tiles_they_hand_on() {
 #[test]
 fn every_planted_fault_is_found() {
     let mut missed = Vec::new();
-    for mutant in MUTANTS {
-        let report = check(mutant.0, &plant(GEMM, mutant));
+    let single = MUTANTS.iter().map(|mutant| (GEMM, mutant));
+    let paired = PAIR_MUTANTS.iter().map(|mutant| (PAIRS, mutant));
+    for (text, mutant) in single.chain(paired) {
+        let report = check(mutant.0, &plant(text, mutant));
         if report.hazards.is_empty() {
             missed.push(format!("{}: {}", mutant.0, lines(&report)));
         }

@@ -59,7 +59,11 @@ impl Rhythm {
             // What is different in the first iterations is so until a period later.
             head: edge.max(if first > 0 { first + period } else { 0 }),
             tail: edge,
-            ahead,
+            // A producer is ahead of its consumers, they of the other block's producer, and so round.
+            ahead: match scan.ranks as i64 {
+                1 => ahead,
+                blocks => ahead * 2 * blocks,
+            },
         }
     }
 

@@ -6,8 +6,11 @@ use tilewright_sim::{Fill, InputSpec, Number, RunOptions, make_inputs, run};
 
 use crate::bulk_mutants::{HARMLESS, MUTANTS, plant};
 use crate::common::{Module, Outcome};
+use crate::pair_mutants::{PAIR_HARMLESS, PAIR_MUTANTS};
 
 const GEMM: &str = include_str!("bulk_gemm.tw");
+
+const PAIRS: &str = include_str!("bulk_pairs.tw");
 
 fn spec(m: i64, k: i64) -> InputSpec {
     let mut spec = InputSpec::default();
@@ -32,7 +35,13 @@ fn expected(module: &Module, spec: &InputSpec) -> Vec<f64> {
 /// Rows and columns that are no multiples of the boxes, less than one box, no iteration at all.
 #[test]
 fn every_size_equals_a_plain_product() {
-    let module = Module::parse("bulk_gemm.tw", GEMM);
+    let modules = [("bulk_gemm.tw", GEMM), ("bulk_pairs.tw", PAIRS)];
+    for module in modules.map(|(name, text)| Module::parse(name, text)) {
+        every_size_of(&module);
+    }
+}
+
+fn every_size_of(module: &Module) {
     for (m, k) in [
         (128, 0),
         (128, 64),
@@ -43,7 +52,7 @@ fn every_size_equals_a_plain_product() {
         (77, 401),
     ] {
         let spec = spec(m, k);
-        let expected = expected(&module, &spec);
+        let expected = expected(module, &spec);
         for opts in some_ways() {
             let outcome = module.simulate(Target::Sm90a, &spec, &opts);
             outcome.assert_clean();
@@ -92,9 +101,11 @@ fn simulate(name: &str, text: &str, k: i64, ways: Ways) -> Vec<(SimtOptions<'sta
 fn every_planted_fault_is_found() {
     assert!(MUTANTS.len() >= 40);
     let mut missed = Vec::new();
-    for mutant in MUTANTS {
+    let single = MUTANTS.iter().map(|mutant| (GEMM, mutant));
+    let paired = PAIR_MUTANTS.iter().map(|mutant| (PAIRS, mutant));
+    for (text, mutant) in single.chain(paired) {
         let ways = [0, 3].map(|way| some_ways().swap_remove(way));
-        for (opts, outcome) in simulate(mutant.0, &plant(GEMM, mutant), 448, ways.into()) {
+        for (opts, outcome) in simulate(mutant.0, &plant(text, mutant), 448, ways.into()) {
             if outcome.report.is_clean() {
                 missed.push(format!("{}: {opts:?}", mutant.0));
             }
@@ -105,8 +116,10 @@ fn every_planted_fault_is_found() {
 
 #[test]
 fn what_may_be_done_otherwise_is_clean() {
-    for mutant in HARMLESS {
-        for (_, outcome) in simulate(mutant.0, &plant(GEMM, mutant), 448, some_ways()) {
+    let single = HARMLESS.iter().map(|mutant| (GEMM, mutant));
+    let paired = PAIR_HARMLESS.iter().map(|mutant| (PAIRS, mutant));
+    for (text, mutant) in single.chain(paired) {
+        for (_, outcome) in simulate(mutant.0, &plant(text, mutant), 448, some_ways()) {
             outcome.assert_clean();
         }
     }

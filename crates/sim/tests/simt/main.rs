@@ -27,3 +27,4 @@ mod errors;
 mod files;
 mod matrix;
 mod mutation;
+mod pair_mutants;
