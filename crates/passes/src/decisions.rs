@@ -26,8 +26,14 @@ pub const PAIRS: Decision = Decision {
     does: "two blocks bring each other halves of what both read",
 };
 
+/// The order in which blocks that stay take tiles, where the kernel says none.
+pub const PANELS: Decision = Decision {
+    name: "panels",
+    does: "blocks that stay take tiles by panels of rows, where the kernel says no order",
+};
+
 /// All of them.
-pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS];
+pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS, PANELS];
 
 const PREFIX: &str = "tilewright.";
 

@@ -199,7 +199,7 @@ pub(super) fn derive(
                 .filter_map(|p| p.bulk.as_deref()?.as_ref().ok());
             let copied = bulk.flat_map(|b| b.op.sources.iter().map(|s| s.region.buffer));
             let copied: Vec<Buffer> = copied.collect();
-            Resident::of(func, site, l, (at_once, &copied))
+            Resident::of(func, site, l, (at_once, &copied), pairs.is_ok())
         }
         (true, Some(_)) => Err("consumers take turns".into()),
         (false, _) => Err("the loop stands in another statement".into()),

@@ -26,6 +26,7 @@ use tilewright_ir::{
 
 use super::pairs::{self, Pairs};
 use super::resident::Resident;
+use crate::decisions::PANELS;
 
 /// How blocks find their tiles.
 pub(super) struct Tiles<'a> {
@@ -91,7 +92,7 @@ impl<'a> Tiles<'a> {
         };
         let mut rest = name(func, tile, linear);
         let mut values = Vec::new();
-        if let Some(swizzle) = kernel.attrs.swizzle.filter(|s| s.panel > 0)
+        if let Some(swizzle) = self.order(func, kernel).filter(|s| s.panel > 0)
             && let [x, y, ..] = self.extents[..]
         {
             let plane = Expr::i32((x * y) as i32);
@@ -131,6 +132,19 @@ impl<'a> Tiles<'a> {
             body: out,
         };
         vec![Stmt::new(StmtKind::For(each), span)]
+    }
+
+    /// The order in which tiles are taken: the kernel's own, or panels of rows, for which blocks that
+    /// run at once read the same of both operands.
+    fn order(&self, func: &Func, kernel: &Kernel) -> Option<Swizzle> {
+        // Measured on an H200: 16 rows of tiles of 128x256 against 8, half a percent.
+        const ROWS: u32 = 16;
+        let by_default = self.resident.is_some() && PANELS.asked(func) != Some(false);
+        let panels = Swizzle {
+            panel: ROWS,
+            order: RasterOrder::Row,
+        };
+        kernel.attrs.swizzle.or(by_default.then_some(panels))
     }
 
     /// Panels of as many tiles, where two of them are one.
