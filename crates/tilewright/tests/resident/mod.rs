@@ -14,6 +14,8 @@ struct Product {
     order: &'static str,
     /// As many products of their own, where there are several.
     batch: i64,
+    /// Whether blocks bring each other halves.
+    pairs: bool,
 }
 
 impl Product {
@@ -25,6 +27,7 @@ impl Product {
             stages,
             order,
             batch,
+            pairs,
         } = self;
         let tiles = |n: i64, of: i64| (n + of - 1) / of;
         let (across, down, trips) = (tiles(*cols, 128), tiles(*rows, 128), tiles(*depth, 64));
@@ -33,6 +36,7 @@ impl Product {
                param A: bfloat16[{batch}, {rows}, {depth}]
                param B: bfloat16[{batch}, {cols}, {depth}]
                output C: bfloat16[{batch}, {rows}, {cols}]
+               attr pass_config \"tilewright.pairs\" = {pairs}
                kernel grid(bx: {across}, by: {down}, bz: {batch}) threads(tx: 128, ty: 1, tz: 1) {order} {{
                  alloc a: shared bfloat16[128, 64]
                  alloc b: shared bfloat16[128, 64]
@@ -66,6 +70,8 @@ impl Product {
         let made = made.unwrap_or_else(|why| panic!("{why}"));
         let grid = &made[0].kernels[0].grid;
         assert_eq!((grid.len(), grid[0].1.as_int()), (1, Some(132)));
+        let cluster = made[0].kernels[0].attrs.cluster;
+        assert_eq!(cluster, self.pairs.then_some([2, 1, 1]));
     }
 }
 
@@ -78,6 +84,7 @@ fn one_iteration_a_tile() {
         stages: 2,
         order: "swizzle=row(5)",
         batch: 1,
+        pairs: false,
     };
     product.check();
 }
@@ -91,6 +98,7 @@ fn phases_go_on_from_tile_to_tile() {
         stages: 3,
         order: "swizzle=column(4)",
         batch: 1,
+        pairs: false,
     };
     product.check();
 }
@@ -104,6 +112,37 @@ fn tiles_of_several_products() {
         stages: 4,
         order: "",
         batch: 15,
+        pairs: false,
+    };
+    product.check();
+}
+
+/// Pairs along rows, whose number is even, with phases that go on from tile to tile.
+#[test]
+fn pairs_that_stay() {
+    let product = Product {
+        rows: 1500,
+        cols: 1672,
+        depth: 320,
+        stages: 3,
+        order: "swizzle=column(4)",
+        batch: 1,
+        pairs: true,
+    };
+    product.check();
+}
+
+/// Only columns are even in number, and rows of tensors start inside of cache lines.
+#[test]
+fn pairs_along_the_other_axis() {
+    let product = Product {
+        rows: 360,
+        cols: 232,
+        depth: 200,
+        stages: 2,
+        order: "",
+        batch: 23,
+        pairs: true,
     };
     product.check();
 }
