@@ -243,3 +243,17 @@ fn every_planted_fault_is_found() {
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
+
+/// Where blocks of a cluster may take different ways, nothing is claimed.
+#[test]
+fn ways_that_blocks_of_a_cluster_may_not_share_are_not_proved() {
+    let trips = "for i in serial(0, (k + 63) // 64) {";
+    let proved = |bound: &str| {
+        let text = PAIRS.replace(trips, &format!("for i in serial(0, {bound}) {{"));
+        let report = check("bulk_pairs", &text);
+        assert!(report.hazards.is_empty(), "{}", lines(&report));
+        report.proved
+    };
+    assert!(proved("by // 2 % 3 + 1"));
+    assert!(!proved("by % 3 + 1"));
+}

@@ -134,6 +134,11 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
         let traces = match traces(&scan, &mut units, &mut conditions, machine, &choice) {
             Ok(traces) => traces,
             Err(Stop::Need(need)) => {
+                if !scan.same_in_cluster(&need.expr) {
+                    let text = "blocks of a cluster may go different ways";
+                    undecided(report, kernel.span, text);
+                    continue;
+                }
                 if choice.supposed.contains_key(&need.expr) {
                     // Asking again would not end.
                     let text = "a value that decides the way stays unknown";

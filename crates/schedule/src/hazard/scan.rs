@@ -7,8 +7,8 @@ use tilewright_ir::touched::{touched, written};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    BarrierKind, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, FenceKind, Func, Inst,
-    Kernel, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
+    BarrierKind, BinOp, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, FenceKind, Func,
+    Inst, Kernel, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
 };
 
 use super::report::Reason;
@@ -150,6 +150,35 @@ impl<'f> Scan<'f> {
             self.func.vars[var].kind,
             VarKind::Symbol | VarKind::Param | VarKind::BlockIdx(_)
         )
+    }
+
+    /// Whether blocks of a cluster that reach each other's memory agree on the value: it depends on
+    /// which cluster it is, not on which block of it.
+    pub fn same_in_cluster(&self, e: &Expr) -> bool {
+        if self.ranks == 1 {
+            return true;
+        }
+        let sizes = self.kernel.attrs.cluster.unwrap_or([1; 3]);
+        let size_of = |var: Var| match self.func.vars[var].kind {
+            VarKind::BlockIdx(axis) => sizes.get(usize::from(axis)).copied(),
+            _ => None,
+        };
+        fn agrees(e: &Expr, size_of: &dyn Fn(Var) -> Option<u32>) -> bool {
+            if let ExprKind::Binary(BinOp::FloorDiv, a, by) = e.kind()
+                && let (Some(var), Some(by)) = (a.as_var(), by.as_int())
+                && let Some(size) = size_of(var)
+            {
+                return by % i128::from(size) == 0;
+            }
+            if let Some(size) = e.as_var().and_then(size_of) {
+                return size == 1;
+            }
+            let mut all = true;
+            e.kind()
+                .each_operand(|operand| all &= agrees(operand, size_of));
+            all
+        }
+        agrees(&self.expand(e), &size_of)
     }
 
     /// Whether all memory that is read for the value stays as it is.
