@@ -17,11 +17,13 @@ use tilewright_sim::{Args, Resolved, resolve};
 
 use crate::call;
 use crate::jit::Error;
+use crate::jit::audit::{self, Budget, KernelAudit};
 
 /// A function compiled for an AMD machine, ready to be emulated.
 #[derive(Debug)]
 pub struct Emulator {
     func: Func,
+    target: Target,
     arch: Arch,
     program: asm::Program,
     kernels: Vec<KernelSource>,
@@ -76,7 +78,8 @@ pub const LANDINGS: [(&str, Landing); 3] = [
 ];
 
 impl Emulator {
-    /// Compiles device IR with the clang of this machine.
+    /// Compiles device IR with the clang of this machine. Lines are those of the assembly as
+    /// `compile --emit asm` shows it.
     pub fn new(func: &Func, target: Target, sources: &SourceMap) -> Result<Self, Error> {
         let options = codegen::Options {
             sources: Some(sources),
@@ -93,7 +96,7 @@ impl Emulator {
             .map_err(CompileError::NotFound)
             .and_then(|clang| clang.assembly(&source.text, target.name(), &options))
             .map_err(Error::Toolchain)?;
-        Self::of_program(func, target, source, asm::parse(&assembly))
+        Self::of_program(func, target, source, asm::parse_with_tables(&assembly))
     }
 
     /// Takes assembly that was made of a function's source, or changed since.
@@ -120,6 +123,7 @@ impl Emulator {
         })?;
         Ok(Self {
             func: func.clone(),
+            target,
             arch,
             program: program.map_err(|e| fail(e.to_string()))?,
             kernels: source.kernels,
@@ -129,6 +133,13 @@ impl Emulator {
 
     pub fn program(&self) -> &asm::Program {
         &self.program
+    }
+
+    /// Compares the code with the device IR it comes from.
+    pub fn audit(&self, budget: Budget) -> Result<Vec<KernelAudit>, Error> {
+        let names: Vec<String> = self.kernels.iter().map(|k| k.name.clone()).collect();
+        audit::audit_program(&self.func, self.target, &names, &self.program, budget)
+            .map_err(|text| Error::plain("audit", self.func.span, text))
     }
 
     /// Runs all kernels of the function on tensors, and says what is wrong with them.
