@@ -10,18 +10,20 @@ use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
 use tilewright_gfx9::asm;
 use tilewright_gfx9::cycles::Trace;
 use tilewright_gfx9::emu::{self, Arch, Argument, Finding, Landing, Launch};
-use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{Code, Diagnostic, Diagnostics, Func, Kernel, Scalar, SourceMap, Span, Target};
+use tilewright_ir::{Code, Diagnostic, Diagnostics, Func, Kernel, SourceMap, Span, Target};
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::{AmdClang, CompileError, HipOptions};
 use tilewright_sim::{Args, Resolved, resolve};
 
+use crate::call;
 use crate::jit::Error;
+use crate::jit::audit::{self, Budget, KernelAudit};
 
 /// A function compiled for an AMD machine, ready to be emulated.
 #[derive(Debug)]
 pub struct Emulator {
     func: Func,
+    target: Target,
     arch: Arch,
     program: asm::Program,
     kernels: Vec<KernelSource>,
@@ -76,7 +78,8 @@ pub const LANDINGS: [(&str, Landing); 3] = [
 ];
 
 impl Emulator {
-    /// Compiles device IR with the clang of this machine.
+    /// Compiles device IR with the clang of this machine. Lines are those of the assembly as
+    /// `compile --emit asm` shows it.
     pub fn new(func: &Func, target: Target, sources: &SourceMap) -> Result<Self, Error> {
         let options = codegen::Options {
             sources: Some(sources),
@@ -93,7 +96,7 @@ impl Emulator {
             .map_err(CompileError::NotFound)
             .and_then(|clang| clang.assembly(&source.text, target.name(), &options))
             .map_err(Error::Toolchain)?;
-        Self::of_assembly(func, target, source, &assembly)
+        Self::of_program(func, target, source, asm::parse_with_tables(&assembly))
     }
 
     /// Takes assembly that was made of a function's source, or changed since.
@@ -103,17 +106,26 @@ impl Emulator {
         source: codegen::Source,
         assembly: &str,
     ) -> Result<Self, Error> {
+        Self::of_program(func, target, source, asm::parse(assembly))
+    }
+
+    fn of_program(
+        func: &Func,
+        target: Target,
+        source: codegen::Source,
+        program: Result<asm::Program, asm::ParseError>,
+    ) -> Result<Self, Error> {
         let fail = |text: String| Error::plain("emulator", func.span, text);
         let arch = Arch::named(target.name()).ok_or_else(|| {
             fail(format!(
                 "the emulator runs code of gfx942 and gfx950, not of {target}"
             ))
         })?;
-        let program = asm::parse(assembly).map_err(|e| fail(e.to_string()))?;
         Ok(Self {
             func: func.clone(),
+            target,
             arch,
-            program,
+            program: program.map_err(|e| fail(e.to_string()))?,
             kernels: source.kernels,
             lines: source.lines,
         })
@@ -121,6 +133,13 @@ impl Emulator {
 
     pub fn program(&self) -> &asm::Program {
         &self.program
+    }
+
+    /// Compares the code with the device IR it comes from.
+    pub fn audit(&self, budget: Budget) -> Result<Vec<KernelAudit>, Error> {
+        let names: Vec<String> = self.kernels.iter().map(|k| k.name.clone()).collect();
+        audit::audit_program(&self.func, self.target, &names, &self.program, budget)
+            .map_err(|text| Error::plain("audit", self.func.span, text))
     }
 
     /// Runs all kernels of the function on tensors, and says what is wrong with them.
@@ -224,18 +243,12 @@ impl Emulator {
     /// The function's tensors and, behind them, its workspaces.
     fn buffers(&self, args: &Args, resolved: &Resolved) -> Vec<emu::Buffer> {
         let func = &self.func;
-        let tensors = func.tensors().map(|(buffer, _)| buffer);
-        let all = tensors.chain(func.workspaces.iter().copied());
-        all.map(|buffer| {
+        let buffer = |buffer| {
             let data = &func.buffers[buffer];
             let tensor = args.tensor(&data.name);
             let bytes = match tensor {
                 Some(tensor) => tensor.bytes().to_vec(),
-                None => {
-                    let shape = resolved.tensors.get(&buffer).map(|(shape, _)| shape);
-                    let count: i64 = shape.map_or(0, |s| s.iter().product());
-                    vec![0; ((count * i64::from(data.dtype.bits()) + 7) / 8).max(0) as usize]
-                }
+                None => vec![0; call::bytes(func, buffer, resolved)],
             };
             let element = (data.dtype.bits() / 8).clamp(1, 4);
             let whole = tensor.is_some_and(|tensor| tensor.is_whole());
@@ -251,15 +264,12 @@ impl Emulator {
                 holds: (!whole).then(|| pieces.map(holds).collect()),
                 bytes,
             }
-        })
-        .collect()
+        };
+        call::tensors(func).map(buffer).collect()
     }
 
     /// Which of them a kernel writes.
     fn written(&self, source: &KernelSource) -> Vec<bool> {
-        let func = &self.func;
-        let tensors = func.tensors().map(|(buffer, _)| buffer);
-        let all = tensors.chain(func.workspaces.iter().copied());
         let written = |buffer| {
             let of = |arg: &KernelArg| {
                 *arg == KernelArg::Buffer {
@@ -269,7 +279,7 @@ impl Emulator {
             };
             source.args.iter().any(of)
         };
-        all.map(written).collect()
+        call::tensors(&self.func).map(written).collect()
     }
 
     fn launch(
@@ -279,31 +289,18 @@ impl Emulator {
         resolved: &Resolved,
     ) -> Result<Launch, Error> {
         let func = &self.func;
-        let mut grid = [1; 3];
-        for (axis, (_, extent)) in kernel.grid.iter().enumerate().take(3) {
-            grid[axis] = match resolved.constant(func, extent)? {
-                Number::Int(n) => u32::try_from(n).ok(),
-                Number::Float(_) => None,
-            }
-            .ok_or_else(|| {
-                let text = "a grid extent is negative or too large";
-                Error::plain("launch-extent", extent.span(), text)
-            })?;
-        }
+        let grid = call::grid(func, kernel, resolved)?;
         let mut launch = Launch::new(grid, kernel.threads);
         launch.dynamic_lds = source.shared_bytes;
-        let tensors = func.tensors().map(|(buffer, _)| buffer);
-        let all: Vec<_> = tensors.chain(func.workspaces.iter().copied()).collect();
         for arg in &source.args {
             let argument = match arg {
                 KernelArg::Buffer { buffer, .. } => {
-                    let index = all.iter().position(|b| b == buffer);
+                    let index = call::tensors(func).position(|b| b == *buffer);
                     index.map(|index| Argument::Buffer { index, offset: 0 })
                 }
                 KernelArg::Scalar(var) => {
-                    let number = resolved.scalar(func, *var);
-                    let bytes = number.and_then(|n| bytes_of(func.vars[*var].dtype.scalar, n));
-                    bytes.map(Argument::Bytes)
+                    let scalar = call::scalar(func, *var, resolved);
+                    scalar.and_then(|arg| arg.bytes()).map(Argument::Bytes)
                 }
                 KernelArg::Map(_) => None,
             };
@@ -346,26 +343,4 @@ impl Emulator {
             origin.map(|o| o.span)
         })
     }
-}
-
-/// A number as a kernel's argument has it.
-fn bytes_of(scalar: Scalar, number: Number) -> Option<Vec<u8>> {
-    let (int, float) = match number {
-        Number::Int(v) => (v, v as f64),
-        Number::Float(v) => (v as i128, v),
-    };
-    Some(match scalar {
-        Scalar::Bool => vec![u8::from(int != 0)],
-        Scalar::I8 | Scalar::U8 => (int as u8).to_le_bytes().to_vec(),
-        Scalar::I16 | Scalar::U16 => (int as u16).to_le_bytes().to_vec(),
-        Scalar::I32 | Scalar::U32 => (int as u32).to_le_bytes().to_vec(),
-        Scalar::I64 | Scalar::U64 => (int as u64).to_le_bytes().to_vec(),
-        Scalar::F16 | Scalar::BF16 => {
-            let bits = small_float::float_to_bits(scalar, float) as u16;
-            bits.to_le_bytes().to_vec()
-        }
-        Scalar::F32 => (float as f32).to_le_bytes().to_vec(),
-        Scalar::F64 => float.to_le_bytes().to_vec(),
-        _ => return None,
-    })
 }

@@ -6,6 +6,7 @@
 //! builder, [`frontend`] for kernels in Python syntax, [`sim`] for running them on this machine,
 //! [`emulate`] for running compiled AMD code on it, [`schedule`] for the hazard checker.
 
+mod call;
 pub mod emulate;
 pub mod jit;
 pub mod lowering;

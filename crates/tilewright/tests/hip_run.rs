@@ -2,9 +2,21 @@
 //! object, loaded and launched through the HIP runtime's interface, which a stub library has. The
 //! stub knows the example's kernel by name, so all but the GPU's own work is tested.
 
+#[path = "corpus/stage.rs"]
+mod stage;
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+
+use tilewright::emulate::Emulator;
+use tilewright::gfx9::asm;
+use tilewright::ir::Target;
+use tilewright::jit;
+use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::AmdClang;
 
 const EXAMPLE: &str = "elementwise_add.py";
 
@@ -84,6 +96,52 @@ fn a_kernel_is_compiled_loaded_launched_and_compared() {
             assert_eq!(found["executor"], "gpu", "{found}");
             assert_eq!(found["max_abs_err"], 0.0, "{found}");
         }
+    }
+}
+
+#[test]
+fn verify_compiles_once() {
+    let clang = AmdClang::find(&Env::process()).expect("this test needs clang for AMD");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (calls, counting) = (folder.path().join("calls"), folder.path().join("clang"));
+    let (file, real) = (calls.display(), clang.path().display());
+    let script = format!("#!/bin/sh\necho \"$*\" >> '{file}'\nexec '{real}' \"$@\"\n");
+    std::fs::write(&counting, script).expect("it is written");
+    std::fs::set_permissions(&counting, Permissions::from_mode(0o755)).expect("it can be run");
+    let args = [
+        "verify", EXAMPLE, "--target", "gfx950", "--set", "M=64", "--set", "N=128", "--json",
+    ];
+    let mut command = command(None, &args);
+    let done = command.env("TILEWRIGHT_CLANG", &counting).output();
+    let done = done.expect("it starts");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&done.stdout).expect("one JSON object");
+    // The same code was compared with the schedule, and run.
+    assert_eq!(found["compiled"][0]["kernel_compared"], true, "{found}");
+    assert_eq!(found["emulated"]["modes"], 3, "{found}");
+    let calls = std::fs::read_to_string(&calls).expect("clang was called");
+    assert_eq!(calls.lines().count(), 1, "{calls}");
+}
+
+#[test]
+fn emulated_code_is_what_compile_shows() {
+    for (file, target) in [
+        ("gemm.py", Target::Gfx950),
+        ("attention_fwd.py", Target::Gfx942),
+        ("histogram.py", Target::Gfx942),
+    ] {
+        let args = ["compile", file, "--target", target.name(), "--emit", "asm"];
+        let done = tilewright(None, &args);
+        assert!(done.status.success(), "{file}: {}", text(&done.stderr));
+        let shown = asm::parse(&text(&done.stdout)).expect("assembly");
+        let (func, sources) = stage::staged(file, None, &[]).expect("it stages");
+        let (func, _) = jit::lower(&func, target).expect("it is lowered");
+        let emulator = Emulator::new(&func, target, &sources).expect("it compiles");
+        let code = |program: &asm::Program| -> Vec<(u32, String)> {
+            let all = program.functions.iter().flat_map(|f| &f.instructions);
+            all.map(|i| (i.line, i.text.clone())).collect()
+        };
+        assert_eq!(code(emulator.program()), code(&shown), "{file}");
     }
 }
 

@@ -1,4 +1,5 @@
-//! `--set` on the command line, for scalars that a kernel takes at its launch.
+//! Settings on the command line: `--set`, for scalars that a kernel takes at its launch, and those
+//! that only one executor has.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -60,6 +61,32 @@ fn wrong_values_are_refused() {
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     let why = "`--set alpha=True`: the parameter takes a number (float32)";
     assert!(said.contains(why), "{said}");
+}
+
+#[test]
+fn settings_of_the_emulator_are_refused_elsewhere() {
+    let landing = "`--landing` says when the emulator moves data, and `--on ";
+    for (args, why) in [
+        (&["--landing", "late"][..], format!("{landing}reference`")),
+        (
+            &["--landing", "late", "--on", "sim"],
+            format!("{landing}sim`"),
+        ),
+        (
+            &["--landing", "early", "--on", "gpu"],
+            format!("{landing}gpu`"),
+        ),
+        (
+            &["--on", "gfx9", "--target", "sm_80"],
+            "`--on gfx9` runs code of AMD machines, not of sm_80".to_owned(),
+        ),
+    ] {
+        let done = tilewright(&[&["run", AXPBY][..], args].concat());
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(said.contains(&why), "{args:?}: {said}");
+        assert!(done.stdout.is_empty(), "{args:?}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub use descriptor::Descriptor;
 pub use loops::Loop;
 pub use metadata::{Argument, Needs};
 pub use operand::{Marks, Operand, PRIVATE_BASE, Register, RegisterFile, Registers, SHARED_BASE};
-pub use parse::{ParseError, parse};
+pub use parse::{ParseError, parse, parse_with_tables};
 
 use crate::isa::{DstUnused, Encoding, Flags, Format, Modifiers, Opcode};
 
@@ -59,7 +59,7 @@ pub struct Function {
 /// One instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instruction {
-    /// Its line in the file, from 1.
+    /// Its line in the file, from 1; see [`parse_with_tables`].
     pub line: u32,
     /// As it is written, without the comment.
     pub text: String,

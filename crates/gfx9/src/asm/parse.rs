@@ -33,9 +33,25 @@ impl std::error::Error for ParseError {}
 /// Reads a whole file. Instructions belong to the function whose label stands above them; a
 /// label starts a function unless it begins with `.L`, as LLVM's own block labels do.
 pub fn parse(text: &str) -> Result<Program, ParseError> {
+    read(text, |_| true)
+}
+
+/// Reads a file with line tables, and numbers lines as they are in the file that the compiler makes
+/// without: that is the one to look at.
+pub fn parse_with_tables(text: &str) -> Result<Program, ParseError> {
+    let of_tables = [".loc", ".file", ".cfi_", ".Ltmp", ".Lfunc_begin"];
+    read(text, |line| {
+        let bare = line.trim_ascii_start();
+        !of_tables.iter().any(|start| bare.starts_with(start))
+    })
+}
+
+/// Reads a whole file, in which not all lines need count.
+fn read(text: &str, counts: impl Fn(&str) -> bool) -> Result<Program, ParseError> {
     let mut reader = Reader::default();
-    for (index, line) in text.lines().enumerate() {
-        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+    let mut number = 0u32;
+    for line in text.lines() {
+        number = number.saturating_add(u32::from(counts(line)));
         reader.line(number, line)?;
     }
     Ok(reader.finish())
@@ -420,6 +436,21 @@ mod tests {
         let lines: Vec<_> = places.map(|i| i.place.map(|p| p.line)).collect();
         assert_eq!(lines, [Some(7), Some(9)]);
         assert_eq!(program.files[&0], "/dir/k.hip");
+    }
+
+    #[test]
+    fn line_tables_do_not_count() {
+        let plain = "f:\n; %bb.0:\n\ts_nop 0\n.LBB0_1:\n\ts_branch .LBB0_1\n";
+        let tables = "f:\n.Lfunc_begin0:\n\t.file\t0 \"/dir\" \"k.hip\"\n\t.loc\t0 7 2\n\
+                      \t.cfi_startproc\n; %bb.0:\n\ts_nop 0\n.LBB0_1:\n.Ltmp0:\n\
+                      \t.loc\t0 8 2\n\ts_branch .LBB0_1\n";
+        let lines = |program: Program| -> Vec<u32> {
+            let code = program.functions[0].instructions.iter();
+            code.map(|i| i.line).collect()
+        };
+        assert_eq!(lines(parse(plain).unwrap()), [3, 5]);
+        assert_eq!(lines(parse_with_tables(tables).unwrap()), [3, 5]);
+        assert_eq!(lines(parse(tables).unwrap()), [7, 11]);
     }
 
     #[test]

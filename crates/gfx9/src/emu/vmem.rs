@@ -106,15 +106,13 @@ impl Block<'_> {
                 if pending.valid.as_ref().is_some_and(|v| v[lane] < bytes) {
                     continue;
                 }
-                let mut old = [0; 8];
-                self.fetch(w, pending, lane, &mut old[..size]);
                 let brought = transfer::value(&pending.data[..words], lane);
                 let compared = match pending.data.get(words..) {
                     Some(rest) if !rest.is_empty() => transfer::value(rest, lane),
                     _ => 0,
                 };
-                let new = update.apply(bytes, u64::from_le_bytes(old), brought, compared);
-                self.put(w, pending, lane, &new.to_le_bytes()[..size]);
+                let new = |old| update.apply(bytes, old, brought, compared);
+                let old = self.update(w, pending, lane, size, new).to_le_bytes();
                 if let Some(registers) = registers {
                     let wave = &mut self.waves[w].wave;
                     transfer::load(wave, registers, ty, lane, &old[..size])?;
@@ -188,6 +186,29 @@ impl Block<'_> {
         if let Some(trouble) = trouble {
             self.trouble(w, &pending.op, address, trouble);
         }
+    }
+
+    /// Replaces a lane's bytes and gives what was there; no other block comes between.
+    fn update(
+        &mut self,
+        w: usize,
+        pending: &Pending,
+        lane: usize,
+        size: usize,
+        new: impl FnOnce(u64) -> u64,
+    ) -> u64 {
+        let (address, block) = (pending.addresses[lane], self.id);
+        let mut bytes = [0; 8];
+        let mut memory = self.shared.memory();
+        let read = memory.read(address, &mut bytes[..size], block, &pending.op);
+        let old = u64::from_le_bytes(bytes);
+        let written = new(old).to_le_bytes();
+        let write = memory.write(address, &written[..size], block, &pending.op);
+        drop(memory);
+        for trouble in [read, write].into_iter().flatten() {
+            self.trouble(w, &pending.op, address, trouble);
+        }
+        old
     }
 
     fn private(

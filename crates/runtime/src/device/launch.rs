@@ -76,6 +76,14 @@ pub enum Arg<'a> {
     Bytes(&'a [u8]),
 }
 
+impl Arg<'_> {
+    /// A scalar as kernels find it among their arguments; none of other arguments.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        let (scalar, bits) = scalar(self)?;
+        Some(bits.to_le_bytes()[..scalar.bytes() as usize].to_vec())
+    }
+}
+
 impl<'a> From<&'a Buffer> for Arg<'a> {
     fn from(buffer: &'a Buffer) -> Self {
         Self::Buffer(buffer.into())

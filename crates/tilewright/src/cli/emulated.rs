@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tilewright::emulate::{Emulator, LANDINGS, Options};
-use tilewright::ir::{Diagnostic, Func, SourceMap, Target};
+use tilewright::ir::{Diagnostic, Func, Target};
 use tilewright::jit::Error;
 use tilewright::sim;
 use tilewright::verdict::{Compared, summation, verdict_within};
@@ -23,16 +23,13 @@ pub enum Emulated {
 /// Runs compiled code in every mode on the given tensors, and compares it with the reference where
 /// there is one.
 pub fn emulate(
+    emulator: &Emulator,
     (func, target): (&Func, Target),
     given: &sim::Args,
     expected: Option<&sim::Args>,
-    sources: &SourceMap,
     progress: &Progress,
     findings: &mut Findings,
 ) -> Result<Emulated, Vec<Diagnostic>> {
-    progress.doing("compiling for the emulator");
-    let told = |e: Error| e.into_diagnostics();
-    let emulator = Emulator::new(func, target, sources).map_err(told)?;
     for (name, landing) in LANDINGS {
         progress.doing(&format!(
             "running the compiled code, operations land {name}"
@@ -44,7 +41,9 @@ pub fn emulate(
         let mut found = given
             .try_clone(func)
             .map_err(|e| e.diagnostics.into_vec())?;
-        let ran = emulator.run(&mut found, &options).map_err(told)?;
+        let ran = emulator
+            .run(&mut found, &options)
+            .map_err(Error::into_diagnostics)?;
         let clean = ran.findings.is_empty();
         findings.extend(ran.findings);
         if let Some(expected) = expected

@@ -34,9 +34,9 @@ pub struct RunArgs {
     /// gfx950, and a GPU the best one it has.
     #[arg(long)]
     target: Option<String>,
-    /// When the emulator does what memory instructions ask for.
-    #[arg(long, value_enum, default_value_t = LandingArg::Random)]
-    landing: LandingArg,
+    /// When the emulator does what memory instructions ask for; without this, at random.
+    #[arg(long, value_enum)]
+    landing: Option<LandingArg>,
     /// Where the random inputs come from.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -113,6 +113,13 @@ pub fn run(args: &RunArgs) -> Outcome {
     if args.on == Executor::Gfx9 && Arch::named(target.name()).is_none() {
         return Err(Failure::Usage(format!(
             "`--on gfx9` runs code of AMD machines, not of {target}; `--target gfx950` or `gfx942`"
+        )));
+    }
+    if args.landing.is_some() && args.on != Executor::Gfx9 {
+        return Err(Failure::Usage(format!(
+            "`--landing` says when the emulator moves data, and `--on {}` does not emulate; \
+             `--on gfx9` does",
+            args.on.name()
         )));
     }
     let known = match args.on {
@@ -214,7 +221,7 @@ pub fn run(args: &RunArgs) -> Outcome {
                 .map_err(|e| fail(&e.into_diagnostics()))?;
             progress.doing("running the compiled code");
             let options = emulate::Options {
-                landing: args.landing.landing(),
+                landing: args.landing.unwrap_or(LandingArg::Random).landing(),
                 seed: args.seed,
                 threads: args.jobs,
                 ..emulate::Options::default()

@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tilewright::emulate::Emulator;
 use tilewright::gfx9::audit::Kind;
 use tilewright::ir::{Diagnostic, Dialect, Func, Level, Severity, SourceMap, Target};
+use tilewright::jit::Error;
 use tilewright::jit::audit::Budget;
 use tilewright::lowering::{Times, Until};
 use tilewright::passes;
@@ -143,27 +145,31 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         .filter_map(|(budget, kind)| budget.map(|_| kind))
         .collect();
     // Of the compilers' outputs only AMD's assembly can be read.
-    let audits = match target.machine().dialect {
+    let refused = |e: Error| show.fail(&e.into_diagnostics(), sources);
+    let compiled = match target.machine().dialect {
         Dialect::Hip => {
             progress.doing("compiling");
-            super::amd::audit(&func, target, sources, budget)
-                .map_err(|d| show.fail(&[*d], sources))?
+            Some(Emulator::new(&func, target, sources).map_err(refused)?)
         }
-        Dialect::Cuda => Vec::new(),
+        Dialect::Cuda => None,
+    };
+    let audits = match &compiled {
+        Some(compiled) => compiled.audit(budget).map_err(refused)?,
+        None => Vec::new(),
     };
     for audit in &audits {
         findings.extend(audit.diagnostics(&budgeted));
     }
-    let emulated = match target.machine().dialect {
-        Dialect::Cuda => None,
-        Dialect::Hip if findings.has_errors() => Some(Emulated::Skipped),
-        Dialect::Hip if cover.blocks.1 > FEW_BLOCKS && !args.all => Some(Emulated::LeftOut),
-        Dialect::Hip => {
+    let emulated = match &compiled {
+        None => None,
+        Some(_) if findings.has_errors() => Some(Emulated::Skipped),
+        Some(_) if cover.blocks.1 > FEW_BLOCKS && !args.all => Some(Emulated::LeftOut),
+        Some(compiled) => {
             let given = sim::make_inputs(&func, &spec).map_err(fail)?;
             let expected = expected.as_ref().map(|r| &r.tensors);
             let kernel = (&func, target);
             let done =
-                emulated::emulate(kernel, &given, expected, sources, &progress, &mut findings);
+                emulated::emulate(compiled, kernel, &given, expected, &progress, &mut findings);
             Some(done.map_err(|diags| show.fail(&diags, sources))?)
         }
     };

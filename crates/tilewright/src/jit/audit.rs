@@ -107,6 +107,17 @@ pub fn audit(
     budget: Budget,
 ) -> Result<Vec<KernelAudit>, String> {
     let program = asm::parse(assembly).map_err(|e| e.to_string())?;
+    audit_program(func, target, names, &program, budget)
+}
+
+/// Audits code that has been read.
+pub fn audit_program(
+    func: &Func,
+    target: Target,
+    names: &[String],
+    program: &asm::Program,
+    budget: Budget,
+) -> Result<Vec<KernelAudit>, String> {
     let mut list = Vec::new();
     for (kernel, name) in func.kernels.iter().zip(names) {
         let compiled = program

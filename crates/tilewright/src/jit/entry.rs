@@ -12,6 +12,7 @@ use tilewright_layout::swizzle::Swizzle;
 use tilewright_runtime::toolchain::Binary;
 
 use super::error::Error;
+use crate::call;
 
 /// How a kernel is launched; its grid and threads are the signature's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +69,6 @@ pub(super) fn encode(device: &Func, source: &Source, code: &Binary) -> Vec<u8> {
         out.extend_from_slice(part);
     }
     out
-}
-
-/// The tensors of a function, its workspaces behind its parameters.
-pub(super) fn tensors(func: &Func) -> impl Iterator<Item = Buffer> {
-    let params = func.tensors().map(|(buffer, _)| buffer);
-    params.chain(func.workspaces.iter().copied())
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Entry, Error> {
@@ -158,7 +153,7 @@ impl MetaArg {
                 found.or_else(|| symbol().map(MetaArg::Symbol))
             }
             KernelArg::Map(map) => Some(MetaArg::Map {
-                tensor: tensors(func).position(|b| b == map.buffer)?,
+                tensor: call::tensors(func).position(|b| b == map.buffer)?,
                 tile: map.tile,
                 swizzle: map.swizzle,
             }),
@@ -224,7 +219,7 @@ impl MetaArg {
                 tile,
                 swizzle,
             } => Operand::Map(TensorMap {
-                buffer: tensors(func).nth(tensor)?,
+                buffer: call::tensors(func).nth(tensor)?,
                 tile,
                 swizzle,
             }),

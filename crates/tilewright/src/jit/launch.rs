@@ -1,16 +1,16 @@
 //! A compiled function on a device: binding arguments and launching its kernels.
 
-use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{Func, Scalar};
+use tilewright_ir::Func;
 use tilewright_runtime::device::cuda::TensorMap;
 use tilewright_runtime::device::{
-    Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
+    Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, Stream,
 };
 use tilewright_sim::{Args, Resolved, resolve};
 
 use super::entry::Operand;
 use super::error::Error;
 use super::{KernelMeta, Program, tensor_map};
+use crate::call;
 
 /// A program that a device can run.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Call {
 enum Value {
     /// An index into the call's buffers.
     Buffer(usize),
-    Scalar(ScalarType, Number, Scalar),
+    Scalar(Arg<'static>),
     /// An index into the call's maps.
     Map(usize),
 }
@@ -64,7 +64,7 @@ impl Program {
                     }
                     Operand::Scalar(var) => {
                         let data = &self.signature.vars[var];
-                        let scalar = scalar_type(data.dtype.scalar)
+                        let scalar = call::scalar_type(data.dtype.scalar)
                             .ok_or_else(|| unknown_argument(&self.signature))?;
                         ParamSpec::new(&data.name, ParamKind::Scalar(scalar))
                     }
@@ -115,32 +115,16 @@ impl Loaded {
             buffers.push((buffer, self.upload(bytes)?));
         }
         for &buffer in &func.workspaces {
-            let data = &func.buffers[buffer];
-            let shape = resolved.tensors.get(&buffer).map(|(shape, _)| shape);
-            let count: i64 = shape.map_or(0, |s| s.iter().product());
-            let bytes = (count * i64::from(data.dtype.bits()) + 7) / 8;
-            let memory = match bytes {
+            let memory = match call::bytes(func, buffer, &resolved) {
                 0 => self.upload(&[])?,
-                _ => self.device.alloc(bytes.max(16) as usize)?,
+                bytes => self.device.alloc(bytes.max(16))?,
             };
             buffers.push((buffer, memory));
         }
         let mut launches = Vec::new();
         let mut maps = Vec::new();
         for ((_, meta), kernel) in self.kernels.iter().zip(&func.kernels) {
-            let mut grid = [1u32; 3];
-            for (axis, (_, extent)) in kernel.grid.iter().enumerate().take(3) {
-                grid[axis] = match resolved.constant(func, extent)? {
-                    Number::Int(n) if (0..=i128::from(i32::MAX)).contains(&n) => n as u32,
-                    _ => {
-                        return Err(Error::plain(
-                            "launch-extent",
-                            extent.span(),
-                            "a grid extent is negative or too large",
-                        ));
-                    }
-                };
-            }
+            let grid = call::grid(func, kernel, &resolved)?;
             let mut launch = Launch::new(grid, kernel.threads).shared(meta.shared_bytes);
             launch.cooperative = meta.cooperative;
             launch.cluster = kernel.attrs.cluster.filter(|c| *c != [1, 1, 1]);
@@ -178,14 +162,7 @@ impl Loaded {
                     let at = buffers.iter().position(|(b, _)| *b == buffer);
                     at.map(Value::Buffer)
                 }
-                Some(Operand::Scalar(var)) => {
-                    let scalar = func.vars[var].dtype.scalar;
-                    let number = resolved.scalar(func, var);
-                    match (scalar_type(scalar), number) {
-                        (Some(kind), Some(number)) => Some(Value::Scalar(kind, number, scalar)),
-                        _ => None,
-                    }
-                }
+                Some(Operand::Scalar(var)) => call::scalar(func, var, resolved).map(Value::Scalar),
                 Some(Operand::Map(map)) => {
                     let memory = buffers.iter().find(|(b, _)| *b == map.buffer);
                     let shape = resolved.tensors.get(&map.buffer);
@@ -212,7 +189,7 @@ impl Loaded {
                 .iter()
                 .map(|value| match *value {
                     Value::Buffer(at) => Arg::from(&call.buffers[at].1),
-                    Value::Scalar(kind, number, scalar) => scalar_arg(kind, number, scalar),
+                    Value::Scalar(arg) => arg,
                     Value::Map(at) => Arg::from(&call.maps[at]),
                 })
                 .collect();
@@ -246,50 +223,4 @@ fn unknown_argument(func: &Func) -> Error {
         func.name
     );
     Error::plain("jit-bad-entry", func.span, text)
-}
-
-fn scalar_type(scalar: Scalar) -> Option<ScalarType> {
-    Some(match scalar {
-        Scalar::Bool => ScalarType::Bool,
-        Scalar::I8 => ScalarType::I8,
-        Scalar::I16 => ScalarType::I16,
-        Scalar::I32 => ScalarType::I32,
-        Scalar::I64 => ScalarType::I64,
-        Scalar::U8 => ScalarType::U8,
-        Scalar::U16 => ScalarType::U16,
-        Scalar::U32 => ScalarType::U32,
-        Scalar::U64 => ScalarType::U64,
-        Scalar::F16 => ScalarType::F16,
-        Scalar::BF16 => ScalarType::BF16,
-        Scalar::F32 => ScalarType::F32,
-        Scalar::F64 => ScalarType::F64,
-        _ => return None,
-    })
-}
-
-fn scalar_arg(kind: ScalarType, number: Number, scalar: Scalar) -> Arg<'static> {
-    let int = match number {
-        Number::Int(v) => v,
-        Number::Float(v) => v as i128,
-    };
-    let float = match number {
-        Number::Int(v) => v as f64,
-        Number::Float(v) => v,
-    };
-    let bits = || small_float::float_to_bits(scalar, float) as u16;
-    match kind {
-        ScalarType::Bool => Arg::Bool(int != 0),
-        ScalarType::I8 => Arg::I8(int as i8),
-        ScalarType::I16 => Arg::I16(int as i16),
-        ScalarType::I32 => Arg::I32(int as i32),
-        ScalarType::I64 => Arg::I64(int as i64),
-        ScalarType::U8 => Arg::U8(int as u8),
-        ScalarType::U16 => Arg::U16(int as u16),
-        ScalarType::U32 => Arg::U32(int as u32),
-        ScalarType::U64 => Arg::U64(int as u64),
-        ScalarType::F16 => Arg::F16(bits()),
-        ScalarType::BF16 => Arg::BF16(bits()),
-        ScalarType::F32 => Arg::F32(float as f32),
-        ScalarType::F64 => Arg::F64(float),
-    }
 }

@@ -21,6 +21,7 @@ mod work;
 use std::time::{Duration, Instant};
 
 use self::compiler::Wishes;
+use crate::call;
 use crate::lowering::{self, Lowered, Until};
 
 use tilewright_codegen as codegen;
@@ -183,7 +184,7 @@ pub fn build_with(
 /// Gives the tensors the places that they have in the user's file: the entry was made from text of
 /// its own.
 fn locate(signature: &mut Func, func: &Func) {
-    let tensors: Vec<_> = entry::tensors(signature).collect();
+    let tensors: Vec<_> = call::tensors(signature).collect();
     for tensor in tensors {
         let data = &mut signature.buffers[tensor];
         let own = func.buffers.values().find(|own| own.name == data.name);

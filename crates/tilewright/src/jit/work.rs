@@ -10,6 +10,8 @@ use tilewright_ir::{
 };
 use tilewright_sim::Resolved;
 
+use crate::call;
+
 /// What a call does at least, whatever it is compiled to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -27,12 +29,7 @@ const STEPS: u64 = 2_000_000;
 pub fn work(func: &Func, call: &Resolved) -> Work {
     let mut bytes = 0;
     for (buffer, _) in func.tensors() {
-        let elements: i64 = match call.tensors.get(&buffer) {
-            Some((shape, _)) => shape.iter().product(),
-            None => 0,
-        };
-        let bits = u128::from(func.buffers[buffer].dtype.bits());
-        bytes += (elements.max(0) as u128 * bits).div_ceil(8);
+        bytes += call::bytes(func, buffer, call) as u128;
     }
     let mut flops = Some(0u128);
     for kernel in &func.kernels {

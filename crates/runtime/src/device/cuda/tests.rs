@@ -293,6 +293,7 @@ fn every_scalar_type_keeps_its_bits() {
         kernel.launch(&shape(), &setup.stream, &[*arg]).unwrap();
         let got = with(|state| state.launches.pop()).unwrap();
         assert_eq!(got.args, [bytes.to_vec()], "{scalar}");
+        assert_eq!(arg.bytes(), Some(bytes.to_vec()), "{scalar}");
         // Any other type is refused.
         for (other, wrong, _) in cases.iter().filter(|(other, ..)| other != scalar) {
             let error = kernel
