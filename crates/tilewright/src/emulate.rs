@@ -4,7 +4,7 @@
 //! the emulator finds races, registers that are used too early, and accesses out of bounds. What it
 //! finds leads back to the line of the kernel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
 use tilewright_gfx9::asm;
@@ -189,7 +189,9 @@ impl Emulator {
             {
                 continue;
             }
-            for (buffer, written) in buffers.iter_mut().zip(self.written(source)) {
+            let tensors = self.written(source);
+            launch.objects = self.objects(tensors.len());
+            for (buffer, written) in buffers.iter_mut().zip(tensors) {
                 buffer.writable = written;
             }
             launch.buffers = std::mem::take(&mut buffers);
@@ -221,11 +223,24 @@ impl Emulator {
         self.span(function, at)
     }
 
-    /// The function's tensors and, behind them, its workspaces.
+    /// Where the program's objects are, behind so many buffers.
+    fn objects(&self, first: usize) -> BTreeMap<String, usize> {
+        self.program.objects.keys().cloned().zip(first..).collect()
+    }
+
+    /// The function's tensors and, behind them, its workspaces and the program's objects.
     fn buffers(&self, args: &Args, resolved: &Resolved) -> Vec<emu::Buffer> {
         let func = &self.func;
         let tensors = func.tensors().map(|(buffer, _)| buffer);
         let all = tensors.chain(func.workspaces.iter().copied());
+        let objects = self.program.objects.iter();
+        let objects = objects.map(|(name, bytes)| emu::Buffer {
+            name: name.clone(),
+            bytes: bytes.clone(),
+            element: 4,
+            writable: true,
+            holds: None,
+        });
         all.map(|buffer| {
             let data = &func.buffers[buffer];
             let tensor = args.tensor(&data.name);
@@ -252,6 +267,7 @@ impl Emulator {
                 bytes,
             }
         })
+        .chain(objects)
         .collect()
     }
 

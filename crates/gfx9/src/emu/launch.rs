@@ -1,5 +1,7 @@
 //! How a kernel starts: its arguments, and the registers of each wave.
 
+use std::collections::BTreeMap;
+
 use crate::asm::{Descriptor, Function};
 
 use super::memory::{Buffer, Memory};
@@ -15,6 +17,8 @@ pub struct Launch {
     pub block: [u32; 3],
     pub arguments: Vec<Argument>,
     pub buffers: Vec<Buffer>,
+    /// Which buffers are objects of the program, by name.
+    pub objects: BTreeMap<String, usize>,
     /// LDS in bytes beside what the kernel has of its own.
     pub dynamic_lds: u32,
     pub landing: Landing,
@@ -51,6 +55,7 @@ impl Launch {
             block,
             arguments: Vec::new(),
             buffers: Vec::new(),
+            objects: BTreeMap::new(),
             dynamic_lds: 0,
             landing: Landing::Random,
             seed: 0,

@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::order::{Clash, Knowledge, Operation, Unit};
 use super::queue::Pending;
 use super::report::Kind;
+use super::suspects::{Cell, Reads};
 use super::transfer;
 use super::wave::{LANES, Lanes, Wave, active};
 
@@ -70,6 +71,9 @@ impl Block<'_> {
             }
             return Ok(());
         }
+        if let Some(registers) = registers {
+            self.know_registers(w, registers, pending.exec);
+        }
         if let Some((update, bytes)) = Update::of(i.op) {
             return self.lds_update(w, pending, i, update, bytes);
         }
@@ -84,12 +88,16 @@ impl Block<'_> {
             let size = ty.bytes() as usize / if second.is_some() { 2 } else { 1 };
             for lane in active(pending.exec) {
                 let base = pending.addresses[lane];
-                self.lds_read(w, op, at(base, first), &mut buffer[..size]);
-                if let Some(second) = second {
-                    self.lds_read(w, op, at(base, second), &mut buffer[size..2 * size]);
+                let places = [Some(at(base, first)), second.map(|second| at(base, second))];
+                for (place, bytes) in places.into_iter().flatten().zip(buffer.chunks_mut(size)) {
+                    self.lds_read(w, op, place, bytes);
                 }
                 let bytes = &buffer[..ty.bytes() as usize];
                 transfer::load(&mut self.waves[w].wave, registers, ty, lane, bytes)?;
+                let places = places.into_iter().flatten();
+                let cells = places.flat_map(|place| (place..).take(size));
+                let cells = cells.map(|byte| Cell::Lds(byte as u32));
+                self.unknown_load(w, op, registers, ty, lane, cells)?;
             }
         } else {
             let ty = *i.op.sources().get(1).ok_or(Fault::Operand)?;
@@ -178,11 +186,13 @@ impl Block<'_> {
         }
         let each = 64 / bits;
         let mut chunks = [0u64; LANES];
+        let mut cells = Vec::new();
         for lane in active(pending.exec) {
             let mut bytes = [0; 8];
             let address = at(pending.addresses[lane], i.modifiers.offset as u64);
             self.lds_read(w, &pending.op, address, &mut bytes);
             chunks[lane] = u64::from_le_bytes(bytes);
+            cells.extend((address..address + 8).map(|byte| Cell::Lds(byte as u32)));
         }
         let mask = (1u64 << bits) - 1;
         let wave = &mut self.waves[w].wave;
@@ -198,6 +208,7 @@ impl Block<'_> {
             }
             transfer::load(wave, registers, Ty::b64, lane, &result.to_le_bytes())?;
         }
+        self.unknown_tile(w, &pending.op, registers, pending.exec, cells.into_iter());
         Ok(())
     }
 
@@ -226,7 +237,7 @@ impl Block<'_> {
                 let reason = format!("two lanes write different values to LDS byte {byte}");
                 self.find(w, Kind::LaneConflict, op.at, None, reason);
             }
-            if let Some(clash) = self.shadow.write(byte, op) {
+            for clash in self.shadow.write(byte, op) {
                 self.lds_clash(w, op, byte, clash);
             }
             self.lds[byte] = *value;
@@ -243,17 +254,23 @@ impl Block<'_> {
     }
 
     fn lds_clash(&mut self, w: usize, op: &Operation, byte: usize, clash: Clash) {
-        match clash {
-            Clash::Unordered { at, wave } => {
-                let reason =
-                    format!("nothing orders this and what wave {wave} does at LDS byte {byte}");
-                self.find(w, Kind::Race, op.at, Some(at), reason);
-            }
-            Clash::Unwritten => {
-                let reason = format!("LDS byte {byte} is read, and nothing has written it");
-                self.find(w, Kind::Unwritten, op.at, None, reason);
-            }
-        }
+        let order =
+            |wave| format!("nothing orders this and what wave {wave} does at LDS byte {byte}");
+        let (kind, other, reason) = match clash {
+            Clash::Written { at, wave } => (Kind::Race, Some(at), order(wave)),
+            Clash::Read { at, reads } => (Kind::Race, Some(at), order(reads.agent.wave())),
+            Clash::Unwritten => (
+                Kind::Unwritten,
+                None,
+                format!("LDS byte {byte} is read, and nothing has written it"),
+            ),
+        };
+        let (load, reads) = match clash {
+            Clash::Read { at, reads } => (at, reads),
+            _ => (op.at, Reads::one(op.stamp)),
+        };
+        let finding = self.finding(w, kind, op.at, other, reason);
+        self.suspect(load, self.id, reads, Cell::Lds(byte as u32), finding);
     }
 }
 

@@ -1,15 +1,16 @@
 //! Vector memory: through a buffer's resource, by an address, private, and copies to LDS.
 
 use crate::asm::{Instruction, Operand, RegisterFile};
-use crate::isa::{Flags, Format, Ty};
+use crate::isa::{Flags, Format, Opcode, Ty};
 
 use super::atomics::Update;
 use super::block::Block;
 use super::fault::Fault;
-use super::memory::Trouble;
+use super::memory::{Hands, Trouble, Troubles};
 use super::order::{Operation, Unit};
 use super::queue::Pending;
 use super::report::Kind;
+use super::suspects::{Cell, Reads};
 use super::transfer;
 use super::wave::{LANES, LDS_APERTURE, Wave, active};
 
@@ -30,9 +31,20 @@ impl Block<'_> {
     fn vector_operation(&mut self, w: usize, at: usize, i: &Instruction) -> Result<(), Fault> {
         let running = &mut self.waves[w];
         let stamp = running.queues.stamp(Unit::Vector);
-        let op = running.knows.operation(stamp, at, i.op.is(Flags::ATOMIC));
+        let op = running.knows.operation(stamp, at, is_atomic(i));
+        running.knows.issue(stamp);
         let mut pending = Pending::new(op, running.wave.exec);
         if i.op.is_cache() {
+            let for_device = i.modifiers.sc1;
+            match i.op {
+                Opcode::buffer_wbl2 if for_device => {
+                    let mut knows = running.knows.clone();
+                    knows.write_back(self.id, stamp);
+                    pending.learned = Some(knows);
+                }
+                Opcode::buffer_inv if for_device => running.knows.drop_cache(),
+                _ => {}
+            }
             self.issue(w, Unit::Vector, pending);
             return Ok(());
         }
@@ -80,15 +92,22 @@ impl Block<'_> {
     pub(super) fn land_vector(
         &mut self,
         w: usize,
-        pending: &Pending,
+        pending: &mut Pending,
         i: &Instruction,
     ) -> Result<(), Fault> {
         if i.op.is_cache() {
             return Ok(());
         }
-        let op = &pending.op;
         let result = i.operands.first().filter(|_| i.destinations() > 0);
         let registers = result.and_then(Operand::registers);
+        if pending.op.atomic {
+            self.hand_over(pending, i, registers.is_some());
+        }
+        if let Some(registers) = registers {
+            self.know_registers(w, registers, pending.exec);
+        }
+        let pending = &*pending;
+        let op = &pending.op;
         let mut buffer = [0; 16];
         if i.is_lds_copy() {
             // Less than a word is copied as one.
@@ -130,6 +149,9 @@ impl Block<'_> {
                 }
                 let wave = &mut self.waves[w].wave;
                 transfer::load(wave, registers, ty, lane, &buffer[..size])?;
+                if !i.is_scratch() {
+                    self.unknown_fetch(w, pending, registers, ty, lane)?;
+                }
             }
         } else if let Some((_, ty)) = data(i) {
             let size = ty.bytes() as usize;
@@ -160,13 +182,11 @@ impl Block<'_> {
         }
         let address = pending.addresses[lane];
         let block = self.id;
-        let trouble = {
+        let troubles = {
             let mut memory = self.shared.memory();
             memory.read(address, &mut into[..valid], block, &pending.op)
         };
-        if let Some(trouble) = trouble {
-            self.trouble(w, &pending.op, address, trouble);
-        }
+        self.troubles(w, &pending.op, troubles);
     }
 
     /// Writes a lane's bytes, as far as a resource lets them through.
@@ -181,13 +201,11 @@ impl Block<'_> {
         }
         let address = pending.addresses[lane];
         let block = self.id;
-        let trouble = {
+        let troubles = {
             let mut memory = self.shared.memory();
             memory.write(address, &from[..valid], block, &pending.op)
         };
-        if let Some(trouble) = trouble {
-            self.trouble(w, &pending.op, address, trouble);
-        }
+        self.troubles(w, &pending.op, troubles);
     }
 
     fn private(
@@ -208,18 +226,48 @@ impl Block<'_> {
         Ok(Private(&mut scratch[start..start + size]))
     }
 
-    pub(super) fn trouble(&mut self, w: usize, op: &Operation, address: u64, trouble: Trouble) {
+    /// What other blocks showed, handed on through a place by atomic operations.
+    fn hand_over(&mut self, pending: &mut Pending, i: &Instruction, reads: bool) {
+        let hands = match (Update::of(i.op).is_some(), reads) {
+            (true, _) => Hands::More,
+            (false, true) => Hands::Nothing,
+            (false, false) => Hands::Instead,
+        };
+        let mut learned = pending.op.knows.clone();
+        let mut memory = self.shared.memory();
+        for lane in active(pending.exec) {
+            let told = memory.hand(pending.addresses[lane], &pending.op, hands);
+            if reads {
+                learned.see(&told);
+            }
+        }
+        pending.learned = Some(learned);
+    }
+
+    pub(super) fn troubles(&mut self, w: usize, op: &Operation, troubles: Troubles) {
+        for (address, trouble) in troubles {
+            self.trouble(w, op, address, trouble);
+        }
+    }
+
+    fn trouble(&mut self, w: usize, op: &Operation, address: u64, trouble: Trouble) {
         let place = self.shared.memory().describe(address);
         let (kind, other, reason) = match trouble {
-            Trouble::Unordered { at, wave } => (
+            Trouble::Unordered(other) if other.block == self.id => (
                 Kind::Race,
-                Some(at),
-                format!("nothing orders this and what wave {wave} does at {place}"),
+                Some(other.at),
+                format!(
+                    "nothing orders this and what wave {} does at {place}",
+                    other.wave
+                ),
             ),
-            Trouble::OtherBlock { at, block } => (
+            Trouble::Unordered(other) => (
                 Kind::BlockRace,
-                Some(at),
-                format!("block {block} touches {place} too"),
+                Some(other.at),
+                format!(
+                    "nothing orders this and what block {} does at {place}",
+                    other.block
+                ),
             ),
             Trouble::Unwritten => (
                 Kind::Unwritten,
@@ -233,7 +281,16 @@ impl Block<'_> {
                 format!("{place} is written, and the kernel has it to read"),
             ),
         };
-        self.find(w, kind, op.at, other, reason);
+        let finding = self.finding(w, kind, op.at, other, reason);
+        let (load, block, reads) = match trouble {
+            Trouble::Unordered(other) => match other.reads {
+                Some(reads) => (other.at, other.block, reads),
+                None => (op.at, self.id, Reads::one(op.stamp)),
+            },
+            Trouble::Unwritten => (op.at, self.id, Reads::one(op.stamp)),
+            Trouble::Outside | Trouble::ReadOnly => return self.findings.push(finding),
+        };
+        self.suspect(load, block, reads, Cell::Memory(address), finding);
     }
 }
 
@@ -244,6 +301,12 @@ impl Private<'_> {
     fn copy_to(self, into: &mut [u8]) {
         into[..self.0.len()].copy_from_slice(self.0);
     }
+}
+
+/// Whether an operation is atomic: those that read and write at once, and loads and stores for the
+/// whole device.
+fn is_atomic(i: &Instruction) -> bool {
+    i.op.is(Flags::ATOMIC) || (i.modifiers.sc1 && !i.op.is_cache() && !i.is_lds_copy())
 }
 
 /// What an instruction stores or brings to memory.
