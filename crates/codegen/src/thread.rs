@@ -127,6 +127,7 @@ impl Emitter<'_> {
                 axes,
             } => self.all_reduce(combiner, value, cond, (*dst, dst_indices), axes, span),
             ThreadOp::SyncThreads { named: None } => {
+                self.settle();
                 self.out.line("__syncthreads();");
                 Ok(())
             }
@@ -153,6 +154,7 @@ impl Emitter<'_> {
                     true => format!("tw::mbarrier_arrive_warp({}{bar});", self.lane_argument()),
                     false => format!("tw::mbarrier_arrive({bar});"),
                 };
+                self.settle();
                 self.out.line(line);
                 Ok(())
             }
@@ -267,8 +269,8 @@ impl Emitter<'_> {
         order: MemoryOrder,
         access: impl FnOnce(&mut Self) -> Emit<()>,
     ) -> Emit<()> {
-        use MemoryOrder::{AcqRel, Acquire, Consume, Release, SeqCst};
-        if matches!(order, Release | AcqRel | SeqCst) {
+        use MemoryOrder::{AcqRel, Acquire, Consume, SeqCst};
+        if order.releases() {
             self.out.line("__threadfence();");
         }
         access(self)?;
@@ -408,6 +410,7 @@ impl Emitter<'_> {
         self.out.line(format!(
             "{element}* {line} = ({element}*)(shared_memory + {offset});"
         ));
+        self.settle();
         self.out.line("__syncthreads();");
         self.out
             .line(format!("{line}[{thread}] = {cond} ? {value} : {identity};"));
@@ -481,6 +484,7 @@ impl Emitter<'_> {
             true => format!("{id}, {count}"),
             false => self.plan.named_name(id),
         };
+        self.settle();
         self.out.line(format!("tw::sync_named({barrier});"));
         Ok(())
     }

@@ -53,6 +53,8 @@ pub struct Options {
 pub struct Ran {
     /// What is wrong.
     pub findings: Vec<Diagnostic>,
+    /// The rules that were broken.
+    pub kinds: BTreeSet<emu::Kind>,
     /// The lines of the assembly that some wave ran.
     pub lines: BTreeSet<u32>,
 }
@@ -117,6 +119,11 @@ impl Emulator {
             kernels: source.kernels,
             lines: source.lines,
         })
+    }
+
+    /// Whether code of a target can be emulated.
+    pub fn runs(target: Target) -> bool {
+        Arch::named(target.name()).is_some()
     }
 
     pub fn program(&self) -> &asm::Program {
@@ -202,6 +209,7 @@ impl Emulator {
             let code = function.instructions.iter().zip(&outcome.ran);
             let lines = code.filter(|(_, ran)| **ran).map(|(i, _)| i.line);
             ran.lines.extend(lines);
+            ran.kinds.extend(outcome.findings.iter().map(|f| f.kind));
             let findings = outcome.findings.iter();
             let findings = findings.map(|f| self.diagnostic(function, kernel, f));
             ran.findings.extend(findings);

@@ -409,13 +409,13 @@ impl<'a> Block<'a> {
         let Ok(instruction) = self.shared.code.instruction(pending.op.at) else {
             return;
         };
-        if unit_of(instruction) == Some(Unit::Vector) {
-            self.land_earlier(w, pending);
-        }
-        let done = match instruction.op.format() {
-            Format::Smem => self.land_scalar(w, pending, instruction),
-            Format::Ds => self.land_lds(w, pending, instruction),
-            _ => self.land_vector(w, pending, instruction),
+        let done = match pending.op.stamp.agent.unit() {
+            Unit::Scalar => self.land_scalar(w, pending, instruction),
+            Unit::Lds => self.land_lds(w, pending, instruction),
+            Unit::Vector => {
+                self.land_earlier(w, pending);
+                self.land_vector(w, pending, instruction)
+            }
         };
         if let Err(fault) = done {
             self.find(w, Kind::Fault, pending.op.at, None, fault.to_string());

@@ -1,7 +1,7 @@
 //! LDS: loads, stores, atomics, and exchanges between lanes, which use its crossbar.
 
 use crate::asm::{Instruction, Operand};
-use crate::isa::{Opcode, Ty};
+use crate::isa::{Format, Opcode, Ty};
 
 use super::atomics::Update;
 use super::block::Block;
@@ -61,7 +61,7 @@ impl Block<'_> {
         let result = i.operands.first().filter(|_| i.destinations() > 0);
         let registers = result.and_then(Operand::registers);
         let op = &pending.op;
-        if !i.is_lds_access() {
+        if i.op.format() == Format::Ds && !i.is_lds_access() {
             let (Some(registers), Some(data)) = (registers, pending.data.first()) else {
                 return Err(Fault::Operand);
             };
@@ -157,9 +157,10 @@ impl Block<'_> {
             let first = transfer::value(&pending.data[..words], lane);
             let second = pending.data.get(words..2 * words);
             let second = second.map(|data| transfer::value(data, lane));
-            // A compare-and-swap names what it looks for first.
+            // A compare-and-swap of LDS names what it looks for first, the others last.
             let new = match second {
-                Some(new) => update.apply(bytes, memory, new, first),
+                Some(new) if i.op.format() == Format::Ds => update.apply(bytes, memory, new, first),
+                Some(compared) => update.apply(bytes, memory, first, compared),
                 None => update.apply(bytes, memory, first, 0),
             };
             self.lds_write(w, &pending.op, address, &new.to_le_bytes()[..size]);

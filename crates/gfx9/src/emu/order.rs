@@ -48,8 +48,12 @@ impl Agent {
         u32::from(self.0 / UNITS)
     }
 
-    fn is_vector(self) -> bool {
-        self.0 % UNITS == Unit::Vector as u16
+    pub fn unit(self) -> Unit {
+        match self.0 % UNITS {
+            0 => Unit::Scalar,
+            1 => Unit::Lds,
+            _ => Unit::Vector,
+        }
     }
 }
 
@@ -208,7 +212,8 @@ impl Operation {
 
     /// Whether it reaches global memory after an operation of its own block.
     pub fn after_in_memory(&self, stamp: Stamp) -> bool {
-        let both = stamp.agent.is_vector() && self.stamp.agent.is_vector();
+        let vector = |agent: Agent| agent.unit() == Unit::Vector;
+        let both = vector(stamp.agent) && vector(self.stamp.agent);
         let issued = self.knows.issued[usize::from(stamp.agent.0)];
         self.after(stamp) || (both && issued >= stamp.time)
     }

@@ -12,7 +12,7 @@ use super::queue::Pending;
 use super::report::Kind;
 use super::suspects::{Cell, Reads};
 use super::transfer;
-use super::wave::{LANES, LDS_APERTURE, Wave, active};
+use super::wave::{LANES, LDS_APERTURE, PRIVATE_APERTURE, Wave, active};
 
 impl Block<'_> {
     /// Issues an instruction: addresses and data are read from registers now.
@@ -25,15 +25,21 @@ impl Block<'_> {
         if i.op.format() == Format::Flat {
             return self.flat(w, at, i);
         }
-        self.vector_operation(w, at, i)
+        self.vector_operation(w, at, i, self.waves[w].wave.exec)
     }
 
-    fn vector_operation(&mut self, w: usize, at: usize, i: &Instruction) -> Result<(), Fault> {
+    fn vector_operation(
+        &mut self,
+        w: usize,
+        at: usize,
+        i: &Instruction,
+        exec: u64,
+    ) -> Result<(), Fault> {
         let running = &mut self.waves[w];
         let stamp = running.queues.stamp(Unit::Vector);
         let op = running.knows.operation(stamp, at, is_atomic(i));
         running.knows.issue(stamp);
-        let mut pending = Pending::new(op, running.wave.exec);
+        let mut pending = Pending::new(op, exec);
         if i.op.is_cache() {
             let for_device = i.modifiers.sc1;
             match i.op {
@@ -66,26 +72,64 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// An address that may be of LDS: the operation goes where the lanes' addresses are, all to one
-    /// of them, and both counters count it. Scalar loads' queue has what the counter of LDS does not
-    /// count in order.
+    /// An address that may be of LDS, or of global memory: what lanes have in LDS is done in the
+    /// order of LDS operations, the rest in that of vector memory. Both counters count it. The one
+    /// of LDS counts what is not there in no order, as it does scalar loads.
     fn flat(&mut self, w: usize, at: usize, i: &Instruction) -> Result<(), Fault> {
-        let running = &mut self.waves[w];
+        let wave = &self.waves[w].wave;
         let operand = i.address_operand().and_then(|index| i.operands.get(index));
-        let addresses = running.wave.wide(operand.ok_or(Fault::Operand)?, Ty::b64)?;
-        let in_lds = |lane: usize| (addresses[lane] >> 32) as u32 == LDS_APERTURE;
-        let exec = running.wave.exec;
-        if active(exec).any(in_lds) {
-            // None of our kernels keeps an address of LDS without saying so.
+        let addresses = wave.wide(operand.ok_or(Fault::Operand)?, Ty::b64)?;
+        let exec = wave.exec;
+        let lanes_in = |aperture: u32| {
+            let lanes = active(exec).filter(|lane| (addresses[*lane] >> 32) as u32 == aperture);
+            lanes.fold(0u64, |mask, lane| mask | 1 << lane)
+        };
+        if lanes_in(PRIVATE_APERTURE) != 0 {
             return Err(Fault::Unsupported);
         }
-        self.vector_operation(w, at, i)?;
+        let lds = lanes_in(LDS_APERTURE);
+        match lds {
+            0 => self.count_flat(w, at, Unit::Scalar),
+            _ => self.flat_lds(w, at, i, lds, &addresses)?,
+        }
+        match exec & !lds {
+            0 if lds != 0 => self.count_flat(w, at, Unit::Vector),
+            rest => self.vector_operation(w, at, i, rest)?,
+        }
+        Ok(())
+    }
+
+    /// The lanes of it that are in LDS.
+    fn flat_lds(
+        &mut self,
+        w: usize,
+        at: usize,
+        i: &Instruction,
+        lanes: u64,
+        addresses: &[u64; LANES],
+    ) -> Result<(), Fault> {
         let running = &mut self.waves[w];
-        let stamp = running.queues.stamp(Unit::Scalar);
+        let stamp = running.queues.stamp(Unit::Lds);
+        let op = running.knows.operation(stamp, at, i.op.is(Flags::ATOMIC));
+        let mut pending = Pending::new(op, lanes);
+        for (address, lane) in pending.addresses.iter_mut().zip(addresses) {
+            *address = lane & 0xffff_ffff;
+        }
+        if let Some((operand, ty)) = data(i) {
+            for index in 0..ty.registers() {
+                pending.data.push(running.wave.lanes(operand, ty, index)?);
+            }
+        }
+        self.issue(w, Unit::Lds, pending);
+        Ok(())
+    }
+
+    fn count_flat(&mut self, w: usize, at: usize, unit: Unit) {
+        let running = &mut self.waves[w];
+        let stamp = running.queues.stamp(unit);
         let mut counted = Pending::new(running.knows.operation(stamp, at, false), 0);
         counted.landed = true;
-        self.count(w, Unit::Scalar, counted);
-        Ok(())
+        self.count(w, unit, counted);
     }
 
     /// Does what an instruction of vector memory does.
