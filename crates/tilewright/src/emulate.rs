@@ -11,7 +11,10 @@ use tilewright_gfx9::asm;
 use tilewright_gfx9::cycles::Trace;
 use tilewright_gfx9::emu::{self, Arch, Argument, Finding, Landing, Launch};
 use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{Code, Diagnostic, Diagnostics, Func, Kernel, Scalar, SourceMap, Span, Target};
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{
+    Code, Diagnostic, Diagnostics, Func, Kernel, Scalar, SourceMap, Span, StmtKind, Target,
+};
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::{AmdClang, CompileError, HipOptions};
 use tilewright_sim::{Args, Resolved, resolve};
@@ -316,6 +319,14 @@ impl Emulator {
         }
         let mut launch = Launch::new(grid, kernel.threads);
         launch.dynamic_lds = source.shared_bytes;
+        walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Alloc(buffer) = &stmt.kind
+                && let Some(place) = func.buffers[*buffer].place
+            {
+                let rest = place.end()..place.end().next_multiple_of(4);
+                launch.lds_rests.push(rest);
+            }
+        });
         let tensors = func.tensors().map(|(buffer, _)| buffer);
         let all: Vec<_> = tensors.chain(func.workspaces.iter().copied()).collect();
         for arg in &source.args {

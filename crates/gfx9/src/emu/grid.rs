@@ -99,7 +99,11 @@ fn once(
     let start = |block: u64| {
         let waves = launch.waves(&descriptor, registers, arguments, block);
         let scratch = descriptor.scratch_bytes as usize;
-        Block::new(&shared, block as u32, waves, lds, scratch, launch.seed)
+        let mut block = Block::new(&shared, block as u32, waves, lds, scratch, launch.seed);
+        for rest in &launch.lds_rests {
+            block.shadow.hold(rest.clone());
+        }
+        block
     };
     let (first, end) = match launch.only {
         Some(block) => (u64::from(block), u64::from(block) + 1),

@@ -1,6 +1,7 @@
 //! How a kernel starts: its arguments, and the registers of each wave.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::asm::{Descriptor, Function};
 
@@ -21,6 +22,9 @@ pub struct Launch {
     pub objects: BTreeMap<String, usize>,
     /// LDS in bytes beside what the kernel has of its own.
     pub dynamic_lds: u32,
+    /// Bytes of LDS that hold something from the start: the rest of words at the ends of buffers,
+    /// which atomic operations on small elements read and put back.
+    pub lds_rests: Vec<Range<u32>>,
     pub landing: Landing,
     /// The order of waves, and of landings at random.
     pub seed: u64,
@@ -57,6 +61,7 @@ impl Launch {
             buffers: Vec::new(),
             objects: BTreeMap::new(),
             dynamic_lds: 0,
+            lds_rests: Vec::new(),
             landing: Landing::Random,
             seed: 0,
             steps: STEPS,

@@ -21,6 +21,7 @@
 //! that one's number. Whether values came out right does not enter.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -230,6 +231,8 @@ struct Written {
     stamp: Stamp,
     at: u32,
     atomic: bool,
+    /// It holds something from the start.
+    held: bool,
 }
 
 /// A wave's last read of a place.
@@ -274,6 +277,13 @@ impl LdsShadow {
         }
     }
 
+    /// Bytes that hold something from the start.
+    pub fn hold(&mut self, bytes: Range<u32>) {
+        let all = self.written.len();
+        let range = (bytes.start as usize).min(all)..(bytes.end as usize).min(all);
+        self.written[range].iter_mut().for_each(|w| w.held = true);
+    }
+
     pub fn read(&mut self, byte: usize, op: &Operation) -> Option<Clash> {
         let written = self.written[byte];
         let wave = op.stamp.agent.wave() as usize;
@@ -283,7 +293,7 @@ impl LdsShadow {
             atomic: op.atomic,
         };
         if written.stamp.time == 0 {
-            return Some(Clash::Unwritten);
+            return (!written.held).then_some(Clash::Unwritten);
         }
         let ordered = op.after(written.stamp) || (op.atomic && written.atomic);
         (!ordered).then_some(Clash::Written {
@@ -300,6 +310,7 @@ impl LdsShadow {
                 stamp: op.stamp,
                 at: op.at as u32,
                 atomic: op.atomic,
+                held: true,
             },
         );
         let both = op.atomic && written.atomic;
