@@ -29,6 +29,8 @@ pub struct Emulator {
     program: asm::Program,
     kernels: Vec<KernelSource>,
     lines: Vec<LineOrigin>,
+    /// Lines of the source that have atomic operations.
+    atomic_lines: BTreeSet<u32>,
 }
 
 /// What the waves of one block did.
@@ -115,10 +117,13 @@ impl Emulator {
             ))
         })?;
         let program = asm::parse(assembly).map_err(|e| fail(e.to_string()))?;
+        let lines = (1..).zip(source.text.lines());
+        let atomic = lines.filter(|(_, text)| text.contains("tw::atomic"));
         Ok(Self {
             func: func.clone(),
             arch,
             program,
+            atomic_lines: atomic.map(|(line, _)| line).collect(),
             kernels: source.kernels,
             lines: source.lines,
         })
@@ -319,6 +324,7 @@ impl Emulator {
         }
         let mut launch = Launch::new(grid, kernel.threads);
         launch.dynamic_lds = source.shared_bytes;
+        launch.atomic_lines = self.atomic_lines.clone();
         walk_stmts(&kernel.body, &mut |stmt| {
             if let StmtKind::Alloc(buffer) = &stmt.kind
                 && let Some(place) = func.buffers[*buffer].place

@@ -1,7 +1,7 @@
 //! A kernel made ready to run: what each instruction touches, and where branches and names go.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::asm::{Access, Function, Instruction, Operand, Register, RegisterFile};
 use crate::isa::{Flags, Opcode};
@@ -15,9 +15,9 @@ use super::memory::Memory;
 pub struct Code<'f> {
     pub function: &'f Function,
     pub accesses: Vec<Access>,
-    /// Loads that ask again and again, in a loop that sleeps, for what other waves do: what they see
-    /// orders waves as atomic operations do.
-    pub polls: Vec<bool>,
+    /// Loads of LDS that are atomic: those of lines that are said to be, and those that ask again
+    /// and again, in a loop that sleeps, for what other waves do.
+    pub atomic_loads: Vec<bool>,
     /// What changes memory.
     pub stores: Vec<bool>,
     /// The instruction that each branch goes to.
@@ -25,13 +25,17 @@ pub struct Code<'f> {
 }
 
 impl<'f> Code<'f> {
-    pub fn new(function: &'f Function) -> Self {
+    pub fn new(function: &'f Function, atomic_lines: &BTreeSet<u32>) -> Self {
         let code = function.instructions.iter();
         let target = |i: &Instruction| function.labels.get(i.target()?).copied();
+        let mut atomic_loads = polls(function);
+        for (is, i) in atomic_loads.iter_mut().zip(code.clone()) {
+            *is |= i.is_lds_read() && i.place.is_some_and(|p| atomic_lines.contains(&p.line));
+        }
         Self {
             function,
             accesses: code.clone().map(Instruction::access).collect(),
-            polls: polls(function),
+            atomic_loads,
             stores: code.clone().map(stores).collect(),
             targets: code.map(target).collect(),
         }

@@ -39,7 +39,7 @@ struct Ran {
 /// Runs a kernel.
 pub fn run(function: &Function, arch: Arch, launch: Launch) -> Result<Outcome, String> {
     let function = linked(function, &launch.objects)?;
-    let code = Code::new(&function);
+    let code = Code::new(&function, &launch.atomic_lines);
     let again = launch.clone();
     let first = once(&code, arch, launch, None)?;
     let mut findings = first.findings;

@@ -1,6 +1,6 @@
 //! How a kernel starts: its arguments, and the registers of each wave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::asm::{Descriptor, Function};
@@ -25,6 +25,8 @@ pub struct Launch {
     /// Bytes of LDS that hold something from the start: the rest of words at the ends of buffers,
     /// which atomic operations on small elements read and put back.
     pub lds_rests: Vec<Range<u32>>,
+    /// Lines of the source whose loads of LDS are atomic: the instruction does not say so.
+    pub atomic_lines: BTreeSet<u32>,
     pub landing: Landing,
     /// The order of waves, and of landings at random.
     pub seed: u64,
@@ -62,6 +64,7 @@ impl Launch {
             objects: BTreeMap::new(),
             dynamic_lds: 0,
             lds_rests: Vec::new(),
+            atomic_lines: BTreeSet::new(),
             landing: Landing::Random,
             seed: 0,
             steps: STEPS,

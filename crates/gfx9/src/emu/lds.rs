@@ -19,7 +19,7 @@ impl Block<'_> {
         if i.op == Opcode::ds_nop {
             return Ok(());
         }
-        let atomic = Update::of(i.op).is_some() || self.shared.code.polls[at];
+        let atomic = Update::of(i.op).is_some() || self.shared.code.atomic_loads[at];
         let running = &mut self.waves[w];
         let stamp = running.queues.stamp(Unit::Lds);
         let op = running.knows.operation(stamp, at, atomic);
