@@ -64,6 +64,15 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Stands before the threads of a block meet. A fence for the device is one thread's, and shows
+    /// other blocks what its block wrote before they met: in CUDA as far as it is ordered before, in
+    /// HIP as far as it is done.
+    pub(crate) fn settle(&mut self) {
+        if self.dialect() == Dialect::Hip && self.plan.releases {
+            self.out.line("tw::settle();");
+        }
+    }
+
     /// The statement at which the lanes of a warp meet.
     pub(crate) fn sync_warp(&mut self) -> String {
         match self.dialect() {

@@ -47,6 +47,9 @@ impl Emitter<'_> {
         span: Span,
     ) -> Emit<String> {
         self.needs.piece(Piece::Warp);
+        if kind.is_of_block() {
+            self.settle();
+        }
         let threads: u32 = self.threads.iter().product();
         let thread = self.linear_thread();
         let count = |e: &mut Self, value: String| {
@@ -86,7 +89,10 @@ impl Emitter<'_> {
                     format!("{} has no counter `{}`", self.target, counter.name()),
                 );
             }
-            DeviceOp::Barrier(BarrierKind::Block) => self.out.line("__syncthreads();"),
+            DeviceOp::Barrier(BarrierKind::Block) => {
+                self.settle();
+                self.out.line("__syncthreads();");
+            }
             DeviceOp::Barrier(BarrierKind::Bare) => {
                 self.needs.piece(Piece::Waits);
                 self.out.line("tw::barrier();");

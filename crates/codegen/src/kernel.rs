@@ -165,6 +165,8 @@ impl Emitter<'_> {
         self.out.line("}");
         self.analyzer.pop();
         self.names.close();
+        // Atomic operations on small elements work on the whole words around them.
+        self.shared = self.shared.next_multiple_of(4);
         let launched = self.size_shared();
 
         let limit = self.machine.shared.bytes;

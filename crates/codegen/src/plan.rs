@@ -3,7 +3,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::uniform::{Among, Points, Uniformity};
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{BarrierKind, Buffer, DeviceOp, Func, Kernel, StmtKind, ThreadOp, Var};
+use tilewright_ir::{
+    BarrierKind, Buffer, DeviceOp, FenceKind, Func, Kernel, StmtKind, ThreadOp, Var,
+};
 
 use crate::group_mma::registers_of;
 use crate::kernel::Emitter;
@@ -28,6 +30,8 @@ pub(crate) struct Plan {
     pub maps: Vec<(TensorMap, String)>,
     /// The register arrays of warp groups' products.
     pub group_registers: Vec<Buffer>,
+    /// Threads show other blocks what was written before.
+    pub releases: bool,
 }
 
 impl Plan {
@@ -45,6 +49,10 @@ impl Plan {
             StmtKind::Thread(ThreadOp::Vote { kind, .. }) if kind.is_of_block() => {
                 plan.needs_shared = true;
             }
+            StmtKind::Thread(
+                ThreadOp::AtomicRmw { order, .. } | ThreadOp::AtomicStore { order, .. },
+            ) if order.releases() => plan.releases = true,
+            StmtKind::Device(DeviceOp::Fence(FenceKind::Device)) => plan.releases = true,
             _ => {}
         });
         plan.needs_shared |= !plan.named.is_empty();

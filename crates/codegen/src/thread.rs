@@ -127,6 +127,7 @@ impl Emitter<'_> {
                 axes,
             } => self.all_reduce(combiner, value, cond, (*dst, dst_indices), axes, span),
             ThreadOp::SyncThreads { named: None } => {
+                self.settle();
                 self.out.line("__syncthreads();");
                 Ok(())
             }
@@ -168,6 +169,7 @@ impl Emitter<'_> {
                     }
                     (true, false) => format!("tw::mbarrier_arrive_cluster({blocks}, {bar});"),
                 };
+                self.settle();
                 self.out.line(line);
                 Ok(())
             }
@@ -282,8 +284,8 @@ impl Emitter<'_> {
         order: MemoryOrder,
         access: impl FnOnce(&mut Self) -> Emit<()>,
     ) -> Emit<()> {
-        use MemoryOrder::{AcqRel, Acquire, Consume, Release, SeqCst};
-        if matches!(order, Release | AcqRel | SeqCst) {
+        use MemoryOrder::{AcqRel, Acquire, Consume, SeqCst};
+        if order.releases() {
             self.out.line("__threadfence();");
         }
         access(self)?;
@@ -423,6 +425,7 @@ impl Emitter<'_> {
         self.out.line(format!(
             "{element}* {line} = ({element}*)(shared_memory + {offset});"
         ));
+        self.settle();
         self.out.line("__syncthreads();");
         self.out
             .line(format!("{line}[{thread}] = {cond} ? {value} : {identity};"));
@@ -496,6 +499,7 @@ impl Emitter<'_> {
             true => format!("{id}, {count}"),
             false => self.plan.named_name(id),
         };
+        self.settle();
         self.out.line(format!("tw::sync_named({barrier});"));
         Ok(())
     }

@@ -444,6 +444,13 @@ pub enum MemoryOrder {
     SeqCst,
 }
 
+impl MemoryOrder {
+    /// Whether who sees the access sees what came before it.
+    pub const fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::AcqRel | Self::SeqCst)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ShuffleKind {
     /// From the given lane of the segment.

@@ -67,6 +67,12 @@ pub struct PlanArgs {
     /// Compile only for every Nth seed, for one target after another.
     #[arg(long, value_name = "N")]
     toolchains_every: Option<u64>,
+    /// Run what clang makes of it for AMD's targets in the emulator.
+    #[arg(long)]
+    emulate: bool,
+    /// Emulate only every Nth seed, for one of these targets after another.
+    #[arg(long, value_name = "N")]
+    emulate_every: Option<u64>,
     /// Run on the first NVIDIA GPU too.
     #[arg(long)]
     gpu: bool,
@@ -131,18 +137,15 @@ impl PlanArgs {
         if targets.is_empty() {
             targets = all;
         }
-        let toolchains = match (self.toolchains, self.toolchains_every) {
-            (_, Some(n)) if seed.is_multiple_of(n.max(1)) => {
-                let turn = (seed / n.max(1)) as usize % targets.len();
-                vec![targets[turn]]
-            }
-            (true, None) => targets.clone(),
-            _ => Vec::new(),
-        };
+        let toolchains = chosen(&targets, self.toolchains, self.toolchains_every, seed);
+        let mut emulated = executors::emulated();
+        emulated.retain(|target| targets.contains(target));
+        let emulated = chosen(&emulated, self.emulate, self.emulate_every, seed);
         Ok(Plan {
             targets,
             orders: self.orders.max(1),
             toolchains,
+            emulated,
             gpu: self.gpu,
         })
     }
@@ -159,6 +162,12 @@ impl PlanArgs {
         if let Some(n) = self.toolchains_every {
             words.extend(["--toolchains-every".to_string(), n.to_string()]);
         }
+        if self.emulate {
+            words.push("--emulate".to_string());
+        }
+        if let Some(n) = self.emulate_every {
+            words.extend(["--emulate-every".to_string(), n.to_string()]);
+        }
         if self.gpu {
             words.push("--gpu".to_string());
         }
@@ -173,7 +182,19 @@ impl PlanArgs {
         }
         // With one target, taking turns has no meaning.
         plan.toolchains |= plan.toolchains_every.take().is_some();
+        plan.emulate |= plan.emulate_every.take().is_some();
         plan
+    }
+}
+
+/// The targets that something is done for: all of them, or one after another at every Nth seed.
+fn chosen(targets: &[&'static str], all: bool, every: Option<u64>, seed: u64) -> Vec<&'static str> {
+    match every.map(|n| n.max(1)) {
+        None if all => targets.to_vec(),
+        Some(n) if seed.is_multiple_of(n) && !targets.is_empty() => {
+            vec![targets[(seed / n) as usize % targets.len()]]
+        }
+        _ => Vec::new(),
     }
 }
 

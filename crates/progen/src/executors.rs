@@ -3,11 +3,13 @@
 //! A program goes through the front end and the reference evaluator; then, for each target,
 //! through the passes with the verifier after each, the hazard checker, and the simulator in every
 //! mode of asynchrony and some orders of warps; on request through code generation and the
-//! vendor's compiler, or on a GPU. Whatever ends in an answer must end in the plain evaluator's.
+//! vendor's compiler, as machine code in the emulator, or on a GPU. Whatever ends in an answer must
+//! end in the plain evaluator's.
 
 use std::sync::OnceLock;
 
 use tilewright::codegen;
+use tilewright::emulate::{self, Emulator, LANDINGS};
 use tilewright::frontend;
 use tilewright::ir::small_float::Number;
 use tilewright::ir::{
@@ -35,6 +37,8 @@ pub struct Plan {
     pub orders: u64,
     /// Targets whose source is compiled by the vendor's compiler.
     pub toolchains: Vec<&'static str>,
+    /// Targets whose machine code is emulated, of [`emulated`].
+    pub emulated: Vec<&'static str>,
     /// Also on the first NVIDIA GPU of this machine.
     pub gpu: bool,
 }
@@ -44,12 +48,19 @@ pub fn targets() -> Vec<&'static str> {
     Target::ALL.iter().map(|t| t.name()).collect()
 }
 
+/// The names of the targets whose machine code can be emulated.
+pub fn emulated() -> Vec<&'static str> {
+    let all = Target::ALL.iter().filter(|t| Emulator::runs(**t));
+    all.map(|t| t.name()).collect()
+}
+
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
             targets: targets(),
             orders: 2,
             toolchains: Vec::new(),
+            emulated: Vec::new(),
             gpu: false,
         }
     }
@@ -64,6 +75,8 @@ pub struct Passed {
     pub lacking: u32,
     /// Programs that a vendor's compiler took.
     pub compiled: u32,
+    /// Targets whose machine code was emulated.
+    pub emulated: u32,
 }
 
 /// Runs a program in every way of the plan; `expected` is what its tensors hold afterwards.
@@ -167,6 +180,36 @@ impl Run<'_> {
         if self.plan.toolchains.contains(&target.name()) {
             self.compile(&source, target)?;
             passed.compiled += 1;
+        }
+        if self.plan.emulated.contains(&target.name()) {
+            self.emulate(&lowered, target)?;
+            passed.emulated += 1;
+        }
+        Ok(())
+    }
+
+    /// Runs the machine code that the vendor's compiler makes of a program.
+    fn emulate(&self, lowered: &Func, target: Target) -> Result<(), Failure> {
+        let told = |e: jit::Error| {
+            let list = e.into_diagnostics();
+            refused("emulator", list.iter(), self.sources)
+        };
+        let emulator = Emulator::new(lowered, target, self.sources).map_err(told)?;
+        for (seed, (name, landing)) in (0..).zip(LANDINGS) {
+            let options = emulate::Options {
+                landing,
+                seed,
+                threads: 1,
+                steps: 1 << 26,
+            };
+            let mut args = self.args()?;
+            let ran = emulator.run(&mut args, &options).map_err(told)?;
+            if let Some(kind) = ran.kinds.first() {
+                let text = render(ran.findings.iter(), self.sources);
+                let detail = format!("landing {name}\n{text}");
+                return Err(Failure::new(format!("emulator-finding:{kind}"), detail));
+            }
+            self.compare("emulator-value", &args)?;
         }
         Ok(())
     }

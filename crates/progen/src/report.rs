@@ -32,8 +32,9 @@ pub fn table(outcome: &Outcome) -> String {
     let total = outcome.total;
     let _ = writeln!(
         text,
-        "{} times not proved free of hazards, {} times without an instruction, {} compiled",
-        total.unproved, total.lacking, total.compiled
+        "{} times not proved free of hazards, {} times without an instruction, {} compiled, \
+         {} emulated",
+        total.unproved, total.lacking, total.compiled, total.emulated
     );
     let failed = outcome.failures.len();
     let _ = writeln!(text, "{} passed, {failed} failed", outcome.passed);

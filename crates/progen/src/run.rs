@@ -17,7 +17,7 @@ use crate::worker::{Asked, Worker};
 pub struct Outcome {
     pub passed: u64,
     /// Targets of programs that passed: not proved free of hazards, without an instruction,
-    /// compiled.
+    /// compiled, emulated.
     pub total: Passed,
     pub failures: Vec<(u64, Failure)>,
 }
@@ -70,6 +70,7 @@ fn work(
                     outcome.total.unproved += passed.unproved;
                     outcome.total.lacking += passed.lacking;
                     outcome.total.compiled += passed.compiled;
+                    outcome.total.emulated += passed.emulated;
                 }
                 Err(failure) => {
                     let same = outcome.failures.iter();

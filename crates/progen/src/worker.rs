@@ -101,7 +101,10 @@ pub fn serve(plan: &PlanArgs) {
         let seed = words.next().and_then(|w| w.parse().ok()).unwrap_or(0);
         let steps = words.filter_map(|w| w.parse().ok()).collect();
         let text = match answer(&Asked { seed, steps }, plan, &mut recent) {
-            Ok(p) => format!("passed {} {} {}", p.unproved, p.lacking, p.compiled),
+            Ok(p) => format!(
+                "passed {} {} {} {}",
+                p.unproved, p.lacking, p.compiled, p.emulated
+            ),
             Err(f) => {
                 let target = f.target.unwrap_or("-");
                 let detail = f.detail.replace('\\', "\\\\").replace('\n', "\\n");
@@ -239,18 +242,21 @@ fn start(plan: &PlanArgs) -> std::io::Result<Running> {
 }
 
 fn read(line: &str) -> Result<Passed, Failure> {
-    let mut words = line.splitn(4, ' ');
-    let mut word = || words.next().unwrap_or_default();
-    match word() {
+    let (said, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match said {
         "passed" => {
-            let mut number = || word().parse().unwrap_or(0);
+            let mut words = rest.split(' ');
+            let mut number = || words.next().and_then(|w| w.parse().ok()).unwrap_or(0);
             Ok(Passed {
                 unproved: number(),
                 lacking: number(),
                 compiled: number(),
+                emulated: number(),
             })
         }
         "failed" => {
+            let mut words = rest.splitn(3, ' ');
+            let mut word = || words.next().unwrap_or_default();
             let kind = word().to_string();
             let target = word();
             let target = executors::targets().into_iter().find(|t| *t == target);

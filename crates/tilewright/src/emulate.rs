@@ -4,13 +4,16 @@
 //! the emulator finds races, registers that are used too early, and accesses out of bounds. What it
 //! finds leads back to the line of the kernel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
 use tilewright_gfx9::asm;
 use tilewright_gfx9::cycles::Trace;
 use tilewright_gfx9::emu::{self, Arch, Argument, Finding, Landing, Launch};
-use tilewright_ir::{Code, Diagnostic, Diagnostics, Func, Kernel, SourceMap, Span, Target};
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{
+    Code, Diagnostic, Diagnostics, Func, Kernel, SourceMap, Span, StmtKind, Target,
+};
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::{AmdClang, CompileError, HipOptions};
 use tilewright_sim::{Args, Resolved, resolve};
@@ -28,6 +31,8 @@ pub struct Emulator {
     program: asm::Program,
     kernels: Vec<KernelSource>,
     lines: Vec<LineOrigin>,
+    /// Lines of the source that have atomic operations.
+    atomic_lines: BTreeSet<u32>,
 }
 
 /// What the waves of one block did.
@@ -55,6 +60,8 @@ pub struct Options {
 pub struct Ran {
     /// What is wrong.
     pub findings: Vec<Diagnostic>,
+    /// The rules that were broken.
+    pub kinds: BTreeSet<emu::Kind>,
     /// The lines of the assembly that some wave ran.
     pub lines: BTreeSet<u32>,
 }
@@ -121,14 +128,22 @@ impl Emulator {
                 "the emulator runs code of gfx942 and gfx950, not of {target}"
             ))
         })?;
+        let lines = (1..).zip(source.text.lines());
+        let atomic = lines.filter(|(_, text)| text.contains("tw::atomic"));
         Ok(Self {
             func: func.clone(),
             target,
             arch,
             program: program.map_err(|e| fail(e.to_string()))?,
+            atomic_lines: atomic.map(|(line, _)| line).collect(),
             kernels: source.kernels,
             lines: source.lines,
         })
+    }
+
+    /// Whether code of a target can be emulated.
+    pub fn runs(target: Target) -> bool {
+        Arch::named(target.name()).is_some()
     }
 
     pub fn program(&self) -> &asm::Program {
@@ -208,7 +223,9 @@ impl Emulator {
             {
                 continue;
             }
-            for (buffer, written) in buffers.iter_mut().zip(self.written(source)) {
+            let tensors = self.written(source);
+            launch.objects = self.objects(tensors.len());
+            for (buffer, written) in buffers.iter_mut().zip(tensors) {
                 buffer.writable = written;
             }
             launch.buffers = std::mem::take(&mut buffers);
@@ -219,6 +236,7 @@ impl Emulator {
             let code = function.instructions.iter().zip(&outcome.ran);
             let lines = code.filter(|(_, ran)| **ran).map(|(i, _)| i.line);
             ran.lines.extend(lines);
+            ran.kinds.extend(outcome.findings.iter().map(|f| f.kind));
             let findings = outcome.findings.iter();
             let findings = findings.map(|f| self.diagnostic(function, kernel, f));
             ran.findings.extend(findings);
@@ -240,9 +258,22 @@ impl Emulator {
         self.span(function, at)
     }
 
-    /// The function's tensors and, behind them, its workspaces.
+    /// Where the program's objects are, behind so many buffers.
+    fn objects(&self, first: usize) -> BTreeMap<String, usize> {
+        self.program.objects.keys().cloned().zip(first..).collect()
+    }
+
+    /// The function's tensors and, behind them, its workspaces and the program's objects.
     fn buffers(&self, args: &Args, resolved: &Resolved) -> Vec<emu::Buffer> {
         let func = &self.func;
+        let objects = self.program.objects.iter();
+        let objects = objects.map(|(name, bytes)| emu::Buffer {
+            name: name.clone(),
+            bytes: bytes.clone(),
+            element: 4,
+            writable: true,
+            holds: None,
+        });
         let buffer = |buffer| {
             let data = &func.buffers[buffer];
             let tensor = args.tensor(&data.name);
@@ -265,7 +296,7 @@ impl Emulator {
                 bytes,
             }
         };
-        call::tensors(func).map(buffer).collect()
+        call::tensors(func).map(buffer).chain(objects).collect()
     }
 
     /// Which of them a kernel writes.
@@ -292,6 +323,15 @@ impl Emulator {
         let grid = call::grid(func, kernel, resolved)?;
         let mut launch = Launch::new(grid, kernel.threads);
         launch.dynamic_lds = source.shared_bytes;
+        launch.atomic_lines = self.atomic_lines.clone();
+        walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::Alloc(buffer) = &stmt.kind
+                && let Some(place) = func.buffers[*buffer].place
+            {
+                let rest = place.end()..place.end().next_multiple_of(4);
+                launch.lds_rests.push(rest);
+            }
+        });
         for arg in &source.args {
             let argument = match arg {
                 KernelArg::Buffer { buffer, .. } => {

@@ -35,7 +35,14 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
         Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),
         Piece::Math => (include_str!("cuda/math.h"), &[Piece::Core]),
-        Piece::Atomic => (include_str!("cuda/atomic.h"), &[Piece::Core]),
+        Piece::Atomic => (
+            concat!(
+                include_str!("cuda/atomic_words.h"),
+                "\n",
+                include_str!("cuda/atomic.h")
+            ),
+            &[Piece::Core],
+        ),
         Piece::AtomicF16 => (
             include_str!("cuda/atomic_f16.h"),
             &[Piece::F16, Piece::Atomic],

@@ -32,6 +32,8 @@ pub struct Program {
     pub functions: Vec<Function>,
     /// The files that [`Place`]s are in, by number.
     pub files: BTreeMap<u32, String>,
+    /// Objects in memory that belong to the program, with what they start as.
+    pub objects: BTreeMap<String, Vec<u8>>,
 }
 
 /// A place in the source that an instruction comes from.

@@ -220,7 +220,7 @@ fn registers(text: &str) -> Option<Registers> {
     special(file, first, count)
 }
 
-fn integer(text: &str) -> Option<i64> {
+pub(super) fn integer(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, text),

@@ -7,7 +7,7 @@ use crate::isa::{Format, Modifiers, Opcode, split_suffix};
 
 use super::descriptor::Descriptor;
 use super::metadata::{self, Needs};
-use super::operand::Operand;
+use super::operand::{self, Operand};
 use super::{Function, Instruction, Place, Program};
 
 /// A line that is no assembly.
@@ -66,6 +66,8 @@ struct Reader {
     inline: bool,
     /// Labels are code only in `.text`: data objects have labels too.
     data: bool,
+    /// The object whose bytes are being read.
+    object: Option<String>,
     /// The descriptor that is being read, and those of each kernel.
     descriptor: Option<(String, Descriptor)>,
     descriptors: BTreeMap<String, Descriptor>,
@@ -133,6 +135,7 @@ impl Reader {
 
     fn label(&mut self, number: u32, label: &str) {
         if self.data {
+            self.object = Some(label.to_owned());
             return;
         }
         match self.program.functions.last_mut() {
@@ -150,6 +153,9 @@ impl Reader {
 
     fn directive(&mut self, code: &str) {
         let (name, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
+        if self.object.is_some() {
+            self.object_bytes(name, rest);
+        }
         match name {
             ".text" => self.data = false,
             ".data" | ".bss" | ".rodata" => self.data = true,
@@ -177,6 +183,39 @@ impl Reader {
                     descriptor.set(name, value);
                 }
             }
+        }
+    }
+
+    /// What a directive adds to the object above it. One whose bytes are not all numbers has no
+    /// entry in the end, so that whoever needs it can say so.
+    fn object_bytes(&mut self, directive: &str, rest: &str) {
+        let Some(object) = &self.object else { return };
+        let bytes = self.program.objects.entry(object.clone()).or_default();
+        let numbers = rest.split(',').map(|text| operand::integer(text.trim()));
+        let size = match directive {
+            ".byte" => 1,
+            ".short" => 2,
+            ".long" => 4,
+            ".quad" => 8,
+            ".zero" => {
+                let count = numbers
+                    .flatten()
+                    .next()
+                    .and_then(|n| usize::try_from(n).ok());
+                bytes.resize(bytes.len() + count.unwrap_or(0), 0);
+                return;
+            }
+            ".size" => {
+                if numbers.last().flatten() != i64::try_from(bytes.len()).ok() {
+                    self.program.objects.remove(object);
+                }
+                self.object = None;
+                return;
+            }
+            _ => return,
+        };
+        for value in numbers.flatten() {
+            bytes.extend(&value.to_le_bytes()[..size]);
         }
     }
 

@@ -41,105 +41,114 @@ impl Update {
         let four = |update| Some((update, 4));
         let eight = |update| Some((update, 8));
         match op {
-            ds_add_u32 | ds_add_rtn_u32 | buffer_atomic_add | global_atomic_add => {
-                four(Update::Add)
-            }
-            ds_sub_u32 | ds_sub_rtn_u32 | buffer_atomic_sub | global_atomic_sub => {
-                four(Update::Sub)
-            }
+            ds_add_u32 | ds_add_rtn_u32 | buffer_atomic_add | global_atomic_add
+            | flat_atomic_add => four(Update::Add),
+            ds_sub_u32 | ds_sub_rtn_u32 | buffer_atomic_sub | global_atomic_sub
+            | flat_atomic_sub => four(Update::Sub),
             ds_rsub_u32 | ds_rsub_rtn_u32 => four(Update::ReverseSub),
-            ds_inc_u32 | ds_inc_rtn_u32 | buffer_atomic_inc | global_atomic_inc => {
-                four(Update::Increment)
+            ds_inc_u32 | ds_inc_rtn_u32 | buffer_atomic_inc | global_atomic_inc
+            | flat_atomic_inc => four(Update::Increment),
+            ds_dec_u32 | ds_dec_rtn_u32 | buffer_atomic_dec | global_atomic_dec
+            | flat_atomic_dec => four(Update::Decrement),
+            ds_min_i32 | ds_min_rtn_i32 | buffer_atomic_smin | global_atomic_smin
+            | flat_atomic_smin => four(Update::MinSigned),
+            ds_max_i32 | ds_max_rtn_i32 | buffer_atomic_smax | global_atomic_smax
+            | flat_atomic_smax => four(Update::MaxSigned),
+            ds_min_u32 | ds_min_rtn_u32 | buffer_atomic_umin | global_atomic_umin
+            | flat_atomic_umin => four(Update::MinUnsigned),
+            ds_max_u32 | ds_max_rtn_u32 | buffer_atomic_umax | global_atomic_umax
+            | flat_atomic_umax => four(Update::MaxUnsigned),
+            ds_and_b32 | ds_and_rtn_b32 | buffer_atomic_and | global_atomic_and
+            | flat_atomic_and => four(Update::And),
+            ds_or_b32 | ds_or_rtn_b32 | buffer_atomic_or | global_atomic_or | flat_atomic_or => {
+                four(Update::Or)
             }
-            ds_dec_u32 | ds_dec_rtn_u32 | buffer_atomic_dec | global_atomic_dec => {
-                four(Update::Decrement)
+            ds_xor_b32 | ds_xor_rtn_b32 | buffer_atomic_xor | global_atomic_xor
+            | flat_atomic_xor => four(Update::Xor),
+            ds_wrxchg_rtn_b32 | buffer_atomic_swap | global_atomic_swap | flat_atomic_swap => {
+                four(Update::Swap)
             }
-            ds_min_i32 | ds_min_rtn_i32 | buffer_atomic_smin | global_atomic_smin => {
-                four(Update::MinSigned)
-            }
-            ds_max_i32 | ds_max_rtn_i32 | buffer_atomic_smax | global_atomic_smax => {
-                four(Update::MaxSigned)
-            }
-            ds_min_u32 | ds_min_rtn_u32 | buffer_atomic_umin | global_atomic_umin => {
-                four(Update::MinUnsigned)
-            }
-            ds_max_u32 | ds_max_rtn_u32 | buffer_atomic_umax | global_atomic_umax => {
-                four(Update::MaxUnsigned)
-            }
-            ds_and_b32 | ds_and_rtn_b32 | buffer_atomic_and | global_atomic_and => {
-                four(Update::And)
-            }
-            ds_or_b32 | ds_or_rtn_b32 | buffer_atomic_or | global_atomic_or => four(Update::Or),
-            ds_xor_b32 | ds_xor_rtn_b32 | buffer_atomic_xor | global_atomic_xor => {
-                four(Update::Xor)
-            }
-            ds_wrxchg_rtn_b32 | buffer_atomic_swap | global_atomic_swap => four(Update::Swap),
-            ds_cmpst_b32 | ds_cmpst_rtn_b32 | buffer_atomic_cmpswap | global_atomic_cmpswap => {
-                four(Update::CompareSwap)
-            }
-            ds_add_f32 | ds_add_rtn_f32 | buffer_atomic_add_f32 | global_atomic_add_f32 => {
-                four(Update::AddF32)
-            }
+            ds_cmpst_b32
+            | ds_cmpst_rtn_b32
+            | buffer_atomic_cmpswap
+            | global_atomic_cmpswap
+            | flat_atomic_cmpswap => four(Update::CompareSwap),
+            ds_add_f32
+            | ds_add_rtn_f32
+            | buffer_atomic_add_f32
+            | global_atomic_add_f32
+            | flat_atomic_add_f32 => four(Update::AddF32),
             ds_min_f32 | ds_min_rtn_f32 => four(Update::MinF32),
             ds_max_f32 | ds_max_rtn_f32 => four(Update::MaxF32),
             ds_pk_add_f16
             | ds_pk_add_rtn_f16
             | buffer_atomic_pk_add_f16
-            | global_atomic_pk_add_f16 => four(Update::AddTwoF16),
+            | global_atomic_pk_add_f16
+            | flat_atomic_pk_add_f16 => four(Update::AddTwoF16),
             ds_pk_add_bf16
             | ds_pk_add_rtn_bf16
             | buffer_atomic_pk_add_bf16
-            | global_atomic_pk_add_bf16 => four(Update::AddTwoBf16),
-            ds_add_u64 | ds_add_rtn_u64 | buffer_atomic_add_x2 | global_atomic_add_x2 => {
-                eight(Update::Add)
-            }
-            ds_sub_u64 | ds_sub_rtn_u64 | buffer_atomic_sub_x2 | global_atomic_sub_x2 => {
-                eight(Update::Sub)
-            }
+            | global_atomic_pk_add_bf16
+            | flat_atomic_pk_add_bf16 => four(Update::AddTwoBf16),
+            ds_add_u64 | ds_add_rtn_u64 | buffer_atomic_add_x2 | global_atomic_add_x2
+            | flat_atomic_add_x2 => eight(Update::Add),
+            ds_sub_u64 | ds_sub_rtn_u64 | buffer_atomic_sub_x2 | global_atomic_sub_x2
+            | flat_atomic_sub_x2 => eight(Update::Sub),
             ds_rsub_u64 | ds_rsub_rtn_u64 => eight(Update::ReverseSub),
-            ds_inc_u64 | ds_inc_rtn_u64 | buffer_atomic_inc_x2 | global_atomic_inc_x2 => {
-                eight(Update::Increment)
-            }
-            ds_dec_u64 | ds_dec_rtn_u64 | buffer_atomic_dec_x2 | global_atomic_dec_x2 => {
-                eight(Update::Decrement)
-            }
-            ds_min_i64 | ds_min_rtn_i64 | buffer_atomic_smin_x2 | global_atomic_smin_x2 => {
-                eight(Update::MinSigned)
-            }
-            ds_max_i64 | ds_max_rtn_i64 | buffer_atomic_smax_x2 | global_atomic_smax_x2 => {
-                eight(Update::MaxSigned)
-            }
-            ds_min_u64 | ds_min_rtn_u64 | buffer_atomic_umin_x2 | global_atomic_umin_x2 => {
-                eight(Update::MinUnsigned)
-            }
-            ds_max_u64 | ds_max_rtn_u64 | buffer_atomic_umax_x2 | global_atomic_umax_x2 => {
-                eight(Update::MaxUnsigned)
-            }
-            ds_and_b64 | ds_and_rtn_b64 | buffer_atomic_and_x2 | global_atomic_and_x2 => {
-                eight(Update::And)
-            }
-            ds_or_b64 | ds_or_rtn_b64 | buffer_atomic_or_x2 | global_atomic_or_x2 => {
-                eight(Update::Or)
-            }
-            ds_xor_b64 | ds_xor_rtn_b64 | buffer_atomic_xor_x2 | global_atomic_xor_x2 => {
-                eight(Update::Xor)
-            }
-            ds_wrxchg_rtn_b64 | buffer_atomic_swap_x2 | global_atomic_swap_x2 => {
-                eight(Update::Swap)
-            }
+            ds_inc_u64 | ds_inc_rtn_u64 | buffer_atomic_inc_x2 | global_atomic_inc_x2
+            | flat_atomic_inc_x2 => eight(Update::Increment),
+            ds_dec_u64 | ds_dec_rtn_u64 | buffer_atomic_dec_x2 | global_atomic_dec_x2
+            | flat_atomic_dec_x2 => eight(Update::Decrement),
+            ds_min_i64
+            | ds_min_rtn_i64
+            | buffer_atomic_smin_x2
+            | global_atomic_smin_x2
+            | flat_atomic_smin_x2 => eight(Update::MinSigned),
+            ds_max_i64
+            | ds_max_rtn_i64
+            | buffer_atomic_smax_x2
+            | global_atomic_smax_x2
+            | flat_atomic_smax_x2 => eight(Update::MaxSigned),
+            ds_min_u64
+            | ds_min_rtn_u64
+            | buffer_atomic_umin_x2
+            | global_atomic_umin_x2
+            | flat_atomic_umin_x2 => eight(Update::MinUnsigned),
+            ds_max_u64
+            | ds_max_rtn_u64
+            | buffer_atomic_umax_x2
+            | global_atomic_umax_x2
+            | flat_atomic_umax_x2 => eight(Update::MaxUnsigned),
+            ds_and_b64 | ds_and_rtn_b64 | buffer_atomic_and_x2 | global_atomic_and_x2
+            | flat_atomic_and_x2 => eight(Update::And),
+            ds_or_b64 | ds_or_rtn_b64 | buffer_atomic_or_x2 | global_atomic_or_x2
+            | flat_atomic_or_x2 => eight(Update::Or),
+            ds_xor_b64 | ds_xor_rtn_b64 | buffer_atomic_xor_x2 | global_atomic_xor_x2
+            | flat_atomic_xor_x2 => eight(Update::Xor),
+            ds_wrxchg_rtn_b64
+            | buffer_atomic_swap_x2
+            | global_atomic_swap_x2
+            | flat_atomic_swap_x2 => eight(Update::Swap),
             ds_cmpst_b64
             | ds_cmpst_rtn_b64
             | buffer_atomic_cmpswap_x2
-            | global_atomic_cmpswap_x2 => eight(Update::CompareSwap),
-            ds_add_f64 | ds_add_rtn_f64 | buffer_atomic_add_f64 | global_atomic_add_f64 => {
-                eight(Update::AddF64)
-            }
-            ds_min_f64 | ds_min_rtn_f64 | buffer_atomic_min_f64 | global_atomic_min_f64 => {
-                eight(Update::MinF64)
-            }
-            ds_max_f64 | ds_max_rtn_f64 | buffer_atomic_max_f64 | global_atomic_max_f64 => {
-                eight(Update::MaxF64)
-            }
+            | global_atomic_cmpswap_x2
+            | flat_atomic_cmpswap_x2 => eight(Update::CompareSwap),
+            ds_add_f64
+            | ds_add_rtn_f64
+            | buffer_atomic_add_f64
+            | global_atomic_add_f64
+            | flat_atomic_add_f64 => eight(Update::AddF64),
+            ds_min_f64
+            | ds_min_rtn_f64
+            | buffer_atomic_min_f64
+            | global_atomic_min_f64
+            | flat_atomic_min_f64 => eight(Update::MinF64),
+            ds_max_f64
+            | ds_max_rtn_f64
+            | buffer_atomic_max_f64
+            | global_atomic_max_f64
+            | flat_atomic_max_f64 => eight(Update::MaxF64),
             _ => None,
         }
     }

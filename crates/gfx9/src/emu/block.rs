@@ -15,6 +15,8 @@ use super::order::{Knowledge, LdsShadow, Unit};
 use super::queue::{Landing, Pending, Queues};
 use super::random::Random;
 use super::report::{Finding, Findings, Kind};
+use super::suspects::{Cell, Reads, Suspects};
+use super::unknown::Unknown;
 use super::wave::Wave;
 
 /// What all blocks of a run share.
@@ -28,6 +30,10 @@ pub(super) struct Shared<'a> {
     pub steps: u64,
     /// The block whose steps are noted.
     pub traced: Option<u32>,
+    /// Blocks may wait for each other: none runs for long at a time.
+    pub turns: bool,
+    /// Loads whose values are followed.
+    pub suspects: Option<&'a Suspects>,
 }
 
 impl Shared<'_> {
@@ -48,6 +54,8 @@ pub(super) struct Block<'a> {
     /// What waves knew that changed a place of LDS atomically.
     pub handed: HashMap<u64, Knowledge>,
     pub findings: Findings,
+    /// What is wrong if it is used.
+    pub suspects: Suspects,
     /// The instructions that some wave ran.
     pub ran: Vec<bool>,
     /// What its waves did, where that is asked for.
@@ -63,17 +71,22 @@ pub(super) struct Running {
     pub knows: Knowledge,
     pub queues: Queues,
     pub busy: Busy,
+    /// Registers that hold what is not known.
+    pub unknown: Unknown,
     /// Private memory, lane after lane.
     pub scratch: Vec<u8>,
     at_barrier: bool,
 }
 
+/// Instructions of a block at a time, where blocks may wait for each other.
+const TURN: u64 = 1 << 14;
+
 /// How a block went on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Done,
-    /// A wave sleeps: others may have to run before it can go on.
-    Sleeping,
+    /// It sleeps, or ran for long: others may have to run before it can go on.
+    Waiting,
     /// Nothing more can be said of it; the findings say why.
     Stopped,
 }
@@ -101,6 +114,7 @@ impl<'a> Block<'a> {
             knows: Knowledge::new(count),
             queues: Queues::new(wave.id),
             busy: Busy::new(),
+            unknown: Unknown::default(),
             scratch: vec![0; scratch_bytes * super::LANES],
             at_barrier: false,
             wave,
@@ -113,6 +127,7 @@ impl<'a> Block<'a> {
             shadow: LdsShadow::new(lds_bytes, count),
             handed: HashMap::new(),
             findings: Findings::default(),
+            suspects: Suspects::default(),
             ran: vec![false; shared.code.accesses.len()],
             trace: (shared.traced == Some(id)).then(|| Trace::new(count as usize)),
             random: Random::new(seed ^ u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
@@ -120,9 +135,16 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs until all waves have ended, one sleeps, or nothing can go on.
+    /// Runs until all waves have ended, one sleeps, its turn is over, or nothing can go on.
     pub fn run(&mut self) -> Progress {
+        let turn = match self.shared.turns {
+            true => self.steps + TURN,
+            false => u64::MAX,
+        };
         loop {
+            if self.steps > turn {
+                return Progress::Waiting;
+            }
             let able: Vec<usize> = (0..self.waves.len())
                 .filter(|w| !self.waves[*w].wave.ended && !self.waves[*w].at_barrier)
                 .collect();
@@ -148,7 +170,7 @@ impl<'a> Block<'a> {
                     Ok(Flow::Sleep) => {
                         self.waves[w].wave.pc = at + 1;
                         self.land_some();
-                        return Progress::Sleeping;
+                        return Progress::Waiting;
                     }
                     Ok(Flow::Barrier | Flow::End) => break,
                     Err(fault) => {
@@ -183,6 +205,9 @@ impl<'a> Block<'a> {
         if self.waves[w].busy.any() {
             self.check_busy(w, at, instruction);
         }
+        if self.waves[w].unknown.any() {
+            self.follow(w, at, instruction);
+        }
         if self.trace.is_some() && !reaches_memory(instruction) {
             self.note(w, at, Detail::None);
         }
@@ -194,6 +219,10 @@ impl<'a> Block<'a> {
             Format::Ds => self.lds_access(w, at, instruction)?,
             Format::Mubuf | Format::Global | Format::Scratch | Format::Flat => {
                 self.vector_memory(w, at, instruction)?;
+            }
+            // Code lies at 0.
+            _ if instruction.op == Opcode::s_getpc_b64 => {
+                wave.set_scalar64(instruction.destination(0)?, 0)?;
             }
             _ => wave.compute(instruction, arch)?,
         }
@@ -380,13 +409,38 @@ impl<'a> Block<'a> {
         let Ok(instruction) = self.shared.code.instruction(pending.op.at) else {
             return;
         };
-        let done = match instruction.op.format() {
-            Format::Smem => self.land_scalar(w, pending, instruction),
-            Format::Ds => self.land_lds(w, pending, instruction),
-            _ => self.land_vector(w, pending, instruction),
+        let done = match pending.op.stamp.agent.unit() {
+            Unit::Scalar => self.land_scalar(w, pending, instruction),
+            Unit::Lds => self.land_lds(w, pending, instruction),
+            Unit::Vector => {
+                self.land_earlier(w, pending);
+                self.land_vector(w, pending, instruction)
+            }
         };
         if let Err(fault) = done {
             self.find(w, Kind::Fault, pending.op.at, None, fault.to_string());
+        }
+    }
+
+    /// Lets operations of other waves land that are known to have been issued before this one, as
+    /// far as they and it may touch the same memory: the waves of a block go through one cache.
+    fn land_earlier(&mut self, w: usize, pending: &Pending) {
+        let code = self.shared.code;
+        let stores = code.stores[pending.op.at];
+        for other in 0..self.waves.len() {
+            if other == w {
+                continue;
+            }
+            let known = pending.op.knows.last_issued(other as u32);
+            let queue = self.waves[other].queues.vector.iter();
+            let before = queue.filter(|p| !p.landed && p.op.stamp.time <= known);
+            let mut count = 0;
+            for (number, earlier) in before.enumerate() {
+                if stores || code.stores[earlier.op.at] {
+                    count = number as u64 + 1;
+                }
+            }
+            self.land_first(other, Unit::Vector, count);
         }
     }
 
@@ -429,14 +483,42 @@ impl<'a> Block<'a> {
         other: Option<usize>,
         reason: String,
     ) {
-        self.findings.push(Finding {
+        let finding = self.finding(w, kind, at, other, reason);
+        self.findings.push(finding);
+    }
+
+    pub(super) fn finding(
+        &self,
+        w: usize,
+        kind: Kind,
+        at: usize,
+        other: Option<usize>,
+        reason: String,
+    ) -> Finding {
+        Finding {
             kind,
             at,
             other,
             block: self.id,
             wave: w as u32,
             reason,
-        });
+        }
+    }
+
+    /// Something is found if what an instruction loaded in a block is used. What is no load to
+    /// registers is used.
+    pub(super) fn suspect(
+        &mut self,
+        load: usize,
+        block: u32,
+        reads: Reads,
+        cell: Cell,
+        finding: Finding,
+    ) {
+        match self.shared.code.is_plain_load(load) {
+            true => self.suspects.note(block, reads, cell, finding),
+            false => self.findings.push(finding),
+        }
     }
 }
 

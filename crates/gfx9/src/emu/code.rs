@@ -1,30 +1,42 @@
-//! A kernel made ready to run: what each instruction touches, and where branches go.
+//! A kernel made ready to run: what each instruction touches, and where branches and names go.
 
-use crate::asm::{Access, Function, Instruction, Register, RegisterFile};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::asm::{Access, Function, Instruction, Operand, Register, RegisterFile};
 use crate::isa::{Flags, Opcode};
 
+use super::atomics::Update;
 use super::fault::Fault;
+use super::memory::Memory;
 
 /// A kernel's instructions.
 #[derive(Debug)]
 pub struct Code<'f> {
     pub function: &'f Function,
     pub accesses: Vec<Access>,
-    /// Loads that ask again and again, in a loop that sleeps, for what other waves do: what they see
-    /// orders waves as atomic operations do.
-    pub polls: Vec<bool>,
+    /// Loads of LDS that are atomic: those of lines that are said to be, and those that ask again
+    /// and again, in a loop that sleeps, for what other waves do.
+    pub atomic_loads: Vec<bool>,
+    /// What changes memory.
+    pub stores: Vec<bool>,
     /// The instruction that each branch goes to.
     targets: Vec<Option<usize>>,
 }
 
 impl<'f> Code<'f> {
-    pub fn new(function: &'f Function) -> Self {
+    pub fn new(function: &'f Function, atomic_lines: &BTreeSet<u32>) -> Self {
         let code = function.instructions.iter();
         let target = |i: &Instruction| function.labels.get(i.target()?).copied();
+        let mut atomic_loads = polls(function);
+        for (is, i) in atomic_loads.iter_mut().zip(code.clone()) {
+            *is |= i.is_lds_read() && i.place.is_some_and(|p| atomic_lines.contains(&p.line));
+        }
         Self {
             function,
             accesses: code.clone().map(Instruction::access).collect(),
-            polls: polls(function),
+            atomic_loads,
+            stores: code.clone().map(stores).collect(),
             targets: code.map(target).collect(),
         }
     }
@@ -43,10 +55,19 @@ impl<'f> Code<'f> {
 
     /// Blocks may wait for what others do: one asks memory in an atomic way what is there.
     pub fn orders_blocks(&self) -> bool {
-        self.function
-            .instructions
-            .iter()
-            .any(|i| (i.op.is(Flags::ATOMIC) && i.modifiers.sc0) || i.op == Opcode::buffer_inv)
+        let asks = |i: &Instruction| {
+            let load = i.destinations() > 0 && i.op.is_vector_memory();
+            (i.op.is(Flags::ATOMIC) && i.modifiers.sc0) || (load && i.modifiers.sc1)
+        };
+        self.function.instructions.iter().any(asks)
+    }
+
+    /// Whether an instruction loads memory to registers, and does nothing else to it.
+    pub fn is_plain_load(&self, at: usize) -> bool {
+        let loads = |i: &Instruction| {
+            i.destinations() > 0 && Update::of(i.op).is_none() && !i.is_lds_copy()
+        };
+        self.function.instructions.get(at).is_some_and(loads)
     }
 
     /// The registers that an instruction names, as far as they go: vector, accumulation, scalar.
@@ -67,6 +88,69 @@ impl<'f> Code<'f> {
         }
         highest
     }
+}
+
+/// The function with the addresses of objects in place of their names. A name is told from where
+/// the code is (`s_getpc_b64`, then the halves of the distance in the two instructions behind it),
+/// and code lies at 0.
+pub fn linked<'f>(
+    function: &'f Function,
+    objects: &BTreeMap<String, usize>,
+) -> Result<Cow<'f, Function>, String> {
+    let mut linked = Cow::Borrowed(function);
+    for (at, instruction) in function.instructions.iter().enumerate() {
+        let named = instruction.operands.iter().enumerate();
+        let named = named.filter_map(|(index, operand)| match operand {
+            Operand::Symbol(text) => Some((index, Distance::read(text)?)),
+            _ => None,
+        });
+        for (index, distance) in named {
+            let fail = |why: &str| Err(format!("line {}: {why}", instruction.line));
+            let told = at.checked_sub(distance.behind);
+            let told = told.and_then(|at| function.instructions.get(at));
+            if told.is_none_or(|i| i.op != Opcode::s_getpc_b64) {
+                return fail("an address is told from elsewhere than the code before it");
+            }
+            let Some(object) = objects.get(distance.name) else {
+                return fail("there is no such object");
+            };
+            let word = (Memory::address(*object) >> distance.shift) as u32;
+            let operands = &mut linked.to_mut().instructions[at].operands;
+            operands[index] = Operand::Integer(i64::from(word));
+        }
+    }
+    Ok(linked)
+}
+
+/// `name@rel32@lo+4`: a half of how far an object is, and how many instructions behind the one that
+/// it is told from.
+struct Distance<'t> {
+    name: &'t str,
+    shift: u32,
+    behind: usize,
+}
+
+impl<'t> Distance<'t> {
+    fn read(text: &'t str) -> Option<Self> {
+        let (name, rest) = text.split_once("@rel32@")?;
+        // The constant stands four bytes into the instruction, which has eight.
+        let (shift, behind) = match rest {
+            "lo+4" => (0, 1),
+            "hi+12" => (32, 2),
+            _ => return None,
+        };
+        Some(Self {
+            name,
+            shift,
+            behind,
+        })
+    }
+}
+
+/// Whether an instruction changes global memory.
+fn stores(i: &Instruction) -> bool {
+    let loads = i.destinations() > 0 || i.is_lds_copy() || i.op.is_cache() || i.is_scratch();
+    i.op.is_vector_memory() && (i.op.is(Flags::ATOMIC) || !loads)
 }
 
 /// A loop that does nothing but ask and sleep has no more instructions than this.

@@ -9,10 +9,11 @@ use crate::cycles::Trace;
 
 use super::Arch;
 use super::block::{Block, Progress, Shared};
-use super::code::Code;
+use super::code::{Code, linked};
 use super::launch::{Launch, plain_descriptor};
 use super::memory::{Buffer, Memory};
 use super::report::{Finding, Findings};
+use super::suspects::Suspects;
 
 /// What a launch came to.
 #[derive(Debug)]
@@ -20,17 +21,55 @@ pub struct Outcome {
     /// The buffers as the kernel left them.
     pub buffers: Vec<Buffer>,
     pub findings: Vec<Finding>,
-    /// Blocks wait for each other by atomics: whether they touch one place was not looked at.
-    pub blocks_ordered: bool,
     /// The instructions that some wave ran.
     pub ran: Vec<bool>,
     /// What the waves of the block did that was to be traced.
     pub trace: Option<Trace>,
 }
 
+/// What one run of it came to.
+struct Ran {
+    buffers: Vec<Buffer>,
+    findings: Findings,
+    suspects: Suspects,
+    ran: Vec<bool>,
+    trace: Option<Trace>,
+}
+
 /// Runs a kernel.
-pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcome, String> {
-    let code = Code::new(function);
+pub fn run(function: &Function, arch: Arch, launch: Launch) -> Result<Outcome, String> {
+    let function = linked(function, &launch.objects)?;
+    let code = Code::new(&function, &launch.atomic_lines);
+    let again = launch.clone();
+    let first = once(&code, arch, launch, None)?;
+    let mut findings = first.findings;
+    if !first.suspects.is_empty() {
+        let suspects = &first.suspects;
+        if suspects.are_all() {
+            findings.extend(once(&code, arch, again, Some(suspects))?.findings);
+        } else {
+            suspects
+                .findings()
+                .iter()
+                .for_each(|f| findings.push(f.clone()));
+        }
+    }
+    Ok(Outcome {
+        buffers: first.buffers,
+        findings: findings.sorted(),
+        ran: first.ran,
+        trace: first.trace,
+    })
+}
+
+/// Runs all blocks, and follows what suspects load where there are any.
+fn once(
+    code: &Code<'_>,
+    arch: Arch,
+    mut launch: Launch,
+    followed: Option<&Suspects>,
+) -> Result<Ran, String> {
+    let function = code.function;
     let descriptor = match &function.descriptor {
         Some(descriptor) => descriptor.clone(),
         None => plain_descriptor(),
@@ -44,34 +83,41 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
         writable: false,
         holds: None,
     });
-    let mut memory = Memory::new(buffers);
-    memory.blocks_ordered = code.orders_blocks();
-    let blocks_ordered = memory.blocks_ordered;
-    let memory = Mutex::new(memory);
+    let memory = Mutex::new(Memory::new(buffers));
     let shared = Shared {
-        code: &code,
+        code,
         arch,
         landing: launch.landing,
         memory: &memory,
         steps: launch.steps,
         traced: launch.traced,
+        turns: code.orders_blocks(),
+        suspects: followed,
     };
     let registers = code.highest();
     let lds = (descriptor.lds_bytes + launch.dynamic_lds) as usize;
     let start = |block: u64| {
         let waves = launch.waves(&descriptor, registers, arguments, block);
         let scratch = descriptor.scratch_bytes as usize;
-        Block::new(&shared, block as u32, waves, lds, scratch, launch.seed)
+        let mut block = Block::new(&shared, block as u32, waves, lds, scratch, launch.seed);
+        for rest in &launch.lds_rests {
+            block.shadow.hold(rest.clone());
+        }
+        block
     };
     let (first, end) = match launch.only {
         Some(block) => (u64::from(block), u64::from(block) + 1),
         None => (0, launch.blocks()),
     };
     let next = AtomicU64::new(first);
-    let trace = Mutex::new(None);
-    let ran = Mutex::new(vec![false; function.instructions.len()]);
     let stop = AtomicBool::new(false);
-    let findings = Mutex::new(Findings::default());
+    let all = Mutex::new(Ran {
+        buffers: Vec::new(),
+        findings: Findings::default(),
+        suspects: Suspects::default(),
+        ran: vec![false; function.instructions.len()],
+        trace: None,
+    });
     let work = || {
         // Blocks that wait for others are taken up again when these have had their turn.
         let mut waiting: VecDeque<Block<'_>> = VecDeque::new();
@@ -85,31 +131,32 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
                 },
             };
             match block.run() {
-                Progress::Sleeping => {
+                Progress::Waiting => {
                     waiting.push_back(block);
                     continue;
                 }
                 Progress::Stopped => stop.store(true, Ordering::Relaxed),
                 Progress::Done => {}
             }
-            let mut all = ran.lock().unwrap_or_else(|e| e.into_inner());
-            for (all, ran) in all.iter_mut().zip(&block.ran) {
+            let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
+            for (all, ran) in all.ran.iter_mut().zip(&block.ran) {
                 *all |= ran;
             }
-            drop(all);
             if let Some(noted) = block.trace.take() {
-                *trace.lock().unwrap_or_else(|e| e.into_inner()) = Some(noted);
+                all.trace = Some(noted);
             }
-            if !block.findings.is_empty() {
-                let mut all = findings.lock().unwrap_or_else(|e| e.into_inner());
-                all.extend(block.findings);
-            }
+            all.findings.extend(block.findings);
+            all.suspects.extend(block.suspects);
         }
     };
-    let workers = launch
-        .workers
-        .clamp(1, 64)
-        .min((end - first).max(1) as usize);
+    // Blocks that hear of each other do so in the same order each time.
+    let workers = match shared.turns {
+        true => 1,
+        false => launch
+            .workers
+            .clamp(1, 64)
+            .min((end - first).max(1) as usize),
+    };
     if workers == 1 {
         work();
     } else {
@@ -119,15 +166,9 @@ pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcom
             }
         });
     }
+    let mut ran = all.into_inner().unwrap_or_else(|e| e.into_inner());
     let memory = memory.into_inner().unwrap_or_else(|e| e.into_inner());
-    let mut buffers = memory.into_buffers();
-    buffers.pop();
-    let findings = findings.into_inner().unwrap_or_else(|e| e.into_inner());
-    Ok(Outcome {
-        buffers,
-        findings: findings.sorted(),
-        blocks_ordered,
-        ran: ran.into_inner().unwrap_or_else(|e| e.into_inner()),
-        trace: trace.into_inner().unwrap_or_else(|e| e.into_inner()),
-    })
+    ran.buffers = memory.into_buffers();
+    ran.buffers.pop();
+    Ok(ran)
 }

@@ -1,7 +1,7 @@
 //! LDS: loads, stores, atomics, and exchanges between lanes, which use its crossbar.
 
 use crate::asm::{Instruction, Operand};
-use crate::isa::{Opcode, Ty};
+use crate::isa::{Format, Opcode, Ty};
 
 use super::atomics::Update;
 use super::block::Block;
@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::order::{Clash, Knowledge, Operation, Unit};
 use super::queue::Pending;
 use super::report::Kind;
+use super::suspects::{Cell, Reads};
 use super::transfer;
 use super::wave::{LANES, Lanes, Wave, active};
 
@@ -18,7 +19,7 @@ impl Block<'_> {
         if i.op == Opcode::ds_nop {
             return Ok(());
         }
-        let atomic = Update::of(i.op).is_some() || self.shared.code.polls[at];
+        let atomic = Update::of(i.op).is_some() || self.shared.code.atomic_loads[at];
         let running = &mut self.waves[w];
         let stamp = running.queues.stamp(Unit::Lds);
         let op = running.knows.operation(stamp, at, atomic);
@@ -60,7 +61,7 @@ impl Block<'_> {
         let result = i.operands.first().filter(|_| i.destinations() > 0);
         let registers = result.and_then(Operand::registers);
         let op = &pending.op;
-        if !i.is_lds_access() {
+        if i.op.format() == Format::Ds && !i.is_lds_access() {
             let (Some(registers), Some(data)) = (registers, pending.data.first()) else {
                 return Err(Fault::Operand);
             };
@@ -69,6 +70,9 @@ impl Block<'_> {
                 register[lane] = data[lane];
             }
             return Ok(());
+        }
+        if let Some(registers) = registers {
+            self.know_registers(w, registers, pending.exec);
         }
         if let Some((update, bytes)) = Update::of(i.op) {
             return self.lds_update(w, pending, i, update, bytes);
@@ -84,12 +88,16 @@ impl Block<'_> {
             let size = ty.bytes() as usize / if second.is_some() { 2 } else { 1 };
             for lane in active(pending.exec) {
                 let base = pending.addresses[lane];
-                self.lds_read(w, op, at(base, first), &mut buffer[..size]);
-                if let Some(second) = second {
-                    self.lds_read(w, op, at(base, second), &mut buffer[size..2 * size]);
+                let places = [Some(at(base, first)), second.map(|second| at(base, second))];
+                for (place, bytes) in places.into_iter().flatten().zip(buffer.chunks_mut(size)) {
+                    self.lds_read(w, op, place, bytes);
                 }
                 let bytes = &buffer[..ty.bytes() as usize];
                 transfer::load(&mut self.waves[w].wave, registers, ty, lane, bytes)?;
+                let places = places.into_iter().flatten();
+                let cells = places.flat_map(|place| (place..).take(size));
+                let cells = cells.map(|byte| Cell::Lds(byte as u32));
+                self.unknown_load(w, op, registers, ty, lane, cells)?;
             }
         } else {
             let ty = *i.op.sources().get(1).ok_or(Fault::Operand)?;
@@ -149,9 +157,10 @@ impl Block<'_> {
             let first = transfer::value(&pending.data[..words], lane);
             let second = pending.data.get(words..2 * words);
             let second = second.map(|data| transfer::value(data, lane));
-            // A compare-and-swap names what it looks for first.
+            // A compare-and-swap of LDS names what it looks for first, the others last.
             let new = match second {
-                Some(new) => update.apply(bytes, memory, new, first),
+                Some(new) if i.op.format() == Format::Ds => update.apply(bytes, memory, new, first),
+                Some(compared) => update.apply(bytes, memory, first, compared),
                 None => update.apply(bytes, memory, first, 0),
             };
             self.lds_write(w, &pending.op, address, &new.to_le_bytes()[..size]);
@@ -178,11 +187,13 @@ impl Block<'_> {
         }
         let each = 64 / bits;
         let mut chunks = [0u64; LANES];
+        let mut cells = Vec::new();
         for lane in active(pending.exec) {
             let mut bytes = [0; 8];
             let address = at(pending.addresses[lane], i.modifiers.offset as u64);
             self.lds_read(w, &pending.op, address, &mut bytes);
             chunks[lane] = u64::from_le_bytes(bytes);
+            cells.extend((address..address + 8).map(|byte| Cell::Lds(byte as u32)));
         }
         let mask = (1u64 << bits) - 1;
         let wave = &mut self.waves[w].wave;
@@ -198,6 +209,7 @@ impl Block<'_> {
             }
             transfer::load(wave, registers, Ty::b64, lane, &result.to_le_bytes())?;
         }
+        self.unknown_tile(w, &pending.op, registers, pending.exec, cells.into_iter());
         Ok(())
     }
 
@@ -226,7 +238,7 @@ impl Block<'_> {
                 let reason = format!("two lanes write different values to LDS byte {byte}");
                 self.find(w, Kind::LaneConflict, op.at, None, reason);
             }
-            if let Some(clash) = self.shadow.write(byte, op) {
+            for clash in self.shadow.write(byte, op) {
                 self.lds_clash(w, op, byte, clash);
             }
             self.lds[byte] = *value;
@@ -243,17 +255,23 @@ impl Block<'_> {
     }
 
     fn lds_clash(&mut self, w: usize, op: &Operation, byte: usize, clash: Clash) {
-        match clash {
-            Clash::Unordered { at, wave } => {
-                let reason =
-                    format!("nothing orders this and what wave {wave} does at LDS byte {byte}");
-                self.find(w, Kind::Race, op.at, Some(at), reason);
-            }
-            Clash::Unwritten => {
-                let reason = format!("LDS byte {byte} is read, and nothing has written it");
-                self.find(w, Kind::Unwritten, op.at, None, reason);
-            }
-        }
+        let order =
+            |wave| format!("nothing orders this and what wave {wave} does at LDS byte {byte}");
+        let (kind, other, reason) = match clash {
+            Clash::Written { at, wave } => (Kind::Race, Some(at), order(wave)),
+            Clash::Read { at, reads } => (Kind::Race, Some(at), order(reads.agent.wave())),
+            Clash::Unwritten => (
+                Kind::Unwritten,
+                None,
+                format!("LDS byte {byte} is read, and nothing has written it"),
+            ),
+        };
+        let (load, reads) = match clash {
+            Clash::Read { at, reads } => (at, reads),
+            _ => (op.at, Reads::one(op.stamp)),
+        };
+        let finding = self.finding(w, kind, op.at, other, reason);
+        self.suspect(load, self.id, reads, Cell::Lds(byte as u32), finding);
     }
 }
 

@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::order::{Agent, Operation, Stamp};
+use super::order::{Horizon, Operation, Stamp};
+use super::suspects::Reads;
 
 /// Buffers lie this far apart, so that an index out of one does not end in another.
 const APART: u32 = 36;
+
+/// Bytes of what atomic operations change at least.
+const WORD: usize = 4;
 
 /// One buffer of a launch.
 #[derive(Clone, Debug)]
@@ -24,9 +28,11 @@ pub struct Buffer {
 #[derive(Debug)]
 pub struct Memory {
     buffers: Vec<Buffer>,
+    /// How long each is. Its last word is there as a whole: atomic operations work on words.
+    lengths: Vec<usize>,
     shadows: Vec<Option<Shadow>>,
-    /// Blocks wait for each other by atomics, so that nothing is said of accesses of several.
-    pub blocks_ordered: bool,
+    /// What was shown by waves that changed a place atomically.
+    handed: HashMap<u64, Horizon>,
 }
 
 /// An operation in a launch.
@@ -50,15 +56,8 @@ struct Shadow {
 /// What an access of global memory finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    Unordered {
-        at: usize,
-        wave: u32,
-    },
-    /// Another block touches it.
-    OtherBlock {
-        at: usize,
-        block: u32,
-    },
+    /// Nothing orders it and another access.
+    Unordered(Other),
     Unwritten,
     /// It belongs to no buffer.
     Outside,
@@ -66,8 +65,22 @@ pub enum Trouble {
     ReadOnly,
 }
 
+/// The other of two accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Other {
+    pub at: usize,
+    pub block: u32,
+    pub wave: u32,
+    /// Where it is a load: all these loads are meant.
+    pub reads: Option<Reads>,
+}
+
+/// Troubles, each with the address of its element.
+pub type Troubles = Vec<(u64, Trouble)>;
+
 impl Memory {
-    pub fn new(buffers: Vec<Buffer>) -> Self {
+    pub fn new(mut buffers: Vec<Buffer>) -> Self {
+        let lengths = buffers.iter().map(|buffer| buffer.bytes.len()).collect();
         let shadows = buffers
             .iter()
             .map(|buffer| {
@@ -81,10 +94,15 @@ impl Memory {
                 })
             })
             .collect();
+        for buffer in &mut buffers {
+            let words = buffer.bytes.len().next_multiple_of(WORD);
+            buffer.bytes.resize(words, 0);
+        }
         Self {
             buffers,
+            lengths,
             shadows,
-            blocks_ordered: false,
+            handed: HashMap::new(),
         }
     }
 
@@ -103,15 +121,22 @@ impl Memory {
                 *holds |= written.stamp.time != 0;
             }
         }
+        for (buffer, length) in self.buffers.iter_mut().zip(&self.lengths) {
+            buffer.bytes.truncate(*length);
+        }
         self.buffers
     }
 
     /// The buffer and the place in it that an access of some bytes is at.
-    fn find(&self, address: u64, bytes: usize) -> Option<(usize, usize)> {
+    fn find(&self, address: u64, bytes: usize, atomic: bool) -> Option<(usize, usize)> {
         let index = (address >> APART).checked_sub(1)? as usize;
         let at = (address & ((1 << APART) - 1)) as usize;
-        let buffer = self.buffers.get(index)?;
-        (at + bytes <= buffer.bytes.len()).then_some((index, at))
+        let length = *self.lengths.get(index)?;
+        let end = match atomic {
+            true => length.next_multiple_of(WORD),
+            false => length,
+        };
+        (at + bytes <= end).then_some((index, at))
     }
 
     /// What an address is, in words.
@@ -125,7 +150,7 @@ impl Memory {
                 format!(
                     "byte {at} of `{}`, which has {}",
                     buffer.name,
-                    buffer.bytes.len()
+                    self.lengths[near.unwrap_or(0)]
                 )
             }
             // Below the start of the next one.
@@ -136,42 +161,28 @@ impl Memory {
         }
     }
 
-    /// The bytes at an address, unwatched.
-    pub fn bytes(&self, address: u64, count: usize) -> Option<&[u8]> {
-        let (index, at) = self.find(address, count)?;
-        self.buffers[index].bytes.get(at..at + count)
-    }
-
     /// Reads as an operation of a block. Outside of every buffer zeros are read.
-    pub fn read(
-        &mut self,
-        address: u64,
-        into: &mut [u8],
-        block: u32,
-        op: &Operation,
-    ) -> Option<Trouble> {
-        let Some((index, at)) = self.find(address, into.len()) else {
+    pub fn read(&mut self, address: u64, into: &mut [u8], block: u32, op: &Operation) -> Troubles {
+        let Some((index, at)) = self.find(address, into.len(), op.atomic) else {
             into.fill(0);
-            return Some(Trouble::Outside);
+            return vec![(address, Trouble::Outside)];
         };
         into.copy_from_slice(&self.buffers[index].bytes[at..at + into.len()]);
-        let ordered = self.blocks_ordered;
         let holds = self.buffers[index].holds.as_ref();
-        let shadow = self.shadows[index].as_mut()?;
-        let touch = Touch {
-            block,
-            stamp: op.stamp,
-            at: op.at as u32,
-            atomic: op.atomic,
+        let mut troubles = Troubles::new();
+        let Some(shadow) = self.shadows[index].as_mut() else {
+            return troubles;
         };
-        let mut trouble = None;
+        let touch = Touch::of(block, op);
         for element in shadow.elements(at, into.len()) {
+            let place = Self::address(index) + element as u64 * shadow.element;
             let written = shadow.written[element];
             let held = holds.is_none_or(|holds| holds.get(element) == Some(&true));
             if written.stamp.time == 0 && !held {
-                trouble = trouble.or(Some(Trouble::Unwritten));
+                troubles.push((place, Trouble::Unwritten));
+            } else if let Some(other) = clash(&written, &touch, op) {
+                troubles.push((place, Trouble::Unordered(other)));
             }
-            trouble = trouble.or(clash(&written, &touch, op, ordered));
             let last = std::mem::replace(&mut shadow.read[element], touch);
             let other = last.stamp.agent != touch.stamp.agent || last.block != block;
             if last.stamp.time != 0 && other {
@@ -180,71 +191,125 @@ impl Memory {
                 more.push(last);
             }
         }
-        trouble
+        troubles
     }
 
     /// Writes as an operation of a block.
-    pub fn write(
-        &mut self,
-        address: u64,
-        from: &[u8],
-        block: u32,
-        op: &Operation,
-    ) -> Option<Trouble> {
-        let Some((index, at)) = self.find(address, from.len()) else {
-            return Some(Trouble::Outside);
+    pub fn write(&mut self, address: u64, from: &[u8], block: u32, op: &Operation) -> Troubles {
+        let Some((index, at)) = self.find(address, from.len(), op.atomic) else {
+            return vec![(address, Trouble::Outside)];
         };
-        let ordered = self.blocks_ordered;
         let Some(shadow) = self.shadows[index].as_mut() else {
-            return Some(Trouble::ReadOnly);
+            return vec![(address, Trouble::ReadOnly)];
         };
         self.buffers[index].bytes[at..at + from.len()].copy_from_slice(from);
-        let touch = Touch {
+        let touch = Touch::of(block, op);
+        let mut troubles = Troubles::new();
+        for element in shadow.elements(at, from.len()) {
+            let place = Self::address(index) + element as u64 * shadow.element;
+            let written = std::mem::replace(&mut shadow.written[element], touch);
+            let read = std::mem::take(&mut shadow.read[element]);
+            let more = match shadow.more.is_empty() {
+                true => None,
+                false => shadow.more.remove(&element),
+            };
+            let others = clash(&written, &touch, op).into_iter();
+            let reads = more.into_iter().flatten().chain([read]);
+            let reads = reads.filter_map(|read| {
+                let mut other = clash(&read, &touch, op)?;
+                let after = match read.block == block {
+                    true => op.knows.last(read.stamp.agent),
+                    false => 0,
+                };
+                other.reads = Some(Reads {
+                    agent: read.stamp.agent,
+                    after,
+                    until: read.stamp.time,
+                });
+                Some(other)
+            });
+            troubles.extend(
+                others
+                    .chain(reads)
+                    .map(|other| (place, Trouble::Unordered(other))),
+            );
+        }
+        troubles
+    }
+
+    /// What those showed who changed a place atomically before this operation; one that changes it
+    /// hands on what its wave has shown, beside what was handed on before or in its place.
+    pub fn hand(&mut self, address: u64, op: &Operation, hands: Hands) -> Horizon {
+        let told = self.handed.get(&address).cloned().unwrap_or_default();
+        match hands {
+            Hands::Nothing => {}
+            Hands::More => self
+                .handed
+                .entry(address)
+                .or_default()
+                .join(op.knows.shown()),
+            Hands::Instead => {
+                self.handed.insert(address, op.knows.shown().clone());
+            }
+        }
+        told
+    }
+
+    /// The addresses of the elements that an access of some bytes touches.
+    pub fn elements(&self, address: u64, bytes: usize) -> impl Iterator<Item = u64> + use<> {
+        let index = ((address >> APART) as usize).wrapping_sub(1);
+        let element = self
+            .buffers
+            .get(index)
+            .map_or(1, |b| u64::from(b.element.max(1)));
+        let first = address / element * element;
+        (first..address + bytes as u64).step_by(element as usize)
+    }
+}
+
+/// What an atomic operation does to what is handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hands {
+    /// It reads.
+    Nothing,
+    /// It changes what is there.
+    More,
+    /// It stores.
+    Instead,
+}
+
+impl Touch {
+    fn of(block: u32, op: &Operation) -> Self {
+        Self {
             block,
             stamp: op.stamp,
             at: op.at as u32,
             atomic: op.atomic,
-        };
-        let mut trouble = None;
-        for element in shadow.elements(at, from.len()) {
-            let written = std::mem::replace(&mut shadow.written[element], touch);
-            trouble = trouble.or(clash(&written, &touch, op, ordered));
-            let read = std::mem::take(&mut shadow.read[element]);
-            trouble = trouble.or(clash(&read, &touch, op, ordered));
-            if !shadow.more.is_empty()
-                && let Some(more) = shadow.more.remove(&element)
-            {
-                for read in more {
-                    trouble = trouble.or(clash(&read, &touch, op, ordered));
-                }
-            }
         }
-        trouble
     }
 }
 
 impl Shadow {
-    fn elements(&self, at: usize, bytes: usize) -> std::ops::RangeInclusive<usize> {
+    fn elements(&self, at: usize, bytes: usize) -> std::ops::Range<usize> {
         let first = at as u64 / self.element;
         let last = (at + bytes - 1) as u64 / self.element;
-        first as usize..=last as usize
+        // Behind the last one is the rest of a word.
+        first as usize..(last as usize + 1).min(self.written.len())
     }
 }
 
-fn clash(before: &Touch, now: &Touch, op: &Operation, blocks_ordered: bool) -> Option<Trouble> {
+fn clash(before: &Touch, now: &Touch, op: &Operation) -> Option<Other> {
     if before.stamp.time == 0 || (before.atomic && now.atomic) {
         return None;
     }
-    if before.block != now.block {
-        return (!blocks_ordered).then_some(Trouble::OtherBlock {
-            at: before.at as usize,
-            block: before.block,
-        });
-    }
-    let agent: Agent = before.stamp.agent;
-    let ordered = agent == now.stamp.agent || op.knows.of(before.stamp);
-    (!ordered).then_some(Trouble::Unordered {
+    let ordered = match before.block == now.block {
+        true => op.after_in_memory(before.stamp),
+        false => op.after_other(before.block, before.stamp),
+    };
+    (!ordered).then_some(Other {
         at: before.at as usize,
-        wave: agent.wave(),
+        block: before.block,
+        wave: before.stamp.agent.wave(),
+        reads: None,
     })
 }

@@ -6,7 +6,7 @@
 //! - `lds`, `vmem`, `smem`, `atomics`, `transfer`: what memory instructions do; `queue`: those that
 //!   are under way, and when they land;
 //! - `order`: what happens before what, and who touched LDS; `memory`: global memory, and who
-//!   touched it;
+//!   touched it; `suspects` and `unknown`: loads that may not be used, and what becomes of them;
 //! - `float`: small floats and their bits; `fault`: what stops a wave; `report`: what is found.
 
 mod atomics;
@@ -25,7 +25,9 @@ mod random;
 mod report;
 mod salu;
 mod smem;
+mod suspects;
 mod transfer;
+mod unknown;
 mod valu;
 mod vmem;
 mod wave;

@@ -6,11 +6,26 @@
 //! it *knows* of it, and what it issues then comes after it. A barrier makes every wave know what
 //! each of the others knew when it arrived.
 //!
+//! Vector memory operations of all waves of a block go through the one cache of their compute
+//! unit, in the order of issue. So there it is enough to know that an operation was *issued*: a
+//! load behind a barrier sees the stores before it, also where no wave waited for them. Nothing
+//! else is said of these stores: not to LDS, and not to other blocks.
+//!
+//! Other blocks may be on other compute units, behind other caches. What a wave knows to be done
+//! is *shown* to them when it has written back the second-level cache and waited for that; an
+//! atomic operation hands on what was shown before it. Who asks the same place atomically has
+//! *seen* it, and knows it once it has dropped what its own cache holds.
+//!
 //! So an operation has a [`Stamp`], its agent and its number there, and what its wave knew when it
 //! was issued: the last number of each agent. It comes after another one exactly where it knows
 //! that one's number. Whether values came out right does not enter.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
+
+use super::suspects::Reads;
 
 /// Who does an operation, of one block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,16 +42,19 @@ const UNITS: u16 = 3;
 
 impl Agent {
     pub fn new(wave: u32, unit: Unit) -> Self {
-        let unit = match unit {
-            Unit::Scalar => 0,
-            Unit::Lds => 1,
-            Unit::Vector => 2,
-        };
-        Self(wave as u16 * UNITS + unit)
+        Self(wave as u16 * UNITS + unit as u16)
     }
 
     pub fn wave(self) -> u32 {
         u32::from(self.0 / UNITS)
+    }
+
+    pub fn unit(self) -> Unit {
+        match self.0 % UNITS {
+            0 => Unit::Scalar,
+            1 => Unit::Lds,
+            _ => Unit::Vector,
+        }
     }
 }
 
@@ -47,28 +65,133 @@ pub struct Stamp {
     pub time: u32,
 }
 
-/// The last operation of each agent that is known to be done.
-#[derive(Clone, Debug)]
-pub struct Knowledge(Rc<Vec<u32>>);
+/// What is known of other blocks: of each the last operation of each of its agents.
+#[derive(Clone, Debug, Default)]
+pub struct Horizon(Option<Arc<BTreeMap<u32, Vec<u32>>>>);
 
-impl Knowledge {
-    pub fn new(waves: u32) -> Self {
-        Self(Rc::new(vec![0; waves as usize * usize::from(UNITS)]))
+impl Horizon {
+    fn of(&self, block: u32, stamp: Stamp) -> bool {
+        let times = self.0.as_ref().and_then(|blocks| blocks.get(&block));
+        times.is_some_and(|times| times[usize::from(stamp.agent.0)] >= stamp.time)
     }
 
-    pub fn of(&self, stamp: Stamp) -> bool {
-        self.0[usize::from(stamp.agent.0)] >= stamp.time
-    }
-
-    pub fn learn(&mut self, stamp: Stamp) {
-        let known = &mut Rc::make_mut(&mut self.0)[usize::from(stamp.agent.0)];
-        *known = (*known).max(stamp.time);
+    fn learn(&mut self, block: u32, times: &[u32]) {
+        let blocks = Arc::make_mut(self.0.get_or_insert_default());
+        match blocks.get_mut(&block) {
+            Some(known) => raise(known, times),
+            None => {
+                blocks.insert(block, times.to_vec());
+            }
+        }
     }
 
     pub fn join(&mut self, other: &Self) {
-        for (mine, theirs) in Rc::make_mut(&mut self.0).iter_mut().zip(other.0.iter()) {
-            *mine = (*mine).max(*theirs);
+        match (&self.0, &other.0) {
+            (_, None) => {}
+            (Some(mine), Some(theirs)) if Arc::ptr_eq(mine, theirs) => {}
+            (None, Some(_)) => self.clone_from(other),
+            (Some(_), Some(theirs)) => {
+                for (block, times) in theirs.iter() {
+                    self.learn(*block, times);
+                }
+            }
         }
+    }
+}
+
+fn raise(known: &mut [u32], times: &[u32]) {
+    for (known, time) in known.iter_mut().zip(times) {
+        *known = (*known).max(*time);
+    }
+}
+
+/// What a wave knows of the operations of its own and of other blocks.
+#[derive(Clone, Debug)]
+pub struct Knowledge {
+    /// The last operation of each agent that is known to be done.
+    done: Rc<Vec<u32>>,
+    /// The last one of each that is known to be issued, of vector memory.
+    issued: Rc<Vec<u32>>,
+    /// Of other blocks: what its loads come after.
+    others: Horizon,
+    /// What atomic operations told of other blocks, before the caches are dropped.
+    seen: Horizon,
+    /// What other blocks can be told: also of its own block.
+    shown: Horizon,
+}
+
+impl Knowledge {
+    pub fn new(waves: u32) -> Self {
+        let none = Rc::new(vec![0; waves as usize * usize::from(UNITS)]);
+        Self {
+            done: none.clone(),
+            issued: none,
+            others: Horizon::default(),
+            seen: Horizon::default(),
+            shown: Horizon::default(),
+        }
+    }
+
+    pub fn of(&self, stamp: Stamp) -> bool {
+        self.done[usize::from(stamp.agent.0)] >= stamp.time
+    }
+
+    /// The last operation of an agent that is known to be done.
+    pub fn last(&self, agent: Agent) -> u32 {
+        self.done[usize::from(agent.0)]
+    }
+
+    /// The last vector memory operation of a wave that is known to be issued.
+    pub fn last_issued(&self, wave: u32) -> u32 {
+        self.issued[usize::from(Agent::new(wave, Unit::Vector).0)]
+    }
+
+    pub fn learn(&mut self, stamp: Stamp) {
+        let known = &mut Rc::make_mut(&mut self.done)[usize::from(stamp.agent.0)];
+        *known = (*known).max(stamp.time);
+    }
+
+    /// A vector memory operation of its own wave is issued.
+    pub fn issue(&mut self, stamp: Stamp) {
+        Rc::make_mut(&mut self.issued)[usize::from(stamp.agent.0)] = stamp.time;
+    }
+
+    pub fn join(&mut self, other: &Self) {
+        for (mine, theirs) in [
+            (&mut self.done, &other.done),
+            (&mut self.issued, &other.issued),
+        ] {
+            if !Rc::ptr_eq(mine, theirs) {
+                let mine: &mut Vec<u32> = Rc::make_mut(mine);
+                raise(mine, theirs);
+            }
+        }
+        self.others.join(&other.others);
+        self.seen.join(&other.seen);
+        self.shown.join(&other.shown);
+    }
+
+    /// The second-level cache is written back by this operation of a block: when it is done, what
+    /// is done now and what its wave issued before is shown.
+    pub fn write_back(&mut self, block: u32, by: Stamp) {
+        let mut times = self.done.to_vec();
+        times[usize::from(by.agent.0)] = by.time;
+        self.shown.join(&self.others.clone());
+        self.shown.learn(block, &times);
+    }
+
+    /// What its compute unit's cache held is dropped.
+    pub fn drop_cache(&mut self) {
+        self.others.join(&self.seen);
+    }
+
+    /// An atomic operation told this of other blocks.
+    pub fn see(&mut self, told: &Horizon) {
+        self.seen.join(told);
+    }
+
+    pub fn shown(&self) -> &Horizon {
+        &self.shown
     }
 }
 
@@ -87,6 +210,19 @@ impl Operation {
     fn after(&self, stamp: Stamp) -> bool {
         stamp.agent == self.stamp.agent || self.knows.of(stamp)
     }
+
+    /// Whether it reaches global memory after an operation of its own block.
+    pub fn after_in_memory(&self, stamp: Stamp) -> bool {
+        let vector = |agent: Agent| agent.unit() == Unit::Vector;
+        let both = vector(stamp.agent) && vector(self.stamp.agent);
+        let issued = self.knows.issued[usize::from(stamp.agent.0)];
+        self.after(stamp) || (both && issued >= stamp.time)
+    }
+
+    /// Whether it reaches global memory after an operation of another block.
+    pub fn after_other(&self, block: u32, stamp: Stamp) -> bool {
+        self.knows.others.of(block, stamp)
+    }
 }
 
 /// What is known of a place in LDS.
@@ -95,6 +231,8 @@ struct Written {
     stamp: Stamp,
     at: u32,
     atomic: bool,
+    /// It holds something from the start.
+    held: bool,
 }
 
 /// A wave's last read of a place.
@@ -117,10 +255,15 @@ pub struct LdsShadow {
 /// What an access finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clash {
-    /// Nothing orders it and what this instruction did, in this wave.
-    Unordered {
+    /// Nothing orders it and what this instruction wrote, in this wave.
+    Written {
         at: usize,
         wave: u32,
+    },
+    /// Nothing orders it and what this instruction read; all these loads of its wave are meant.
+    Read {
+        at: usize,
+        reads: Reads,
     },
     Unwritten,
 }
@@ -134,6 +277,13 @@ impl LdsShadow {
         }
     }
 
+    /// Bytes that hold something from the start.
+    pub fn hold(&mut self, bytes: Range<u32>) {
+        let all = self.written.len();
+        let range = (bytes.start as usize).min(all)..(bytes.end as usize).min(all);
+        self.written[range].iter_mut().for_each(|w| w.held = true);
+    }
+
     pub fn read(&mut self, byte: usize, op: &Operation) -> Option<Clash> {
         let written = self.written[byte];
         let wave = op.stamp.agent.wave() as usize;
@@ -143,46 +293,50 @@ impl LdsShadow {
             atomic: op.atomic,
         };
         if written.stamp.time == 0 {
-            return Some(Clash::Unwritten);
+            return (!written.held).then_some(Clash::Unwritten);
         }
         let ordered = op.after(written.stamp) || (op.atomic && written.atomic);
-        (!ordered).then_some(Clash::Unordered {
+        (!ordered).then_some(Clash::Written {
             at: written.at as usize,
             wave: written.stamp.agent.wave(),
         })
     }
 
-    pub fn write(&mut self, byte: usize, op: &Operation) -> Option<Clash> {
+    pub fn write(&mut self, byte: usize, op: &Operation) -> Vec<Clash> {
+        let mut clashes = Vec::new();
         let written = std::mem::replace(
             &mut self.written[byte],
             Written {
                 stamp: op.stamp,
                 at: op.at as u32,
                 atomic: op.atomic,
+                held: true,
             },
         );
         let both = op.atomic && written.atomic;
         if written.stamp.time != 0 && !both && !op.after(written.stamp) {
-            return Some(Clash::Unordered {
+            clashes.push(Clash::Written {
                 at: written.at as usize,
                 wave: written.stamp.agent.wave(),
             });
         }
         let reads = &self.reads[byte * self.waves..(byte + 1) * self.waves];
         for (wave, read) in reads.iter().enumerate() {
-            let stamp = Stamp {
-                agent: Agent::new(wave as u32, Unit::Lds),
-                time: read.time,
-            };
-            let ordered = op.after(stamp) || (op.atomic && read.atomic);
-            if read.time != 0 && !ordered {
-                return Some(Clash::Unordered {
+            let agent = Agent::new(wave as u32, Unit::Lds);
+            let time = read.time;
+            let ordered = op.after(Stamp { agent, time }) || (op.atomic && read.atomic);
+            if time != 0 && !ordered {
+                clashes.push(Clash::Read {
                     at: read.at as usize,
-                    wave: wave as u32,
+                    reads: Reads {
+                        agent,
+                        after: op.knows.last(agent),
+                        until: time,
+                    },
                 });
             }
         }
-        None
+        clashes
     }
 
     /// Whether this operation has written the byte already.

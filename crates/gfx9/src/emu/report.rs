@@ -60,10 +60,6 @@ impl Findings {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     /// In the order of the instructions.
     pub fn sorted(mut self) -> Vec<Finding> {
         self.list.sort_by_key(|f| (f.at, f.other, f.kind));

@@ -61,15 +61,14 @@ impl Block<'_> {
             let address = pending.addresses[0] + u64::from(index) * 4;
             let mut bytes = [0; 4];
             let block = self.id;
-            let trouble = {
+            let troubles = {
                 let mut memory = self.shared.memory();
                 memory.read(address, &mut bytes, block, &pending.op)
             };
-            if let Some(trouble) = trouble {
-                self.trouble(w, &pending.op, address, trouble);
-            }
+            self.troubles(w, &pending.op, troubles);
             let word = u32::from_le_bytes(bytes);
             self.waves[w].wave.set_scalar_word(registers, index, word)?;
+            self.unknown_scalar(w, &pending.op, registers, index, address);
         }
         Ok(())
     }

@@ -14,23 +14,26 @@ pub(super) fn load(
     lane: usize,
     bytes: &[u8],
 ) -> Result<(), Fault> {
+    for index in 0..ty.registers() {
+        let register = &mut wave.vector_mut(registers, index)?[lane];
+        *register = loaded(ty, index, bytes, *register)?;
+    }
+    Ok(())
+}
+
+/// What a register holds when these bytes have been loaded to a run of them, of which it is the
+/// `index`th.
+pub(super) fn loaded(ty: Ty, index: u16, bytes: &[u8], register: u32) -> Result<u32, Fault> {
     let byte = |index: usize| bytes.get(index).copied().unwrap_or(0);
     let short = u16::from_le_bytes([byte(0), byte(1)]);
-    if matches!(
-        ty,
-        Ty::b32 | Ty::b64 | Ty::b96 | Ty::b128 | Ty::b256 | Ty::b512
-    ) {
-        for (index, word) in bytes.chunks_exact(4).enumerate() {
-            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            wave.vector_mut(registers, index as u16)?[lane] = word;
-        }
-        return Ok(());
-    }
-    let register = &mut wave.vector_mut(registers, 0)?[lane];
-    let low = |value: u16| *register & 0xffff_0000 | u32::from(value);
-    let high = |value: u16| *register & 0xffff | u32::from(value) << 16;
+    let low = |value: u16| register & 0xffff_0000 | u32::from(value);
+    let high = |value: u16| register & 0xffff | u32::from(value) << 16;
     let signed = byte(0) as i8;
-    *register = match ty {
+    Ok(match ty {
+        Ty::b32 | Ty::b64 | Ty::b96 | Ty::b128 | Ty::b256 | Ty::b512 => {
+            let at = usize::from(index) * 4;
+            u32::from_le_bytes([byte(at), byte(at + 1), byte(at + 2), byte(at + 3)])
+        }
         Ty::u8 => u32::from(byte(0)),
         Ty::i8 => i32::from(signed) as u32,
         Ty::u16 => u32::from(short),
@@ -42,8 +45,7 @@ pub(super) fn load(
         Ty::i8lo => low(i16::from(signed) as u16),
         Ty::i8hi => high(i16::from(signed) as u16),
         _ => return Err(Fault::Operand),
-    };
-    Ok(())
+    })
 }
 
 /// The bytes that a lane stores.

@@ -1,17 +1,18 @@
 //! Vector memory: through a buffer's resource, by an address, private, and copies to LDS.
 
 use crate::asm::{Instruction, Operand, RegisterFile};
-use crate::isa::{Flags, Format, Ty};
+use crate::isa::{Flags, Format, Opcode, Ty};
 
 use super::atomics::Update;
 use super::block::Block;
 use super::fault::Fault;
-use super::memory::Trouble;
+use super::memory::{Hands, Trouble, Troubles};
 use super::order::{Operation, Unit};
 use super::queue::Pending;
 use super::report::Kind;
+use super::suspects::{Cell, Reads};
 use super::transfer;
-use super::wave::{LANES, LDS_APERTURE, Wave, active};
+use super::wave::{LANES, LDS_APERTURE, PRIVATE_APERTURE, Wave, active};
 
 impl Block<'_> {
     /// Issues an instruction: addresses and data are read from registers now.
@@ -24,15 +25,32 @@ impl Block<'_> {
         if i.op.format() == Format::Flat {
             return self.flat(w, at, i);
         }
-        self.vector_operation(w, at, i)
+        self.vector_operation(w, at, i, self.waves[w].wave.exec)
     }
 
-    fn vector_operation(&mut self, w: usize, at: usize, i: &Instruction) -> Result<(), Fault> {
+    fn vector_operation(
+        &mut self,
+        w: usize,
+        at: usize,
+        i: &Instruction,
+        exec: u64,
+    ) -> Result<(), Fault> {
         let running = &mut self.waves[w];
         let stamp = running.queues.stamp(Unit::Vector);
-        let op = running.knows.operation(stamp, at, i.op.is(Flags::ATOMIC));
-        let mut pending = Pending::new(op, running.wave.exec);
+        let op = running.knows.operation(stamp, at, is_atomic(i));
+        running.knows.issue(stamp);
+        let mut pending = Pending::new(op, exec);
         if i.op.is_cache() {
+            let for_device = i.modifiers.sc1;
+            match i.op {
+                Opcode::buffer_wbl2 if for_device => {
+                    let mut knows = running.knows.clone();
+                    knows.write_back(self.id, stamp);
+                    pending.learned = Some(knows);
+                }
+                Opcode::buffer_inv if for_device => running.knows.drop_cache(),
+                _ => {}
+            }
             self.issue(w, Unit::Vector, pending);
             return Ok(());
         }
@@ -54,41 +72,86 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// An address that may be of LDS: the operation goes where the lanes' addresses are, all to one
-    /// of them, and both counters count it. Scalar loads' queue has what the counter of LDS does not
-    /// count in order.
+    /// An address that may be of LDS, or of global memory: what lanes have in LDS is done in the
+    /// order of LDS operations, the rest in that of vector memory. Both counters count it. The one
+    /// of LDS counts what is not there in no order, as it does scalar loads.
     fn flat(&mut self, w: usize, at: usize, i: &Instruction) -> Result<(), Fault> {
-        let running = &mut self.waves[w];
+        let wave = &self.waves[w].wave;
         let operand = i.address_operand().and_then(|index| i.operands.get(index));
-        let addresses = running.wave.wide(operand.ok_or(Fault::Operand)?, Ty::b64)?;
-        let in_lds = |lane: usize| (addresses[lane] >> 32) as u32 == LDS_APERTURE;
-        let exec = running.wave.exec;
-        if active(exec).any(in_lds) {
-            // None of our kernels keeps an address of LDS without saying so.
+        let addresses = wave.wide(operand.ok_or(Fault::Operand)?, Ty::b64)?;
+        let exec = wave.exec;
+        let lanes_in = |aperture: u32| {
+            let lanes = active(exec).filter(|lane| (addresses[*lane] >> 32) as u32 == aperture);
+            lanes.fold(0u64, |mask, lane| mask | 1 << lane)
+        };
+        if lanes_in(PRIVATE_APERTURE) != 0 {
             return Err(Fault::Unsupported);
         }
-        self.vector_operation(w, at, i)?;
+        let lds = lanes_in(LDS_APERTURE);
+        match lds {
+            0 => self.count_flat(w, at, Unit::Scalar),
+            _ => self.flat_lds(w, at, i, lds, &addresses)?,
+        }
+        match exec & !lds {
+            0 if lds != 0 => self.count_flat(w, at, Unit::Vector),
+            rest => self.vector_operation(w, at, i, rest)?,
+        }
+        Ok(())
+    }
+
+    /// The lanes of it that are in LDS.
+    fn flat_lds(
+        &mut self,
+        w: usize,
+        at: usize,
+        i: &Instruction,
+        lanes: u64,
+        addresses: &[u64; LANES],
+    ) -> Result<(), Fault> {
         let running = &mut self.waves[w];
-        let stamp = running.queues.stamp(Unit::Scalar);
+        let stamp = running.queues.stamp(Unit::Lds);
+        let op = running.knows.operation(stamp, at, i.op.is(Flags::ATOMIC));
+        let mut pending = Pending::new(op, lanes);
+        for (address, lane) in pending.addresses.iter_mut().zip(addresses) {
+            *address = lane & 0xffff_ffff;
+        }
+        if let Some((operand, ty)) = data(i) {
+            for index in 0..ty.registers() {
+                pending.data.push(running.wave.lanes(operand, ty, index)?);
+            }
+        }
+        self.issue(w, Unit::Lds, pending);
+        Ok(())
+    }
+
+    fn count_flat(&mut self, w: usize, at: usize, unit: Unit) {
+        let running = &mut self.waves[w];
+        let stamp = running.queues.stamp(unit);
         let mut counted = Pending::new(running.knows.operation(stamp, at, false), 0);
         counted.landed = true;
-        self.count(w, Unit::Scalar, counted);
-        Ok(())
+        self.count(w, unit, counted);
     }
 
     /// Does what an instruction of vector memory does.
     pub(super) fn land_vector(
         &mut self,
         w: usize,
-        pending: &Pending,
+        pending: &mut Pending,
         i: &Instruction,
     ) -> Result<(), Fault> {
         if i.op.is_cache() {
             return Ok(());
         }
-        let op = &pending.op;
         let result = i.operands.first().filter(|_| i.destinations() > 0);
         let registers = result.and_then(Operand::registers);
+        if pending.op.atomic {
+            self.hand_over(pending, i, registers.is_some());
+        }
+        if let Some(registers) = registers {
+            self.know_registers(w, registers, pending.exec);
+        }
+        let pending = &*pending;
+        let op = &pending.op;
         let mut buffer = [0; 16];
         if i.is_lds_copy() {
             // Less than a word is copied as one.
@@ -128,6 +191,9 @@ impl Block<'_> {
                 }
                 let wave = &mut self.waves[w].wave;
                 transfer::load(wave, registers, ty, lane, &buffer[..size])?;
+                if !i.is_scratch() {
+                    self.unknown_fetch(w, pending, registers, ty, lane)?;
+                }
             }
         } else if let Some((_, ty)) = data(i) {
             let size = ty.bytes() as usize;
@@ -158,13 +224,11 @@ impl Block<'_> {
         }
         let address = pending.addresses[lane];
         let block = self.id;
-        let trouble = {
+        let troubles = {
             let mut memory = self.shared.memory();
             memory.read(address, &mut into[..valid], block, &pending.op)
         };
-        if let Some(trouble) = trouble {
-            self.trouble(w, &pending.op, address, trouble);
-        }
+        self.troubles(w, &pending.op, troubles);
     }
 
     /// Writes a lane's bytes, as far as a resource lets them through.
@@ -179,13 +243,11 @@ impl Block<'_> {
         }
         let address = pending.addresses[lane];
         let block = self.id;
-        let trouble = {
+        let troubles = {
             let mut memory = self.shared.memory();
             memory.write(address, &from[..valid], block, &pending.op)
         };
-        if let Some(trouble) = trouble {
-            self.trouble(w, &pending.op, address, trouble);
-        }
+        self.troubles(w, &pending.op, troubles);
     }
 
     /// Replaces a lane's bytes and gives what was there; no other block comes between.
@@ -205,8 +267,8 @@ impl Block<'_> {
         let written = new(old).to_le_bytes();
         let write = memory.write(address, &written[..size], block, &pending.op);
         drop(memory);
-        for trouble in [read, write].into_iter().flatten() {
-            self.trouble(w, &pending.op, address, trouble);
+        for troubles in [read, write] {
+            self.troubles(w, &pending.op, troubles);
         }
         old
     }
@@ -229,18 +291,48 @@ impl Block<'_> {
         Ok(Private(&mut scratch[start..start + size]))
     }
 
-    pub(super) fn trouble(&mut self, w: usize, op: &Operation, address: u64, trouble: Trouble) {
+    /// What other blocks showed, handed on through a place by atomic operations.
+    fn hand_over(&mut self, pending: &mut Pending, i: &Instruction, reads: bool) {
+        let hands = match (Update::of(i.op).is_some(), reads) {
+            (true, _) => Hands::More,
+            (false, true) => Hands::Nothing,
+            (false, false) => Hands::Instead,
+        };
+        let mut learned = pending.op.knows.clone();
+        let mut memory = self.shared.memory();
+        for lane in active(pending.exec) {
+            let told = memory.hand(pending.addresses[lane], &pending.op, hands);
+            if reads {
+                learned.see(&told);
+            }
+        }
+        pending.learned = Some(learned);
+    }
+
+    pub(super) fn troubles(&mut self, w: usize, op: &Operation, troubles: Troubles) {
+        for (address, trouble) in troubles {
+            self.trouble(w, op, address, trouble);
+        }
+    }
+
+    fn trouble(&mut self, w: usize, op: &Operation, address: u64, trouble: Trouble) {
         let place = self.shared.memory().describe(address);
         let (kind, other, reason) = match trouble {
-            Trouble::Unordered { at, wave } => (
+            Trouble::Unordered(other) if other.block == self.id => (
                 Kind::Race,
-                Some(at),
-                format!("nothing orders this and what wave {wave} does at {place}"),
+                Some(other.at),
+                format!(
+                    "nothing orders this and what wave {} does at {place}",
+                    other.wave
+                ),
             ),
-            Trouble::OtherBlock { at, block } => (
+            Trouble::Unordered(other) => (
                 Kind::BlockRace,
-                Some(at),
-                format!("block {block} touches {place} too"),
+                Some(other.at),
+                format!(
+                    "nothing orders this and what block {} does at {place}",
+                    other.block
+                ),
             ),
             Trouble::Unwritten => (
                 Kind::Unwritten,
@@ -254,7 +346,16 @@ impl Block<'_> {
                 format!("{place} is written, and the kernel has it to read"),
             ),
         };
-        self.find(w, kind, op.at, other, reason);
+        let finding = self.finding(w, kind, op.at, other, reason);
+        let (load, block, reads) = match trouble {
+            Trouble::Unordered(other) => match other.reads {
+                Some(reads) => (other.at, other.block, reads),
+                None => (op.at, self.id, Reads::one(op.stamp)),
+            },
+            Trouble::Unwritten => (op.at, self.id, Reads::one(op.stamp)),
+            Trouble::Outside | Trouble::ReadOnly => return self.findings.push(finding),
+        };
+        self.suspect(load, block, reads, Cell::Memory(address), finding);
     }
 }
 
@@ -265,6 +366,12 @@ impl Private<'_> {
     fn copy_to(self, into: &mut [u8]) {
         into[..self.0.len()].copy_from_slice(self.0);
     }
+}
+
+/// Whether an operation is atomic: those that read and write at once, and loads and stores for the
+/// whole device.
+fn is_atomic(i: &Instruction) -> bool {
+    i.op.is(Flags::ATOMIC) || (i.modifiers.sc1 && !i.op.is_cache() && !i.is_lds_copy())
 }
 
 /// What an instruction stores or brings to memory.

@@ -15,7 +15,7 @@ template <Rmw OP, class T> TW_FN T combine(T old, T v) {
 template <Rmw OP, class T> TW_FN T atomic(T* p, T v) {
   if constexpr (sizeof(T) == 8) {
     unsigned long long* word = (unsigned long long*)p;
-    unsigned long long seen = *(volatile unsigned long long*)word, expected;
+    unsigned long long seen = peek(word), expected;
     do {
       expected = seen;
       seen = atomicCAS(word, expected, to_bits(combine<OP>(from_bits<T>(expected), v)));
@@ -23,17 +23,17 @@ template <Rmw OP, class T> TW_FN T atomic(T* p, T v) {
     return from_bits<T>(seen);
   } else if constexpr (sizeof(T) == 4) {
     unsigned* word = (unsigned*)p;
-    unsigned seen = *(volatile unsigned*)word, expected;
+    unsigned seen = peek(word), expected;
     do {
       expected = seen;
       seen = atomicCAS(word, expected, to_bits(combine<OP>(from_bits<T>(expected), v)));
     } while (seen != expected);
     return from_bits<T>(seen);
   } else {
-    unsigned* word = (unsigned*)((unsigned long long)p & ~3ull);
-    int shift = (int)((unsigned long long)p & 3) * 8;
+    int byte = (int)((unsigned long long)p & 3), shift = byte * 8;
+    unsigned* word = (unsigned*)((char*)p - byte);
     unsigned mask = (1u << 8 * sizeof(T)) - 1;
-    unsigned seen = *(volatile unsigned*)word, expected;
+    unsigned seen = peek(word), expected;
     do {
       expected = seen;
       T old = from_bits<T>((typename Raw<sizeof(T)>::type)(expected >> shift & mask));
@@ -70,10 +70,10 @@ TW_ATOMIC(EXCHANGE, unsigned, atomicExch(p, v))
 TW_ATOMIC(EXCHANGE, unsigned long long, atomicExch(p, v))
 TW_ATOMIC(EXCHANGE, float, atomicExch(p, v))
 template <class T> TW_FN T atomic_load(const T* p) {
-  return from_bits<T>(*(const volatile typename Raw<sizeof(T)>::type*)p);
+  return from_bits<T>(peek((const typename Raw<sizeof(T)>::type*)p));
 }
 template <class T> TW_FN void atomic_store(T* p, T v) {
-  *(volatile typename Raw<sizeof(T)>::type*)p = to_bits(v);
+  poke((typename Raw<sizeof(T)>::type*)p, to_bits(v));
 }
 
 }  // namespace tw

@@ -29,3 +29,15 @@ template <class T> TW_FN T atomicCAS(T* p, T expected, T next) {
   return expected;
 }
 
+namespace tw {
+
+// A word as other threads left it, and for them to see. These keep to the memory that a pointer is
+// known to point to, which volatile accesses do not.
+template <class T> TW_FN T peek(const T* p) {
+  return __scoped_atomic_load_n(p, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+template <class T> TW_FN void poke(T* p, T v) {
+  __scoped_atomic_store_n(p, v, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
+}  // namespace tw

@@ -52,6 +52,11 @@ namespace tw {
 // stand behind a fence, which nothing moves across.
 TW_FN void drain_lds() { __builtin_amdgcn_s_waitcnt(0xc07f); }
 TW_FN void drain() { __builtin_amdgcn_s_waitcnt(0x70); }
+// Until what this wave wrote is where another wave of the block can show it to other blocks.
+TW_FN void settle() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  drain();
+}
 }  // namespace tw
 
 // All threads of the block, with what they did to memory before: the fences wait for LDS, which
@@ -66,10 +71,12 @@ TW_FN void __threadfence_block() {
   __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
   tw::drain_lds();
 }
+// The fence writes back the second-level cache, and the compiler waits for that only where it
+// knows of something else under way (clang 22).
 TW_FN void __threadfence() {
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
-  tw::drain();
+  tw::settle();
   __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+  tw::drain();
 }
 
 // Floats to integers toward zero, saturating.

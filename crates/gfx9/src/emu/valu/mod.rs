@@ -26,6 +26,8 @@ mod packed;
 mod scaled;
 mod sources;
 
+pub(super) use sources::keeps_high_half;
+
 use crate::asm::Instruction;
 use crate::isa::{Flags, Format, Opcode, Ty};
 

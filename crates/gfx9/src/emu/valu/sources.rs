@@ -124,7 +124,7 @@ impl Wave {
     }
 
     /// The lanes that a vector instruction writes.
-    pub(super) fn written(&self, instruction: &Instruction) -> u64 {
+    pub(in crate::emu) fn written(&self, instruction: &Instruction) -> u64 {
         let modifiers = &instruction.modifiers;
         let Some(dpp) = modifiers.dpp else {
             return self.exec;
@@ -230,9 +230,18 @@ impl Instruction {
 }
 
 /// Operations of 16 bits that leave the upper half of a register alone: those that came with
-/// gfx9. The others write zeros there.
-fn keeps_high_half(op: Opcode) -> bool {
-    op.format() == Format::Vop3
+/// gfx9. The others write zeros there, as do those that gfx9 kept under a new name.
+pub(in crate::emu) fn keeps_high_half(op: Opcode) -> bool {
+    use Opcode::*;
+    let legacy = matches!(
+        op,
+        v_mad_legacy_u16
+            | v_mad_legacy_i16
+            | v_mad_legacy_f16
+            | v_fma_legacy_f16
+            | v_div_fixup_legacy_f16
+    );
+    op.format() == Format::Vop3 && !legacy
 }
 
 fn output_scale(omod: OutputScale) -> f32 {
