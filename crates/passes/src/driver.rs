@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{Code, Diagnostic, Diagnostics, Func, Level, Span, Target, verify};
 use tilewright_schedule::hazard::HazardReport;
 
-use crate::{Changed, Pass, PassInfo, pipeline};
+use crate::{Changed, Foreseen, Pass, PassInfo, pipeline};
 
 const BROKEN_IR: Code = Code("broken-ir");
 const NO_SUCH_PASS: Code = Code("no-such-pass");
@@ -169,25 +169,31 @@ pub fn run_with(
             report: Box::new(report),
         });
     }
+    let mut foreseen: Option<Box<Foreseen>> = None;
     for (step, pass) in steps(&passes).into_iter().zip(&passes) {
         if let Until::Level(level) = options.until
             && func.level.max(pass.makes.unwrap_or(func.level)) > level
         {
             break;
         }
-        let run = match hook.before(step, func) {
-            Action::Run => Some(pass.run),
-            Action::Replace(other) => Some(other),
-            Action::Skip => None,
+        let known = foreseen.take();
+        let (run, known) = match hook.before(step, func) {
+            Action::Run => (Some(pass.run), known),
+            Action::Replace(other) => (Some(other), None),
+            Action::Skip => (None, None),
         };
-        if let Some(run) = run
-            && let Err((cause, errors)) = one(func, target, (step, run), options, hook, &mut report)
-        {
-            return Err(Failure {
-                cause,
-                errors,
-                report: Box::new(report),
-            });
+        if let Some(run) = run {
+            let done = one(func, target, (step, run, known), options, hook, &mut report);
+            foreseen = match done {
+                Ok(foreseen) => foreseen,
+                Err((cause, errors)) => {
+                    return Err(Failure {
+                        cause,
+                        errors,
+                        report: Box::new(report),
+                    });
+                }
+            };
         }
         if options.until == Until::Pass(step.name) {
             break;
@@ -196,27 +202,39 @@ pub fn run_with(
     Ok(report)
 }
 
-/// One step, with all that belongs to it.
+/// One step, with all that belongs to it. What it and those behind it come to may be known; gives
+/// what is known of those behind it.
 fn one(
     func: &mut Func,
     target: Target,
-    (step, run): (Step, Pass),
+    (step, run, mut known): (Step, Pass, Option<Box<Foreseen>>),
     options: &Options<'_>,
     hook: &mut dyn Hook,
     report: &mut Report,
-) -> Result<(), (Cause, Diagnostics)> {
+) -> Result<Option<Box<Foreseen>>, (Cause, Diagnostics)> {
     let mut said = Diagnostics::new();
     let start = Instant::now();
-    let changed = run(func, target, &mut said);
+    let changed = match known.as_mut().and_then(|known| known.take(step.name)) {
+        Some(passed) => {
+            (*func, said) = (passed.func, passed.said);
+            Changed::Yes
+        }
+        None => {
+            known = None;
+            run(func, target, &mut said)
+        }
+    };
     let mut timing = Timing {
         step,
         pass: start.elapsed(),
         verify: Duration::ZERO,
     };
-    report.hazards = match changed {
-        Changed::Checked(hazards) => Some(hazards),
-        Changed::Yes | Changed::No => None,
-    };
+    report.hazards = None;
+    match changed {
+        Changed::Checked(hazards) => report.hazards = Some(hazards),
+        Changed::Foreseen(foreseen) => known = Some(foreseen),
+        Changed::Yes | Changed::No => {}
+    }
     report.remarks.extend(said.take_remarks());
     if said.has_errors() {
         report.timings.push(timing);
@@ -233,7 +251,10 @@ fn one(
         timing.verify = start.elapsed();
     }
     report.timings.push(timing);
-    sound.map_err(|found| (Cause::Broken(step), broken(step, found)))
+    match sound {
+        Ok(()) => Ok(known),
+        Err(found) => Err((Cause::Broken(step), broken(step, found))),
+    }
 }
 
 /// The passes with their places.

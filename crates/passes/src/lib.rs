@@ -7,6 +7,7 @@
 pub mod decisions;
 pub mod driver;
 pub mod finish;
+mod foreseen;
 pub mod legalize;
 pub mod optimize;
 mod rename;
@@ -16,6 +17,7 @@ pub mod thread_sync;
 use tilewright_ir::{Diagnostics, Func, Level, Target};
 use tilewright_schedule::hazard::HazardReport;
 
+pub use foreseen::Foreseen;
 pub use optimize::common::inject_software_pipeline::schedules;
 
 /// Whether a pass changed the function.
@@ -25,6 +27,8 @@ pub enum Changed {
     No,
     /// It did, and this is what the hazard checker says of the function as the pass leaves it.
     Checked(HazardReport),
+    /// It did, and this is what the passes behind it will make of the function as it leaves it.
+    Foreseen(Box<Foreseen>),
 }
 
 /// What a pass does.
@@ -232,9 +236,11 @@ const AROUND_PRODUCTS: &[&str] = &["unswitch-masks", "launch-longest-first"];
 /// Pipelined loops are written out.
 const SCHEDULE: &[&str] = &["inject-software-pipeline"];
 
-/// Barriers and waits are written down, those for LDS operations where they are counted, those for
-/// products of warp groups where there are such.
+/// Barriers are written down.
 const SYNCHRONISE: &[&str] = &["simplify", "thread-sync"];
+
+/// Waits are: those for LDS operations where they are counted, those for products of warp groups
+/// where there are such.
 const COUNTED: &[&str] = &["register-waits"];
 const PRODUCTS: &[&str] = &["rewrite-wgmma-sync", "inject-fence-proxy"];
 
@@ -257,21 +263,25 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
     };
     let before = named(LEGALIZE).chain(named(around));
     let after = named(FINISH).chain(named(PLACE));
-    let written = before.chain(named(SCHEDULE)).chain(synchronise(target));
-    written.chain(after).collect()
+    let written = before.chain(named(SCHEDULE));
+    let in_order = written.chain(barriers()).chain(waits(target));
+    in_order.chain(after).collect()
 }
 
-/// Those of them that come between loops that are written out and how they are issued.
-fn synchronise(target: Target) -> impl Iterator<Item = &'static PassInfo> {
+/// Those of them that write down where the block waits, once loops are written out.
+fn barriers() -> impl Iterator<Item = &'static PassInfo> {
+    named(SYNCHRONISE)
+}
+
+/// Those that write down what else is waited for, and no barrier.
+fn waits(target: Target) -> impl Iterator<Item = &'static PassInfo> {
     let machine = target.machine();
     let counted = match machine.shared.counter {
         Some(_) => COUNTED,
         None => &[],
     };
     let products = if machine.group_mma() { PRODUCTS } else { &[] };
-    named(SYNCHRONISE)
-        .chain(named(counted))
-        .chain(named(products))
+    named(counted).chain(named(products))
 }
 
 fn named(names: &'static [&str]) -> impl Iterator<Item = &'static PassInfo> {

@@ -332,3 +332,61 @@ fn passes_make_the_level_that_they_say() {
         assert!(ran.is_ok(), "{target}: {ran:?}");
     }
 }
+
+/// A kernel whose buffers fit LDS only where they share it: what comes of the passes behind
+/// `inject-software-pipeline` decides how many stages it has.
+fn tight_kernel() -> Func {
+    let source = "func @f level=tile {
+      param A: float16[128, 256]
+      output O: float32[128, 128]
+      kernel grid(bx: 1) threads(tx: 256, ty: 1, tz: 1) {
+        alloc s: shared float16[128, 64]
+        alloc o: shared float32[128, 128]
+        alloc c: fragment float32[128, 128]
+        fill c[0 +: 128, 0 +: 128], 0.0
+        for k in pipelined(0, 4) stages=2 {
+          copy A[0 +: 128, k * 64 +: 64] -> s[0 +: 128, 0 +: 64]
+          gemm s[0 +: 128, 0 +: 64], s[0 +: 128, 0 +: 64] -> c[0 +: 128, 0 +: 128] trans_b
+        }
+        sync_threads
+        copy c[0 +: 128, 0 +: 128] -> o[0 +: 128, 0 +: 128]
+        copy o[0 +: 128, 0 +: 128] -> O[0 +: 128, 0 +: 128]
+      }
+    }";
+    let mut sources = SourceMap::new();
+    let file = sources.add("kernel.tw", source);
+    text::parse(source, file).expect("it parses")
+}
+
+/// Has every pass run by itself, and asks one what it foresees.
+struct Each(Vec<Changed>);
+
+impl Hook for Each {
+    fn before(&mut self, step: Step, func: &Func) -> Action {
+        let pass = find(step.name).expect("a pass");
+        if step.name == "inject-software-pipeline" {
+            let mut said = Diagnostics::new();
+            let changed = (pass.run)(&mut func.clone(), Target::Gfx942, &mut said);
+            self.0.push(changed);
+        }
+        Action::Replace(pass.run)
+    }
+}
+
+#[test]
+fn what_was_foreseen_is_what_comes() {
+    let options = Options::default();
+    let (mut func, mut anew) = (tight_kernel(), tight_kernel());
+    let report = driver::run(&mut func, Target::Gfx942, &options).expect("it is lowered");
+    let mut each = Each(Vec::new());
+    let plain = driver::run_with(&mut anew, Target::Gfx942, &options, &mut each);
+    let plain = plain.expect("it is lowered");
+    assert!(matches!(each.0[..], [Changed::Foreseen(_)]), "{:?}", each.0);
+    assert_eq!(text::print(&func), text::print(&anew));
+    let said = |list: Diagnostics| -> Vec<String> {
+        let list = list.into_vec().into_iter();
+        list.map(|d| format!("{} {}", d.code, d.message)).collect()
+    };
+    assert_eq!(said(report.said), said(plain.said));
+    assert_eq!(said(report.remarks), said(plain.remarks));
+}

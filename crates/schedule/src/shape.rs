@@ -51,17 +51,17 @@ struct Run {
 struct Spread {
     /// Bits of a unit: it divides all distances and the width.
     unit: i64,
-    /// Without the runs, from the lowest place on; [`OUTSIDE`] where a guard fails.
+    /// Without the repetitions, from the lowest place on; [`OUTSIDE`] where a guard fails.
     offsets: Vec<i64>,
     /// How many offsets each thread has; `None` when all threads have all of them.
     per_thread: Option<usize>,
     /// Of one place.
     width: i64,
-    /// Where each repetition by the runs starts.
+    /// Where each repetition by the runs, and by loops that threads have no part in, starts.
     starts: Vec<i64>,
     /// The lowest place, in bits.
     lowest: i64,
-    /// From the lowest place to the end of the highest, runs included; zero when no thread
+    /// From the lowest place to the end of the highest, repetitions included; zero when no thread
     /// touches anything.
     span: i64,
     /// Who touches each unit.
@@ -207,16 +207,34 @@ impl Shapes {
     /// the first.
     fn meet_listed(&self, listed: &Spread, walked: &Spread, shift: i64) -> Meeting {
         let owners = listed.owners.get_or_init(|| self.owners(listed));
+        if std::ptr::eq(listed, walked) && shift == 0 {
+            // Whoever is listed for a unit meets himself there.
+            let met = owners.iter().map(|owner| owner.meets(*owner, self.warp));
+            return met.max().unwrap_or(Meeting::Nowhere);
+        }
         let end = owners.len() as i64;
         let (unit, bits) = (listed.unit, walked.width * walked.unit);
+        // The units of the one mostly are whole units of the other.
+        let whole = (shift % unit == 0 && walked.unit % unit == 0)
+            .then(|| (shift / unit, walked.unit / unit));
+        let units = |place: i64| match whole {
+            Some((first, each)) => {
+                let from = first.saturating_add(place * each);
+                (from, from.saturating_add(walked.width * each))
+            }
+            None => {
+                let place = shift.saturating_add(place * walked.unit);
+                let last = place.saturating_add(bits - 1).div_euclid(unit);
+                (place.div_euclid(unit), last + 1)
+            }
+        };
         let mut met = Meeting::Nowhere;
         // Neighbouring units mostly have the same owners.
         let mut last = (Owner::NOBODY, Owner::NOBODY);
         for (owner, offset) in self.owned(walked) {
             for start in &walked.starts {
-                let place = shift.saturating_add((offset + start) * walked.unit);
-                let from = place.div_euclid(unit).clamp(0, end);
-                let to = place.saturating_add(bits - 1).div_euclid(unit) + 1;
+                let (from, to) = units(offset + start);
+                let from = from.clamp(0, end);
                 for other in &owners[from as usize..to.clamp(from, end) as usize] {
                     if (owner, *other) != last {
                         last = (owner, *other);
@@ -343,22 +361,19 @@ impl Shapes {
             }
         }
         sums.sort_by_key(|sum| sum.values.len());
-        let mut places = Column {
-            dims: Vec::new(),
-            values: vec![0],
-        };
-        for sum in sums {
-            places = combine([&places, &sum], |[place, x]| {
-                place.checked_add(x).filter(|place| *place != OUTSIDE)
-            })?;
-        }
+        let mut guards = Vec::with_capacity(form.guards.len());
         for guard in &form.guards {
-            let column = self.terms.column(*guard)?;
-            places = combine([&places, &*column], |[place, holds]| {
+            guards.push(self.terms.column(*guard)?);
+        }
+        let (own, again) = apart(sums, &guards);
+        let mut places = add(own)?;
+        for guard in &guards {
+            places = combine([&places, &**guard], |[place, holds]| {
                 Some(if holds != 0 { place } else { OUTSIDE })
             })?;
         }
-        let mut count = places.values.len();
+        let mut again = add(again)?.values;
+        let mut count = places.values.len().checked_mul(again.len())?;
         let mut unit = form.bits;
         let mut length = form.bits;
         for run in &form.runs {
@@ -374,32 +389,76 @@ impl Shapes {
             _ => None,
         };
         let mut offsets = places.values;
-        let inside = || offsets.iter().copied().filter(|v| *v != OUTSIDE);
-        let (lowest, highest) = match (inside().min(), inside().max()) {
-            (Some(lowest), Some(highest)) => (lowest, highest.checked_add(length)?),
-            _ => (0, 0),
-        };
-        let span = highest.checked_sub(lowest)?;
-        for offset in offsets.iter_mut().filter(|offset| **offset != OUTSIDE) {
-            *offset -= lowest;
-            if *offset % unit != 0 {
+        let (mut lowest, mut span) = (0, 0);
+        if let (Some(places), Some(starts)) = (from_lowest(&mut offsets)?, from_lowest(&mut again)?)
+        {
+            lowest = places.0.checked_add(starts.0)?;
+            span = places.1.checked_add(starts.1)?.checked_add(length)?;
+            lowest.checked_add(span)?;
+        }
+        for offset in offsets.iter().chain(&again) {
+            if *offset != OUTSIDE && *offset % unit != 0 {
                 unit = gcd(unit, *offset);
             }
         }
-        for offset in offsets.iter_mut().filter(|offset| **offset != OUTSIDE) {
-            *offset /= unit;
+        for offset in offsets.iter_mut().chain(&mut again) {
+            if *offset != OUTSIDE {
+                *offset /= unit;
+            }
         }
         Some(Spread {
             unit,
             offsets,
             per_thread,
             width: form.bits / unit,
-            starts: form.starts(unit),
+            starts: form.starts(again, unit),
             lowest,
             span: span / unit,
             owners: OnceCell::new(),
         })
     }
+}
+
+/// Parts the sums that make a thread's places from those that only repeat them: of loops that
+/// neither the former nor a guard mentions.
+fn apart(sums: Vec<Column>, guards: &[Rc<Column>]) -> (Vec<Column>, Vec<Column>) {
+    let (mut own, mut again): (Vec<Column>, Vec<Column>) =
+        sums.into_iter().partition(|sum| sum.has_threads());
+    loop {
+        let mentioned = || own.iter().chain(guards.iter().map(|guard| &**guard));
+        let tied = |sum: &Column| mentioned().any(|other| other.shares_dims(sum));
+        let Some(at) = again.iter().position(tied) else {
+            return (own, again);
+        };
+        own.push(again.remove(at));
+    }
+}
+
+/// The sum of columns, over the points of all; of none it is one zero.
+fn add(columns: Vec<Column>) -> Option<Column> {
+    let zero = Column {
+        dims: Vec::new(),
+        values: vec![0],
+    };
+    columns.into_iter().try_fold(zero, |sum, column| {
+        combine([&sum, &column], |[sum, x]| {
+            sum.checked_add(x).filter(|sum| *sum != OUTSIDE)
+        })
+    })
+}
+
+/// Takes the lowest of the values that are inside from each of them; gives it, and the highest that
+/// is left. Nothing where none is inside.
+fn from_lowest(values: &mut [i64]) -> Option<Option<(i64, i64)>> {
+    let inside = || values.iter().copied().filter(|v| *v != OUTSIDE);
+    let (Some(lowest), Some(highest)) = (inside().min(), inside().max()) else {
+        return Some(None);
+    };
+    let highest = highest.checked_sub(lowest)?;
+    for value in values.iter_mut().filter(|value| **value != OUTSIDE) {
+        *value -= lowest;
+    }
+    Some(Some((lowest, highest)))
 }
 
 impl Spread {
@@ -424,9 +483,9 @@ impl Spread {
 }
 
 impl Form {
-    /// Where each repetition by the runs starts.
-    fn starts(&self, unit: i64) -> Vec<i64> {
-        let mut starts = vec![0];
+    /// Where each repetition starts: those that are given, by the runs.
+    fn starts(&self, again: Vec<i64>, unit: i64) -> Vec<i64> {
+        let mut starts = again;
         for run in &self.runs {
             let stride = run.stride / unit;
             starts = starts

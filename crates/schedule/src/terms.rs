@@ -25,6 +25,19 @@ pub struct Column {
     pub values: Vec<i64>,
 }
 
+impl Column {
+    /// Whether the values depend on the thread.
+    pub fn has_threads(&self) -> bool {
+        self.dims.first().is_some_and(|dim| dim.is_threads())
+    }
+
+    /// Whether both are over the threads, or over the same loop.
+    pub fn shares_dims(&self, other: &Column) -> bool {
+        let mut dims = self.dims.iter();
+        dims.any(|dim| other.dims.binary_search(dim).is_ok())
+    }
+}
+
 /// A dimension of a column: the threads, or a loop of the access.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Dim {

@@ -4,7 +4,7 @@
 //! are the same, and a question about two sets is answered once, by counting out who touches
 //! what.
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -106,8 +106,8 @@ impl Unit {
     }
 
     /// The units that so many bits from a place on lie in.
-    fn cells(self, place: i64, bits: i64) -> RangeInclusive<i64> {
-        place >> self.0..=(place + bits - 1) >> self.0
+    fn cells(self, place: i64, bits: i64) -> Range<i64> {
+        place >> self.0..((place + bits - 1) >> self.0) + 1
     }
 }
 
@@ -348,10 +348,10 @@ impl<'f> Places<'f> {
         let points = self.points(set)?;
         let bits = self.sets[set as usize].bits();
         let cells = |place: i64| points.unit.cells(place, bits);
-        let ends = points.each().map(|(_, _, place)| cells(place));
-        let ends = ends.map(RangeInclusive::into_inner);
-        let reach = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        let mut seen = Firsts::new(reach.unwrap_or((0, 0)));
+        let touched = || points.places.iter().filter(|place| **place != OUTSIDE);
+        let reach = touched().min().zip(touched().max());
+        let reach = reach.map(|(low, high)| cells(*low).start..cells(*high).end);
+        let mut seen = Firsts::new(reach.unwrap_or_default());
         let mut met = Meeting::default();
         for (thread, point, place) in points.each() {
             for cell in cells(place) {
@@ -507,11 +507,11 @@ enum Firsts {
 }
 
 impl Firsts {
-    /// For cells from the first to the second one.
-    fn new((low, high): (i64, i64)) -> Firsts {
-        let count = high.checked_sub(low).and_then(|d| usize::try_from(d).ok());
-        match count.filter(|c| *c < MAX_POINTS) {
-            Some(count) => Firsts::Near(low, vec![(MANY, MANY); count + 1]),
+    fn new(cells: Range<i64>) -> Firsts {
+        let count = cells.end.checked_sub(cells.start);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        match count.filter(|c| *c <= MAX_POINTS) {
+            Some(count) => Firsts::Near(cells.start, vec![(MANY, MANY); count]),
             None => Firsts::Far(FxHashMap::default()),
         }
     }
@@ -637,6 +637,14 @@ fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Option
         let mut base = 0i64;
         for (values, factor) in &own {
             base = base.checked_add(values[thread as usize]?.checked_mul(*factor)?)?;
+        }
+        if mixed.is_empty() && point_guards.is_empty() {
+            for offset in &offsets {
+                let place = base.checked_add(*offset)?;
+                any |= place;
+                places.push(Some(place).filter(|place| *place != OUTSIDE)?);
+            }
+            continue;
         }
         'points: for (point, offset) in offsets.iter().enumerate() {
             let var = |v: Var| match axes.iter().position(|(axis, _)| *axis == v) {

@@ -205,9 +205,12 @@ fn channels(streams: &Streams) -> Result<Vec<Channel>, StreamsError> {
         };
         let arrivals = |stream: &usize| streams.streams[*stream].arrivals;
         let together = |(at, a): Use, (other, b): Use| {
+            if at != other {
+                return false;
+            }
             let between = &streams.streams[at].order.ops[a.min(b)..a.max(b)];
             let waits = |op: &Op| op.completion != Completion::Sync;
-            at == other && (a == b || at != writer && !between.iter().any(waits))
+            a == b || at != writer && !between.iter().any(waits)
         };
         let same = |(channel, known): &&mut (Channel, Vec<Use>)| {
             channel.versions == data.versions

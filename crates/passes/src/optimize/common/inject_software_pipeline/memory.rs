@@ -7,7 +7,7 @@ use tilewright_ir::{
 };
 
 use super::{Planned, need};
-use crate::driver;
+use crate::Foreseen;
 use crate::optimize::common::merge_shared_memory_allocations::{
     Plan, shared_buffers, shared_bytes,
 };
@@ -48,35 +48,41 @@ impl Excess {
     }
 }
 
-/// What the versions are too much for, if they are. `written` is the function with this kernel
-/// alone, its loops written out.
+/// What the versions are too much for, if they are; else what the passes behind this one will make
+/// of the function, where that was asked. `written` is the function with this kernel alone, its
+/// loops written out.
 pub(super) fn check(
     written: &Func,
     kernel: &Kernel,
     target: Target,
     loops: &FxHashMap<Var, Planned>,
-) -> Option<Excess> {
+) -> Result<Option<Foreseen>, Excess> {
     let limit = u64::from(target.machine().shared.bytes);
-    let versions = |buffer: Buffer| written.buffers[buffer].versions;
-    if bytes_apart(written, kernel, &versions) <= limit {
-        return None;
+    if bytes_apart(written, kernel) <= limit {
+        return Ok(None);
     }
     let deepest = loops.iter().max_by_key(|(var, l)| {
         let stages = l.chosen.scheduled.stages;
         (stages, std::cmp::Reverse(var.as_u32()))
     });
-    let (_, planned) = deepest?;
+    let Some((_, planned)) = deepest else {
+        return Ok(None);
+    };
+    let mut foreseen = None;
     // Where the versions alone are too much, nobody need ask what else shares bytes.
     let alone = loops.values().map(|l| bytes_of_versions(written, l));
     let total = match alone.max() {
         Some(total) if total > limit => total,
-        _ => merged(written, target).total(written, &versions),
+        _ => merged(foreseen.insert(Foreseen::new(written)), target),
     };
-    (total > limit).then_some(Excess {
-        stages: planned.chosen.scheduled.stages,
-        span: planned.span,
-        total,
-    })
+    match total > limit {
+        false => Ok(foreseen),
+        true => Err(Excess {
+            stages: planned.chosen.scheduled.stages,
+            span: planned.span,
+            total,
+        }),
+    }
 }
 
 /// Bytes that a loop takes at least: those of the buffers it keeps several versions of, which live
@@ -98,24 +104,26 @@ fn bytes_of_versions(func: &Func, planned: &Planned) -> u64 {
 }
 
 /// Bytes where every buffer has its own.
-fn bytes_apart(func: &Func, kernel: &Kernel, versions: &dyn Fn(Buffer) -> u32) -> u64 {
+fn bytes_apart(func: &Func, kernel: &Kernel) -> u64 {
     let buffers = shared_buffers(func, kernel).into_iter();
-    let bytes = buffers.map(|b| shared_bytes(func, b, versions(b)));
+    let bytes = buffers.map(|b| shared_bytes(func, b, func.buffers[b].versions));
     bytes.map(|b| b.next_multiple_of(16)).sum()
 }
 
-/// Which buffers of the kernel that is written out will share their bytes. Barriers decide that, so
-/// a copy gets its barriers first.
-fn merged(func: &Func, target: Target) -> Plan {
-    let mut copy = func.clone();
-    let options = driver::Options {
-        passes: Some(crate::synchronise(target).collect()),
-        verify: false,
-        ..driver::Options::default()
-    };
-    // What they say they say again when their turn comes; then an error is an error.
-    let _ = driver::run(&mut copy, target, &options);
-    Plan::of(&copy, 0, target)
+/// Bytes of the kernel that is written out where buffers share theirs; at least so many, where that
+/// is more than there is. Barriers decide who may share, so they are foreseen first. Only what then
+/// fits is looked into: its waits are too, without which nothing can be proved.
+fn merged(foreseen: &mut Foreseen, target: Target) -> u64 {
+    let in_order = foreseen.run(crate::barriers(), target);
+    let hoped = Plan::hoped(foreseen.func(), 0, target);
+    if hoped.total_bytes() > target.machine().shared.bytes {
+        return u64::from(hoped.total_bytes());
+    }
+    if in_order {
+        foreseen.run(crate::waits(target), target);
+    }
+    let proved = hoped.proved(foreseen.func(), 0, target);
+    u64::from(proved.total_bytes())
 }
 
 /// How many blocks of so many threads a multiprocessor has room for when so many versions of some

@@ -71,7 +71,7 @@ use self::memory::Excess;
 use self::pieces::{Pieces, plan_of};
 use self::roles::Part;
 use self::specialise::Producer;
-use crate::Changed;
+use crate::{Changed, Foreseen};
 
 const NOT_PIPELINED: Code = Code("not-pipelined");
 const THROUGH_REGISTERS: Code = Code("through-registers");
@@ -86,6 +86,7 @@ pub fn inject_software_pipeline(
     // One is written out at a time, in a function of its own: states that are gone back to are
     // cheap to keep without the others.
     let mut done = Vec::new();
+    let alone = func.kernels.len() == 1;
     for kernel in std::mem::take(&mut func.kernels) {
         let mut planned = false;
         each_planned(&kernel.body, &mut |_, _| planned = true);
@@ -97,9 +98,18 @@ pub fn inject_software_pipeline(
         let untouched = func.clone();
         let mut said = Diagnostics::new();
         let whole = inject(func, &kernel, target, Try::WHOLE, &mut said);
-        if let Some(excess) = whole.excess {
-            *func = untouched;
-            said = fitted(func, kernel, target, (whole.direct, excess));
+        let foreseen = match whole.fits {
+            Ok(foreseen) => foreseen,
+            Err(excess) => {
+                *func = untouched;
+                let (again, foreseen) = fitted(func, kernel, target, (whole.direct, excess));
+                said = again;
+                foreseen
+            }
+        };
+        // It is of a function with this kernel alone.
+        if let Some(foreseen) = foreseen.filter(|_| alone) {
+            changed = Changed::Foreseen(Box::new(foreseen));
         }
         diags.extend(said.into_vec());
         done.append(&mut func.kernels);
@@ -129,8 +139,8 @@ impl Try {
 struct Tried {
     /// Whether waves copy straight to LDS.
     direct: bool,
-    /// What shared memory has no room for.
-    excess: Option<Excess>,
+    /// What is foreseen of it, or what shared memory has no room for.
+    fits: Result<Option<Foreseen>, Excess>,
 }
 
 /// Writes the loops of a kernel out whose versions do not fit shared memory as planned: with copies
@@ -141,15 +151,15 @@ fn fitted(
     kernel: Kernel,
     target: Target,
     (direct, mut excess): (bool, Excess),
-) -> Diagnostics {
+) -> (Diagnostics, Option<Foreseen>) {
     let untouched = func.clone();
     let attempt = |func: &mut Func, how: Try| {
         let mut said = Diagnostics::new();
         let tried = inject(func, &kernel, target, how, &mut said);
-        if tried.excess.is_some() {
+        if tried.fits.is_err() {
             *func = untouched.clone();
         }
-        (tried.excess, said)
+        tried.fits.map(|foreseen| (said, foreseen))
     };
     let asked = excess.clone();
     if direct {
@@ -158,23 +168,23 @@ fn fitted(
             ..Try::WHOLE
         };
         match attempt(func, through_registers) {
-            (None, said) => return said,
-            (Some(still), _) => excess = still,
+            Ok(fits) => return fits,
+            Err(still) => excess = still,
         }
     }
     for stages in (1..excess.stages).rev() {
         for direct in [true, false] {
             let cap = stages - 1;
-            if let (None, mut said) = attempt(func, Try { direct, cap }) {
+            if let Ok((mut said, foreseen)) = attempt(func, Try { direct, cap }) {
                 said.push(asked.note(stages, target));
-                return said;
+                return (said, foreseen);
             }
         }
     }
     let mut said = Diagnostics::new();
     said.push(asked.error(target));
     func.kernels.push(kernel);
-    said
+    (said, None)
 }
 
 /// Gives the function the kernel with its planned loops written out.
@@ -232,7 +242,7 @@ fn inject(
     }
     Tried {
         direct: bodies.values().any(|pieces| pieces.direct),
-        excess: memory::check(func, kernel, target, &loops),
+        fits: memory::check(func, kernel, target, &loops),
     }
 }
 

@@ -68,8 +68,11 @@ pub fn merge_shared_memory_allocations(
         if report.is_clean() {
             changed = Changed::Checked(report);
         } else {
-            for (at, plan) in plans.iter_mut().enumerate() {
-                *plan = Plan::of(func, at, target);
+            let hoped = plans.into_iter().enumerate();
+            plans = hoped
+                .map(|(at, plan)| plan.proved(func, at, target))
+                .collect();
+            for plan in &plans {
                 plan.place(func);
             }
         }
@@ -95,7 +98,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// The buffers of a kernel, and the pairs of them whose lives let them share, where that takes
     /// fewer bytes.
-    fn hoped(func: &Func, kernel: usize, target: Target) -> Plan {
+    pub(crate) fn hoped(func: &Func, kernel: usize, target: Target) -> Plan {
         let apart = Plan {
             items: items(func, &func.kernels[kernel], target),
             shares: FxHashSet::default(),
@@ -115,23 +118,22 @@ impl Plan {
         }
     }
 
-    /// The buffers of a kernel, and which pairs of them hold.
-    pub(crate) fn of(func: &Func, kernel: usize, target: Target) -> Plan {
-        let together = Plan::hoped(func, kernel, target);
-        if together.shares.is_empty() {
-            return together;
+    /// The same with those pairs alone that hold in the kernel.
+    pub(crate) fn proved(self, func: &Func, kernel: usize, target: Target) -> Plan {
+        if self.shares.is_empty() {
+            return self;
         }
         let mut one = func.clone();
         one.kernels = vec![func.kernels[kernel].clone()];
-        if together.holds(&mut one, target) {
-            return together;
+        if self.holds(&mut one, target) {
+            return self;
         }
         // Those that hold one by one, the largest first.
         let mut plan = Plan {
-            items: together.items,
+            items: self.items,
             shares: FxHashSet::default(),
         };
-        let mut pairs: Vec<(usize, usize)> = together.shares.into_iter().collect();
+        let mut pairs: Vec<(usize, usize)> = self.shares.into_iter().collect();
         let size = |&(i, j): &(usize, usize)| plan.items[i].bytes.min(plan.items[j].bytes);
         pairs.sort_by_key(|p| (std::cmp::Reverse(size(p)), *p));
         let mut best = plan.total_bytes();
@@ -155,39 +157,23 @@ impl Plan {
 
     /// Gives the buffers their places.
     fn place(&self, func: &mut Func) {
-        let (offsets, _) = self.offsets(&self.sizes());
+        let (offsets, _) = self.offsets();
         for (item, offset) in self.items.iter().zip(offsets) {
             let bytes = item.bytes;
             func.buffers[item.buffer].place = Some(SharedPlace { offset, bytes });
         }
     }
 
-    /// Bytes of the items, with all their versions.
-    fn sizes(&self) -> Vec<u32> {
-        self.items.iter().map(|i| i.bytes).collect()
-    }
-
     /// The first byte of every item, and the bytes of all together.
-    fn offsets(&self, sizes: &[u32]) -> (Vec<u32>, u32) {
-        pack(&self.items, sizes, &|i, j| {
+    fn offsets(&self) -> (Vec<u32>, u32) {
+        pack(&self.items, &|i, j| {
             self.shares.contains(&(i.min(j), i.max(j)))
         })
     }
 
     /// The bytes of all together.
-    fn total_bytes(&self) -> u32 {
-        self.offsets(&self.sizes()).1
-    }
-
-    /// The same with other numbers of versions.
-    pub(crate) fn total(&self, func: &Func, versions: &dyn Fn(Buffer) -> u32) -> u64 {
-        let sizes = self.items.iter().map(|item| {
-            let now = u64::from(func.buffers[item.buffer].versions.max(1));
-            let wanted = u64::from(versions(item.buffer).max(1));
-            u32::try_from(u64::from(item.bytes) * wanted / now).unwrap_or(u32::MAX)
-        });
-        let sizes: Vec<u32> = sizes.collect();
-        u64::from(self.offsets(&sizes).1)
+    pub(crate) fn total_bytes(&self) -> u32 {
+        self.offsets().1
     }
 }
 

@@ -13,20 +13,16 @@ pub(super) struct Item {
 }
 
 /// The first byte of every item, and the first byte after all of them.
-pub(super) fn pack(
-    items: &[Item],
-    sizes: &[u32],
-    share: &dyn Fn(usize, usize) -> bool,
-) -> (Vec<u32>, u32) {
+pub(super) fn pack(items: &[Item], share: &dyn Fn(usize, usize) -> bool) -> (Vec<u32>, u32) {
     let mut order: Vec<usize> = (0..items.len()).collect();
-    order.sort_by_key(|&i| (std::cmp::Reverse(sizes[i]), i));
+    order.sort_by_key(|&i| (std::cmp::Reverse(items[i].bytes), i));
     let mut offsets = vec![0u32; items.len()];
     let mut placed: Vec<usize> = Vec::new();
     let mut end = 0u32;
     for i in order {
         let others = placed.iter().filter(|&&j| !share(i, j));
         let mut taken: Vec<(u32, u32)> = others
-            .map(|&j| (offsets[j], offsets[j].saturating_add(sizes[j])))
+            .map(|&j| (offsets[j], offsets[j].saturating_add(items[j].bytes)))
             .collect();
         taken.sort_unstable();
         let mut best: Option<(u32, u32)> = None;
@@ -34,7 +30,7 @@ pub(super) fn pack(
         for (start, stop) in taken {
             let at = align(free, items[i].align);
             let gap = start.saturating_sub(free);
-            let fits = at.saturating_add(sizes[i]) <= start;
+            let fits = at.saturating_add(items[i].bytes) <= start;
             if fits && best.is_none_or(|(least, _)| gap < least) {
                 best = Some((gap, at));
             }
@@ -42,7 +38,7 @@ pub(super) fn pack(
         }
         let at = best.map_or(align(free, items[i].align), |(_, at)| at);
         offsets[i] = at;
-        end = end.max(at.saturating_add(sizes[i]));
+        end = end.max(at.saturating_add(items[i].bytes));
         placed.push(i);
     }
     (offsets, end)
@@ -69,7 +65,7 @@ mod tests {
     #[test]
     fn apart() {
         let sizes = [100, 256, 300];
-        let (offsets, end) = pack(&items(&sizes), &sizes, &|_, _| false);
+        let (offsets, end) = pack(&items(&sizes), &|_, _| false);
         assert_eq!((offsets, end), (vec![640, 384, 0], 740));
     }
 
@@ -78,21 +74,21 @@ mod tests {
         // 4 may lie over 0 and over 2; the gap that 2 leaves between 1 and 3 is the smaller one.
         let sizes = [1024, 900, 640, 600, 500];
         let share = |i: usize, j: usize| [(4, 0), (4, 2)].contains(&(i.max(j), i.min(j)));
-        let (offsets, end) = pack(&items(&sizes), &sizes, &share);
+        let (offsets, end) = pack(&items(&sizes), &share);
         assert_eq!((offsets, end), (vec![0, 1024, 2048, 2688, 2048], 3288));
     }
 
     #[test]
     fn over_what_it_may_share() {
         let sizes = [1024, 900, 500];
-        let (offsets, end) = pack(&items(&sizes), &sizes, &|i, j| i.min(j) == 0);
+        let (offsets, end) = pack(&items(&sizes), &|i, j| i.min(j) == 0);
         assert_eq!((offsets, end), (vec![0, 0, 1024], 1524));
     }
 
     #[test]
     fn too_much_does_not_wrap() {
         let sizes = [u32::MAX, 64, u32::MAX];
-        let (_, end) = pack(&items(&sizes), &sizes, &|_, _| false);
+        let (_, end) = pack(&items(&sizes), &|_, _| false);
         assert_eq!(end, u32::MAX);
     }
 }
