@@ -79,7 +79,7 @@ pub(super) struct Running {
 }
 
 /// Instructions of a block at a time, where blocks may wait for each other.
-const TURN: u64 = 1 << 14;
+const TURN: u64 = 1 << 12;
 
 /// How a block went on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

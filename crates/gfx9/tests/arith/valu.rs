@@ -109,6 +109,9 @@ const CASES: &[(&str, &[u32], u32)] = &[
     ("v_add_u16_e32 v0, v1, v2", &[0xffff, 3], 2),
     ("v_add_i16 v0, v1, v2 clamp", &[0x7fff, 3], 0xdead_7fff),
     ("v_mad_u16 v0, v1, v2, v3", &[300, 300, 1], 0xdead_5f91),
+    // As it was before gfx9, under another name: the upper half is zero.
+    ("v_mad_legacy_u16 v0, v1, v2, v3", &[300, 300, 1], 0x5f91),
+    ("v_mad_legacy_i16 v0, v1, v2, v3", &[300, 300, 1], 0x5f91),
     ("v_max_i16_e32 v0, v1, v2", &[0xffff, 3], 3),
     ("v_med3_u16 v0, v1, v2, v3", &[0xffff, 3, 9], 0xdead_0009),
     (

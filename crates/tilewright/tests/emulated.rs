@@ -1,0 +1,178 @@
+//! Small kernels as machine code of AMD's targets, in the emulator.
+//!
+//! Each file of `emulated/` is a kernel on whole numbers that the compiled code of was once read
+//! wrongly, or that it was wrong for. In every mode of landing the emulator finds nothing, and the
+//! result is the reference evaluator's. A line `# without 2: s_barrier -> race` says that this rule
+//! is broken where the second such instruction is left out. No GPU is needed; clang is.
+
+#[expect(dead_code, reason = "the list of examples is for other tests")]
+mod corpus;
+
+use std::fs;
+use std::path::Path;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tilewright::codegen::Source;
+use tilewright::emulate::{Emulator, LANDINGS, Options, Ran};
+use tilewright::frontend;
+use tilewright::ir::{Func, SourceMap, Target};
+use tilewright::runtime::env::Env;
+use tilewright::runtime::toolchain::{AmdClang, HipOptions};
+use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
+
+/// Orders of waves in each mode.
+const SEEDS: u64 = 3;
+
+/// Steps enough for each of these kernels, many times over.
+const STEPS: u64 = 4_000_000;
+
+fn main() {
+    let args = Arguments::from_args();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emulated");
+    let mut files: Vec<String> = fs::read_dir(folder)
+        .expect("the folder of kernels")
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .collect();
+    files.sort();
+    let mut trials = Vec::new();
+    for file in files {
+        for target in Target::ALL.into_iter().filter(|t| Emulator::runs(*t)) {
+            let file = file.clone();
+            let title = format!("{target} {file}");
+            trials.push(Trial::test(title, move || kernel(&file, target)));
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+/// A kernel as it is compiled, and what it computes.
+struct Compiled {
+    func: Func,
+    source: Source,
+    target: Target,
+    inputs: Args,
+    right: Args,
+}
+
+fn kernel(file: &str, target: Target) -> Result<(), Failed> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emulated");
+    let path = path.join(file);
+    let text = fs::read_to_string(&path)?;
+    let (func, source) = corpus::generated(&path.to_string_lossy(), &[], target)?;
+    let clang = AmdClang::find(&Env::process())
+        .map_err(|missing| format!("this test needs clang: run scripts/setup-clang\n{missing}"))?;
+    let options = HipOptions {
+        line_info: true,
+        ..HipOptions::default()
+    };
+    let assembly = clang
+        .assembly(&source.text, target.name(), &options)
+        .map_err(|e| e.to_string())?;
+    let (inputs, right) = evaluated(file, &text)?;
+    let compiled = Compiled {
+        func,
+        source,
+        target,
+        inputs,
+        right,
+    };
+    compiled.is_right(&assembly)?;
+    for line in text.lines().filter_map(|l| l.strip_prefix("# without ")) {
+        let wrong = || format!("`# without {line}` is not understood");
+        let (number, rest) = line.split_once(": ").ok_or_else(wrong)?;
+        let (instruction, kind) = rest.split_once(" -> ").ok_or_else(wrong)?;
+        let number: usize = number.parse().map_err(|_| wrong())?;
+        let faulty = without(&assembly, instruction, number)
+            .ok_or_else(|| format!("there is no `{instruction}` number {number}\n{assembly}"))?;
+        compiled.is_wrong(&faulty, kind).map_err(|why| {
+            let why = why.message().unwrap_or_default();
+            Failed::from(format!("without {line}: {why}"))
+        })?;
+    }
+    Ok(())
+}
+
+/// The tensors before and after a kernel, as it was written.
+fn evaluated(file: &str, text: &str) -> Result<(Args, Args), Failed> {
+    let mut sources = SourceMap::new();
+    let id = sources.add(file, text.to_owned());
+    let staged = frontend::stage(&sources, id, None, &[]).map_err(|d| format!("{d:?}"))?;
+    let func = staged.func;
+    let mut spec = InputSpec::default();
+    for (buffer, _) in func.tensors() {
+        let name = func.buffers[buffer].name.clone();
+        spec.fills.insert(name, Fill::Iota(11));
+    }
+    let inputs = sim::make_inputs(&func, &spec).map_err(|e| e.to_string())?;
+    let mut right = inputs.try_clone(&func).map_err(|e| e.to_string())?;
+    sim::run(&func, &mut right, &RunOptions::default()).map_err(|e| e.to_string())?;
+    Ok((inputs, right))
+}
+
+/// The code without the nth of these instructions.
+fn without(assembly: &str, instruction: &str, nth: usize) -> Option<String> {
+    let mut lines: Vec<&str> = assembly.lines().collect();
+    let places = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, l)| l.trim() == instruction);
+    let (place, _) = places.take(nth).nth(nth - 1)?;
+    lines[place] = "\ts_nop 0";
+    Some(lines.join("\n"))
+}
+
+impl Compiled {
+    /// Runs code in a mode; gives what is found, and the tensors.
+    fn run(&self, code: &Emulator, landing: usize, seed: u64) -> Result<(Ran, Args), Failed> {
+        let options = Options {
+            landing: LANDINGS[landing].1,
+            seed,
+            threads: 2,
+            steps: STEPS,
+        };
+        let mut args = self
+            .inputs
+            .try_clone(&self.func)
+            .map_err(|e| e.to_string())?;
+        let ran = code.run(&mut args, &options).map_err(|e| e.to_string())?;
+        Ok((ran, args))
+    }
+
+    fn code(&self, assembly: &str) -> Result<Emulator, Failed> {
+        let code = Emulator::of_assembly(&self.func, self.target, self.source.clone(), assembly);
+        Ok(code.map_err(|e| e.to_string())?)
+    }
+
+    fn is_right(&self, assembly: &str) -> Result<(), Failed> {
+        let code = self.code(assembly)?;
+        for (landing, (name, _)) in LANDINGS.iter().enumerate() {
+            for seed in 0..SEEDS {
+                let (ran, args) = self.run(&code, landing, seed)?;
+                if let Some(found) = ran.findings.first() {
+                    return Err(format!("landing {name}, seed {seed}: {found:?}").into());
+                }
+                for (buffer, _) in self.func.tensors() {
+                    let tensor = &self.func.buffers[buffer].name;
+                    let values = |args: &Args| args.tensor(tensor).map(|t| t.to_f64());
+                    if values(&args) != values(&self.right) {
+                        let text = format!("landing {name}, seed {seed}: `{tensor}` differs");
+                        return Err(text.into());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rule is broken in every mode.
+    fn is_wrong(&self, assembly: &str, kind: &str) -> Result<(), Failed> {
+        let code = self.code(assembly)?;
+        for (landing, (name, _)) in LANDINGS.iter().enumerate() {
+            let (ran, _) = self.run(&code, landing, 0)?;
+            if !ran.kinds.iter().any(|found| found.name() == kind) {
+                return Err(format!("landing {name}: {:?}", ran.findings).into());
+            }
+        }
+        Ok(())
+    }
+}
