@@ -1,5 +1,7 @@
 //! Loops: so many iterations that more of them change nothing.
 
+use std::ops::Range;
+
 use tilewright_ir::{Block, Expr, ExprKind, Loop, LoopKind, Span, Stmt, StmtKind, Var};
 
 use super::{Flow, Need, Stop, Tracer, undecided};
@@ -35,14 +37,19 @@ impl<'f> Tracer<'f, '_> {
         }
         let (rhythm, conditions) = self.units.rhythm(stmt, l, axis.var);
         let known = |e: &Expr| i64::try_from(e.as_int()?).ok();
+        let multiples = |first: i64, counts: Range<i64>| {
+            let at = |n: i64| n.checked_mul(step)?.checked_add(first);
+            let values: Option<Vec<i64>> = counts.map(at).collect();
+            values.ok_or_else(|| undecided(stmt.span, "the bounds of this loop are too large"))
+        };
         let Some(first) = known(&start) else {
-            let values = (0..rhythm.period).map(|r| r * step).collect();
+            let values = multiples(0, 0..rhythm.period)?;
             return Err(self.need(&start, values, stmt.span));
         };
         let Some(last) = known(&stop) else {
             // The longest ones must show that more iterations change nothing.
-            let counts = 0..rhythm.lead() + rhythm.rest() + rhythm.period;
-            let values = counts.map(|n| first + n * step).collect();
+            let longest = rhythm.lead() + rhythm.rest() + rhythm.period;
+            let values = multiples(first, 0..longest)?;
             return Err(self.need(&stop, values, stmt.span));
         };
         let Some(count) = trip_count(first, last, step) else {
