@@ -15,4 +15,7 @@ pub mod asm;
 pub mod audit;
 pub mod cycles;
 pub mod emu;
+mod few;
 pub mod isa;
+
+pub use few::Few;

@@ -658,6 +658,18 @@ fn what_is_not_modelled_is_not_proved() {
     assert!(!report.reasons.is_empty());
 }
 
+/// More iterations are tried than there are numbers for.
+#[test]
+fn bounds_at_the_end_of_their_type_are_not_proved() {
+    let body = "for k in serial(9223372036854775806:int64, int64(n)) {
+  S[tx] = A[0, tx]
+  barrier block
+}";
+    let report = check_text(&program(body), Target::Sm80);
+    let said = |reason: &hazard::Reason| reason.text.contains("too large");
+    assert!(report.reasons.iter().any(said), "{report:?}");
+}
+
 #[test]
 fn diagnostics_name_both_statements() {
     let report = check_text(

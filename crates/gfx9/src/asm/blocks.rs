@@ -1,10 +1,13 @@
 //! Blocks: runs of instructions that are entered at their first one alone, and the ways between
 //! them.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::Function;
+use crate::few::Few;
+
+/// The blocks that one leads to: the one behind it, the one that a branch goes to.
+pub(crate) type Ways = Few<usize, 2>;
 
 /// The blocks that something leads to from a function's start, in an order in which every block
 /// comes before those it leads to, but where a way goes back.
@@ -12,7 +15,7 @@ use super::Function;
 pub(crate) struct Blocks {
     pub ranges: Vec<Range<usize>>,
     /// The blocks that each one leads to.
-    pub next: Vec<Vec<usize>>,
+    pub next: Vec<Ways>,
     /// The nearest block that every way to this one passes; its own number for the first.
     dominator: Vec<usize>,
 }
@@ -20,18 +23,20 @@ pub(crate) struct Blocks {
 impl Blocks {
     pub fn of(function: &Function) -> Blocks {
         let code = &function.instructions;
-        let mut starts: BTreeSet<usize> = function.labels.values().copied().collect();
-        starts.insert(0);
+        let mut starts: Vec<usize> = function.labels.values().copied().collect();
+        starts.push(0);
         for (index, instruction) in code.iter().enumerate() {
             if instruction.target().is_some() || instruction.ends_block() {
-                starts.insert(index + 1);
+                starts.push(index + 1);
             }
         }
-        let starts: Vec<usize> = starts.into_iter().filter(|s| *s < code.len()).collect();
+        starts.retain(|start| *start < code.len());
+        starts.sort_unstable();
+        starts.dedup();
         let ends = starts.iter().skip(1).copied().chain([code.len()]);
         let text: Vec<Range<usize>> = starts.iter().zip(ends).map(|(s, e)| *s..e).collect();
         let at = |index: usize| starts.binary_search(&index).ok();
-        let next: Vec<Vec<usize>> = text
+        let next: Vec<Ways> = text
             .iter()
             .map(|range| {
                 let last = &code[range.end - 1];
@@ -49,7 +54,7 @@ impl Blocks {
         for (new, old) in order.iter().enumerate() {
             number[*old] = Some(new);
         }
-        let next: Vec<Vec<usize>> = order
+        let next: Vec<Ways> = order
             .iter()
             .map(|old| next[*old].iter().filter_map(|n| number[*n]).collect())
             .collect();
@@ -74,27 +79,27 @@ impl Blocks {
 /// several ways, the one with the smallest rank ends up last.
 pub(super) fn run_order<R: Ord>(
     first: usize,
-    next: &[Vec<usize>],
+    next: &[Ways],
     rank: impl Fn(usize, usize) -> R,
 ) -> Vec<usize> {
     let ways = |block: usize| {
-        let mut ways = next[block].clone();
+        let mut ways = next[block];
         ways.sort_by_key(|to| rank(block, *to));
-        ways.reverse();
         ways
     };
     let mut seen = vec![false; next.len()];
     seen[first] = true;
     let mut order = Vec::new();
-    // A block and the ways from it that are still to go, the next one last.
-    let mut open = vec![(first, ways(first))];
-    while let Some((block, rest)) = open.last_mut() {
-        match rest.pop() {
-            Some(to) if !seen[to] => {
-                seen[to] = true;
-                open.push((to, ways(to)));
+    // A block, the ways from it, and how many of them are gone already.
+    let mut open = vec![(first, ways(first), 0)];
+    while let Some((block, list, gone)) = open.last_mut() {
+        match list.get(*gone).copied() {
+            Some(to) => {
+                *gone += 1;
+                if !std::mem::replace(&mut seen[to], true) {
+                    open.push((to, ways(to), 0));
+                }
             }
-            Some(_) => {}
             None => {
                 order.push(*block);
                 open.pop();
@@ -107,7 +112,7 @@ pub(super) fn run_order<R: Ord>(
 
 /// The nearest dominator of each block, for blocks in the order of [`run_order`] (Cooper, Harvey and
 /// Kennedy, A Simple, Fast Dominance Algorithm).
-fn dominators(next: &[Vec<usize>]) -> Vec<usize> {
+fn dominators(next: &[Ways]) -> Vec<usize> {
     let mut before = vec![Vec::new(); next.len()];
     for (block, ways) in next.iter().enumerate() {
         for to in ways {

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::blocks::{Blocks, run_order};
+use super::blocks::{Blocks, Ways, run_order};
 use super::{Function, Instruction};
 
 /// A loop of a function.
@@ -43,7 +43,10 @@ impl Loop {
 impl Function {
     /// All loops, in the order of their first blocks. Ways back to one block are one loop.
     pub fn loops(&self) -> Vec<Loop> {
-        let blocks = Blocks::of(self);
+        Self::loops_among(&Blocks::of(self))
+    }
+
+    fn loops_among(blocks: &Blocks) -> Vec<Loop> {
         let mut before = vec![Vec::new(); blocks.next.len()];
         for (block, ways) in blocks.next.iter().enumerate() {
             for to in ways {
@@ -71,7 +74,7 @@ impl Function {
         let depth = |block: usize| members.iter().filter(|inside| inside[block]).count();
         let of = |(head, inside): (&usize, &Vec<bool>)| {
             let stays = |to: &usize| inside[*to] && to != head;
-            let next: Vec<Vec<usize>> = blocks
+            let next: Vec<Ways> = blocks
                 .next
                 .iter()
                 .map(|ways| ways.iter().copied().filter(stays).collect())
@@ -89,7 +92,12 @@ impl Function {
     /// no loop inside it (of equal ones the shortest, which is the inner one), or where none has
     /// any, the longest innermost one.
     pub fn hot_loop(&self) -> Option<Loop> {
-        let loops = self.loops();
+        self.hot_loop_among(&Blocks::of(self))
+    }
+
+    /// The same where the function's blocks are known.
+    pub(crate) fn hot_loop_among(&self, blocks: &Blocks) -> Option<Loop> {
+        let loops = Self::loops_among(blocks);
         let inside = |l: &Loop| -> Vec<&Loop> { loops.iter().filter(|o| l.holds(o)).collect() };
         let matrix = |l: &Loop| {
             let deeper = inside(l);

@@ -34,7 +34,7 @@ pub struct Argument {
 }
 
 /// The kernels by name, and the architecture.
-pub(super) fn read(lines: &[String]) -> (BTreeMap<String, Needs>, Option<String>) {
+pub(super) fn read(lines: &[&str]) -> (BTreeMap<String, Needs>, Option<String>) {
     let mut kernels = BTreeMap::new();
     let mut arch = None;
     let mut current: Option<(String, Needs)> = None;
@@ -149,7 +149,7 @@ amdhsa.version:
 
     #[test]
     fn kernels_and_arguments_are_read() {
-        let lines: Vec<String> = TEXT.lines().map(str::to_owned).collect();
+        let lines: Vec<&str> = TEXT.lines().collect();
         let (kernels, arch) = read(&lines);
         assert_eq!(arch.as_deref(), Some("gfx950"));
         let gemm = &kernels["gemm"];

@@ -11,6 +11,8 @@ mod loops;
 mod metadata;
 mod operand;
 mod parse;
+mod scan;
+mod text;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,8 +21,11 @@ pub use access::{Access, Counter, Use};
 pub use descriptor::Descriptor;
 pub use loops::Loop;
 pub use metadata::{Argument, Needs};
-pub use operand::{Marks, Operand, PRIVATE_BASE, Register, RegisterFile, Registers, SHARED_BASE};
+pub use operand::{
+    Marks, Operand, Operands, PRIVATE_BASE, Register, RegisterFile, Registers, SHARED_BASE, Waited,
+};
 pub use parse::{ParseError, parse, parse_with_tables};
+pub use text::Text;
 
 use crate::isa::{DstUnused, Encoding, Flags, Format, Modifiers, Opcode};
 
@@ -64,10 +69,10 @@ pub struct Instruction {
     /// Its line in the file, from 1; see [`parse_with_tables`].
     pub line: u32,
     /// As it is written, without the comment.
-    pub text: String,
+    pub text: Text,
     pub op: Opcode,
     pub encoding: Encoding,
-    pub operands: Vec<Operand>,
+    pub operands: Operands,
     pub modifiers: Modifiers,
     /// It comes from inline assembly, where the compiler looks for no hazards.
     pub inline: bool,
@@ -255,12 +260,12 @@ impl Instruction {
         let mut wait = Wait::default();
         for operand in &self.operands {
             match operand {
-                Operand::Count { name, value } => {
+                Operand::Count { counter, value } => {
                     let value = u8::try_from(*value).unwrap_or(u8::MAX);
-                    match name.as_str() {
-                        "vmcnt" => wait.vmcnt = Some(value),
-                        "lgkmcnt" => wait.lgkmcnt = Some(value),
-                        _ => {}
+                    match counter {
+                        Waited::Vmcnt => wait.vmcnt = Some(value),
+                        Waited::Lgkmcnt => wait.lgkmcnt = Some(value),
+                        Waited::Expcnt => {}
                     }
                 }
                 // The word itself: vmcnt in bits 3:0 and 15:14, lgkmcnt in 11:8.

@@ -2,10 +2,15 @@
 
 use std::fmt;
 
+use crate::few::Few;
+
+use super::text::{Source, Text};
+
 /// Which registers a name speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RegisterFile {
     /// `v`: one value a lane.
+    #[default]
     Vector,
     /// `a`: the accumulation half of the vector registers.
     Accumulator,
@@ -33,7 +38,7 @@ pub struct Register {
 }
 
 /// A run of registers: `v[4:7]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Registers {
     pub file: RegisterFile,
     pub first: u16,
@@ -84,18 +89,43 @@ pub enum Operand {
     Registers(Registers, Marks),
     Integer(i64),
     Float(f64),
-    /// A label, a symbol with an offset, or a word such as `off`.
-    Symbol(String),
+    /// `off`: no register holds a part of the address.
+    Off,
+    /// A label, a symbol with an offset, or `hwreg(…)`. Few operands are such, and all take as
+    /// much room as the largest kind.
+    Symbol(Box<Text>),
     /// `vmcnt(8)`.
     Count {
-        name: String,
+        counter: Waited,
         value: i64,
     },
 }
 
+/// The counters that a wait names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Waited {
+    Vmcnt,
+    Lgkmcnt,
+    Expcnt,
+}
+
+/// The operands of an instruction, as they stand in the text. None has more.
+pub type Operands = Few<Operand, 6>;
+
+impl Default for Operand {
+    fn default() -> Self {
+        Self::Integer(0)
+    }
+}
+
 impl Operand {
     /// Reads one operand. Whatever is neither a register nor a number is a symbol.
-    pub(super) fn read(text: &str) -> Self {
+    pub(super) fn read(text: &str, source: &Source<'_>) -> Self {
+        if text.starts_with(|c: char| c.is_ascii_digit())
+            && let Some(value) = integer(text)
+        {
+            return Self::Integer(value);
+        }
         let (bare, marks) = strip(text);
         if let Some(registers) = registers(bare) {
             return Self::Registers(registers, marks);
@@ -111,13 +141,16 @@ impl Operand {
             && let Some(inner) = rest.strip_suffix(')')
             && let Some(value) = integer(inner.trim())
         {
-            return match name {
-                "lit" => Self::Integer(value),
-                _ => Self::Count {
-                    name: name.to_owned(),
-                    value,
-                },
+            let counter = match name {
+                "lit" => return Self::Integer(value),
+                "vmcnt" => Some(Waited::Vmcnt),
+                "lgkmcnt" => Some(Waited::Lgkmcnt),
+                "expcnt" => Some(Waited::Expcnt),
+                _ => None,
             };
+            if let Some(counter) = counter {
+                return Self::Count { counter, value };
+            }
         }
         let number = |c: char| c.is_ascii_digit() || c == '-' || c == '.';
         if text.starts_with(number)
@@ -125,7 +158,10 @@ impl Operand {
         {
             return Self::Float(value);
         }
-        Self::Symbol(text.to_owned())
+        match text {
+            "off" => Self::Off,
+            _ => Self::Symbol(Box::new(source.piece(text))),
+        }
     }
 
     /// A constant that does not fit the instruction's own word.
@@ -147,7 +183,7 @@ impl Operand {
 
 /// The operand inside its sign and magnitude marks, and these.
 fn strip(text: &str) -> (&str, Marks) {
-    let mut text = text.trim();
+    let mut text = text.trim_ascii();
     let mut marks = Marks::default();
     loop {
         let register =
@@ -173,7 +209,7 @@ fn strip(text: &str) -> (&str, Marks) {
         } else {
             return (text, marks);
         };
-        text = inner.trim();
+        text = inner.trim_ascii();
     }
 }
 
@@ -186,38 +222,62 @@ fn wrapped<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 fn registers(text: &str) -> Option<Registers> {
     let special = |file, first, count| Some(Registers { file, first, count });
     match text {
-        "vcc" => return special(RegisterFile::Vcc, 0, 2),
-        "vcc_lo" => return special(RegisterFile::Vcc, 0, 1),
-        "vcc_hi" => return special(RegisterFile::Vcc, 1, 1),
-        "exec" => return special(RegisterFile::Exec, 0, 2),
-        "exec_lo" => return special(RegisterFile::Exec, 0, 1),
-        "exec_hi" => return special(RegisterFile::Exec, 1, 1),
-        "m0" => return special(RegisterFile::M0, 0, 1),
-        "scc" | "src_scc" => return special(RegisterFile::Scc, 0, 1),
-        "flat_scratch" => return special(RegisterFile::Other, 0, 2),
-        "flat_scratch_lo" => return special(RegisterFile::Other, 0, 1),
-        "flat_scratch_hi" => return special(RegisterFile::Other, 1, 1),
-        "xnack_mask" => return special(RegisterFile::Other, 2, 2),
-        "src_shared_base" => return special(RegisterFile::Other, SHARED_BASE, 2),
-        "src_private_base" => return special(RegisterFile::Other, PRIVATE_BASE, 2),
-        _ => {}
+        "vcc" => special(RegisterFile::Vcc, 0, 2),
+        "vcc_lo" => special(RegisterFile::Vcc, 0, 1),
+        "vcc_hi" => special(RegisterFile::Vcc, 1, 1),
+        "exec" => special(RegisterFile::Exec, 0, 2),
+        "exec_lo" => special(RegisterFile::Exec, 0, 1),
+        "exec_hi" => special(RegisterFile::Exec, 1, 1),
+        "m0" => special(RegisterFile::M0, 0, 1),
+        "scc" | "src_scc" => special(RegisterFile::Scc, 0, 1),
+        "flat_scratch" => special(RegisterFile::Other, 0, 2),
+        "flat_scratch_lo" => special(RegisterFile::Other, 0, 1),
+        "flat_scratch_hi" => special(RegisterFile::Other, 1, 1),
+        "xnack_mask" => special(RegisterFile::Other, 2, 2),
+        "src_shared_base" => special(RegisterFile::Other, SHARED_BASE, 2),
+        "src_private_base" => special(RegisterFile::Other, PRIVATE_BASE, 2),
+        _ => {
+            // There may be spaces in brackets.
+            let text: String = text.split_ascii_whitespace().collect();
+            let (registers, length) = numbered(text.as_bytes())?;
+            (length == text.len()).then_some(registers)
+        }
     }
-    let mut chars = text.chars();
-    let file = match chars.next()? {
-        'v' => RegisterFile::Vector,
-        'a' => RegisterFile::Accumulator,
-        's' => RegisterFile::Scalar,
+}
+
+/// The run of registers that a text starts with, `v5` or `v[4:7]`, and how long it is there.
+pub(super) fn numbered(text: &[u8]) -> Option<(Registers, usize)> {
+    let file = match text.first()? {
+        b'v' => RegisterFile::Vector,
+        b'a' => RegisterFile::Accumulator,
+        b's' => RegisterFile::Scalar,
         _ => return None,
     };
-    let rest = chars.as_str();
-    if let Ok(first) = rest.parse::<u16>() {
-        return special(file, first, 1);
+    let in_brackets = text.get(1) == Some(&b'[');
+    let (first, mut end) = number(text, 1 + usize::from(in_brackets))?;
+    let mut last = first;
+    if in_brackets {
+        if text.get(end) == Some(&b':') {
+            (last, end) = number(text, end + 1)?;
+        }
+        text.get(end).filter(|byte| **byte == b']')?;
+        end += 1;
     }
-    let range = rest.strip_prefix('[')?.strip_suffix(']')?;
-    let (first, last) = range.split_once(':').unwrap_or((range, range));
-    let (first, last): (u16, u16) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
     let count = last.checked_sub(first)?.checked_add(1)?;
-    special(file, first, count)
+    Some((Registers { file, first, count }, end))
+}
+
+/// The number in a text from one place on, and where it ends.
+fn number(text: &[u8], from: usize) -> Option<(u16, usize)> {
+    let mut number = 0u16;
+    let mut at = from;
+    while let Some(digit @ b'0'..=b'9') = text.get(at) {
+        number = number
+            .checked_mul(10)?
+            .checked_add(u16::from(digit - b'0'))?;
+        at += 1;
+    }
+    (at > from).then_some((number, at))
 }
 
 pub(super) fn integer(text: &str) -> Option<i64> {
@@ -241,6 +301,15 @@ mod tests {
         Operand::Registers(Registers { file, first, count }, Marks::default())
     }
 
+    fn read(text: &str) -> Operand {
+        Operand::read(text, &Source::of(text).expect("a short file"))
+    }
+
+    fn symbol(text: &str) -> Operand {
+        let piece = Source::of(text).expect("a short file").piece(text);
+        Operand::Symbol(Box::new(piece))
+    }
+
     fn marked(neg: bool, abs: bool, sext: bool) -> Operand {
         let three = Registers {
             file: RegisterFile::Vector,
@@ -256,6 +325,7 @@ mod tests {
         for (text, want) in [
             ("v5", run(Vector, 5, 1)),
             ("v[4:7]", run(Vector, 4, 4)),
+            ("v[ 4 : 7 ]", run(Vector, 4, 4)),
             ("s[0:1]", run(Scalar, 0, 2)),
             ("a[16:31]", run(Accumulator, 16, 16)),
             ("-v3", marked(true, false, false)),
@@ -268,23 +338,26 @@ mod tests {
             ("-16", Operand::Integer(-16)),
             ("1.0", Operand::Float(1.0)),
             ("-0.5", Operand::Float(-0.5)),
-            (".LBB0_2", Operand::Symbol(".LBB0_2".into())),
-            ("off", Operand::Symbol("off".into())),
+            (".LBB0_2", symbol(".LBB0_2")),
+            ("off", Operand::Off),
+            ("hwreg(1)", symbol("hwreg(1)")),
             ("lit(0x3f000000)", Operand::Integer(0x3f00_0000)),
             (
                 "vmcnt(8)",
                 Operand::Count {
-                    name: "vmcnt".into(),
+                    counter: Waited::Vmcnt,
                     value: 8,
                 },
             ),
         ] {
-            assert_eq!(Operand::read(text), want, "{text}");
+            assert_eq!(read(text), want, "{text}");
         }
     }
 
     #[test]
-    fn a_backward_range_is_no_register() {
-        assert_eq!(Operand::read("v[7:4]"), Operand::Symbol("v[7:4]".into()));
+    fn half_a_range_is_no_register() {
+        for text in ["v[7:4]", "v", "v[]", "v[1", "v1]", "v[1:]", "v70000"] {
+            assert_eq!(read(text), symbol(text));
+        }
     }
 }

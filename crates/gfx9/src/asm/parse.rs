@@ -7,7 +7,9 @@ use crate::isa::{Format, Modifiers, Opcode, split_suffix};
 
 use super::descriptor::Descriptor;
 use super::metadata::{self, Needs};
-use super::operand::{self, Operand};
+use super::operand::{Marks, Operand, Operands, integer, numbered};
+use super::scan::{Words, code, line};
+use super::text::Source;
 use super::{Function, Instruction, Place, Program};
 
 /// A line that is no assembly.
@@ -40,28 +42,37 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
 /// without: that is the one to look at.
 pub fn parse_with_tables(text: &str) -> Result<Program, ParseError> {
     let of_tables = [".loc", ".file", ".cfi_", ".Ltmp", ".Lfunc_begin"];
-    read(text, |line| {
-        let bare = line.trim_ascii_start();
+    read(text, |text| {
+        let bare = text.trim_start_matches([' ', '\t']);
         !of_tables.iter().any(|start| bare.starts_with(start))
     })
 }
 
-/// Reads a whole file, in which not all lines need count.
+/// Reads a whole file. `counts` is shown the text from each line on, and says whether that line has a
+/// number of its own.
 fn read(text: &str, counts: impl Fn(&str) -> bool) -> Result<Program, ParseError> {
-    let mut reader = Reader::default();
+    let source = Source::of(text).ok_or_else(|| ParseError {
+        line: 0,
+        text: String::new(),
+        reason: "the file is longer than 4 GiB".to_owned(),
+    })?;
+    let mut reader = Reader::of(source);
+    let mut rest = text;
     let mut number = 0u32;
-    for line in text.lines() {
-        number = number.saturating_add(u32::from(counts(line)));
-        reader.line(number, line)?;
+    while !rest.is_empty() {
+        number = number.saturating_add(u32::from(counts(rest)));
+        let read = reader.line(number, rest)?;
+        let behind = &rest[read.len()..];
+        rest = behind.get(line(behind).len() + 1..).unwrap_or_default();
     }
     Ok(reader.finish())
 }
 
-#[derive(Default)]
-struct Reader {
+struct Reader<'t> {
+    source: Source<'t>,
     program: Program,
     /// The lines of the metadata block that is being read.
-    metadata: Option<Vec<String>>,
+    metadata: Option<Vec<&'t str>>,
     needs: BTreeMap<String, Needs>,
     inline: bool,
     /// Labels are code only in `.text`: data objects have labels too.
@@ -74,11 +85,27 @@ struct Reader {
     place: Option<Place>,
 }
 
-impl Reader {
-    fn line(&mut self, number: u32, line: &str) -> Result<(), ParseError> {
-        let bare = line.trim_ascii();
+impl<'t> Reader<'t> {
+    fn of(source: Source<'t>) -> Self {
+        Self {
+            source,
+            program: Program::default(),
+            metadata: None,
+            needs: BTreeMap::new(),
+            inline: false,
+            data: false,
+            object: None,
+            descriptor: None,
+            descriptors: BTreeMap::new(),
+            place: None,
+        }
+    }
+
+    /// Reads the line that a text starts with; gives what it read of it.
+    fn line(&mut self, number: u32, text: &'t str) -> Result<&'t str, ParseError> {
         if let Some(block) = &mut self.metadata {
-            if bare == ".end_amdgpu_metadata" {
+            let line = line(text);
+            if line.trim_ascii() == ".end_amdgpu_metadata" {
                 let (needs, arch) = metadata::read(block);
                 self.needs = needs;
                 self.metadata = None;
@@ -86,51 +113,113 @@ impl Reader {
                     self.program.arch = arch;
                 }
             } else {
-                block.push(line.to_owned());
+                block.push(line);
             }
-            return Ok(());
+            return Ok(line);
         }
-        match bare {
-            ";;#ASMSTART" => self.inline = true,
-            ";;#ASMEND" => self.inline = false,
-            ".amdgpu_metadata" => self.metadata = Some(Vec::new()),
-            _ => {}
+        match text.trim_start_matches([' ', '\t']).as_bytes().first() {
+            Some(b';') => {
+                let line = line(text);
+                match line.trim_ascii() {
+                    ";;#ASMSTART" => self.inline = true,
+                    ";;#ASMEND" => self.inline = false,
+                    _ => {}
+                }
+                Ok(line)
+            }
+            Some(b'.') => {
+                let line = line(text);
+                self.directive(number, line);
+                Ok(line)
+            }
+            _ => self.instruction(number, text).map_err(|reason| ParseError {
+                line: number,
+                text: line(text).trim_ascii().to_owned(),
+                reason,
+            }),
         }
-        let code = without_comment(bare);
-        if code.is_empty() {
-            return Ok(());
+    }
+
+    /// Reads an instruction, or a label that is none of LLVM's own.
+    fn instruction(&mut self, number: u32, text: &'t str) -> Result<&'t str, String> {
+        let mut words = Words::of(text);
+        if words.start().is_none() {
+            return Ok("");
         }
-        let error = |reason: &str| ParseError {
-            line: number,
-            text: bare.to_owned(),
-            reason: reason.to_owned(),
-        };
-        if let Some(label) = code.strip_suffix(':')
-            && !label.contains(char::is_whitespace)
+        let mnemonic = words.word();
+        if let Some(label) = mnemonic.strip_suffix(':')
+            && words.start().is_none()
         {
             self.label(number, label);
-            return Ok(());
-        }
-        if code.starts_with('.') {
-            self.directive(code);
-            if code.starts_with(".loc")
-                && let (Some(place), Some(line)) = (&mut self.place, called_from(bare))
-            {
-                place.line = line;
-            }
-            return Ok(());
+            return Ok(words.so_far());
         }
         if self.data {
-            return Err(error("an instruction outside of `.text`"));
+            return Err("an instruction outside of `.text`".to_owned());
         }
-        let mut instruction = instruction(number, code).map_err(|reason| error(&reason))?;
-        instruction.inline = self.inline;
-        instruction.place = self.place;
-        match self.program.functions.last_mut() {
-            Some(function) => function.instructions.push(instruction),
-            None => return Err(error("an instruction before any label")),
+        let (name, encoding) = split_suffix(mnemonic);
+        let op = Opcode::named(name).ok_or_else(|| unknown(mnemonic))?;
+        let mut operands = Operands::default();
+        let mut modifiers = Modifiers::default();
+        let count = self.operands(op, &mut words, &mut operands, &mut modifiers)?;
+        let Some(function) = self.program.functions.last_mut() else {
+            return Err("an instruction before any label".to_owned());
+        };
+        function.instructions.push(Instruction {
+            line: number,
+            text: self.source.piece(words.so_far().trim_ascii_start()),
+            op,
+            encoding,
+            operands,
+            modifiers,
+            inline: self.inline,
+            place: self.place,
+        });
+        if let Some(instruction) = function.instructions.last() {
+            check_operands(instruction, count)?;
         }
-        Ok(())
+        Ok(words.so_far())
+    }
+
+    /// Reads what stands behind an operation; says how many operands those are.
+    fn operands(
+        &self,
+        op: Opcode,
+        words: &mut Words<'_>,
+        operands: &mut Operands,
+        modifiers: &mut Modifiers,
+    ) -> Result<usize, String> {
+        // Counters of a wait stand side by side.
+        let waits = op == Opcode::s_waitcnt;
+        let mut count = 0;
+        while let Some(text) = words.start() {
+            // Operands stand between commas, modifiers behind the last one.
+            let is_operand = count == 0 || words.behind_comma || waits;
+            if is_operand
+                && let Some((registers, length)) = numbered(text)
+                && words.take(length)
+            {
+                operands.push(Operand::Registers(registers, Marks::default()));
+                count += 1;
+                continue;
+            }
+            let word = words.word();
+            // An instruction without operands may still have modifiers.
+            let lone = || (is_modifier(word) || op.is_cache()) && words.is_last();
+            if is_operand && !(count == 0 && lone()) {
+                operands.push(Operand::read(word, &self.source));
+                count += 1;
+                continue;
+            }
+            if !words.is_last() {
+                return Err(NO_INSTRUCTION.to_owned());
+            }
+            let known = modifiers.read(word);
+            known.ok_or_else(|| format!("`{word}` behind the operands is not known"))?;
+        }
+        match words.balanced {
+            true => Ok(count),
+            false => Err(NO_INSTRUCTION.to_owned()),
+        }
     }
 
     fn label(&mut self, number: u32, label: &str) {
@@ -143,15 +232,31 @@ impl Reader {
                 let next = function.instructions.len();
                 function.labels.insert(label.to_owned(), next);
             }
-            _ => self.program.functions.push(Function {
-                name: label.to_owned(),
-                line: number,
-                ..Function::default()
-            }),
+            last => {
+                // The first function is most of a file; a line has some forty bytes.
+                let room = if last.is_none() {
+                    self.source.len() / 40
+                } else {
+                    0
+                };
+                self.program.functions.push(Function {
+                    name: label.to_owned(),
+                    line: number,
+                    instructions: Vec::with_capacity(room),
+                    ..Function::default()
+                });
+            }
         }
     }
 
-    fn directive(&mut self, code: &str) {
+    /// A line that starts with a dot: a directive, or a label of LLVM's.
+    fn directive(&mut self, number: u32, line: &str) {
+        let code = code(line);
+        if let Some(label) = code.strip_suffix(':')
+            && !label.contains(char::is_whitespace)
+        {
+            return self.label(number, label);
+        }
         let (name, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
         if self.object.is_some() {
             self.object_bytes(name, rest);
@@ -164,11 +269,15 @@ impl Reader {
                 let target = rest.trim().trim_matches('"');
                 self.program.arch = metadata::arch_of(target);
             }
+            ".amdgpu_metadata" => self.metadata = Some(Vec::new()),
             ".file" => self.file(rest),
             ".loc" => {
                 let mut numbers = rest.split_whitespace().map_while(|word| word.parse().ok());
                 self.place = match (numbers.next(), numbers.next()) {
-                    (Some(file), Some(line)) if line > 0 => Some(Place { file, line }),
+                    (Some(file), Some(at)) if at > 0 => Some(Place {
+                        file,
+                        line: called_from(line).unwrap_or(at),
+                    }),
                     _ => None,
                 };
             }
@@ -191,7 +300,7 @@ impl Reader {
     fn object_bytes(&mut self, directive: &str, rest: &str) {
         let Some(object) = &self.object else { return };
         let bytes = self.program.objects.entry(object.clone()).or_default();
-        let numbers = rest.split(',').map(|text| operand::integer(text.trim()));
+        let numbers = rest.split(',').map(|text| integer(text.trim()));
         let size = match directive {
             ".byte" => 1,
             ".short" => 2,
@@ -255,81 +364,22 @@ fn called_from(line: &str) -> Option<u32> {
     parts.next()?.parse().ok()
 }
 
-/// The line without its comment. `;` also stands in no operand, so no quoting is needed.
-fn without_comment(line: &str) -> &str {
-    let bytes = line.as_bytes();
-    let starts = |at: &usize| match bytes[*at] {
-        b';' => true,
-        b'/' => bytes.get(at + 1) == Some(&b'/'),
-        _ => false,
-    };
-    let end = (0..bytes.len()).find(starts).unwrap_or(line.len());
-    line[..end].trim_ascii()
-}
+const NO_INSTRUCTION: &str = "not an instruction";
 
-fn instruction(line: u32, code: &str) -> Result<Instruction, String> {
-    let unknown = || "not an instruction".to_owned();
-    let end = code.bytes().position(|c| c.is_ascii_whitespace());
-    let (mnemonic, rest) = code.split_at(end.unwrap_or(code.len()));
+/// Why a word is no operation.
+fn unknown(word: &str) -> String {
     let good = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
-    if !mnemonic.starts_with(|c: char| c.is_ascii_lowercase()) || !mnemonic.bytes().all(good) {
-        return Err(unknown());
+    match word.starts_with(|c: char| c.is_ascii_lowercase()) && word.bytes().all(good) {
+        true => format!("`{word}` is no instruction of gfx942 or gfx950 that is known"),
+        false => NO_INSTRUCTION.to_owned(),
     }
-    let (name, encoding) = split_suffix(mnemonic);
-    let op = Opcode::named(name).ok_or_else(|| {
-        format!("`{mnemonic}` is no instruction of gfx942 or gfx950 that is known")
-    })?;
-    let mut operands = Vec::new();
-    let mut modifiers = Modifiers::default();
-    let mut modify = |word: &str| {
-        let known = modifiers.read(word);
-        known.ok_or_else(|| format!("`{word}` behind the operands is not known"))
-    };
-    // Counters of a wait stand side by side, with a space, a comma or `&` between them.
-    if op == Opcode::s_waitcnt {
-        let words = rest.split(|c: char| c.is_whitespace() || c == ',' || c == '&');
-        operands.extend(words.filter(|w| !w.is_empty()).map(Operand::read));
-    } else {
-        if !brackets_match(rest) {
-            return Err(unknown());
-        }
-        let mut pieces = split(rest, |c| c == b',').enumerate().peekable();
-        while let Some((index, piece)) = pieces.next() {
-            let is_last = pieces.peek().is_none();
-            let mut words = split(piece, |c| c.is_ascii_whitespace());
-            if let Some(word) = words.next() {
-                // An instruction without operands may still have modifiers.
-                match index == 0 && is_last && (is_modifier(word) || op.is_cache()) {
-                    true => modify(word)?,
-                    false => operands.push(Operand::read(word)),
-                }
-            }
-            for word in words {
-                if !is_last {
-                    return Err(unknown());
-                }
-                modify(word)?;
-            }
-        }
-    }
-    let instruction = Instruction {
-        line,
-        text: code.to_owned(),
-        op,
-        encoding,
-        operands,
-        modifiers,
-        inline: false,
-        place: None,
-    };
-    check_operands(&instruction)?;
-    Ok(instruction)
 }
 
 /// Whether there are as many operands as the table says. Words of control have their own.
-fn check_operands(instruction: &Instruction) -> Result<(), String> {
+fn check_operands(instruction: &Instruction, got: usize) -> Result<(), String> {
     let op = instruction.op;
-    if matches!(op.format(), Format::Sopp | Format::Smem) {
+    let kept = instruction.operands.len();
+    if matches!(op.format(), Format::Sopp | Format::Smem) && got == kept {
         return Ok(());
     }
     let shared = op.format() == Format::Mubuf && instruction.keeps_destination();
@@ -342,7 +392,6 @@ fn check_operands(instruction: &Instruction) -> Result<(), String> {
         true => 0,
         false => results + op.sources().len(),
     };
-    let got = instruction.operands.len();
     match got == want {
         true => Ok(()),
         false => Err(format!(
@@ -352,49 +401,11 @@ fn check_operands(instruction: &Instruction) -> Result<(), String> {
     }
 }
 
+/// `offset:16`; registers and numbers are none.
 fn is_modifier(word: &str) -> bool {
-    word.split_once(':')
-        .is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
-}
-
-fn brackets_match(text: &str) -> bool {
-    let mut depth = 0i32;
-    for byte in text.bytes() {
-        depth += match byte {
-            b'[' | b'(' => 1,
-            b']' | b')' => -1,
-            _ => 0,
-        };
-        if depth < 0 {
-            return false;
-        }
-    }
-    depth == 0
-}
-
-/// The pieces between separators that stand outside of brackets, those with text in them.
-fn split(text: &str, separator: fn(u8) -> bool) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
-    let pieces = std::iter::from_fn(move || {
-        let text = rest?;
-        let mut depth = 0i32;
-        let end = text.bytes().position(|byte| {
-            match byte {
-                b'[' | b'(' => depth += 1,
-                b']' | b')' => depth -= 1,
-                _ => {}
-            }
-            depth == 0 && separator(byte)
-        });
-        // Separators are ASCII, so both sides of one are text.
-        let (piece, behind) = match end {
-            Some(end) => (&text[..end], text.get(end + 1..)),
-            None => (text, None),
-        };
-        rest = behind;
-        Some(piece.trim_ascii())
-    });
-    pieces.filter(|piece| !piece.is_empty())
+    let is_name = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'_';
+    let name = word.as_bytes().iter().take_while(|byte| is_name(byte));
+    word.as_bytes().get(name.count()) == Some(&b':')
 }
 
 #[cfg(test)]
@@ -422,7 +433,7 @@ mod tests {
         );
         assert!(scaled.is_mfma());
         assert_eq!(scaled.operands.len(), 6);
-        assert_eq!(one("s_endpgm").operands, []);
+        assert!(one("s_endpgm").operands.is_empty());
         assert_eq!(
             one("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 2), 1")
                 .operands

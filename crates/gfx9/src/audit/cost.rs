@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::asm::{Function, Instruction, Register, RegisterFile};
+use crate::asm::{Function, Instruction, Operand, RegisterFile, Registers, Use};
 use crate::isa::{Opcode, Ty};
 
-use super::{Expectation, Finding, Kind, Report, finding};
+use super::{Expectation, Finding, Kind, Report, bits, finding};
 
 /// The kernel as a whole.
 pub(super) fn check_kernel(kernel: &Function, expected: &Expectation, report: &mut Report) {
@@ -185,45 +185,93 @@ fn is_lane_read(instruction: &Instruction) -> bool {
 }
 
 /// The vector instructions of the loop whose results reach a lane's memory address, through any
-/// number of others, also around the loop.
+/// number of others, also around the loop. The loop is gone through backwards, with the registers
+/// whose last write is looked for.
 fn address_arithmetic<'a>(body: &[&'a Instruction]) -> Vec<&'a Instruction> {
-    let accesses: Vec<_> = body.iter().map(|i| i.access()).collect();
-    // Where each register is written, from the first place on.
-    let mut writers: BTreeMap<Register, Vec<usize>> = BTreeMap::new();
-    for (index, access) in accesses.iter().enumerate() {
-        for register in &access.writes {
-            writers.entry(*register).or_default().push(index);
+    let mut counted = vec![false; body.len()];
+    let mut wanted = Wanted::default();
+    loop {
+        let at_the_end = wanted;
+        for (instruction, counted) in body.iter().zip(&mut counted).rev() {
+            wanted.step(instruction, counted);
         }
-    }
-    let mut counted = BTreeSet::new();
-    // Each register wanted, and the place from which its last write is looked for.
-    let mut wanted: Vec<(Register, usize)> = Vec::new();
-    for (index, access) in accesses.iter().enumerate() {
-        wanted.extend(access.addresses.iter().map(|r| (*r, index)));
-    }
-    let mut asked = BTreeSet::new();
-    while let Some((register, from)) = wanted.pop() {
-        if !asked.insert((register, from)) {
-            continue;
+        // What is not written before it is used comes from the turn before.
+        if wanted.is_within(&at_the_end) {
+            break;
         }
-        let Some(places) = writers.get(&register) else {
-            continue;
-        };
-        let before = places.partition_point(|place| *place < from);
-        let around = places.last();
-        let last = before.checked_sub(1).and_then(|at| places.get(at));
-        let Some(&writer) = last.or(around) else {
-            continue;
-        };
+        wanted.add_all(&at_the_end);
+    }
+    let body = body.iter().zip(counted);
+    body.filter_map(|(i, counted)| counted.then_some(*i))
+        .collect()
+}
+
+/// A set of vector registers.
+#[derive(Clone, Copy, Default)]
+struct Wanted([u64; 8]);
+
+impl Wanted {
+    /// Goes back over an instruction: before it, what it computes an address from is wanted in place
+    /// of what it writes, and the instruction counts.
+    fn step(&mut self, instruction: &Instruction, counted: &mut bool) {
+        let mut written = false;
+        instruction.each_use(|run, how| {
+            if how != Use::Read {
+                written |= self.remove(run);
+            }
+        });
         // Addresses are integers: a register that floats were in before is another value.
-        if !body[writer].is_valu() || is_float(body[writer]) || !counted.insert(writer) {
-            continue;
+        if written && instruction.is_valu() && !is_float(instruction) {
+            *counted = true;
+            instruction.each_use(|run, how| {
+                if how != Use::Write {
+                    self.add(run);
+                }
+            });
         }
-        let vectors = accesses[writer].reads.iter();
-        let vectors = vectors.filter(|r| r.file == RegisterFile::Vector);
-        wanted.extend(vectors.map(|r| (*r, writer)));
+        if let Some(at) = instruction.address_operand()
+            && let Some(run) = instruction.operands.get(at).and_then(Operand::registers)
+        {
+            self.add(run);
+        }
     }
-    counted.into_iter().map(|index| body[index]).collect()
+
+    fn add(&mut self, run: Registers) {
+        for (word, bits) in words_of(run) {
+            self.0[word] |= bits;
+        }
+    }
+
+    /// Says whether there was something to remove.
+    fn remove(&mut self, run: Registers) -> bool {
+        let mut found = false;
+        for (word, bits) in words_of(run) {
+            found |= self.0[word] & bits != 0;
+            self.0[word] &= !bits;
+        }
+        found
+    }
+
+    fn is_within(&self, other: &Self) -> bool {
+        let words = self.0.iter().zip(other.0);
+        words.fold(0, |more, (mine, others)| more | mine & !others) == 0
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        for (word, others) in self.0.iter_mut().zip(other.0) {
+            *word |= others;
+        }
+    }
+}
+
+/// The words of a set that a run of vector registers lies in, with its bits; of others none.
+fn words_of(run: Registers) -> impl Iterator<Item = (usize, u64)> {
+    let (first, end) = match run.file {
+        RegisterFile::Vector => (run.first, run.first.saturating_add(run.count)),
+        _ => (0, 0),
+    };
+    let registers = usize::from(first).min(512)..usize::from(end).min(512);
+    bits::words(registers)
 }
 
 fn count(n: usize) -> u32 {

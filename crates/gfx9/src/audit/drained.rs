@@ -40,7 +40,7 @@ impl State for Open {
         if instruction.writes_exec() {
             self.by_others = self.by_these.take().or(self.by_others);
         }
-        if instruction.is_lds_read() || instruction.is_lds_write() || instruction.is_lds_atomic() {
+        if instruction.is_lds_access() {
             self.by_these = Some(instruction.line);
         }
     }

@@ -37,14 +37,16 @@ fn at_starts<S: State>(function: &Function, blocks: &Blocks) -> Vec<Option<S>> {
             for to in &blocks.next[block] {
                 // Behind itself a block leads to the next in the text, else to a label.
                 let falls = blocks.ranges[*to].start == range.end;
-                let mut state = state.clone();
-                if lanes == Some(!falls) {
+                let without = (lanes == Some(!falls)).then(|| {
+                    let mut state = state.clone();
                     state.without_lanes();
-                }
+                    state
+                });
+                let state = without.as_ref().unwrap_or(&state);
                 again[*to] |= match &mut before[*to] {
-                    Some(known) => known.meet(&state),
+                    Some(known) => known.meet(state),
                     slot => {
-                        *slot = Some(state);
+                        *slot = Some(state.clone());
                         true
                     }
                 };

@@ -18,6 +18,7 @@
 //!
 //! The audit reads; it never changes an expectation to fit the code.
 
+mod bits;
 mod cost;
 mod drained;
 mod flow;
@@ -264,7 +265,7 @@ pub fn audit(kernel: &Function, arch: &str, expected: &Expectation) -> Report {
         drained::check(kernel, &blocks, &mut report.findings);
     }
     cost::check_kernel(kernel, expected, &mut report);
-    match kernel.hot_loop() {
+    match kernel.hot_loop_among(&blocks) {
         Some(hot) => check_loop(kernel, &hot, arch, expected, &mut report),
         None if expected.reshaped => {}
         None if expected.steps.is_empty() && expected.mfma.is_empty() => {}
@@ -289,16 +290,18 @@ fn check_loop(
     let body = hot.body(kernel);
     let lines = || body.iter().map(|instruction| instruction.line);
     report.lines = lines().min().zip(lines().max());
+    let mut products: BTreeMap<&str, u32> = BTreeMap::new();
     for instruction in &body {
         if instruction.is_mfma() {
-            *report
-                .mfma
-                .entry(instruction.op.name().to_owned())
-                .or_default() += 1;
+            *products.entry(instruction.op.name()).or_default() += 1;
         }
         report.lds_copies += u32::from(instruction.is_lds_copy());
         report.lds_reads += u32::from(instruction.is_lds_read());
     }
+    let products = products.into_iter();
+    report.mfma = products
+        .map(|(name, count)| (name.to_owned(), count))
+        .collect();
     steps::check(&body, expected, report);
     cost::check_loop(&body, arch, expected, report);
 }
@@ -307,7 +310,7 @@ fn finding(kind: Kind, at: &Instruction, reason: impl Into<String>) -> Finding {
     Finding {
         kind,
         line: at.line,
-        text: at.text.clone(),
+        text: at.text.to_string(),
         reason: reason.into(),
     }
 }

@@ -14,7 +14,7 @@ use crate::asm::blocks::Blocks;
 use crate::asm::{Counter, Function, Instruction, Register, RegisterFile, Registers, Use, Wait};
 
 use super::flow::{self, State};
-use super::{Finding, Kind, finding};
+use super::{Finding, Kind, bits, finding};
 
 /// Ages past this are all the same to a counter of six bits.
 const OLDEST: u8 = 64;
@@ -26,21 +26,83 @@ const NONE: u8 = u8::MAX;
 const REGISTERS: usize = 256 + 256 + 128 + 2;
 
 /// Loads under way: for each register the age in the counters that hold it back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Ages {
-    vm: [u8; REGISTERS],
-    lgkm: [u8; REGISTERS],
+    vm: Counted,
+    lgkm: Counted,
     /// A scalar or flat load is under way, so `lgkmcnt` counts in no order.
     unordered: bool,
 }
 
-impl Default for Ages {
+/// The loads of one counter.
+#[derive(Clone, Debug)]
+struct Counted {
+    ages: [u8; REGISTERS],
+    /// The registers that have an age, as bits, and how many those are.
+    under_way: [u64; REGISTERS.div_ceil(64)],
+    count: u32,
+}
+
+impl Default for Counted {
     fn default() -> Self {
         Self {
-            vm: [NONE; REGISTERS],
-            lgkm: [NONE; REGISTERS],
-            unordered: false,
+            ages: [NONE; REGISTERS],
+            under_way: [0; REGISTERS.div_ceil(64)],
+            count: 0,
         }
+    }
+}
+
+impl Counted {
+    /// A load is issued, which fills the registers that it is told of next.
+    fn issue(&mut self) {
+        if self.count > 0 {
+            for age in &mut self.ages {
+                *age += u8::from(*age < OLDEST);
+            }
+        }
+    }
+
+    fn fill(&mut self, run: Range<usize>) {
+        self.ages[run.clone()].fill(0);
+        for (at, bits) in bits::words(run) {
+            self.count += (bits & !self.under_way[at]).count_ones();
+            self.under_way[at] |= bits;
+        }
+    }
+
+    /// At most this many loads are left.
+    fn wait(&mut self, count: u8) {
+        if self.count == 0 {
+            return;
+        }
+        for at in 0..self.under_way.len() {
+            for bit in bits::members(self.under_way[at]) {
+                let age = &mut self.ages[at * 64 + bit];
+                if *age >= count {
+                    *age = NONE;
+                    self.under_way[at] &= !(1 << bit);
+                    self.count -= 1;
+                }
+            }
+        }
+    }
+
+    /// Takes in another way; says whether anything changed.
+    fn meet(&mut self, other: &Self) -> bool {
+        if other.count == 0 {
+            return false;
+        }
+        let mut changed = false;
+        for (age, new) in self.ages.iter_mut().zip(&other.ages) {
+            changed |= new < age;
+            *age = (*age).min(*new);
+        }
+        for (word, new) in self.under_way.iter_mut().zip(other.under_way) {
+            self.count += (new & !*word).count_ones();
+            *word |= new;
+        }
+        changed
     }
 }
 
@@ -73,13 +135,20 @@ fn places(run: Registers) -> Range<usize> {
 impl Ages {
     /// A register that the instruction reads or writes while a load is under way to it.
     fn uses_pending(&self, instruction: &Instruction) -> Option<Register> {
+        if self.vm.count + self.lgkm.count == 0 {
+            return None;
+        }
         let counter = instruction.counter();
         let mut pending = None;
         instruction.each_use(|run, how| {
-            let (vm, lgkm) = (&self.vm[places(run)], &self.lgkm[places(run)]);
-            let both = vm.iter().zip(lgkm).zip(run.iter());
-            for ((vm, lgkm), register) in both {
-                let (vm, lgkm) = (*vm != NONE, *lgkm != NONE);
+            let range = places(run);
+            let under_way = |at: usize| self.vm.under_way[at] | self.lgkm.under_way[at];
+            if !bits::words(range.clone()).any(|(at, bits)| under_way(at) & bits != 0) {
+                return;
+            }
+            for (place, register) in range.zip(run.iter()) {
+                let vm = self.vm.ages[place] != NONE;
+                let lgkm = self.lgkm.ages[place] != NONE;
                 // Loads of one kind come back in order, so one may overwrite another's target.
                 let in_order = match counter {
                     Some(Counter::Vector) => !lgkm,
@@ -95,22 +164,15 @@ impl Ages {
     }
 
     fn wait(&mut self, wait: Wait) {
-        let done = |ages: &mut [u8], count: u8| {
-            for age in ages.iter_mut() {
-                if *age >= count {
-                    *age = NONE;
-                }
-            }
-        };
         if let Some(count) = wait.vmcnt {
-            done(&mut self.vm, count);
+            self.vm.wait(count);
         }
         match wait.lgkmcnt {
             Some(0) => {
-                done(&mut self.lgkm, 0);
+                self.lgkm.wait(0);
                 self.unordered = false;
             }
-            Some(count) if !self.unordered => done(&mut self.lgkm, count),
+            Some(count) if !self.unordered => self.lgkm.wait(count),
             _ => {}
         }
     }
@@ -132,16 +194,14 @@ impl State for Ages {
         if matches!(counter, Counter::Scalar | Counter::Flat) {
             self.unordered = true;
         }
-        for (raised, ages) in [(vm, &mut self.vm), (lgkm, &mut self.lgkm)] {
+        for (raised, counted) in [(vm, &mut self.vm), (lgkm, &mut self.lgkm)] {
             if !raised {
                 continue;
             }
-            for age in ages.iter_mut() {
-                *age += u8::from(*age < OLDEST);
-            }
+            counted.issue();
             instruction.each_use(|run, how| {
                 if how != Use::Read {
-                    ages[places(run)].fill(0);
+                    counted.fill(places(run));
                 }
             });
         }
@@ -150,12 +210,8 @@ impl State for Ages {
     fn meet(&mut self, other: &Self) -> bool {
         let mut changed = !self.unordered && other.unordered;
         self.unordered |= other.unordered;
-        for (mine, theirs) in [(&mut self.vm, &other.vm), (&mut self.lgkm, &other.lgkm)] {
-            for (age, new) in mine.iter_mut().zip(theirs) {
-                changed |= new < age;
-                *age = (*age).min(*new);
-            }
-        }
+        changed |= self.vm.meet(&other.vm);
+        changed |= self.lgkm.meet(&other.lgkm);
         changed
     }
 }

@@ -12,11 +12,13 @@
 //! different counters; and so are reads and writes of LDS, which lie between the same barriers. Stricter waits and others than the schedule's pass here: they cost time, and
 //! are found in the hot loop.
 
-use std::collections::HashSet;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::asm::blocks::Blocks;
 use crate::asm::{Function, Instruction, Operand, Wait};
-use crate::isa::Opcode;
+use crate::isa::{Format, Opcode};
 
 use super::{Finding, Kind, finding};
 
@@ -133,7 +135,7 @@ pub(super) fn check(
 ) -> Result<(), &'static str> {
     let code = Code::of(function, blocks, plan);
     for view in [View::Vm, View::Lgkm, View::Lds] {
-        let found = walk(&code, blocks, plan, end, view)?;
+        let found = Walker::of(plan, view).walk(&code, blocks, end)?;
         for (at, kind, reason) in found {
             let instruction = &function.instructions[at];
             let new = finding(kind, instruction, reason);
@@ -146,9 +148,11 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The events of each block of the code, with the instructions they stand at.
+/// The events of the code, with the instructions they stand at.
 struct Code {
-    events: Vec<Vec<(usize, Event)>>,
+    events: Vec<(usize, Event)>,
+    /// Which of them are in each block.
+    blocks: Vec<Range<usize>>,
     /// The last instruction of blocks that a wave ends in.
     ends: Vec<Option<usize>>,
 }
@@ -157,42 +161,63 @@ impl Code {
     fn of(function: &Function, blocks: &Blocks, plan: &Plan) -> Code {
         let mut steps = plan.steps.iter().flatten();
         let priorities = steps.any(|(event, _)| matches!(event, Some(Event::Priority(_))));
-        let event = |i: &Instruction| {
-            if let Some(wait) = i.wait() {
-                return (!wait.is_none()).then_some(Event::Wait(wait));
-            }
-            if i.is_barrier() {
-                return Some(Event::Barrier);
-            }
-            if i.is_lds_copy() {
-                return Some(Event::Copy);
-            }
-            if i.is_lds_write() {
-                return Some(Event::Write);
-            }
-            if i.is_lds_read() {
-                return Some(Event::Read);
-            }
-            match (i.op, i.operands.first()) {
-                (Opcode::s_setprio, Some(Operand::Integer(n))) if priorities => {
-                    Some(Event::Priority(u8::try_from(*n).unwrap_or(u8::MAX)))
-                }
-                _ => None,
-            }
-        };
         let all = &function.instructions;
-        let events = blocks.ranges.iter().map(|range| {
-            let at = range.clone();
-            at.filter_map(|at| Some((at, event(&all[at])?))).collect()
-        });
-        let ends = blocks.ranges.iter().map(|range| {
-            let last = range.end.checked_sub(1)?;
-            (all[last].op == Opcode::s_endpgm).then_some(last)
-        });
-        Code {
-            events: events.collect(),
-            ends: ends.collect(),
+        let mut code = Code {
+            events: Vec::new(),
+            blocks: Vec::new(),
+            ends: Vec::new(),
+        };
+        for range in &blocks.ranges {
+            let first = code.events.len();
+            let events = range.clone().filter_map(|at| {
+                let event = event(&all[at])?;
+                let compared = priorities || !matches!(event, Event::Priority(_));
+                compared.then_some((at, event))
+            });
+            code.events.extend(events);
+            code.blocks.push(first..code.events.len());
+            let last = range.end.checked_sub(1);
+            code.ends
+                .push(last.filter(|last| all[*last].op == Opcode::s_endpgm));
         }
+        code
+    }
+
+    /// The part that a view has.
+    fn seen(&self, view: View) -> Code {
+        let mut events = Vec::new();
+        let mut blocks = Vec::new();
+        for range in &self.blocks {
+            let first = events.len();
+            let here = self.events[range.clone()].iter();
+            events.extend(here.filter_map(|(at, event)| Some((*at, only(*event, view)?))));
+            blocks.push(first..events.len());
+        }
+        Code {
+            events,
+            blocks,
+            ends: self.ends.clone(),
+        }
+    }
+}
+
+/// What an instruction is to a plan.
+fn event(i: &Instruction) -> Option<Event> {
+    match i.op.format() {
+        Format::Sopp => {}
+        Format::Ds if i.is_lds_write() => return Some(Event::Write),
+        Format::Ds => return i.is_lds_read().then_some(Event::Read),
+        _ => return i.is_lds_copy().then_some(Event::Copy),
+    }
+    if let Some(wait) = i.wait() {
+        return (!wait.is_none()).then_some(Event::Wait(wait));
+    }
+    match (i.op, i.operands.first()) {
+        (Opcode::s_barrier, _) => Some(Event::Barrier),
+        (Opcode::s_setprio, Some(Operand::Integer(n))) => {
+            Some(Event::Priority(u8::try_from(*n).unwrap_or(u8::MAX)))
+        }
+        _ => None,
     }
 }
 
@@ -201,125 +226,173 @@ type Found = (usize, Kind, String);
 /// The states that the plan can be in, in order.
 type States = Vec<u32>;
 
-fn walk(
-    code: &Code,
-    blocks: &Blocks,
-    plan: &Plan,
-    end: usize,
-    view: View,
-) -> Result<Vec<Found>, &'static str> {
-    let mut plan = Walker::of(plan, view);
-    let mut found = Vec::new();
-    let mut seen: HashSet<(usize, States)> = HashSet::new();
-    let start = plan.closed(vec![Plan::START as u32]);
-    let mut work = vec![(0, start)];
-    while let Some((block, states)) = work.pop() {
-        if blocks.ranges.is_empty() || !seen.insert((block, states.clone())) {
-            continue;
-        }
-        if seen.len() > MOST_PAIRS {
-            return Err("the kernel has too many ways");
-        }
-        let mut states = states;
-        let mut lost = false;
-        for (at, event) in &code.events[block] {
-            let next = plan.take(&states, *event);
-            if next.is_empty() {
-                let (kind, reason) = plan.why(&states, Some(*event));
-                found.push((*at, kind, reason));
-                lost = true;
-                break;
-            }
-            states = next;
-        }
-        if lost {
-            continue;
-        }
-        if let Some(at) = code.ends[block]
-            && !states.contains(&(end as u32))
-        {
-            let (kind, reason) = plan.why(&states, None);
-            found.push((at, kind, reason));
-        }
-        for to in &blocks.next[block] {
-            work.push((*to, states.clone()));
-        }
-    }
-    Ok(found)
-}
-
 /// The plan as one counter sees it.
 struct Walker {
-    steps: Vec<Vec<(Option<Event>, u32)>>,
+    /// The steps of all states one behind the other, and where those of each start.
+    steps: Vec<(Option<Event>, u32)>,
+    starts: Vec<usize>,
     view: View,
     /// When each state was last put into a set.
     marks: Vec<u32>,
     time: u32,
+    /// States that are still to be put into a set, and a set that is being made.
+    open: States,
+    next: States,
+}
+
+/// The sets of states that were met, by number.
+#[derive(Default)]
+struct Sets {
+    list: Vec<States>,
+    numbers: FxHashMap<States, usize>,
+}
+
+impl Sets {
+    fn number(&mut self, states: &[u32]) -> usize {
+        if let Some(known) = self.numbers.get(states) {
+            return *known;
+        }
+        let number = self.list.len();
+        self.list.push(states.to_vec());
+        self.numbers.insert(states.to_vec(), number);
+        number
+    }
 }
 
 impl Walker {
     fn of(plan: &Plan, view: View) -> Walker {
         let seen = |event: &Option<Event>| event.and_then(|event| only(event, view));
-        let steps = plan.steps.iter().map(|steps| {
-            let steps = steps.iter().map(|(event, to)| (seen(event), *to as u32));
-            steps.collect()
-        });
-        Walker {
-            steps: steps.collect(),
+        let mut walker = Walker {
+            steps: Vec::new(),
+            starts: vec![0],
             view,
             marks: vec![0; plan.steps.len()],
             time: 0,
+            open: Vec::new(),
+            next: Vec::new(),
+        };
+        for steps in &plan.steps {
+            let steps = steps.iter().map(|(event, to)| (seen(event), *to as u32));
+            walker.steps.extend(steps);
+            walker.starts.push(walker.steps.len());
         }
+        walker
     }
 
-    /// The states and those that ways without events lead to.
-    fn closed(&mut self, states: States) -> States {
-        self.reach(states, |event| event.is_none())
+    fn walk(
+        mut self,
+        code: &Code,
+        blocks: &Blocks,
+        end: usize,
+    ) -> Result<Vec<Found>, &'static str> {
+        let code = code.seen(self.view);
+        let mut found = Vec::new();
+        let mut sets = Sets::default();
+        let mut states = vec![Plan::START as u32];
+        self.close(&mut states);
+        let mut seen: FxHashSet<(usize, usize)> = FxHashSet::default();
+        let mut work = Vec::new();
+        if !blocks.ranges.is_empty() {
+            work.push((0, sets.number(&states)));
+        }
+        while let Some((block, set)) = work.pop() {
+            if !seen.insert((block, set)) {
+                continue;
+            }
+            if seen.len() > MOST_PAIRS {
+                return Err("the kernel has too many ways");
+            }
+            states.clone_from(&sets.list[set]);
+            if let Err(lost) = self.take_all(&code.events[code.blocks[block].clone()], &mut states)
+            {
+                found.push(lost);
+                continue;
+            }
+            if let Some(at) = code.ends[block]
+                && !states.contains(&(end as u32))
+            {
+                let (kind, reason) = self.why(&states, None);
+                found.push((at, kind, reason));
+            }
+            let set = sets.number(&states);
+            work.extend(blocks.next[block].iter().map(|to| (*to, set)));
+        }
+        Ok(found)
     }
 
-    /// The states, and those that steps of this kind lead to.
-    fn reach(&mut self, states: States, goes: impl Fn(Option<Event>) -> bool) -> States {
+    /// Goes through the events of a block; where the plan has no step that goes on, says why.
+    fn take_all(&mut self, events: &[(usize, Event)], states: &mut States) -> Result<(), Found> {
+        let mut next = std::mem::take(&mut self.next);
+        // An event that left the states as they are does so again.
+        let mut idle = None;
+        for (at, event) in events {
+            if idle == Some(*event) {
+                continue;
+            }
+            self.take(states, *event, &mut next);
+            if next.is_empty() {
+                let (kind, reason) = self.why(states, Some(*event));
+                return Err((*at, kind, reason));
+            }
+            idle = (next == *states).then_some(*event);
+            std::mem::swap(states, &mut next);
+        }
+        self.next = next;
+        Ok(())
+    }
+
+    fn steps_of(&self, state: u32) -> &[(Option<Event>, u32)] {
+        let state = state as usize;
+        &self.steps[self.starts[state]..self.starts[state + 1]]
+    }
+
+    /// Adds the states that ways without events lead to.
+    fn close(&mut self, states: &mut States) {
+        std::mem::swap(&mut self.open, states);
+        self.reach(states, |event| event.is_none());
+    }
+
+    /// Moves the open states, and those that steps of this kind lead to, into a set.
+    fn reach(&mut self, all: &mut States, goes: impl Fn(Option<Event>) -> bool) {
         self.time += 1;
-        let mut all = Vec::new();
-        let mut work = states;
-        while let Some(state) = work.pop() {
+        all.clear();
+        while let Some(state) = self.open.pop() {
             let mark = &mut self.marks[state as usize];
             if std::mem::replace(mark, self.time) == self.time {
                 continue;
             }
             all.push(state);
-            let steps = self.steps[state as usize].iter();
-            work.extend(steps.filter(|(event, _)| goes(*event)).map(|(_, to)| *to));
+            let range = self.starts[state as usize]..self.starts[state as usize + 1];
+            let steps = self.steps[range].iter();
+            self.open
+                .extend(steps.filter(|(event, _)| goes(*event)).map(|(_, to)| *to));
         }
         all.sort_unstable();
-        all
     }
 
     /// The states behind an event of the code.
-    fn take(&mut self, states: &States, event: Event) -> States {
-        match only(event, self.view) {
-            // Of no concern to this counter.
-            None => states.clone(),
-            Some(Event::Wait(wait)) => self.reach(states.clone(), |step| match step {
+    fn take(&mut self, states: &[u32], event: Event, next: &mut States) {
+        if let Event::Wait(wait) = event {
+            self.open.extend(states);
+            return self.reach(next, |step| match step {
                 None => true,
                 Some(Event::Wait(asked)) => serves(wait, asked),
                 Some(_) => false,
-            }),
-            Some(event) => {
-                let next = states.iter().flat_map(|state| {
-                    let steps = self.steps[*state as usize].iter();
-                    let same = steps.filter(|(step, _)| *step == Some(event));
-                    same.map(|(_, to)| *to)
-                });
-                let next = next.collect();
-                self.closed(next)
-            }
+            });
         }
+        let mut open = std::mem::take(&mut self.open);
+        for state in states {
+            let steps = self.steps_of(*state).iter();
+            let same = steps.filter(|(step, _)| *step == Some(event));
+            open.extend(same.map(|(_, to)| *to));
+        }
+        self.open = open;
+        self.reach(next, |event| event.is_none());
     }
 
     /// What is wrong where the code does something else than any step, or ends.
-    fn why(&self, states: &States, got: Option<Event>) -> (Kind, String) {
-        let steps = || states.iter().flat_map(|s| &self.steps[*s as usize]);
+    fn why(&self, states: &[u32], got: Option<Event>) -> (Kind, String) {
+        let steps = || states.iter().flat_map(|s| self.steps_of(*s));
         let next = || steps().filter_map(|(event, _)| *event);
         // A wait that the code did is behind, though the plan may also be before it still.
         let wait = steps().find_map(|(event, to)| match event {

@@ -68,7 +68,7 @@ impl Wave {
     /// `s_*_saveexec_b64` and `s_*_wrexec_b64`. The source is read before EXEC is saved over it.
     fn save_exec(&mut self, instruction: &Instruction) -> Result<(), Fault> {
         use Opcode::*;
-        let [destination, source] = instruction.operands.as_slice() else {
+        let [destination, source] = &instruction.operands[..] else {
             return Err(Fault::Operand);
         };
         let (s, exec) = (self.scalar64(source, Ty::b64)?, self.exec);
@@ -97,7 +97,7 @@ impl Wave {
 
     /// `s_getreg_b32` and `s_setreg_*` on some bits of MODE.
     fn hardware_register(&mut self, instruction: &Instruction) -> Result<(), Fault> {
-        let [first, second] = instruction.operands.as_slice() else {
+        let [first, second] = &instruction.operands[..] else {
             return Err(Fault::Operand);
         };
         let reads = instruction.op == Opcode::s_getreg_b32;
@@ -122,9 +122,7 @@ const ROUNDING: u32 = 0xf;
 fn mode_field(operand: &Operand) -> Result<(u32, u32), Fault> {
     const MODE: i64 = 1;
     let (register, offset, size) = match operand {
-        Operand::Integer(word) | Operand::Count { value: word, .. } => {
-            (word & 0x3f, word >> 6 & 0x1f, (word >> 11 & 0x1f) + 1)
-        }
+        Operand::Integer(word) => (word & 0x3f, word >> 6 & 0x1f, (word >> 11 & 0x1f) + 1),
         Operand::Symbol(text) => {
             let inner = text
                 .strip_prefix("hwreg(")

@@ -3,6 +3,7 @@
 use std::sync::{LazyLock, OnceLock};
 
 use crate::asm::{Instruction, Operand, Register, RegisterFile, Registers};
+use crate::few::Few;
 use crate::isa::{Encoding, Flags, Format, Opcode, Select, Ty};
 
 use super::table::{From, ROWS, Row, States, To};
@@ -12,24 +13,54 @@ use super::table::{From, ROWS, Row, States, To};
 pub(super) struct Parts {
     pub from: u64,
     pub to: u64,
+    /// The vector registers that it names, a bit for every eight.
+    vectors: u64,
+    /// No more states are owed behind it, on gfx942 and on gfx950.
+    pub owed: [u8; 2],
 }
 
 impl Parts {
     pub fn of(instruction: &Instruction) -> Parts {
         let mut parts = by_operation(instruction.op);
-        let ask = |bits: &mut u64, fits: &dyn Fn(&Row) -> bool| {
-            let mut left = *bits & *ASKED;
-            while left != 0 {
-                let bit = left.trailing_zeros();
-                left &= left - 1;
-                if !fits(&ROWS[bit as usize]) {
-                    *bits &= !(1 << bit);
-                }
+        for (from, rows) in ASKED_FROM.iter() {
+            if parts.from & rows != 0 && !from.fits(instruction) {
+                parts.from &= !rows;
             }
-        };
-        ask(&mut parts.from, &|row| row.from.fits(instruction));
-        ask(&mut parts.to, &|row| row.to.fits(instruction));
+        }
+        for (to, rows) in ASKED_TO.iter() {
+            if parts.to & rows != 0 && !to.fits(instruction) {
+                parts.to &= !rows;
+            }
+        }
+        if parts.from | parts.to != 0 {
+            let registers = instruction.operands.iter().filter_map(Operand::registers);
+            parts.vectors = registers
+                .filter(is_vector)
+                .fold(0, |all, run| all | eights(run));
+        }
         parts
+    }
+
+    /// The rows that this instruction in front and another one behind may be in: those about vector
+    /// registers only where they name a common one.
+    pub fn shared_with(&self, rows: u64, behind: &Parts) -> u64 {
+        let both = rows & behind.to;
+        match both == 0 || self.vectors & behind.vectors != 0 {
+            true => both,
+            false => both & !*OF_VECTORS,
+        }
+    }
+}
+
+/// The bits of a run of vector registers, one for every eight: the lower half for `v`, the upper
+/// one for `a`.
+fn eights(run: Registers) -> u64 {
+    let last = u32::from(run.first.saturating_add(run.count.max(1)) - 1);
+    let (first, last) = ((u32::from(run.first) / 8).min(31), (last / 8).min(31));
+    let bits = u32::MAX << first & u32::MAX >> (31 - last);
+    match run.file {
+        RegisterFile::Accumulator => u64::from(bits) << 32,
+        _ => u64::from(bits),
     }
 }
 
@@ -40,7 +71,13 @@ fn by_operation(op: Opcode) -> Parts {
     let work_out = || {
         let mut parts = Parts::default();
         for (bit, row) in ROWS.iter().enumerate() {
-            parts.from |= u64::from(row.from.can_be(op)) << bit;
+            if row.from.can_be(op) {
+                parts.from |= 1 << bit;
+                for (most, gfx950) in parts.owed.iter_mut().zip([false, true]) {
+                    let owed = row.owed_at_most(op, gfx950);
+                    *most = (*most).max(u8::try_from(owed).unwrap_or(u8::MAX));
+                }
+            }
             parts.to |= u64::from(row.to.can_be(op)) << bit;
         }
         parts
@@ -48,40 +85,59 @@ fn by_operation(op: Opcode) -> Parts {
     *KNOWN[op as usize].get_or_init(work_out)
 }
 
-/// The rows for which the operands decide.
-static ASKED: LazyLock<u64> = LazyLock::new(|| {
-    let asked = ROWS.iter().enumerate().filter(|(_, row)| {
-        let from = matches!(
+/// What the operands of an instruction in front decide, with the rows that it is in.
+static ASKED_FROM: LazyLock<[(From, u64); 6]> = LazyLock::new(|| {
+    let asked = [
+        From::VectorToScalar,
+        From::VectorToExec,
+        From::Part,
+        From::ScalarToM0,
+        From::WideStore,
+        From::WideStoreAtScalar,
+    ];
+    asked.map(|from| (from, rows_with(|row| row.from == from)))
+});
+
+/// The same of one behind.
+static ASKED_TO: LazyLock<[(To, u64); 3]> = LazyLock::new(|| {
+    [To::DppExec, To::DppRead, To::M0].map(|to| (to, rows_with(|row| row.to == to)))
+});
+
+/// The rows about vector registers.
+static OF_VECTORS: LazyLock<u64> = LazyLock::new(|| {
+    rows_with(|row| {
+        !matches!(
             row.from,
             From::VectorToScalar
                 | From::VectorToExec
-                | From::Part
                 | From::ScalarToM0
-                | From::WideStore
-                | From::WideStoreAtScalar
-        );
-        from || matches!(row.to, To::DppExec | To::DppRead | To::M0)
-    });
-    asked.fold(0, |bits, (bit, _)| bits | 1 << bit)
+                | From::SetMode
+                | From::AnyDouble
+        )
+    })
 });
 
-/// Runs of registers, a few.
-#[derive(Default)]
-pub(super) struct Runs {
-    list: [Option<Registers>; 6],
-    len: usize,
+/// The rows about scalar registers that vector instructions write.
+pub(super) static TO_SCALAR: LazyLock<u64> =
+    LazyLock::new(|| rows_with(|row| row.from == From::VectorToScalar));
+
+fn rows_with(fits: impl Fn(&Row) -> bool) -> u64 {
+    let rows = ROWS.iter().enumerate();
+    let fitting = rows.filter(|(_, row)| fits(row));
+    fitting.fold(0, |bits, (bit, _)| bits | 1 << bit)
 }
+
+/// Runs of registers.
+#[derive(Default)]
+pub(super) struct Runs(Few<Registers, 6>);
 
 impl Runs {
     fn push(&mut self, run: Registers) {
-        if let Some(place) = self.list.get_mut(self.len) {
-            *place = Some(run);
-            self.len += 1;
-        }
+        self.0.push(run);
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Registers> {
-        self.list[..self.len].iter().flatten().copied()
+        self.0.iter().copied()
     }
 
     /// The registers one by one, each with a bit of its own.
@@ -452,13 +508,23 @@ impl Row {
     /// The states that must lie between. None are owed behind a matrix instruction of unknown
     /// length.
     pub fn owed(&self, front: &Instruction, gfx950: bool) -> u32 {
+        // Elements of less than 8 bits on both sides go at twice the rate.
+        let small = |format: u8| format >= 2;
+        let both = small(front.modifiers.cbsz) && small(front.modifiers.blgp);
+        self.owed_by(front.op, both, gfx950)
+    }
+
+    /// The most of them, whatever the operation multiplies.
+    fn owed_at_most(&self, front: Opcode, gfx950: bool) -> u32 {
+        let either = [false, true].map(|small| self.owed_by(front, small, gfx950));
+        either[0].max(either[1])
+    }
+
+    fn owed_by(&self, front: Opcode, small: bool, gfx950: bool) -> u32 {
         match self.states {
             States::Always(states) => states,
             States::Passes(states) => {
-                // Elements of less than 8 bits on both sides go at twice the rate.
-                let small = |format: u8| format >= 2;
-                let both = small(front.modifiers.cbsz) && small(front.modifiers.blgp);
-                let passes = front.op.mfma_passes(gfx950, both);
+                let passes = front.mfma_passes(gfx950, small);
                 passes.map_or(0, |passes| states(passes, gfx950))
             }
         }

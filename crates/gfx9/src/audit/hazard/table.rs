@@ -30,16 +30,6 @@ pub(super) enum States {
     Passes(fn(u32, bool) -> u32),
 }
 
-impl States {
-    /// No instruction owes more.
-    pub fn most(self) -> u32 {
-        match self {
-            Always(states) => states,
-            Passes(_) => MOST,
-        }
-    }
-}
-
 /// The instruction in front, and the registers of it that matter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum From {
