@@ -250,6 +250,31 @@ impl Form {
             })
     }
 
+    /// Whether runs along a dimension, which is cut at `width` and at `width * count`, are dealt out
+    /// in turn: each `width` neighbours are counted by the last output, the `count` of these by the
+    /// first, both from multiples on.
+    pub fn deals_along(&self, dim: usize, [width, count]: [i64; 2]) -> bool {
+        let [dealt, counted] = &self.outs[..] else {
+            return false;
+        };
+        let digits = self.radix.digits().iter().enumerate();
+        let run = digits.filter(|(_, d)| d.dim == dim && d.div < width * count);
+        let run: Vec<(u64, i64)> = run.map(|(at, d)| (1 << at, d.div)).collect();
+        let mask = run.iter().fold(0, |m, (row, _)| m | row);
+        // The weights that the digits of a run have in each output, and what divides the others.
+        let is_right = |out: &Sum, every: i64, weight: &dyn Fn(i64) -> i64| {
+            out.offset % every == 0
+                && run.iter().all(|&(row, div)| out.weight(row) == weight(div))
+                && out.terms.iter().all(|t| {
+                    let counts = t.row.is_power_of_two() && t.row & mask != 0;
+                    counts || (t.row & mask == 0 && t.weight % every == 0)
+                })
+        };
+        let own = |div: i64| if div < width { div } else { 0 };
+        let turn = |div: i64| if div < width { 0 } else { div / width };
+        is_right(counted, width, &own) && is_right(dealt, count, &turn)
+    }
+
     /// Forgets all outputs but one.
     pub fn only(&self, out: usize) -> Form {
         Form {

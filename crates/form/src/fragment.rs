@@ -318,6 +318,18 @@ impl Fragment {
     pub fn vector_width(&self, dim: usize) -> i64 {
         self.layout.vector_width(dim)
     }
+
+    /// Whether `width * count` elements along the dimension, from a multiple of that, are in `count`
+    /// threads that follow each other, each `width` of them in slots that follow each other, all
+    /// from multiples on. A placement without a closed form is said to be none.
+    pub fn deals_along(&self, dim: usize, [width, count]: [i64; 2]) -> bool {
+        let run = width * count;
+        let Some(mut form) = self.layout.form().filter(|_| self.shape()[dim] % run == 0) else {
+            return false;
+        };
+        let cut = form.cut(dim, width).and_then(|()| form.cut(dim, run));
+        cut.is_some() && form.deals_along(dim, [width, count])
+    }
 }
 
 impl FragmentInverse {

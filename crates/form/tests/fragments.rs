@@ -64,6 +64,41 @@ fn thread_set(f: &Fragment, index: &[i64]) -> BTreeSet<i64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
+    /// What the closed form says of runs that are dealt out is what every element says.
+    #[test]
+    fn dealt_runs_are_counted_out(rows in extent(), cols in prop::sample::select(vec![4i64, 8, 16, 24]), width in prop::sample::select(vec![1i64, 2, 4]), seed in seed()) {
+        let f = fragment(&[rows, cols], 1, &seed);
+        let count = 2;
+        let run = width * count;
+        let dealt = indices(&[rows, cols]).all(|i| {
+            let within = i[1] % run;
+            let first = f.holder(&[i[0], i[1] - within], 0);
+            let own = f.holder(&i, 0);
+            cols % run == 0
+                && (first.thread % count, first.slot % width) == (0, 0)
+                && own.thread == first.thread + within / width
+                && own.slot == first.slot + within % width
+        });
+        let said = f.deals_along(1, [width, count]);
+        prop_assert!(!said || dealt);
+        if f.layout().form().is_some_and(|mut form| form.cut(1, width).and_then(|()| form.cut(1, run)).is_some()) {
+            prop_assert_eq!(said, dealt);
+        }
+    }
+
+    /// Two elements a lane along rows, four lanes: as accumulators have them.
+    #[test]
+    fn accumulators_are_dealt_in_quads(tiles in 1i64..5) {
+        let (row, col) = (0, 1);
+        let lanes = [Digit::new(col, 2, 4), Digit::new(row, 1, 8)];
+        let slots = [Digit::new(col, 1, 2), Digit::new(row, 8, 2), Digit::new(col, 8, tiles)];
+        let slots = if tiles == 1 { &slots[..2] } else { &slots };
+        let f = Fragment::from_digits(&[16, 8 * tiles], 1, &lanes, slots).unwrap();
+        prop_assert!(f.deals_along(1, [2, 4]));
+        prop_assert!(!f.deals_along(1, [4, 2]));
+        prop_assert!(!f.deals_along(0, [2, 4]));
+    }
+
     #[test]
     fn elements_and_holders_are_inverse(rows in extent(), cols in extent(), copies in prop::sample::select(vec![1i64, 2, 3, 4]), seed in seed()) {
         let f = fragment(&[rows, cols], copies, &seed);

@@ -174,6 +174,10 @@ pub enum CopyKind {
     /// By the bulk copy engine. A load names the barrier element that its bytes complete;
     /// a store has none and is waited for by store groups.
     Tma { barrier: Option<(Buffer, Expr)> },
+    /// `tma warps=[2, 1]`: from shared memory by the bulk copy engine, where so many warp groups along
+    /// rows and columns have written the tile as the sum of their product: each warp has the rows
+    /// stored that it has of it. The compiler closes the groups of these stores and waits for them.
+    TmaRows { warps: [u32; 2] },
 }
 
 /// Performance wishes; values are unaffected.

@@ -185,6 +185,7 @@ fn the_generator_reaches_everything() {
         " async",
         " tma\n",
         " tma barrier=",
+        " tma warps=",
         " no_tma",
         " evict=normal",
         " evict=first",

@@ -32,8 +32,14 @@ pub const PANELS: Decision = Decision {
     does: "blocks that stay take tiles by panels of rows, where the kernel says no order",
 };
 
+/// Results that the copy engine stores.
+pub const BULK_STORES: Decision = Decision {
+    name: "bulk_stores",
+    does: "results of products leave shared memory by the copy engine",
+};
+
 /// All of them.
-pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS, PANELS];
+pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS, PANELS, BULK_STORES];
 
 const PREFIX: &str = "tilewright.";
 

@@ -169,8 +169,14 @@ pub const PASSES: &[PassInfo] = &[
         run: optimize::hopper::rewrite_wgmma_sync::rewrite_wgmma_sync,
     },
     PassInfo {
+        name: "store-waits",
+        about: "waits until bulk stores have read what is written again",
+        makes: None,
+        run: optimize::hopper::store_waits::store_waits,
+    },
+    PassInfo {
         name: "inject-fence-proxy",
-        about: "fences between plain stores and what warp groups' products read",
+        about: "fences between plain stores and what products and bulk copies read",
         makes: None,
         run: optimize::hopper::inject_fence_proxy::inject_fence_proxy,
     },
@@ -240,9 +246,9 @@ const SCHEDULE: &[&str] = &["inject-software-pipeline"];
 const SYNCHRONISE: &[&str] = &["simplify", "thread-sync"];
 
 /// Waits are: those for LDS operations where they are counted, those for products of warp groups
-/// where there are such.
+/// and bulk stores where there are such.
 const COUNTED: &[&str] = &["register-waits"];
-const PRODUCTS: &[&str] = &["rewrite-wgmma-sync", "inject-fence-proxy"];
+const PRODUCTS: &[&str] = &["rewrite-wgmma-sync", "store-waits", "inject-fence-proxy"];
 
 /// How instructions and iterations are issued is written down.
 const FINISH: &[&str] = &[

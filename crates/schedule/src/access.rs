@@ -332,6 +332,13 @@ impl Collector<'_> {
             let (buffer, at) = (end.region.buffer, &end.at);
             let first = found.len();
             let bulk = matches!(m.inst, micro_op::Inst::Tma(_));
+            if let Some((rows, width)) = self.stored_rows(m, end, write) {
+                for at in rows {
+                    self.push(buffer, &at, width, write, false, span, way, lets, found);
+                }
+                self.name_slot(&end.slot, first, way, lets, found);
+                continue;
+            }
             match (told(end, write), end.tile(self.func)) {
                 // A box of a tensor.
                 (false, _) if bulk => self.push_anywhere(buffer, write, span, found),
@@ -348,6 +355,33 @@ impl Collector<'_> {
                     .for_each(|access| access.told = true);
             }
         }
+    }
+
+    /// What a bulk store takes of a tile, row by row of its box: the first elements, and how many
+    /// there are. Nothing for boxes of many rows: of these all of the tile is taken.
+    fn stored_rows(
+        &self,
+        m: &MicroOp,
+        end: &micro_op::Access,
+        write: bool,
+    ) -> Option<(Vec<Vec<Expr>>, i64)> {
+        const FEW: u16 = 16;
+        let micro_op::Inst::Tma(tile) = m.inst else {
+            return None;
+        };
+        let extents = tile.in_shared(end.at.len()).filter(|_| !write)?;
+        let shared = self.func.buffers[end.region.buffer].scope == Scope::Shared;
+        let (&[rows, cols], before) = extents.split_last_chunk::<2>().map(|(b, l)| (l, b))?;
+        if !shared || rows > FEW || before.iter().any(|e| *e > 1) {
+            return None;
+        }
+        let row = |by: u16| {
+            let mut at = end.at.clone();
+            let index = at.len() - 2;
+            at[index] = at[index].clone() + Expr::int(by.into(), at[index].dtype());
+            at
+        };
+        Some(((0..rows).map(row).collect(), cols.into()))
     }
 
     /// What an operation of a thread touches. Arrival barriers order themselves.

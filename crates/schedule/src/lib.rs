@@ -41,5 +41,5 @@ pub mod walk;
 pub mod ways;
 
 pub use bare_barriers::bare_barriers;
-pub use register_waits::{product_waits, register_waits};
+pub use register_waits::{product_waits, register_waits, store_waits};
 pub use thread_sync::thread_sync;

@@ -3,6 +3,8 @@
 
 #[path = "../../sim/tests/simt/bulk_mutants.rs"]
 mod bulk_mutants;
+#[path = "../../sim/tests/simt/bulk_rows_mutants.rs"]
+mod bulk_rows_mutants;
 #[path = "../../sim/tests/simt/pair_mutants.rs"]
 mod pair_mutants;
 
@@ -256,4 +258,51 @@ fn ways_that_blocks_of_a_cluster_may_not_share_are_not_proved() {
     };
     assert!(proved("by // 2 % 3 + 1"));
     assert!(!proved("by % 3 + 1"));
+}
+
+/// Warps that have their own rows stored.
+const ROWS: &str = include_str!("../../sim/tests/simt/bulk_rows.tw");
+
+#[test]
+fn stores_of_rows_are_proved() {
+    let report = check("bulk_rows", ROWS);
+    assert!(report.is_clean(), "{}", lines(&report));
+    for harmless in bulk_rows_mutants::HARMLESS {
+        let report = check(harmless.0, &plant(ROWS, harmless));
+        assert!(report.is_clean(), "{}: {}", harmless.0, lines(&report));
+    }
+}
+
+#[test]
+fn every_fault_in_stores_of_rows_is_found() {
+    let mut missed = Vec::new();
+    for mutant in bulk_rows_mutants::MUTANTS {
+        let report = check(mutant.0, &plant(ROWS, mutant));
+        if report.hazards.is_empty() {
+            missed.push(format!("{}: {}", mutant.0, lines(&report)));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// What is found of stores of rows, and where it helps.
+#[test]
+fn faults_in_stores_of_rows_are_named() {
+    let kinds = |name: &str| {
+        let mutants = bulk_rows_mutants::MUTANTS.iter();
+        let mutant = mutants.clone().find(|m| m.0 == name);
+        let mutant = mutant.unwrap_or_else(|| panic!("no {name}"));
+        let report = check(name, &plant(ROWS, mutant));
+        let mut kinds: Vec<HazardKind> = report.hazards.iter().map(|h| h.kind).collect();
+        kinds.dedup();
+        kinds
+    };
+    let wait = kinds("no wait before the tile is written");
+    assert_eq!(wait, [HazardKind::WriteAfterRead]);
+    let barrier = kinds("other lanes do not hear of the wait");
+    assert_eq!(barrier, [HazardKind::WriteAfterRead]);
+    assert_eq!(kinds("no fence"), [HazardKind::MissingFence]);
+    let lanes = kinds("no barrier of the warp");
+    assert!(lanes.contains(&HazardKind::ReadAfterWrite), "{lanes:?}");
+    assert_eq!(kinds("the kernel ends before"), [HazardKind::EndsBefore]);
 }

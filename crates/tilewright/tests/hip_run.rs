@@ -139,7 +139,7 @@ fn emulated_code_is_what_compile_shows() {
         let emulator = Emulator::new(&func, target, &sources).expect("it compiles");
         let code = |program: &asm::Program| -> Vec<(u32, String)> {
             let all = program.functions.iter().flat_map(|f| &f.instructions);
-            all.map(|i| (i.line, i.text.clone())).collect()
+            all.map(|i| (i.line, i.text.to_string())).collect()
         };
         assert_eq!(code(emulator.program()), code(&shown), "{file}");
     }

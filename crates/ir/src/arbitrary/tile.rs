@@ -53,12 +53,13 @@ impl Gen<'_> {
 
     fn copy(&mut self) {
         let (from, to) = (self.numeric(), self.numeric());
-        let kind = match self.pick(4) {
+        let kind = match self.pick(5) {
             0 => CopyKind::Sync,
             1 => CopyKind::Async,
             2 => CopyKind::Tma {
                 barrier: Some(self.barrier()),
             },
+            3 => CopyKind::TmaRows { warps: [2, 1] },
             _ => CopyKind::Tma { barrier: None },
         };
         let row = self.int_expr(DType::I32, 2);
@@ -78,12 +79,12 @@ impl Gen<'_> {
                 self.workspace(from, &[4, 32, 8]),
                 self.alloc(Scope::Shared, from, &[16, 8]),
             ),
-            CopyKind::Tma { barrier: None } => {
-                let src = self.alloc(Scope::Shared, from, &[16, 8]);
-                let dst = self.workspace(from, &[32, 8]);
+            CopyKind::Tma { barrier: None } | CopyKind::TmaRows { .. } => {
+                let src = self.alloc(Scope::Shared, from, &[128, 8]);
+                let dst = self.workspace(from, &[256, 8]);
                 let rows = RegionDim {
                     start: row,
-                    extent: Expr::i32(16),
+                    extent: Expr::i32(128),
                 };
                 let mut target = self.whole(dst);
                 target.dims[0] = rows;

@@ -77,7 +77,7 @@ pub struct Machine {
 
     /// `ldmatrix`.
     pub ldmatrix: bool,
-    /// `stmatrix`. It is generated and simulated; no pass chooses it.
+    /// `stmatrix`.
     pub stmatrix: bool,
     /// LDS loads that transpose across lanes. Generated and simulated; no pass chooses them.
     pub ds_read_tr: bool,

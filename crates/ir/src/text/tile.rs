@@ -107,6 +107,9 @@ impl Printer<'_> {
                 self.put(" tma");
                 self.barrier_attr(barrier);
             }
+            CopyKind::TmaRows { warps: [m, n] } => {
+                self.put_fmt(format_args!(" tma warps=[{m}, {n}]"));
+            }
         }
         let hints = &copy.hints;
         self.attr("coalesced", hints.coalesced_width);
@@ -296,6 +299,11 @@ impl<'t> Parser<'t> {
         while let Some((attr, span)) = self.attr_name() {
             match attr {
                 "async" => kind = CopyKind::Async,
+                "tma" if self.eat_word("warps") => {
+                    kind = CopyKind::TmaRows {
+                        warps: self.eq_warps()?,
+                    };
+                }
                 "tma" => {
                     let mut barrier = None;
                     if self.eat_word("barrier") {
@@ -326,6 +334,17 @@ impl<'t> Parser<'t> {
             kind,
             hints,
         })
+    }
+
+    /// `=[2, 1]`
+    fn eq_warps(&mut self) -> Result1<[u32; 2]> {
+        self.expect("=")?;
+        self.expect("[")?;
+        let m = self.number("a number of warps")?;
+        self.expect(",")?;
+        let warps = [m, self.number("a number of warps")?];
+        self.expect("]")?;
+        Ok(warps)
     }
 
     fn gemm(&mut self) -> Result1<GemmOp> {
@@ -369,12 +388,7 @@ impl<'t> Parser<'t> {
                     self.expect("=")?;
                     let inst = self.instruction(MmaInst::from_name)?;
                     self.expect_word("warps")?;
-                    self.expect("=")?;
-                    self.expect("[")?;
-                    let m = self.number("a number of warps")?;
-                    self.expect(",")?;
-                    let warps = [m, self.number("a number of warps")?];
-                    self.expect("]")?;
+                    let warps = self.eq_warps()?;
                     gemm.plan = Some(GemmPlan { inst, warps });
                 }
                 _ => {

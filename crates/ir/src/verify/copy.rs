@@ -83,7 +83,7 @@ impl<'a> Verifier<'a> {
         let (src, dst) = (&copy.src, &copy.dst);
         let sound = self.region(src, true) & self.region(dst, true);
         let async_barrier = match &copy.kind {
-            CopyKind::Sync | CopyKind::Async => None,
+            CopyKind::Sync | CopyKind::Async | CopyKind::TmaRows { .. } => None,
             CopyKind::Tma { barrier } => barrier.as_ref(),
         };
         if let Some((barrier, index)) = async_barrier {
@@ -135,6 +135,17 @@ impl<'a> Verifier<'a> {
                     error.help.push("add or drop `barrier=`".to_string());
                 } else if from.dtype != to.dtype {
                     self.fail("copy-tma", "a bulk copy converts nothing");
+                }
+            }
+            CopyKind::TmaRows { warps } => {
+                if !store {
+                    self.fail("copy-tma", "rows of warps go from shared to global");
+                } else if from.dtype != to.dtype {
+                    self.fail("copy-tma", "a bulk copy converts nothing");
+                } else if !src.is_whole(from) || !is_dealt(from.const_shape(), *warps) {
+                    let message = "the tile is not dealt out to its warps: each of a group has 16 \
+                                   of 64 rows";
+                    self.fail("copy-tma", message);
                 }
             }
         }
@@ -315,4 +326,16 @@ fn overlap(a: &Region, b: &Region) -> bool {
             _ => x == y,
         }
     })
+}
+
+/// Whether so many warp groups along rows and columns share a tile evenly.
+fn is_dealt(shape: Option<Vec<i64>>, [down, across]: [u32; 2]) -> bool {
+    // [PTX] wgmma: rows of an instruction.
+    const ROWS: i64 = 64;
+    let (rows, cols) = match shape.as_deref() {
+        Some(&[rows, cols]) => (rows, cols),
+        _ => return false,
+    };
+    let even = |extent: i64, parts: i64| parts > 0 && extent > 0 && extent % parts == 0;
+    even(rows, ROWS * i64::from(down)) && even(cols, across.into())
 }

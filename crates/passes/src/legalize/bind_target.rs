@@ -165,8 +165,10 @@ fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
             CopyKind::Async => Some(Verdict::NoEffect {
                 what: "asking for an asynchronous copy",
             }),
-            CopyKind::Tma { .. } if machine.bulk_copies => None,
-            CopyKind::Tma { .. } => refused("this is a bulk copy (TMA)", COPY),
+            CopyKind::Tma { .. } | CopyKind::TmaRows { .. } if machine.bulk_copies => None,
+            CopyKind::Tma { .. } | CopyKind::TmaRows { .. } => {
+                refused("this is a bulk copy (TMA)", COPY)
+            }
         },
         StmtKind::Thread(ThreadOp::BarrierExpect { .. }) if !machine.barrier.expects_bytes => {
             refused("the barrier waits for bytes of bulk copies (TMA)", ARRIVE)

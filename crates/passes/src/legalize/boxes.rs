@@ -54,8 +54,26 @@ pub struct Boxes {
     /// The dimensions of the tensor that are the tile's rows and columns; of one row none.
     rows: Option<usize>,
     cols: usize,
-    /// How many boxes there are along each.
-    counts: [u32; 2],
+    /// Those of a thread, along each.
+    along: [Row; 2],
+}
+
+/// Boxes in a row.
+#[derive(Clone, Debug)]
+struct Row {
+    first: Expr,
+    count: u32,
+    step: i64,
+}
+
+impl Row {
+    fn of_all(extent: i64, step: i64) -> Row {
+        Row {
+            first: Expr::i32(0),
+            count: (extent / step) as u32,
+            step,
+        }
+    }
 }
 
 impl Boxes {
@@ -121,7 +139,45 @@ impl Boxes {
             tile: boxes,
             rows: many.first().copied(),
             cols: last,
-            counts: [(rows / boxes.rows) as u32, (cols / boxes.cols) as u32],
+            along: [Row::of_all(rows, boxes.rows), Row::of_all(cols, boxes.cols)],
+        })
+    }
+
+    /// The boxes of one warp's rows, where the tile is dealt out to warp groups as the sum of their
+    /// product: by the number of the thread.
+    pub fn of_warp(self, shape: [i64; 2], warps: [u32; 2], thread: &Expr) -> Result<Boxes, NoBox> {
+        // [PTX] wgmma: each of a group's four warps has 16 of an instruction's 64 rows.
+        const ROWS: i64 = 16;
+        const WARPS: i64 = 4;
+        const LANES: i64 = 32;
+        let [down, across] = warps.map(i64::from);
+        let (rows, cols) = (shape[0] / down, shape[1] / across);
+        let tile = BulkTile {
+            rows: ROWS,
+            ..self.tile
+        };
+        let apart = rows % (ROWS * WARPS) == 0 && cols % tile.cols == 0;
+        if self.rows.is_none() || !apart || ROWS > self.tile.rows {
+            return NoBox::new(
+                "rows of a warp are no whole boxes".to_string(),
+                "leave the store to the compiler",
+            );
+        }
+        let warp = thread.clone().floor_div(LANES);
+        let group = warp.clone().floor_div(WARPS);
+        let first_row = group.clone().floor_div(across) * rows + warp.floor_mod(WARPS) * ROWS;
+        let first_col = group.floor_mod(across) * cols;
+        let row = |first, extent, step| Row {
+            first,
+            ..Row::of_all(extent, step)
+        };
+        Ok(Boxes {
+            along: [
+                row(first_row, rows, ROWS * WARPS),
+                row(first_col, cols, tile.cols),
+            ],
+            tile,
+            ..self
         })
     }
 
@@ -140,16 +196,20 @@ impl Boxes {
         let [rows, cols] = [self.tile.rows, self.tile.cols];
         let mut axes = Vec::new();
         // The first index of a box along a dimension, from the start of the region.
-        let mut along = |func: &mut Func, count: u32, extent: i64, name: &str| match count {
-            0 | 1 => Expr::i32(0),
+        let mut along = |func: &mut Func, row: &Row, name: &str| match row.count {
+            0 | 1 => row.first.clone(),
             count => {
                 let var = func.add_var(name, DType::I32, VarKind::Loop);
                 axes.push((var, count));
-                func.var_expr(var) * extent as i32
+                let by = func.var_expr(var) * row.step as i32;
+                match row.first.is_int(0) {
+                    true => by,
+                    false => row.first.clone() + by,
+                }
             }
         };
-        let first = along(func, self.counts[0], rows, "r");
-        let second = along(func, self.counts[1], cols, "p");
+        let first = along(func, &self.along[0], "r");
+        let second = along(func, &self.along[1], "p");
         let region = &tensor.region;
         let mut extents = vec![1u16; region.dims.len()];
         let mut at: Vec<Expr> = region.dims.iter().map(|d| d.start.clone()).collect();
@@ -169,8 +229,8 @@ impl Boxes {
         }
         // The extents come of a tile that is made of boxes.
         let inst = TmaBox::new(&extents).map_or(Inst::Load, Inst::Tma);
-        let elements: i64 =
-            self.counts.iter().map(|c| i64::from(*c)).product::<i64>() * rows * cols;
+        let counts = self.along.iter().map(|row| i64::from(row.count));
+        let elements: i64 = counts.product::<i64>() * rows * cols;
         let tensor = Access { at, ..tensor };
         let tile = Access { at: lies, ..tile };
         let (kind, counter, source, dest) = match way {

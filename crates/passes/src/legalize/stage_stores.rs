@@ -1,8 +1,8 @@
 //! StageStores: results of products leave their registers through shared memory.
 //!
 //! A thread of a product's accumulator holds two neighbours of a row, and a warp eight rows: written
-//! as they lie, results of 16 bits go out four bytes a thread, in pieces of half a sector. Through
-//! shared memory a warp writes whole rows, 16 bytes a thread.
+//! as they lie, results of 16 bits go out four bytes a thread, in pieces of half a sector. From
+//! shared memory the copy engine takes whole rows, while the warps go on.
 //!
 //! Before:
 //! ```text
@@ -10,14 +10,22 @@
 //! ```
 //! After:
 //! ```text
+//! alloc C_stage: shared bfloat16[128, 256] layout=panels(128)
+//! copy C_local[0 +: 128, 0 +: 256] -> C_stage[0 +: 128, 0 +: 256]
+//! copy C_stage[0 +: 128, 0 +: 256] -> C[by * 128 +: 128, bx * 256 +: 256] tma warps=[2, 1]
+//! ```
+//! Each warp has the rows stored that it has of the product, so that warps need not wait for each
+//! other. Where the copy engine does not know the tensor, as one whose rows are no multiple of 16
+//! bytes, or nothing would order its stores with others, each warp writes its rows itself, as wide as
+//! they are aligned:
+//! ```text
 //! alloc C_stage: shared bfloat16[128, 256] layout=swizzled
 //! copy C_local[0 +: 128, 0 +: 256] -> C_stage[0 +: 128, 0 +: 256]
 //! for i, j in parallel(128, 256) layout=… {
 //!   C[by * 128 + i, bx * 256 + j] = C_stage[i, j]
 //! }
 //! ```
-//! The loop's layout has each warp write the rows that it has of the product, so that warps need not
-//! wait for each other.
+//! Which it is, and why, is a remark (`--explain stores`).
 //!
 //! For machines on which warp groups multiply: elsewhere the product itself takes too long for the
 //! stores to count. Needs tile IR and planned loops, and is left out where fewer blocks would run on
@@ -26,22 +34,30 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
+use tilewright_ir::touched::touched;
+use tilewright_ir::visit::{child_blocks_mut, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    Axis, Block, Buffer, BufferData, BufferOrigin, CopyHints, CopyKind, CopyOp, DType, Diagnostics,
-    Expr, Func, Kernel, LayoutAttr, Loop, LoopKind, Machine, MmaFamily, Region, RegionDim, Scope,
-    Span, Stmt, StmtKind, Target, TileOp, VarKind, WARP_GROUP,
+    Access, Axis, Block, Buffer, BufferData, BufferOrigin, Code, CopyHints, CopyKind, CopyOp,
+    DType, Diagnostic, Diagnostics, Expr, Func, Kernel, LayoutAttr, Loop, LoopKind, Machine,
+    MmaFamily, Region, RegionDim, Scope, Severity, Span, Stmt, StmtKind, Target, TileOp, VarKind,
+    WARP_GROUP,
 };
 
-use tilewright_layout::Fragment;
 use tilewright_layout::radix::Digit;
+use tilewright_layout::swizzle::Swizzle;
+use tilewright_layout::{Family, Fragment, Place};
 
 use crate::Changed;
+use crate::decisions::BULK_STORES;
+use crate::legalize::boxes::Boxes;
 use crate::legalize::gemm_plan::{GemmTiling, plan_gemm};
 use crate::optimize::common::merge_shared_memory_allocations::{shared_buffers, shared_bytes};
 
+/// The topic of this pass's remarks.
+const STORES: Code = Code("stores");
+
 /// Stages the stores of all kernels.
-pub fn stage_stores(func: &mut Func, target: Target, _diags: &mut Diagnostics) -> Changed {
+pub fn stage_stores(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
     let machine = target.machine();
     let mut changed = Changed::No;
     if !machine.group_mma() {
@@ -52,11 +68,17 @@ pub fn stage_stores(func: &mut Func, target: Target, _diags: &mut Diagnostics) -
         let mut pass = StageStores {
             accumulators: accumulators(func, &kernel, target),
             room: Room::of(func, &kernel, machine),
+            uses: uses(func, &kernel),
             machine,
             func,
+            diags,
             changed: false,
         };
-        let body = pass.block(kernel.body);
+        let around = Around {
+            aliased: &kernel.attrs.may_alias,
+            ..Around::default()
+        };
+        let body = pass.block(kernel.body, around);
         if pass.changed {
             changed = Changed::Yes;
             func.kernels[at].body = body;
@@ -146,24 +168,70 @@ fn rows_of_warps(tiling: &GemmTiling, [rows, cols]: [i64; 2], width: i64) -> Opt
     Fragment::from_digits(&[rows, cols], 1, &threads, &slots).ok()
 }
 
+/// How many statements of a kernel touch each tensor.
+fn uses(func: &Func, kernel: &Kernel) -> FxHashMap<Buffer, usize> {
+    let mut uses: FxHashMap<Buffer, usize> = FxHashMap::default();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        let mut own = Vec::new();
+        touched(stmt, &mut |access| own.push(func.root(access.buffer)));
+        stmt_exprs(stmt, &mut |e| {
+            e.walk_loads(&mut |buffer, _| own.push(func.root(buffer)));
+        });
+        own.sort();
+        own.dedup();
+        own.into_iter()
+            .for_each(|b| *uses.entry(b).or_default() += 1);
+    });
+    uses
+}
+
+/// Where a copy stands.
+#[derive(Clone, Copy, Default)]
+struct Around<'a> {
+    /// In a loop whose iterations are not tiles of the result.
+    repeated: bool,
+    /// In a region of some warp groups.
+    grouped: bool,
+    /// Tensors that may overlap others.
+    aliased: &'a [Buffer],
+}
+
+impl Around<'_> {
+    fn inside(self, stmt: &Stmt) -> Self {
+        let repeats = match &stmt.kind {
+            StmtKind::For(l) => !matches!(l.kind, LoopKind::Persistent { .. }),
+            StmtKind::While { .. } => true,
+            _ => false,
+        };
+        Around {
+            repeated: self.repeated || repeats,
+            grouped: self.grouped || matches!(stmt.kind, StmtKind::WarpGroup { .. }),
+            ..self
+        }
+    }
+}
+
 struct StageStores<'a> {
     func: &'a mut Func,
     machine: &'a Machine,
+    diags: &'a mut Diagnostics,
     accumulators: FxHashMap<Buffer, Option<GemmTiling>>,
+    uses: FxHashMap<Buffer, usize>,
     room: Room,
     changed: bool,
 }
 
 impl StageStores<'_> {
-    fn block(&mut self, block: Block) -> Block {
+    fn block(&mut self, block: Block, around: Around<'_>) -> Block {
         let mut out = Vec::with_capacity(block.len());
         for mut stmt in block {
+            let inside = around.inside(&stmt);
             for child in child_blocks_mut(&mut stmt) {
-                *child = self.block(std::mem::take(child));
+                *child = self.block(std::mem::take(child), inside);
             }
             match &stmt.kind {
                 StmtKind::Tile(TileOp::Copy(c)) if stmt.turn.is_none() => {
-                    match self.stage(c, &stmt) {
+                    match self.stage(c, &stmt, around) {
                         Some(staged) => out.extend(staged),
                         None => out.push(stmt),
                     }
@@ -175,8 +243,12 @@ impl StageStores<'_> {
     }
 
     /// The copy in two, where it pays.
-    fn stage(&mut self, c: &CopyOp, stmt: &Stmt) -> Option<[Stmt; 3]> {
+    fn stage(&mut self, c: &CopyOp, stmt: &Stmt, around: Around<'_>) -> Option<[Stmt; 3]> {
         let [from, to] = [&c.src, &c.dst].map(|r| &self.func.buffers[r.buffer]);
+        let wishes = CopyHints {
+            disable_tma: false,
+            ..c.hints.clone()
+        };
         // Of wider results a quad of threads writes whole sectors.
         const WIDE: u32 = 16;
         let taken = self.accumulators.contains_key(&c.src.buffer)
@@ -187,7 +259,7 @@ impl StageStores<'_> {
             // Rows of another length may have to go out element by element.
             && to.shape.last().is_some_and(|row| row.as_int().is_some())
             && c.kind == CopyKind::Sync
-            && c.hints == CopyHints::default();
+            && wishes == CopyHints::default();
         let &[rows, cols] = &from.const_shape()?[..] else {
             return None;
         };
@@ -215,21 +287,105 @@ impl StageStores<'_> {
         let dims = dims.collect();
         let buffer = self.func.buffers.push(stage);
         let whole = Region { buffer, dims };
-        let copy = |src: Region, dst: Region| {
+        let copy = |src: &Region, dst: &Region, kind: CopyKind| {
+            let (src, dst) = (src.clone(), dst.clone());
+            let hints = CopyHints::default();
             StmtKind::Tile(TileOp::Copy(CopyOp {
                 src,
                 dst,
-                ..c.clone()
+                kind,
+                hints,
             }))
         };
-        let out = self.by_warps(c, buffer, [rows, cols], stmt.span);
+        let bulk = self.by_engine(c, &whole, [rows, cols], around);
+        self.explain(c, bulk.as_ref().err(), stmt.span);
+        let out = match bulk {
+            Ok(warps) => copy(&whole, &c.dst, CopyKind::TmaRows { warps }),
+            Err(_) => {
+                let by_warps = self.by_warps(c, buffer, [rows, cols], stmt.span);
+                by_warps.unwrap_or_else(|| copy(&whole, &c.dst, CopyKind::Sync))
+            }
+        };
         let kinds = [
             StmtKind::Alloc(buffer),
-            copy(c.src.clone(), whole.clone()),
-            out.unwrap_or_else(|| copy(whole, c.dst.clone())),
+            copy(&c.src, &whole, CopyKind::Sync),
+            out,
         ];
         self.changed = true;
         Some(kinds.map(|kind| Stmt::new(kind, stmt.span)))
+    }
+
+    fn explain(&mut self, c: &CopyOp, why_not: Option<&String>, span: Span) {
+        let [from, to] = [&c.src, &c.dst].map(|r| &self.func.buffers[r.buffer].name);
+        let message = match why_not {
+            None => format!(
+                "`{from}` goes out to `{to}` by the copy engine, each warp's rows by themselves"
+            ),
+            Some(_) => format!("`{from}` goes out to `{to}` by stores of each warp"),
+        };
+        let mut remark = Diagnostic::new(Severity::Remark, STORES, span, message);
+        if let Some(why) = why_not {
+            remark = remark.note(format!("not by the copy engine: {why}"));
+        }
+        self.diags.push(remark);
+    }
+}
+
+impl StageStores<'_> {
+    /// The warp groups that have the copy engine do the second half of a copy, with the stage as the
+    /// engine reads it; or why they do not.
+    fn by_engine(
+        &mut self,
+        c: &CopyOp,
+        stage: &Region,
+        shape: [i64; 2],
+        around: Around<'_>,
+    ) -> Result<[u32; 2], String> {
+        let refuse = |why: &str| Err(why.to_string());
+        let tensor = c.dst.buffer;
+        let (name, bits) = {
+            let to = &self.func.buffers[tensor];
+            (to.name.clone(), i64::from(to.dtype.bits()))
+        };
+        if c.hints.disable_tma || BULK_STORES.asked(self.func) == Some(false) {
+            return refuse("the kernel says so");
+        }
+        if !self.machine.bulk_copies {
+            return refuse("the target has none");
+        }
+        let tiling = self
+            .accumulators
+            .get(&c.src.buffer)
+            .and_then(Option::as_ref);
+        let Some(tiling) = tiling.filter(|_| !around.grouped) else {
+            return refuse("it is not the sum of a product of the block's warp groups");
+        };
+        // Nothing orders a store of the engine with what else is done to the same place, but a wait
+        // until it has been written.
+        if around.repeated || around.aliased.contains(&tensor) {
+            return Err(format!("the same place of `{name}` may be written again"));
+        }
+        if self.uses.get(&self.func.root(tensor)) != Some(&1) {
+            return Err(format!("something else touches `{name}`, too"));
+        }
+        let warps = tiling.warps.map(|n| n as u32);
+        let swizzle = Swizzle::widest(shape[1], bits);
+        let place = swizzle.and_then(|s| Place::new(Family::Panels(s), &shape, bits).ok());
+        let Some(place) = place else {
+            return refuse("its rows are no multiple of 32 bytes");
+        };
+        let wish = self.func.buffers[stage.buffer].layout.replace(place.into());
+        let [to, from] = [&c.dst, stage].map(|region: &Region| Access {
+            region: region.clone(),
+            slot: None,
+            at: region.dims.iter().map(|d| d.start.clone()).collect(),
+        });
+        let boxes = Boxes::of(self.func, &to, &from);
+        let boxes = boxes.and_then(|b| b.of_warp(shape, warps, &Expr::i32(0)));
+        boxes.map(|_| warps).map_err(|no_box| {
+            self.func.buffers[stage.buffer].layout = wish;
+            no_box.why
+        })
     }
 }
 

@@ -76,9 +76,10 @@ pub struct Conditions {
 /// A value that is not known.
 #[derive(Debug)]
 struct Atom {
-    /// The branch where it was met first, and how many iterations of all loops had begun then.
+    /// The branch where it was met first.
     stmt: Key,
-    born: u32,
+    /// How many iterations of all loops had begun then; none for a value that is never met again.
+    born: Option<u32>,
 }
 
 /// A condition over loop indices, each with an offset that was taken away.
@@ -120,13 +121,13 @@ impl Conditions {
         let holds = |atom, range| Literal { atom, range };
         if scan.varies(cond) {
             // Lanes of a wave may go both ways.
-            let ways = [(); 2].map(|()| self.new_atom(stmt, iterations));
+            let ways = [(); 2].map(|()| self.new_atom(stmt, None));
             return ways.map(|atom| holds(atom, Range::TRUE));
         }
         let form = self.forms.entry(key(stmt));
         let form = form.or_insert_with(|| Form::of(scan, cond, around).map(Rc::new));
         let (atom, range) = match form.clone() {
-            None => (self.new_atom(stmt, iterations), Range::TRUE),
+            None => (self.new_atom(stmt, None), Range::TRUE),
             Some(form) => {
                 let value = |(var, offset): &(Var, i64)| {
                     let found = around.iter().find(|a| a.var == *var);
@@ -136,7 +137,7 @@ impl Conditions {
                 let atom = match self.known.get(&id) {
                     Some(atom) => *atom,
                     None => {
-                        let atom = self.new_atom(stmt, iterations);
+                        let atom = self.new_atom(stmt, Some(iterations));
                         self.known.insert(id, atom);
                         atom
                     }
@@ -147,20 +148,21 @@ impl Conditions {
         [holds(atom, range), holds(atom, range.others())]
     }
 
-    fn new_atom(&mut self, stmt: &Stmt, born: u32) -> u32 {
+    fn new_atom(&mut self, stmt: &Stmt, born: Option<u32>) -> u32 {
         let stmt = key(stmt);
         self.atoms.push(Atom { stmt, born });
         self.atoms.len() as u32 - 1
     }
 
     /// A number for a conjunction that is the same after more iterations: where each literal
-    /// comes from, and how long ago.
+    /// comes from, and how long ago, as far as that decides whether it is met again.
     pub fn relative(&self, under: &[Literal], iterations: u32) -> u64 {
         let mut sum = 0u64;
         for literal in under {
             let atom = &self.atoms[literal.atom as usize];
             let mut h = FxHasher::default();
-            (atom.stmt, iterations.wrapping_sub(atom.born), literal.range).hash(&mut h);
+            let age = atom.born.map(|born| iterations.wrapping_sub(born));
+            (atom.stmt, age, literal.range).hash(&mut h);
             sum = sum.wrapping_add(h.finish());
         }
         sum

@@ -282,7 +282,14 @@ impl<'f, 'p> Run<'f, 'p> {
                 group.fenced.fence(&group.under);
             }
             EventKind::Fence(_) | EventKind::Nothing | EventKind::Skip(..) => {}
-            EventKind::SyncWarp => self.groups[g].warp_sync = self.moment,
+            // Lanes of other warps learn nothing: what they touch is in no order with this.
+            EventKind::SyncWarp => {
+                self.groups[g].warp_sync = self.moment;
+                if self.groups[g].under.is_empty() {
+                    let rank = self.rank(g);
+                    self.proxies[rank].hand_over(g);
+                }
+            }
             EventKind::Bulk {
                 touches,
                 barrier,

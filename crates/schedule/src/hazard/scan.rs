@@ -740,8 +740,8 @@ impl<'f> Scan<'f> {
 /// Whether the statement itself takes part in synchronisation, and whether it waits.
 fn own_sync(stmt: &Stmt) -> (bool, bool) {
     match &stmt.kind {
-        // Who issues a bulk copy goes a way of its own.
-        StmtKind::Micro(m) => (m.counter.is_some(), matches!(m.inst, Inst::Tma(_))),
+        // Who issues a bulk load goes a way of its own: its barrier counts bytes.
+        StmtKind::Micro(m) => (m.counter.is_some(), m.arrives.is_some()),
         StmtKind::Device(op) => match op {
             DeviceOp::Wait { .. } | DeviceOp::WaitRead { .. } | DeviceOp::Barrier(_) => {
                 (true, true)

@@ -323,6 +323,9 @@ pub fn fingerprint(
                 (r.root, r.slot, r.range).hash(&mut h);
             }
             relative(&p.under).hash(&mut h);
+            // Which others come with it.
+            let first = group.queue.iter().position(|q| q.under == p.under);
+            first.map(|first| group.queue.len() - first).hash(&mut h);
             p.partly.iter().for_each(|u| relative(u).hash(&mut h));
             sum = sum.wrapping_add(h.finish());
         }

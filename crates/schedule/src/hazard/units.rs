@@ -380,6 +380,7 @@ impl<'f> Units<'f> {
             Inst::Load | Inst::Store | Inst::CpAsync => (i64::from(m.width), Lanes::Own),
             // Boxes as wide as the tile: their elements follow each other.
             Inst::Tma(tile) if self.is_of_rows(m, &tile) => (tile.elements().into(), Lanes::Own),
+            Inst::Tma(tile) if is_row_by_row(m, &tile) => (row_of(&tile), Lanes::Own),
             // Whole regions: the instruction's shape says what is read.
             Inst::Mma(_) | Inst::GroupMma { .. } | Inst::Tma(_) => (0, Lanes::Warp(self.scan.warp)),
         };
@@ -417,9 +418,7 @@ impl<'f> Units<'f> {
                 continue;
             }
             let width = match m.inst {
-                Inst::Tma(tile) if !self.scan.is_shared(root) => {
-                    tile.extents().last().map_or(1, |e| i64::from(*e))
-                }
+                Inst::Tma(tile) if !self.scan.is_shared(root) => row_of(&tile),
                 _ => width,
             };
             let set = if width == 0 {
@@ -430,6 +429,9 @@ impl<'f> Units<'f> {
                     }
                     None => Shape::Anywhere(root),
                 };
+                self.places.intern(shape)
+            } else if let Some((at, way)) = self.along_rows(m, access, way) {
+                let shape = self.shape(buffer, &at, width, lanes, &way, env);
                 self.places.intern(shape)
             } else {
                 let shape = self.shape(buffer, &access.at, width, lanes, way, env);
@@ -476,6 +478,26 @@ impl<'f> Units<'f> {
             }));
         }
         list
+    }
+
+    /// Where a box begins in a tile that is wider, with one more axis along its rows.
+    fn along_rows(&self, m: &MicroOp, access: &Access, way: &Way) -> Option<(Vec<Expr>, Way)> {
+        let Inst::Tma(tile) = m.inst else {
+            return None;
+        };
+        let in_tile = self.scan.is_shared(access.region.buffer);
+        if !in_tile || self.is_of_rows(m, &tile) || !is_row_by_row(m, &tile) {
+            return None;
+        }
+        // No kernel has so many variables.
+        let row = Var::from_u32(u32::MAX - 1);
+        let mut at = access.at.clone();
+        let index = at.iter_mut().nth_back(1)?;
+        *index = index.clone() + Expr::var(row, index.dtype());
+        let mut way = way.clone();
+        let rows = i64::from(tile.elements()) / row_of(&tile);
+        way.axes.push((row, (0..rows).collect()));
+        Some((at, way))
     }
 
     /// Whether boxes of a bulk load that a thread has loaded lie over each other in shared memory.
@@ -596,6 +618,20 @@ impl<'f> Units<'f> {
             arms: way.arms.as_slice().into(),
         });
     }
+}
+
+/// Whether what a bulk store takes of a tile is looked at row by row. Boxes of many rows stand for
+/// all of the tile, and so do those of more than two dimensions.
+fn is_row_by_row(m: &MicroOp, tile: &TmaBox) -> bool {
+    const FEW: i64 = 32;
+    let rows = i64::from(tile.elements()) / row_of(tile);
+    let deep = tile.extents().iter().filter(|e| **e > 1).count() > 2;
+    m.kind == MicroKind::TmaStore && rows <= FEW && !deep
+}
+
+/// The elements in a row of a box.
+fn row_of(tile: &TmaBox) -> i64 {
+    tile.extents().last().map_or(1, |e| i64::from(*e))
 }
 
 pub fn bound(value: Expr) -> Bound {

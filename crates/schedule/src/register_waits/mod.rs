@@ -1,5 +1,6 @@
 //! RegisterWaits: operations on registers and shared memory by their counter, and the waits that
-//! they need. [`Counted`] says which: LDS operations of AMD's waves, or products of warp groups.
+//! they need. [`Counted`] says which: LDS operations of AMD's waves, products of warp groups, or bulk
+//! stores.
 //!
 //! A wave's LDS instructions complete in order and are counted by lgkmcnt. Each `s2r` and `r2s`
 //! gets the counter; a wait stands before a statement that uses registers which an `s2r` still
@@ -80,6 +81,27 @@ impl Counted {
         plain: false,
         drained_by_barriers: false,
     };
+    /// Bulk stores whose group is closed right behind them: they read shared memory until their
+    /// thread has waited for that, of which other threads know behind a barrier, those of its warp
+    /// behind one of the warp.
+    pub const STORES: Counted = Counted {
+        counter: Counter::TmaStore,
+        warp: 32,
+        plain: false,
+        drained_by_barriers: false,
+    };
+
+    /// Whether operations are single threads'.
+    fn is_of_threads(&self) -> bool {
+        matches!(self.counter, Counter::TmaStore)
+    }
+
+    fn wait(&self, at_most: u32) -> DeviceOp {
+        match self.counter {
+            Counter::TmaStore => DeviceOp::WaitRead { at_most },
+            counter => DeviceOp::Wait { counter, at_most },
+        }
+    }
 }
 
 /// What a wait before a statement leaves in flight, by the statement's number.
@@ -131,6 +153,50 @@ pub fn product_waits(func: &mut Func) -> usize {
         insertion.insert(&mut func.kernels[at].body, &mut 0, by_hand);
     }
     inserted
+}
+
+/// Waits until bulk stores whose group is closed right behind them have read what they store: before
+/// that is written again, and before the kernel ends. Returns how many waits there are.
+pub fn store_waits(func: &mut Func) -> usize {
+    let mut inserted = 0;
+    for at in 0..func.kernels.len() {
+        let mut any = false;
+        walk_stmts(&func.kernels[at].body, &mut |s| any |= outline::stores(s));
+        if !any {
+            continue;
+        }
+        let waits = derive(func, &func.kernels[at], Counted::STORES);
+        inserted += waits.len() + 1;
+        let insertion = Insertion {
+            counted: Counted::STORES,
+            waits,
+            divergent: FxHashSet::default(),
+        };
+        let body = &mut func.kernels[at].body;
+        insertion.insert(body, &mut 0, false);
+        wait_at_end(body);
+    }
+    inserted
+}
+
+/// Waits for all bulk stores where the last of those threads end that issue them.
+fn wait_at_end(body: &mut Block) {
+    let issues = |stmt: &&mut Stmt| {
+        let mut any = false;
+        walk_stmts(std::slice::from_ref(&**stmt), &mut |s| {
+            any |= outline::stores(s)
+        });
+        any
+    };
+    let mut issuers: Vec<&mut Stmt> = body.iter_mut().filter(issues).collect();
+    if let [one] = &mut issuers[..]
+        && let StmtKind::WarpGroup { body, .. } = &mut one.kind
+    {
+        return wait_at_end(body);
+    }
+    let span = issuers.first().map_or(Span::NONE, |stmt| stmt.span);
+    let wait = StmtKind::Device(Counted::STORES.wait(0));
+    body.push(Stmt::new(wait, span));
 }
 
 /// Whether a kernel closes groups of products itself.
@@ -202,7 +268,12 @@ fn derive(func: &Func, kernel: &Kernel, counted: Counted) -> Waits {
     }
     // A wait that was found first may be covered by one that was found later.
     walk.mode = Mode::Check;
-    for (number, at_most) in walk.waits.clone() {
+    let mut found: Vec<(usize, u32)> = walk.waits.iter().map(|(n, left)| (*n, *left)).collect();
+    // Stores of one iteration are waited for in the next, as far behind them as it goes.
+    if counted.is_of_threads() {
+        found.reverse();
+    }
+    for (number, at_most) in found {
         walk.tried = Some(number);
         walk.waits.remove(&number);
         if !is_enough(&mut walk, &items) {
@@ -308,14 +379,15 @@ impl Insertion {
             let span = stmt.span;
             let device = |op: DeviceOp| Stmt::new(StmtKind::Device(op), span);
             if let Some(&at_most) = self.waits.get(&own) {
-                block.push(device(DeviceOp::Wait { counter, at_most }));
+                block.push(device(self.counted.wait(at_most)));
             }
             let inside = apart || self.divergent.contains(&own);
             for child in child_blocks_mut(&mut stmt) {
                 self.insert(child, number, inside);
             }
             let closed = stmts.peek().is_some_and(closes_group);
-            if !counter.counts_groups() || stmt.as_group_product().is_none() || closed {
+            let is_product = counter == Counter::Wgmma && stmt.as_group_product().is_some();
+            if !is_product || closed {
                 block.push(stmt);
                 continue;
             }

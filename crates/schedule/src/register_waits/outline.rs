@@ -10,8 +10,8 @@ use tilewright_arith::Analyzer;
 use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
-    Access, BarrierKind, Block, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind, MicroOp,
-    Scope, Span, Stmt, StmtKind, ThreadOp, Var,
+    Access, BarrierKind, Block, Counter, DeviceOp, Expr, Func, Kernel, Loop, LoopKind, MicroKind,
+    MicroOp, Scope, Span, Stmt, StmtKind, ThreadOp, Var,
 };
 
 use super::Counted;
@@ -73,6 +73,8 @@ pub enum Kind {
     Drains,
     /// Other waves may go on from here, by what this one has done.
     Meets,
+    /// The lanes of a warp know from here what each has done.
+    Warp,
     Loop(Repeated),
     /// A loop by its iterations; they have the same numbers.
     Unrolled(Vec<Vec<Item>>),
@@ -106,6 +108,7 @@ impl Kind {
             | Kind::Wait(_)
             | Kind::Bare
             | Kind::Drains
+            | Kind::Warp
             | Kind::Meets => {}
         }
     }
@@ -409,9 +412,36 @@ fn arrives_inside(stmt: &Stmt) -> bool {
     found
 }
 
+/// Whether a thread starts bulk stores here, and closes their group.
+pub fn stores(stmt: &Stmt) -> bool {
+    let StmtKind::If { then, .. } = &stmt.kind else {
+        return false;
+    };
+    let is_store =
+        |s: &Stmt| matches!(&s.kind, StmtKind::Micro(m) if m.kind == MicroKind::TmaStore);
+    let commit = DeviceOp::Commit(Counter::TmaStore);
+    let closes = |s: &Stmt| matches!(&s.kind, StmtKind::Device(op) if *op == commit);
+    then.windows(2).any(|w| is_store(&w[0]) && closes(&w[1]))
+}
+
 /// What a statement without opened blocks is.
 fn kind(func: &Func, counted: Counted, stmt: &Stmt) -> Kind {
     match &stmt.kind {
+        // How many groups others have closed is not known.
+        _ if counted.is_of_threads() && stores(stmt) => Kind::Issue(Operation {
+            fills: None,
+            reads: None,
+            count: 0,
+        }),
+        StmtKind::Thread(ThreadOp::SyncWarp) if counted.is_of_threads() => Kind::Warp,
+        StmtKind::Device(DeviceOp::WaitRead { at_most }) if counted.is_of_threads() => {
+            Kind::Wait(*at_most)
+        }
+        StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { .. }))
+            if counted.is_of_threads() =>
+        {
+            Kind::Bare
+        }
         StmtKind::Micro(m) if m.counter == Some(counted.counter) => {
             Kind::Issue(operation(func, counted, m))
         }

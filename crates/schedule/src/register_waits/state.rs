@@ -31,6 +31,8 @@ pub struct Pending {
     pub younger: Option<u32>,
     /// The wait before the last barrier that it crossed, which would have held it up.
     pub crossed: Option<Before>,
+    /// The same for barriers of its warp alone, too.
+    pub crossed_in_warp: Option<Before>,
     /// The wait before the outermost loop that is entered since and has not been left: inside,
     /// a wait would be for the first iteration alone.
     pub entered: Option<Before>,
@@ -52,6 +54,7 @@ impl Pending {
             age: 0,
             younger: Some(0),
             crossed: None,
+            crossed_in_warp: None,
             entered: None,
         }
     }
@@ -68,6 +71,11 @@ impl Pending {
         self
     }
 
+    /// Whether somebody may still meet it too early.
+    fn is_open(&self) -> bool {
+        self.younger.is_some() || self.crossed.is_some() || self.crossed_in_warp.is_some()
+    }
+
     /// Whether both are the same in all but how much came after them.
     fn is_like(&self, other: &Pending) -> bool {
         let place = |b: Option<Before>| b.map(|b| b.number);
@@ -77,6 +85,7 @@ impl Pending {
             && self.age == other.age
             && self.younger.is_some() == other.younger.is_some()
             && place(self.crossed) == place(other.crossed)
+            && place(self.crossed_in_warp) == place(other.crossed_in_warp)
             && place(self.entered) == place(other.entered)
     }
 
@@ -89,6 +98,7 @@ impl Pending {
         }
         for (own, other) in [
             (&mut self.crossed, other.crossed),
+            (&mut self.crossed_in_warp, other.crossed_in_warp),
             (&mut self.entered, other.entered),
         ] {
             if let (Some(own), Some(other)) = (own, other) {
@@ -148,13 +158,13 @@ impl State {
         self.complete(|p| p.younger.is_some_and(|younger| younger >= at_most));
     }
 
-    /// These are complete; who has crossed a barrier stays pending for other waves.
+    /// These are complete; who has crossed a barrier stays pending for others.
     pub fn complete(&mut self, which: impl Fn(&Pending) -> bool) {
         self.list.retain_mut(|pending| {
             if which(pending) {
                 pending.younger = None;
             }
-            pending.younger.is_some() || pending.crossed.is_some()
+            pending.is_open()
         });
     }
 
@@ -163,6 +173,15 @@ impl State {
         self.list.retain(|p| p.younger.is_some());
         for pending in &mut self.list {
             pending.crossed = pending.wait_before(number);
+            pending.crossed_in_warp = pending.crossed;
         }
+    }
+
+    /// The same of each warp.
+    pub fn cross_in_warp(&mut self, number: usize) {
+        for pending in &mut self.list {
+            pending.crossed_in_warp = pending.wait_before(number);
+        }
+        self.list.retain(Pending::is_open);
     }
 }

@@ -146,6 +146,7 @@ impl WaitWalk<'_, '_> {
                 state.cross(item.number);
                 self.crossed |= !state.list.is_empty();
             }
+            Kind::Warp => state.cross_in_warp(item.number),
             Kind::Meets => {
                 self.wait_for_all(item, state, |p| p.op.is_some());
                 state.complete(|_| true);
@@ -320,6 +321,9 @@ impl WaitWalk<'_, '_> {
                 let (fills, reads) = (op.fills.as_ref(), op.reads.as_ref());
                 fills.is_some_and(used) || reads.is_some_and(|r| used(r) || added_to(r))
             });
+        if self.counted.is_of_threads() {
+            return self.needed_of_thread(item, pending);
+        }
         let (mut across, mut here) = (false, false);
         // The LDS operations of a wave are in order; a copy that does not go through registers is
         // not one of them. Where plain accesses are not counted they are not either.
@@ -341,6 +345,20 @@ impl WaitWalk<'_, '_> {
             None if waits_for_registers || here && asks_here => pending.wait_before(item.number),
             None => None,
         }
+    }
+
+    /// The same where a single thread waits: before the last barrier by which those who meet the
+    /// access know of that.
+    fn needed_of_thread(&mut self, item: &Item, pending: &Pending) -> Option<Before> {
+        let classes = item.touches.iter();
+        let met = classes.map(|&class| self.meeting(pending, class));
+        let known = match met.max().unwrap_or(Meeting::Nowhere) {
+            Meeting::Nowhere => return None,
+            Meeting::InThread => None,
+            Meeting::InWarp => pending.crossed_in_warp,
+            Meeting::AcrossWarps => pending.crossed,
+        };
+        known.or_else(|| pending.wait_before(item.number))
     }
 
     /// A wait is missing.

@@ -115,7 +115,7 @@ impl Env<'_> {
                 Pause::Turn
             }
             DeviceCode::Commit(counter) => {
-                warp.queue.commit(*counter);
+                warp.queue.commit(*counter, warp.mask);
                 Pause::Turn
             }
             DeviceCode::Block => {
@@ -168,7 +168,7 @@ impl Env<'_> {
             }
             DeviceCode::FenceProxy => {
                 if let Some(proxies) = &mut self.shared.proxies {
-                    proxies.fence(warp.index);
+                    proxies.fence(warp.index, warp.mask);
                 }
                 Pause::Turn
             }

@@ -571,7 +571,7 @@ impl Env<'_> {
 
     /// Waits until at most so many operations (or groups) of a counter are under way.
     pub fn wait(&mut self, warp: &mut Warp, counter: Counter, at_most: u32) {
-        for op in warp.queue.wait(counter, at_most) {
+        for op in warp.queue.wait(counter, at_most, warp.mask) {
             self.land(warp, op);
         }
         if (counter, at_most) == (Counter::Lgkmcnt, 0) {

@@ -14,11 +14,26 @@ use super::bulk::Issue;
 use super::group_mma::Product;
 
 /// The operations of a warp that are under way, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Queue {
     pending: VecDeque<Pending>,
     /// By counter of groups: how many groups were closed.
     closed: [u64; Counter::ALL.len()],
+    /// The same for bulk stores, of which each lane has groups of its own.
+    stores: [u64; LANES],
+}
+
+/// The most lanes of a warp.
+const LANES: usize = 64;
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue {
+            pending: VecDeque::new(),
+            closed: [0; Counter::ALL.len()],
+            stores: [0; LANES],
+        }
+    }
 }
 
 /// Private bytes: lane, offset, length.
@@ -33,6 +48,8 @@ pub(super) struct Pending {
     pub joined: bool,
     /// Which group it belongs to, once that is closed.
     group: Option<u64>,
+    /// Whose it is, where lanes have groups of their own.
+    pub lane: Option<u32>,
     /// What holds shared memory for it.
     pub token: Option<u64>,
     /// Private bytes that it writes.
@@ -51,6 +68,7 @@ impl Pending {
             counter,
             joined: false,
             group: None,
+            lane: None,
             token: None,
             registers: Vec::new(),
             moves: Vec::new(),
@@ -153,19 +171,37 @@ impl Queue {
         }
     }
 
-    /// Closes a group.
-    pub fn commit(&mut self, counter: Counter) {
-        let number = self.closed[counter as usize];
-        self.closed[counter as usize] += 1;
+    /// These lanes close a group.
+    pub fn commit(&mut self, counter: Counter, lanes: u64) {
         for op in &mut self.pending {
             if op.counter == counter && op.group.is_none() {
-                op.group = Some(number);
+                op.group = match op.lane {
+                    None => Some(self.closed[counter as usize]),
+                    Some(lane) => (lanes >> lane & 1 == 1).then(|| self.stores[lane as usize]),
+                };
             }
+        }
+        self.closed[counter as usize] += 1;
+        if counter == Counter::TmaStore {
+            let own = self.stores.iter_mut().enumerate();
+            let own = own.filter(|(lane, _)| lanes >> lane & 1 == 1);
+            own.for_each(|(_, closed)| *closed += 1);
         }
     }
 
-    /// The operations that a wait completes, oldest first.
-    pub fn wait(&mut self, counter: Counter, at_most: u32) -> Vec<Pending> {
+    /// Whether an operation is in a closed group, and these lanes, or the warp, have closed so many
+    /// since.
+    fn is_older(&self, op: &Pending, at_most: u64, lanes: u64) -> bool {
+        let closed = match op.lane {
+            None => self.closed[op.counter as usize],
+            Some(lane) if lanes >> lane & 1 == 1 => self.stores[lane as usize],
+            Some(_) => return false,
+        };
+        op.group.is_some_and(|g| g < closed.saturating_sub(at_most))
+    }
+
+    /// The operations that a wait of these lanes completes, oldest first.
+    pub fn wait(&mut self, counter: Counter, at_most: u32, lanes: u64) -> Vec<Pending> {
         let at_most = at_most as usize;
         if !counter.counts_groups() {
             // So many that are certainly counted are left, and what came after the oldest of them.
@@ -181,11 +217,10 @@ impl Queue {
             let count = self.pending.iter().filter(own).count();
             return (kept..count).filter_map(|_| self.oldest(counter)).collect();
         }
-        let open = self.closed[counter as usize].saturating_sub(at_most as u64);
         let mut done = Vec::new();
         let mut kept = VecDeque::new();
-        for op in self.pending.drain(..) {
-            if op.counter == counter && op.group.is_some_and(|g| g < open) {
+        for op in std::mem::take(&mut self.pending) {
+            if op.counter == counter && self.is_older(&op, at_most as u64, lanes) {
                 done.push(op);
             } else {
                 kept.push_back(op);
@@ -195,14 +230,15 @@ impl Queue {
         done
     }
 
-    /// The bulk stores of all but so many groups that have not read what they store.
-    pub fn unread(&mut self, at_most: u32) -> impl Iterator<Item = &mut Pending> {
-        let counter = Counter::TmaStore;
-        let open = self.closed[counter as usize].saturating_sub(at_most.into());
-        let read =
-            move |p: &&mut Pending| p.counter == counter && p.group.is_some_and(|g| g < open);
-        let stores = self.pending.iter_mut().filter(read);
-        stores.filter(|p| p.token.is_some())
+    /// The bulk stores of all but so many groups of these lanes that have not read what they store.
+    pub fn unread(&mut self, at_most: u32, lanes: u64) -> impl Iterator<Item = &mut Pending> {
+        let read = |p: &Pending| {
+            let store = p.counter == Counter::TmaStore && p.token.is_some();
+            store && self.is_older(p, at_most.into(), lanes)
+        };
+        let read: Vec<bool> = self.pending.iter().map(read).collect();
+        let stores = self.pending.iter_mut().zip(read);
+        stores.filter_map(|(op, read)| read.then_some(op))
     }
 
     /// Where bulk stores were issued that have not been waited for in any way.
@@ -258,9 +294,9 @@ mod tests {
             assert!(q.push(op(Counter::Vmcnt, i)).is_none());
         }
         q.push(op(Counter::Lgkmcnt, 9));
-        assert_eq!(tokens(q.wait(Counter::Vmcnt, 2)), [0, 1, 2]);
-        assert_eq!(tokens(q.wait(Counter::Vmcnt, 2)), []);
-        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 0)), [9]);
+        assert_eq!(tokens(q.wait(Counter::Vmcnt, 2, u64::MAX)), [0, 1, 2]);
+        assert_eq!(tokens(q.wait(Counter::Vmcnt, 2, u64::MAX)), []);
+        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 0, u64::MAX)), [9]);
         assert_eq!(tokens(q.drain()), [3, 4]);
     }
 
@@ -269,15 +305,34 @@ mod tests {
         let mut q = Queue::default();
         q.push(op(Counter::CpAsync, 0));
         q.push(op(Counter::CpAsync, 1));
-        q.commit(Counter::CpAsync);
-        q.commit(Counter::CpAsync);
+        q.commit(Counter::CpAsync, u64::MAX);
+        q.commit(Counter::CpAsync, u64::MAX);
         q.push(op(Counter::CpAsync, 2));
-        q.commit(Counter::CpAsync);
+        q.commit(Counter::CpAsync, u64::MAX);
         q.push(op(Counter::CpAsync, 3));
-        assert_eq!(tokens(q.wait(Counter::CpAsync, 2)), [0, 1]);
-        assert_eq!(tokens(q.wait(Counter::CpAsync, 0)), [2]);
+        assert_eq!(tokens(q.wait(Counter::CpAsync, 2, u64::MAX)), [0, 1]);
+        assert_eq!(tokens(q.wait(Counter::CpAsync, 0, u64::MAX)), [2]);
         // The last one belongs to no group yet, so no wait reaches it.
-        assert_eq!(tokens(q.wait(Counter::CpAsync, 0)), []);
+        assert_eq!(tokens(q.wait(Counter::CpAsync, 0, u64::MAX)), []);
+    }
+
+    #[test]
+    fn lanes_close_groups_of_their_own_stores() {
+        let store = |lane, token| Pending {
+            lane: Some(lane),
+            ..op(Counter::TmaStore, token)
+        };
+        let mut q = Queue::default();
+        q.push(store(0, 0));
+        q.push(store(5, 1));
+        // Lane 1 closes a group of nothing.
+        q.commit(Counter::TmaStore, 0b11);
+        q.commit(Counter::TmaStore, 0b10);
+        assert_eq!(tokens(q.wait(Counter::TmaStore, 0, 0b10)), []);
+        assert_eq!(tokens(q.wait(Counter::TmaStore, 1, u64::MAX)), []);
+        assert_eq!(tokens(q.wait(Counter::TmaStore, 0, u64::MAX)), [0]);
+        q.commit(Counter::TmaStore, u64::MAX);
+        assert_eq!(tokens(q.wait(Counter::TmaStore, 0, 1 << 5)), [1]);
     }
 
     #[test]
@@ -292,8 +347,8 @@ mod tests {
             assert!(q.push(op).is_none());
         }
         // The last that surely counts is the fourth; what came after it may count, too.
-        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 1)), [0, 1, 2, 3]);
-        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 0)), [4, 5]);
+        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 1, u64::MAX)), [0, 1, 2, 3]);
+        assert_eq!(tokens(q.wait(Counter::Lgkmcnt, 0, u64::MAX)), [4, 5]);
     }
 
     #[test]

@@ -416,7 +416,7 @@ impl Shared {
             .iter_mut()
             .for_each(|f| *f |= WRITTEN);
         if let Some(proxies) = &mut self.proxies {
-            proxies.wrote(who.warp, start, new.len());
+            proxies.wrote((who.warp, who.lanes), start, new.len());
         }
         trouble
     }
@@ -583,7 +583,7 @@ impl Shared {
             if let Some(proxies) = self.proxies.as_mut().filter(|_| held.writes) {
                 match by {
                     Some(_) => proxies.shown(range.start, range.len),
-                    None => proxies.wrote(warp, range.start, range.len),
+                    None => proxies.wrote((warp, 1 << range.lane), range.start, range.len),
                 }
             }
             let stamp = id << LANE_BITS | range.lane;

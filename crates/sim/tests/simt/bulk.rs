@@ -5,6 +5,7 @@ use tilewright_sim::simt::{FindingKind, Interleaving, Landing, SimtOptions, When
 use tilewright_sim::{Fill, InputSpec, Number, RunOptions, make_inputs, run};
 
 use crate::bulk_mutants::{HARMLESS, MUTANTS, plant};
+use crate::bulk_rows_mutants as rows;
 use crate::common::{Module, Outcome};
 use crate::pair_mutants::{PAIR_HARMLESS, PAIR_MUTANTS};
 
@@ -146,5 +147,35 @@ fn the_kernel_waits_for_its_loads() {
         let findings = &outcome.report.findings;
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!(findings[0].kind, FindingKind::NotWaitedFor);
+    }
+}
+
+/// Warps that have their own rows stored.
+const ROWS: &str = include_str!("bulk_rows.tw");
+
+#[test]
+fn every_fault_in_stores_of_rows_is_found() {
+    let mut missed = Vec::new();
+    for mutant in rows::MUTANTS {
+        let module = Module::parse(mutant.0, &plant(ROWS, mutant));
+        let found = some_ways().into_iter().any(|opts| {
+            let outcome = module.simulate(Target::Sm90a, &InputSpec::default(), &opts);
+            !outcome.report.is_clean()
+        });
+        if !found {
+            missed.push(mutant.0);
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[test]
+fn stores_of_rows_may_be_waited_for_otherwise() {
+    for mutant in rows::HARMLESS {
+        let module = Module::parse(mutant.0, &plant(ROWS, mutant));
+        for opts in some_ways() {
+            let outcome = module.simulate(Target::Sm90a, &InputSpec::default(), &opts);
+            outcome.assert_clean();
+        }
     }
 }

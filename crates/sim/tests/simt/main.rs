@@ -21,6 +21,7 @@
 
 mod bulk;
 mod bulk_mutants;
+mod bulk_rows_mutants;
 mod common;
 mod counts;
 mod errors;

@@ -37,7 +37,7 @@ pub struct ShowArgs {
 }
 
 /// What can be explained, by the codes of the remarks.
-const TOPICS: [&str; 1] = ["schedule"];
+const TOPICS: [&str; 2] = ["schedule", "stores"];
 
 impl ShowArgs {
     /// The first of the options that was given.

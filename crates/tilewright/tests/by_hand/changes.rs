@@ -83,6 +83,7 @@ fn changed(func: &Func, stmt: &Stmt) -> Vec<(&'static str, Vec<Stmt>)> {
             | DeviceOp::Fence(FenceKind::AsyncProxy | FenceKind::Wgmma) => list.push(gone),
             _ => {}
         },
+        StmtKind::Thread(ThreadOp::SyncWarp) => list.push(gone),
         StmtKind::Thread(op) => {
             list.extend(changed_op(op, &next).into_iter().map(|(how, ops)| {
                 let ops = ops.into_iter().flat_map(|op| one(StmtKind::Thread(op)));
@@ -122,6 +123,7 @@ fn changed_op(
             barrier,
             index,
             warp,
+            cluster,
         } => {
             list.extend([
                 ("left out", vec![]),
@@ -132,6 +134,7 @@ fn changed_op(
                     barrier: *barrier,
                     index,
                     warp: *warp,
+                    cluster: *cluster,
                 };
                 ("at another barrier", vec![op])
             }));

@@ -238,6 +238,11 @@ impl<'t> Scan<'t> {
                 let list = self.group('(', ')').unwrap_or("");
                 format!("tma_load {}", commas(list).saturating_sub(3))
             }
+            "tma_multicast" => {
+                // The blocks come before that.
+                let list = self.group('(', ')').unwrap_or("");
+                format!("tma_multicast {}", commas(list).saturating_sub(4))
+            }
             "tma_store" => {
                 // The map and a place of two.
                 let list = self.group('(', ')').unwrap_or("");
@@ -260,9 +265,12 @@ impl<'t> Scan<'t> {
             | "warp_fold"
             | "sync_warp"
             | "sync_grid"
+            | "sync_cluster"
             | "mbarrier_init"
             | "mbarrier_arrive"
             | "mbarrier_arrive_warp"
+            | "mbarrier_arrive_cluster"
+            | "mbarrier_arrive_cluster_warp"
             | "mbarrier_wait"
             | "mbarrier_expect" => name.to_string(),
             "atomic_add" => {

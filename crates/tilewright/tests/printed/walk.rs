@@ -63,11 +63,12 @@ impl Walk<'_> {
             self.op("mbarrier_init", true);
         }
         self.bulk = bulk;
-        if bulk {
+        if bulk && arrivals > 0 {
             self.op("fence barriers", true);
         }
         if arrivals > 0 {
-            self.op("barrier", false);
+            let barrier = ["barrier", "sync_cluster"][usize::from(kernel.reaches_others())];
+            self.op(barrier, false);
         }
     }
 
@@ -168,7 +169,12 @@ impl Walk<'_> {
             }
             Inst::Tma(tile) => {
                 let rank = tile.extents().len();
-                let name = op.kind.name();
+                let to_all = op.arrives.as_ref().is_some_and(|a| a.multicast);
+                let name = if to_all {
+                    "tma_multicast"
+                } else {
+                    op.kind.name()
+                };
                 self.op(format!("{name} {rank}"), guarded || op.pred.is_some());
             }
         }
@@ -200,11 +206,11 @@ impl Walk<'_> {
             ThreadOp::SyncThreads { named: Some(_) } => self.op("named", guarded),
             ThreadOp::SyncWarp => self.op("sync_warp", guarded),
             ThreadOp::SyncGrid => self.op("sync_grid", guarded),
-            ThreadOp::BarrierArrive { warp, .. } => {
-                self.op(
-                    ["mbarrier_arrive", "mbarrier_arrive_warp"][usize::from(*warp)],
-                    guarded,
-                );
+            ThreadOp::SyncCluster => self.op("sync_cluster", guarded),
+            ThreadOp::BarrierArrive { warp, cluster, .. } => {
+                let of_cluster = ["", "_cluster"][usize::from(*cluster)];
+                let of_warp = ["", "_warp"][usize::from(*warp)];
+                self.op(format!("mbarrier_arrive{of_cluster}{of_warp}"), guarded);
             }
             ThreadOp::BarrierWait { .. } => self.op("mbarrier_wait", guarded),
             ThreadOp::BarrierExpect { .. } => self.op("mbarrier_expect", guarded),

@@ -1,5 +1,5 @@
-//! Bulk copies that the user asked for: one thread of those that take part has the copy engine move
-//! boxes ([`crate::legalize::boxes`]).
+//! Bulk copies: a thread has the copy engine move boxes ([`crate::legalize::boxes`]). Those that the
+//! user asked for are one thread's of those that take part.
 //!
 //! Before:
 //! ```text
@@ -12,10 +12,22 @@
 //!   tma_load A[…] at [by * 128, k * 64] -> S[…] at [0, 0] inst="tma.128x64" width=1 counter=mbarrier arrives=full[0]
 //! }
 //! ```
+//! Results of products go out by one thread of each warp, which has the warp's rows stored and closes
+//! their group. Before:
+//! ```text
+//! copy S[0 +: 128, 0 +: 256] -> C[by * 128 +: 128, bx * 256 +: 256] tma warps=[2, 1]
+//! ```
+//! After; the waits come with StoreWaits:
+//! ```text
+//! if tx % 32 == 0 {
+//!   tma_store for p < 4 do S[…] at [tx // 32 * 16, p * 64] -> C[…] at [by * 128 + tx // 32 * 16, bx * 256 + p * 64] inst="tma.16x64" width=1 counter=tma_store
+//!   commit tma_store
+//! }
+//! ```
 
 use tilewright_ir::{
-    Access, Arrival, Block, Buffer, Code, CopyOp, Diagnostic, Expr, Region, Span, Stmt, StmtKind,
-    ThreadOp,
+    Access, Arrival, Block, Buffer, Code, CopyOp, Counter, DeviceOp, Diagnostic, Expr, Region,
+    Span, Stmt, StmtKind, ThreadOp,
 };
 
 use super::{Lower, guarded};
@@ -35,11 +47,7 @@ impl Lower<'_> {
             Some(_) => (Way::Load, &c.src, &c.dst),
             None => (Way::Store, &c.dst, &c.src),
         };
-        let [tensor, tile] = [tensor, tile].map(|region: &Region| Access {
-            region: region.clone(),
-            slot: None,
-            at: region.dims.iter().map(|d| d.start.clone()).collect(),
-        });
+        let [tensor, tile] = [tensor, tile].map(whole);
         let found = Boxes::of(self.func, &tensor, &tile).and_then(|boxes| {
             match (way, self.safe_value(&tensor)) {
                 (Way::Load, Some(name)) => Err(NoBox {
@@ -53,11 +61,7 @@ impl Lower<'_> {
         });
         let boxes = match found {
             Ok(boxes) => boxes,
-            Err(NoBox { why, help }) => {
-                let message = format!("the copy engine cannot do this: {why}");
-                let diag = Diagnostic::error(BULK_COPY, span, message).help(help);
-                return self.diags.push(diag);
-            }
+            Err(no_box) => return self.no_box(no_box, span),
         };
         let mut bulk = boxes.copy(self.func, tensor, tile, way);
         let mut body = Vec::new();
@@ -81,11 +85,51 @@ impl Lower<'_> {
         guarded(Some(first), body, span, out);
     }
 
+    /// Each warp has its rows stored.
+    pub(super) fn bulk_rows(&mut self, c: &CopyOp, warps: [u32; 2], span: Span, out: &mut Block) {
+        let [tensor, tile] = [&c.dst, &c.src].map(whole);
+        let shape = self.func.buffers[c.src.buffer].const_shape();
+        let &[rows, cols] = shape.as_deref().unwrap_or_default() else {
+            return self.give_up(span, "a tile of another rank than two");
+        };
+        let boxes = Boxes::of(self.func, &tensor, &tile);
+        let boxes = match boxes.and_then(|b| b.of_warp([rows, cols], warps, &self.tid)) {
+            Ok(boxes) => boxes,
+            Err(no_box) => return self.no_box(no_box, span),
+        };
+        let mut op = boxes.copy(self.func, tensor, tile, Way::Store).op;
+        for index in op.sources[0].at.iter_mut().chain(&mut op.dest.at) {
+            *index = self.simplify(index);
+        }
+        let commit = DeviceOp::Commit(Counter::TmaStore);
+        let body = [StmtKind::Micro(op), StmtKind::Device(commit)];
+        let body = body.map(|kind| Stmt::new(kind, span)).into();
+        let lanes = i64::from(self.target.machine().warp_size);
+        let first = self.tid.clone().floor_mod(lanes).equal(0);
+        let first = self.simplify(&first);
+        guarded(Some(first), body, span, out);
+    }
+
+    fn no_box(&mut self, NoBox { why, help }: NoBox, span: Span) {
+        let message = format!("the copy engine cannot do this: {why}");
+        let diag = Diagnostic::error(BULK_COPY, span, message).help(help);
+        self.diags.push(diag);
+    }
+
     /// The name of a tensor that does not read as zero outside.
     fn safe_value(&self, tensor: &Access) -> Option<String> {
         let data = &self.func.buffers[tensor.region.buffer];
         let zero = |e: &Expr| e.is_int(0) || e.as_float().is_some_and(|v| v.to_bits() == 0);
         let other = data.safe_value.as_ref().is_some_and(|value| !zero(value));
         other.then(|| data.name.clone())
+    }
+}
+
+/// All of a region.
+fn whole(region: &Region) -> Access {
+    Access {
+        region: region.clone(),
+        slot: None,
+        at: region.dims.iter().map(|d| d.start.clone()).collect(),
     }
 }

@@ -36,12 +36,15 @@ pub(super) struct RegisterCopy<'a> {
 
 impl Lower<'_> {
     pub(super) fn copy(&mut self, c: CopyOp, span: Span, out: &mut Block) {
-        if let CopyKind::Tma { barrier } = &c.kind {
-            return self.bulk_copy(&c, barrier.as_ref(), span, out);
+        match &c.kind {
+            CopyKind::Tma { barrier } => return self.bulk_copy(&c, barrier.as_ref(), span, out),
+            CopyKind::TmaRows { warps } => return self.bulk_rows(&c, *warps, span, out),
+            CopyKind::Sync | CopyKind::Async => {}
         }
         let (src, dst) = (self.scope(c.src.buffer), self.scope(c.dst.buffer));
         let same = self.dtype(c.src.buffer) == self.dtype(c.dst.buffer);
         match (src, dst) {
+            (Scope::Fragment, Scope::Shared) if self.by_matrices(&c, span, out) => {}
             (Scope::Global | Scope::Shared, Scope::Fragment) if same => {
                 self.fragment_copy(&c.src, &c.dst, true, span, out)
             }

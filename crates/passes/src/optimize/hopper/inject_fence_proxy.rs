@@ -20,7 +20,9 @@
 //!
 //! Needs device IR, with every barrier written down. A fence stands before each barrier that a
 //! thread may come to with such a write since its last fence, and from which it may come to a
-//! product before the next one; before a barrier of some threads also where it does not itself. Copies in flight are written when they are waited for.
+//! product before the next one; before a barrier of some threads also where it does not itself. Where
+//! the lanes of a warp meet, what comes behind barriers of more threads is theirs. Copies in flight
+//! are written when they are waited for.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::touched::written;
@@ -116,7 +118,7 @@ impl Fences<'_> {
         for (mut stmt, behind) in stmts.into_iter().zip(behind) {
             // Where not all come, others may come to a product.
             let needed = match hands_over(&stmt) {
-                Some(Others::Block) => behind,
+                Some(Others::Block | Others::Warp) => behind,
                 Some(Others::Some) => true,
                 None => false,
             };
@@ -200,7 +202,7 @@ struct Ahead {
 fn ahead(stmts: &[Stmt]) -> Ahead {
     let mut product = false;
     for stmt in stmts {
-        if hands_over(stmt).is_some() {
+        if hands_over(stmt).is_some_and(|others| others != Others::Warp) {
             return Ahead {
                 product,
                 falls: false,
@@ -231,6 +233,8 @@ enum Others {
     Block,
     /// Threads that may be on other ways.
     Some,
+    /// The warp, which comes here together.
+    Warp,
 }
 
 /// To whom a statement hands over.
@@ -248,6 +252,7 @@ fn hands_over(stmt: &Stmt) -> Option<Others> {
             ThreadOp::SyncThreads { named: Some(_) } | ThreadOp::BarrierArrive { .. } => {
                 Some(Others::Some)
             }
+            ThreadOp::SyncWarp => Some(Others::Warp),
             _ => None,
         },
         _ => None,

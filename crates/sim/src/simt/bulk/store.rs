@@ -1,7 +1,7 @@
 //! Bulk stores: the copy engine takes boxes out of shared memory, which it reads through the async
 //! proxy, and writes them to tensors.
 //!
-//! They are in the queue of their warp, in groups. Shared memory is held until a wait says that it
+//! They are in the queue of their warp, in groups of their thread. Shared memory is held until a wait says that it
 //! has been read; what was read is written when the group is waited for altogether, or when the
 //! kernel ends.
 
@@ -71,6 +71,7 @@ impl Env<'_> {
             let token = self.next_token;
             self.shared.hold(token, id, false, in_a_row(&pieces, lane));
             let mut op = Pending::new(Counter::TmaStore);
+            op.lane = Some(lane);
             op.token = Some(token);
             op.store = Some(Issue {
                 stmt: self.stmt(warp),
@@ -87,7 +88,7 @@ impl Env<'_> {
     /// Groups have read what they store, but for so many.
     pub(in crate::simt) fn wait_read(&mut self, warp: &mut Warp, at_most: u32) {
         let clock = warp.own_clock();
-        for op in warp.queue.unread(at_most) {
+        for op in warp.queue.unread(at_most, warp.mask) {
             op.moves = captured_shared(&self.shared.bytes, &op.moves);
             if let Some(token) = op.token.take() {
                 self.shared.release(token, None, clock);

@@ -129,6 +129,7 @@ impl Env<'_> {
         match code {
             Code::SyncWarp => {
                 self.converged(warp, "a warp barrier");
+                self.hand_over(warp.index);
                 self.shared.sync_warp(warp.index);
             }
             Code::SyncGrid => return Pause::Grid,
