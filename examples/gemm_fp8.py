@@ -95,7 +95,7 @@ def matmul_fp8_fast(
             C_local = T.alloc_fragment((block_M, block_N), "float32")
 
             # Neighbouring blocks share panels of A and B, so walking the grid in panels keeps them in L2.
-            T.use_swizzle(panel_size=8)
+            T.use_swizzle(panel_size=16)
 
             T.clear(C_local)
             for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):

@@ -356,7 +356,8 @@ impl WaitWalk<'_, '_> {
             Meeting::Nowhere => return None,
             Meeting::InThread => None,
             Meeting::InWarp => pending.crossed_in_warp,
-            Meeting::AcrossWarps => pending.crossed,
+            // Where no barrier of the block lies between, ThreadSync has found lanes of a warp alone.
+            Meeting::AcrossWarps => pending.crossed.or(pending.crossed_in_warp),
         };
         known.or_else(|| pending.wait_before(item.number))
     }
