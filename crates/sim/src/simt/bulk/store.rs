@@ -37,6 +37,8 @@ impl Env<'_> {
             let Some(pieces) = self.box_of(warp, lane, &tile, sides) else {
                 continue;
             };
+            let own = pieces.into_iter();
+            let pieces: Vec<Piece> = own.map(|p| self.in_rank(p, warp.rank as usize)).collect();
             let id = self.instance(warp, Which::Shared, false, false);
             self.shared.through(shared.owner);
             for piece in &pieces {

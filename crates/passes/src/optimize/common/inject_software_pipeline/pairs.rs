@@ -69,6 +69,9 @@ impl Pairs {
             )
             .into());
         }
+        if kernel.grid.iter().any(|(_, extent)| extent.as_int().is_none()) {
+            return Err("how many blocks there are is known at the call".into());
+        }
         let axis = &l.axes[0];
         let mut range = FxHashSet::default();
         for e in [&axis.start, &axis.stop, &axis.step] {
