@@ -17,11 +17,16 @@ const START: &str = "k:
 /// Runs a kernel in blocks of some threads and gives the rules that it breaks, the same in every
 /// mode. The tensor has 512 words that hold zeros.
 fn broken(body: &str, blocks: u32, threads: u32) -> Vec<Kind> {
+    broken_in(body, blocks, threads, 4, 100_000)
+}
+
+/// The same in so many orders of waves, of so many steps at most.
+fn broken_in(body: &str, blocks: u32, threads: u32, orders: u64, steps: u64) -> Vec<Kind> {
     let program = parse(&format!("{START}{body}\ns_endpgm\n")).unwrap();
     let function = &program.functions[0];
     let mut all: Option<Vec<Kind>> = None;
     for landing in [Landing::Early, Landing::Late, Landing::Random] {
-        for seed in 0..4 {
+        for seed in 0..orders {
             let mut launch = Launch::new([blocks, 1, 1], [threads, 1, 1]);
             launch.buffers = vec![Buffer {
                 name: "O".to_owned(),
@@ -37,7 +42,7 @@ fn broken(body: &str, blocks: u32, threads: u32) -> Vec<Kind> {
             launch.dynamic_lds = 64;
             launch.landing = landing;
             launch.seed = seed;
-            launch.steps = 100_000;
+            launch.steps = steps;
             let outcome = run(function, Arch::Gfx950, launch).unwrap();
             let mut kinds: Vec<Kind> = outcome.findings.iter().map(|f| f.kind).collect();
             kinds.sort();
@@ -272,6 +277,38 @@ fn handed(without: Option<usize>, in_place: &str) -> Vec<Kind> {
         false => line,
     });
     broken(&lines.collect::<Vec<_>>().join("\n"), 2, 128)
+}
+
+/// A wave asks LDS again and again until another has counted there, which waits for nothing but to
+/// meet the first.
+#[test]
+fn what_a_wave_has_under_way_is_done_some_time() {
+    let body = |counted: &str| {
+        format!(
+            "v_mov_b32_e32 v5, 1
+            s_cmp_lg_u32 s10, 0
+            s_cbranch_scc1 .Lcount
+            ds_write_b32 v4, v4
+            s_waitcnt lgkmcnt(0)
+            s_barrier
+            .Lask:
+            s_sleep 1
+            ds_read_b32 v6, v4
+            s_waitcnt lgkmcnt(0)
+            v_readfirstlane_b32 s11, v6
+            s_cmp_lg_u32 s11, 64
+            s_cbranch_scc1 .Lask
+            s_barrier
+            s_endpgm
+            .Lcount:
+            s_barrier
+            {counted}
+            s_barrier"
+        )
+    };
+    assert_eq!(broken(&body("ds_add_u32 v4, v5"), 1, 128), []);
+    // Who waits for what nobody does is found before it takes too long.
+    assert_eq!(broken_in(&body(""), 1, 128, 1, 1 << 26), [Kind::Deadlock]);
 }
 
 #[test]

@@ -16,6 +16,9 @@ const SEEDS: u64 = 300;
 /// Every so many programs, one is compiled by the vendor's compiler, for the targets in turn.
 const COMPILED: u64 = 60;
 
+/// Every so many, one runs as machine code in the emulator, for AMD's targets in turn.
+const EMULATED: u64 = 5;
+
 /// Workers of their own test the programs, so that one that hangs or ends its process is named as
 /// well.
 #[test]
@@ -24,6 +27,7 @@ fn three_hundred_programs_compute_what_they_say() {
         .args(["run", "--quiet", "--timeout", "60"])
         .args(["--seeds", &format!("0..{SEEDS}")])
         .args(["--toolchains-every", &COMPILED.to_string()])
+        .args(["--emulate-every", &EMULATED.to_string()])
         .output()
         .expect("the binary runs");
     let said = String::from_utf8_lossy(&done.stdout);

@@ -1,6 +1,7 @@
 //! One block: its waves in an order chosen by a seed, its LDS, its barriers.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::asm::{Instruction, Register, Wait};
@@ -32,6 +33,8 @@ pub(super) struct Shared<'a> {
     pub traced: Option<u32>,
     /// Blocks may wait for each other: none runs for long at a time.
     pub turns: bool,
+    /// Counts what a wave that asks again and again may be waiting for.
+    pub changes: AtomicU64,
     /// Loads whose values are followed.
     pub suspects: Option<&'a Suspects>,
 }
@@ -62,6 +65,8 @@ pub(super) struct Block<'a> {
     pub trace: Option<Trace>,
     random: Random,
     steps: u64,
+    /// The changes when it waited last, and how often it has since.
+    asked: (u64, u32),
 }
 
 /// One wave of it.
@@ -76,10 +81,18 @@ pub(super) struct Running {
     /// Private memory, lane after lane.
     pub scratch: Vec<u8>,
     at_barrier: bool,
+    /// Instructions since it slept.
+    awake: u64,
 }
 
 /// Instructions of a block at a time, where blocks may wait for each other.
 const TURN: u64 = 1 << 12;
+
+/// Who asks so often, while nothing changes, asks for ever.
+const PATIENCE: u32 = 1 << 14;
+
+/// A wave that runs for so long without asking changes something: itself.
+const BUSY: u64 = 1 << 12;
 
 /// How a block went on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +130,7 @@ impl<'a> Block<'a> {
             unknown: Unknown::default(),
             scratch: vec![0; scratch_bytes * super::LANES],
             at_barrier: false,
+            awake: 0,
             wave,
         };
         Self {
@@ -132,6 +146,7 @@ impl<'a> Block<'a> {
             trace: (shared.traced == Some(id)).then(|| Trace::new(count as usize)),
             random: Random::new(seed ^ u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             steps: 0,
+            asked: (0, 0),
         }
     }
 
@@ -143,7 +158,7 @@ impl<'a> Block<'a> {
         };
         loop {
             if self.steps > turn {
-                return Progress::Waiting;
+                return self.ask_again();
             }
             let able: Vec<usize> = (0..self.waves.len())
                 .filter(|w| !self.waves[*w].wave.ended && !self.waves[*w].at_barrier)
@@ -169,8 +184,10 @@ impl<'a> Block<'a> {
                     Ok(Flow::Goto(to)) => self.waves[w].wave.pc = to,
                     Ok(Flow::Sleep) => {
                         self.waves[w].wave.pc = at + 1;
+                        self.waves[w].awake = 0;
                         self.land_some();
-                        return Progress::Waiting;
+                        self.land_at_barrier();
+                        return self.ask_again();
                     }
                     Ok(Flow::Barrier | Flow::End) => break,
                     Err(fault) => {
@@ -180,6 +197,36 @@ impl<'a> Block<'a> {
                 }
             }
             self.land_some();
+        }
+    }
+
+    /// It gives way to others, for which some wave of it may be waiting.
+    fn ask_again(&mut self) -> Progress {
+        let changes = self.shared.changes.load(Ordering::Relaxed);
+        match self.asked.0 == changes {
+            true => self.asked.1 += 1,
+            false => self.asked = (changes, 0),
+        }
+        if self.asked.1 < PATIENCE {
+            return Progress::Waiting;
+        }
+        let asks = |w: &usize| !self.waves[*w].wave.ended && !self.waves[*w].at_barrier;
+        if let Some(w) = (0..self.waves.len()).find(asks) {
+            let at = self.waves[w].wave.pc;
+            let reason = "it waits for what nobody does".to_owned();
+            self.find(w, Kind::Deadlock, at, None, reason);
+        }
+        Progress::Stopped
+    }
+
+    /// What waves at a barrier have under way is done some time, and others may wait for it.
+    fn land_at_barrier(&mut self) {
+        for w in 0..self.waves.len() {
+            if self.waves[w].at_barrier {
+                for unit in [Unit::Scalar, Unit::Lds, Unit::Vector] {
+                    self.land_first(w, unit, u64::MAX);
+                }
+            }
         }
     }
 
@@ -202,6 +249,12 @@ impl<'a> Block<'a> {
         let at = self.waves[w].wave.pc;
         let instruction = code.instruction(at)?;
         self.ran[at] = true;
+        let awake = &mut self.waves[w].awake;
+        *awake += 1;
+        if *awake == BUSY {
+            *awake = 0;
+            self.shared.changes.fetch_add(1, Ordering::Relaxed);
+        }
         if self.waves[w].busy.any() {
             self.check_busy(w, at, instruction);
         }
@@ -293,6 +346,7 @@ impl<'a> Block<'a> {
             running.knows = joint.clone();
             running.at_barrier = false;
         }
+        self.shared.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Retires what a wait is for.
@@ -409,6 +463,9 @@ impl<'a> Block<'a> {
         let Ok(instruction) = self.shared.code.instruction(pending.op.at) else {
             return;
         };
+        if !self.shared.code.is_plain_load(pending.op.at) {
+            self.shared.changes.fetch_add(1, Ordering::Relaxed);
+        }
         let done = match pending.op.stamp.agent.unit() {
             Unit::Scalar => self.land_scalar(w, pending, instruction),
             Unit::Lds => self.land_lds(w, pending, instruction),

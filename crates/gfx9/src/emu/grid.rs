@@ -92,6 +92,7 @@ fn once(
         steps: launch.steps,
         traced: launch.traced,
         turns: code.orders_blocks(),
+        changes: AtomicU64::new(0),
         suspects: followed,
     };
     let registers = code.highest();
