@@ -320,7 +320,7 @@ impl Timed {
             .map(|hot| {
                 json!({
                     "line": hot.instruction.line,
-                    "instruction": hot.instruction.text,
+                    "instruction": hot.instruction.text.as_str(),
                     "source": self.places.get(hot.index).cloned().flatten(),
                     "cycles": hot.stalls.total(),
                     "reason": hot.stalls.most().map(|stall| stall.name()),
