@@ -201,6 +201,7 @@ impl Run<'_> {
                 seed,
                 threads: 1,
                 steps: 1 << 26,
+                ..emulate::Options::default()
             };
             let mut args = self.args()?;
             let ran = emulator.run(&mut args, &options).map_err(told)?;

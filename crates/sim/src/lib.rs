@@ -15,7 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`tensor`], [`compare`], [`rng`] | host tensors, summaries, comparison, seeded inputs |
-//! | [`args`], [`inputs`], [`mod@resolve`], `room` | arguments, how they are bound to parameters, made-up ones; what memory there is |
+//! | [`args`], [`inputs`], [`mod@resolve`], [`room`] | arguments, how they are bound to parameters, made-up ones; what memory there is |
 //! | `value`, `math` | scalar arithmetic with exact rounding |
 //! | `compile`, `program` | kernel bodies as instructions over slots |
 //! | `eval`, `exec` | expressions; instructions; tile and thread operations, a file a family, with their compilation |
@@ -40,7 +40,7 @@ mod memory;
 mod program;
 pub mod resolve;
 pub mod rng;
-mod room;
+pub mod room;
 pub mod simt;
 pub mod tensor;
 mod value;

@@ -5,7 +5,7 @@ use std::fs;
 
 /// Bytes that can still be had: of the machine, and of the control group that the process is in.
 /// `None` where the system does not say.
-pub(crate) fn available() -> Option<u64> {
+pub fn available() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| machine_bytes(&text));
@@ -36,7 +36,7 @@ fn group_bytes() -> Option<u64> {
 }
 
 /// `60.0 GB`
-pub(crate) fn in_words(bytes: u64) -> String {
+pub fn in_words(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{bytes} bytes"),
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),

@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
 use tilewright_gfx9::asm;
 use tilewright_gfx9::cycles::Trace;
-use tilewright_gfx9::emu::{self, Arch, Argument, Finding, Landing, Launch};
+use tilewright_gfx9::emu::{self, Arch, Argument, Finding, Landing, Launch, Refused};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     Code, Diagnostic, Diagnostics, Func, Kernel, SourceMap, Span, StmtKind, Target,
 };
 use tilewright_runtime::env::Env;
 use tilewright_runtime::toolchain::{AmdClang, CompileError, HipOptions};
-use tilewright_sim::{Args, Resolved, resolve};
+use tilewright_sim::{Args, Resolved, resolve, room};
 
 use crate::call;
 use crate::jit::Error;
@@ -53,6 +53,8 @@ pub struct Options {
     pub threads: usize,
     /// The most instructions that the waves of a block may run.
     pub steps: u64,
+    /// Bytes of memory that a run may take; where nothing is said, those that the system has left.
+    pub room: Option<u64>,
 }
 
 /// What a run came to, beside what the tensors hold.
@@ -73,6 +75,7 @@ impl Default for Options {
             seed: 0,
             threads: 0,
             steps: emu::STEPS,
+            room: None,
         }
     }
 }
@@ -194,6 +197,7 @@ impl Emulator {
     ) -> Result<(Ran, Option<Traced<'_>>), Error> {
         let func = &self.func;
         let resolved = resolve(func, args)?;
+        self.has_room_for_tensors(args, options)?;
         let mut buffers = self.buffers(args, &resolved);
         let mut ran = Ran::default();
         let mut traced = None;
@@ -210,6 +214,7 @@ impl Emulator {
             launch.landing = options.landing;
             launch.seed = options.seed;
             launch.steps = options.steps;
+            launch.room = options.room.or_else(room::available);
             if options.threads > 0 {
                 launch.workers = options.threads;
             }
@@ -230,7 +235,7 @@ impl Emulator {
             }
             launch.buffers = std::mem::take(&mut buffers);
             let outcome = emu::run(function, self.arch, launch)
-                .map_err(|text| Error::plain("emulator", kernel.span, text))?;
+                .map_err(|refused| refusal(kernel, source, &refused))?;
             buffers = outcome.buffers;
             traced = outcome.trace.map(|trace| Traced { function, trace });
             let code = function.instructions.iter().zip(&outcome.ran);
@@ -251,6 +256,23 @@ impl Emulator {
             }
         }
         Ok((ran, traced))
+    }
+
+    /// The emulator has tensors of its own, and notes which elements hold values.
+    fn has_room_for_tensors(&self, args: &Args, options: &Options) -> Result<(), Error> {
+        let tensors = self.func.tensors();
+        let tensors = tensors.filter_map(|(b, _)| args.tensor(&self.func.buffers[b].name));
+        let needed = tensors.fold(0, |sum: u64, tensor| {
+            sum.saturating_add(2 * tensor.bytes().len() as u64)
+        });
+        match options.room.or_else(room::available) {
+            Some(left) if needed > left => {
+                let message = no_room("the tensors", needed, left);
+                let diag = Diagnostic::error(OUT_OF_MEMORY, self.func.span, message);
+                Err(diag.help("choose smaller sizes").into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The line of the kernel that an instruction comes from.
@@ -383,4 +405,41 @@ impl Emulator {
             origin.map(|o| o.span)
         })
     }
+}
+
+const OUT_OF_MEMORY: Code = Code("out-of-memory");
+
+/// Why the emulator does not run a kernel.
+fn refusal(kernel: &Kernel, source: &KernelSource, refused: &Refused) -> Error {
+    let (needs, left) = match refused {
+        Refused::Launch(text) => return Error::plain("emulator", kernel.span, text),
+        Refused::NoRoom { needs, room } => (needs, *room),
+    };
+    let message = no_room(&format!("`{}`", source.name), needs.bytes(), left);
+    let why = match needs.all_alive {
+        true => ", for blocks may wait for each other",
+        false => "",
+    };
+    let note = format!(
+        "{} are for who touched which element of the tensors, {} for each of {} blocks at a time{why}",
+        room::in_words(needs.buffers),
+        room::in_words(needs.block),
+        needs.alive,
+    );
+    let help = match needs.alive {
+        _ if needs.buffers > left => "choose smaller sizes",
+        1 => "choose smaller tiles",
+        _ if needs.all_alive => "choose a smaller grid",
+        _ => "run fewer blocks at a time (`run --jobs 1`), or choose smaller tiles",
+    };
+    let diag = Diagnostic::error(OUT_OF_MEMORY, kernel.span, message);
+    diag.note(note).help(help).into()
+}
+
+fn no_room(what: &str, needed: u64, left: u64) -> String {
+    format!(
+        "there is no memory to emulate {what}: {} are needed, and {} are left",
+        room::in_words(needed),
+        room::in_words(left)
+    )
 }

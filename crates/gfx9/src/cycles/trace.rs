@@ -90,6 +90,13 @@ impl Trace {
         self.addresses.len()
     }
 
+    /// What it takes of memory.
+    pub fn bytes(&self) -> u64 {
+        // The same lanes are also what they are found by.
+        let lanes = self.addresses.len() * 2 * size_of::<LaneAddresses>();
+        (self.len() * size_of::<Step>() + lanes) as u64
+    }
+
     /// Steps of all waves.
     pub fn len(&self) -> usize {
         self.waves.iter().map(Vec::len).sum()

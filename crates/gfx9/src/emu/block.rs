@@ -13,7 +13,7 @@ use super::code::{Busy, Code};
 use super::fault::Fault;
 use super::memory::Memory;
 use super::order::{Knowledge, LdsShadow, Unit};
-use super::queue::{Landing, Pending, Queues};
+use super::queue::{LDS_MOST, Landing, Pending, Queues, VECTOR_MOST};
 use super::random::Random;
 use super::report::{Finding, Findings, Kind};
 use super::suspects::{Cell, Reads, Suspects};
@@ -37,6 +37,8 @@ pub(super) struct Shared<'a> {
     pub changes: AtomicU64,
     /// Loads whose values are followed.
     pub suspects: Option<&'a Suspects>,
+    /// Bytes that what is noted while the blocks run may take.
+    pub room: Option<u64>,
 }
 
 impl Shared<'_> {
@@ -197,6 +199,11 @@ impl<'a> Block<'a> {
                 }
             }
             self.land_some();
+            if let Some(text) = self.outgrown() {
+                let at = self.waves[w].wave.pc;
+                self.find(w, Kind::OutOfMemory, at, None, text);
+                return Progress::Stopped;
+            }
         }
     }
 
@@ -228,6 +235,16 @@ impl<'a> Block<'a> {
                 }
             }
         }
+    }
+
+    /// Says so where the run has noted more than there is memory for.
+    fn outgrown(&self) -> Option<String> {
+        let room = self.shared.room?;
+        let trace = self.trace.as_ref().map_or(0, Trace::bytes);
+        let notes = self.shared.memory().grown() + trace;
+        (notes > room).then(|| {
+            format!("who read what, and what was run, takes {notes} bytes so far, and there is no memory for more")
+        })
     }
 
     fn deadlock(&mut self) -> Progress {
@@ -417,6 +434,19 @@ impl<'a> Block<'a> {
             self.land(w, &mut pending);
         }
         self.waves[w].queues.of(unit).push_back(pending);
+        self.hold_back(w, unit);
+    }
+
+    /// Waits for the first operations where more are under way than are counted.
+    fn hold_back(&mut self, w: usize, unit: Unit) {
+        let most = match unit {
+            Unit::Vector => VECTOR_MOST,
+            Unit::Lds => LDS_MOST,
+            Unit::Scalar => return,
+        };
+        while self.waves[w].queues.of(unit).len() > most {
+            self.retire(w, unit);
+        }
     }
 
     /// Has a counter count an operation that another one does.
@@ -424,6 +454,7 @@ impl<'a> Block<'a> {
         let writes = &self.shared.code.accesses[pending.op.at].writes;
         self.waves[w].busy.add(writes);
         self.waves[w].queues.of(unit).push_back(pending);
+        self.hold_back(w, unit);
     }
 
     /// Lets some operations of all waves land, each queue's in order.

@@ -62,6 +62,12 @@ impl<'f> Code<'f> {
         self.function.instructions.iter().any(asks)
     }
 
+    /// Waves may sleep until others have gone on.
+    pub fn sleeps(&self) -> bool {
+        let code = self.function.instructions.iter();
+        code.map(|i| i.op).any(|op| op == Opcode::s_sleep)
+    }
+
     /// Whether an instruction loads memory to registers, and does nothing else to it.
     pub fn is_plain_load(&self, at: usize) -> bool {
         let loads = |i: &Instruction| {

@@ -19,6 +19,8 @@ pub enum Fault {
     Address(u64),
     /// An address that is not a multiple of what it is used for.
     Unaligned(u64),
+    /// More scalar loads are under way than there are registers to load.
+    Unwaited,
     /// `s_trap`.
     Trap,
     /// It ran past its last instruction, or jumped to nowhere.
@@ -42,6 +44,7 @@ impl fmt::Display for Fault {
             }
             Self::Address(address) => write!(f, "address {address:#x} belongs to no memory"),
             Self::Unaligned(address) => write!(f, "address {address:#x} is not aligned"),
+            Self::Unwaited => f.write_str("scalar loads are never waited for"),
             Self::Trap => f.write_str("the kernel trapped"),
             Self::Nowhere => f.write_str("the wave runs past the kernel's last instruction"),
         }

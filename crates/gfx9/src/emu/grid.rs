@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::asm::Function;
+use crate::asm::{Descriptor, Function};
 use crate::cycles::Trace;
 
 use super::Arch;
@@ -13,6 +13,7 @@ use super::code::{Code, linked};
 use super::launch::{Launch, plain_descriptor};
 use super::memory::{Buffer, Memory};
 use super::report::{Finding, Findings};
+use super::room::{Needs, Refused};
 use super::suspects::Suspects;
 
 /// What a launch came to.
@@ -37,9 +38,14 @@ struct Ran {
 }
 
 /// Runs a kernel.
-pub fn run(function: &Function, arch: Arch, launch: Launch) -> Result<Outcome, String> {
+pub fn run(function: &Function, arch: Arch, mut launch: Launch) -> Result<Outcome, Refused> {
     let function = linked(function, &launch.objects)?;
     let code = Code::new(&function, &launch.atomic_lines);
+    if let Some(room) = launch.room {
+        let needs = Needs::of(&code, &descriptor_of(&function), &launch);
+        let left = room.checked_sub(needs.bytes());
+        launch.room = Some(left.ok_or(Refused::NoRoom { needs, room })?);
+    }
     let again = launch.clone();
     let first = once(&code, arch, launch, None)?;
     let mut findings = first.findings;
@@ -62,6 +68,11 @@ pub fn run(function: &Function, arch: Arch, launch: Launch) -> Result<Outcome, S
     })
 }
 
+fn descriptor_of(function: &Function) -> Descriptor {
+    let own = function.descriptor.clone();
+    own.unwrap_or_else(plain_descriptor)
+}
+
 /// Runs all blocks, and follows what suspects load where there are any.
 fn once(
     code: &Code<'_>,
@@ -70,10 +81,7 @@ fn once(
     followed: Option<&Suspects>,
 ) -> Result<Ran, String> {
     let function = code.function;
-    let descriptor = match &function.descriptor {
-        Some(descriptor) => descriptor.clone(),
-        None => plain_descriptor(),
-    };
+    let descriptor = descriptor_of(function);
     let mut buffers = std::mem::take(&mut launch.buffers);
     let arguments = Memory::address(buffers.len());
     buffers.push(Buffer {
@@ -94,6 +102,7 @@ fn once(
         turns: code.orders_blocks(),
         changes: AtomicU64::new(0),
         suspects: followed,
+        room: launch.room,
     };
     let registers = code.highest();
     let lds = (descriptor.lds_bytes + launch.dynamic_lds) as usize;

@@ -38,6 +38,9 @@ pub struct Launch {
     pub traced: Option<u32>,
     /// Only this block is run.
     pub only: Option<u32>,
+    /// Bytes of this machine's memory that the run may take beside the buffers; none where that is
+    /// not known.
+    pub room: Option<u64>,
 }
 
 /// One argument.
@@ -71,6 +74,7 @@ impl Launch {
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             traced: None,
             only: None,
+            room: None,
         }
     }
 

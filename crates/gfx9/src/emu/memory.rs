@@ -33,6 +33,25 @@ pub struct Memory {
     shadows: Vec<Option<Shadow>>,
     /// What was shown by waves that changed a place atomically.
     handed: HashMap<u64, Horizon>,
+    /// Bytes that the notes have grown by.
+    grown: u64,
+}
+
+/// What a buffer takes beside itself: a copy of it, and the last touches of each element.
+pub(super) fn needs(buffer: &Buffer) -> u64 {
+    let elements = buffer.elements() as u64;
+    let held = buffer.holds.as_ref().map_or(0, |holds| holds.len() as u64);
+    let touches = match buffer.writable {
+        true => 2 * size_of::<Touch>() as u64,
+        false => 0,
+    };
+    buffer.bytes.len() as u64 + held + elements * touches
+}
+
+impl Buffer {
+    fn elements(&self) -> usize {
+        self.bytes.len().div_ceil(self.element.max(1) as usize)
+    }
 }
 
 /// An operation in a launch.
@@ -84,12 +103,10 @@ impl Memory {
         let shadows = buffers
             .iter()
             .map(|buffer| {
-                let element = u64::from(buffer.element.max(1));
-                let elements = (buffer.bytes.len() as u64).div_ceil(element) as usize;
                 buffer.writable.then(|| Shadow {
-                    element,
-                    written: vec![Touch::default(); elements],
-                    read: vec![Touch::default(); elements],
+                    element: u64::from(buffer.element.max(1)),
+                    written: vec![Touch::default(); buffer.elements()],
+                    read: vec![Touch::default(); buffer.elements()],
                     more: HashMap::new(),
                 })
             })
@@ -103,7 +120,13 @@ impl Memory {
             lengths,
             shadows,
             handed: HashMap::new(),
+            grown: 0,
         }
+    }
+
+    /// Bytes that what is noted has grown by since the start.
+    pub fn grown(&self) -> u64 {
+        self.grown
     }
 
     /// The address of a buffer.
@@ -187,8 +210,10 @@ impl Memory {
             let other = last.stamp.agent != touch.stamp.agent || last.block != block;
             if last.stamp.time != 0 && other {
                 let more = shadow.more.entry(element).or_default();
+                let before = size_of_reads(more);
                 more.retain(|r| (r.block, r.stamp.agent) != (last.block, last.stamp.agent));
                 more.push(last);
+                self.grown += size_of_reads(more) - before;
             }
         }
         troubles
@@ -213,6 +238,7 @@ impl Memory {
                 true => None,
                 false => shadow.more.remove(&element),
             };
+            self.grown -= more.as_ref().map_or(0, size_of_reads);
             let others = clash(&written, &touch, op).into_iter();
             let reads = more.into_iter().flatten().chain([read]);
             let reads = reads.filter_map(|read| {
@@ -241,6 +267,7 @@ impl Memory {
     /// hands on what its wave has shown, beside what was handed on before or in its place.
     pub fn hand(&mut self, address: u64, op: &Operation, hands: Hands) -> Horizon {
         let told = self.handed.get(&address).cloned().unwrap_or_default();
+        let known = self.handed.len();
         match hands {
             Hands::Nothing => {}
             Hands::More => self
@@ -252,6 +279,7 @@ impl Memory {
                 self.handed.insert(address, op.knows.shown().clone());
             }
         }
+        self.grown += (self.handed.len() - known) as u64 * ENTRY;
         told
     }
 
@@ -264,6 +292,17 @@ impl Memory {
             .map_or(1, |b| u64::from(b.element.max(1)));
         let first = address / element * element;
         (first..address + bytes as u64).step_by(element as usize)
+    }
+}
+
+/// What an entry of a map takes, with the room that the map keeps for others.
+const ENTRY: u64 = 64;
+
+/// What the reads of an element take that are kept beside the last one.
+fn size_of_reads(reads: &Vec<Touch>) -> u64 {
+    match reads.capacity() {
+        0 => 0,
+        room => ENTRY + (room * size_of::<Touch>()) as u64,
     }
 }
 

@@ -7,7 +7,8 @@
 //!   are under way, and when they land;
 //! - `order`: what happens before what, and who touched LDS; `memory`: global memory, and who
 //!   touched it; `suspects` and `unknown`: loads that may not be used, and what becomes of them;
-//! - `float`: small floats and their bits; `fault`: what stops a wave; `report`: what is found.
+//! - `float`: small floats and their bits; `fault`: what stops a wave; `report`: what is found;
+//! - `room`: what a launch takes of this machine's memory.
 
 mod atomics;
 mod block;
@@ -23,6 +24,7 @@ mod order;
 mod queue;
 mod random;
 mod report;
+mod room;
 mod salu;
 mod smem;
 mod suspects;
@@ -40,6 +42,7 @@ pub use launch::{Argument, Launch, STEPS};
 pub use memory::{Buffer, Memory};
 pub use queue::Landing;
 pub use report::{Finding, Kind};
+pub use room::{Needs, Refused};
 pub use wave::{LANES, Lanes, Wave, Wide};
 
 /// What a program was compiled for.

@@ -121,6 +121,12 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
+    /// What it takes with its clocks, where blocks tell each other nothing.
+    pub fn bytes(waves: u64) -> u64 {
+        let clock = waves * u64::from(UNITS) * size_of::<u32>() as u64;
+        size_of::<Self>() as u64 + 2 * clock
+    }
+
     pub fn new(waves: u32) -> Self {
         let none = Rc::new(vec![0; waves as usize * usize::from(UNITS)]);
         Self {
@@ -269,6 +275,11 @@ pub enum Clash {
 }
 
 impl LdsShadow {
+    /// What is kept of a byte.
+    pub fn bytes_of_byte(waves: u64) -> u64 {
+        size_of::<Written>() as u64 + waves * size_of::<Read>() as u64
+    }
+
     pub fn new(bytes: usize, waves: u32) -> Self {
         Self {
             waves: waves as usize,

@@ -12,6 +12,14 @@ use crate::asm::Wait;
 use super::order::{Agent, Knowledge, Operation, Stamp, Unit};
 use super::wave::{LANES, Lanes};
 
+/// The most operations of a wave that are under way: as far as the counters count. The hardware
+/// holds a wave back until there is room for the next one, which it then knows of.
+pub(super) const VECTOR_MOST: usize = 63;
+pub(super) const LDS_MOST: usize = 15;
+/// Scalar loads come back in no order, so that a full counter says of none that it is done. More than
+/// there are registers for are a fault.
+pub(super) const SCALAR_MOST: usize = 128;
+
 /// When operations land.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Landing {
@@ -100,6 +108,11 @@ impl Queues {
 }
 
 impl Pending {
+    /// None takes more: a lane stores or loads up to four words.
+    pub const MOST_BYTES: u64 = (size_of::<Self>()
+        + LANES * (size_of::<u64>() + size_of::<u32>())
+        + 4 * size_of::<Lanes>()) as u64;
+
     pub fn new(op: Operation, exec: u64) -> Self {
         Self {
             op,

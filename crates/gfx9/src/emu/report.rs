@@ -23,6 +23,8 @@ pub enum Kind {
     Deadlock,
     /// It took more steps than it may.
     Endless,
+    /// What is noted of it takes more memory than there is.
+    OutOfMemory,
     /// An instruction could not be run.
     Fault,
 }
@@ -78,6 +80,7 @@ impl Kind {
             Self::OutOfBounds => "out-of-bounds",
             Self::Deadlock => "deadlock",
             Self::Endless => "endless",
+            Self::OutOfMemory => "out-of-memory",
             Self::Fault => "fault",
         }
     }

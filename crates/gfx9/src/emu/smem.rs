@@ -6,7 +6,7 @@ use crate::isa::{Opcode, Ty};
 use super::block::Block;
 use super::fault::Fault;
 use super::order::Unit;
-use super::queue::Pending;
+use super::queue::{Pending, SCALAR_MOST};
 
 impl Block<'_> {
     pub(super) fn scalar_memory(
@@ -19,6 +19,9 @@ impl Block<'_> {
             return Ok(());
         }
         let running = &mut self.waves[w];
+        if running.queues.scalar.len() >= SCALAR_MOST {
+            return Err(Fault::Unwaited);
+        }
         let stamp = running.queues.stamp(Unit::Scalar);
         let op = running.knows.operation(stamp, at, false);
         let mut pending = Pending::new(op, running.wave.exec);

@@ -3,6 +3,7 @@
 use tilewright::gfx9::asm::{self, Argument as Declared, Function};
 use tilewright::gfx9::emu::{self, Arch, Argument, Buffer, Landing, Launch};
 use tilewright::ir::{Code, Diagnostic, Span};
+use tilewright::sim::room;
 
 /// How a kernel of a file is launched.
 #[derive(Clone, Debug)]
@@ -36,10 +37,11 @@ pub fn trace(request: &Request<'_>) -> Result<Traced, Vec<Diagnostic>> {
         ))
     })?;
     let function = kernel(&program, request.kernel).map_err(fail)?;
-    let launch = launch(function, request).map_err(|(text, help)| {
+    let mut launch = launch(function, request).map_err(|(text, help)| {
         vec![Diagnostic::error(Code("kernel-arguments"), Span::NONE, text).help(help)]
     })?;
-    let outcome = emu::run(function, arch, launch).map_err(fail)?;
+    launch.room = room::available();
+    let outcome = emu::run(function, arch, launch).map_err(|e| fail(e.to_string()))?;
     if !outcome.findings.is_empty() {
         let each = outcome.findings.iter();
         let text = |f: &emu::Finding| format!("`{}`: {}", function.name, f.show(function));

@@ -7,7 +7,7 @@
 
 use tilewright_ir::Counter;
 
-use super::{Issue, in_a_row};
+use super::{Issue, Piece, in_a_row};
 use crate::simt::counts::InstKind;
 use crate::simt::env::{Env, Which, who};
 use crate::simt::micro::captured_shared;

@@ -69,7 +69,11 @@ impl Pairs {
             )
             .into());
         }
-        if kernel.grid.iter().any(|(_, extent)| extent.as_int().is_none()) {
+        if kernel
+            .grid
+            .iter()
+            .any(|(_, extent)| extent.as_int().is_none())
+        {
             return Err("how many blocks there are is known at the call".into());
         }
         let axis = &l.axes[0];
