@@ -16,13 +16,30 @@
 //! A vector access has one check, of its first element: LegalizeVectorizedLoop and LowerTileOp
 //! make vectors only where none reaches over the end of a row.
 //!
+//! The result of an atomic operation that is skipped is the safe value:
+//! ```text
+//! x = atomic_load C[i] acquire
+//! ```
+//! becomes
+//! ```text
+//! alloc x: local int32[1]
+//! if i < 100 {
+//!   x.1 = atomic_load C[i] acquire
+//!   x[0] = x.1
+//! } else {
+//!   x[0] = 0
+//! }
+//! let x.1: int32 = x[0]
+//! ```
+//!
 //! Needs loop IR. It never checks shared or local memory: leaving those is an error.
 
+use rustc_hash::FxHashMap;
 use tilewright_arith::{Analyzer, Inside};
-use tilewright_ir::visit::stmt_exprs_mut;
+use tilewright_ir::visit::{child_blocks_mut, rewrite_block, stmt_exprs_mut};
 use tilewright_ir::{
-    Buffer, BufferData, Diagnostics, Expr, ExprKind, Func, Inst, MicroOp, Scope, Stmt, StmtKind,
-    Target, ThreadOp,
+    Block, Buffer, BufferData, BufferOrigin, Diagnostics, Expr, ExprKind, Func, Inst, MicroOp,
+    Scope, Stmt, StmtKind, Target, ThreadOp, Var, VarKind,
 };
 
 use crate::Changed;
@@ -38,16 +55,28 @@ pub fn legalize_safe_memory_access(
         let mut body = std::mem::take(&mut func.kernels[at].body);
         analyzer.enter_kernel(func, &func.kernels[at]);
         let shared: &Func = func;
+        let mut results = Results::default();
         analyzer.rewrite_block(shared, &mut body, &mut |analyzer, stmt| {
-            guard_stmt(shared, analyzer, stmt)
+            guard_stmt(shared, analyzer, stmt, &mut results)
         });
         analyzer.pop();
+        if !results.is_empty() {
+            body = guard_results(func, body, &results);
+        }
         func.kernels[at].body = body;
     }
     Changed::Yes
 }
 
-fn guard_stmt(func: &Func, analyzer: &mut Analyzer, stmt: &mut Stmt) -> Inside {
+/// By result, the guard of an operation that gives one: it is written once all are known.
+type Results = FxHashMap<Var, Expr>;
+
+fn guard_stmt(
+    func: &Func,
+    analyzer: &mut Analyzer,
+    stmt: &mut Stmt,
+    results: &mut Results,
+) -> Inside {
     if let StmtKind::Micro(m) = &mut stmt.kind {
         guard_micro(func, analyzer, m);
         return Inside::Done;
@@ -65,10 +94,10 @@ fn guard_stmt(func: &Func, analyzer: &mut Analyzer, stmt: &mut Stmt) -> Inside {
         }
         | StmtKind::Thread(
             ThreadOp::AtomicRmw {
-                buffer,
-                indices,
-                result: None,
-                ..
+                buffer, indices, ..
+            }
+            | ThreadOp::AtomicLoad {
+                buffer, indices, ..
             }
             | ThreadOp::AtomicStore {
                 buffer, indices, ..
@@ -82,12 +111,82 @@ fn guard_stmt(func: &Func, analyzer: &mut Analyzer, stmt: &mut Stmt) -> Inside {
     let Some(cond) = inside else {
         return Inside::Rewrite;
     };
+    if let StmtKind::Thread(op) = &stmt.kind
+        && let Some(result) = op.result()
+    {
+        results.insert(result, cond);
+        return Inside::Done;
+    }
     stmt.wrap(|inner| StmtKind::If {
         cond,
         then: vec![inner],
         otherwise: Vec::new(),
     });
     Inside::Done
+}
+
+/// Writes the guards of operations with results, which are the safe values where those fail.
+fn guard_results(func: &mut Func, block: Block, results: &Results) -> Block {
+    rewrite_block(block, |mut stmt, out| {
+        for child in child_blocks_mut(&mut stmt) {
+            *child = guard_results(func, std::mem::take(child), results);
+        }
+        let op = match &mut stmt.kind {
+            StmtKind::Thread(
+                ThreadOp::AtomicRmw {
+                    buffer,
+                    result: Some(result),
+                    ..
+                }
+                | ThreadOp::AtomicLoad { buffer, result, .. },
+            ) => results.get(result).map(|cond| (*buffer, result, cond)),
+            _ => None,
+        };
+        let Some((buffer, result, cond)) = op else {
+            out.push(stmt);
+            return;
+        };
+        let (var, span) = (*result, stmt.span);
+        let data = func.vars[var].clone();
+        *result = func.add_var(&data.name, data.dtype, VarKind::Let);
+        let made = func.var_expr(*result);
+        let otherwise = safe_value(&func.buffers[buffer]).cast_to(data.dtype);
+        let chosen = func.buffers.push(BufferData {
+            name: data.name,
+            scope: Scope::Local,
+            dtype: data.dtype,
+            shape: vec![Expr::i32(1)],
+            strides: None,
+            origin: BufferOrigin::Alloc,
+            layout: None,
+            versions: 1,
+            place: None,
+            safe_value: None,
+            span,
+        });
+        let at = || vec![Expr::i32(0)];
+        let keep = |value: Expr| {
+            let kind = StmtKind::Store {
+                buffer: chosen,
+                indices: at(),
+                value,
+            };
+            Stmt::new(kind, span)
+        };
+        let kinds = [
+            StmtKind::Alloc(chosen),
+            StmtKind::If {
+                cond: cond.clone(),
+                then: vec![stmt, keep(made)],
+                otherwise: vec![keep(otherwise)],
+            },
+            StmtKind::Let {
+                var,
+                value: Expr::load(chosen, at(), data.dtype),
+            },
+        ];
+        out.extend(kinds.into_iter().map(|kind| Stmt::new(kind, span)));
+    })
 }
 
 fn guard_micro(func: &Func, analyzer: &mut Analyzer, m: &mut MicroOp) {
