@@ -702,7 +702,7 @@ impl<'f, 'p> Run<'f, 'p> {
             ..side
         };
         if !product {
-            self.groups[g].fenced.wrote(touch);
+            self.groups[g].fenced.touched(touch);
         } else if self.groups[g].fenced.lacks(touch, &self.groups[g].under) {
             let remedy = Remedy::Fence(FenceKind::Wgmma);
             self.clash(HazardKind::MissingFence, second, second, memory, remedy);
