@@ -78,24 +78,6 @@ impl MicroOp {
     }
 }
 
-impl Access {
-    /// The first element and the number of elements of the rectangle, where these lie in a row in
-    /// row-major order: all of the last two dimensions, one index of those before.
-    pub fn tile(&self, func: &Func) -> Option<(Vec<Expr>, i64)> {
-        let shape = func.buffers[self.region.buffer].const_shape()?;
-        let rank = shape.len().checked_sub(2)?;
-        let dims = &self.region.dims;
-        let whole = |at: usize| {
-            let dim = &dims[at];
-            dim.start.is_int(0) && dim.extent.is_int(shape[at].into())
-        };
-        let one = |at: usize| dims[at].extent.is_int(1);
-        let in_a_row = (0..rank).all(one) && (rank..shape.len()).all(whole);
-        let starts = dims.iter().map(|d| d.start.clone()).collect();
-        in_a_row.then(|| (starts, shape[rank..].iter().product()))
-    }
-}
-
 /// What a micro-op touches: the block together, and each thread at each point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Access {

@@ -339,7 +339,7 @@ impl Collector<'_> {
                 self.name_slot(&end.slot, first, way, lets, found);
                 continue;
             }
-            match (told(end, write), end.tile(self.func)) {
+            match (told(end, write), in_a_row(self.func, end)) {
                 // A box of a tensor.
                 (false, _) if bulk => self.push_anywhere(buffer, write, span, found),
                 (false, _) => self.push(buffer, at, width, write, false, span, way, lets, found),
@@ -644,4 +644,19 @@ fn axis_steps(axis: &tilewright_ir::Axis, lets: &Lets) -> Option<Steps> {
     // The last value must be a number too.
     start.checked_add(step.checked_mul((count - 1).max(0))?)?;
     (count <= 1 << 16).then_some(Steps { start, step, count })
+}
+
+/// The first element and the number of elements of a rectangle, where these lie in a row in
+/// row-major order: one index of the first dimensions, a part of the next, all of the others.
+pub(crate) fn in_a_row(func: &Func, access: &micro_op::Access) -> Option<(Vec<Expr>, i64)> {
+    let dims = &access.region.dims;
+    let shape = func.buffers[access.region.buffer].const_shape()?;
+    let extents = dims.iter().map(|d| i64::try_from(d.extent.as_int()?).ok());
+    let extents: Vec<i64> = extents.collect::<Option<_>>()?;
+    let part = extents.iter().position(|e| *e != 1);
+    let part = part.unwrap_or(dims.len().checked_sub(1)?);
+    let whole = |at: usize| dims[at].start.is_int(0) && extents[at] == shape[at];
+    let lies_so = (part + 1..dims.len()).all(whole);
+    let starts = dims.iter().map(|d| d.start.clone()).collect();
+    lies_so.then(|| (starts, extents[part..].iter().product()))
 }

@@ -129,6 +129,7 @@ impl Compiled {
             seed,
             threads: 2,
             steps: STEPS,
+            ..Options::default()
         };
         let mut args = self
             .inputs

@@ -229,6 +229,7 @@ impl Case<'_> {
                 seed: 7,
                 threads: 1,
                 steps: STEPS,
+                ..Options::default()
             };
             let found = emulator
                 .run(&mut args, &options)

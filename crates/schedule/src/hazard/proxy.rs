@@ -2,7 +2,8 @@
 //!
 //! They read through the async proxy. What a thread has written through the other one, by stores or
 //! `cp.async`, they see only when it has passed a fence for proxies behind the write, and a barrier
-//! behind that. Registers are theirs from a fence of their own on, until something else writes them.
+//! behind that. Registers are theirs from a fence of their own on, until something else reads or writes
+//! them.
 
 use std::hash::{Hash, Hasher};
 
@@ -93,19 +94,19 @@ pub struct Fenced {
     /// The conditions under which there was one since; a fence under a condition serves products
     /// under the same.
     passed_under: Vec<Under>,
-    /// What other operations have written since the last one in every case, and the conditions of
-    /// those after the write.
-    written: Vec<(RegisterTouch, Vec<Under>)>,
+    /// What other operations have read or written since the last one in every case, and the
+    /// conditions of those after that.
+    touched: Vec<(RegisterTouch, Vec<Under>)>,
 }
 
 impl Fenced {
     pub fn fence(&mut self, under: &Under) {
         if under.is_empty() {
             self.passed = true;
-            self.written.clear();
+            self.touched.clear();
             return;
         }
-        let lists = self.written.iter_mut().map(|(_, list)| list);
+        let lists = self.touched.iter_mut().map(|(_, list)| list);
         for list in lists.chain([&mut self.passed_under]) {
             if !list.contains(under) {
                 list.push(under.clone());
@@ -113,26 +114,27 @@ impl Fenced {
         }
     }
 
-    /// Another operation has written registers.
-    pub fn wrote(&mut self, touch: &RegisterTouch) {
-        if touch.write {
-            let same = |t: &RegisterTouch| t.stmt == touch.stmt && t.range == touch.range;
-            self.written.retain(|(t, _)| !same(t));
-            self.written.push((touch.clone(), Vec::new()));
-        }
+    /// Another operation has read or written registers. A product waits for neither by itself:
+    /// PTX ISA, wgmma.fence.
+    pub fn touched(&mut self, touch: &RegisterTouch) {
+        let same = |t: &RegisterTouch| {
+            (t.stmt, t.root, t.range, t.write) == (touch.stmt, touch.root, touch.range, touch.write)
+        };
+        self.touched.retain(|(t, _)| !same(t));
+        self.touched.push((touch.clone(), Vec::new()));
     }
 
     /// Whether a product under a condition may not have these registers yet.
     pub fn lacks(&self, touch: &RegisterTouch, under: &Under) -> bool {
         let served = |fences: &[Under]| fences.iter().any(|f| follows(f, under, &[]));
-        let written = |(w, fences): &(RegisterTouch, Vec<Under>)| w.meets(touch) && !served(fences);
-        !(self.passed || served(&self.passed_under)) || self.written.iter().any(written)
+        let touched = |(t, fences): &(RegisterTouch, Vec<Under>)| t.meets(touch) && !served(fences);
+        !(self.passed || served(&self.passed_under)) || self.touched.iter().any(touched)
     }
 
     pub fn fingerprint(&self) -> u64 {
-        let hashes = self.written.iter().map(|(t, fences)| {
+        let hashes = self.touched.iter().map(|(t, fences)| {
             let mut h = FxHasher::default();
-            (t.stmt, t.root, t.slot, t.range, fences.len()).hash(&mut h);
+            (t.stmt, t.root, t.slot, t.range, t.write, fences.len()).hash(&mut h);
             h.finish()
         });
         hashes.fold(u64::from(self.passed), u64::wrapping_add)

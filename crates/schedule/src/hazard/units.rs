@@ -18,6 +18,7 @@ use super::rhythm::{Leaps, Rhythm, deciding};
 use super::scan::{Key, Scan, key};
 use super::touch::{Arm, Iteration, RegisterTouch, Touch, Touches, Ways};
 use super::value::{Bound, Env, evaluate};
+use crate::access::in_a_row;
 
 /// What units touch, each with the same variables once.
 #[derive(Debug)]
@@ -422,8 +423,8 @@ impl<'f> Units<'f> {
                 _ => width,
             };
             let set = if width == 0 {
-                // All of a tile, whichever part is this group's.
-                let shape = match access.tile(self.scan.func) {
+                // All of the rectangle, whichever part is this group's.
+                let shape = match in_a_row(self.scan.func, access) {
                     Some((first, count)) => {
                         self.shape(buffer, &first, count, Lanes::Warp(1), way, env)
                     }

@@ -279,7 +279,7 @@ impl Env<'_> {
                         write_bits(&mut warp.local.bytes[range], bits, at + i, value);
                     }
                     warp.local.set_flags(lane, first, len, WRITTEN);
-                    warp.local.note_write(first);
+                    warp.local.note_touch(first);
                 }
                 if let Some(lane) = in_flight {
                     self.held_register(warp, lane, info, "written");
@@ -369,8 +369,20 @@ impl Env<'_> {
         self.globals.store_bytes(storage, site, at, bytes);
     }
 
+    /// An ordinary instruction reads.
+    pub fn check_read(&mut self, warp: &mut Warp, access: &Access, addresses: &Addresses) {
+        let info = &self.program.buffers[access.buffer as usize];
+        if matches!(info.space, Space::Local(_)) && warp.local.watches() {
+            for lane in addresses.workers() {
+                let at = addresses.at[lane as usize];
+                warp.local.note_touch(byte_of(info, at));
+            }
+        }
+        self.check_content(warp, access, addresses);
+    }
+
     /// Looks at what is read, whatever becomes of it: races, what nothing wrote, banks.
-    pub fn check_read(&mut self, warp: &Warp, access: &Access, addresses: &Addresses) {
+    pub fn check_content(&mut self, warp: &Warp, access: &Access, addresses: &Addresses) {
         let info = &self.program.buffers[access.buffer as usize];
         match info.space {
             Space::Local(_) => {

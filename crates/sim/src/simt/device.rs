@@ -163,7 +163,7 @@ impl Env<'_> {
                 Pause::Turn
             }
             DeviceCode::FenceProducts => {
-                warp.local.unfenced = false;
+                warp.local.fence();
                 Pause::Turn
             }
             DeviceCode::FenceProxy => {

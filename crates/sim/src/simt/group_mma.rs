@@ -172,12 +172,13 @@ impl Env<'_> {
         let acc_len = (table.per_lane().1 * table.inst.acc.bits() / 8) as usize;
         let flag = |lane: u32| warp.local.flag(lane, product.sum[lane as usize], acc_len);
         if !product.fresh && !Lanes(warp.mask).all(|lane| flag(lane) == HELD) {
-            self.check_read(warp, c, &c_at);
+            self.check_content(warp, c, &c_at);
         }
         if table.a.is_none() {
-            self.check_read(warp, a, &a_at);
+            self.check_content(warp, a, &a_at);
         }
-        if warp.local.unfenced {
+        let unfenced = |at: &usize| warp.local.is_unfenced(*at);
+        if product.sum.iter().chain(&product.left).any(unfenced) {
             self.report(warp, FindingKind::MissingFence, None, || {
                 format!("no `fence wgmma` hands the registers to `{}`", code.inst)
             });

@@ -134,7 +134,7 @@ impl Env<'_> {
             return;
         }
         let program = self.program;
-        let operand = |env: &mut Self, warp: &Warp, access: u32| {
+        let operand = |env: &mut Self, warp: &mut Warp, access: u32| {
             let access = &program.accesses[access as usize];
             let info = &program.buffers[access.buffer as usize];
             let addresses = env.addresses(warp, access, warp.mask);

@@ -380,10 +380,17 @@ pub(super) struct Local {
     pub bytes: Vec<u8>,
     /// For each byte whether it was written, or is on its way.
     pub flags: Vec<u8>,
-    /// The arrays of products of warp groups, and whether one of them was written, or none was
-    /// handed to them yet, since the last fence for that.
-    watched: Vec<(usize, usize)>,
-    pub unfenced: bool,
+    /// The arrays of products of warp groups.
+    watched: Vec<Watched>,
+}
+
+/// An array of products of warp groups.
+#[derive(Debug)]
+struct Watched {
+    bytes: std::ops::Range<usize>,
+    /// Whether something else has read or written it, or nothing was handed to them yet, since the
+    /// last fence for that.
+    unfenced: bool,
 }
 
 /// Goes to the next point of a micro-op's indices; false where there is none.
@@ -426,22 +433,41 @@ impl Local {
             bytes: vec![crate::tensor::UNWRITTEN; stride * lanes],
             flags: vec![UNWRITTEN; stride * lanes],
             watched: Vec::new(),
-            unfenced: true,
         }
     }
 
-    /// Looks at what is written to these arrays.
+    /// Looks at what is read and written of these arrays.
     pub fn watch(&mut self, arrays: &[(usize, usize)]) {
-        self.watched = arrays.to_vec();
+        let watched = arrays.iter().map(|&(start, len)| Watched {
+            bytes: start..start + len,
+            unfenced: true,
+        });
+        self.watched = watched.collect();
     }
 
-    /// A write of an ordinary instruction.
+    /// Whether there are any.
+    pub fn watches(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
+    /// An ordinary instruction reads or writes here.
     #[inline]
-    pub fn note_write(&mut self, offset: usize) {
-        let inside = |(start, len): &(usize, usize)| (*start..*start + *len).contains(&offset);
-        if !self.watched.is_empty() && self.watched.iter().any(inside) {
-            self.unfenced = true;
+    pub fn note_touch(&mut self, offset: usize) {
+        let watched = self.watched.iter_mut();
+        for array in watched.filter(|w| w.bytes.contains(&offset)) {
+            array.unfenced = true;
         }
+    }
+
+    /// A fence hands all arrays to the products.
+    pub fn fence(&mut self) {
+        self.watched.iter_mut().for_each(|w| w.unfenced = false);
+    }
+
+    /// Whether a product may not have the array at this place yet.
+    pub fn is_unfenced(&self, offset: usize) -> bool {
+        let mut watched = self.watched.iter();
+        watched.any(|w| w.unfenced && w.bytes.contains(&offset))
     }
 
     /// Where a lane's bytes from `offset` on are.
@@ -472,7 +498,7 @@ impl Local {
         let range = self.range(lane, offset, bytes.len());
         self.bytes[range.clone()].copy_from_slice(bytes);
         self.flags[range].fill(WRITTEN);
-        self.note_write(offset);
+        self.note_touch(offset);
     }
 
     #[inline]

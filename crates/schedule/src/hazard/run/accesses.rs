@@ -343,7 +343,7 @@ impl Run<'_, '_> {
             ..side
         };
         if !product {
-            self.groups[g].fenced.wrote(touch);
+            self.groups[g].fenced.touched(touch);
         } else if self.groups[g].fenced.lacks(touch, &self.groups[g].under) {
             let remedy = Remedy::Fence(FenceKind::Wgmma);
             self.clash(HazardKind::MissingFence, second, second, memory, remedy);

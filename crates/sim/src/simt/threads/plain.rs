@@ -111,7 +111,7 @@ impl Env<'_> {
     }
 
     /// What each active lane reads at an access, word by word, and where.
-    fn read_words(&mut self, warp: &Warp, access: u32) -> (Vec<u64>, Addresses) {
+    fn read_words(&mut self, warp: &mut Warp, access: u32) -> (Vec<u64>, Addresses) {
         let access = &self.program.accesses[access as usize];
         let scalar = self.program.buffers[access.buffer as usize].scalar;
         let addresses = self.addresses(warp, access, warp.mask);
