@@ -438,6 +438,7 @@ fn kind(func: &Func, counted: Counted, stmt: &Stmt) -> Kind {
             Kind::Wait(*at_most)
         }
         StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { .. }))
+        | StmtKind::Thread(ThreadOp::SyncCluster)
             if counted.is_of_threads() =>
         {
             Kind::Bare
