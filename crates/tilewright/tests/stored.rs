@@ -26,6 +26,9 @@ const KERNELS: &[(&str, usize)] = &[("tiles", 1), (LARGE, 1), ("two_results", 3)
 /// A kernel of so many blocks that it is run once.
 const LARGE: &str = "resident";
 
+/// A group that is closed later takes in what none was closed for.
+const HARMLESS: (&str, &str) = ("two_results", "left out: commit tma_store");
+
 struct Kernel {
     sources: SourceMap,
     func: Func,
@@ -163,7 +166,8 @@ fn what_is_left_out_is_found() {
     for (name, _) in KERNELS {
         let kernel = compiled(name, |_| {});
         for change in changes(&kernel.lowered) {
-            if !of_stores.iter().any(|what| change.name.contains(what)) {
+            let of_stores = of_stores.iter().any(|what| change.name.contains(what));
+            if !of_stores || (*name, change.name.as_str()) == HARMLESS {
                 continue;
             }
             tried += 1;
