@@ -194,7 +194,7 @@ pub fn cases() -> Vec<Case> {
     cases.push(relu_gemm((50, 70, 33)));
     cases.push(relu_gemm((17, 129, 65)));
 
-    for size in [(64, 64, 64), (90, 70, 50), (33, 65, 97)] {
+    for size in [(64, 64, 64), (90, 70, 50), (33, 65, 97), (130, 128, 72)] {
         // M stays symbolic here; its value comes with the tensors.
         let (m, n, k) = size;
         let dynamic =
