@@ -53,7 +53,7 @@ impl Gen<'_> {
 
     fn copy(&mut self) {
         let (from, to) = (self.numeric(), self.numeric());
-        let kind = match self.pick(5) {
+        let kind = match self.pick(6) {
             0 => CopyKind::Sync,
             1 => CopyKind::Async,
             2 => CopyKind::Tma {
