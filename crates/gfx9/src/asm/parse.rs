@@ -300,7 +300,7 @@ impl<'t> Reader<'t> {
     fn object_bytes(&mut self, directive: &str, rest: &str) {
         let Some(object) = &self.object else { return };
         let bytes = self.program.objects.entry(object.clone()).or_default();
-        let numbers = rest.split(',').map(|text| integer(text.trim()));
+        let mut numbers = rest.split(',').map(|text| integer(text.trim()));
         let size = match directive {
             ".byte" => 1,
             ".short" => 2,
@@ -315,7 +315,7 @@ impl<'t> Reader<'t> {
                 return;
             }
             ".size" => {
-                if numbers.last().flatten() != i64::try_from(bytes.len()).ok() {
+                if numbers.next_back().flatten() != i64::try_from(bytes.len()).ok() {
                     self.program.objects.remove(object);
                 }
                 self.object = None;

@@ -43,10 +43,16 @@ impl Reads {
     }
 }
 
+/// Who reads what: the block, one of its agents, and the place.
+type Reader = (u32, Agent, Cell);
+
+/// Behind which operation, up to which, and the number of the finding.
+type Noted = (u32, u32, u32);
+
 /// The loads that a run noted, each with what is found if it is used.
 #[derive(Clone, Debug, Default)]
 pub struct Suspects {
-    loads: HashMap<(u32, Agent, Cell), Vec<(u32, u32, u32)>>,
+    loads: HashMap<Reader, Vec<Noted>>,
     findings: Vec<Finding>,
     known: HashMap<(Kind, usize, Option<usize>), u32>,
     count: usize,

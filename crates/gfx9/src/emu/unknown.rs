@@ -351,7 +351,7 @@ impl Unknown {
         access: &Access,
         origin: Origin,
     ) -> bool {
-        let bits = self.scalar_bits(wave, i).unwrap_or_else(|| ScalarBits {
+        let bits = self.scalar_bits(wave, i).unwrap_or(ScalarBits {
             result: u64::MAX,
             condition: true,
             lanes: u64::MAX,
