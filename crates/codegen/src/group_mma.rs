@@ -1,7 +1,10 @@
 //! Products of warp groups: descriptors of tiles, and registers that stay where they are.
 
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Access, Buffer, Kernel, LayoutAttr, Major, MicroOp, MmaInst, Scope, Span};
+use tilewright_ir::{
+    Access, BinOp, Buffer, Expr, ExprKind, Kernel, LayoutAttr, Major, MicroOp, MmaInst, Scope,
+    Span, WARP_GROUP,
+};
 use tilewright_layout::descriptor::MatrixDescriptor;
 
 use crate::device::{GroupMma, Piece};
@@ -26,6 +29,28 @@ pub(crate) fn registers_of(kernel: &Kernel, scope: impl Fn(Buffer) -> Scope) -> 
 }
 
 impl Emitter<'_> {
+    /// The number of the warp group, read once. Every tile of a product starts where it says.
+    pub(crate) fn warp_group_number(&mut self) {
+        self.needs.piece(Piece::Wgmma);
+        let name = self.names.take("warp_group");
+        let thread = self.linear_thread();
+        self.out.line(format!(
+            "const int {name} = tw::warp_value({thread} / {WARP_GROUP});"
+        ));
+        self.plan.warp_group = Some(name);
+    }
+
+    /// The name of the warp group's number, where this is it.
+    pub(crate) fn as_warp_group(&self, value: &Expr) -> Option<String> {
+        let ExprKind::Binary(BinOp::FloorDiv, thread, threads) = value.kind() else {
+            return None;
+        };
+        let [_, y, z] = self.threads;
+        let whole = thread.as_var() == self.plan.thread_vars.map(|[x, ..]| x) && y * z == 1;
+        let is_it = whole && threads.is_int(WARP_GROUP.into());
+        self.plan.warp_group.clone().filter(|_| is_it)
+    }
+
     pub(crate) fn group_mma(
         &mut self,
         op: &MicroOp,

@@ -308,6 +308,9 @@ impl Emitter<'_> {
                     .line(format!("const int {name} = threadIdx.{};", AXES[axis]));
             }
         }
+        if !self.plan.group_registers.is_empty() {
+            self.warp_group_number();
+        }
     }
 
     /// Views and pointers that stand on parameters alone have no statement of their own.

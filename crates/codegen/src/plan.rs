@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub thread_vars: Option<[Var; 3]>,
     /// The maps of tensors that bulk copies read, with their names ([`crate::bulk`]).
     pub maps: Vec<(TensorMap, String)>,
+    /// The name of the warp group's number, where the kernel has products of warp groups.
+    pub warp_group: Option<String>,
     /// The register arrays of warp groups' products.
     pub group_registers: Vec<Buffer>,
     /// Threads show other blocks what was written before.

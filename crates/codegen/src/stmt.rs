@@ -72,11 +72,11 @@ impl Emitter<'_> {
                 otherwise,
             } => self.branch(cond, then, otherwise),
             StmtKind::WarpGroup { groups, body } => {
-                let thread = self.linear_thread();
-                let any: Vec<String> = groups
-                    .iter()
-                    .map(|g| format!("{thread} / {WARP_GROUP} == {g}"))
-                    .collect();
+                let number = match &self.plan.warp_group {
+                    Some(name) => name.clone(),
+                    None => format!("{} / {WARP_GROUP}", self.linear_thread()),
+                };
+                let any: Vec<String> = groups.iter().map(|g| format!("{number} == {g}")).collect();
                 self.braced(&format!("if ({})", any.join(" || ")), body)
             }
             StmtKind::Break => {
@@ -149,6 +149,10 @@ impl Emitter<'_> {
         self.need_type(dtype.scalar);
         if self.is_data(value) {
             self.data_vars.insert(var);
+        }
+        if let Some(name) = self.as_warp_group(value) {
+            self.var_names.insert(var, name);
+            return Ok(());
         }
         if dtype.lanes == 1 {
             let value = self.scalar(value)?;
