@@ -175,7 +175,15 @@ impl Instruction {
     /// The label that a branch goes to.
     pub fn target(&self) -> Option<&str> {
         match (self.op.sources(), self.operands.first()) {
-            ([crate::isa::Ty::label], Some(Operand::Symbol(label))) => Some(label),
+            ([crate::isa::Ty::label], Some(operand)) => self.symbol(operand),
+            _ => None,
+        }
+    }
+
+    /// The text of one of its operands that is a symbol.
+    pub fn symbol(&self, operand: &Operand) -> Option<&str> {
+        match operand {
+            Operand::Symbol(start, end) => self.text.get(*start as usize..*end as usize),
             _ => None,
         }
     }

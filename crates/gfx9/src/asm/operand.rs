@@ -4,8 +4,6 @@ use std::fmt;
 
 use crate::few::Few;
 
-use super::text::{Source, Text};
-
 /// Which registers a name speaks of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RegisterFile {
@@ -84,16 +82,16 @@ pub struct Marks {
 }
 
 /// One operand.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
     Registers(Registers, Marks),
     Integer(i64),
     Float(f64),
     /// `off`: no register holds a part of the address.
     Off,
-    /// A label, a symbol with an offset, or `hwreg(…)`. Few operands are such, and all take as
-    /// much room as the largest kind.
-    Symbol(Box<Text>),
+    /// A label, a symbol with an offset, or `hwreg(…)`: where it starts and ends in the
+    /// instruction's text, see [`super::Instruction::symbol`].
+    Symbol(u32, u32),
     /// `vmcnt(8)`.
     Count {
         counter: Waited,
@@ -119,8 +117,9 @@ impl Default for Operand {
 }
 
 impl Operand {
-    /// Reads one operand. Whatever is neither a register nor a number is a symbol.
-    pub(super) fn read(text: &str, source: &Source<'_>) -> Self {
+    /// Reads one operand, which starts at a place of the instruction's text. Whatever is neither a
+    /// register nor a number is a symbol.
+    pub(super) fn read(text: &str, at: usize) -> Self {
         if text.starts_with(|c: char| c.is_ascii_digit())
             && let Some(value) = integer(text)
         {
@@ -160,7 +159,7 @@ impl Operand {
         }
         match text {
             "off" => Self::Off,
-            _ => Self::Symbol(Box::new(source.piece(text))),
+            _ => Self::Symbol(at as u32, (at + text.len()) as u32),
         }
     }
 
@@ -302,12 +301,11 @@ mod tests {
     }
 
     fn read(text: &str) -> Operand {
-        Operand::read(text, &Source::of(text).expect("a short file"))
+        Operand::read(text, 0)
     }
 
     fn symbol(text: &str) -> Operand {
-        let piece = Source::of(text).expect("a short file").piece(text);
-        Operand::Symbol(Box::new(piece))
+        Operand::Symbol(0, text.len() as u32)
     }
 
     fn marked(neg: bool, abs: bool, sext: bool) -> Operand {

@@ -146,6 +146,7 @@ impl<'t> Reader<'t> {
         if words.start().is_none() {
             return Ok("");
         }
+        let first = words.place();
         let mnemonic = words.word();
         if let Some(label) = mnemonic.strip_suffix(':')
             && words.start().is_none()
@@ -160,13 +161,13 @@ impl<'t> Reader<'t> {
         let op = Opcode::named(name).ok_or_else(|| unknown(mnemonic))?;
         let mut operands = Operands::default();
         let mut modifiers = Modifiers::default();
-        let count = self.operands(op, &mut words, &mut operands, &mut modifiers)?;
+        let count = read_operands(op, &mut words, first, &mut operands, &mut modifiers)?;
         let Some(function) = self.program.functions.last_mut() else {
             return Err("an instruction before any label".to_owned());
         };
         function.instructions.push(Instruction {
             line: number,
-            text: self.source.piece(words.so_far().trim_ascii_start()),
+            text: self.source.piece(&words.so_far()[first..]),
             op,
             encoding,
             operands,
@@ -180,48 +181,6 @@ impl<'t> Reader<'t> {
         Ok(words.so_far())
     }
 
-    /// Reads what stands behind an operation; says how many operands those are.
-    fn operands(
-        &self,
-        op: Opcode,
-        words: &mut Words<'_>,
-        operands: &mut Operands,
-        modifiers: &mut Modifiers,
-    ) -> Result<usize, String> {
-        // Counters of a wait stand side by side.
-        let waits = op == Opcode::s_waitcnt;
-        let mut count = 0;
-        while let Some(text) = words.start() {
-            // Operands stand between commas, modifiers behind the last one.
-            let is_operand = count == 0 || words.behind_comma || waits;
-            if is_operand
-                && let Some((registers, length)) = numbered(text)
-                && words.take(length)
-            {
-                operands.push(Operand::Registers(registers, Marks::default()));
-                count += 1;
-                continue;
-            }
-            let word = words.word();
-            // An instruction without operands may still have modifiers.
-            let lone = || (is_modifier(word) || op.is_cache()) && words.is_last();
-            if is_operand && !(count == 0 && lone()) {
-                operands.push(Operand::read(word, &self.source));
-                count += 1;
-                continue;
-            }
-            if !words.is_last() {
-                return Err(NO_INSTRUCTION.to_owned());
-            }
-            let known = modifiers.read(word);
-            known.ok_or_else(|| format!("`{word}` behind the operands is not known"))?;
-        }
-        match words.balanced {
-            true => Ok(count),
-            false => Err(NO_INSTRUCTION.to_owned()),
-        }
-    }
-
     fn label(&mut self, number: u32, label: &str) {
         if self.data {
             self.object = Some(label.to_owned());
@@ -233,9 +192,9 @@ impl<'t> Reader<'t> {
                 function.labels.insert(label.to_owned(), next);
             }
             last => {
-                // The first function is most of a file; a line has some forty bytes.
+                // The first function is most of a file; few lines have less than thirty bytes.
                 let room = if last.is_none() {
-                    self.source.len() / 40
+                    self.source.len() / 30
                 } else {
                     0
                 };
@@ -372,6 +331,49 @@ fn unknown(word: &str) -> String {
     match word.starts_with(|c: char| c.is_ascii_lowercase()) && word.bytes().all(good) {
         true => format!("`{word}` is no instruction of gfx942 or gfx950 that is known"),
         false => NO_INSTRUCTION.to_owned(),
+    }
+}
+
+/// Reads what stands behind an operation; says how many operands those are. `first` is where the
+/// instruction starts in its line.
+fn read_operands(
+    op: Opcode,
+    words: &mut Words<'_>,
+    first: usize,
+    operands: &mut Operands,
+    modifiers: &mut Modifiers,
+) -> Result<usize, String> {
+    // Counters of a wait stand side by side.
+    let waits = op == Opcode::s_waitcnt;
+    let mut count = 0;
+    while let Some(text) = words.start() {
+        // Operands stand between commas, modifiers behind the last one.
+        let is_operand = count == 0 || words.behind_comma || waits;
+        if is_operand
+            && let Some((registers, length)) = numbered(text)
+            && words.take(length)
+        {
+            operands.push(Operand::Registers(registers, Marks::default()));
+            count += 1;
+            continue;
+        }
+        let word = words.word();
+        // An instruction without operands may still have modifiers.
+        let lone = || (is_modifier(word) || op.is_cache()) && words.is_last();
+        if is_operand && !(count == 0 && lone()) {
+            operands.push(Operand::read(word, words.place() - first));
+            count += 1;
+            continue;
+        }
+        if !words.is_last() {
+            return Err(NO_INSTRUCTION.to_owned());
+        }
+        let known = modifiers.read(word);
+        known.ok_or_else(|| format!("`{word}` behind the operands is not known"))?;
+    }
+    match words.balanced {
+        true => Ok(count),
+        false => Err(NO_INSTRUCTION.to_owned()),
     }
 }
 

@@ -87,6 +87,11 @@ impl<'t> Words<'t> {
         (!ends).then_some(&bytes[start..])
     }
 
+    /// Where the word starts that [`Words::start`] went to.
+    pub fn place(&self) -> usize {
+        self.start
+    }
+
     /// Takes the word that starts here where it has this length; says whether it has.
     pub fn take(&mut self, length: usize) -> bool {
         let bytes = self.text.as_bytes();

@@ -106,9 +106,8 @@ pub fn linked<'f>(
     let mut linked = Cow::Borrowed(function);
     for (at, instruction) in function.instructions.iter().enumerate() {
         let named = instruction.operands.iter().enumerate();
-        let named = named.filter_map(|(index, operand)| match operand {
-            Operand::Symbol(text) => Some((index, Distance::read(text)?)),
-            _ => None,
+        let named = named.filter_map(|(index, operand)| {
+            Some((index, Distance::read(instruction.symbol(operand)?)?))
         });
         for (index, distance) in named {
             let fail = |why: &str| Err(format!("line {}: {why}", instruction.line));

@@ -101,7 +101,7 @@ impl Wave {
             return Err(Fault::Operand);
         };
         let reads = instruction.op == Opcode::s_getreg_b32;
-        let (offset, size) = mode_field(if reads { second } else { first })?;
+        let (offset, size) = mode_field(instruction, if reads { second } else { first })?;
         let mask = (u64::MAX >> (64 - size)) as u32;
         if reads {
             return self.set_scalar32(first, self.mode() >> offset & mask);
@@ -119,11 +119,12 @@ impl Wave {
 const ROUNDING: u32 = 0xf;
 
 /// First bit and count of bits of `hwreg(HW_REG_MODE, 4, 2)`.
-fn mode_field(operand: &Operand) -> Result<(u32, u32), Fault> {
+fn mode_field(instruction: &Instruction, operand: &Operand) -> Result<(u32, u32), Fault> {
     const MODE: i64 = 1;
     let (register, offset, size) = match operand {
         Operand::Integer(word) => (word & 0x3f, word >> 6 & 0x1f, (word >> 11 & 0x1f) + 1),
-        Operand::Symbol(text) => {
+        Operand::Symbol(..) => {
+            let text = instruction.symbol(operand).unwrap_or_default();
             let inner = text
                 .strip_prefix("hwreg(")
                 .and_then(|t| t.strip_suffix(')'));

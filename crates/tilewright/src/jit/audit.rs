@@ -127,10 +127,13 @@ pub fn audit_program(
         if let Some(reason) = reshaped(compiled, &expected) {
             expected.uncompared.get_or_insert(reason.to_string());
         }
-        let plan = plan::plan(func, kernel, target.machine());
+        let (plan, unplanned) = match plan::plan(func, kernel, target.machine()) {
+            Ok(plan) => (Some(plan), None),
+            Err(reason) => (None, Some(reason)),
+        };
         let loop_and_kernel = Expectation {
             drained: true,
-            plan: plan.as_ref().ok().cloned(),
+            plan,
             reshaped: expected.uncompared.is_some(),
             address_arithmetic: budget.address_arithmetic,
             lane_reads: budget.lane_reads,
@@ -143,7 +146,7 @@ pub fn audit_program(
         if report.has(Kind::Undrained) && !is_drained(func, kernel) {
             report.findings.retain(|f| f.kind != Kind::Undrained);
         }
-        report.unplanned = report.unplanned.and(plan.err().or(report.unplanned));
+        report.unplanned = report.unplanned.and(unplanned.or(report.unplanned));
         list.push(KernelAudit {
             name: name.clone(),
             span: kernel.span,

@@ -313,10 +313,7 @@ fn sets_mode(op: Opcode) -> bool {
 /// The hardware register that `hwreg(…)` names, without the bits of it.
 pub(super) fn mode(i: &Instruction) -> Option<&str> {
     let at = usize::from(i.op == Opcode::s_getreg_b32);
-    match i.operands.get(at)? {
-        Operand::Symbol(text) => text.split([',', ')']).next(),
-        _ => None,
-    }
+    i.symbol(i.operands.get(at)?)?.split([',', ')']).next()
 }
 
 impl From {
