@@ -122,13 +122,14 @@ const MMA_SYNC_90: [MmaFacts; 8] = [
     sync(32, Scalar::F8E5M2, Scalar::F32, 16),
 ];
 
-/// The types that `wgmma` is chosen for. Of float32 it would drop the bits that tf32 lacks where
-/// `mma.sync` rounds. fp8 products it adds with 13 fraction bits: who needs more of a long sum
+/// The types of `wgmma`. Of float32 it would drop the bits that tf32 lacks, where products of a warp
+/// round: it is for tensors of tf32. fp8 products it adds with 13 fraction bits: who needs more of a long sum
 /// adds its parts up in float32, as the examples do.
-const GROUP_TYPES: [(u16, Scalar, Scalar); 7] = [
+const GROUP_TYPES: [(u16, Scalar, Scalar); 8] = [
     (16, Scalar::F16, Scalar::F32),
     (16, Scalar::F16, Scalar::F16),
     (16, Scalar::BF16, Scalar::F32),
+    (8, Scalar::TF32, Scalar::F32),
     (32, Scalar::I8, Scalar::I32),
     (32, Scalar::U8, Scalar::I32),
     (32, Scalar::F8E4M3FN, Scalar::F32),

@@ -4,7 +4,9 @@
 //! start where an atom of the swizzle does, nothing past the ends. What is not so goes through
 //! registers, by the instructions of a warp.
 
-use tilewright_ir::{Buffer, Expr, Func, GemmOp, Inst, LayoutAttr, Major, MmaInst, Region, Scope};
+use tilewright_ir::{
+    Buffer, Expr, Func, GemmOp, Inst, LayoutAttr, Major, MmaInst, Region, Scalar, Scope,
+};
 use tilewright_layout::descriptor::MatrixDescriptor;
 
 use super::gemm_plan::GemmShape;
@@ -44,12 +46,16 @@ pub fn group_operands(func: &Func, g: &GemmOp) -> Option<GroupOperands> {
     if dtype(g.a.buffer) != dtype(g.b.buffer) {
         return None;
     }
+    // Bits that tf32 does not have would be dropped.
+    if dtype(g.b.buffer).scalar == Scalar::F32 {
+        return None;
+    }
     match func.buffers[g.a.buffer].scope {
         Scope::Shared => {
             let a = held(func, &g.a, major(!g.trans_a))?;
             Some(GroupOperands { a: Some(a), b })
         }
-        Scope::Fragment => Some(GroupOperands { a: None, b }),
+        Scope::Fragment if dtype(g.a.buffer).bits() <= 16 => Some(GroupOperands { a: None, b }),
         _ => None,
     }
 }

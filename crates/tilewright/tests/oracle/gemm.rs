@@ -189,6 +189,8 @@ pub fn cases() -> Vec<Case> {
         (40, 33, 37),
         F32,
     ));
+    cases.push(tf32_gemm((256, 128, 64)));
+    cases.push(tf32_gemm((70, 44, 36)));
     cases.push(integer_gemm());
     cases.push(relu_gemm((64, 64, 64)));
     cases.push(relu_gemm((50, 70, 33)));
@@ -392,6 +394,21 @@ fn with_operands(case: Case, (m, n, k): (usize, usize, usize), rounding: f64) ->
 }
 
 /// Integers small enough that nothing wraps, so the result is exact.
+/// Warp groups multiply it where they take the tiles. tf32 has as many fraction bits as float16.
+fn tf32_gemm((m, n, k): (usize, usize, usize)) -> Case {
+    Case::new("gemm.py", "matmul")
+        .set("dtype", "tfloat32")
+        .flag("trans_B", true)
+        .sizes([("M", m), ("N", n), ("K", k)])
+        .input("A", [m, k], Fill::Uniform(-1.0, 1.0))
+        .input("B", [n, k], Fill::Uniform(-1.0, 1.0))
+        .check(move |t| {
+            let (a, b) = (t.get("A"), t.get("B"));
+            let c = matmul((m, n, k), |i, x| a[i * k + x], |x, j| b[j * k + x]);
+            vec![Output::new("C", c, F16)]
+        })
+}
+
 fn integer_gemm() -> Case {
     let (m, n, k) = (40, 33, 24);
     gemm_tiles(Case::new("gemm.py", "matmul"))
