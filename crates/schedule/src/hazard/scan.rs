@@ -50,6 +50,8 @@ pub struct Scan<'f> {
     writes: FxHashMap<Key, Vec<Buffer>>,
     /// Register arrays that asynchronous loads write.
     pub loaded: FxHashSet<Buffer>,
+    /// Register arrays that products of warp groups add to.
+    pub sums: FxHashSet<Buffer>,
     /// Shared buffers that are read or written through the async proxy.
     pub by_proxy: FxHashSet<Buffer>,
     varying_vars: FxHashSet<Var>,
@@ -84,6 +86,7 @@ impl<'f> Scan<'f> {
             scalars: FxHashSet::default(),
             writes: FxHashMap::default(),
             loaded: FxHashSet::default(),
+            sums: FxHashSet::default(),
             by_proxy: FxHashSet::default(),
             varying_vars: FxHashSet::default(),
             varying_buffers: FxHashSet::default(),
@@ -300,6 +303,7 @@ impl<'f> Scan<'f> {
                 self.by_proxy.extend(shared);
             }
             if let Some(product) = stmt.as_group_product() {
+                self.sums.insert(self.root(product.dest.region.buffer));
                 for source in &product.sources {
                     let root = self.root(source.region.buffer);
                     match self.is_shared(root) {

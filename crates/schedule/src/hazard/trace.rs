@@ -22,7 +22,7 @@ use super::conditions::{Conditions, Under, with};
 use super::event::{Event, EventKind, Trace};
 use super::report::Reason;
 use super::scan::{Key, Scan, key};
-use super::touch::Touches;
+use super::touch::{RegisterTouch, Touches};
 use super::units::{Units, bound};
 use super::value::{Bound, Env};
 
@@ -159,7 +159,33 @@ impl<'f, 'p> Tracer<'f, 'p> {
             }
         }
         self.units.iteration = around;
+        self.end_of_sums(block)?;
         Ok(flow)
+    }
+
+    /// Behind the block in which the sum of warp groups' products lives its registers may hold
+    /// anything else: no product may be adding to them.
+    fn end_of_sums(&mut self, block: &'f Block) -> Result<(), Stop> {
+        for stmt in block {
+            let StmtKind::Alloc(buffer) = stmt.kind else {
+                continue;
+            };
+            if self.scan.sums.contains(&buffer) {
+                let ends = RegisterTouch {
+                    stmt: key(stmt),
+                    root: buffer,
+                    slot: None,
+                    range: None,
+                    write: true,
+                };
+                let touches = Touches {
+                    shared: Vec::new(),
+                    registers: vec![ends],
+                };
+                self.emit(stmt, EventKind::Touch(Rc::new(touches)))?;
+            }
+        }
+        Ok(())
     }
 
     fn stmt(&mut self, stmt: &'f Stmt) -> Result<Flow, Stop> {

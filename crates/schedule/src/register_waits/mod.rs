@@ -42,7 +42,8 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright_ir::{
-    BarrierKind, Block, Counter, DeviceOp, FenceKind, Func, Kernel, MicroKind, Span, Stmt, StmtKind,
+    BarrierKind, Block, Buffer, Counter, DeviceOp, FenceKind, Func, Kernel, MicroKind, Span, Stmt,
+    StmtKind,
 };
 
 use crate::conflicts::Conflicts;
@@ -120,6 +121,7 @@ pub fn register_waits(func: &mut Func) -> usize {
         let insertion = Insertion {
             counted: Counted::LDS,
             waits,
+            dropped: FxHashSet::default(),
             divergent,
         };
         insertion.insert(&mut func.kernels[at].body, &mut 0, false);
@@ -140,19 +142,80 @@ pub fn product_waits(func: &mut Func) -> usize {
         }
         // Beside groups that the user waits for, each other product is waited for at once.
         let by_hand = closes_groups(&func.kernels[at]);
-        let waits = match by_hand {
-            true => Waits::new(),
-            false => derive(func, &func.kernels[at], Counted::PRODUCTS),
-        };
+        let mut waits = Waits::new();
+        let mut dropped = FxHashSet::default();
+        if !by_hand {
+            let sums = sums(func, &func.kernels[at]);
+            let mut ends = FxHashSet::default();
+            wait_at_ends(&mut func.kernels[at].body, &sums, &mut 0, &mut ends);
+            waits = derive(func, &func.kernels[at], Counted::PRODUCTS);
+            dropped = needless(func, &func.kernels[at], &waits, ends);
+        }
         inserted += waits.len();
         let insertion = Insertion {
             counted: Counted::PRODUCTS,
             waits,
+            dropped,
             divergent: outline::divergent(func, &func.kernels[at]),
         };
         insertion.insert(&mut func.kernels[at].body, &mut 0, by_hand);
     }
     inserted
+}
+
+/// The register arrays that products of warp groups add to.
+fn sums(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
+    let mut found = FxHashSet::default();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        if let Some(product) = stmt.as_group_product() {
+            found.insert(func.root(product.dest.region.buffer));
+        }
+    });
+    found
+}
+
+/// Waits for all products where the block ends in which their sum lives: behind it the registers may
+/// hold anything else. Lists the waits by their statements' numbers.
+fn wait_at_ends(
+    block: &mut Block,
+    sums: &FxHashSet<Buffer>,
+    number: &mut usize,
+    ends: &mut FxHashSet<usize>,
+) {
+    let mut span = None;
+    for stmt in block.iter_mut() {
+        if matches!(&stmt.kind, StmtKind::Alloc(buffer) if sums.contains(buffer)) {
+            span = Some(stmt.span);
+        }
+        *number += 1;
+        for child in child_blocks_mut(stmt) {
+            wait_at_ends(child, sums, number, ends);
+        }
+    }
+    if let Some(span) = span {
+        let wait = StmtKind::Device(Counted::PRODUCTS.wait(0));
+        block.push(Stmt::new(wait, span));
+        ends.insert(*number);
+        *number += 1;
+    }
+}
+
+/// Those of the waits at ends at which nothing is in flight.
+fn needless(
+    func: &Func,
+    kernel: &Kernel,
+    waits: &Waits,
+    mut ends: FxHashSet<usize>,
+) -> FxHashSet<usize> {
+    let counted = Counted::PRODUCTS;
+    let mut conflicts = Conflicts::new(func, kernel, counted.warp);
+    let items = outline(func, kernel, counted, &mut conflicts);
+    let mut walk = walk_of(&items, counted, conflicts, kernel);
+    walk.waits = waits.clone();
+    walk.mode = Mode::Check;
+    walk.block(&items, &mut State::default());
+    ends.retain(|number| !walk.waited.contains(number));
+    ends
 }
 
 /// Waits until bulk stores whose group is closed right behind them have read what they store: before
@@ -170,6 +233,7 @@ pub fn store_waits(func: &mut Func) -> usize {
         let insertion = Insertion {
             counted: Counted::STORES,
             waits,
+            dropped: FxHashSet::default(),
             divergent: FxHashSet::default(),
         };
         let body = &mut func.kernels[at].body;
@@ -318,6 +382,7 @@ fn walk_of<'i, 'k>(
         missing: None,
         again: false,
         crossed: false,
+        waited: FxHashSet::default(),
         strict: false,
         ways: Ways::default(),
         left: State::default(),
@@ -365,6 +430,8 @@ fn mark(block: &mut Block, number: &mut usize, divergent: &FxHashSet<usize>, apa
 struct Insertion {
     counted: Counted,
     waits: Waits,
+    /// Statements that are left out.
+    dropped: FxHashSet<usize>,
     /// Statements whose blocks not all threads run together.
     divergent: FxHashSet<usize>,
 }
@@ -378,6 +445,9 @@ impl Insertion {
             *number += 1;
             let span = stmt.span;
             let device = |op: DeviceOp| Stmt::new(StmtKind::Device(op), span);
+            if self.dropped.contains(&own) {
+                continue;
+            }
             if let Some(&at_most) = self.waits.get(&own) {
                 block.push(device(self.counted.wait(at_most)));
             }

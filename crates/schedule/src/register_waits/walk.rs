@@ -1,6 +1,6 @@
 //! The walk over a kernel's items that finds the waits which are missing.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::outline::{Item, Kind, Operation, Repeated};
 use super::registers::Registers;
@@ -37,6 +37,8 @@ pub struct WaitWalk<'i, 'k> {
     pub again: bool,
     /// Whether something was under way at a bare barrier.
     pub crossed: bool,
+    /// The waits in the program at which something was under way, by their statements' numbers.
+    pub waited: FxHashSet<usize>,
     /// Whether each barrier waits for all before it, because wave groups run barriers apart.
     pub strict: bool,
     pub ways: Ways,
@@ -114,6 +116,10 @@ impl WaitWalk<'_, '_> {
                 state.add(Pending::new(class, None, at));
             }
         }
+        if self.counted.counter.counts_groups() && item.jumps != Jumps::No {
+            // Behind the loop, or in its next iteration, registers may be others'.
+            self.wait_for_all(item, state, |p| p.op.is_some());
+        }
         match item.jumps {
             Jumps::No => {}
             Jumps::Perhaps => {
@@ -136,7 +142,12 @@ impl WaitWalk<'_, '_> {
                     state.add(Pending::new(class, Some(item.number), at));
                 }
             }
-            Kind::Wait(at_most) => state.wait(*at_most),
+            Kind::Wait(at_most) => {
+                if state.list.iter().any(|p| p.younger.is_some()) {
+                    self.waited.insert(item.number);
+                }
+                state.wait(*at_most);
+            }
             Kind::Drains => state.list.clear(),
             Kind::Bare if self.strict => {
                 self.wait_for_all(item, state, |_| true);

@@ -255,6 +255,10 @@ pub(super) enum Op {
     Alloc {
         buffer: u32,
     },
+    /// The registers of a private buffer may hold something else from here on.
+    GiveUp {
+        buffer: u32,
+    },
     Assert {
         cond: Slot,
         message: String,

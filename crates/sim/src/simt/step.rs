@@ -1,9 +1,9 @@
 //! A warp at work: one instruction after another, until it has to wait.
 
 use super::env::Env;
-use super::program::Op;
+use super::program::{Op, Space};
 use super::report::FindingKind;
-use super::warp::{Stuck, Warp};
+use super::warp::{HELD, Lanes, Stuck, UNWRITTEN, Warp};
 use crate::value::Trap;
 
 /// Why a warp stopped running.
@@ -86,6 +86,7 @@ impl Env<'_> {
                 self.store(warp, access, values);
             }
             Op::Alloc { buffer } => self.alloc(warp, *buffer),
+            Op::GiveUp { buffer } => self.give_up(warp, *buffer),
             Op::Assert {
                 cond,
                 message,
@@ -144,17 +145,36 @@ impl Env<'_> {
 
     /// Private memory becomes undefined.
     fn alloc(&mut self, warp: &mut Warp, buffer: u32) {
-        use super::program::Space;
-        use super::warp::{Lanes, UNWRITTEN};
-        let info = &self.program.buffers[buffer as usize];
-        let Space::Local(base) = info.space else {
+        let Some((base, len)) = self.private_bytes(buffer) else {
             return;
         };
-        let count = (info.shape.iter().product::<i64>() as usize) * info.lanes as usize;
-        let len = (count * info.bits() as usize).div_ceil(8);
         for lane in Lanes(warp.mask) {
-            warp.local.set_flags(lane, base as usize, len, UNWRITTEN);
+            warp.local.set_flags(lane, base, len, UNWRITTEN);
         }
+    }
+
+    /// No product may be adding to registers that are given up.
+    fn give_up(&mut self, warp: &mut Warp, buffer: u32) {
+        let Some((base, len)) = self.private_bytes(buffer) else {
+            return;
+        };
+        let held = |lane: &u32| (base..base + len).any(|at| warp.local.flag(*lane, at, 1) == HELD);
+        if !warp.queue.is_empty()
+            && let Some(lane) = Lanes(warp.mask).find(held)
+        {
+            let program = self.program;
+            self.held_register(warp, lane, &program.buffers[buffer as usize], "given up");
+        }
+    }
+
+    /// The first byte of a private buffer, and how many it has.
+    fn private_bytes(&self, buffer: u32) -> Option<(usize, usize)> {
+        let info = &self.program.buffers[buffer as usize];
+        let Space::Local(base) = info.space else {
+            return None;
+        };
+        let count = (info.shape.iter().product::<i64>() as usize) * info.lanes as usize;
+        Some((base as usize, (count * info.bits() as usize).div_ceil(8)))
     }
 
     #[cold]

@@ -14,8 +14,9 @@
 //! O[…] = C[0]
 //! ```
 //!
-//! Each product is a group. A wait stands before registers of it are used, and before a barrier
-//! behind which what it reads is written again ([`tilewright_schedule::register_waits`]). Where
+//! Each product is a group. A wait stands before registers of it are used, where the block ends in
+//! which its sum lives, and before a barrier behind which what it reads is written again
+//! ([`tilewright_schedule::register_waits`]). Where
 //! threads of a block go ways of their own, a product is waited for at once.
 //!
 //! Needs device IR. It never moves a statement.

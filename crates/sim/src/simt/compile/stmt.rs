@@ -1,6 +1,7 @@
 //! Compilation of statements: structure becomes instructions on the mask of active lanes.
 
-use tilewright_ir::{Axis, Block, Expr, Loop, LoopKind, Stmt, StmtKind};
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{Axis, Block, Buffer, Expr, Func, Loop, LoopKind, Stmt, StmtKind};
 
 use super::Compiler;
 use crate::compile::loops::waits_for_memory;
@@ -24,6 +25,15 @@ impl Compiler<'_> {
         let end = self.pc();
         for at in self.block_ends.pop().unwrap_or_default() {
             self.set_target(at, end);
+        }
+        for stmt in block {
+            if let StmtKind::Alloc(buffer) = stmt.kind
+                && is_sum(self.func, block, buffer)
+            {
+                self.statement(stmt.span, "end of a sum".to_string());
+                let buffer = self.buffer(buffer)?;
+                self.emit(Op::GiveUp { buffer });
+            }
         }
         Ok(())
     }
@@ -341,4 +351,14 @@ fn not_lowered(stmt: &Stmt, what: &str) -> RunError {
         stmt.span,
         format!("{what} has not been lowered; the simulator runs one thread's view"),
     )
+}
+
+/// Whether products of warp groups in the block add to these registers.
+fn is_sum(func: &Func, block: &Block, buffer: Buffer) -> bool {
+    let mut found = false;
+    walk_stmts(block, &mut |stmt| {
+        let product = stmt.as_group_product();
+        found |= product.is_some_and(|p| func.root(p.dest.region.buffer) == buffer);
+    });
+    found
 }
