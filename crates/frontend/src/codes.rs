@@ -37,6 +37,12 @@ codes! {
     UNKNOWN_LANGUAGE_NAME = "unknown-language-name";
     /// A value that only exists at run time in Python (torch and the like) was used.
     OPAQUE_VALUE = "opaque-value";
+    /// The host has no source text of a function that is to be run here.
+    NO_SOURCE = "no-source";
+    /// What a kernel asked of a running Python raised an exception there.
+    HOST_EXCEPTION = "python-exception";
+    /// The user ended the compilation.
+    INTERRUPTED = "interrupted";
     /// A call has too few, too many or repeated arguments.
     WRONG_ARITY = "wrong-arity";
     /// A call names a parameter that the function does not have.

@@ -53,6 +53,15 @@ static TABLE: &[(Code, &str)] = &[
         codes::OPAQUE_VALUE,
         "compute it without the module, or pass it as a parameter of the factory",
     ),
+    (
+        codes::NO_SOURCE,
+        "put the function into a file that Python imports",
+    ),
+    (
+        codes::HOST_EXCEPTION,
+        "the exception behind it says where: it is this one's `__cause__`",
+    ),
+    (codes::INTERRUPTED, "start it again"),
     (codes::WRONG_ARITY, "give each parameter one value"),
     (
         codes::UNKNOWN_KEYWORD,

@@ -24,6 +24,7 @@
 pub mod codes;
 pub mod eval;
 mod help;
+pub mod host;
 pub mod lang;
 pub mod syntax;
 pub mod value;
@@ -53,7 +54,7 @@ pub struct Staged {
 }
 
 /// The stack of the thread that evaluates: recursion is bounded, and this holds its bound.
-const STACK_BYTES: usize = 256 << 20;
+pub const STACK_BYTES: usize = 256 << 20;
 
 /// Turns the kernel of a file into tile IR.
 ///
@@ -111,6 +112,11 @@ pub fn decode(bytes: Vec<u8>) -> Result<String> {
         .help("save it as UTF-8")
         .into()
     })
+}
+
+/// Completes an error with what would help, where its code says that.
+pub fn complete(error: &mut Diagnostic) {
+    help::complete(error);
 }
 
 fn stage_here(

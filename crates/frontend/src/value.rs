@@ -18,6 +18,7 @@ use crate::eval::Stage;
 use crate::eval::builtins::Builtin;
 use crate::eval::modules::ModuleId;
 use crate::eval::scope::Scope;
+use crate::host::{HostKey, HostObject};
 use crate::lang::LangFn;
 use crate::lang::pipelined::Turns;
 use crate::syntax::Symbol;
@@ -69,6 +70,8 @@ pub enum Value {
     Ref(Rc<Element>),
     /// Something that exists only in a running Python: fails when used, not before.
     Opaque(Rc<Opaque>),
+    /// A value of the host, which alone knows what it is.
+    Host(Rc<dyn HostObject>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -298,6 +301,7 @@ pub enum Key {
     Expr(Expr),
     /// By its name: `tilelang.PassConfigKey.TL_…`.
     Opaque(Rc<str>),
+    Host(HostKey),
 }
 
 impl Value {
@@ -348,6 +352,7 @@ impl Value {
             Value::Module(_) => "a module",
             Value::Class(_) => "a class",
             Value::Opaque(_) => "a value of a running Python",
+            Value::Host(_) => "a Python object",
         }
     }
 
@@ -420,6 +425,7 @@ impl Value {
             Value::Buffer(b) => Key::Buffer(*b),
             Value::Expr(e) => Key::Expr(e.clone()),
             Value::Opaque(o) => Key::Opaque(Rc::from(&*o.name)),
+            Value::Host(object) => Key::Host(HostKey::new(object)?),
             _ => return None,
         })
     }

@@ -55,6 +55,14 @@ impl Stage {
                     }
                 }
             }
+            ExprKind::Attribute(object, name) if self.host.is_some() => {
+                let object = self.eval(object)?;
+                let Value::Host(object) = &object else {
+                    return Err(self.unsupported("attribute assignment", target.span));
+                };
+                let name = self.symbols.text(name.sym).clone();
+                object.set_attribute(&name, &value, span)
+            }
             ExprKind::Attribute(..) => Err(self.unsupported("attribute assignment", target.span)),
             ExprKind::Starred(_) => Err(self.unsupported("a starred target here", target.span)),
             _ => Err(self.unsupported("assignment to this", target.span)),

@@ -15,6 +15,7 @@ impl Stage {
         let found = match value {
             Value::Module(id) => return self.module_attribute(*id, name, span),
             Value::Opaque(o) => Some(modules::opaque(&format!("{}.{name}", o.name), o.reason)),
+            Value::Host(object) => object.clone().attribute(self, name, span)?,
             Value::Object(object) => {
                 let object = object.clone();
                 match object.attr(self, name, span) {
@@ -74,6 +75,9 @@ impl Stage {
                 name: Rc::from(name),
             })));
         }
+        if let Some(found) = self.host_attribute(value, name, span)? {
+            return Ok(found);
+        }
         Err(self.unknown_attribute(value, name, span))
     }
 
@@ -126,7 +130,7 @@ impl Stage {
         let mut d = self.error(
             codes::UNKNOWN_ATTRIBUTE,
             span,
-            format!("{} has no attribute `{name}`", value.type_name()),
+            format!("{} has no attribute `{name}`", self.what_is(value)),
         );
         if let Some(help) =
             tilewright_ir::nearest::suggestion(name, methods::names(value).iter().copied())

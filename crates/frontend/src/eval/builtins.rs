@@ -215,6 +215,9 @@ fn bool_(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 
 fn callable(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "callable", 1, 1)?;
+    if let Value::Host(object) = &args[0] {
+        return Ok(Value::Bool(object.callable()));
+    }
     Ok(Value::Bool(matches!(
         args[0],
         Value::Function(_)

@@ -134,6 +134,9 @@ impl Stage {
             Value::Staged(staged) => self.call_staged(staged, args),
             Value::Builtin(builtin) => {
                 self.charge(1, span)?;
+                if let Some(object) = self.host_builtin(*builtin, &args)? {
+                    return self.host_call(&object, args);
+                }
                 (builtin.0.call)(self, &args.into_py())
             }
             Value::Method(method) => self.call_method(method, &args.into_py()),
@@ -155,6 +158,7 @@ impl Stage {
                 }
             }
             Value::Opaque(o) => Err(self.opaque_error(o, span)),
+            Value::Host(object) => self.host_call(object, args),
             Value::Class(class) => Err(self
                 .error(
                     codes::UNSUPPORTED_SYNTAX,

@@ -42,6 +42,7 @@ impl Stage {
                     .into());
             }
             Value::Opaque(o) => return Err(self.opaque_error(o, span)),
+            Value::Host(object) => object.truth(span)?,
             Value::Ellipsis
             | Value::Slice(_)
             | Value::DType(_)
@@ -162,6 +163,17 @@ impl Stage {
     }
 
     pub(crate) fn compare(&mut self, op: CmpOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
+        if matches!(a, Value::Host(_)) || matches!(b, Value::Host(_)) {
+            let answer = match op {
+                CmpOp::Is | CmpOp::IsNot => None,
+                // A Python container knows how its items compare with an object.
+                CmpOp::In | CmpOp::NotIn if !matches!(b, Value::Host(_)) => None,
+                _ => Some(self.host_compare(op, a, b, span)?),
+            };
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+        }
         match op {
             CmpOp::Is => return Ok(Value::Bool(is_same(a, b))),
             CmpOp::IsNot => return Ok(Value::Bool(!is_same(a, b))),
@@ -237,6 +249,7 @@ impl Stage {
             (Value::DType(d), Value::Str(s)) | (Value::Str(s), Value::DType(d)) => {
                 dtypes::from_name(s) == Some(*d)
             }
+            (Value::Host(object), other) | (other, Value::Host(object)) => object.equals(other),
             (Value::DType(d), Value::Opaque(o)) | (Value::Opaque(o), Value::DType(d)) => {
                 o.name.rsplit('.').next().and_then(dtypes::from_name) == Some(*d)
             }
@@ -372,6 +385,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
         (Value::Object(x), Value::Object(y)) => std::ptr::addr_eq(Rc::as_ptr(x), Rc::as_ptr(y)),
         (Value::Expr(x), Value::Expr(y)) => x.same_node(y),
         (Value::Opaque(x), Value::Opaque(y)) => x.name == y.name,
+        (Value::Host(x), Value::Host(y)) => x.is(&**y),
         _ => false,
     }
 }

@@ -9,6 +9,7 @@ use crate::eval::Stage;
 use crate::eval::emit::OpenBlock;
 use crate::eval::scope::{Binding, BlockKind, Dead, Logged};
 use crate::eval::stmt::Flow;
+use crate::host::HostObject;
 use crate::lang::pipelined::Turns;
 use crate::syntax::Symbol;
 use crate::syntax::ast::{self, ExprKind, IfArm, WithItem};
@@ -489,7 +490,10 @@ impl Stage {
     ) -> Result<Flow> {
         let mut entered: Vec<Rc<dyn Frame>> = Vec::with_capacity(items.len());
         for item in items {
-            let value = self.eval(&item.context)?;
+            let mut value = self.eval(&item.context)?;
+            if let Value::Host(object) = &value {
+                value = Value::Frame(Rc::new(HostFrame(object.clone())));
+            }
             let Value::Frame(frame) = value else {
                 return Err(match &value {
                     Value::Opaque(o) => self.opaque_error(o, item.context.span),
@@ -539,6 +543,36 @@ impl Stage {
                 self.func.vars[var].span = target.span;
             }
         }
+    }
+}
+
+/// A context manager of the host.
+#[derive(Debug)]
+struct HostFrame(Rc<dyn HostObject>);
+
+impl HostFrame {
+    fn call(&self, stage: &mut Stage, name: &str, args: &[Value], span: Span) -> Result<Value> {
+        match self.0.attribute(stage, name, span)? {
+            Some(method) => stage.call_value(&method, args.to_vec(), span),
+            None => {
+                let message = format!(
+                    "a Python object of the type `{}` cannot be used in `with`",
+                    self.0.class()
+                );
+                Err(stage.error(codes::WRONG_TYPE, span, message).into())
+            }
+        }
+    }
+}
+
+impl Frame for HostFrame {
+    fn enter(&self, stage: &mut Stage, span: Span) -> Result<Value> {
+        self.call(stage, "__enter__", &[], span)
+    }
+
+    fn exit(&self, stage: &mut Stage, span: Span) -> Result<()> {
+        let nothing = [Value::None, Value::None, Value::None];
+        self.call(stage, "__exit__", &nothing, span).map(|_| ())
     }
 }
 

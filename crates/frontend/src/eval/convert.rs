@@ -98,12 +98,21 @@ impl Stage {
                 }
                 _ => Err(self.wrong_type("a number", value, span)),
             },
+            Value::Host(object) => match object.number() {
+                Some(number) => self.to_expr(&number, span),
+                None => Err(self.wrong_type("a number", value, span)),
+            },
             _ => Err(self.wrong_type("a number", value, span)),
         }
     }
 
     /// The value as a scalar of this type. Literals take the type; other values are cast.
     pub fn to_expr_as(&self, value: &Value, dtype: DType, span: Span) -> Result<Expr> {
+        if let Value::Host(object) = value
+            && let Some(number) = object.number()
+        {
+            return self.to_expr_as(&number, dtype, span);
+        }
         let number = match value {
             Value::Float(f) => Some(Number::Float(*f)),
             _ => value.as_int().map(Number::Int),
@@ -182,6 +191,11 @@ impl Stage {
         {
             return Ok(v);
         }
+        if let Value::Host(object) = value
+            && let Some(v) = object.number().and_then(|number| number.as_int())
+        {
+            return Ok(v);
+        }
         let message = if value.is_runtime() {
             format!("{what} must be known at compile time")
         } else {
@@ -207,6 +221,7 @@ impl Stage {
             Value::Builtin(b) => {
                 dtypes::of_builtin(*b).ok_or_else(|| self.wrong_type("a dtype", value, span))
             }
+            Value::Host(object) => self.host_dtype(&**object, value, span),
             Value::Opaque(o) => {
                 // `torch.float16` names the same type.
                 let last = o.name.rsplit('.').next().unwrap_or_default();
@@ -218,9 +233,12 @@ impl Stage {
 
     /// A shape: a tuple or list of extents, or one extent.
     pub fn to_shape(&mut self, value: &Value, span: Span) -> Result<Vec<Expr>> {
-        let items = match value.sequence() {
-            Some(items) => items,
-            None => vec![value.clone()],
+        let items = match (value.sequence(), value) {
+            (Some(items), _) => items,
+            (None, Value::Host(object)) if object.number().is_none() => {
+                object.clone().items(self, span)?
+            }
+            (None, _) => vec![value.clone()],
         };
         let mut shape = Vec::with_capacity(items.len());
         for item in &items {
@@ -334,9 +352,17 @@ impl Stage {
         self.error(
             codes::WRONG_TYPE,
             span,
-            format!("expected {expected}, this is {}", value.type_name()),
+            format!("expected {expected}, this is {}", self.what_is(value)),
         )
         .into()
+    }
+
+    /// What messages call a value.
+    pub(crate) fn what_is(&self, value: &Value) -> String {
+        match value {
+            Value::Host(object) => format!("a Python object of the type `{}`", object.class()),
+            other => other.type_name().to_string(),
+        }
     }
 }
 

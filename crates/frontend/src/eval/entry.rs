@@ -49,7 +49,7 @@ impl Stage {
                 let result = self.run_factory(&closure, &options);
                 inner = result.map_err(|e| self.not_meant(&def, e))?;
             }
-            Style::Eager => self.trace_eager(&closure, &options)?,
+            Style::Eager => self.trace_eager(&closure, &options, &[], false)?,
         }
         if let Some(jit) = options.jit.as_ref().or(inner.as_deref()) {
             if let Some((value, span)) = &jit.out_idx {
@@ -67,20 +67,25 @@ impl Stage {
             }
             self.record_jit_options(jit);
         }
-        if self.func.kernels.is_empty() {
-            return Err(self
-                .error(
-                    codes::NOT_A_KERNEL,
-                    def.head,
-                    "the function launches no kernel",
-                )
-                .help("put the body into `with T.Kernel(...)`")
-                .into());
-        }
+        self.check_launches(&def)?;
         self.bind_scalars()?;
         self.check_unused()?;
         self.name_the_nameless();
         Ok(std::mem::replace(&mut self.func, Func::new("")))
+    }
+
+    pub(super) fn check_launches(&self, def: &FuncDef) -> Result<()> {
+        if !self.func.kernels.is_empty() {
+            return Ok(());
+        }
+        Err(self
+            .error(
+                codes::NOT_A_KERNEL,
+                def.head,
+                "the function launches no kernel",
+            )
+            .help("put the body into `with T.Kernel(...)`")
+            .into())
     }
 
     /// An error in a function that shows no sign of being a kernel says so.
@@ -195,7 +200,7 @@ impl Stage {
         found
     }
 
-    fn style(&self, def: &FuncDef) -> Style {
+    pub(super) fn style(&self, def: &FuncDef) -> Style {
         let has = |name: &str| {
             def.decorators
                 .iter()
@@ -320,22 +325,27 @@ impl Stage {
             for (position, param) in def.params.iter().enumerate() {
                 stage.prim_func_param(position, param)?;
             }
-            stage.finish_params();
-            match stage.run_body(&def)? {
-                Value::None => Ok(()),
-                other => Err(stage
-                    .error(
-                        codes::OUTPUTS,
-                        def.head,
-                        format!("a `@T.prim_func` returned {}", other.type_name()),
-                    )
-                    .help("write its results into tensor parameters")
-                    .into()),
-            }
+            stage.finish_prim_func(&def)
         })
     }
 
-    fn prim_func_param(
+    /// Runs the body of a `@T.prim_func` whose parameters are declared.
+    pub(super) fn finish_prim_func(&mut self, def: &FuncDef) -> Result<()> {
+        self.finish_params();
+        match self.run_body(def)? {
+            Value::None => Ok(()),
+            other => Err(self
+                .error(
+                    codes::OUTPUTS,
+                    def.head,
+                    format!("a `@T.prim_func` returned {}", other.type_name()),
+                )
+                .help("write its results into tensor parameters")
+                .into()),
+        }
+    }
+
+    pub(super) fn prim_func_param(
         &mut self,
         position: usize,
         param: &crate::syntax::ast::Param,
@@ -365,8 +375,16 @@ impl Stage {
         self.declare_param(param.name.sym, position, &value, span, annotation.span)
     }
 
-    /// Records an eager kernel: its own body states the shapes.
-    fn trace_eager(&mut self, closure: &Rc<Closure>, options: &EntryOptions) -> Result<()> {
+    /// Records an eager kernel: its own body states the shapes. `annotations` are those of the
+    /// signature, as far as a host has evaluated them. With `shapes_only` the run ends where the
+    /// last tensor is annotated.
+    pub(super) fn trace_eager(
+        &mut self,
+        closure: &Rc<Closure>,
+        options: &EntryOptions,
+        annotations: &[Option<Value>],
+        shapes_only: bool,
+    ) -> Result<()> {
         let def = closure.def.clone();
         let tensors = self.tensor_params(&def);
         let args = self.entry_args(closure, options, &tensors)?;
@@ -393,7 +411,10 @@ impl Stage {
                     && stage.signature.pending.contains_key(&name)
                     && matches!(annotation.kind, ExprKind::Call(_) | ExprKind::Subscript(..))
                 {
-                    let value = stage.eval(annotation)?;
+                    let value = match annotations.get(position) {
+                        Some(Some(value)) => value.clone(),
+                        _ => stage.eval(annotation)?,
+                    };
                     stage.declare_param(
                         name,
                         position,
@@ -404,7 +425,10 @@ impl Stage {
                     stage.signature.pending.remove(&name);
                 }
             }
-            let returned = stage.run_body(&def)?;
+            let returned = match shapes_only {
+                true => stage.run_annotations(&def)?,
+                false => stage.run_body(&def)?,
+            };
             let waiting: Vec<_> = stage.signature.pending.keys().copied().collect();
             if let Some(name) = waiting.first() {
                 let text = stage.symbols.text(*name);
@@ -419,8 +443,25 @@ impl Stage {
                     ))
                     .into());
             }
-            stage.finish_eager(&returned, def.head)
+            match shapes_only {
+                true => {
+                    stage.finish_params();
+                    Ok(())
+                }
+                false => stage.finish_eager(&returned, def.head),
+            }
         })
+    }
+
+    /// Runs the body as far as tensors are annotated.
+    fn run_annotations(&mut self, def: &FuncDef) -> Result<Value> {
+        for stmt in def.statements() {
+            if self.signature.pending.is_empty() {
+                break;
+            }
+            self.exec(stmt)?;
+        }
+        Ok(Value::None)
     }
 
     /// Parameters of an eager kernel that are tensors: annotated in the body, or in the
@@ -458,7 +499,7 @@ impl Stage {
         out
     }
 
-    fn name_the_nameless(&mut self) {
+    pub(super) fn name_the_nameless(&mut self) {
         for data in self.func.buffers.values_mut() {
             if data.name.is_empty() {
                 data.name = data.scope.name().to_string();

@@ -153,6 +153,12 @@ impl Stage {
             if let Some(binding) = scope.get(name) {
                 return self.read(name, binding, span);
             }
+            if let Some(space) = scope.space.clone() {
+                let text = self.symbols.text(name).clone();
+                if let Some(value) = space.get(self, &text, span)? {
+                    return Ok(value);
+                }
+            }
             match &scope.parent {
                 Some(parent) => scope = parent.clone(),
                 None => break,
@@ -166,6 +172,11 @@ impl Stage {
             return Ok(value);
         }
         if let Some(value) = self.star_import(name) {
+            return Ok(value);
+        }
+        if let Some(host) = self.host.clone()
+            && let Some(value) = host.builtin(self, &text, span)?
+        {
             return Ok(value);
         }
         Err(self.unknown_name(&text, span))
@@ -193,6 +204,8 @@ impl Stage {
         let mut scope = Some(self.scope.clone());
         while let Some(s) = scope {
             known.extend(s.names().into_iter().map(|n| self.symbols.text(n).clone()));
+            let hosted = s.space.iter().flat_map(|space| space.names());
+            known.extend(hosted.map(Rc::from));
             scope = s.parent.clone();
         }
         known.extend(self.lazy.names().map(|n| self.symbols.text(n).clone()));

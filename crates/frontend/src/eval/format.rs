@@ -87,6 +87,7 @@ impl Stage {
             }
             Value::Buffer(b) => out.push_str(self.buffer_name(*b).trim_matches('`')),
             Value::Opaque(o) => out.push_str(&o.name),
+            Value::Host(object) => out.push_str(&object.text(true)),
             Value::Lang(f) => {
                 let _ = write!(out, "T.{}", f.name);
             }
@@ -178,6 +179,14 @@ impl Stage {
     pub(crate) fn format_value(&mut self, value: &Value, spec: &str, span: Span) -> Result<String> {
         if let Value::Opaque(o) = value {
             return Err(self.opaque_error(o, span));
+        }
+        if let Value::Host(_) = value
+            && let Some(host) = self.host.clone()
+            && let Some(Value::Host(format)) = host.builtin(self, "format", span)?
+        {
+            let args = [value.clone(), Value::str(spec)];
+            let text = format.call(self, &args, &[], span)?;
+            return Ok(self.display(&text));
         }
         if spec.is_empty() {
             return Ok(self.display(value));

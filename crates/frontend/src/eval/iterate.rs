@@ -38,6 +38,7 @@ impl Stage {
                     .into());
             }
             Value::Opaque(o) => return Err(self.opaque_error(o, span)),
+            Value::Host(object) => object.clone().items(self, span)?,
             _ => {
                 return Err(self
                     .error(

@@ -23,6 +23,7 @@
 //! | [`emit`] | the function under construction |
 //! | [`convert`] | Python values to IR |
 //! | [`bounds`] | intervals of index expressions |
+//! | [`hosted`] | functions and values of a running Python |
 //! | [`entry`] | the choice of a kernel, and the run that records it |
 //! | [`options`], [`settings`] | decorators, `--set`, the arguments of an entry |
 //! | [`signature`] | parameters, dimensions and outputs |
@@ -40,6 +41,7 @@ pub mod entry;
 pub mod expr;
 pub mod format;
 pub mod globals;
+pub mod hosted;
 pub mod ir_ops;
 pub mod iterate;
 pub mod methods;
@@ -62,6 +64,7 @@ use tilewright_ir::small_float::Number;
 use tilewright_ir::{Buffer, Code, Diagnostic, Func, Span, Var};
 
 use crate::codes;
+use crate::host::Host;
 use crate::syntax::ast::Module;
 use crate::syntax::{Symbol, Symbols};
 use crate::value::{Element, Value};
@@ -73,6 +76,8 @@ use scope::Scope;
 
 /// Steps of evaluation before a compilation is given up: a second's work at the most.
 const MAX_STEPS: u64 = 3_000_000;
+/// Steps between two looks at whether the host wants the compilation to end.
+const INTERRUPT_STEPS: u64 = 1024;
 /// Nested evaluations; the thread's stack is made for them.
 const MAX_DEPTH: u32 = 2_500;
 /// Nested calls.
@@ -87,6 +92,10 @@ pub struct Stage {
     pub(crate) module: Rc<Module>,
     pub(crate) lazy: Globals,
     pub(crate) globals: Rc<Scope>,
+    /// The running Python, where there is one.
+    pub(crate) host: Option<Rc<dyn Host>>,
+    /// Files of the host that were parsed.
+    pub(crate) files: FxHashMap<tilewright_ir::FileId, Rc<Module>>,
     pub(crate) scope: Rc<Scope>,
     /// Scopes that closures captured, cleared at the end to break the cycles.
     captured: Vec<Rc<Scope>>,
@@ -147,6 +156,8 @@ impl Stage {
             lazy,
             scope: globals.clone(),
             globals,
+            host: None,
+            files: FxHashMap::default(),
             captured: Vec::new(),
             func: Func::new("kernel"),
             building: false,
@@ -185,7 +196,8 @@ impl Stage {
         }
     }
 
-    pub(crate) fn take_warnings(&mut self) -> Vec<Diagnostic> {
+    /// What was told so far.
+    pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.warnings)
     }
 
@@ -202,6 +214,12 @@ impl Stage {
     /// Counts `n` units of work against the budget.
     pub(crate) fn charge(&mut self, n: u64, span: Span) -> Result<()> {
         self.steps = self.steps.saturating_add(n);
+        if self.steps % INTERRUPT_STEPS < n
+            && self.host.as_ref().is_some_and(|host| host.interrupted())
+        {
+            let message = "the compilation was interrupted";
+            return Err(self.error(codes::INTERRUPTED, span, message).into());
+        }
         if self.steps > MAX_STEPS {
             return Err(self
                 .error(

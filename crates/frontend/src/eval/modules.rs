@@ -28,16 +28,27 @@ pub enum ModuleId {
 }
 
 impl Stage {
-    pub(crate) fn import(&mut self, names: &[ImportName], span: Span) {
+    pub(crate) fn import(&mut self, names: &[ImportName], span: Span) -> Result<()> {
         for name in names {
             let path = if name.renamed {
                 &*name.path
             } else {
                 name.path.split('.').next().unwrap_or(&name.path)
             };
-            let value = module(path);
+            let value = match (module(path), self.host.clone()) {
+                (Value::Opaque(_), Some(host)) => {
+                    // The whole path is imported, whatever part of it is bound.
+                    let whole = host.import(self, &name.path, span)?;
+                    match name.renamed {
+                        true => whole,
+                        false => host.import(self, path, span)?,
+                    }
+                }
+                (value, _) => value,
+            };
             self.bind(name.bound.sym, value, span);
         }
+        Ok(())
     }
 
     pub(crate) fn import_from(
@@ -60,6 +71,10 @@ impl Stage {
     }
 
     fn imported(&mut self, path: &str, name: &str, span: Span) -> Result<Value> {
+        if let (Value::Opaque(_), Some(host)) = (module(path), self.host.clone()) {
+            let whole = host.import(self, path, span)?;
+            return self.attribute(&whole, name, span);
+        }
         let full = format!("{path}.{name}");
         match module(path) {
             Value::Module(id) => match self.module_attribute(id, name, span) {
@@ -119,6 +134,15 @@ impl Stage {
             )),
             ModuleId::Tir => Ok(opaque(&format!("tir.{name}"), OpaqueReason::ForeignModule)),
             ModuleId::Language => Err(self.unknown_language_name(name, span)),
+            ModuleId::Math | ModuleId::Itertools | ModuleId::Functools if self.host.is_some() => {
+                match self.host_attribute(&Value::Module(module_id), name, span)? {
+                    Some(value) => Ok(value),
+                    None => {
+                        let message = format!("the module has no `{name}`");
+                        Err(self.error(codes::UNKNOWN_ATTRIBUTE, span, message).into())
+                    }
+                }
+            }
             ModuleId::Math | ModuleId::Itertools | ModuleId::Functools => {
                 let which = match module_id {
                     ModuleId::Math => "math",

@@ -27,6 +27,9 @@ impl Stage {
         if let (Some(x), Some(y)) = (a.as_float(), b.as_float()) {
             return self.float_op(op, x, y, span);
         }
+        if matches!(a, Value::Host(_)) || matches!(b, Value::Host(_)) {
+            return self.host_binop(op, a, b, span);
+        }
         if self.is_ir_operand(a) || self.is_ir_operand(b) {
             return self.operator(op, a, b, span);
         }
@@ -214,6 +217,7 @@ impl Stage {
                 }))
             }
             (_, Value::Opaque(o)) => Err(self.opaque_error(o, span)),
+            (_, Value::Host(_)) => self.host_unary(op, value, span),
             _ => Err(self
                 .error(
                     codes::OPERAND_TYPES,

@@ -13,6 +13,7 @@ use tilewright_ir::{Diagnostic, Span};
 
 use crate::codes;
 use crate::eval::Stage;
+use crate::host::Namespace;
 use crate::syntax::Symbol;
 use crate::value::Value;
 use crate::{Error, Result};
@@ -22,6 +23,8 @@ use crate::{Error, Result};
 pub struct Scope {
     names: RefCell<FxHashMap<Symbol, Binding>>,
     pub parent: Option<Rc<Scope>>,
+    /// What a function of the host sees.
+    pub space: Option<Rc<dyn Namespace>>,
     /// Names declared `global` or `nonlocal` here, and where they live.
     outer: RefCell<FxHashMap<Symbol, Rc<Scope>>>,
 }
@@ -68,6 +71,17 @@ impl Scope {
         Rc::new(Scope {
             names: RefCell::default(),
             parent,
+            space: None,
+            outer: RefCell::default(),
+        })
+    }
+
+    /// The scope around a function of the host.
+    pub fn of_host(space: Rc<dyn Namespace>) -> Rc<Scope> {
+        Rc::new(Scope {
+            names: RefCell::default(),
+            parent: None,
+            space: Some(space),
             outer: RefCell::default(),
         })
     }

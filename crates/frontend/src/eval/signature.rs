@@ -19,6 +19,8 @@ use crate::{Error, Result};
 pub struct Signature {
     /// Whether `T.const` and `T.empty` may be used: in the body of an eager kernel.
     pub eager: bool,
+    /// Whether `T.const` dimensions are symbols: what they are is to be found out.
+    pub open_consts: bool,
     /// Parameters that wait for the annotation of their shape, with their position.
     pub pending: FxHashMap<Symbol, usize>,
     /// Parameters found so far, with their position.
@@ -52,6 +54,9 @@ impl Stage {
                 .into());
         }
         self.before_kernels("`T.const`", span)?;
+        if self.signature.open_consts {
+            return self.declare_symbols(names, DType::I32, span);
+        }
         let mut values = Vec::new();
         let mut missing = Vec::new();
         for name in split_names(names) {

@@ -158,7 +158,7 @@ impl Stage {
                     }
                 }
             }
-            StmtKind::Import(names) => self.import(names, span),
+            StmtKind::Import(names) => self.import(names, span)?,
             StmtKind::ImportFrom {
                 module,
                 level,

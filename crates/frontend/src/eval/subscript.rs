@@ -45,6 +45,10 @@ impl Stage {
             // `list[int]`, `Callable[..., T]` in annotations.
             Value::Builtin(_) | Value::Class(_) | Value::Lang(_) => Ok(Value::None),
             Value::Opaque(o) => Ok(modules::opaque(&o.name, o.reason)),
+            Value::Host(_) => {
+                let key = self.eval(index)?;
+                self.host_operate("getitem", &[value.clone(), key], span)
+            }
             _ => {
                 let key = self.eval(index)?;
                 self.index_python(value, &key, span)
@@ -71,7 +75,7 @@ impl Stage {
         Ok(out)
     }
 
-    fn index_python(&mut self, value: &Value, key: &Value, span: Span) -> Result<Value> {
+    pub(super) fn index_python(&mut self, value: &Value, key: &Value, span: Span) -> Result<Value> {
         if let Value::Dict(items) = value {
             let hash = self.hash(key, span)?;
             let found = items.borrow().get(&hash).map(|e| e.value.clone());
@@ -498,6 +502,10 @@ impl Stage {
                 }
             }
             Value::Opaque(o) => Err(self.opaque_error(o, span)),
+            Value::Host(_) => {
+                let operands = [container.clone(), key, value];
+                self.host_operate("setitem", &operands, span).map(|_| ())
+            }
             _ => Err(self.no_item_assignment(container, span)),
         }
     }

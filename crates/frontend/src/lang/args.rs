@@ -31,7 +31,11 @@ pub struct CallArgs {
 
 impl CallArgs {
     /// Binds arguments to the parameters of a function, or says what is wrong with them.
-    pub(crate) fn bind(stage: &Stage, function: &'static LangFn, args: Args) -> Result<CallArgs> {
+    pub(crate) fn bind(
+        stage: &mut Stage,
+        function: &'static LangFn,
+        args: Args,
+    ) -> Result<CallArgs> {
         let mut bound = CallArgs {
             function,
             slots: vec![None; function.params.len()],
@@ -103,7 +107,16 @@ impl CallArgs {
         Ok(bound)
     }
 
-    fn check(&mut self, stage: &Stage) -> Result<()> {
+    fn check(&mut self, stage: &mut Stage) -> Result<()> {
+        for (slot, param) in self.slots.iter_mut().zip(self.function.params) {
+            if let Some(arg) = slot {
+                stage.host_argument(param.ty, arg)?;
+            }
+        }
+        let rest = self.function.params.iter().find(|p| p.arity == Arity::Rest);
+        for arg in &mut self.rest {
+            stage.host_argument(rest.map_or(Ty::Any, |p| p.ty), arg)?;
+        }
         for (slot, param) in self.slots.iter_mut().zip(self.function.params) {
             match (&*slot, param.arity) {
                 (None, Arity::Required) => {
@@ -358,10 +371,13 @@ fn check_type(stage: &Stage, function: &LangFn, param: &str, ty: Ty, arg: &Arg) 
             "a buffer, a region or an element",
         ),
         Ty::Callable => (
-            matches!(
-                v,
-                Value::Function(_) | Value::Builtin(_) | Value::Lang(_) | Value::Staged(_)
-            ),
+            match v {
+                Value::Host(object) => object.callable(),
+                _ => matches!(
+                    v,
+                    Value::Function(_) | Value::Builtin(_) | Value::Lang(_) | Value::Staged(_)
+                ),
+            },
             "a function",
         ),
         Ty::Dict => (matches!(v, Value::Dict(_)), "a dict"),

@@ -237,6 +237,29 @@ pub fn name(name: &str) -> Option<Value> {
         .or_else(|| constants::lookup(name))
 }
 
+/// Every function of the language, family by family.
+pub fn functions() -> impl Iterator<Item = &'static LangFn> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+/// The families whose functions compute a value and record no statement, so that a call can be
+/// kept and made again elsewhere.
+static VALUES: &[&[LangFn]] = &[
+    casts::FNS,
+    ieee::FNS,
+    layouts::FNS,
+    limits::FNS,
+    math::FNS,
+    scalar::FNS,
+    tensor::FNS,
+];
+
+/// Whether a function computes a value and records nothing.
+pub fn is_value(name: &str) -> bool {
+    let mut rows = VALUES.iter().flat_map(|family| family.iter());
+    rows.any(|f| f.name == name)
+}
+
 /// Every name of the language, for suggestions.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
     let functions = FAMILIES.iter().flat_map(|f| f.iter()).map(|f| f.name);

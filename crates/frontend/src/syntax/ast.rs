@@ -15,6 +15,8 @@ use super::symbols::Symbol;
 #[derive(Debug)]
 pub struct Module {
     pub body: Vec<Stmt>,
+    /// Every `def` and lambda of the file.
+    pub functions: Vec<Rc<FuncDef>>,
 }
 
 /// A name with the place it is written at.

@@ -36,10 +36,14 @@ pub fn parse_source(
         source,
         symbols,
         errors: Vec::new(),
+        functions: Vec::new(),
     };
     let body = convert.stmts(&parsed.syntax().body);
     match convert.errors.is_empty() {
-        true => Ok(Module { body }),
+        true => Ok(Module {
+            body,
+            functions: convert.functions,
+        }),
         false => Err(convert.errors),
     }
 }
@@ -92,6 +96,8 @@ struct Convert<'a> {
     source: &'a str,
     symbols: &'a mut Symbols,
     errors: Vec<Diagnostic>,
+    /// Every `def` and lambda so far.
+    functions: Vec<Rc<FuncDef>>,
 }
 
 impl Convert<'_> {
@@ -153,7 +159,7 @@ impl Convert<'_> {
                 body: self.stmts(&s.body),
             },
             py::Stmt::FunctionDef(s) if s.is_async => StmtKind::Unsupported("async def"),
-            py::Stmt::FunctionDef(s) => StmtKind::FunctionDef(Rc::new(self.function(s))),
+            py::Stmt::FunctionDef(s) => StmtKind::FunctionDef(self.function(s)),
             py::Stmt::ClassDef(s) => {
                 let class = ClassDef {
                     name: self.ident(&s.name),
@@ -253,9 +259,9 @@ impl Convert<'_> {
         }
     }
 
-    fn function(&mut self, s: &py::StmtFunctionDef) -> FuncDef {
+    fn function(&mut self, s: &py::StmtFunctionDef) -> Rc<FuncDef> {
         let end = s.parameters.range().end();
-        FuncDef {
+        let def = Rc::new(FuncDef {
             name: self.ident(&s.name),
             params: self.params(&s.parameters),
             body: FuncBody::Def(self.stmts(&s.body)),
@@ -266,7 +272,9 @@ impl Convert<'_> {
                 .collect(),
             span: self.span(s.range),
             head: self.span(TextRange::new(s.name.range().start(), end)),
-        }
+        });
+        self.functions.push(def.clone());
+        def
     }
 
     fn params(&mut self, params: &py::Parameters) -> Vec<Param> {
@@ -458,7 +466,7 @@ impl Convert<'_> {
             Some(params) => self.params(params),
             None => Vec::new(),
         };
-        ExprKind::Lambda(Rc::new(FuncDef {
+        let def = Rc::new(FuncDef {
             name: Ident {
                 sym: self.symbols.intern("<lambda>"),
                 span,
@@ -468,7 +476,9 @@ impl Convert<'_> {
             decorators: Vec::new(),
             span,
             head: span,
-        }))
+        });
+        self.functions.push(def.clone());
+        ExprKind::Lambda(def)
     }
 
     fn comprehension(
