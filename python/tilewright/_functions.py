@@ -1,0 +1,74 @@
+"""Kernels and macros as Python functions."""
+
+import functools
+import sys
+
+from . import _core, _source
+
+
+class Macro:
+    """`@T.macro`: a function whose body becomes part of the kernels that call it."""
+
+    def __init__(self, function):
+        self.function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args, **keywords):
+        from ._errors import make
+
+        message = f"the macro `{self.function.__name__}` was called outside a kernel"
+        raise make("staging", message, "outside-kernel", message, help=("call it in a kernel",))
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return Macro(self.function.__get__(instance, owner))
+
+    def __repr__(self):
+        return f"<macro {self.function.__name__}>"
+
+
+class PrimFunc:
+    """`@T.prim_func`: a recorded kernel.
+
+    `script()` is its tile IR. It is compiled by `tilewright.compile` or by the `jit` around it.
+    """
+
+    def __init__(self, function, frame=None):
+        self.function = function
+        functools.update_wrapper(self, function)
+        annotations = _source.annotations(function, frame)
+        self.core = _core.record_prim_func(function, annotations)
+
+    @property
+    def params(self):
+        return [name for name, *_ in self.core.params]
+
+    def script(self):
+        return self.core.ir()
+
+    def __call__(self, *args, **keywords):
+        raise TypeError(
+            f"the kernel `{self.function.__name__}` is not compiled; "
+            "call what `tilewright.compile` makes of it, or return it from a `jit` function"
+        )
+
+    def __repr__(self):
+        return f"<kernel {self.function.__name__}>"
+
+
+def prim_func(function=None, *, eager_jit=False):
+    """Decorates a kernel: tensors as parameters, annotated with their shapes and dtypes."""
+    if eager_jit:
+        from ._jit import jit
+
+        return jit if function is None else jit(function)
+    frame = sys._getframe(1)
+    if function is None:
+        return lambda function: PrimFunc(function, frame)
+    return PrimFunc(function, frame)
+
+
+def macro(function=None):
+    """Decorates a function whose body becomes part of the kernels that call it."""
+    return macro if function is None else Macro(function)

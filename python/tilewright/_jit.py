@@ -1,0 +1,349 @@
+"""Kernels that can be called, and the decorators that make them."""
+
+import functools
+import inspect
+import sys
+import threading
+import warnings
+
+from . import _core, _source, _target, _tensors
+from ._errors import TilewrightWarning
+from ._functions import PrimFunc
+from ._values import Deferred
+
+
+class JITKernel:
+    """A kernel that is called with tensors.
+
+    The outputs that `out_idx` or `T.empty` name are made by the call and returned. Arrays of numpy
+    and CPU tensors are computed by the reference evaluator, or in the simulator of the target that
+    was asked for; tensors of a GPU on that GPU.
+    """
+
+    def __init__(self, core, target=None, function=None):
+        self.core = core
+        self.target = _target.parse(target)
+        self.prim_func = function
+        self._params = core.params
+        self._given = [p for p in self._params if not p[2]]
+        self._gpu = None
+        for text in core.warnings:
+            warnings.warn(text, TilewrightWarning, stacklevel=4)
+
+    @property
+    def params(self):
+        return [name for name, *_ in self._params]
+
+    def __call__(self, *args, **keywords):
+        values = self._bind(args, keywords)
+        tensors = [v for (*_, shape), v in zip(self._given, values) if shape is not None]
+        if any(_tensors.on_gpu(t) for t in tensors if _tensors.is_tensor(t)):
+            return self._on_gpu(values)
+        return self._on_host(values, tensors)
+
+    def _bind(self, args, keywords):
+        names = [name for name, *_ in self._given]
+        if len(args) > len(names):
+            raise _tensors.refuse(
+                "arg-unknown",
+                f"`{self.core.name}` takes {len(names)} arguments, {len(args)} are given",
+                (f"its arguments are: {', '.join(names)}",),
+            )
+        values = dict(zip(names, args))
+        for name, value in keywords.items():
+            if name not in names or name in values:
+                why = "is given twice" if name in values else "is no argument"
+                raise _tensors.refuse(
+                    "arg-unknown",
+                    f"`{name}` {why} of `{self.core.name}`",
+                    (f"its arguments are: {', '.join(names)}",),
+                )
+            values[name] = value
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise _tensors.refuse(
+                "arg-missing",
+                f"`{self.core.name}` is called without `{missing[0]}`",
+                (f"its arguments are: {', '.join(names)}",),
+            )
+        return [values[name] for name in names]
+
+    def _on_host(self, values, tensors):
+        given = []
+        held = {}
+        for (name, _, _, shape), value in zip(self._given, values):
+            if shape is None and not _tensors.is_tensor(value):
+                given.append((name, _tensors.number(name, value)))
+                continue
+            if not _tensors.is_tensor(value):
+                raise _tensors.refuse(
+                    "arg-kind", f"`{name}` is a tensor, not a {type(value).__name__}"
+                )
+            held[name] = _tensors.HostTensor(name, value)
+            given.append((name, held[name].argument()))
+        simulated = self.target.name if self.target.simulated else None
+        left, prints = self.core.run(simulated, given)
+        for line in prints:
+            print(line)
+        as_torch = any(map(_tensors.is_torch, tensors))
+        if not tensors:
+            as_torch = "torch" in sys.modules
+        made = {}
+        for name, kind, shape, strides, data in left:
+            if name in held:
+                if data is not None:
+                    held[name].store(data)
+            else:
+                made[name] = _tensors.make_output(kind, name, shape, strides, data, as_torch)
+        return self._returned(made)
+
+    def _returned(self, made):
+        outputs = [made[name] for name, _, output, _ in self._params if output]
+        if not outputs:
+            return None
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def _on_gpu(self, values):
+        raise NotImplementedError("tensors of a GPU")
+
+    def _source_target(self):
+        return self.target.name or "sm_90a"
+
+    def get_kernel_source(self, kernel_only=True):
+        """The source that is compiled for the target."""
+        return self.core.source(self._source_target())
+
+    def show_source(self):
+        print(self.get_kernel_source())
+
+    def script(self):
+        """The tile IR."""
+        return self.core.ir()
+
+    def __repr__(self):
+        return f"<kernel {self.core.name}({', '.join(self.params)}) for {self.target}>"
+
+
+def compile(
+    func,
+    out_idx=None,
+    execution_backend=None,
+    target=None,
+    target_host=None,
+    verbose=None,
+    pass_configs=None,
+    compile_flags=None,
+):
+    """Makes a kernel that can be called of a `@T.prim_func`."""
+    if isinstance(func, JITKernel):
+        return func
+    if not isinstance(func, PrimFunc):
+        raise TypeError(f"a `@T.prim_func` can be compiled, not a {type(func).__name__}")
+    flags = [compile_flags] if isinstance(compile_flags, str) else compile_flags
+    if isinstance(out_idx, int):
+        out_idx = [out_idx]
+    configs = None if pass_configs is None else {_key(k): v for k, v in pass_configs.items()}
+    core = func.core
+    if out_idx is not None or configs or flags:
+        core = core.with_options(out_idx, configs or None, flags)
+    return JITKernel(core, target, func)
+
+
+def par_compile(funcs, **options):
+    """Compiles several kernels."""
+    return [compile(func, **options) for func in funcs]
+
+
+def _key(key):
+    return str(getattr(key, "value", key))
+
+
+class JITFunction:
+    """What `@tilewright.jit` makes of a function.
+
+    A function that returns a kernel (lazy) gives one that can be called, the same one for the same
+    arguments. A function that is a kernel itself (eager) is called with tensors at once; a kernel
+    is compiled for each set of sizes and other arguments.
+    """
+
+    def __init__(self, function, options, frame):
+        self.function = function
+        self.options = options
+        functools.update_wrapper(self, function)
+        self.signature = inspect.signature(function)
+        self._annotations = None
+        self._frame = frame
+        self._eager = options.pop("mode", None)
+        self._kernels = {}
+        self._places = {}
+        self._lock = threading.RLock()
+
+    @property
+    def is_eager(self):
+        if self._eager is None:
+            self._eager = "eager" if _core.is_eager(self.function) else "lazy"
+        return self._eager == "eager"
+
+    def __call__(self, *args, **keywords):
+        if self.is_eager:
+            kernel, tensors = self._eager_kernel(args, keywords)
+            return kernel(**tensors)
+        return self._lazy_kernel(args, keywords)
+
+    def compile(self, *args, **keywords):
+        """The kernel for these arguments; of an eager function, tensors or what has their shape."""
+        if self.is_eager:
+            return self._eager_kernel(args, keywords)[0]
+        return self._lazy_kernel(args, keywords)
+
+    def get_kernel_source(self, *args, **keywords):
+        return self.compile(*args, **keywords).get_kernel_source()
+
+    def _lazy_kernel(self, args, keywords):
+        key = _cache_key(args, keywords)
+        with self._lock:
+            kernel = self._kernels.get(key) if key is not None else None
+            if kernel is None:
+                made = self.function(*args, **keywords)
+                if isinstance(made, JITFunction):
+                    return made
+                kernel = self._compiled(made)
+                if key is not None:
+                    self._kernels[key] = kernel
+            return kernel
+
+    def _compiled(self, made):
+        if isinstance(made, JITKernel):
+            return made
+        if not isinstance(made, PrimFunc):
+            from ._errors import make
+
+            name = self.function.__name__
+            message = f"`{name}` returned a {type(made).__name__}, not a kernel"
+            code = self.function.__code__
+            raise make(
+                "staging",
+                message,
+                "not-a-kernel",
+                message,
+                code.co_filename,
+                code.co_firstlineno,
+                help=("return the inner function decorated `@T.prim_func`",),
+            )
+        return compile(made, **self.options)
+
+    def _eager_kernel(self, args, keywords):
+        bound = self.signature.bind(*args, **keywords)
+        bound.apply_defaults()
+        tensors, values = {}, {}
+        for name, value in bound.arguments.items():
+            is_tensor = _tensors.is_tensor(value) or _is_tensor_type(value)
+            (tensors if is_tensor else values)[name] = value
+        facts = {n: (str(t.dtype), tuple(t.shape)) for n, t in tensors.items()}
+        key = _cache_key((), {**values, "": tuple(facts.items())})
+        with self._lock:
+            kernel = self._kernels.get(key) if key is not None else None
+            if kernel is None:
+                kernel = self._recorded(tensors, values)
+                if key is not None:
+                    self._kernels[key] = kernel
+        return kernel, tensors
+
+    def _recorded(self, tensors, values):
+        if self._annotations is None:
+            self._annotations = _source.annotations(self.function, self._frame)
+            self._frame = None
+        # Annotations that only say that something is a tensor wait for the body.
+        stated = [a if isinstance(a, Deferred) else None for a in self._annotations]
+        given = list(values.items())
+        consts = {}
+        for const, tensor, dim in _core.const_places(self.function, stated, given):
+            if tensor not in tensors:
+                continue
+            shape = tensors[tensor].shape
+            if dim < len(shape):
+                consts.setdefault(const, int(shape[dim]))
+        # Sizes of the same kernel are the same kernel.
+        key = _cache_key((), {**values, "": tuple(sorted(consts.items()))})
+        kernel = self._places.get(key) if key is not None else None
+        if kernel is None:
+            core = _core.record_eager(self.function, stated, given, list(consts.items()))
+            options = dict(self.options)
+            target = options.pop("target", None)
+            configs, flags = options.get("pass_configs"), options.get("compile_flags")
+            if configs or flags:
+                configs = {_key(k): v for k, v in (configs or {}).items()}
+                flags = [flags] if isinstance(flags, str) else flags
+                core = core.with_options(None, configs, flags)
+            kernel = JITKernel(core, target)
+            if key is not None:
+                self._places[key] = kernel
+        return kernel
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return functools.partial(self, instance)
+
+    def __repr__(self):
+        return f"<jit {self.function.__name__}>"
+
+
+def _is_tensor_type(value):
+    """`T.Tensor((M, N), dtype)` stands for a tensor where only the shape matters."""
+    return isinstance(value, Deferred) and repr(value).startswith("T.Tensor(")
+
+
+def _cache_key(args, keywords):
+    """Arguments as a key, or None where they have none."""
+    key = (tuple(map(_typed, args)), tuple((n, _typed(v)) for n, v in sorted(keywords.items())))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _typed(value):
+    if isinstance(value, (list, tuple)):
+        return (type(value), tuple(map(_typed, value)))
+    if isinstance(value, dict):
+        return (dict, tuple((k, _typed(v)) for k, v in value.items()))
+    return (type(value), value)
+
+
+def jit(
+    func=None,
+    *,
+    out_idx=None,
+    execution_backend=None,
+    target=None,
+    target_host=None,
+    verbose=None,
+    pass_configs=None,
+    debug_root_path=None,
+    compile_flags=None,
+    mode=None,
+):
+    """Decorates a kernel, or a function that returns one."""
+    if func is not None and not callable(func):
+        func, out_idx = None, func
+    frame = sys._getframe(1)
+    if isinstance(func, PrimFunc):
+        return compile(func, out_idx, target=target, pass_configs=pass_configs)
+
+    def decorate(function):
+        options = {
+            "out_idx": out_idx,
+            "target": target,
+            "pass_configs": pass_configs,
+            "compile_flags": compile_flags,
+        }
+        if mode in ("lazy", "eager"):
+            options["mode"] = mode
+        return JITFunction(function, options, frame)
+
+    return decorate if func is None else decorate(func)
+
+
+lazy_jit = functools.partial(jit, mode="lazy")

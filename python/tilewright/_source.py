@@ -1,0 +1,137 @@
+"""Functions as the compiler reads them: their text, and what they see."""
+
+import functools
+import inspect
+import linecache
+import types
+import weakref
+
+
+def _text(path, module_globals):
+    """The whole text of a file as Python read it, or None."""
+    linecache.checkcache(path)
+    lines = linecache.getlines(path, module_globals)
+    return "".join(lines) or None
+
+
+def describe(function):
+    """What the compiler asks of a function.
+
+    Its file and the file's text, first line, name, names of parameters, defaults, cells of the
+    functions around it, and the names of its module.
+    """
+    code = function.__code__
+    text = _text(code.co_filename, function.__globals__)
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = list(code.co_varnames[:count])
+    positional = names[: code.co_argcount]
+    rest = count
+    params = list(positional)
+    if code.co_flags & inspect.CO_VARARGS:
+        params.append(code.co_varnames[rest])
+        rest += 1
+    params += names[code.co_argcount :]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        params.append(code.co_varnames[rest])
+    values = function.__defaults__ or ()
+    defaults = list(zip(positional[len(positional) - len(values) :], values))
+    defaults += list((function.__kwdefaults__ or {}).items())
+    cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+    return (
+        code.co_filename,
+        text,
+        code.co_firstlineno,
+        code.co_name,
+        params,
+        defaults,
+        cells,
+        function.__globals__,
+    )
+
+
+def annotations(function, frame):
+    """The annotations of a function's parameters, in order; None where there is none.
+
+    Those that are kept as text are evaluated where the function is defined.
+    """
+    found = inspect.get_annotations(function)
+    cells = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            cells[name] = cell.cell_contents
+        except ValueError:
+            pass
+    out = []
+    for name in describe_params(function):
+        value = found.get(name)
+        if isinstance(value, str) and type(value) is str:
+            names = {**(frame.f_locals if frame is not None else {}), **cells}
+            value = eval(value, function.__globals__, names)
+        out.append(value)
+    return out
+
+
+def describe_params(function):
+    return describe(function)[4]
+
+
+_USES = weakref.WeakKeyDictionary()
+
+
+def _names_of(code):
+    yield from code.co_names
+    yield from code.co_freevars
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_of(constant)
+
+
+def uses_language(function):
+    """Whether a function speaks the language, so that it has a meaning only in a kernel."""
+    known = _USES.get(function)
+    if known is None:
+        known = _USES[function] = _uses_language(function)
+    return known
+
+
+def _uses_language(function):
+    from . import language
+    from ._functions import Macro
+    from ._values import LanguageFunction
+
+    seen = dict(function.__globals__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            seen[name] = cell.cell_contents
+        except ValueError:
+            pass
+    for name in _names_of(function.__code__):
+        value = seen.get(name)
+        if value is language or isinstance(value, (LanguageFunction, Macro)):
+            return True
+    return False
+
+
+def interpreted(object, of_kernel):
+    """The function that the compiler runs itself when a kernel calls this object, and what it is
+    bound to; None for what Python runs.
+
+    A function that is given values of the kernel, or that speaks the language, is part of the
+    kernel. Everything else is Python's.
+    """
+    bound = None
+    if isinstance(object, types.MethodType):
+        object, bound = object.__func__, object.__self__
+    elif not isinstance(object, (types.FunctionType, type, functools.partial)):
+        method = getattr(type(object), "__call__", None)
+        if isinstance(method, types.FunctionType):
+            object, bound = method, object
+    if not isinstance(object, types.FunctionType):
+        return None
+    if object.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE):
+        return None
+    if object.__module__ and object.__module__.split(".")[0] == "tilewright":
+        return None
+    if not (of_kernel or uses_language(object)):
+        return None
+    return object, bound
