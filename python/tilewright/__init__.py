@@ -17,8 +17,9 @@
 """
 
 from . import _core
-from . import language
+from . import language, layout, math
 from ._alias import as_tilelang
+from ._autotune import autotune
 from ._errors import (
     KernelError,
     KernelSyntaxError,

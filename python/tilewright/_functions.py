@@ -11,7 +11,7 @@ class Macro:
 
     def __init__(self, function):
         self.function = function
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args, **keywords):
         from ._errors import make
@@ -36,7 +36,7 @@ class PrimFunc:
 
     def __init__(self, function, frame=None):
         self.function = function
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         annotations = _source.annotations(function, frame)
         self.core = _core.record_prim_func(function, annotations)
 

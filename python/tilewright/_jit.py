@@ -169,7 +169,7 @@ class JITFunction:
     def __init__(self, function, options, frame):
         self.function = function
         self.options = options
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self.signature = inspect.signature(function)
         self._annotations = None
         self._frame = frame

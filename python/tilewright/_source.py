@@ -14,27 +14,38 @@ def _text(path, module_globals):
     return "".join(lines) or None
 
 
+def parameters(function):
+    """The names of a function's parameters, as they are written."""
+    code = function.__code__
+    names = code.co_varnames
+    count = code.co_argcount + code.co_kwonlyargcount
+    found = list(names[: code.co_argcount])
+    if code.co_flags & inspect.CO_VARARGS:
+        found.append(names[count])
+    found += names[code.co_argcount : count]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        found.append(names[count + bool(code.co_flags & inspect.CO_VARARGS)])
+    return found
+
+
+def _inside(code):
+    """A place in the body, where this Python knows columns."""
+    places = getattr(code, "co_positions", tuple)()
+    known = [(line, col) for line, _, col, end in places if line and col is not None and end > col]
+    return min(known, default=None)
+
+
 def describe(function):
     """What the compiler asks of a function.
 
-    Its file and the file's text, first line, name, names of parameters, defaults, cells of the
+    Its file and the file's text, first line, name, a place in its body, defaults, cells of the
     functions around it, and the names of its module.
     """
     code = function.__code__
     text = _text(code.co_filename, function.__globals__)
-    count = code.co_argcount + code.co_kwonlyargcount
-    names = list(code.co_varnames[:count])
-    positional = names[: code.co_argcount]
-    rest = count
-    params = list(positional)
-    if code.co_flags & inspect.CO_VARARGS:
-        params.append(code.co_varnames[rest])
-        rest += 1
-    params += names[code.co_argcount :]
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        params.append(code.co_varnames[rest])
+    names = code.co_varnames[: code.co_argcount]
     values = function.__defaults__ or ()
-    defaults = list(zip(positional[len(positional) - len(values) :], values))
+    defaults = list(zip(names[len(names) - len(values) :], values))
     defaults += list((function.__kwdefaults__ or {}).items())
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     return (
@@ -42,7 +53,7 @@ def describe(function):
         text,
         code.co_firstlineno,
         code.co_name,
-        params,
+        _inside(code),
         defaults,
         cells,
         function.__globals__,
@@ -62,17 +73,13 @@ def annotations(function, frame):
         except ValueError:
             pass
     out = []
-    for name in describe_params(function):
+    for name in parameters(function):
         value = found.get(name)
         if isinstance(value, str) and type(value) is str:
             names = {**(frame.f_locals if frame is not None else {}), **cells}
             value = eval(value, function.__globals__, names)
         out.append(value)
     return out
-
-
-def describe_params(function):
-    return describe(function)[4]
 
 
 _USES = weakref.WeakKeyDictionary()
@@ -113,19 +120,23 @@ def _uses_language(function):
 
 
 def interpreted(object, of_kernel):
-    """The function that the compiler runs itself when a kernel calls this object, and what it is
-    bound to; None for what Python runs.
+    """The function that the compiler runs itself when a kernel calls this object, and the
+    arguments that are bound to it; None for what Python runs.
 
     A function that is given values of the kernel, or that speaks the language, is part of the
     kernel. Everything else is Python's.
     """
-    bound = None
+    args, keywords = (), {}
+    while isinstance(object, functools.partial):
+        args = (*object.args, *args)
+        keywords = {**object.keywords, **keywords}
+        object = object.func
     if isinstance(object, types.MethodType):
-        object, bound = object.__func__, object.__self__
-    elif not isinstance(object, (types.FunctionType, type, functools.partial)):
+        object, args = object.__func__, (object.__self__, *args)
+    elif not isinstance(object, (types.FunctionType, type)):
         method = getattr(type(object), "__call__", None)
         if isinstance(method, types.FunctionType):
-            object, bound = method, object
+            object, args = method, (object, *args)
     if not isinstance(object, types.FunctionType):
         return None
     if object.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE):
@@ -134,4 +145,4 @@ def interpreted(object, of_kernel):
         return None
     if not (of_kernel or uses_language(object)):
         return None
-    return object, bound
+    return object, args, keywords

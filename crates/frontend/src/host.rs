@@ -104,8 +104,9 @@ pub struct HostFunction {
     /// The line of the function's first decorator, of its `def`, or of the lambda; from one.
     pub line: u32,
     pub name: Rc<str>,
-    /// The names of its parameters, which tell lambdas of one line apart.
-    pub params: Vec<Rc<str>>,
+    /// Line from one and byte of the line from zero of something inside the body, where the host
+    /// knows it: it tells lambdas of one line apart.
+    pub inside: Option<(u32, u32)>,
     pub space: Rc<dyn Namespace>,
     /// Values of parameters that have a default.
     pub defaults: Vec<(Rc<str>, Value)>,

@@ -38,7 +38,8 @@ struct Classes {
     prim_func: Py<PyAny>,
     macro_: Py<PyAny>,
     language: Py<PyAny>,
-    math: Py<PyAny>,
+    /// Modules of Python that the interpreter has parts of.
+    modules: [(Py<PyAny>, ModuleId); 3],
     builtins: Py<PyAny>,
 }
 
@@ -55,7 +56,11 @@ fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
             prim_func: functions.getattr("PrimFunc")?.unbind(),
             macro_: functions.getattr("Macro")?.unbind(),
             language: py.import("tilewright.language")?.into_any().unbind(),
-            math: py.import("math")?.into_any().unbind(),
+            modules: [
+                (py.import("math")?.into_any().unbind(), ModuleId::Math),
+                (py.import("itertools")?.into_any().unbind(), ModuleId::Itertools),
+                (py.import("functools")?.into_any().unbind(), ModuleId::Functools),
+            ],
             builtins: py.import("builtins")?.into_any().unbind(),
         })
     })
@@ -106,8 +111,8 @@ pub fn to_value(
     if object.is(known.language.bind(py)) {
         return Ok(Value::Module(ModuleId::Language));
     }
-    if object.is(known.math.bind(py)) {
-        return Ok(Value::Module(ModuleId::Math));
+    if let Some((_, id)) = known.modules.iter().find(|(m, _)| object.is(m.bind(py))) {
+        return Ok(Value::Module(*id));
     }
     if is_a(&known.deferred) {
         return replay(shared, stage, object, span);
@@ -358,7 +363,18 @@ pub fn to_python<'py>(
         }
         Value::DType(dtype) => dtype_object(py, *dtype),
         Value::Lang(f) => py.import("tilewright.language")?.getattr(f.name),
-        Value::Builtin(b) => py.import("builtins")?.getattr(b.0.name),
+        Value::Builtin(b) => {
+            let own = matches!(builtins::lookup(b.0.name), Some(Value::Builtin(own)) if own == *b);
+            let modules: &[&str] = match own {
+                true => &["builtins"],
+                false => &["math", "itertools", "functools"],
+            };
+            let mut found = modules.iter().map(|m| py.import(*m)?.getattr(b.0.name));
+            match found.find(PyResult::is_ok) {
+                Some(object) => object,
+                None => keep(shared, py, value),
+            }
+        }
         Value::Module(ModuleId::Language) => Ok(py.import("tilewright.language")?.into_any()),
         Value::Module(ModuleId::Math) => Ok(py.import("math")?.into_any()),
         Value::Module(ModuleId::Itertools) => Ok(py.import("itertools")?.into_any()),

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -93,12 +94,12 @@ impl Shared {
             Option<String>,
             u32,
             String,
-            Vec<String>,
+            Option<(u32, u32)>,
             Vec<(String, Bound<'py, PyAny>)>,
             Bound<'py, PyDict>,
             Bound<'py, PyDict>,
         );
-        let (path, text, line, name, params, defaults, cells, globals): Facts<'_> =
+        let (path, text, line, name, inside, defaults, cells, globals): Facts<'_> =
             facts.extract()?;
         let Some(text) = text else {
             let message = format!("the source of `{name}` is not known");
@@ -117,7 +118,7 @@ impl Shared {
             text,
             line,
             name: Rc::from(name),
-            params: params.into_iter().map(Rc::from).collect(),
+            inside,
             space: Rc::new(Space {
                 shared: self.clone(),
                 cells: cells.unbind(),
@@ -241,14 +242,14 @@ impl Object {
         Object { shared, object }
     }
 
-    /// The function that the interpreter is to run in the place of the object, and what it is
-    /// bound to.
+    /// The function that the interpreter is to run in the place of the object, and the arguments
+    /// that are bound to it.
     fn interpreted<'py>(
         &self,
         py: Python<'py>,
         args: &[Value],
         keywords: &[(Rc<str>, Value)],
-    ) -> PyResult<Option<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)>> {
+    ) -> PyResult<Option<Interpreted<'py>>> {
         let source = py.import("tilewright._source")?;
         let given = args.iter().chain(keywords.iter().map(|(_, v)| v));
         let of_kernel = given.into_iter().any(is_of_kernel);
@@ -292,15 +293,25 @@ impl HostObject for Object {
     ) -> Result<Value> {
         Python::attach(|py| {
             let fail = |e: PyErr| self.shared.error(py, e, span);
-            if let Some((function, bound)) = self.interpreted(py, args, keywords).map_err(fail)? {
+            if let Some((function, bound, named)) =
+                self.interpreted(py, args, keywords).map_err(fail)?
+            {
                 let function = self.shared.function(stage, &function, span)?;
                 let closure = stage.host_closure(&function)?;
-                let mut all = Vec::with_capacity(args.len() + 1);
-                if let Some(bound) = bound {
+                let mut all = Vec::with_capacity(args.len() + bound.len());
+                for bound in bound {
                     all.push(to_value(&self.shared, stage, &bound, span)?);
                 }
                 all.extend_from_slice(args);
-                return stage.call_from_host(&Value::Function(closure), all, keywords, span);
+                let mut all_named = keywords.to_vec();
+                for (name, value) in named {
+                    // What the call gives replaces what was bound.
+                    if !keywords.iter().any(|(n, _)| **n == *name) {
+                        let value = to_value(&self.shared, stage, &value, span)?;
+                        all_named.push((Rc::from(name), value));
+                    }
+                }
+                return stage.call_from_host(&Value::Function(closure), all, &all_named, span);
             }
             let positional = arguments(&self.shared, py, args).map_err(fail)?;
             let named = PyDict::new(py);
@@ -403,6 +414,13 @@ impl HostObject for Object {
         })
     }
 }
+
+/// A function, and the arguments that are bound to it by place and by name.
+type Interpreted<'py> = (
+    Bound<'py, PyAny>,
+    Vec<Bound<'py, PyAny>>,
+    BTreeMap<String, Bound<'py, PyAny>>,
+);
 
 /// The most that a Python iterator may give to the interpreter.
 const MAX_ITEMS: usize = 1 << 20;

@@ -16,7 +16,7 @@ use crate::eval::scope::Scope;
 use crate::eval::settings::{SettingValue, Settings};
 use crate::host::{Host, HostFunction, HostObject};
 use crate::lang::{Arg, Ty};
-use crate::syntax::ast::{BinOp, CmpOp, FuncBody, FuncDef, Module, UnaryOp};
+use crate::syntax::ast::{BinOp, CmpOp, FuncDef, Module, UnaryOp};
 use crate::value::{Closure, JitOptions, Keyword, Role, StagedFn, Value};
 use crate::{Error, Result};
 
@@ -89,27 +89,38 @@ impl Stage {
 
     fn host_def(&mut self, function: &HostFunction) -> Result<Rc<FuncDef>> {
         let module = self.host_file(function.file, &function.text)?;
+        let text = function.text.as_bytes();
         let line_of = |offset: u32| {
-            let upto = &function.text.as_bytes()[..(offset as usize).min(function.text.len())];
+            let upto = &text[..(offset as usize).min(text.len())];
             1 + upto.iter().filter(|b| **b == b'\n').count() as u32
         };
-        let is_lambda = &*function.name == "<lambda>";
-        let found = module.functions.iter().find(|def| {
-            let first = match def.decorators.first() {
-                Some(decorator) => decorator.span.start,
-                None => def.span.start,
-            };
-            let same_params = || {
-                let names = def.params.iter().map(|p| self.symbols.text(p.name.sym));
-                names.eq(function.params.iter())
-            };
-            let same = match &def.body {
-                FuncBody::Lambda(_) => is_lambda && same_params(),
-                FuncBody::Def(_) => self.symbols.text(def.name.sym) == &function.name,
-            };
-            same && line_of(first) == function.line
+        let here = |def: &&Rc<FuncDef>| {
+            let first = def.decorators.first().map_or(def.span, |d| d.span);
+            self.symbols.text(def.name.sym) == &function.name
+                && line_of(first.start) == function.line
+        };
+        let inside = function.inside.map(|(line, column)| {
+            let ends = text.iter().enumerate().filter(|(_, b)| **b == b'\n');
+            let before = ends.map(|(at, _)| at + 1).take(line as usize - 1).last();
+            before.unwrap_or(0) as u32 + column
         });
-        found.cloned().ok_or_else(|| {
+        let holds = |def: &&Rc<FuncDef>| match inside {
+            Some(at) => (def.span.start..def.span.end).contains(&at),
+            None => true,
+        };
+        let mut found = module.functions.iter().filter(here);
+        // Of lambdas inside each other the innermost has the place; it is parsed first.
+        let first = match found.clone().count() {
+            0 | 1 => found.next(),
+            _ => module.functions.iter().filter(here).find(holds),
+        };
+        if found.next().is_some() && inside.is_none() {
+            let message = "which of the lambdas of this line is meant is not known";
+            let span = first.map_or(Span::NONE, |def| def.span);
+            let error = self.error(codes::NO_SOURCE, span, message);
+            return Err(error.help("write each in a line of its own").into());
+        }
+        first.cloned().ok_or_else(|| {
             let message = format!(
                 "the source of `{}` is not at line {} of its file any more",
                 function.name, function.line
