@@ -58,8 +58,14 @@ fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
             language: py.import("tilewright.language")?.into_any().unbind(),
             modules: [
                 (py.import("math")?.into_any().unbind(), ModuleId::Math),
-                (py.import("itertools")?.into_any().unbind(), ModuleId::Itertools),
-                (py.import("functools")?.into_any().unbind(), ModuleId::Functools),
+                (
+                    py.import("itertools")?.into_any().unbind(),
+                    ModuleId::Itertools,
+                ),
+                (
+                    py.import("functools")?.into_any().unbind(),
+                    ModuleId::Functools,
+                ),
             ],
             builtins: py.import("builtins")?.into_any().unbind(),
         })

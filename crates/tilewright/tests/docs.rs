@@ -108,9 +108,9 @@ fn few_ask_for_the_vendor() {
     const OTHERS: [&str; 5] = [
         "progen/src/executors.rs",
         "tilewright/src/cli/compile.rs",
-        "tilewright/src/cli/gpu.rs",
         "tilewright/src/cli/verify.rs",
         "tilewright/src/jit/compiler.rs",
+        "tilewright/src/jit/gpu.rs",
     ];
     let crates = root().join("crates");
     let mut asking = Vec::new();

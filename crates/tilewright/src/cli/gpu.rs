@@ -4,10 +4,11 @@ use std::env;
 use std::process::Command;
 use std::time::Duration;
 
-use tilewright::ir::{Code, Diagnostic, Dialect, Func, SourceMap, Span, Target};
+use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
+use tilewright::jit::gpu::{best_target, check_target, compiled_for, vendor};
 use tilewright::jit::{self, Compiler, Error, Loaded, Program};
 use tilewright::runtime::cache::Cache;
-use tilewright::runtime::device::{self, Device, DeviceError, DeviceInfo, Vendor};
+use tilewright::runtime::device::{self, Device};
 use tilewright::runtime::env::Env;
 use tilewright::sim;
 
@@ -32,12 +33,7 @@ impl Gpu {
             Some(target) => target,
             None => best_target(device.info())?,
         };
-        // Where what was lowered for one GPU cannot be compiled for a later one it must be the very
-        // same.
-        let info = device.info();
-        if !target.machine().forward_compatible && !info.runs(target.name()) {
-            return Err(Error::Device(wrong_arch(target.name(), info)));
-        }
+        check_target(target, device.info())?;
         Ok(Gpu { device, target })
     }
 
@@ -63,10 +59,8 @@ impl Gpu {
         compiler: &Compiler,
         cache: &Cache,
     ) -> Result<Program, Error> {
-        let info = self.device.info();
-        let arch = (!info.runs(self.target.name())).then(|| info.arch());
         let options = jit::Options {
-            arch,
+            arch: compiled_for(self.target, self.device.info()),
             ..options.clone()
         };
         let sources = Some(sources);
@@ -101,34 +95,6 @@ impl Gpu {
         stream.record(&end)?;
         end.synchronize()?;
         Ok(end.since(&start)?)
-    }
-}
-
-/// The best target that a GPU has.
-fn best_target(info: &DeviceInfo) -> Result<Target, Error> {
-    let mut all = Target::ALL.to_vec();
-    all.retain(|target| vendor(*target) == info.vendor());
-    let own = all.iter().rev().find(|target| info.runs(target.name()));
-    // The oldest asks least of a GPU that none was made for.
-    let oldest = all.iter().find(|t| t.machine().forward_compatible);
-    let names: Vec<&str> = all.iter().map(|target| target.name()).collect();
-    own.or(oldest)
-        .copied()
-        .ok_or_else(|| Error::Device(wrong_arch(&names.join(" or "), info)))
-}
-
-/// Whose GPUs a target is one of: the driver that opens them is the one for its dialect.
-fn vendor(target: Target) -> Vendor {
-    match target.machine().dialect {
-        Dialect::Cuda => Vendor::Nvidia,
-        Dialect::Hip => Vendor::Amd,
-    }
-}
-
-fn wrong_arch(code: &str, info: &DeviceInfo) -> DeviceError {
-    DeviceError::WrongArch {
-        code: code.to_owned(),
-        device: format!("{} ({})", info.arch(), info.name),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod audit;
 mod compiler;
 mod entry;
 mod error;
+pub mod gpu;
 mod launch;
 mod tensor_map;
 mod timing;
