@@ -17,7 +17,7 @@
 """
 
 from . import _core
-from . import language, layout, math
+from . import language, layout, math, profiler
 from ._alias import as_tilelang
 from ._autotune import autotune
 from ._errors import (
@@ -36,6 +36,7 @@ from ._functions import PrimFunc, macro, prim_func
 from ._jit import JITFunction, JITKernel, compile, jit, lazy_jit, par_compile
 from ._pass_configs import PassConfigKey
 from .math import cdiv, next_power_of_2
+from .profiler import Profiler, TensorSupplyType
 
 __version__ = _core.version
 

@@ -75,6 +75,16 @@ _TYPES = {
 }
 
 
+def plain(kind, code, message, help=(), file=None, line=None):
+    """An exception that Python itself has a reason for, in the form of a diagnostic."""
+    text = f"error[{code}]: {message}"
+    if file is not None:
+        text += f"\n --> {file}:{line}"
+    for one in help:
+        text += f"\n  = help: {one}"
+    return make(kind, text, code, message, file, line, help=help)
+
+
 def make(kind, text, code, message, file=None, line=None, column=None, help=(), notes=()):
     """The exception of a diagnostic."""
     base = _KINDS[kind]

@@ -4,6 +4,7 @@ import functools
 import sys
 
 from . import _core, _source
+from ._errors import plain
 
 
 class Macro:
@@ -14,10 +15,8 @@ class Macro:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args, **keywords):
-        from ._errors import make
-
         message = f"the macro `{self.function.__name__}` was called outside a kernel"
-        raise make("staging", message, "outside-kernel", message, help=("call it in a kernel",))
+        raise plain("staging", "outside-kernel", message, ("call it in a kernel",))
 
     def __get__(self, instance, owner=None):
         if instance is None:

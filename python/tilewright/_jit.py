@@ -6,8 +6,8 @@ import sys
 import threading
 import warnings
 
-from . import _core, _source, _target, _tensors
-from ._errors import TilewrightWarning
+from . import _core, _gpu, _source, _target, _tensors
+from ._errors import TilewrightWarning, plain
 from ._functions import PrimFunc
 from ._values import Deferred
 
@@ -26,7 +26,6 @@ class JITKernel:
         self.prim_func = function
         self._params = core.params
         self._given = [p for p in self._params if not p[2]]
-        self._gpu = None
         for text in core.warnings:
             warnings.warn(text, TilewrightWarning, stacklevel=4)
 
@@ -38,7 +37,7 @@ class JITKernel:
         values = self._bind(args, keywords)
         tensors = [v for (*_, shape), v in zip(self._given, values) if shape is not None]
         if any(_tensors.on_gpu(t) for t in tensors if _tensors.is_tensor(t)):
-            return self._on_gpu(values)
+            return _gpu.call(self, values)
         return self._on_host(values, tensors)
 
     def _bind(self, args, keywords):
@@ -103,9 +102,6 @@ class JITKernel:
             return None
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _on_gpu(self, values):
-        raise NotImplementedError("tensors of a GPU")
-
     def _source_target(self):
         return self.target.name or "sm_90a"
 
@@ -119,6 +115,17 @@ class JITKernel:
     def script(self):
         """The tile IR."""
         return self.core.ir()
+
+    def get_profiler(self, tensor_supply_type=None):
+        """What times and checks the kernel on inputs that it makes, on a GPU."""
+        from .profiler import Profiler, TensorSupplyType
+
+        return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
+
+    def export_sources(self, kernel_path):
+        """Writes the source that is compiled into a file."""
+        with open(kernel_path, "w") as file:
+            file.write(self.get_kernel_source())
 
     def __repr__(self):
         return f"<kernel {self.core.name}({', '.join(self.params)}) for {self.target}>"
@@ -216,19 +223,16 @@ class JITFunction:
         if isinstance(made, JITKernel):
             return made
         if not isinstance(made, PrimFunc):
-            from ._errors import make
-
             name = self.function.__name__
             message = f"`{name}` returned a {type(made).__name__}, not a kernel"
             code = self.function.__code__
-            raise make(
+            raise plain(
                 "staging",
-                message,
                 "not-a-kernel",
                 message,
+                ("return the inner function decorated `@T.prim_func`",),
                 code.co_filename,
                 code.co_firstlineno,
-                help=("return the inner function decorated `@T.prim_func`",),
             )
         return compile(made, **self.options)
 

@@ -3,7 +3,7 @@
 import numbers
 import sys
 
-from ._errors import make
+from ._errors import plain
 from ._values import dtype, dtype_name
 
 
@@ -47,7 +47,7 @@ def shape_of(value):
 
 def refuse(code, message, help=()):
     """A call that does not fit the kernel."""
-    return make("launch", message, code, message, help=help)
+    return plain("launch", code, message, help)
 
 
 class HostTensor:

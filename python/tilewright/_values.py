@@ -3,7 +3,7 @@
 import sys
 
 from . import _core
-from ._errors import make
+from ._errors import plain
 
 
 class dtype(str):
@@ -213,14 +213,11 @@ class LanguageFunction:
 
     def __call__(self, *args, **keywords):
         if not self._is_value:
-            raise make(
+            raise plain(
                 "staging",
-                f"`T.{self.name}` was called outside a kernel",
                 "outside-kernel",
                 f"`T.{self.name}` was called outside a kernel",
-                help=(
-                    "call it in the body of a kernel, a macro, or a function that a kernel calls",
-                ),
+                ("call it in the body of a kernel, a macro, or a function that a kernel calls",),
             )
         if self.name in ("dynamic", "symbolic") and args and isinstance(args[0], str):
             names = args[0].replace(",", " ").split()

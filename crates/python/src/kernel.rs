@@ -11,13 +11,15 @@ use tilewright::codegen;
 use tilewright::frontend::eval::Stage;
 use tilewright::frontend::lang::dtypes;
 use tilewright::frontend::value::{JitOptions, Value};
-use tilewright::ir::{Diagnostic, Func, Level, Param, SourceMap, Target, text};
+use tilewright::ir::{DType, Diagnostic, Func, Level, Param, SourceMap, Target, text};
 use tilewright::lowering::{self, Lowered, Until};
+use tilewright::runtime::device::Vendor;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
 use crate::convert::to_value;
 use crate::errors::{Kind, raise, raise_jit};
+use crate::gpu::{Memory, Place, Programs};
 use crate::host::{Python_, Shared};
 
 /// A kernel as tile IR.
@@ -29,6 +31,7 @@ pub struct Kernel {
     warnings: Vec<Diagnostic>,
     /// The function as lowered, by target.
     lowered: Mutex<HashMap<&'static str, Arc<Func>>>,
+    programs: Programs,
 }
 
 /// A parameter: name, dtype, whether it is an output; the shape of a tensor, `None` for a scalar.
@@ -50,6 +53,7 @@ impl Kernel {
             sources,
             warnings,
             lowered: Mutex::default(),
+            programs: Programs::default(),
         }
     }
 
@@ -90,8 +94,7 @@ fn argument(object: &Bound<'_, PyAny>) -> PyResult<Arg> {
     if let Ok(tensor) = object.cast::<PyTuple>() {
         type Parts = (String, Vec<usize>, Vec<usize>, Vec<u8>);
         let (dtype, shape, strides, bytes): Parts = tensor.extract()?;
-        let unknown = || PyValueError::new_err(format!("`{dtype}` is not the name of a dtype"));
-        let dtype = dtypes::from_name(&dtype).ok_or_else(unknown)?;
+        let dtype = named_dtype(&dtype)?;
         let made = HostTensor::with_strides(dtype, &shape, &strides);
         let filled = made.and_then(|mut tensor| tensor.set_bytes(&bytes).then_some(tensor));
         let wrong = || PyValueError::new_err("the bytes of a tensor are not those of its shape");
@@ -259,4 +262,88 @@ impl Kernel {
         }
         Ok((left, prints))
     }
+
+    /// Shapes and element strides of the tensors of a call, by name; outputs may be missing.
+    fn shapes(
+        &self,
+        py: Python<'_>,
+        given: Vec<(String, Described<'_>)>,
+    ) -> PyResult<Vec<(String, Vec<i64>, Vec<i64>)>> {
+        let (args, _) = described(given)?;
+        let found = sim::shapes(&self.func, &args).map_err(|e| {
+            let diags = e.diagnostics.into_vec();
+            raise(py, Kind::Launch, &diags, &self.sources, None)
+        })?;
+        let named = found.into_iter().map(|(buffer, shape, strides)| {
+            (self.func.buffers[buffer].name.clone(), shape, strides)
+        });
+        Ok(named.collect())
+    }
+
+    /// Queues the kernel on a stream of a GPU, with tensors that lie there.
+    fn launch(
+        &self,
+        py: Python<'_>,
+        target_name: Option<&str>,
+        is_amd: bool,
+        ordinal: u32,
+        stream: u64,
+        given: Vec<(String, Described<'_>)>,
+    ) -> PyResult<()> {
+        let target = target_name.map(target).transpose()?;
+        let vendor = match is_amd {
+            true => Vendor::Amd,
+            false => Vendor::Nvidia,
+        };
+        let place = Place {
+            vendor,
+            ordinal,
+            stream,
+        };
+        let (args, memory) = described(given)?;
+        let of = (&self.func, &self.sources);
+        self.programs.launch(py, of, target, place, args, &memory)
+    }
+}
+
+/// A tensor elsewhere (dtype, shape, element strides, address), or a number.
+#[derive(FromPyObject)]
+enum Described<'py> {
+    Tensor(String, Vec<usize>, Vec<usize>, u64),
+    #[pyo3(transparent)]
+    Number(Bound<'py, PyAny>),
+}
+
+fn described(given: Vec<(String, Described<'_>)>) -> PyResult<(Args, Vec<Memory>)> {
+    let mut args = Args::new();
+    let mut memory = Vec::new();
+    for (name, one) in given {
+        match one {
+            Described::Tensor(dtype, shape, strides, address) => {
+                let dtype = named_dtype(&dtype)?;
+                let last = shape
+                    .iter()
+                    .zip(&strides)
+                    .map(|(n, s)| n.saturating_sub(1) * s);
+                let count = match shape.contains(&0) {
+                    true => 0,
+                    false => last.sum::<usize>() + 1,
+                };
+                memory.push(Memory {
+                    name: name.clone(),
+                    address,
+                    bytes: (count * dtype.bits() as usize).div_ceil(8),
+                });
+                let tensor = HostTensor::described(dtype, &shape, &strides);
+                args.insert(name, Arg::Tensor(tensor));
+            }
+            Described::Number(number) => args.insert(name, argument(&number)?),
+        }
+    }
+    Ok((args, memory))
+}
+
+fn named_dtype(name: &str) -> PyResult<DType> {
+    let unknown = || PyValueError::new_err(format!("`{name}` is not the name of a dtype"));
+    dtypes::from_name(name).ok_or_else(unknown)
 }

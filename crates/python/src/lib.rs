@@ -6,6 +6,7 @@
 //! | [`convert`] | Python objects to the interpreter's values and back |
 //! | [`record`] | the runs of the front end that record kernels |
 //! | [`kernel`] | a recorded kernel: its source, and calls on host tensors |
+//! | [`gpu`] | its calls on tensors of a GPU |
 //! | [`names`] | the names of the language, for the package's `language` module and its stubs |
 //! | [`errors`] | diagnostics as exceptions |
 //!
@@ -13,6 +14,7 @@
 
 mod convert;
 mod errors;
+mod gpu;
 mod host;
 mod kernel;
 mod names;

@@ -271,6 +271,31 @@ impl Call {
     }
 }
 
+/// Shapes and element strides of all tensors, those of outputs that are missing included. Nothing
+/// is made.
+pub(crate) fn shapes(func: &Func, args: &Args) -> Result<Vec<TensorShape>, RunError> {
+    known_names(func, args)?;
+    tensors_are_tensors(func, args)?;
+    let mut bound = Bound::default();
+    bind_scalars(func, args, &mut bound)?;
+    bind_symbols(func, args, &mut bound)?;
+    let mut out = Vec::new();
+    for (buffer, _) in func.tensors() {
+        let data = &func.buffers[buffer];
+        let mut names = Names::new(func, &bound);
+        let shape = names.extents(&data.shape, &data.name)?;
+        let strides = match &data.strides {
+            Some(strides) => names.extents(strides, &data.name)?,
+            None => crate::compile::names::contiguous(&shape),
+        };
+        out.push((buffer, shape, strides));
+    }
+    Ok(out)
+}
+
+/// A tensor with its shape and element strides.
+pub type TensorShape = (Buffer, Vec<i64>, Vec<i64>);
+
 fn known_names(func: &Func, args: &Args) -> Result<(), RunError> {
     let params: Vec<&str> = func.params.iter().map(|p| param_name(func, p)).collect();
     for (at, name) in params.iter().enumerate() {

@@ -50,13 +50,13 @@ use std::time::{Duration, Instant};
 
 use tilewright_ir::{Diagnostics, Func, Level};
 
-pub use args::{Arg, Args};
+pub use args::{Arg, Args, TensorShape};
 pub use block_races::Watch;
 pub use compare::{Comparison, Summary, Tolerance, compare, compare_where, summarize};
 pub use error::{RunError, codes};
 pub use grid::Schedule;
 pub use inputs::{InputSpec, make_inputs};
-pub use resolve::{Resolved, resolve};
+pub use resolve::{Resolved, resolve, shapes};
 pub use rng::Rng;
 pub use tensor::{Fill, HostTensor};
 pub use tilewright_ir::small_float::Number;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::small_float::Number;
 use tilewright_ir::{Buffer, Expr, Func, Var};
 
-use crate::args::{self, Args};
+use crate::args::{self, Args, TensorShape};
 use crate::compile::names::{Bound, Names};
 use crate::error::RunError;
 use crate::value;
@@ -32,6 +32,12 @@ pub fn resolve(func: &Func, args: &mut Args) -> Result<Resolved, RunError> {
         tensors: tensors.collect(),
         bound,
     })
+}
+
+/// Shapes and element strides of all tensors of a call, those of outputs that are missing
+/// included. Nothing is made.
+pub fn shapes(func: &Func, args: &Args) -> Result<Vec<TensorShape>, RunError> {
+    args::shapes(func, args)
 }
 
 impl Resolved {

@@ -64,6 +64,17 @@ impl HostTensor {
         })
     }
 
+    /// A tensor whose elements are elsewhere, on a device say: only what it is is known here.
+    pub fn described(dtype: DType, shape: &[usize], strides: &[usize]) -> HostTensor {
+        HostTensor {
+            dtype,
+            shape: shape.to_vec(),
+            strides: strides.to_vec(),
+            bytes: Vec::new(),
+            written: None,
+        }
+    }
+
     /// Bytes that a tensor takes while it is made, its shadow counted; `None` when the size
     /// overflows or passes [`MAX_TENSOR_BYTES`].
     pub(crate) fn bytes_for(dtype: DType, shape: &[usize], strides: &[usize]) -> Option<u64> {

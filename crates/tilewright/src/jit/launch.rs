@@ -114,8 +114,36 @@ impl Loaded {
             let bytes = args.tensor(name).map_or(&[][..], |t| t.bytes());
             buffers.push((buffer, self.upload(bytes)?));
         }
+        self.with_memory(&resolved, buffers)
+    }
+
+    /// Checks arguments whose tensors lie on the device already: `args` describes them
+    /// (`HostTensor::described`), `memory` has the bytes of each by name.
+    pub fn bind_memory(
+        &self,
+        args: &mut Args,
+        memory: Vec<(String, Buffer)>,
+    ) -> Result<Call, Error> {
+        let func = &self.signature;
+        let resolved = resolve(func, args)?;
+        let mut buffers = Vec::new();
+        for (name, memory) in memory {
+            let known = func.tensors().find(|(b, _)| func.buffers[*b].name == name);
+            let (buffer, _) = known.ok_or_else(|| unknown_argument(func))?;
+            buffers.push((buffer, memory));
+        }
+        self.with_memory(&resolved, buffers)
+    }
+
+    /// The call of a function whose tensors have their memory; workspaces get theirs.
+    fn with_memory(
+        &self,
+        resolved: &Resolved,
+        mut buffers: Vec<(tilewright_ir::Buffer, Buffer)>,
+    ) -> Result<Call, Error> {
+        let func = &self.signature;
         for &buffer in &func.workspaces {
-            let memory = match call::bytes(func, buffer, &resolved) {
+            let memory = match call::bytes(func, buffer, resolved) {
                 0 => self.upload(&[])?,
                 bytes => self.device.alloc(bytes.max(16))?,
             };
@@ -124,11 +152,11 @@ impl Loaded {
         let mut launches = Vec::new();
         let mut maps = Vec::new();
         for ((_, meta), kernel) in self.kernels.iter().zip(&func.kernels) {
-            let grid = call::grid(func, kernel, &resolved)?;
+            let grid = call::grid(func, kernel, resolved)?;
             let mut launch = Launch::new(grid, kernel.threads).shared(meta.shared_bytes);
             launch.cooperative = meta.cooperative;
             launch.cluster = kernel.attrs.cluster.filter(|c| *c != [1, 1, 1]);
-            launches.push((launch, self.values(meta, &resolved, &buffers, &mut maps)?));
+            launches.push((launch, self.values(meta, resolved, &buffers, &mut maps)?));
         }
         Ok(Call {
             buffers,
@@ -181,6 +209,11 @@ impl Loaded {
 
     /// Queues all kernels of the function.
     pub fn launch(&self, call: &Call) -> Result<(), Error> {
+        self.launch_on(call, &self.stream)
+    }
+
+    /// The same on a stream of the caller's.
+    pub fn launch_on(&self, call: &Call, stream: &Stream) -> Result<(), Error> {
         for ((kernel, _), (launch, values)) in self.kernels.iter().zip(&call.launches) {
             if launch.grid.contains(&0) {
                 continue;
@@ -193,7 +226,7 @@ impl Loaded {
                     Value::Map(at) => Arg::from(&call.maps[at]),
                 })
                 .collect();
-            kernel.launch(launch, &self.stream, &args)?;
+            kernel.launch(launch, stream, &args)?;
         }
         Ok(())
     }
