@@ -106,6 +106,8 @@ def _uses_language(function):
     from ._functions import Macro
     from ._values import LanguageFunction
 
+    # Until it is known: a function that calls itself adds nothing.
+    _USES[function] = False
     seen = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
@@ -115,6 +117,8 @@ def _uses_language(function):
     for name in _names_of(function.__code__):
         value = seen.get(name)
         if value is language or isinstance(value, (LanguageFunction, Macro)):
+            return True
+        if isinstance(value, types.FunctionType) and uses_language(value):
             return True
     return False
 

@@ -75,6 +75,13 @@ pub trait HostObject: fmt::Debug {
     /// The int, float or bool that the object stands for.
     fn number(&self) -> Option<Value>;
 
+    /// The text of what is a string.
+    fn string(&self) -> Option<String>;
+
+    /// The items of a list, dict, set or tuple as a container of the interpreter's own. Containers
+    /// of the host stay its own otherwise: what changes them is done there.
+    fn contents(&self, stage: &mut Stage, span: Span) -> Result<Option<Value>>;
+
     /// The dtype that the object names.
     fn dtype(&self) -> Option<DType>;
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
@@ -26,9 +27,6 @@ pub struct Kept {
     compilation: u64,
     at: usize,
 }
-
-/// Lists longer than this stay Python's.
-const MAX_ITEMS: usize = 1 << 16;
 
 /// The classes of the package that the interpreter has values for.
 struct Classes {
@@ -79,27 +77,25 @@ pub fn to_value(
     object: &Bound<'_, PyAny>,
     span: Span,
 ) -> Result<Value> {
+    match plain(object) {
+        Some(value) => Ok(value),
+        // Objects may hold each other to any depth.
+        None => stage.deeper(span, |stage| known_value(shared, stage, object, span)),
+    }
+}
+
+fn known_value(
+    shared: &Rc<Shared>,
+    stage: &mut Stage,
+    object: &Bound<'_, PyAny>,
+    span: Span,
+) -> Result<Value> {
     let py = object.py();
     let known = classes(py).map_err(|e| shared.error(py, e, span))?;
-    if let Some(value) = plain(object) {
-        return Ok(value);
-    }
     let is_a = |class: &Py<PyAny>| object.is_instance(class.bind(py)).unwrap_or(false);
     let fail = |e: PyErr| shared.error(py, e, span);
     if let Ok(items) = object.cast_exact::<PyTuple>() {
         return sequence(shared, stage, items.iter(), span).map(Value::tuple);
-    }
-    if let Ok(items) = object.cast_exact::<PyList>() {
-        if items.len() > MAX_ITEMS {
-            return Ok(held(shared, object));
-        }
-        return sequence(shared, stage, items.iter(), span).map(Value::list);
-    }
-    if let Ok(items) = object.cast_exact::<PyDict>() {
-        return dict(shared, stage, items, span);
-    }
-    if object.cast_exact::<PySet>().is_ok() || object.cast_exact::<PyFrozenSet>().is_ok() {
-        return set(shared, stage, object, span);
     }
     if is_a(&known.dtype) {
         let name = object.extract::<String>().map_err(fail)?;
@@ -171,6 +167,53 @@ pub fn to_value(
     Ok(held(shared, object))
 }
 
+/// The items of a list, dict, set or tuple as a container of the interpreter's own.
+pub fn contents(
+    shared: &Rc<Shared>,
+    stage: &mut Stage,
+    object: &Bound<'_, PyAny>,
+    span: Span,
+) -> Result<Option<Value>> {
+    stage.deeper(span, |stage| items_of(shared, stage, object, span))
+}
+
+fn items_of(
+    shared: &Rc<Shared>,
+    stage: &mut Stage,
+    object: &Bound<'_, PyAny>,
+    span: Span,
+) -> Result<Option<Value>> {
+    if let Ok(items) = object.cast::<PyList>() {
+        let items = items.iter();
+        return nested(shared, stage, items, span).map(|items| Some(Value::list(items)));
+    }
+    if let Ok(items) = object.cast::<PyTuple>() {
+        let items = items.iter();
+        return nested(shared, stage, items, span).map(|items| Some(Value::tuple(items)));
+    }
+    if let Ok(items) = object.cast::<PyDict>() {
+        return dict(shared, stage, items, span);
+    }
+    if object.is_instance_of::<PySet>() || object.is_instance_of::<PyFrozenSet>() {
+        return set(shared, stage, object, span);
+    }
+    Ok(None)
+}
+
+/// Items with theirs, down to what holds none.
+fn nested<'py>(
+    shared: &Rc<Shared>,
+    stage: &mut Stage,
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    span: Span,
+) -> Result<Vec<Value>> {
+    let each = items.map(|item| {
+        let value = to_value(shared, stage, &item, span)?;
+        stage.own_container(value, span)
+    });
+    each.collect()
+}
+
 fn held(shared: &Rc<Shared>, object: &Bound<'_, PyAny>) -> Value {
     Value::Host(Rc::new(Object::new(
         shared.clone(),
@@ -218,17 +261,18 @@ fn dict(
     stage: &mut Stage,
     items: &Bound<'_, PyDict>,
     span: Span,
-) -> Result<Value> {
+) -> Result<Option<Value>> {
     let mut dict = Dict::default();
     for (key, value) in items.iter() {
         let key = to_value(shared, stage, &key, span)?;
         let Some(hash) = key.key() else {
-            return Ok(held(shared, items.as_any()));
+            return Ok(None);
         };
         let value = to_value(shared, stage, &value, span)?;
+        let value = stage.own_container(value, span)?;
         dict.insert(hash, Entry { key, value });
     }
-    Ok(Value::Dict(Rc::new(RefCell::new(dict))))
+    Ok(Some(Value::Dict(Rc::new(RefCell::new(dict)))))
 }
 
 fn set(
@@ -236,18 +280,18 @@ fn set(
     stage: &mut Stage,
     object: &Bound<'_, PyAny>,
     span: Span,
-) -> Result<Value> {
+) -> Result<Option<Value>> {
     let py = object.py();
     let items = object.try_iter().map_err(|e| shared.error(py, e, span))?;
     let mut dict = Dict::default();
     for key in sequence(shared, stage, items.flatten(), span)? {
         let Some(hash) = key.key() else {
-            return Ok(held(shared, object));
+            return Ok(None);
         };
         let value = Value::None;
         dict.insert(hash, Entry { key, value });
     }
-    Ok(Value::Set(Rc::new(RefCell::new(dict))))
+    Ok(Some(Value::Set(Rc::new(RefCell::new(dict)))))
 }
 
 /// Python's own `len`, `range` and the like are the interpreter's.
@@ -323,10 +367,25 @@ pub fn to_python<'py>(
     py: Python<'py>,
     value: &Value,
 ) -> PyResult<Bound<'py, PyAny>> {
+    object_of(shared, py, value, MAX_NESTING)
+}
+
+/// Containers inside each other, at the most: a list may contain itself.
+const MAX_NESTING: u32 = 100;
+
+fn object_of<'py>(
+    shared: &Shared,
+    py: Python<'py>,
+    value: &Value,
+    depth: u32,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(PyRecursionError::new_err("containers are nested too deep"));
+    };
     let list = |items: &[Value]| -> PyResult<Vec<Bound<'py, PyAny>>> {
         items
             .iter()
-            .map(|item| to_python(shared, py, item))
+            .map(|item| object_of(shared, py, item, depth))
             .collect()
     };
     match value {
@@ -342,8 +401,8 @@ pub fn to_python<'py>(
             let dict = PyDict::new(py);
             for entry in items.borrow().values() {
                 dict.set_item(
-                    to_python(shared, py, &entry.key)?,
-                    to_python(shared, py, &entry.value)?,
+                    object_of(shared, py, &entry.key, depth)?,
+                    object_of(shared, py, &entry.value, depth)?,
                 )?;
             }
             Ok(dict.into_any())
@@ -351,16 +410,16 @@ pub fn to_python<'py>(
         Value::Set(items) => {
             let set = PySet::empty(py)?;
             for entry in items.borrow().values() {
-                set.add(to_python(shared, py, &entry.key)?)?;
+                set.add(object_of(shared, py, &entry.key, depth)?)?;
             }
             Ok(set.into_any())
         }
         Value::Slice(slice) => {
             let class = py.import("builtins")?.getattr("slice")?;
             class.call1((
-                to_python(shared, py, &slice.lower)?,
-                to_python(shared, py, &slice.upper)?,
-                to_python(shared, py, &slice.step)?,
+                object_of(shared, py, &slice.lower, depth)?,
+                object_of(shared, py, &slice.upper, depth)?,
+                object_of(shared, py, &slice.step, depth)?,
             ))
         }
         Value::Range(r) => {
@@ -414,11 +473,19 @@ pub fn dtype_object(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> 
 
 /// Whether a value, or a part of it, exists only in the kernel.
 pub fn is_of_kernel(value: &Value) -> bool {
+    is_of_kernel_within(value, MAX_NESTING)
+}
+
+fn is_of_kernel_within(value: &Value, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else {
+        return true;
+    };
+    let has = |value: &Value| is_of_kernel_within(value, depth);
     match value {
-        Value::Tuple(items) => items.iter().any(is_of_kernel),
-        Value::List(items) => items.borrow().iter().any(is_of_kernel),
-        Value::Dict(items) => items.borrow().values().any(|e| is_of_kernel(&e.value)),
-        Value::Slice(s) => [&s.lower, &s.upper, &s.step].into_iter().any(is_of_kernel),
+        Value::Tuple(items) => items.iter().any(has),
+        Value::List(items) => items.borrow().iter().any(has),
+        Value::Dict(items) => items.borrow().values().any(|e| has(&e.value)),
+        Value::Slice(s) => [&s.lower, &s.upper, &s.step].into_iter().any(has),
         Value::Expr(_)
         | Value::Buffer(_)
         | Value::Element(_)

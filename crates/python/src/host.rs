@@ -17,7 +17,7 @@ use tilewright::frontend::value::Value;
 use tilewright::frontend::{Error, Result, codes};
 use tilewright::ir::{DType, Diagnostic, FileId, SourceMap, Span};
 
-use crate::convert::{is_of_kernel, named_dtype, plain, to_python, to_value};
+use crate::convert::{contents, is_of_kernel, named_dtype, plain, to_python, to_value};
 
 /// What all objects of one compilation share.
 pub struct Shared {
@@ -381,6 +381,17 @@ impl HostObject for Object {
             }
             None
         })
+    }
+
+    fn string(&self) -> Option<String> {
+        Python::attach(|py| {
+            let object = self.object.bind(py);
+            object.cast::<PyString>().ok()?.extract().ok()
+        })
+    }
+
+    fn contents(&self, stage: &mut Stage, span: Span) -> Result<Option<Value>> {
+        Python::attach(|py| contents(&self.shared, stage, self.object.bind(py), span))
     }
 
     fn dtype(&self) -> Option<DType> {

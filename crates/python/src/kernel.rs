@@ -164,7 +164,10 @@ impl Kernel {
         let mut stage = Stage::hosted(host);
         let span = self.func.span;
         let made = (|| {
-            let mut value = |object| to_value(&shared, &mut stage, object, span);
+            let mut value = |object| {
+                let value = to_value(&shared, &mut stage, object, span)?;
+                stage.own_container(value, span)
+            };
             let given = |v: Value| (!matches!(v, Value::None)).then_some(v);
             let options = JitOptions {
                 out_idx: given(value(out_idx)?).map(|v| (v, span)),

@@ -342,8 +342,25 @@ impl Stage {
                     items.borrow_mut().extend(more);
                     return Ok(());
                 }
-                let new = self.binop(op, &old, &value, span)?;
+                let new = match old {
+                    Value::Host(_) => self.host_aug(op, &old, &value, span)?,
+                    _ => self.binop(op, &old, &value, span)?,
+                };
                 self.assign_name(*name, new, span)
+            }
+            ExprKind::Attribute(object, name) if self.host.is_some() => {
+                let object = self.eval(object)?;
+                let Value::Host(object) = &object else {
+                    return Err(self.unsupported("attribute assignment", target.span));
+                };
+                let name = self.symbols.text(name.sym).clone();
+                let old = self.attribute(&Value::Host(object.clone()), &name, target.span)?;
+                let value = self.eval(value)?;
+                let new = match old {
+                    Value::Host(_) => self.host_aug(op, &old, &value, span)?,
+                    _ => self.binop(op, &old, &value, span)?,
+                };
+                object.set_attribute(&name, &new, span)
             }
             ExprKind::Subscript(container_expr, index) => {
                 let container = self.eval(container_expr)?;

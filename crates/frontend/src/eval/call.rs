@@ -102,6 +102,7 @@ impl Stage {
 
     /// `**dict` in a call.
     fn spread(&mut self, value: Value, span: Span, out: &mut Vec<Keyword>) -> Result<()> {
+        let value = self.own_container(value, span)?;
         let Value::Dict(items) = &value else {
             return Err(self.wrong_type("a dict after `**`", &value, span));
         };

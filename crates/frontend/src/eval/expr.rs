@@ -118,7 +118,8 @@ impl Stage {
         let mut dict = Dict::default();
         for (key, value) in items {
             let Some(key_expr) = key else {
-                match self.eval(value)? {
+                let given = self.eval(value)?;
+                match self.own_container(given, value.span)? {
                     Value::Dict(other) => {
                         let other = other.borrow();
                         dict.extend(other.iter().map(|(k, v)| (k.clone(), v.clone())));

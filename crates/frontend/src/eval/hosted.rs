@@ -33,7 +33,6 @@ const OWN_BUILTINS: &[&str] = &[
     "iter",
     "list",
     "map",
-    "print",
     "range",
     "reversed",
     "tuple",
@@ -244,6 +243,17 @@ impl Stage {
         Ok(std::mem::replace(&mut self.func, Func::new("")))
     }
 
+    /// The items of a container of the host; other values as they are.
+    pub fn own_container(&mut self, value: Value, span: Span) -> Result<Value> {
+        match &value {
+            Value::Host(object) => match object.clone().contents(self, span)? {
+                Some(contents) => Ok(contents),
+                None => Ok(value),
+            },
+            _ => Ok(value),
+        }
+    }
+
     /// What a decorator of the host says of the kernel just recorded.
     pub fn apply_options(&mut self, func: Func, jit: &JitOptions) -> Result<Func> {
         self.func = func;
@@ -327,6 +337,21 @@ impl Stage {
         self.error(codes::OPAQUE_VALUE, span, message).into()
     }
 
+    /// `a op= b`, where `a` is the host's: it may change in place.
+    pub(super) fn host_aug(
+        &mut self,
+        op: BinOp,
+        a: &Value,
+        b: &Value,
+        span: Span,
+    ) -> Result<Value> {
+        if self.is_ir_operand(b) {
+            return self.host_binop(op, a, b, span);
+        }
+        let name = format!("i{}", operator_name(op).trim_end_matches('_'));
+        self.host_operate(&name, &[a.clone(), b.clone()], span)
+    }
+
     /// `a op b` with an object of the host on one side.
     pub(super) fn host_binop(
         &mut self,
@@ -339,22 +364,7 @@ impl Stage {
             let (x, y) = (self.plain_number(a, span)?, self.plain_number(b, span)?);
             return self.binop(op, &x, &y, span);
         }
-        let name = match op {
-            BinOp::Add => "add",
-            BinOp::Sub => "sub",
-            BinOp::Mul => "mul",
-            BinOp::MatMul => "matmul",
-            BinOp::Div => "truediv",
-            BinOp::FloorDiv => "floordiv",
-            BinOp::Mod => "mod",
-            BinOp::Pow => "pow",
-            BinOp::Shl => "lshift",
-            BinOp::Shr => "rshift",
-            BinOp::BitOr => "or_",
-            BinOp::BitXor => "xor",
-            BinOp::BitAnd => "and_",
-        };
-        self.host_operate(name, &[a.clone(), b.clone()], span)
+        self.host_operate(operator_name(op), &[a.clone(), b.clone()], span)
     }
 
     pub(super) fn host_unary(&mut self, op: UnaryOp, value: &Value, span: Span) -> Result<Value> {
@@ -417,9 +427,12 @@ impl Stage {
         let is_host = |v: &Value| matches!(v, Value::Host(_));
         let name = builtin.0.name;
         let mut given = args.positional.iter().map(|a| &a.value);
-        if OWN_BUILTINS.contains(&name)
-            || !(given.any(is_host) || args.keywords.iter().any(|k| is_host(&k.value)))
-        {
+        // What Python has it prints; what only the kernel has is explained.
+        let prints =
+            name == "print" && !given.clone().any(|v| v.is_runtime() || v.is_block_bound());
+        let own = OWN_BUILTINS.contains(&name)
+            || !(given.any(is_host) || args.keywords.iter().any(|k| is_host(&k.value)));
+        if own && !prints {
             return Ok(None);
         }
         let Some(host) = self.host.clone() else {
@@ -446,10 +459,14 @@ impl Stage {
                 None => Some(Value::tuple(object.items(self, arg.span)?)),
             },
             Ty::Sequence => Some(Value::tuple(object.items(self, arg.span)?)),
-            Ty::Str => Some(Value::str(object.text(false))),
-            // Either may be meant: a number, or the type of a conversion.
-            Ty::Any => object.number().or(object.dtype().map(Value::DType)),
-            Ty::Buffer | Ty::Tile | Ty::Callable | Ty::Dict => None,
+            Ty::Str => object.string().map(Value::str),
+            Ty::Dict => object.contents(self, arg.span)?,
+            // Any of these may be meant: items, a number, or the type of a conversion.
+            Ty::Any => match object.contents(self, arg.span)? {
+                None => object.number().or(object.dtype().map(Value::DType)),
+                contents => contents,
+            },
+            Ty::Buffer | Ty::Tile | Ty::Callable => None,
         };
         if let Some(plain) = plain {
             arg.value = plain;
@@ -467,6 +484,25 @@ impl Stage {
         object
             .dtype()
             .ok_or_else(|| self.wrong_type("a dtype", value, span))
+    }
+}
+
+/// What Python's module `operator` calls an operator.
+fn operator_name(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "add",
+        BinOp::Sub => "sub",
+        BinOp::Mul => "mul",
+        BinOp::MatMul => "matmul",
+        BinOp::Div => "truediv",
+        BinOp::FloorDiv => "floordiv",
+        BinOp::Mod => "mod",
+        BinOp::Pow => "pow",
+        BinOp::Shl => "lshift",
+        BinOp::Shr => "rshift",
+        BinOp::BitOr => "or_",
+        BinOp::BitXor => "xor",
+        BinOp::BitAnd => "and_",
     }
 }
 

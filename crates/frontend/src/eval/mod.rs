@@ -248,11 +248,7 @@ impl Stage {
     }
 
     /// Runs `f` one level deeper.
-    pub(crate) fn deeper<T>(
-        &mut self,
-        span: Span,
-        f: impl FnOnce(&mut Stage) -> Result<T>,
-    ) -> Result<T> {
+    pub fn deeper<T>(&mut self, span: Span, f: impl FnOnce(&mut Stage) -> Result<T>) -> Result<T> {
         self.charge(1, span)?;
         if self.depth >= MAX_DEPTH {
             return Err(self.too_deep(span));

@@ -224,6 +224,10 @@ impl Stage {
     /// `global` and `nonlocal`.
     pub(super) fn declare_outer(&mut self, name: Symbol, global: bool, span: Span) -> Result<()> {
         let target = if global {
+            if self.host.is_some() {
+                // The names of a module are Python's, and what a kernel is recorded from is read.
+                return Err(self.unsupported("global", span));
+            }
             self.globals.clone()
         } else {
             let mut scope = self.scope.parent.clone();
