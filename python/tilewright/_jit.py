@@ -178,6 +178,7 @@ class JITFunction:
         self.options = options
         functools.update_wrapper(self, function, updated=())
         self.signature = inspect.signature(function)
+        _source.keep_names(function, frame)
         self._annotations = None
         self._frame = frame
         self._eager = options.pop("mode", None)

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import linecache
+import re
 import types
 import weakref
 
@@ -47,7 +48,9 @@ def describe(function):
     values = function.__defaults__ or ()
     defaults = list(zip(names[len(names) - len(values) :], values))
     defaults += list((function.__kwdefaults__ or {}).items())
-    cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+    around = getattr(function, "__tilewright_names__", {})
+    cells = {name: types.CellType(value) for name, value in around.items()}
+    cells.update(zip(code.co_freevars, function.__closure__ or ()))
     return (
         code.co_filename,
         text,
@@ -58,6 +61,23 @@ def describe(function):
         cells,
         function.__globals__,
     )
+
+
+def keep_names(function, frame):
+    """Keeps what the function around has under names that a function mentions.
+
+    Python keeps those that its code uses; annotations of local names are no code.
+    """
+    if frame.f_locals is frame.f_globals:
+        return
+    try:
+        mentioned = set(re.findall(r"[A-Za-z_]\w*", inspect.getsource(function)))
+    except (OSError, TypeError):
+        return
+    found = {name: value for name, value in frame.f_locals.items() if name in mentioned}
+    found.pop(function.__name__, None)
+    if found:
+        function.__tilewright_names__ = found
 
 
 def annotations(function, frame):

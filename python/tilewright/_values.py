@@ -243,9 +243,13 @@ class LanguageFunction:
         return f"T.{self.name}"
 
     def __reduce__(self):
-        from . import language
+        return _function, (self.name,)
 
-        return getattr, (language, self.name)
+
+def _function(name):
+    from . import language
+
+    return getattr(language, name)
 
 
 def _is_kept(value):

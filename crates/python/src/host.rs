@@ -408,7 +408,7 @@ impl HostObject for Object {
             let name = class.qualname().map(|n| n.to_string());
             let name = name.unwrap_or_else(|_| "object".to_string());
             match class.module() {
-                Ok(module) if module.to_string() != "builtins" => format!("{module}.{name}"),
+                Ok(module) if module != "builtins" => format!("{module}.{name}"),
                 _ => name,
             }
         })

@@ -37,6 +37,8 @@ pub struct Kernel {
 /// A parameter: name, dtype, whether it is an output; the shape of a tensor, `None` for a scalar.
 /// Extents that are no constants are text.
 type ParamFacts = (String, String, bool, Option<Vec<String>>);
+/// A tensor's name, shape and element strides.
+type NamedShape = (String, Vec<i64>, Vec<i64>);
 /// A tensor as a call left it: name, dtype, shape, strides, and its bytes where they changed.
 type Left<'py> = (
     String,
@@ -271,7 +273,7 @@ impl Kernel {
         &self,
         py: Python<'_>,
         given: Vec<(String, Described<'_>)>,
-    ) -> PyResult<Vec<(String, Vec<i64>, Vec<i64>)>> {
+    ) -> PyResult<Vec<NamedShape>> {
         let (args, _) = described(given)?;
         let found = sim::shapes(&self.func, &args).map_err(|e| {
             let diags = e.diagnostics.into_vec();

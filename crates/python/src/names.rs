@@ -73,7 +73,7 @@ fn constant_names() -> Vec<&'static str> {
 #[pyfunction]
 fn dtype_facts(name: &str) -> Option<(String, u32, u32)> {
     let dtype = dtypes::from_name(name)?;
-    let bits = u32::from(dtype.scalar.bits());
+    let bits = dtype.scalar.bits();
     Some((dtype.to_string(), bits, u32::from(dtype.lanes)))
 }
 

@@ -35,4 +35,25 @@ for m, n, k in [(32, 64, 32), (64, 32, 96)]:
     np.testing.assert_array_equal(matmul_relu(a, b), np.maximum(product, 0))
     np.testing.assert_array_equal(matmul_relu(a, b, relu=False), product)
     assert matmul_relu.compile(a, b) is matmul_relu.compile(a, b)
+
+
+def doubled(kind):
+    """What only an annotation in the body names is known too."""
+
+    @tilelang.jit
+    def kernel(X):
+        N = T.const("N")
+        X: T.Tensor[[N], kind]
+        Y = T.empty([N], "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(N):
+                Y[i] = X[i] * 2
+        return Y
+
+    return kernel
+
+
+x = np.arange(10)
+np.testing.assert_array_equal(doubled("int32")(x.astype(np.int32)), x * 2)
+np.testing.assert_array_equal(doubled(np.float16)(x.astype(np.float16)), x * 2)
 print("all close")
