@@ -313,12 +313,13 @@ except KeyboardInterrupt:
 
 
 def test_threads_record_and_run_at_once():
-    results, errors = {}, []
+    results, errors, kernels = {}, [], []
 
     def work(n):
         try:
             a = np.full(n, n, np.float32)
             results[n] = add(n)(a, a)
+            kernels.append(add(19))
         except Exception as e:
             errors.append(e)
 
@@ -331,6 +332,7 @@ def test_threads_record_and_run_at_once():
     for n, result in results.items():
         np.testing.assert_array_equal(result, np.full(n, 2 * n))
     assert len(results) == 8
+    assert len(set(map(id, kernels))) == 1
 
 
 def test_python_runs_while_a_kernel_is_computed():

@@ -3,7 +3,6 @@
 import functools
 import inspect
 import sys
-import threading
 import warnings
 
 from . import _core, _gpu, _source, _target, _tensors
@@ -184,7 +183,6 @@ class JITFunction:
         self._eager = options.pop("mode", None)
         self._kernels = {}
         self._places = {}
-        self._lock = threading.RLock()
 
     @property
     def is_eager(self):
@@ -209,16 +207,13 @@ class JITFunction:
 
     def _lazy_kernel(self, args, keywords):
         key = _cache_key(args, keywords)
-        with self._lock:
-            kernel = self._kernels.get(key) if key is not None else None
-            if kernel is None:
-                made = self.function(*args, **keywords)
-                if isinstance(made, JITFunction):
-                    return made
-                kernel = self._compiled(made)
-                if key is not None:
-                    self._kernels[key] = kernel
-            return kernel
+        kernel = self._kernels.get(key) if key is not None else None
+        if kernel is None:
+            made = self.function(*args, **keywords)
+            if isinstance(made, JITFunction):
+                return made
+            kernel = _kept(self._kernels, key, self._compiled(made))
+        return kernel
 
     def _compiled(self, made):
         if isinstance(made, JITKernel):
@@ -246,12 +241,9 @@ class JITFunction:
             (tensors if is_tensor else values)[name] = value
         facts = {n: (str(t.dtype), tuple(t.shape)) for n, t in tensors.items()}
         key = _cache_key((), {**values, "": tuple(facts.items())})
-        with self._lock:
-            kernel = self._kernels.get(key) if key is not None else None
-            if kernel is None:
-                kernel = self._recorded(tensors, values)
-                if key is not None:
-                    self._kernels[key] = kernel
+        kernel = self._kernels.get(key) if key is not None else None
+        if kernel is None:
+            kernel = _kept(self._kernels, key, self._recorded(tensors, values))
         return kernel, tensors
 
     def _recorded(self, tensors, values):
@@ -280,9 +272,7 @@ class JITFunction:
                 configs = {_key(k): v for k, v in (configs or {}).items()}
                 flags = [flags] if isinstance(flags, str) else flags
                 core = core.with_options(None, configs, flags)
-            kernel = JITKernel(core, target)
-            if key is not None:
-                self._places[key] = kernel
+            kernel = _kept(self._places, key, JITKernel(core, target))
         return kernel
 
     def __get__(self, instance, owner=None):
@@ -292,6 +282,12 @@ class JITFunction:
 
     def __repr__(self):
         return f"<jit {self.function.__name__}>"
+
+
+def _kept(kernels, key, kernel):
+    """The kernel of a key: the first one, where threads made several at once. Nothing is locked
+    while one is made, for that may make others."""
+    return kernel if key is None else kernels.setdefault(key, kernel)
 
 
 def _is_tensor_type(value):
