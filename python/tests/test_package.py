@@ -115,3 +115,57 @@ def test_deep_and_circular_values_are_errors():
             def kernel(A: T.Tensor((4,), "float32")):
                 with T.Kernel(1, threads=4):
                     A[0] = T.max(bad, 0)
+
+
+def test_stand_ins(tmp_path):
+    tilewright.as_tilelang()
+    from tilelang import tvm
+    from tilelang.carver.arch import driver
+
+    assert tvm.DataType("float16").bits == 16
+    assert str(tvm.target.Target("cuda -arch=sm_90a")) == "sm_90a"
+    tilewright.compile(
+        _doubled(), target=tvm.target.Target("hip")
+    ).get_kernel_source().index("doubled")
+    torch = pytest.importorskip("torch") if "torch" in sys.modules else None
+    if torch is None:
+        with pytest.raises(RuntimeError, match="torch"):
+            driver.get_num_sms()
+
+
+def _doubled():
+    @T.prim_func
+    def doubled(A: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=4):
+            for i in T.Parallel(4):
+                A[i] = A[i] * 2
+
+    return doubled
+
+
+def test_programs_of_tests(tmp_path):
+    path = tmp_path / "test_it.py"
+    path.write_text(
+        """
+import numpy as np
+import tilelang
+import tilelang.testing
+
+def test_passes():
+    tilelang.testing.set_random_seed(0)
+
+@tilelang.testing.requires_cuda
+@tilelang.testing.requires_rocm
+def test_skipped():
+    raise AssertionError
+
+if __name__ == "__main__":
+    tilelang.testing.main()
+"""
+    )
+    command = [sys.executable, "-m", "tilewright", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and "1 passed, 1 skipped" in done.stdout, done.stdout
+    command = [sys.executable, "-m", "tilewright", "-m", "pytest", "-q", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and "1 passed, 1 skipped" in done.stdout, done.stdout

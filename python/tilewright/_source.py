@@ -36,8 +36,13 @@ def _inside(code):
     return min(known, default=None)
 
 
-def describe(function):
-    """What the compiler asks of a function.
+def _super(owner, instance):
+    """`super` as a method sees it."""
+    return lambda *args: super(*args) if args else super(owner, instance)
+
+
+def describe(function, instance=None):
+    """What the compiler asks of a function, and of the object that it is a method of.
 
     Its file and the file's text, first line, name, a place in its body, defaults, cells of the
     functions around it, and the names of its module.
@@ -51,6 +56,8 @@ def describe(function):
     around = getattr(function, "__tilewright_names__", {})
     cells = {name: types.CellType(value) for name, value in around.items()}
     cells.update(zip(code.co_freevars, function.__closure__ or ()))
+    if instance is not None and "__class__" in cells:
+        cells["super"] = types.CellType(_super(cells["__class__"].cell_contents, instance))
     return (
         code.co_filename,
         text,
@@ -144,17 +151,22 @@ def _uses_language(function):
 
 
 def interpreted(object, of_kernel):
-    """The function that the compiler runs itself when a kernel calls this object, and the
-    arguments that are bound to it; None for what Python runs.
+    """The function that the compiler runs itself when a kernel calls this object, the arguments
+    that are bound to it, and whether it is a macro; None for what Python runs.
 
     A function that is given values of the kernel, or that speaks the language, is part of the
     kernel. Everything else is Python's.
     """
+    from ._functions import Macro
+
     args, keywords = (), {}
     while isinstance(object, functools.partial):
         args = (*object.args, *args)
         keywords = {**object.keywords, **keywords}
         object = object.func
+    is_macro = isinstance(object, Macro)
+    if is_macro:
+        object = object.function
     if isinstance(object, types.MethodType):
         object, args = object.__func__, (object.__self__, *args)
     elif not isinstance(object, (types.FunctionType, type)):
@@ -167,6 +179,6 @@ def interpreted(object, of_kernel):
         return None
     if object.__module__ and object.__module__.split(".")[0] == "tilewright":
         return None
-    if not (of_kernel or uses_language(object)):
+    if not (is_macro or of_kernel or uses_language(object)):
         return None
-    return object, args, keywords
+    return object, args, keywords, is_macro

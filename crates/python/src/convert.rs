@@ -125,7 +125,11 @@ fn known_value(
     ] {
         if is_a(class) {
             let function = object.getattr("function").map_err(fail)?;
-            let function = shared.function(stage, &function, span)?;
+            // A method brings what it is bound to, which only a call can give.
+            if function.hasattr("__self__").unwrap_or(false) {
+                return Ok(held(shared, object));
+            }
+            let function = shared.function(stage, &function, None, span)?;
             return stage.host_staged(&function, role);
         }
     }

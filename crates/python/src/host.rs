@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 use tilewright::frontend::eval::Stage;
 use tilewright::frontend::host::{Host, HostFunction, HostObject, Namespace};
-use tilewright::frontend::value::Value;
+use tilewright::frontend::value::{Role, Value};
 use tilewright::frontend::{Error, Result, codes};
 use tilewright::ir::{DType, Diagnostic, FileId, SourceMap, Span};
 
@@ -66,15 +66,18 @@ impl Shared {
         Diagnostic::error(codes::HOST_EXCEPTION, span, message).into()
     }
 
-    /// A Python function with its source, for the interpreter.
+    /// A Python function with its source, for the interpreter; `instance` is what it is a method
+    /// of.
     pub fn function(
         self: &Rc<Shared>,
         stage: &mut Stage,
         function: &Bound<'_, PyAny>,
+        instance: Option<&Bound<'_, PyAny>>,
         span: Span,
     ) -> Result<HostFunction> {
         let py = function.py();
-        self.describe(stage, function, span).map_err(|e| match e {
+        let described = self.describe(stage, function, instance, span);
+        described.map_err(|e| match e {
             Described::Python(e) => self.error(py, e, span),
             Described::Located(e) => e,
         })
@@ -84,11 +87,12 @@ impl Shared {
         self: &Rc<Shared>,
         stage: &mut Stage,
         function: &Bound<'_, PyAny>,
+        instance: Option<&Bound<'_, PyAny>>,
         span: Span,
     ) -> std::result::Result<HostFunction, Described> {
         let py = function.py();
         let source = py.import("tilewright._source")?;
-        let facts = source.getattr("describe")?.call1((function,))?;
+        let facts = source.getattr("describe")?.call1((function, instance))?;
         type Facts<'py> = (
             String,
             Option<String>,
@@ -293,11 +297,15 @@ impl HostObject for Object {
     ) -> Result<Value> {
         Python::attach(|py| {
             let fail = |e: PyErr| self.shared.error(py, e, span);
-            if let Some((function, bound, named)) =
+            if let Some((function, bound, named, is_macro)) =
                 self.interpreted(py, args, keywords).map_err(fail)?
             {
-                let function = self.shared.function(stage, &function, span)?;
-                let closure = stage.host_closure(&function)?;
+                let instance = bound.first();
+                let function = self.shared.function(stage, &function, instance, span)?;
+                let callee = match is_macro {
+                    true => stage.host_staged(&function, Role::Macro)?,
+                    false => Value::Function(stage.host_closure(&function)?),
+                };
                 let mut all = Vec::with_capacity(args.len() + bound.len());
                 for bound in bound {
                     all.push(to_value(&self.shared, stage, &bound, span)?);
@@ -311,7 +319,7 @@ impl HostObject for Object {
                         all_named.push((Rc::from(name), value));
                     }
                 }
-                return stage.call_from_host(&Value::Function(closure), all, &all_named, span);
+                return stage.call_from_host(&callee, all, &all_named, span);
             }
             let positional = arguments(&self.shared, py, args).map_err(fail)?;
             let named = PyDict::new(py);
@@ -426,11 +434,12 @@ impl HostObject for Object {
     }
 }
 
-/// A function, and the arguments that are bound to it by place and by name.
+/// A function, the arguments that are bound to it by place and by name, and whether it is a macro.
 type Interpreted<'py> = (
     Bound<'py, PyAny>,
     Vec<Bound<'py, PyAny>>,
     BTreeMap<String, Bound<'py, PyAny>>,
+    bool,
 );
 
 /// The most that a Python iterator may give to the interpreter.

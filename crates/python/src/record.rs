@@ -178,7 +178,7 @@ fn named(shared: &Rc<Shared>, stage: &mut Stage, given: &Named) -> Result<Vec<(R
 }
 
 fn described(shared: &Rc<Shared>, stage: &mut Stage, function: &Py<PyAny>) -> Result<HostFunction> {
-    Python::attach(|py| shared.function(stage, function.bind(py), Span::NONE))
+    Python::attach(|py| shared.function(stage, function.bind(py), None, Span::NONE))
 }
 
 fn kernel(py: Python<'_>, recorded: Recorded<Func>) -> PyResult<Kernel> {

@@ -41,7 +41,7 @@ class Swish(Sigmoid):
     block = 32
 
     def op(self, x):
-        return x * super(Swish, self).op(x)
+        return x * super().op(x)
 
 
 class Affine:
@@ -60,6 +60,37 @@ class Chain(Elementwise):
             x = part(x)
         return x
 
+
+class Accumulator:
+    """A class whose macros are methods."""
+
+    def __init__(self, step):
+        self.step = step
+
+    @T.macro
+    def fill(self, buffer, n):
+        for i in range(n):
+            buffer[i] = i * self.step
+
+    @T.inline
+    def shift(self, buffer):
+        for i in T.Parallel(buffer.shape[0]):
+            buffer[i] = buffer[i] + self.step
+
+
+def ramp(n, accumulator):
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=32):
+            accumulator.fill(A, n)
+            accumulator.shift(A)
+
+    return tilelang.compile(kernel)
+
+
+a = np.zeros(16, np.float32)
+ramp(16, Accumulator(3))(a)
+np.testing.assert_array_equal(a, np.arange(16) * 3 + 3)
 
 x = np.linspace(-3, 3, 100, dtype=np.float32)
 sigmoid = 1 / (1 + np.exp(-x))

@@ -1,0 +1,5 @@
+"""What is known of the GPU of this machine."""
+
+from . import driver
+
+__all__ = ["driver"]
