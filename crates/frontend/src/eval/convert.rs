@@ -356,14 +356,6 @@ impl Stage {
         )
         .into()
     }
-
-    /// What messages call a value.
-    pub(crate) fn what_is(&self, value: &Value) -> String {
-        match value {
-            Value::Host(object) => format!("a Python object of the type `{}`", object.class()),
-            other => other.type_name().to_string(),
-        }
-    }
 }
 
 /// A literal of the language: float32, or float64 when float32 has no such magnitude.

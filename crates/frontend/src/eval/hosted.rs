@@ -474,6 +474,14 @@ impl Stage {
         Ok(())
     }
 
+    /// What messages call a value.
+    pub(crate) fn what_is(&self, value: &Value) -> String {
+        match value {
+            Value::Host(object) => format!("a Python object of the type `{}`", object.class()),
+            other => other.type_name().to_string(),
+        }
+    }
+
     /// The dtype that an object of the host names.
     pub(super) fn host_dtype(
         &self,
