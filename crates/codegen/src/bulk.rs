@@ -123,10 +123,10 @@ impl Emitter<'_> {
         let (name, mut args) = match &op.arrives {
             Some(arrival) => {
                 let bar = self.barrier(arrival.barrier, &arrival.index, span)?;
-                if arrival.multicast {
+                if let Some(blocks) = arrival.multicast {
                     self.needs_clusters(span)?;
                     self.needs.piece(Piece::Multicast);
-                    let blocks = format!("{:#x}", (1u32 << self.cluster) - 1);
+                    let blocks = format!("{blocks:#x}");
                     ("tma_multicast", vec![blocks, lies, map, bar])
                 } else {
                     ("tma_load", vec![lies, map, bar])

@@ -1,8 +1,8 @@
 //! Thread operations: atomics, what lanes do together, barriers.
 
 use tilewright_ir::{
-    AtomicOp, Buffer, Combiner, Expr, MemoryOrder, ReduceKind, Scalar, Scope, ShuffleKind, Span,
-    ThreadOp, Var,
+    ArriveAt, AtomicOp, Buffer, Combiner, Expr, MemoryOrder, ReduceKind, Scalar, Scope,
+    ShuffleKind, Span, ThreadOp, Var,
 };
 
 use crate::ctype::ctype;
@@ -149,25 +149,46 @@ impl Emitter<'_> {
                 self.out.line("tw::sync_cluster();");
                 Ok(())
             }
+            ThreadOp::ClusterArrive => {
+                self.needs_clusters(span)?;
+                self.settle();
+                self.out.line("tw::cluster_arrive();");
+                Ok(())
+            }
+            ThreadOp::ClusterWait => {
+                self.needs_clusters(span)?;
+                self.out.line("tw::cluster_wait();");
+                Ok(())
+            }
             ThreadOp::BarrierArrive {
                 barrier,
                 index,
                 warp,
-                cluster,
+                at,
             } => {
                 let bar = self.barrier(*barrier, index, span)?;
                 let lanes = self.lane_argument();
-                if *cluster {
+                if at.reaches_others() {
                     self.needs_clusters(span)?;
                 }
                 let blocks = self.cluster;
-                let line = match (cluster, warp) {
-                    (false, true) => format!("tw::mbarrier_arrive_warp({lanes}{bar});"),
-                    (false, false) => format!("tw::mbarrier_arrive({bar});"),
-                    (true, true) => {
+                let line = match (at, warp) {
+                    (ArriveAt::Own, true) => format!("tw::mbarrier_arrive_warp({lanes}{bar});"),
+                    (ArriveAt::Own, false) => format!("tw::mbarrier_arrive({bar});"),
+                    (ArriveAt::All, true) => {
                         format!("tw::mbarrier_arrive_cluster_warp({lanes}{blocks}, {bar});")
                     }
-                    (true, false) => format!("tw::mbarrier_arrive_cluster({blocks}, {bar});"),
+                    (ArriveAt::All, false) => {
+                        format!("tw::mbarrier_arrive_cluster({blocks}, {bar});")
+                    }
+                    (ArriveAt::Block(rank), false) => {
+                        let rank = self.scalar(rank)?;
+                        format!("tw::mbarrier_arrive_at({rank}, {bar});")
+                    }
+                    (ArriveAt::Block(_), true) => {
+                        let message = "one arrival of a warp at one other block";
+                        return unsupported(span, message.to_string());
+                    }
                 };
                 self.settle();
                 self.out.line(line);

@@ -189,6 +189,8 @@ codes! {
     ATOMIC_DTYPE = "atomic-dtype";
     /// A memory order that the operation does not have.
     MEMORY_ORDER = "memory-order";
+    /// What blocks of a cluster do, in a kernel without one, or with a block that is not in it.
+    CLUSTER = "cluster";
     /// A barrier is meant and something else is given, or it is used where it cannot be.
     BARRIER = "barrier";
     /// A warp group that is not there, or a `T.ws` suite where it cannot stand.

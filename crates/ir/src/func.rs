@@ -11,6 +11,7 @@ use crate::expr::Expr;
 use crate::ids::{Buffer, Var};
 use crate::stmt::{Block, StmtKind};
 use crate::thread_op::ThreadOp;
+use crate::tile_op::TileOp;
 use crate::visit::walk_stmts;
 
 /// How far down a function has come.
@@ -121,9 +122,12 @@ impl Kernel {
         let mut reaches = false;
         walk_stmts(&self.body, &mut |stmt| {
             reaches |= match &stmt.kind {
-                StmtKind::Thread(ThreadOp::SyncCluster) => true,
-                StmtKind::Thread(ThreadOp::BarrierArrive { cluster, .. }) => *cluster,
-                StmtKind::Micro(m) => m.arrives.as_ref().is_some_and(|a| a.multicast),
+                StmtKind::Thread(
+                    ThreadOp::SyncCluster | ThreadOp::ClusterArrive | ThreadOp::ClusterWait,
+                ) => true,
+                StmtKind::Thread(ThreadOp::BarrierArrive { at, .. }) => at.reaches_others(),
+                StmtKind::Tile(TileOp::Copy(c)) => c.kind.reaches_others(),
+                StmtKind::Micro(m) => m.arrives.as_ref().is_some_and(|a| a.multicast.is_some()),
                 _ => false,
             };
         });
@@ -132,7 +136,8 @@ impl Kernel {
 
     /// The blocks of a cluster.
     pub fn cluster_blocks(&self) -> u32 {
-        self.attrs.cluster.map_or(1, |sizes| sizes.iter().product())
+        let sizes = self.attrs.cluster.unwrap_or([1; 3]);
+        sizes.iter().fold(1, |n, size| n.saturating_mul(*size))
     }
 }
 

@@ -52,9 +52,9 @@ pub struct MicroOp {
 pub struct Arrival {
     pub barrier: Buffer,
     pub index: Expr,
-    /// `arrives=full[0] multicast`: the box goes to the same place in every block of the cluster, and
-    /// the barrier of each hears of it.
-    pub multicast: bool,
+    /// `arrives=full[0] multicast=3`: the box goes to the same place in these blocks of the cluster, a
+    /// bit for each, and the barrier of each hears of it.
+    pub multicast: Option<u16>,
 }
 
 impl MicroOp {

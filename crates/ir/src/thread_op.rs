@@ -90,6 +90,12 @@ pub enum ThreadOp {
     /// `sync_cluster`
     /// All threads of all blocks of a cluster wait for each other.
     SyncCluster,
+    /// `cluster_arrive`
+    /// All threads of the block come to the barrier of the cluster, and go on.
+    ClusterArrive,
+    /// `cluster_wait`
+    /// They wait until those of all its blocks have come there.
+    ClusterWait,
     /// `mbarrier_arrive bar[0]`
     /// Each executing thread counts one.
     BarrierArrive {
@@ -98,9 +104,7 @@ pub enum ThreadOp {
         /// `mbarrier_arrive bar[0] warp`
         /// The lanes of each warp come together, and one arrives for all.
         warp: bool,
-        /// `mbarrier_arrive bar[0] cluster`
-        /// At this barrier of every block of the cluster.
-        cluster: bool,
+        at: ArriveAt,
     },
     /// `mbarrier_wait bar[0] parity=p`
     /// Blocks until the phase of that parity has completed.
@@ -141,6 +145,25 @@ pub enum ThreadOp {
     SetMaxRegs { count: u32, increase: bool },
 }
 
+/// Whose barrier an arrival is at, of the blocks of a cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ArriveAt {
+    Own,
+    /// `mbarrier_arrive bar[0] cluster`
+    /// That of every block.
+    All,
+    /// `mbarrier_arrive bar[0] block=1`
+    /// That of the block of this number in the cluster.
+    Block(Expr),
+}
+
+impl ArriveAt {
+    /// Whether it may be another block's.
+    pub fn reaches_others(&self) -> bool {
+        *self != ArriveAt::Own
+    }
+}
+
 /// The ops of some families, as a pattern. An executor has one file a family; its `match` names the
 /// other families, so that the compiler says which file does not know a new op.
 #[macro_export]
@@ -162,6 +185,8 @@ macro_rules! thread_ops {
             | $crate::ThreadOp::SyncWarp
             | $crate::ThreadOp::SyncGrid
             | $crate::ThreadOp::SyncCluster
+            | $crate::ThreadOp::ClusterArrive
+            | $crate::ThreadOp::ClusterWait
             | $crate::ThreadOp::BarrierArrive { .. }
             | $crate::ThreadOp::BarrierWait { .. }
             | $crate::ThreadOp::BarrierExpect { .. }
@@ -263,11 +288,16 @@ macro_rules! thread_operands {
                 let how = How::WRITE;
                 $f($Operand::elements(dst, dst_indices, 1, how));
             }
-            ThreadOp::BarrierArrive { barrier, index, .. } => {
+            ThreadOp::BarrierArrive {
+                barrier, index, at, ..
+            } => {
                 $f($Operand::Barrier {
                     buffer: barrier,
                     index,
                 });
+                if let ArriveAt::Block(rank) = at {
+                    $f($Operand::Value(rank));
+                }
             }
             ThreadOp::BarrierWait {
                 barrier,
@@ -311,6 +341,8 @@ macro_rules! thread_operands {
             | ThreadOp::SyncWarp
             | ThreadOp::SyncGrid
             | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
+            | ThreadOp::ClusterWait
             | ThreadOp::SetMaxRegs { .. } => {}
         }
     }};
@@ -330,6 +362,8 @@ impl ThreadOp {
         SyncWarp "sync_warp",
         SyncGrid "sync_grid",
         SyncCluster "sync_cluster",
+        ClusterArrive "cluster_arrive",
+        ClusterWait "cluster_wait",
         BarrierArrive "mbarrier_arrive",
         BarrierWait "mbarrier_wait",
         BarrierExpect "mbarrier_expect_tx",

@@ -65,7 +65,7 @@ macro_rules! tile_operands {
             TileOp::Copy(CopyOp { src, dst, kind, .. }) => {
                 $f($Operand::Region { region: src, how: How::READ });
                 $f($Operand::Region { region: dst, how: How::WRITE });
-                if let CopyKind::Tma { barrier: Some((buffer, index)) } = kind {
+                if let CopyKind::Tma { barrier: Some((buffer, index)), .. } = kind {
                     $f($Operand::Barrier { buffer, index });
                 }
             }
@@ -153,7 +153,7 @@ impl TileOp {
 }
 
 /// `copy A[by * 128 +: 128, k * 32 +: 32] -> S[0 +: 128, 0 +: 32]`, then any of `async`,
-/// `tma`, `tma barrier=bar[0]`, `coalesced=8`, `no_tma`, `evict=first`, `prefer="inst"`
+/// `tma`, `tma barrier=bar[0] multicast=3`, `coalesced=8`, `no_tma`, `evict=first`, `prefer="inst"`
 ///
 /// For every point `dst[d0 + p] = cast(src[s0 + p])`. The non-unit extents of both sides are
 /// equal in order. Loads outside the source give its safe value; stores outside are dropped.
@@ -173,11 +173,30 @@ pub enum CopyKind {
     Async,
     /// By the bulk copy engine. A load names the barrier element that its bytes complete;
     /// a store has none and is waited for by store groups.
-    Tma { barrier: Option<(Buffer, Expr)> },
+    Tma {
+        barrier: Option<(Buffer, Expr)>,
+        /// `tma barrier=bar[0] multicast=3`: of these blocks of the cluster, a bit for each, the first
+        /// loads for all of them, to the same place in each. Each block that comes here announces its
+        /// own bytes; one that is not among them loads for itself.
+        multicast: Option<u16>,
+    },
     /// `tma warps=[2, 1]`: from shared memory by the bulk copy engine, where so many warp groups along
     /// rows and columns have written the tile as the sum of their product: each warp has the rows
     /// stored that it has of it. The compiler closes the groups of these stores and waits for them.
     TmaRows { warps: [u32; 2] },
+}
+
+impl CopyKind {
+    /// Whether memory of other blocks of the cluster is written.
+    pub fn reaches_others(&self) -> bool {
+        matches!(
+            self,
+            CopyKind::Tma {
+                multicast: Some(_),
+                ..
+            }
+        )
+    }
 }
 
 /// Performance wishes; values are unaffected.

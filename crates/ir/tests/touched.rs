@@ -24,7 +24,7 @@ fn named(stmt: &Stmt) -> BTreeSet<Buffer> {
     }
     let barrier = match &stmt.kind {
         StmtKind::Tile(TileOp::Copy(c)) => match &c.kind {
-            CopyKind::Tma { barrier } => barrier.as_ref(),
+            CopyKind::Tma { barrier, .. } => barrier.as_ref(),
             _ => None,
         },
         StmtKind::Tile(TileOp::Gemm(g)) => g.barrier.as_ref(),

@@ -529,7 +529,9 @@ fn is_arrival(stmt: &Stmt) -> bool {
     let arrives = |op: &ThreadOp| {
         matches!(
             op,
-            ThreadOp::BarrierArrive { .. } | ThreadOp::BarrierExpect { .. }
+            ThreadOp::BarrierArrive { .. }
+                | ThreadOp::BarrierExpect { .. }
+                | ThreadOp::ClusterArrive
         )
     };
     matches!(&stmt.kind, StmtKind::Thread(op) if arrives(op))
@@ -541,6 +543,7 @@ fn is_sync(stmt: &Stmt) -> bool {
             ThreadOp::SyncThreads { .. }
             | ThreadOp::SyncGrid
             | ThreadOp::SyncCluster
+            | ThreadOp::ClusterWait
             | ThreadOp::BarrierWait { .. } => true,
             ThreadOp::Vote { kind, .. } => kind.is_of_block(),
             _ => false,

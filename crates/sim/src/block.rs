@@ -12,7 +12,9 @@ use crate::program::{Op, Program, Space};
 #[derive(Debug)]
 pub(crate) struct BlockRun {
     index: [u64; 3],
-    mem: BlockMem,
+    /// Its number in its cluster.
+    rank: usize,
+    pub mem: BlockMem,
     strands: Vec<Strand>,
     pub output: Output,
     /// What each strand waits for since its last turn.
@@ -42,31 +44,15 @@ pub(crate) struct Launch<'a> {
 const FUEL: u64 = 50_000;
 
 impl BlockRun {
-    pub fn new(program: &Program, index: [u64; 3]) -> BlockRun {
-        let strands = Strand::of_block(program, index);
+    pub fn new(program: &Program, index: [u64; 3], rank: usize) -> BlockRun {
+        let strands = Strand::of_block(program, index, rank);
         BlockRun {
             index,
+            rank,
             mem: BlockMem::new(program),
             waits: vec![None; strands.len()],
             strands,
             output: Output::default(),
-        }
-    }
-
-    /// Runs the block to its end, alone.
-    pub fn finish(
-        &mut self,
-        launch: Launch<'_>,
-        globals: &mut Globals<'_>,
-    ) -> Result<(), Box<Diagnostic>> {
-        let mut grid_barrier = Counting::default();
-        loop {
-            match self.turn(launch, globals, &mut grid_barrier) {
-                Turn::Done => return Ok(()),
-                Turn::Progress => {}
-                Turn::Stuck => return Err(Box::new(self.deadlock(launch.program))),
-                Turn::Failed(d) => return Err(d),
-            }
         }
     }
 
@@ -76,6 +62,7 @@ impl BlockRun {
         launch: Launch<'_>,
         globals: &mut Globals<'_>,
         grid_barrier: &mut Counting,
+        cluster_barrier: &mut Counting,
     ) -> Turn {
         let before: u64 = self.strands.iter().map(|s| s.steps).sum();
         for at in 0..self.strands.len() {
@@ -89,8 +76,10 @@ impl BlockRun {
                 globals,
                 block: &mut self.mem,
                 grid_barrier,
+                cluster_barrier,
                 output: &mut self.output,
                 block_index: self.index,
+                rank: self.rank,
             };
             self.waits[at] = match exec::run(work, &mut self.strands[at], FUEL) {
                 Outcome::Done | Outcome::Fuel => None,
@@ -98,7 +87,13 @@ impl BlockRun {
                 Outcome::Failed(d) => return Turn::Failed(d),
             };
             if let Some(Wait::Collective { groups }) = self.waits[at]
-                && let Err(d) = self.rendezvous(at, groups, launch, globals, grid_barrier)
+                && let Err(d) = self.rendezvous(
+                    at,
+                    groups,
+                    launch,
+                    globals,
+                    [&mut *grid_barrier, &mut *cluster_barrier],
+                )
             {
                 return Turn::Failed(d);
             }
@@ -121,7 +116,7 @@ impl BlockRun {
         groups: u64,
         launch: Launch<'_>,
         globals: &mut Globals<'_>,
-        grid_barrier: &mut Counting,
+        [grid_barrier, cluster_barrier]: [&mut Counting; 2],
     ) -> Result<(), Box<Diagnostic>> {
         let pc = self.strands[at].pc;
         self.strands[at].at_collective = Some(pc);
@@ -136,8 +131,10 @@ impl BlockRun {
             globals,
             block: &mut self.mem,
             grid_barrier,
+            cluster_barrier,
             output: &mut self.output,
             block_index: self.index,
+            rank: self.rank,
         };
         match exec::run_collective(work, &mut self.strands[at]) {
             Outcome::Failed(d) => return Err(d),

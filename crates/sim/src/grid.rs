@@ -11,9 +11,10 @@ use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{Diagnostic, Kernel, RasterOrder, Span, StmtKind, Swizzle, ThreadOp, TileOp};
 
 use crate::barrier::Counting;
-use crate::block::{BlockRun, Launch, Turn};
+use crate::block::{Launch, Turn};
 use crate::block_races::{BlockRaces, Sites, Watch};
-use crate::error::codes;
+use crate::cluster::ClusterRun;
+use crate::error::{RunError, codes};
 use crate::exec::state::Globals;
 use crate::exec::{Checks, combine, decode, encode};
 use crate::memory::{LogEntry, Storage, WriteLog, byte_range};
@@ -104,8 +105,50 @@ impl Chosen {
     }
 }
 
-/// Runs the chosen blocks; all of them where blocks depend on each other. `progress` is told how
-/// many are done.
+/// The blocks along each axis that run together, where they reach each other's memory or know their
+/// number.
+pub(crate) fn cluster(kernel: &Kernel, grid: &[u64]) -> Result<Option<[u64; 3]>, RunError> {
+    let Some(sizes) = kernel.attrs.cluster else {
+        return Ok(None);
+    };
+    let sizes = sizes.map(u64::from);
+    let extent = |axis: usize| grid.get(axis).copied().unwrap_or(1);
+    if (0..3).any(|axis| extent(axis) % sizes[axis].max(1) != 0) {
+        let message = format!("clusters of {sizes:?} blocks do not divide a grid of {grid:?}");
+        return Err(RunError::new(codes::LAUNCH_EXTENT, kernel.span, message));
+    }
+    let together = kernel.reaches_others() || kernel.attrs.rank.is_some();
+    Ok(together.then_some(sizes))
+}
+
+/// The numbers in the grid of a cluster's blocks, in the order of their numbers there; without
+/// clusters that of the block.
+pub(crate) fn members(grid: &[u64], sizes: Option<[u64; 3]>, cluster: u64) -> Vec<u64> {
+    let Some(sizes) = sizes else {
+        return vec![cluster];
+    };
+    let extent = |axis: usize| grid.get(axis).copied().unwrap_or(1);
+    let mut rest = cluster;
+    let first = [0, 1, 2].map(|axis| {
+        let clusters = (extent(axis) / sizes[axis]).max(1);
+        let at = rest % clusters * sizes[axis];
+        rest /= clusters;
+        at
+    });
+    let block = (0..sizes.iter().product()).map(|rank: u64| {
+        let own = [
+            rank % sizes[0],
+            rank / sizes[0] % sizes[1],
+            rank / sizes[0] / sizes[1],
+        ];
+        let [x, y, z] = [0, 1, 2].map(|axis| first[axis] + own[axis]);
+        x + extent(0) * (y + extent(1) * z)
+    });
+    block.collect()
+}
+
+/// Runs the chosen blocks, or clusters of them; all of them where blocks depend on each other.
+/// `progress` is told how many are done.
 pub(crate) fn launch(
     launch: Launch<'_>,
     swizzle: Option<Swizzle>,
@@ -114,8 +157,17 @@ pub(crate) fn launch(
     mem: &mut [Storage],
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Gathered, Box<Diagnostic>> {
-    let total = launch.program.num_blocks();
-    let index = |linear| block_index(&launch.program.grid, swizzle, linear);
+    let program = launch.program;
+    let together = program.cluster_blocks();
+    let total = program.num_blocks() / together;
+    let indices = |number| -> Vec<[u64; 3]> {
+        let members = members(&program.grid, program.cluster, number).into_iter();
+        members
+            .map(|block| block_index(&program.grid, swizzle, block))
+            .collect()
+    };
+    // What blocks of a cluster do to each other they may order themselves.
+    let index = |number| indices(number)[0];
     let mut gathered = Gathered::default();
     let traffic = &launch.program.traffic;
     let watch = match launch.checks.races {
@@ -134,7 +186,7 @@ pub(crate) fn launch(
                 let shared: &[Storage] = mem;
                 let results: Vec<_> = (first..end)
                     .into_par_iter()
-                    .map(|n| run_logged(launch, index(chosen.nth(n)), shared))
+                    .map(|n| run_logged(launch, &indices(chosen.nth(n)), shared))
                     .collect();
                 for (n, result) in (first..end).zip(results) {
                     let (log, prints) = result?;
@@ -143,21 +195,21 @@ pub(crate) fn launch(
                     gathered.prints.extend(prints);
                 }
                 first = end;
-                progress(first);
+                progress(first * together);
             }
         }
         Schedule::Sequential => {
             for linear in 0..total {
-                let mut block = BlockRun::new(launch.program, index(linear));
+                let mut blocks = ClusterRun::new(program, &indices(linear));
                 races.turn(index(linear), 0);
                 let races = &mut races;
-                block.finish(launch, &mut Globals::Direct { mem, races })?;
-                gathered.prints.extend(block.output.prints);
-                progress(linear + 1);
+                blocks.finish(launch, &mut Globals::Direct { mem, races })?;
+                gathered.prints.extend(blocks.prints());
+                progress((linear + 1) * together);
             }
         }
         Schedule::Interleaved => {
-            let mut blocks: Vec<Option<BlockRun>> = (0..total).map(|_| None).collect();
+            let mut blocks: Vec<Option<ClusterRun>> = (0..total).map(|_| None).collect();
             let mut finished = vec![false; total as usize];
             let mut barrier = Counting::default();
             let mut done = 0;
@@ -168,7 +220,7 @@ pub(crate) fn launch(
                         continue;
                     }
                     let block = blocks[linear]
-                        .get_or_insert_with(|| BlockRun::new(launch.program, index(linear as u64)));
+                        .get_or_insert_with(|| ClusterRun::new(program, &indices(linear as u64)));
                     // No block is behind the barrier while another is before it.
                     races.turn(index(linear as u64), barrier.generation);
                     let races = &mut races;
@@ -177,11 +229,11 @@ pub(crate) fn launch(
                         Turn::Done => {
                             finished[linear] = true;
                             if let Some(block) = blocks[linear].take() {
-                                gathered.prints.extend(block.output.prints);
+                                gathered.prints.extend(block.prints());
                             }
                             done += 1;
                             moved = true;
-                            progress(done);
+                            progress(done * together);
                         }
                         Turn::Progress => moved = true,
                         Turn::Stuck => {}
@@ -200,18 +252,18 @@ pub(crate) fn launch(
 
 fn run_logged(
     launch: Launch<'_>,
-    index: [u64; 3],
+    indices: &[[u64; 3]],
     mem: &[Storage],
 ) -> Result<(WriteLog, Vec<String>), Box<Diagnostic>> {
     let mut globals = Globals::Logged {
         mem,
         log: WriteLog::default(),
     };
-    let mut block = BlockRun::new(launch.program, index);
-    block.finish(launch, &mut globals)?;
+    let mut blocks = ClusterRun::new(launch.program, indices);
+    blocks.finish(launch, &mut globals)?;
     match globals {
-        Globals::Logged { log, .. } => Ok((log, block.output.prints)),
-        Globals::Direct { .. } => Ok((WriteLog::default(), block.output.prints)),
+        Globals::Logged { log, .. } => Ok((log, blocks.prints())),
+        Globals::Direct { .. } => Ok((WriteLog::default(), blocks.prints())),
     }
 }
 

@@ -28,6 +28,7 @@ pub mod args;
 mod barrier;
 mod block;
 mod block_races;
+mod cluster;
 pub mod compare;
 mod compile;
 pub mod error;
@@ -237,7 +238,9 @@ fn run_kernels(
                 && grid::is_part(kernel, &program.traffic)
                 && written.all(|(s, _)| s.is_fresh())
         });
-        let chosen = grid::Chosen::new(blocks, sample);
+        let together = program.cluster_blocks();
+        let sample = sample.map(|n| n.div_ceil(together));
+        let chosen = grid::Chosen::new(blocks / together, sample);
         let watch = block_races::watch(kernel, &program.traffic);
         let mem = &mut call.storages;
         let gathered = grid::launch(launch, swizzle, chosen, watch, mem, &progress)
@@ -246,7 +249,7 @@ fn run_kernels(
         report.races.extend(gathered.races);
         report.kernels.push(KernelReport {
             blocks,
-            ran: chosen.count(),
+            ran: chosen.count() * together,
             schedule: grid::schedule(&program.traffic),
             watch,
             time: start.elapsed(),

@@ -34,6 +34,9 @@ pub(crate) struct Program {
     pub thread_slots: [Option<u32>; 3],
     pub threads: [u32; 3],
     pub grid: Vec<u64>,
+    /// Blocks along each axis of the grid that run together, and where their number among these goes.
+    pub cluster: Option<[u64; 3]>,
+    pub rank_slot: Option<u32>,
     /// Whether the kernel has warp-group regions, so that groups run concurrently.
     pub grouped: bool,
     pub traffic: Traffic,
@@ -46,6 +49,11 @@ impl Program {
 
     pub fn num_blocks(&self) -> u64 {
         self.grid.iter().product()
+    }
+
+    /// The blocks that run together.
+    pub fn cluster_blocks(&self) -> u64 {
+        self.cluster.map_or(1, |sizes| sizes.iter().product())
     }
 }
 

@@ -29,9 +29,13 @@ use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
 
 const KERNELS: &[&str] = &[
     "block",
+    "cluster_halves",
+    "cluster_sync",
     "elected_arrival",
     "gemm_waits_itself",
     "groups_store",
+    "multicast_products",
+    "multicast_some",
     "products",
     "products_in_flight",
     "store",

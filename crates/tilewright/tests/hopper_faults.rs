@@ -19,8 +19,8 @@ use std::thread;
 use libtest_mimic::Failed;
 use tilewright::ir::visit::{child_blocks_mut, walk_stmts};
 use tilewright::ir::{
-    Arrival, Block, Buffer, BufferOrigin, DeviceOp, Expr, FenceKind, Func, Level, MicroKind,
-    MicroOp, Stmt, StmtKind, Target, ThreadOp, text, verify,
+    Arrival, ArriveAt, Block, Buffer, BufferOrigin, DeviceOp, Expr, FenceKind, Func, Level,
+    MicroKind, MicroOp, Stmt, StmtKind, Target, ThreadOp, text, verify,
 };
 use tilewright::lowering::{self, Until};
 use tilewright::passes::decisions::{Decision, PAIRS};
@@ -507,25 +507,26 @@ fn faults_of_thread_op(func: &Func, op: &ThreadOp) -> Vec<(Fault, Option<ThreadO
             barrier,
             index,
             warp,
-            cluster,
+            at,
         } => {
-            let arrive = |index: &Expr, warp: bool, cluster: bool| {
+            let arrive = |index: &Expr, warp: bool, at: &ArriveAt| {
                 Some(ThreadOp::BarrierArrive {
                     barrier,
                     index: index.clone(),
                     warp,
-                    cluster,
+                    at: at.clone(),
                 })
             };
             list.push((Fault::NoArrival, None));
             if let Some(next) = next(barrier, &index) {
-                list.push((Fault::ArrivalAtNext, arrive(&next, warp, cluster)));
+                list.push((Fault::ArrivalAtNext, arrive(&next, warp, &at)));
             }
             if warp {
-                list.push((Fault::ArrivalOfLanes, arrive(&index, false, cluster)));
+                list.push((Fault::ArrivalOfLanes, arrive(&index, false, &at)));
             }
-            if cluster {
-                list.push((Fault::ArrivalInOwnBlock, arrive(&index, warp, false)));
+            if at.reaches_others() {
+                let own = arrive(&index, warp, &ArriveAt::Own);
+                list.push((Fault::ArrivalInOwnBlock, own));
             }
         }
         ThreadOp::BarrierExpect {
@@ -585,9 +586,9 @@ fn faults_of_load(func: &Func, load: &MicroOp) -> Vec<(Fault, MicroOp)> {
             };
             list.push((Fault::LoadTellsNext, told(next)));
         }
-        if arrival.multicast {
+        if arrival.multicast.is_some() {
             let own = Arrival {
-                multicast: false,
+                multicast: None,
                 ..arrival.clone()
             };
             list.push((Fault::LoadToOwnBlock, told(own)));

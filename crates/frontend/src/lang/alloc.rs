@@ -61,6 +61,18 @@ pub(super) static FNS: &[LangFn] = &[
         &[req("arrive_count", Ty::Any)],
         alloc_barrier,
     ),
+    func(
+        "alloc_cluster_barrier",
+        &[req("arrive_count", Ty::Any)],
+        |stage, args| {
+            super::cluster::blocks(stage, "`T.alloc_cluster_barrier`", args.span())?;
+            let barrier = alloc_barrier(stage, args)?;
+            if let Value::Buffer(buffer) = barrier {
+                stage.lang.cluster_barriers.push(buffer);
+            }
+            Ok(barrier)
+        },
+    ),
     func("alloc_tmem", &[SHAPE, DTYPE], alloc_tmem),
     func(
         "alloc_reducer",

@@ -1,6 +1,6 @@
 //! Arrival barriers (mbarriers).
 
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Scope, Span, ThreadOp};
+use tilewright_ir::{ArriveAt, BinOp, Buffer, Expr, ExprKind, Scope, Span, ThreadOp};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
 use crate::eval::Stage;
@@ -13,17 +13,15 @@ pub(super) static FNS: &[LangFn] = &[
     func(
         "mbarrier_arrive",
         &[BARRIER, opt("cta_id", Ty::Any)],
-        |stage, args| {
-            if args.has("cta_id") {
-                return Err(super::not_supported(
-                    stage,
-                    args.span_of("cta_id"),
-                    "arriving at a barrier of another block (`cta_id`)",
-                    "leave `cta_id` out",
-                ));
-            }
-            arrive(stage, args)
+        |stage, args| match args.has("cta_id") {
+            true => arrive_in(stage, args),
+            false => arrive(stage, args),
         },
+    ),
+    func(
+        "ptx_arrive_cluster_barrier",
+        &[BARRIER, req("cta_id", Ty::Any)],
+        arrive_in,
     ),
     func("barrier_arrive", &[BARRIER], arrive),
     func("mbarrier_expect_tx", EXPECT, |s, a| expect(s, a, false)),
@@ -60,7 +58,22 @@ fn wait(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 fn arrive(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let (barrier, index) = operand(stage, args)?;
     stage.emit_thread(ThreadOp::BarrierArrive {
-        cluster: false,
+        at: ArriveAt::Own,
+        barrier,
+        index,
+        warp: false,
+    })?;
+    Ok(Value::None)
+}
+
+/// At the barrier of a block of the cluster.
+fn arrive_in(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let (barrier, index) = operand(stage, args)?;
+    let rank = super::cluster::block(stage, args, "cta_id")?;
+    let span = args.span_of("mbarrier");
+    super::cluster::check_reached(stage, barrier, span, "the arrival")?;
+    stage.emit_thread(ThreadOp::BarrierArrive {
+        at: ArriveAt::Block(rank),
         barrier,
         index,
         warp: false,

@@ -101,4 +101,6 @@ pub struct LangState {
     pub warp_groups: u32,
     /// Buffers that may overlap in every kernel that follows.
     pub may_alias: Vec<tilewright_ir::Buffer>,
+    /// Barriers that other blocks of the cluster may reach.
+    pub cluster_barriers: Vec<tilewright_ir::Buffer>,
 }

@@ -136,14 +136,7 @@ fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         eviction: eviction(stage, args)?,
         ..CopyHints::default()
     };
-    if args.has("cluster_mask") {
-        return Err(super::not_supported(
-            stage,
-            args.span_of("cluster_mask"),
-            "multicast to a cluster (`cluster_mask`)",
-            "leave `cluster_mask` out; each block then loads its own tile",
-        ));
-    }
+    let multicast = super::cluster::mask(stage, args)?;
     let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
     let pairs = [
         (Scope::Global, Scope::Shared),
@@ -179,13 +172,25 @@ fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         (None, false) => None,
     };
+    if multicast.is_some() {
+        let span = args.span_of("cluster_mask");
+        let Some((barrier, _)) = &barrier else {
+            return Err(stage
+                .error(codes::CLUSTER, span, "a bulk store goes to no other block")
+                .help("leave `cluster_mask` out")
+                .into());
+        };
+        super::cluster::rank(stage, "`cluster_mask`", span)?;
+        let span = args.span_of("barrier");
+        super::cluster::check_reached(stage, *barrier, span, "the copy")?;
+    }
     let Some((src, dst)) = pair(stage, sides(WHAT, args, &src, &dst))? else {
         return Err(no_extents(stage, args, WHAT));
     };
     stage.emit_tile(TileOp::Copy(CopyOp {
         src,
         dst,
-        kind: CopyKind::Tma { barrier },
+        kind: CopyKind::Tma { barrier, multicast },
         hints,
     }))?;
     Ok(Value::None)

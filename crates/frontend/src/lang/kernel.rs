@@ -1,5 +1,6 @@
 //! Launches, and the indices and extents of the launch.
 
+use tilewright_ir::target::MAX_CLUSTER;
 use tilewright_ir::{Expr, Span};
 
 use super::{CallArgs, LangFn, Ty, func, kw, opt, rest};
@@ -14,9 +15,13 @@ pub(super) static FNS: &[LangFn] = &[
         &[
             rest("blocks", Ty::Scalar),
             kw("threads", Ty::Any),
+            kw("cluster_dims", Ty::Any),
             kw("prelude", Ty::Str),
         ],
-        |stage, args| kernel(stage, args, "T.Kernel", None),
+        |stage, args| match args.has("cluster_dims") {
+            true => cluster_kernel(stage, args, "T.Kernel"),
+            false => kernel(stage, args, "T.Kernel", None),
+        },
     ),
     func(
         "ClusterKernel",
@@ -26,7 +31,7 @@ pub(super) static FNS: &[LangFn] = &[
             kw("threads", Ty::Any),
             kw("prelude", Ty::Str),
         ],
-        cluster_kernel,
+        |stage, args| cluster_kernel(stage, args, "T.ClusterKernel"),
     ),
     func("get_thread_binding", &[opt("dim", Ty::Int)], |s, a| {
         let axis = axis(s, a, "T.get_thread_binding", 3)?;
@@ -81,8 +86,6 @@ pub(super) static FNS: &[LangFn] = &[
 const DEFAULT_THREADS: u32 = 128;
 /// Threads of one block on every target.
 const MAX_THREADS: u64 = 1024;
-/// Blocks of one cluster on every target.
-const MAX_CLUSTER: u64 = 16;
 
 /// The suite of `with T.Kernel(...)`.
 #[derive(Debug)]
@@ -122,8 +125,7 @@ impl Frame for KernelFrame {
     }
 }
 
-fn cluster_kernel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    const WHAT: &str = "T.ClusterKernel";
+fn cluster_kernel(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
     let Some(dims) = args.value("cluster_dims").cloned() else {
         return Err(stage
             .error(
@@ -137,7 +139,7 @@ fn cluster_kernel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("cluster_dims");
     let dims = extents3(stage, &dims, span, "a cluster extent")?;
     let blocks: u64 = dims.iter().map(|d| u64::from(*d)).product();
-    if blocks > MAX_CLUSTER {
+    if blocks > u64::from(MAX_CLUSTER) {
         return Err(stage
             .error(
                 codes::KERNEL_LAUNCH,
@@ -147,7 +149,7 @@ fn cluster_kernel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("use a smaller cluster")
             .into());
     }
-    kernel(stage, args, WHAT, Some(dims))
+    kernel(stage, args, what, Some(dims))
 }
 
 fn kernel(

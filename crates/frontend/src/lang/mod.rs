@@ -12,6 +12,7 @@ pub mod args;
 pub mod atomics;
 pub mod barrier;
 pub mod casts;
+mod cluster;
 mod common;
 pub mod constants;
 pub mod copy;
@@ -196,6 +197,7 @@ static FAMILIES: &[&[LangFn]] = &[
     atomics::FNS,
     barrier::FNS,
     casts::FNS,
+    cluster::FNS,
     copy::FNS,
     debug::FNS,
     fill::FNS,

@@ -196,7 +196,7 @@ fn storage_sync(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 }
 
 /// A barrier of the block stands where all threads pass together, not at single points.
-fn check_uniform(stage: &Stage, args: &CallArgs, what: &str) -> Result<()> {
+pub(super) fn check_uniform(stage: &Stage, args: &CallArgs, what: &str) -> Result<()> {
     if !stage.in_parallel() {
         return Ok(());
     }

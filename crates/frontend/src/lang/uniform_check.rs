@@ -66,9 +66,11 @@ fn collective(stmt: &Stmt) -> Option<&'static str> {
         StmtKind::Tile(_) => Some("a tile operation"),
         StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => Some("a parallel loop"),
         StmtKind::Thread(op) => match op {
-            ThreadOp::SyncThreads { named: None } | ThreadOp::SyncGrid | ThreadOp::SyncCluster => {
-                Some("a barrier")
-            }
+            ThreadOp::SyncThreads { named: None }
+            | ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
+            | ThreadOp::ClusterWait => Some("a barrier"),
             ThreadOp::AllReduce { .. } => Some("a reduction over the threads"),
             ThreadOp::Vote { kind, .. } => match kind {
                 VoteKind::BlockOr | VoteKind::BlockAnd | VoteKind::BlockCount => {

@@ -40,7 +40,8 @@ const USE_COPY: &str = "use `T.copy`; the compiler chooses vector width and inst
 const USE_TMA: &str = "use `T.copy`; in a `T.Pipelined` loop it runs ahead";
 const USE_KERNEL: &str = "write the body as statements inside `with T.Kernel(...)`";
 const LAUNCHES: &str = "leave it out; a kernel starts when the one before it has ended";
-const CLUSTERS: &str = "blocks of a cluster do not talk to each other here; use global memory";
+const CLUSTERS: &str =
+    "use `T.tma_copy` with `cluster_mask` and a `T.alloc_cluster_barrier`, or global memory";
 
 static TABLE: &[(&str, &str)] = &[
     (
@@ -52,7 +53,6 @@ static TABLE: &[(&str, &str)] = &[
         "use `T.get_thread_binding`, `T.get_block_extent` and their relatives",
     ),
     ("meta_class", "use functions and `@T.macro`"),
-    ("alloc_cluster_barrier", CLUSTERS),
     ("alloc_descriptor", USE_GEMM),
     ("alloc_wgmma_desc", USE_GEMM),
     ("alloc_tcgen05_*", USE_GEMM),
@@ -90,9 +90,10 @@ static TABLE: &[(&str, &str)] = &[
         "use `T.Persistent([tiles_m, tiles_n], wave_size, index)`",
     ),
     ("copy_cluster", CLUSTERS),
-    ("cluster_*", CLUSTERS),
-    ("block_rank_in_cluster", CLUSTERS),
-    ("ptx_arrive_cluster_barrier", CLUSTERS),
+    (
+        "cluster_arrive_relaxed",
+        "use `T.cluster_arrive()`, which orders memory too",
+    ),
     ("clc_*", "use `T.Persistent` for dynamic tiles"),
     ("pdl_sync", LAUNCHES),
     ("pdl_trigger", LAUNCHES),

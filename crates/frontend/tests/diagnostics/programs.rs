@@ -57,6 +57,108 @@ fn launches() {
             "cluster of too many blocks",
             kernel("T.ClusterKernel(64, cluster_dims=(32, 1, 1))")
         ),
+        (
+            "cluster of T.Kernel that does not divide the grid",
+            kernel("T.Kernel(6, cluster_dims=4)"),
+        ),
+    ]));
+}
+
+/// What blocks of a cluster do with each other.
+#[test]
+fn clusters() {
+    let of = |launch: &str, body: &str| {
+        let body = body.replace('\n', "\n        ");
+        module(&format!(
+            "@T.prim_func\ndef kernel(A: T.Tensor((64, 64), \"float16\")):\n    with T.Kernel(4, {launch}) as bx:\n        {body}\n"
+        ))
+    };
+    let pairs = |body: &str| of("threads=128, cluster_dims=(2, 1, 1)", body);
+    let alone = |body: &str| of("threads=128", body);
+    let copy = |barrier: &str, way: &str| {
+        pairs(&format!(
+            "S = T.alloc_shared((64, 64), \"float16\")\nb = T.{barrier}(1)\nT.tma_copy({way})"
+        ))
+    };
+    check!(files(&[
+        (
+            "rank without a cluster",
+            alone("r = T.block_rank_in_cluster()")
+        ),
+        (
+            "count without a cluster",
+            alone("n = T.get_cluster_block_nums()")
+        ),
+        ("barrier of no cluster", alone("T.cluster_sync()")),
+        (
+            "arrival barrier of no cluster",
+            alone("b = T.alloc_cluster_barrier(1)")
+        ),
+        (
+            "barrier of the cluster at points",
+            pairs("for i in T.Parallel(64):\n    T.cluster_sync()"),
+        ),
+        (
+            "barrier of the cluster for some threads",
+            pairs("if T.get_thread_binding() < 64:\n    T.cluster_sync()"),
+        ),
+        (
+            "arrival at a barrier of one block",
+            pairs("b = T.alloc_barrier(1)\nT.mbarrier_arrive(b, 1)"),
+        ),
+        (
+            "arrival in a block that is not there",
+            pairs("b = T.alloc_cluster_barrier(1)\nT.mbarrier_arrive(b, 2)"),
+        ),
+        (
+            "arrival in half a block",
+            pairs("b = T.alloc_cluster_barrier(1)\nT.mbarrier_arrive(b, 0.5)"),
+        ),
+        (
+            "arrival elsewhere without a cluster",
+            alone("b = T.alloc_barrier(1)\nT.mbarrier_arrive(b, 0)"),
+        ),
+        (
+            "copy to a barrier of one block",
+            copy("alloc_barrier", "A, S, barrier=b, cluster_mask=3"),
+        ),
+        (
+            "copy to blocks that are not there",
+            copy(
+                "alloc_cluster_barrier",
+                "A, S, barrier=b, cluster_mask=0b101"
+            ),
+        ),
+        (
+            "copy to blocks known later",
+            copy("alloc_cluster_barrier", "A, S, barrier=b, cluster_mask=bx"),
+        ),
+        (
+            "store to several blocks",
+            copy("alloc_cluster_barrier", "S, A, cluster_mask=3"),
+        ),
+        (
+            "copy to several blocks without a cluster",
+            alone(
+                "S = T.alloc_shared((64, 64), \"float16\")\nb = T.alloc_barrier(1)\nT.tma_copy(A, S, barrier=b, cluster_mask=3)"
+            ),
+        ),
+        (
+            "half of a barrier without a cluster",
+            alone("T.cluster_arrive()"),
+        ),
+        (
+            "half of a barrier for some threads",
+            pairs("if T.get_thread_binding() < 64:\n    T.cluster_wait()"),
+        ),
+        (
+            "a barrier that orders no memory",
+            pairs("T.cluster_arrive_relaxed()"),
+        ),
+        (
+            "copy between blocks",
+            pairs("S = T.alloc_shared((64, 64), \"float16\")\nT.copy_cluster(S, S, dst_block=1)"),
+        ),
     ]));
 }
 

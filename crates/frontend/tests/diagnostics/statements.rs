@@ -373,7 +373,7 @@ fn names_and_calls() {
         ("unknown name with a near one", "T.coppy(A, S)"),
         ("unknown name", "T.frobnicate(A)"),
         ("known but not supported", "T.ptx_mma(A)"),
-        ("known but not supported, a family", "T.cluster_sync()"),
+        ("known but not supported, a family", "T.clc_try_cancel()"),
         ("too few arguments", "T.copy(A)"),
         ("too many arguments", "T.clear(S, None, 3)"),
         ("unknown keyword", "T.copy(A, S, disable_tmaa=True)"),

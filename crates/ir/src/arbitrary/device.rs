@@ -81,7 +81,7 @@ impl Gen<'_> {
             Arrival {
                 barrier,
                 index,
-                multicast: self.chance(3),
+                multicast: self.optional(|_| 1),
             }
         });
         let op = MicroOp {

@@ -58,9 +58,13 @@ impl Gen<'_> {
             1 => CopyKind::Async,
             2 => CopyKind::Tma {
                 barrier: Some(self.barrier()),
+                multicast: self.optional(|_| 1),
             },
             3 => CopyKind::TmaRows { warps: [2, 1] },
-            _ => CopyKind::Tma { barrier: None },
+            _ => CopyKind::Tma {
+                barrier: None,
+                multicast: None,
+            },
         };
         let row = self.int_expr(DType::I32, 2);
         let row = match row.as_int() {
@@ -75,11 +79,14 @@ impl Gen<'_> {
                     self.alloc(scope, to, &[16, 8]),
                 )
             }
-            CopyKind::Async | CopyKind::Tma { barrier: Some(_) } => (
+            CopyKind::Async
+            | CopyKind::Tma {
+                barrier: Some(_), ..
+            } => (
                 self.workspace(from, &[4, 32, 8]),
                 self.alloc(Scope::Shared, from, &[16, 8]),
             ),
-            CopyKind::Tma { barrier: None } | CopyKind::TmaRows { .. } => {
+            CopyKind::Tma { barrier: None, .. } | CopyKind::TmaRows { .. } => {
                 let src = self.alloc(Scope::Shared, from, &[128, 8]);
                 let dst = self.workspace(from, &[256, 8]);
                 let rows = RegionDim {

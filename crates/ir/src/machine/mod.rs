@@ -19,6 +19,9 @@ pub const WARP_GROUP: u32 = 128;
 /// none they are made of shared memory, no more of them.
 pub const NAMED_BARRIERS: u32 = 16;
 
+/// Blocks of a cluster, at most.
+pub const MAX_CLUSTER: u32 = 16;
+
 /// What a target has.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {

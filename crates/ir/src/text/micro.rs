@@ -36,7 +36,7 @@ impl Printer<'_> {
         if let Some(arrival) = &op.arrives {
             self.put(" arrives=");
             self.element(arrival.barrier, std::slice::from_ref(&arrival.index));
-            self.flag("multicast", arrival.multicast);
+            self.attr("multicast", arrival.multicast);
         }
         self.names.close();
     }
@@ -103,10 +103,14 @@ impl<'t> Parser<'t> {
         if self.eat_word("arrives") {
             self.expect("=")?;
             let (barrier, index) = self.barrier_element()?;
+            let multicast = match self.eat_word("multicast") {
+                true => Some(self.eq_number("a bit for each block")?),
+                false => None,
+            };
             arrives = Some(Arrival {
                 barrier,
                 index,
-                multicast: self.eat_word("multicast"),
+                multicast,
             });
         }
         Ok(MicroOp {

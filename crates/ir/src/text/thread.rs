@@ -7,7 +7,7 @@ use crate::text::lexer::Tok;
 use crate::text::parser::{Parser, Result1};
 use crate::text::printer::Printer;
 use crate::text::words::Word;
-use crate::thread_op::{Combiner, ThreadOp};
+use crate::thread_op::{ArriveAt, Combiner, ThreadOp};
 
 impl Printer<'_> {
     pub(super) fn thread_op(&mut self, op: &ThreadOp) {
@@ -125,16 +125,24 @@ impl Printer<'_> {
                     self.attr("count", Some(count));
                 }
             }
-            ThreadOp::SyncWarp | ThreadOp::SyncGrid | ThreadOp::SyncCluster => {}
+            ThreadOp::SyncWarp
+            | ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
+            | ThreadOp::ClusterWait => {}
             ThreadOp::BarrierArrive {
                 barrier,
                 index,
                 warp,
-                cluster,
+                at,
             } => {
                 self.barrier(*barrier, index);
                 self.flag("warp", *warp);
-                self.flag("cluster", *cluster);
+                match at {
+                    ArriveAt::Own => {}
+                    ArriveAt::All => self.flag("cluster", true),
+                    ArriveAt::Block(rank) => self.expr_attr("block", rank),
+                }
             }
             ThreadOp::BarrierWait {
                 barrier,
@@ -309,15 +317,23 @@ impl<'t> Parser<'t> {
             ("sync_warp", None) => ThreadOp::SyncWarp,
             ("sync_grid", None) => ThreadOp::SyncGrid,
             ("sync_cluster", None) => ThreadOp::SyncCluster,
+            ("cluster_arrive", None) => ThreadOp::ClusterArrive,
+            ("cluster_wait", None) => ThreadOp::ClusterWait,
             ("mbarrier_arrive", None) => {
                 let (barrier, index) = self.barrier_element()?;
                 let warp = self.eat_word("warp");
-                let cluster = self.eat_word("cluster");
+                let at = if self.eat_word("cluster") {
+                    ArriveAt::All
+                } else if self.eat_word("block") {
+                    ArriveAt::Block(self.eq_expr()?)
+                } else {
+                    ArriveAt::Own
+                };
                 ThreadOp::BarrierArrive {
                     barrier,
                     index,
                     warp,
-                    cluster,
+                    at,
                 }
             }
             ("mbarrier_wait", None) => {

@@ -103,9 +103,10 @@ impl Printer<'_> {
         match &copy.kind {
             CopyKind::Sync => {}
             CopyKind::Async => self.put(" async"),
-            CopyKind::Tma { barrier } => {
+            CopyKind::Tma { barrier, multicast } => {
                 self.put(" tma");
                 self.barrier_attr(barrier);
+                self.attr("multicast", *multicast);
             }
             CopyKind::TmaRows { warps: [m, n] } => {
                 self.put_fmt(format_args!(" tma warps=[{m}, {n}]"));
@@ -310,7 +311,11 @@ impl<'t> Parser<'t> {
                         self.expect("=")?;
                         barrier = Some(self.barrier_element()?);
                     }
-                    kind = CopyKind::Tma { barrier };
+                    let mut multicast = None;
+                    if self.eat_word("multicast") {
+                        multicast = Some(self.eq_number("a bit for each block")?);
+                    }
+                    kind = CopyKind::Tma { barrier, multicast };
                 }
                 "coalesced" => hints.coalesced_width = Some(self.eq_number("a width")?),
                 "no_tma" => hints.disable_tma = true,

@@ -84,7 +84,7 @@ impl<'a> Verifier<'a> {
         let sound = self.region(src, true) & self.region(dst, true);
         let async_barrier = match &copy.kind {
             CopyKind::Sync | CopyKind::Async | CopyKind::TmaRows { .. } => None,
-            CopyKind::Tma { barrier } => barrier.as_ref(),
+            CopyKind::Tma { barrier, .. } => barrier.as_ref(),
         };
         if let Some((barrier, index)) = async_barrier {
             self.barrier_operand(*barrier, index);
@@ -125,7 +125,11 @@ impl<'a> Verifier<'a> {
                     );
                 }
             }
-            CopyKind::Tma { barrier } => {
+            CopyKind::Tma { barrier, multicast } => {
+                if multicast.is_some() && !load {
+                    self.fail("copy-tma", "only loads go to several blocks");
+                }
+                self.blocks_of_cluster(*multicast);
                 if !(load && barrier.is_some() || store && barrier.is_none()) {
                     let error = self.fail(
                         "copy-tma",
@@ -302,6 +306,15 @@ impl<'a> Verifier<'a> {
                 "index-bounds",
                 format!("barrier {i} of `{name}`, which has {n}"),
             );
+        }
+    }
+
+    /// The blocks that a copy goes to are some of the cluster's.
+    pub(super) fn blocks_of_cluster(&mut self, mask: Option<u16>) {
+        let blocks = self.cluster_blocks;
+        if mask.is_some_and(|mask| mask == 0 || u32::from(mask).checked_shr(blocks) > Some(0)) {
+            let message = format!("a copy to other blocks than the cluster's {blocks}");
+            self.fail("multicast", message);
         }
     }
 

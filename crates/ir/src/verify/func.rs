@@ -8,6 +8,7 @@ use crate::dtype::DType;
 use crate::expr::ExprKind;
 use crate::func::{Kernel, Param, VarKind};
 use crate::ids::Var;
+use crate::target::MAX_CLUSTER;
 use crate::verify::{BlockKind, Verifier};
 
 impl<'a> Verifier<'a> {
@@ -131,8 +132,16 @@ impl<'a> Verifier<'a> {
             error.help.push("a block has 1 to 1024".to_string());
         }
         self.num_threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        self.cluster_blocks = kernel.cluster_blocks();
         if kernel.attrs.cluster.is_some_and(|sizes| sizes.contains(&0)) {
             self.fail("kernel-grid", "a cluster of no blocks");
+        }
+        if self.cluster_blocks > MAX_CLUSTER {
+            let message = format!("a cluster of {} blocks", self.cluster_blocks);
+            let error = self.fail("kernel-grid", message);
+            error
+                .help
+                .push(format!("a cluster has at most {MAX_CLUSTER}"));
         }
         if kernel.attrs.swizzle.is_some_and(|s| s.panel == 0) {
             self.fail("kernel-grid", "a swizzle over panels of no blocks");

@@ -83,6 +83,7 @@ impl<'a> Verifier<'a> {
         }
         if let Some(arrival) = &op.arrives {
             self.barrier_operand(arrival.barrier, &arrival.index);
+            self.blocks_of_cluster(arrival.multicast);
         }
         let (tensor, shared) = match (&op.sources[..], op.kind) {
             ([source], MicroKind::TmaLoad) => (source, &op.dest),

@@ -73,7 +73,8 @@
 //! - `compile-flag`: what is passed to the target's compiler is on the list of harmless flags.
 //! - `symbol-unbound`: a symbol is an integer that occurs in a parameter's shape or strides.
 //! - `kernel-grid`, `kernel-threads`: one to three grid axes with integer extents, at least
-//!   one where constant; 1 to 1024 threads; positive cluster and swizzle sizes.
+//!   one where constant; 1 to 1024 threads; positive cluster and swizzle sizes, at most 16
+//!   blocks of a cluster.
 //! - `loop-range`: index, start, stop and step have one integer type; the step is not the
 //!   constant zero, and positive where the loop is not serial; persistent domains start at zero
 //!   in steps of one.
@@ -137,6 +138,7 @@ pub fn verify(func: &Func) -> Result<(), Vec<Diagnostic>> {
         divergent: None,
         in_warp_group: false,
         num_threads: 0,
+        cluster_blocks: 1,
         reducers: HashMap::new(),
     };
     v.function();
@@ -168,6 +170,7 @@ struct Verifier<'a> {
     divergent: Option<Span>,
     in_warp_group: bool,
     num_threads: u32,
+    cluster_blocks: u32,
     reducers: HashMap<Buffer, reducer::State>,
 }
 

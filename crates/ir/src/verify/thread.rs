@@ -9,7 +9,7 @@ use crate::expr::Expr;
 use crate::func::VarKind;
 use crate::ids::{Buffer, Var};
 use crate::target::NAMED_BARRIERS;
-use crate::thread_op::{Combiner, MemoryOrder, ThreadOp, VoteKind};
+use crate::thread_op::{ArriveAt, Combiner, MemoryOrder, ThreadOp, VoteKind};
 use crate::verify::Verifier;
 use crate::verify::expr::AccessKind;
 
@@ -141,8 +141,17 @@ impl<'a> Verifier<'a> {
             }
             ThreadOp::SyncWarp => {}
             ThreadOp::SyncGrid => self.collective("a barrier of the grid"),
-            ThreadOp::SyncCluster => self.collective("a barrier of the cluster"),
-            ThreadOp::BarrierArrive { barrier, index, .. } => self.barrier_operand(*barrier, index),
+            ThreadOp::SyncCluster | ThreadOp::ClusterArrive | ThreadOp::ClusterWait => {
+                self.collective("a barrier of the cluster");
+            }
+            ThreadOp::BarrierArrive {
+                barrier, index, at, ..
+            } => {
+                self.barrier_operand(*barrier, index);
+                if let ArriveAt::Block(rank) = at {
+                    self.integer(rank, "barrier-operand", "the block of the cluster");
+                }
+            }
             ThreadOp::BarrierWait {
                 barrier,
                 index,

@@ -11,7 +11,9 @@
 //!
 //! Where what does not fit registers can be spilled to memory it is a warning, up to
 //! [`SPILL_LIMIT`] times the registers. On machines that count memory operations a spill would be
-//! among them, so there it is an error.
+//! among them, so there it is an error. A product of warp groups has its tile in registers all at
+//! once: one that takes more than the file gives each thread of the block, or than its warp group
+//! asks for, is an error too.
 //!
 //! Before and after are the same function; what comes out is a diagnostic such as
 //! ```text
@@ -21,14 +23,16 @@
 //! Needs loop IR. It changes nothing.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::visit::child_blocks;
+use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    Block, Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, Scope, Severity, StmtKind, Target,
+    Block, Buffer, Code, Diagnostic, Diagnostics, Func, Inst, Kernel, Scope, Severity, Span,
+    StmtKind, Target, ThreadOp,
 };
 
 use crate::Changed;
 use crate::legalize::layout_inference::const_shape;
+use crate::optimize::common::inject_software_pipeline::need;
 use crate::optimize::common::merge_shared_memory_allocations::shared_bytes;
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
@@ -44,8 +48,78 @@ pub fn check_resources(func: &mut Func, target: Target, diags: &mut Diagnostics)
     for kernel in &func.kernels {
         shared_memory(func, kernel, target, diags);
         registers(func, kernel, target, diags);
+        products(kernel, target, diags);
+        asked(func, kernel, target, diags);
     }
     Changed::No
+}
+
+/// Instructions of warp groups against what a thread starts with: later moves of registers do not
+/// help the compiler that comes after us.
+fn products(kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
+    let machine = target.machine();
+    let threads = kernel.num_threads();
+    let limit = need::even_share_of(machine, threads);
+    walk_stmts(&kernel.body, &mut |stmt| {
+        let Some(Inst::GroupMma { mma, .. }) = stmt.as_group_product().map(|op| op.inst) else {
+            return;
+        };
+        let takes = need::of_product(mma);
+        if takes <= limit {
+            return;
+        }
+        let (m, n) = (mma.m, mma.n);
+        let message = format!(
+            "a product of {m}x{n} takes {takes} registers of a thread, {target} has {limit} with \
+             {threads} threads a block"
+        );
+        let diag = Diagnostic::error(REGISTER_LIMIT, stmt.span, message);
+        diags.push(diag.help("use smaller tiles, or fewer threads"));
+    });
+}
+
+/// What a warp group asks for, against what its products take.
+fn asked(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
+    if target.machine().registers.moves.is_none() {
+        return;
+    }
+    walk_stmts(&kernel.body, &mut |region| {
+        let StmtKind::WarpGroup { body, .. } = &region.kind else {
+            return;
+        };
+        let mut least: Option<(u32, Span)> = None;
+        let mut most: Option<(u32, Span)> = None;
+        walk_stmts(body, &mut |stmt| {
+            if let StmtKind::Thread(ThreadOp::SetMaxRegs { count, .. }) = stmt.kind
+                && least.is_none_or(|(least, _)| count < least)
+            {
+                least = Some((count, stmt.span));
+            }
+            if let Some(op) = stmt.as_group_product()
+                && let Inst::GroupMma { mma, .. } = op.inst
+            {
+                let sum = register_count(func, op.dest.region.buffer);
+                let takes = need::of_product(mma).max(u32::try_from(sum).unwrap_or(u32::MAX));
+                if most.is_none_or(|(most, _)| takes > most) {
+                    most = Some((takes, stmt.span));
+                }
+            }
+        });
+        let (Some((count, span)), Some((takes, product))) = (least, most) else {
+            return;
+        };
+        if takes > count {
+            let message = format!(
+                "{count} registers a thread are asked for, and a product of the warp group takes \
+                 {takes}"
+            );
+            diags.push(
+                Diagnostic::error(REGISTER_LIMIT, span, message)
+                    .also(product, "this product")
+                    .help("ask for more, use smaller tiles, or leave it to the compiler"),
+            );
+        }
+    });
 }
 
 fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagnostics) {

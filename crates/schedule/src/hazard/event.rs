@@ -16,6 +16,26 @@ pub struct Event {
     pub moment: u32,
 }
 
+/// Blocks of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blocks {
+    Own,
+    All,
+    /// A bit for each.
+    Some(u16),
+}
+
+impl Blocks {
+    /// Whether one of so many is among them, for a group of block `own`.
+    pub fn contains(self, rank: usize, own: usize) -> bool {
+        match self {
+            Blocks::Own => rank == own,
+            Blocks::All => true,
+            Blocks::Some(mask) => u32::from(mask).checked_shr(rank as u32).unwrap_or(0) & 1 == 1,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum EventKind {
     /// Accesses that are done when the next event comes.
@@ -37,8 +57,8 @@ pub enum EventKind {
         bytes: i64,
         /// Whether two of its boxes lie over each other.
         twice: bool,
-        /// Whether it goes to all blocks of the cluster.
-        multicast: bool,
+        /// The blocks of the cluster that it goes to.
+        to: Blocks,
     },
     Commit(Counter),
     Wait(Counter, u32),
@@ -56,14 +76,17 @@ pub enum EventKind {
     },
     /// All waves of all blocks of the cluster.
     Cluster,
+    /// The two halves of that.
+    ClusterArrive,
+    ClusterAwait,
     SyncWarp,
     Fence(FenceKind),
     Nothing,
-    /// So many arrivals of the group, in its own block or in all of the cluster.
+    /// So many arrivals of the group, in each of these blocks of the cluster.
     Arrive {
         barrier: (Buffer, i64),
         count: u32,
-        cluster: bool,
+        at: Blocks,
     },
     /// Bytes are announced to the present phase.
     Expect {
@@ -96,15 +119,12 @@ impl Event {
 }
 
 impl EventKind {
-    /// Whether it writes memory of all blocks of the cluster.
-    pub fn is_multicast(&self) -> bool {
-        matches!(
-            self,
-            EventKind::Bulk {
-                multicast: true,
-                ..
-            }
-        )
+    /// Whether a group of block `own` writes memory of block `rank` of the cluster by it.
+    pub fn writes_in(&self, rank: usize, own: usize) -> bool {
+        match self {
+            EventKind::Bulk { to, .. } => to.contains(rank, own),
+            _ => rank == own,
+        }
     }
 
     /// The accesses of the event, done at once or later.

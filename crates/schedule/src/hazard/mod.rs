@@ -24,6 +24,9 @@
 //! - A bulk store reads shared memory until its thread has waited for that, or for its group. The
 //!   kernel does not end before.
 //! - A bare barrier waits for no memory; the block's barrier does where the machine's drains.
+//! - Blocks of a cluster that reach each other are followed together. What comes to another block's
+//!   barrier or memory comes before that one ends; threads come to the barrier of the cluster, or to
+//!   its first half, and wait there in turn.
 //! - Registers are read when an instruction is issued; those that a load writes must be left
 //!   alone until it has been waited for.
 //! - Threads that write one place in one statement hold copies of one value.
@@ -105,6 +108,9 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
     });
     let namer = Namer { func, stmts };
     report.reasons.extend(scan.reasons.iter().cloned());
+    if scan.in_part {
+        return;
+    }
     for stmt in &scan.divergent {
         let side = Side {
             stmt: *stmt,
@@ -208,9 +214,8 @@ fn seen_by(
     rank: usize,
 ) -> Vec<(usize, usize)> {
     let seen = |(group, at): &(usize, usize)| {
-        let own = group / scan.groups == rank;
         let event = &traces[*group].events[*at];
-        own || event.skips().is_some() || event.kind.is_multicast()
+        event.skips().is_some() || event.kind.writes_in(rank, group / scan.groups)
     };
     order.iter().copied().filter(seen).collect()
 }

@@ -22,13 +22,13 @@ use tilewright_ir::{Buffer, FenceKind, Machine};
 use super::alias::Aliases;
 use super::clash::{Clash, Memory, Remedy, Side};
 use super::conditions::{Conditions, Under};
-use super::event::{EventKind, Trace};
+use super::event::{Blocks, EventKind, Trace};
 use super::knows::Barrier;
 use super::places::Places;
 use super::proxy::Proxies;
 use super::report::HazardKind;
 use super::scan::{Key, Scan};
-use super::state::{Group, Open, Phase, State, fingerprint};
+use super::state::{Group, Halves, Open, Phase, State, fingerprint};
 
 /// What a run found.
 #[derive(Default, Debug)]
@@ -50,6 +50,7 @@ pub struct Run<'f, 'p> {
     /// By the block of the cluster whose memory it is, and buffer.
     open: FxHashMap<(usize, Buffer), Vec<Open>>,
     phases: FxHashMap<Barrier, Phase>,
+    halves: Halves,
     named: FxHashMap<(usize, u32), Vec<usize>>,
     /// The last arrival of a group at a barrier of another block: its clock and where it was.
     reached: FxHashMap<(usize, usize), (u32, Side)>,
@@ -81,6 +82,7 @@ impl<'f, 'p> Run<'f, 'p> {
             groups: traces.iter().map(|_| Group::new()).collect(),
             open: FxHashMap::default(),
             phases: FxHashMap::default(),
+            halves: Halves::default(),
             named: FxHashMap::default(),
             reached: FxHashMap::default(),
             next_op: 0,
@@ -112,6 +114,7 @@ impl<'f, 'p> Run<'f, 'p> {
                 moved |= self.release_barrier(rank);
             }
             moved |= self.release_cluster();
+            moved |= self.wake_halves();
             moved |= self.wake_waiting();
             if !moved {
                 break;
@@ -265,9 +268,17 @@ impl<'f, 'p> Run<'f, 'p> {
                 return;
             }
             EventKind::Cluster => {
+                if self.groups[g].half.is_some() {
+                    self.out_of_turn(side);
+                }
                 self.settle(g, &Under::default());
                 self.note_barrier(g);
                 self.groups[g].state = State::Cluster;
+                return;
+            }
+            EventKind::ClusterArrive => self.cluster_arrive(g, side),
+            EventKind::ClusterAwait => {
+                self.groups[g].state = State::Half;
                 return;
             }
             // A fence that may not be there shows nothing.
@@ -295,25 +306,21 @@ impl<'f, 'p> Run<'f, 'p> {
                 barrier,
                 bytes,
                 twice,
-                multicast,
+                to,
             } => {
                 if *twice {
                     let kind = HazardKind::WriteAfterWrite;
                     self.clash(kind, side, side, Memory::default(), Remedy::AwaitLoad);
                 }
-                for rank in self.reached_by(g, *multicast) {
+                for rank in self.reached_by(g, *to) {
                     self.bulk_load(g, touches, side, (rank, barrier.0, barrier.1), *bytes);
                 }
             }
             EventKind::Expect { barrier, bytes } => {
                 self.expect(g, (self.rank(g), barrier.0, barrier.1), *bytes);
             }
-            EventKind::Arrive {
-                barrier,
-                count,
-                cluster,
-            } => {
-                for rank in self.reached_by(g, *cluster) {
+            EventKind::Arrive { barrier, count, at } => {
+                for rank in self.reached_by(g, *at) {
                     if rank != self.rank(g) {
                         let clock = self.groups[g].clock;
                         self.reached.insert((rank, g), (clock, side));
@@ -359,12 +366,10 @@ impl<'f, 'p> Run<'f, 'p> {
         self.groups[g].at += 1;
     }
 
-    /// The blocks that an operation of a group reaches: its own, or all of the cluster.
-    fn reached_by(&self, g: usize, cluster: bool) -> std::ops::Range<usize> {
-        match cluster {
-            true => 0..self.scan.ranks,
-            false => self.rank(g)..self.rank(g) + 1,
-        }
+    /// The blocks that an operation of a group reaches.
+    fn reached_by(&self, g: usize, to: Blocks) -> impl Iterator<Item = usize> + use<> {
+        let own = self.rank(g);
+        (0..self.scan.ranks).filter(move |rank| to.contains(*rank, own))
     }
 
     /// The state, and what the group has done since its last iteration began.
@@ -376,6 +381,12 @@ impl<'f, 'p> Run<'f, 'p> {
             let own = own.wrapping_add(proxies.fingerprint());
             // What one block holds another one does not.
             sum = sum.wrapping_add(own.rotate_left(rank as u32));
+        }
+        for (at, group) in self.groups.iter().enumerate() {
+            let mut h = FxHasher::default();
+            let half = group.half.map(|number| number < self.halves.number);
+            (at, half).hash(&mut h);
+            sum = sum.wrapping_add(h.finish());
         }
         sum.wrapping_add(self.groups[g].trail)
     }

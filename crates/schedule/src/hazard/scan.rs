@@ -15,7 +15,7 @@ use super::report::Reason;
 use super::value::{Bound, Env, evaluate};
 
 /// The most groups of waves that run ways of their own.
-pub const MAX_GROUPS: usize = 8;
+pub const MAX_GROUPS: usize = 16;
 
 /// A statement, by its address: the function is borrowed as long as the check runs.
 pub type Key = usize;
@@ -59,8 +59,10 @@ pub struct Scan<'f> {
     /// By thread, the group it belongs to.
     pub group_of: Vec<u8>,
     pub groups: usize,
-    /// Blocks of a cluster that reach each other's memory.
+    /// Blocks of a cluster that reach each other's memory, or go ways by their number.
     pub ranks: usize,
+    /// There are too many of them to be followed.
+    pub in_part: bool,
     /// By condition, whether it holds for each group.
     truths: FxHashMap<Key, Vec<bool>>,
     pub reasons: Vec<Reason>,
@@ -92,10 +94,11 @@ impl<'f> Scan<'f> {
             varying_buffers: FxHashSet::default(),
             group_of: vec![0; kernel.num_threads() as usize],
             groups: 1,
-            ranks: match kernel.reaches_others() {
+            ranks: match kernel.reaches_others() || kernel.attrs.rank.is_some() {
                 true => kernel.cluster_blocks() as usize,
                 false => 1,
             },
+            in_part: false,
             truths: FxHashMap::default(),
             reasons: Vec::new(),
             block_slots: Vec::new(),
@@ -161,7 +164,11 @@ impl<'f> Scan<'f> {
         if self.ranks == 1 {
             return true;
         }
-        let sizes = self.kernel.attrs.cluster.unwrap_or([1; 3]);
+        // Indices that are mixed up say nothing of clusters.
+        let sizes = match self.kernel.attrs.swizzle {
+            Some(_) => [u32::MAX; 3],
+            None => self.kernel.attrs.cluster.unwrap_or([1; 3]),
+        };
         let size_of = |var: Var| match self.func.vars[var].kind {
             VarKind::BlockIdx(axis) => sizes.get(usize::from(axis)).copied(),
             _ => None,
@@ -700,8 +707,10 @@ impl<'f> Scan<'f> {
             self.group_of[thread] = group.min(MAX_GROUPS - 1) as u8;
         }
         if groups.len() * self.ranks > MAX_GROUPS {
-            let span = self.kernel.span;
-            self.undecided(span, "more than eight groups of waves go ways of their own");
+            let text = format!("more than {MAX_GROUPS} groups of waves go ways of their own");
+            self.undecided(self.kernel.span, &text);
+            // What one block does of itself says nothing of what the others do with it.
+            self.in_part = self.ranks > 1;
             self.ranks = 1;
             groups.truncate(MAX_GROUPS);
         }
@@ -762,6 +771,8 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
             ThreadOp::SyncThreads { .. }
             | ThreadOp::SyncGrid
             | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
+            | ThreadOp::ClusterWait
             | ThreadOp::SyncWarp
             | ThreadOp::AllReduce { .. }
             | ThreadOp::BarrierWait { .. }

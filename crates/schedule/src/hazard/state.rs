@@ -46,6 +46,20 @@ pub struct Group {
     pub iterations: u32,
     /// The registers of its products.
     pub fenced: Fenced,
+    /// It has come to the barrier of the cluster, and not waited there: how often that had opened.
+    pub half: Option<u32>,
+}
+
+/// The barrier of the cluster, where groups come and wait at different places.
+#[derive(Default)]
+pub struct Halves {
+    /// How often it has opened.
+    pub number: u32,
+    /// Groups that have come.
+    pub arrived: usize,
+    /// What those know, and what those knew who opened it last.
+    pub gathering: Knows,
+    pub done: Knows,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,6 +69,8 @@ pub enum State {
     Named(u32),
     Await,
     Cluster,
+    /// Waits for the others to come to the barrier of the cluster, where it has been itself.
+    Half,
     Done,
 }
 
@@ -224,6 +240,7 @@ impl Group {
             under: Under::default(),
             iterations: 0,
             fenced: Fenced::default(),
+            half: None,
         }
     }
 

@@ -460,6 +460,7 @@ fn kind(func: &Func, counted: Counted, stmt: &Stmt) -> Kind {
             ThreadOp::SyncThreads { .. }
             | ThreadOp::SyncGrid
             | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
             | ThreadOp::BarrierArrive { .. },
         ) => Kind::Meets,
         StmtKind::Thread(ThreadOp::Vote { kind, .. }) if kind.is_of_block() => Kind::Meets,

@@ -51,6 +51,11 @@ pub(crate) fn compile<'f>(
         slot
     });
     let block_slots: Vec<u32> = block_slots.collect();
+    let rank_slot = kernel.attrs.rank.map(|var| {
+        let slot = names.fresh();
+        names.place_at(var, Place::Slot(slot));
+        slot
+    });
     let mut thread_slots = [None; 3];
     for (axis, slots) in thread_slots.iter_mut().enumerate() {
         let var = kernel.thread_vars[axis];
@@ -77,6 +82,8 @@ pub(crate) fn compile<'f>(
         block_slots,
         thread_slots,
         threads: kernel.threads,
+        cluster: crate::grid::cluster(kernel, &grid)?,
+        rank_slot,
         grid,
         grouped: code.grouped,
         traffic: names.traffic,

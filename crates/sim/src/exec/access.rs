@@ -264,8 +264,9 @@ impl Exec<'_, '_> {
         let info = &program.buffers[buffer as usize];
         match info.space {
             Space::Block(n) => {
-                // Groups come by at different times; what they share was fresh at the start.
-                if !program.grouped {
+                // Groups come by at different times, and other blocks of a cluster may have written
+                // there before; what they share was fresh at the start.
+                if !program.grouped && program.cluster.is_none() {
                     let storage = &mut self.block.storages[n as usize];
                     storage.forget(0, storage.bytes.len());
                 }

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::{Diagnostic, Span};
 
 use crate::barrier::Counting;
+use crate::cluster::Sent;
 use crate::error::{Eval, Fault, Stop, codes};
 use crate::eval::{self, Env};
 use crate::program::{Int, Num, Op, Parallel, Pc, Place, Program, Space, Uniform};
@@ -61,6 +62,8 @@ pub(crate) enum Outcome {
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     pub prints: Vec<String>,
+    /// For other blocks of the cluster.
+    pub sent: Vec<Sent>,
 }
 
 /// How many lines a block may print; more are dropped.
@@ -75,8 +78,11 @@ pub(crate) struct Exec<'a, 'g> {
     pub block: &'a mut BlockMem,
     pub strand: &'a mut Strand,
     pub grid_barrier: &'a mut Counting,
+    pub cluster_barrier: &'a mut Counting,
     pub output: &'a mut Output,
     pub block_index: [u64; 3],
+    /// The number of the block in its cluster.
+    pub rank: usize,
     /// The thread that expressions are evaluated for.
     lane: usize,
     /// Whether that thread matters: the statement is done thread by thread.
@@ -119,8 +125,10 @@ pub(crate) struct Workplace<'a, 'g> {
     pub globals: &'a mut Globals<'g>,
     pub block: &'a mut BlockMem,
     pub grid_barrier: &'a mut Counting,
+    pub cluster_barrier: &'a mut Counting,
     pub output: &'a mut Output,
     pub block_index: [u64; 3],
+    pub rank: usize,
 }
 
 /// Runs a strand for at most `fuel` instructions.
@@ -172,8 +180,10 @@ impl<'a, 'g> Exec<'a, 'g> {
             globals: work.globals,
             block: work.block,
             grid_barrier: work.grid_barrier,
+            cluster_barrier: work.cluster_barrier,
             output: work.output,
             block_index: work.block_index,
+            rank: work.rank,
             strand,
             lane: 0,
             by_lane: false,

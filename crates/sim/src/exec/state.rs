@@ -44,6 +44,8 @@ pub(crate) struct Strand {
     pub group: u64,
     /// What a barrier gave out when the strand arrived there.
     pub ticket: Option<u64>,
+    /// The same of the barrier of the cluster, where it waits later.
+    pub half: Option<u64>,
     pub steps: u64,
     pub done: bool,
     /// The collective at which the strand waits for other groups.
@@ -71,29 +73,32 @@ pub(crate) enum Frame {
 
 impl Strand {
     /// The strands of one block, ready to start.
-    pub fn of_block(program: &Program, block: [u64; 3]) -> Vec<Strand> {
+    pub fn of_block(program: &Program, block: [u64; 3], rank: usize) -> Vec<Strand> {
         let threads = program.num_threads();
         if !program.grouped {
-            return vec![Strand::new(program, block, 0..threads, u64::MAX)];
+            return vec![Strand::new(program, (block, rank), 0..threads, u64::MAX)];
         }
         let size = tilewright_ir::WARP_GROUP as usize;
         (0..threads.div_ceil(size))
             .map(|g| {
                 let range = g * size..threads.min((g + 1) * size);
-                Strand::new(program, block, range, 1 << g)
+                Strand::new(program, (block, rank), range, 1 << g)
             })
             .collect()
     }
 
     fn new(
         program: &Program,
-        block: [u64; 3],
+        (block, rank): ([u64; 3], usize),
         threads: std::ops::Range<usize>,
         group: u64,
     ) -> Strand {
         let mut slots = vec![0; program.slots as usize];
         for (&slot, &index) in program.block_slots.iter().zip(&block) {
             slots[slot as usize] = index;
+        }
+        if let Some(slot) = program.rank_slot {
+            slots[slot as usize] = rank as u64;
         }
         let [ex, ey, _] = program.threads.map(|t| t as usize);
         for lane in 0..program.num_threads() {
@@ -120,6 +125,7 @@ impl Strand {
             frames: Vec::new(),
             group,
             ticket: None,
+            half: None,
             steps: 0,
             done: false,
             at_collective: None,
@@ -201,6 +207,7 @@ pub(crate) enum Wait {
         arrived: u64,
     },
     Grid,
+    Cluster,
     /// The other warp groups at the same statement.
     Collective {
         groups: u64,
@@ -240,6 +247,7 @@ impl std::fmt::Display for Wait {
                 arrived,
             } => write!(f, "barrier {id} that {arrived} of {needed} threads reached"),
             Wait::Grid => f.write_str("the other blocks at a grid barrier"),
+            Wait::Cluster => f.write_str("the other blocks at a barrier of the cluster"),
             Wait::Collective { groups } => {
                 let list: Vec<String> = (0..64)
                     .filter(|g| groups >> g & 1 == 1)

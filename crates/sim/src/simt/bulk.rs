@@ -26,8 +26,8 @@ use crate::rng::Rng;
 pub(super) struct Arrival {
     pub barrier: u32,
     pub index: Slot,
-    /// The box goes to all blocks of the cluster.
-    pub multicast: bool,
+    /// The blocks of the cluster that the box goes to, a bit for each.
+    pub multicast: Option<u16>,
 }
 
 /// Bytes that the engine has in hand.

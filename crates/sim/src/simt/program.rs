@@ -12,6 +12,7 @@ use tilewright_ir::{BinOp, Counter, Inst, MathFn, Scalar, Span};
 
 use super::device::DeviceCode;
 use super::threads::ThreadCode;
+use crate::grid;
 use crate::program::Traffic;
 
 /// An instruction's number.
@@ -88,28 +89,7 @@ impl Program {
 
     /// The numbers in the grid of a cluster's blocks.
     pub fn members(&self, cluster: u64) -> Vec<u64> {
-        let Some(sizes) = self.cluster else {
-            return vec![cluster];
-        };
-        let extent = |axis: usize| self.grid.get(axis).copied().unwrap_or(1);
-        let mut rest = cluster;
-        let first = [0, 1, 2].map(|axis| {
-            let clusters = (extent(axis) / sizes[axis]).max(1);
-            let at = rest % clusters * sizes[axis];
-            rest /= clusters;
-            at
-        });
-        let ranks = 0..self.cluster_blocks();
-        let block = ranks.map(|rank| {
-            let own = [
-                rank % sizes[0],
-                rank / sizes[0] % sizes[1],
-                rank / sizes[0] / sizes[1],
-            ];
-            let [x, y, z] = [0, 1, 2].map(|axis| first[axis] + own[axis]);
-            x + extent(0) * (y + extent(1) * z)
-        });
-        block.collect()
+        grid::members(&self.grid, self.cluster, cluster)
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) struct Barriers {
     /// have looked: they would wait for the one after that.
     pub overtaken: Vec<(u32, u32)>,
     warps: usize,
+    halves: Halves,
     /// What was published at addresses that atomics with release order wrote.
     published: FxHashMap<Address, Vec<u32>>,
 }
@@ -51,6 +52,18 @@ pub(super) struct Phase {
     pub told: Option<(u32, FindingPlace)>,
 }
 
+/// The barrier of the cluster, where warps come and wait at different places.
+#[derive(Clone, Debug, Default)]
+struct Halves {
+    /// How often it has opened.
+    opened: u64,
+    /// Warps that have come.
+    arrived: usize,
+    /// The clocks of those, and of those who opened it last.
+    gathering: Vec<u32>,
+    done: Vec<u32>,
+}
+
 /// A barrier of some threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Named {
@@ -78,6 +91,7 @@ impl Barriers {
             released: Vec::new(),
             overtaken: Vec::new(),
             warps,
+            halves: Halves::default(),
             published: FxHashMap::default(),
         }
     }
@@ -167,6 +181,37 @@ impl Barriers {
         warp.hear(&phase.done);
         phase.waited.retain(|(other, ..)| *other != warp.index);
         phase.waited.push((warp.index, warp.own_clock(), stmt));
+    }
+
+    /// A warp comes to the barrier of the cluster and goes on. `false` where it has not waited since it
+    /// came there last.
+    pub fn cluster_arrive(&mut self, warp: &mut Warp) -> bool {
+        if warp.half.is_some() {
+            return false;
+        }
+        let halves = &mut self.halves;
+        warp.half = Some(halves.opened);
+        halves.gathering.resize(warp.clock.len(), 0);
+        join(&mut halves.gathering, &warp.clock);
+        warp.tick();
+        halves.arrived += 1;
+        if halves.arrived == self.warps {
+            halves.arrived = 0;
+            halves.opened += 1;
+            halves.done = std::mem::take(&mut halves.gathering);
+            self.woken = true;
+        }
+        true
+    }
+
+    /// A warp waits for the others to have come there: whether they have, or it has not itself.
+    pub fn cluster_wait(&mut self, warp: &mut Warp) -> Option<bool> {
+        if self.halves.opened <= warp.half? {
+            return Some(false);
+        }
+        warp.half = None;
+        warp.hear(&self.halves.done);
+        Some(true)
     }
 
     /// A write with release order.

@@ -32,6 +32,8 @@ pub(super) struct Warp {
     pub state: State,
     /// The barrier that it waits for, and the phases of it that had completed when it came there.
     pub awaits: Option<(usize, u64)>,
+    /// It has come to the barrier of the cluster, and not waited there: how often that had opened.
+    pub half: Option<u64>,
     pub steps: u64,
 }
 
@@ -110,6 +112,7 @@ impl Warp {
             queue: Queue::default(),
             state: State::Ready,
             awaits: None,
+            half: None,
             steps: 0,
         }
     }

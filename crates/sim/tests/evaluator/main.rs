@@ -1,6 +1,7 @@
 //! Tests of the reference evaluator through its public interface; kernels are text.
 
 mod blocks;
+mod clusters;
 mod common;
 mod conformance;
 mod errors;

@@ -8,7 +8,7 @@ const WAIT_FULL: &str = "mbarrier_wait full[i % 3] parity=(i // 3 % 2)";
 const WAIT_EMPTY: &str = "mbarrier_wait empty[i % 3] parity=((i // 3 + 1) % 2)";
 const COUNTS: &str = "arrivals=[16, 16, 16]";
 const TO_A: &str = "width=1 counter=mbarrier arrives=full[i % 3]\n";
-const TO_B: &str = "arrives=full[i % 3] multicast";
+const TO_B: &str = "arrives=full[i % 3] multicast=3";
 const LIES: &str = "SB[rank * 32 +: 32, 0 +: 64] slot=(i % 3) at [rank * 32, 0]";
 const HALF: &str = "B[i * 64 + rank * 32 +: 32, 0 +: 64] at [i * 64 + rank * 32, 0] -> \
                     SB[rank * 32 +: 32, 0 +: 64] slot=(i % 3) at [rank * 32, 0] inst=\"tma.32x64\"";
@@ -55,7 +55,7 @@ pub const PAIR_MUTANTS: &[Mutant] = &[
     (
         "what is one block's own goes to both",
         TO_A,
-        "width=1 counter=mbarrier arrives=full[i % 3] multicast\n",
+        "width=1 counter=mbarrier arrives=full[i % 3] multicast=3\n",
     ),
     (
         "bytes of the own copies alone",
@@ -87,7 +87,7 @@ pub const PAIR_MUTANTS: &[Mutant] = &[
     (
         "another barrier hears of it",
         TO_B,
-        "arrives=full[(i + 1) % 3] multicast",
+        "arrives=full[(i + 1) % 3] multicast=3",
     ),
     ("no wait for the tile", WAIT_FULL, ""),
     ("no wait for room", WAIT_EMPTY, ""),

@@ -267,7 +267,11 @@ fn has_fence(stmt: &Stmt) -> bool {
             ThreadOp::AtomicRmw { order, .. }
             | ThreadOp::AtomicLoad { order, .. }
             | ThreadOp::AtomicStore { order, .. } => *order != MemoryOrder::Relaxed,
-            ThreadOp::SyncGrid | ThreadOp::SyncCluster | ThreadOp::Extern { .. } => true,
+            ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
+            | ThreadOp::ClusterWait
+            | ThreadOp::Extern { .. } => true,
             _ => false,
         },
         _ => false,

@@ -3,8 +3,8 @@
 
 use tilewright::ir::visit::child_blocks_mut;
 use tilewright::ir::{
-    Block, Buffer, BufferOrigin, DeviceOp, Expr, FenceKind, Func, Inst, Stmt, StmtKind, ThreadOp,
-    text,
+    ArriveAt, Block, Buffer, BufferOrigin, DeviceOp, Expr, FenceKind, Func, Inst, Stmt, StmtKind,
+    ThreadOp, text,
 };
 
 /// What was changed, and the function as it is then.
@@ -83,7 +83,12 @@ fn changed(func: &Func, stmt: &Stmt) -> Vec<(&'static str, Vec<Stmt>)> {
             | DeviceOp::Fence(FenceKind::AsyncProxy | FenceKind::Wgmma) => list.push(gone),
             _ => {}
         },
-        StmtKind::Thread(ThreadOp::SyncWarp) => list.push(gone),
+        StmtKind::Thread(
+            ThreadOp::SyncWarp
+            | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
+            | ThreadOp::ClusterWait,
+        ) => list.push(gone),
         StmtKind::Thread(op) => {
             list.extend(changed_op(op, &next).into_iter().map(|(how, ops)| {
                 let ops = ops.into_iter().flat_map(|op| one(StmtKind::Thread(op)));
@@ -97,6 +102,11 @@ fn changed(func: &Func, stmt: &Stmt) -> Vec<(&'static str, Vec<Stmt>)> {
                     let mut m = m.clone();
                     m.arrives.iter_mut().for_each(|a| a.index = index.clone());
                     list.push(("tells another barrier", one(StmtKind::Micro(m))));
+                }
+                if arrival.multicast.is_some() {
+                    let mut m = m.clone();
+                    m.arrives.iter_mut().for_each(|a| a.multicast = None);
+                    list.push(("to its own block", one(StmtKind::Micro(m))));
                 }
             }
         }
@@ -123,7 +133,7 @@ fn changed_op(
             barrier,
             index,
             warp,
-            cluster,
+            at,
         } => {
             list.extend([
                 ("left out", vec![]),
@@ -134,10 +144,20 @@ fn changed_op(
                     barrier: *barrier,
                     index,
                     warp: *warp,
-                    cluster: *cluster,
+                    at: at.clone(),
                 };
                 ("at another barrier", vec![op])
             }));
+            if let ArriveAt::Block(rank) = at {
+                let other = Expr::int(1, rank.dtype()) - rank.clone();
+                let op = ThreadOp::BarrierArrive {
+                    barrier: *barrier,
+                    index: index.clone(),
+                    warp: *warp,
+                    at: ArriveAt::Block(other),
+                };
+                list.push(("in the other block", vec![op]));
+            }
         }
         ThreadOp::BarrierWait {
             barrier,

@@ -42,7 +42,125 @@ const TO_B: &str = "B_shared[k % stages, :, :], barrier=full[k % stages])";
 const READS: &str = "T.wgmma_gemm(A_shared[k % stages, :, :], B_shared[k % stages, :, :]";
 const PASS: &str = "pass";
 
+const BLOCKS_MEET: &str = "            T.cluster_sync()";
+const ARRIVE_THERE: &str = "T.mbarrier_arrive(away[k % stages], 0)";
+
 pub const FAULTS: &[Fault] = &[
+    // Blocks of a cluster.
+    fault(
+        "cluster_sync",
+        "blocks do not meet",
+        BLOCKS_MEET,
+        "            pass",
+    ),
+    fault(
+        "cluster_sync",
+        "only their threads meet",
+        "T.cluster_sync()",
+        "T.sync_threads()",
+    ),
+    fault(
+        "cluster_sync",
+        "they meet before they read",
+        "            for i, j in T.Parallel(64, 64):\n                B[k, bx * 64 + i, j] = S[i, j] + T.Cast(\"float16\", rank)\n            T.cluster_sync()",
+        "            T.cluster_sync()\n            for i, j in T.Parallel(64, 64):\n                B[k, bx * 64 + i, j] = S[i, j] + T.Cast(\"float16\", rank)",
+    ),
+    fault(
+        "cluster_sync",
+        "only one block announces its bytes",
+        "            T.tma_copy(A[k, bx // 2 * 64, 0], S, barrier=full, cluster_mask=0b11)",
+        "            if rank == 0:\n                T.tma_copy(A[k, bx // 2 * 64, 0], S, barrier=full, cluster_mask=0b11)",
+    ),
+    fault(
+        "cluster_sync",
+        "the block that loads is not there",
+        "            T.tma_copy(A[k, bx // 2 * 64, 0], S, barrier=full, cluster_mask=0b11)",
+        "            if rank == 1:\n                T.tma_copy(A[k, bx // 2 * 64, 0], S, barrier=full, cluster_mask=0b11)",
+    ),
+    fault(
+        "cluster_sync",
+        "one block does not arrive",
+        "            T.mbarrier_arrive(full)",
+        "            if rank == 0:\n                T.mbarrier_arrive(full)",
+    ),
+    fault(
+        "cluster_halves",
+        "it tells that the tile is read before it is",
+        "            T.copy(S, F)\n            T.cluster_arrive()",
+        "            T.cluster_arrive()\n            T.copy(S, F)",
+    ),
+    fault(
+        "cluster_halves",
+        "it waits before it tells",
+        "            T.cluster_arrive()\n",
+        "            T.cluster_wait()\n            T.cluster_arrive()\n",
+    ),
+    fault(
+        "cluster_halves",
+        "it tells twice",
+        "            T.cluster_arrive()",
+        "            T.cluster_arrive()\n            T.cluster_arrive()",
+    ),
+    fault(
+        "cluster_halves",
+        "it tells and meets",
+        "            T.cluster_wait()",
+        "            T.cluster_sync()",
+    ),
+    fault(
+        "multicast_some",
+        "one of the blocks does not wait",
+        "        T.mbarrier_wait_parity(full, 0)",
+        "        if T.block_rank_in_cluster() != 2:\n            T.mbarrier_wait_parity(full, 0)",
+    ),
+    fault(
+        "multicast_products",
+        "the first block is not told",
+        ARRIVE_THERE,
+        PASS,
+    ),
+    fault(
+        "multicast_products",
+        "the second block is told",
+        ARRIVE_THERE,
+        "T.mbarrier_arrive(away[k % stages], 1)",
+    ),
+    fault(
+        "multicast_products",
+        "each block is told by itself",
+        ARRIVE_THERE,
+        "T.mbarrier_arrive(away[k % stages], rank)",
+    ),
+    fault(
+        "multicast_products",
+        "the first block waits for its own consumers alone",
+        "                if rank == 0:\n                    T.mbarrier_wait_parity(away[k % stages], (k // stages + 1) % 2)\n",
+        "",
+    ),
+    fault(
+        "multicast_products",
+        "the other parity of the other block",
+        "T.mbarrier_wait_parity(away[k % stages], (k // stages + 1) % 2)",
+        "T.mbarrier_wait_parity(away[k % stages], (k // stages) % 2)",
+    ),
+    fault(
+        "multicast_products",
+        "the first block is told before the product is done",
+        "                T.wait_wgmma(0)\n                T.mbarrier_arrive(empty[k % stages])\n                T.mbarrier_arrive(away[k % stages], 0)",
+        "                T.mbarrier_arrive(away[k % stages], 0)\n                T.wait_wgmma(0)\n                T.mbarrier_arrive(empty[k % stages])",
+    ),
+    fault(
+        "multicast_products",
+        "each block loads for itself",
+        ", cluster_mask=0b11)",
+        ", cluster_mask=0b01)",
+    ),
+    fault(
+        "multicast_products",
+        "blocks end by themselves",
+        "        T.cluster_sync()",
+        "        pass",
+    ),
     // What the consumers wait for.
     fault("products", "no wait for the tile", WAIT_FULL, PASS),
     fault(

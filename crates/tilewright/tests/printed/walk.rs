@@ -1,8 +1,9 @@
 //! The steps of device IR.
 
 use tilewright::ir::{
-    BarrierKind, Block, BufferOrigin, Counter, DeviceOp, FenceKind, Func, Inst, Kernel, Loop,
-    LoopKind, Machine, MemoryOrder, MicroOp, Scope, StmtKind, Target, ThreadOp, VoteKind, visit,
+    ArriveAt, BarrierKind, Block, BufferOrigin, Counter, DeviceOp, FenceKind, Func, Inst, Kernel,
+    Loop, LoopKind, Machine, MemoryOrder, MicroOp, Scope, StmtKind, Target, ThreadOp, VoteKind,
+    visit,
 };
 
 use crate::{Step, Way, end};
@@ -169,7 +170,7 @@ impl Walk<'_> {
             }
             Inst::Tma(tile) => {
                 let rank = tile.extents().len();
-                let to_all = op.arrives.as_ref().is_some_and(|a| a.multicast);
+                let to_all = op.arrives.as_ref().is_some_and(|a| a.multicast.is_some());
                 let name = if to_all {
                     "tma_multicast"
                 } else {
@@ -207,8 +208,14 @@ impl Walk<'_> {
             ThreadOp::SyncWarp => self.op("sync_warp", guarded),
             ThreadOp::SyncGrid => self.op("sync_grid", guarded),
             ThreadOp::SyncCluster => self.op("sync_cluster", guarded),
-            ThreadOp::BarrierArrive { warp, cluster, .. } => {
-                let of_cluster = ["", "_cluster"][usize::from(*cluster)];
+            ThreadOp::ClusterArrive => self.op("cluster_arrive", guarded),
+            ThreadOp::ClusterWait => self.op("cluster_wait", guarded),
+            ThreadOp::BarrierArrive { warp, at, .. } => {
+                let of_cluster = match at {
+                    ArriveAt::Own => "",
+                    ArriveAt::All => "_cluster",
+                    ArriveAt::Block(_) => "_at",
+                };
                 let of_warp = ["", "_warp"][usize::from(*warp)];
                 self.op(format!("mbarrier_arrive{of_cluster}{of_warp}"), guarded);
             }

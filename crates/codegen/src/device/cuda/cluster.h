@@ -10,6 +10,9 @@ TW_FN int cluster_rank() {
 TW_FN void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 }
+// The halves of that: a thread comes there, and waits for the others later.
+TW_FN void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+TW_FN void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 // At a block's barrier. An order of memory said here would be a fence of the whole device; as it is the
 // arrival is one of the cluster.
 TW_FN void mbarrier_arrive_at(unsigned rank, unsigned long long* bar) {

@@ -149,8 +149,10 @@ fn bulk_tiles(func: &Func, kernel: usize, shared: &mut Vec<(Buffer, LayoutAttr)>
             return;
         };
         let buffer = match kind {
-            CopyKind::Tma { barrier: Some(_) } => dst.buffer,
-            CopyKind::Tma { barrier: None } | CopyKind::TmaRows { .. } => src.buffer,
+            CopyKind::Tma {
+                barrier: Some(_), ..
+            } => dst.buffer,
+            CopyKind::Tma { barrier: None, .. } | CopyKind::TmaRows { .. } => src.buffer,
             CopyKind::Sync | CopyKind::Async => return,
         };
         let data = &func.buffers[buffer];

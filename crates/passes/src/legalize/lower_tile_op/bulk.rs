@@ -12,6 +12,16 @@
 //!   tma_load A[…] at [by * 128, k * 64] -> S[…] at [0, 0] inst="tma.128x64" width=1 counter=mbarrier arrives=full[0]
 //! }
 //! ```
+//! A load to several blocks of a cluster is one thread's of the first of them; each announces the
+//! bytes that come to it:
+//! ```text
+//! if tx == 0 {
+//!   mbarrier_expect_tx full[0] bytes=16384
+//!   if rank == 0 {
+//!     tma_load … arrives=full[0] multicast=3
+//!   }
+//! }
+//! ```
 //! Results of products go out by one thread of each warp, which has the warp's rows stored and closes
 //! their group. Before:
 //! ```text
@@ -26,8 +36,8 @@
 //! ```
 
 use tilewright_ir::{
-    Access, Arrival, Block, Buffer, Code, CopyOp, Counter, DeviceOp, Diagnostic, Expr, Region,
-    Span, Stmt, StmtKind, ThreadOp,
+    Access, Arrival, Block, Buffer, Code, CopyOp, Counter, DType, DeviceOp, Diagnostic, Expr,
+    MicroOp, Region, Span, Stmt, StmtKind, ThreadOp, VarKind,
 };
 
 use super::{Lower, guarded};
@@ -40,6 +50,7 @@ impl Lower<'_> {
         &mut self,
         c: &CopyOp,
         barrier: Option<&(Buffer, Expr)>,
+        multicast: Option<u16>,
         span: Span,
         out: &mut Block,
     ) {
@@ -76,13 +87,37 @@ impl Lower<'_> {
             bulk.op.arrives = Some(Arrival {
                 barrier: *barrier,
                 index: index.clone(),
-                multicast: false,
+                multicast: None,
             });
         }
-        body.push(Stmt::new(StmtKind::Micro(bulk.op), span));
+        match multicast {
+            Some(mask) => self.multicast(bulk.op, mask, span, &mut body),
+            None => body.push(Stmt::new(StmtKind::Micro(bulk.op), span)),
+        }
         let first = self.tid.clone().equal(0);
         let first = self.simplify(&first);
         guarded(Some(first), body, span, out);
+    }
+
+    /// The first of the blocks loads for all of them, each of the others of the cluster for itself.
+    fn multicast(&mut self, op: MicroOp, mask: u16, span: Span, out: &mut Block) {
+        let func = &mut *self.func;
+        let rank = self
+            .rank
+            .get_or_insert_with(|| func.add_var("rank", DType::I32, VarKind::Rank));
+        let rank = func.var_expr(*rank);
+        let mut to_all = op.clone();
+        if let Some(arrival) = &mut to_all.arrives {
+            arrival.multicast = Some(mask);
+        }
+        let is_first = rank.clone().equal(mask.trailing_zeros() as i64);
+        let load = |op: MicroOp| vec![Stmt::new(StmtKind::Micro(op), span)];
+        guarded(Some(is_first), load(to_all), span, out);
+        let others = (0..self.blocks).filter(|rank| mask.checked_shr(*rank).unwrap_or(0) & 1 == 0);
+        let others = others.map(|other| rank.clone().equal(i64::from(other)));
+        if let Some(is_other) = others.reduce(Expr::or) {
+            guarded(Some(is_other), load(op), span, out);
+        }
     }
 
     /// Each warp has its rows stored.

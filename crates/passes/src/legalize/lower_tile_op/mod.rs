@@ -58,6 +58,8 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
     for at in 0..func.kernels.len() {
         let threads = func.kernels[at].num_threads() as i64;
         let tid = linear_thread(func, at);
+        let blocks = func.kernels[at].cluster_blocks();
+        let rank = func.kernels[at].attrs.rank;
         let body = std::mem::take(&mut func.kernels[at].body);
         let mut analyzer = Analyzer::for_func(func);
         analyzer.enter_kernel(func, &func.kernels[at]);
@@ -68,6 +70,8 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
             analyzer,
             tid,
             threads,
+            blocks,
+            rank,
             ranges: Vec::new(),
             widths: FxHashMap::default(),
             allocs: Vec::new(),
@@ -80,9 +84,11 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
         let mut body = lower.block(body);
         lower.find_slots(&body, &mut slots);
         lower.clear_padding(&mut body);
+        let rank = lower.rank;
         let mut allocs = std::mem::take(&mut lower.allocs);
         allocs.append(&mut body);
         func.kernels[at].body = allocs;
+        func.kernels[at].attrs.rank = rank;
     }
     name_by_root(func, &mut slots);
     // Fragments become arrays of registers; their layouts stay for reports and checks.
@@ -151,6 +157,9 @@ struct Lower<'a> {
     /// The thread's number among those that take part.
     tid: Expr,
     threads: i64,
+    /// Blocks of a cluster, and the number of a block there.
+    blocks: u32,
+    rank: Option<Var>,
     /// Extents of the loops over slots that are being written.
     ranges: Vec<(Var, i64)>,
     /// See [`Lower::shared_width`].

@@ -249,9 +249,9 @@ fn hands_over(stmt: &Stmt) -> Option<Others> {
                 Some(Others::Block)
             }
             ThreadOp::Vote { kind, .. } if kind.is_of_block() => Some(Others::Block),
-            ThreadOp::SyncThreads { named: Some(_) } | ThreadOp::BarrierArrive { .. } => {
-                Some(Others::Some)
-            }
+            ThreadOp::SyncThreads { named: Some(_) }
+            | ThreadOp::BarrierArrive { .. }
+            | ThreadOp::ClusterArrive => Some(Others::Some),
             ThreadOp::SyncWarp => Some(Others::Warp),
             _ => None,
         },

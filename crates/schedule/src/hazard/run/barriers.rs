@@ -3,6 +3,7 @@
 
 use super::Run;
 use crate::hazard::clash::{Memory, Remedy, Side};
+use crate::hazard::conditions::Under;
 use crate::hazard::event::EventKind;
 use crate::hazard::knows::Knows;
 use crate::hazard::report::HazardKind;
@@ -52,6 +53,57 @@ impl Run<'_, '_> {
         }
         self.meet(&members);
         true
+    }
+
+    /// A group comes to the barrier of the cluster and goes on.
+    pub(super) fn cluster_arrive(&mut self, g: usize, side: Side) {
+        self.settle(g, &Under::default());
+        self.note_barrier(g);
+        if self.groups[g].half.is_some() {
+            return self.out_of_turn(side);
+        }
+        let group = &mut self.groups[g];
+        group.half = Some(self.halves.number);
+        self.halves.gathering.join(&group.knows);
+        self.halves.gathering.learn(g, group.clock);
+        group.clock += 1;
+        self.halves.arrived += 1;
+        if self.halves.arrived == self.groups.len() {
+            self.halves.arrived = 0;
+            self.halves.number += 1;
+            self.halves.done = std::mem::take(&mut self.halves.gathering);
+        }
+    }
+
+    /// Lets groups go on that wait for the others to have come there.
+    pub(super) fn wake_halves(&mut self) -> bool {
+        let mut moved = false;
+        for g in 0..self.groups.len() {
+            let group = &mut self.groups[g];
+            if group.state != State::Half || group.half == Some(self.halves.number) {
+                continue;
+            }
+            let arrived = group.half.take().is_some();
+            if arrived {
+                group.knows.join(&self.halves.done);
+            } else {
+                let side = self.side(g);
+                self.out_of_turn(side);
+            }
+            self.groups[g].state = State::Ready;
+            self.groups[g].at += 1;
+            moved = true;
+        }
+        if moved {
+            self.forget();
+        }
+        moved
+    }
+
+    /// A group comes twice to a barrier of the cluster, or waits where it has not come.
+    pub(super) fn out_of_turn(&mut self, side: Side) {
+        let (kind, nothing) = (HazardKind::DivergentBarrier, Memory::default());
+        self.clash(kind, side, side, nothing, Remedy::Converge);
     }
 
     pub(super) fn try_named(&mut self, barrier: (usize, u32), count: u32) {

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use tilewright_ir::{
-    Arrival, BarrierKind, Buffer, Counter, DeviceOp, Expr, FenceKind, MicroOp, Stmt, ThreadOp,
-    TmaBox,
+    Arrival, ArriveAt, BarrierKind, Buffer, Counter, DeviceOp, Expr, FenceKind, MicroOp, Stmt,
+    ThreadOp, TmaBox,
 };
 
 use super::{Stop, Tracer, undecided};
-use crate::hazard::event::EventKind;
+use crate::hazard::event::{Blocks, EventKind};
 use crate::hazard::touch::{Touch, Touches};
 
 impl<'f> Tracer<'f, '_> {
@@ -68,24 +68,22 @@ impl<'f> Tracer<'f, '_> {
                 self.emit(stmt, EventKind::Touch(touches))
             }
             ThreadOp::SyncCluster => self.emit(stmt, EventKind::Cluster),
+            ThreadOp::ClusterArrive => self.emit(stmt, EventKind::ClusterArrive),
+            ThreadOp::ClusterWait => self.emit(stmt, EventKind::ClusterAwait),
             ThreadOp::SyncWarp => self.emit(stmt, EventKind::SyncWarp),
             ThreadOp::BarrierArrive {
                 barrier,
                 index,
                 warp,
-                cluster,
+                at,
             } => {
                 let barrier = self.mbarrier(stmt, *barrier, index)?;
-                let cluster = *cluster;
+                let at = self.blocks(stmt, at)?;
                 let count = match warp {
                     true => self.scan.warps_in(self.group),
                     false => self.scan.threads_in(self.group),
                 };
-                let kind = EventKind::Arrive {
-                    barrier,
-                    count,
-                    cluster,
-                };
+                let kind = EventKind::Arrive { barrier, count, at };
                 self.emit(stmt, kind)
             }
             ThreadOp::BarrierWait {
@@ -115,7 +113,7 @@ impl<'f> Tracer<'f, '_> {
                 let arrival = EventKind::Arrive {
                     barrier,
                     count,
-                    cluster: false,
+                    at: Blocks::Own,
                 };
                 match arrive {
                     true => self.emit(stmt, arrival),
@@ -146,7 +144,7 @@ impl<'f> Tracer<'f, '_> {
             barrier,
             bytes: boxes * bits / 8,
             twice: self.units.boxes_meet(m, &tile, &self.env),
-            multicast: arrival.multicast,
+            to: arrival.multicast.map_or(Blocks::Own, Blocks::Some),
         };
         self.emit(stmt, kind)
     }
@@ -197,6 +195,23 @@ impl<'f> Tracer<'f, '_> {
             None => Some(true),
         };
         decided.ok_or_else(|| undecided(stmt.span, "a bulk copy that may not be issued"))
+    }
+
+    /// Whose barrier is meant.
+    fn blocks(&self, stmt: &Stmt, at: &ArriveAt) -> Result<Blocks, Stop> {
+        let rank = match at {
+            ArriveAt::Own => return Ok(Blocks::Own),
+            ArriveAt::All => return Ok(Blocks::All),
+            ArriveAt::Block(rank) => self.env.value(rank),
+        };
+        let rank = rank.and_then(|rank| u32::try_from(rank).ok());
+        match rank.filter(|rank| (*rank as usize) < self.scan.ranks) {
+            Some(rank) => Ok(Blocks::Some(1u16.checked_shl(rank).unwrap_or(0))),
+            None => Err(undecided(
+                stmt.span,
+                "which block of the cluster is meant is not known",
+            )),
+        }
     }
 
     fn mbarrier(&self, stmt: &Stmt, barrier: Buffer, index: &Expr) -> Result<(Buffer, i64), Stop> {

@@ -1,9 +1,10 @@
 //! Barriers: threads wait for each other.
 
-use tilewright_ir::{BarrierKind, Buffer, DeviceOp, Expr, Span, ThreadOp, thread_ops};
+use tilewright_ir::{ArriveAt, BarrierKind, Buffer, DeviceOp, Expr, Span, ThreadOp, thread_ops};
 
 use super::{Code as Any, push, stray, varies};
 use crate::barrier::{Counting, Mbarrier};
+use crate::cluster::{Sent, What};
 use crate::compile::expr;
 use crate::compile::names::Compiled;
 use crate::compile::stmt::Builder;
@@ -23,6 +24,14 @@ pub(super) enum Code {
         count: Option<u32>,
     },
     SyncGrid,
+    SyncCluster,
+    ClusterArrive,
+    ClusterWait,
+    /// At the barrier of one block of the cluster, or of each.
+    ArriveAt {
+        barrier: BarrierRef,
+        block: Option<Int>,
+    },
     Arrive {
         barrier: BarrierRef,
         bytes: Option<Int>,
@@ -58,20 +67,33 @@ pub(super) fn compile(b: &mut Builder<'_, '_>, op: &ThreadOp) -> Compiled<()> {
             b.names.traffic.sync_grid = true;
             Code::SyncGrid
         }
-        ThreadOp::SyncCluster => {
-            let message = "a barrier of a cluster: the evaluator runs blocks by themselves";
-            return Err(RunError::new(codes::UNSUPPORTED, b.span, message));
-        }
+        ThreadOp::SyncCluster => Code::SyncCluster,
+        ThreadOp::ClusterArrive => Code::ClusterArrive,
+        ThreadOp::ClusterWait => Code::ClusterWait,
         ThreadOp::BarrierArrive {
             warp: true, index, ..
         } => {
             let message = "the arrival of a whole warp: the evaluator knows threads alone";
             return Err(RunError::new(codes::UNSUPPORTED, index.span(), message));
         }
-        ThreadOp::BarrierArrive { barrier, index, .. } => Code::Arrive {
+        ThreadOp::BarrierArrive {
+            barrier,
+            index,
+            at: ArriveAt::Own,
+            ..
+        } => Code::Arrive {
             barrier: barrier_ref(b, *barrier, index)?,
             bytes: None,
             arrive: true,
+        },
+        ThreadOp::BarrierArrive {
+            barrier, index, at, ..
+        } => Code::ArriveAt {
+            barrier: barrier_ref(b, *barrier, index)?,
+            block: match at {
+                ArriveAt::Block(rank) => Some(expr::int(b.names, rank, 0)?),
+                ArriveAt::Own | ArriveAt::All => None,
+            },
         },
         ThreadOp::BarrierWait {
             barrier,
@@ -159,6 +181,12 @@ impl Exec<'_, '_> {
         match code {
             Code::Sync { id, count } => return self.sync(*id, *count),
             Code::SyncGrid => return self.sync_grid(),
+            Code::SyncCluster => return self.sync_cluster(),
+            Code::ClusterArrive => self.cluster_arrive()?,
+            Code::ClusterWait => return self.cluster_wait(),
+            Code::ArriveAt { barrier, block } => {
+                self.each_lane(|this| this.arrive_in(barrier, block.as_ref()))?;
+            }
             Code::Arrive {
                 barrier,
                 bytes,
@@ -241,6 +269,80 @@ impl Exec<'_, '_> {
         Ok(Some(Wait::Grid))
     }
 
+    fn sync_cluster(&mut self) -> Eval<Option<Wait>> {
+        let ticket = match self.strand.ticket {
+            Some(ticket) => ticket,
+            None => self.come_to_cluster()?,
+        };
+        self.strand.ticket = Some(ticket);
+        if !self.cluster_barrier.passed(ticket) {
+            return Ok(Some(Wait::Cluster));
+        }
+        self.strand.ticket = None;
+        Ok(None)
+    }
+
+    fn cluster_arrive(&mut self) -> Eval<()> {
+        self.strand.half = Some(self.come_to_cluster()?);
+        Ok(())
+    }
+
+    /// The strand arrives at the barrier of the cluster.
+    fn come_to_cluster(&mut self) -> Eval<u64> {
+        if self.strand.active != self.strand.all {
+            return Err(self.divergent_barrier("a barrier of the cluster"));
+        }
+        if self.strand.half.is_some() {
+            let message = "a second arrival at the barrier of the cluster, without a wait between";
+            return Err(self.fail(Fault::new(codes::BARRIER_COUNT, message)));
+        }
+        let total = self.program.cluster_blocks() * self.program.num_threads() as u64;
+        let threads = self.strand.all.len();
+        Ok(self.cluster_barrier.arrive(threads, total))
+    }
+
+    fn cluster_wait(&mut self) -> Eval<Option<Wait>> {
+        let Some(ticket) = self.strand.half else {
+            let message = "a wait at the barrier of the cluster, where nothing has arrived before";
+            return Err(self.fail(Fault::new(codes::BARRIER_COUNT, message)));
+        };
+        if !self.cluster_barrier.passed(ticket) {
+            return Ok(Some(Wait::Cluster));
+        }
+        self.strand.half = None;
+        Ok(None)
+    }
+
+    /// A thread arrives in one block of the cluster, or in each.
+    fn arrive_in(&mut self, barrier: &BarrierRef, block: Option<&Int>) -> Eval<()> {
+        let blocks = self.program.cluster_blocks() as i64;
+        let ranks = match block {
+            None => 0..blocks,
+            Some(rank) => {
+                let rank = self.int(rank)?;
+                if !(0..blocks).contains(&rank) {
+                    let message = format!("the cluster has no block {rank}: there are {blocks}");
+                    return Err(self.fail(Fault::new(codes::OUT_OF_BOUNDS, message)));
+                }
+                rank..rank + 1
+            }
+        };
+        for to in ranks.map(|rank| rank as usize) {
+            if to == self.rank {
+                self.arrive_at(barrier, None, 1)?;
+                continue;
+            }
+            let sent = Sent {
+                to,
+                barrier: self.barrier(barrier)?,
+                what: What::Arrival,
+                site: self.site,
+            };
+            self.output.sent.push(sent);
+        }
+        Ok(())
+    }
+
     #[cold]
     pub(super) fn divergent_barrier(&mut self, what: &str) -> crate::error::Stop {
         let (active, all) = (self.strand.active.len(), self.strand.all.len());
@@ -255,7 +357,7 @@ impl Exec<'_, '_> {
     }
 
     /// The number of the barrier meant.
-    fn barrier(&mut self, barrier: &BarrierRef) -> Eval<usize> {
+    pub(in crate::exec) fn barrier(&mut self, barrier: &BarrierRef) -> Eval<usize> {
         let index = self.int(&barrier.index)?;
         let program = self.program;
         let info = &program.buffers[barrier.buffer as usize];

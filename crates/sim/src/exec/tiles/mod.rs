@@ -8,9 +8,11 @@ mod reducers;
 use tilewright_ir::touched::{Part, touched};
 use tilewright_ir::visit::stmt_exprs;
 use tilewright_ir::{
-    AtomicOp, AtomicSource, Buffer, Im2colOp, Region, Scalar, Span, Stmt, StmtKind, TileOp,
+    AtomicOp, AtomicSource, Buffer, CopyKind, Im2colOp, Region, Scalar, Span, Stmt, StmtKind,
+    TileOp,
 };
 
+use crate::cluster::{Sent, What};
 use crate::compile::expr;
 use crate::compile::names::Compiled;
 use crate::compile::stmt::Builder;
@@ -18,7 +20,8 @@ use crate::error::{Eval, Fault, RunError, codes};
 use crate::exec::Exec;
 use crate::exec::access::{decode, encode, tuple};
 use crate::exec::areas::{Area, Outside};
-use crate::program::{Int, Num, Op, Rect, Uniform};
+use crate::exec::threads::{BarrierRef, barrier_ref};
+use crate::program::{Int, Num, Op, Rect, Space, Uniform};
 use crate::value;
 pub(crate) use folds::{fold, identity};
 use gemm::transposed;
@@ -36,6 +39,7 @@ enum Code {
         src: Rect,
         dst: Rect,
     },
+    Multicast(Box<Multicast>),
     Fill {
         dst: Rect,
         value: Num,
@@ -59,6 +63,15 @@ enum Code {
 enum AtomicValue {
     Rect(Rect),
     Value(Num),
+}
+
+/// A copy to several blocks of a cluster, a bit for each.
+#[derive(Clone, Debug)]
+struct Multicast {
+    src: Rect,
+    dst: Rect,
+    mask: u16,
+    barrier: BarrierRef,
 }
 
 #[derive(Clone, Debug)]
@@ -146,7 +159,18 @@ fn code(b: &mut Builder<'_, '_>, op: &TileOp, span: Span) -> Compiled<Code> {
     Ok(match op {
         TileOp::Copy(c) => {
             let (src, dst) = b.rects(&c.src, &c.dst, span)?;
-            Code::Copy { src, dst }
+            match &c.kind {
+                CopyKind::Tma {
+                    barrier: Some((barrier, index)),
+                    multicast: Some(mask),
+                } => Code::Multicast(Box::new(Multicast {
+                    src,
+                    dst,
+                    mask: *mask,
+                    barrier: barrier_ref(b, *barrier, index)?,
+                })),
+                _ => Code::Copy { src, dst },
+            }
         }
         TileOp::Fill { dst, value } => {
             let scalar = b.names.func.buffers[dst.buffer].dtype.scalar;
@@ -234,6 +258,7 @@ impl Exec<'_, '_> {
                 self.pair(&src, &dst)?;
                 self.copy(&src, &dst, Outside::Safe)
             }
+            Code::Multicast(code) => self.multicast(code),
             Code::Fill { dst, value } => {
                 let dst = self.area(dst)?;
                 let slot = self.num(value)?;
@@ -304,6 +329,51 @@ impl Exec<'_, '_> {
                 self.scatter(dst, &values, outside)
             }
         }
+    }
+
+    /// Every block of the mask announces what comes to it; the first one copies, to all of them. A
+    /// block that is not among them copies for itself.
+    fn multicast(&mut self, code: &Multicast) -> Eval<()> {
+        let (src, dst) = (self.area(&code.src)?, self.area(&code.dst)?);
+        self.pair(&src, &dst)?;
+        let is_in = |rank: usize| code.mask.checked_shr(rank as u32).unwrap_or(0) & 1 == 1;
+        if !is_in(self.rank) {
+            return self.copy(&src, &dst, Outside::Safe);
+        }
+        let program = self.program;
+        let info = &program.buffers[dst.buffer as usize];
+        let bytes = dst.len() as i64 * i64::from(info.bits()) / 8;
+        let barrier = self.barrier(&code.barrier)?;
+        self.block.mbarriers[barrier].expect(bytes);
+        let Space::Block(storage) = info.space else {
+            return Ok(());
+        };
+        if self.rank != code.mask.trailing_zeros() as usize {
+            return Ok(());
+        }
+        let values = self.gather::<u64>(&src, Outside::Safe)?;
+        self.scatter(&dst, &values, Outside::Trap)?;
+        self.block.mbarriers[barrier].expect(-bytes);
+        let places = self.elements(&dst, Outside::Trap)?.into_iter();
+        let elements = places.zip(values);
+        let elements: Vec<(usize, u64)> = elements.filter_map(|(at, v)| Some((at?, v))).collect();
+        for to in (0..program.cluster_blocks() as usize).filter(|to| is_in(*to)) {
+            if to != self.rank {
+                let what = What::Tile {
+                    storage,
+                    bits: info.bits(),
+                    elements: elements.clone(),
+                    bytes,
+                };
+                self.output.sent.push(Sent {
+                    to,
+                    barrier,
+                    what,
+                    site: self.site,
+                });
+            }
+        }
+        Ok(())
     }
 
     fn fill(&mut self, dst: &Area, slot: u64) -> Eval<()> {

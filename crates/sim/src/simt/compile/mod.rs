@@ -20,6 +20,7 @@ use super::alu;
 use super::program::{Fn1, Fn2, Fn3, Op, Pc, Program, Slot, StmtInfo};
 use crate::compile::names::{Bound, Compiled, Names};
 use crate::error::{RunError, codes};
+use crate::grid;
 
 /// Compiles one kernel of the function for the bound arguments.
 pub(super) fn compile(
@@ -97,18 +98,9 @@ const CLUSTER_ALIGN: usize = 1024;
 
 /// The blocks along each axis that run together, where they reach each other's memory.
 fn cluster(kernel: &Kernel, grid: &[u64], machine: &Machine) -> Compiled<Option<[u64; 3]>> {
-    let Some(sizes) = kernel.attrs.cluster else {
+    let Some(sizes) = grid::cluster(kernel, grid)? else {
         return Ok(None);
     };
-    if !kernel.reaches_others() && kernel.attrs.rank.is_none() {
-        return Ok(None);
-    }
-    let sizes = sizes.map(u64::from);
-    let extent = |axis: usize| grid.get(axis).copied().unwrap_or(1);
-    if (0..3).any(|axis| extent(axis) % sizes[axis].max(1) != 0) {
-        let message = format!("clusters of {sizes:?} blocks do not divide a grid of {grid:?}");
-        return Err(RunError::new(codes::LAUNCH_EXTENT, kernel.span, message));
-    }
     // The shadow of shared memory has a bit for each.
     const MOST_WARPS: u64 = 32;
     let warps = u64::from(kernel.num_threads().div_ceil(machine.warp_size));

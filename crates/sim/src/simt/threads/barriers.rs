@@ -1,6 +1,6 @@
 //! Barriers: lanes, warps and blocks wait for each other.
 
-use tilewright_ir::{Buffer, Expr, Span, ThreadOp, thread_ops};
+use tilewright_ir::{ArriveAt, Buffer, Expr, Span, ThreadOp, thread_ops};
 
 use super::{ThreadCode, stray};
 use crate::compile::names::Compiled;
@@ -22,13 +22,14 @@ pub(in crate::simt) enum Code {
     SyncWarp,
     SyncGrid,
     SyncCluster,
+    ClusterArrive,
+    ClusterWait,
     Arrive {
         barrier: u32,
         index: Slot,
         /// One lane arrives for all of its warp.
         warp: bool,
-        /// At the barriers of all blocks of the cluster.
-        cluster: bool,
+        at: At,
     },
     Wait {
         barrier: u32,
@@ -41,6 +42,15 @@ pub(in crate::simt) enum Code {
         bytes: Slot,
         arrive: bool,
     },
+}
+
+/// Whose barrier is arrived at.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::simt) enum At {
+    Own,
+    /// All blocks of the cluster.
+    All,
+    Block(Slot),
 }
 
 pub(super) fn compile(c: &mut Compiler<'_>, op: &ThreadOp, span: Span) -> Compiled<Op> {
@@ -60,18 +70,25 @@ pub(super) fn compile(c: &mut Compiler<'_>, op: &ThreadOp, span: Span) -> Compil
             Code::SyncGrid
         }
         ThreadOp::SyncCluster => Code::SyncCluster,
+        ThreadOp::ClusterArrive => Code::ClusterArrive,
+        ThreadOp::ClusterWait => Code::ClusterWait,
         ThreadOp::BarrierArrive {
             barrier,
             index,
             warp,
-            cluster,
+            at,
         } => {
             let (barrier, index) = c.barrier(*barrier, index)?;
+            let at = match at {
+                ArriveAt::Own => At::Own,
+                ArriveAt::All => At::All,
+                ArriveAt::Block(rank) => At::Block(c.scalar(rank)?),
+            };
             Code::Arrive {
                 barrier,
                 index,
                 warp: *warp,
-                cluster: *cluster,
+                at,
             }
         }
         ThreadOp::BarrierWait {
@@ -133,12 +150,34 @@ impl Env<'_> {
                 self.shared.sync_warp(warp.index);
             }
             Code::SyncGrid => return Pause::Grid,
-            Code::SyncCluster => return Pause::Cluster,
+            Code::SyncCluster => {
+                if warp.half.is_some() {
+                    self.out_of_turn(warp);
+                }
+                return Pause::Cluster;
+            }
+            Code::ClusterArrive => {
+                self.count(warp, InstKind::Barrier);
+                self.converged(warp, "the barrier of the cluster");
+                self.settle(warp);
+                self.hand_over(warp.index);
+                if !self.barriers.cluster_arrive(warp) {
+                    self.out_of_turn(warp);
+                }
+            }
+            Code::ClusterWait => match self.barriers.cluster_wait(warp) {
+                Some(true) => {
+                    self.shared.sync_warp(warp.index);
+                    self.count(warp, InstKind::Wait);
+                }
+                Some(false) => return Pause::Mbarrier,
+                None => self.out_of_turn(warp),
+            },
             Code::Arrive {
                 barrier,
                 index,
                 warp: together,
-                cluster,
+                at,
             } => {
                 self.count(warp, InstKind::Barrier);
                 let mut lanes = Lanes(warp.mask);
@@ -164,7 +203,10 @@ impl Env<'_> {
                             "lanes of one instruction arrive for different phases".to_string()
                         });
                     }
-                    for number in self.everywhere(number, *cluster) {
+                    let Some(blocks) = self.blocks(warp, *at, lane) else {
+                        continue;
+                    };
+                    for number in self.everywhere(number, blocks) {
                         let before = self.barriers.phases[number].completed;
                         self.arrive(warp, number, lane);
                         if self.barriers.phases[number].completed > before {
@@ -258,15 +300,41 @@ impl Env<'_> {
         None
     }
 
-    /// A barrier, or with it those that the other blocks of the cluster have in its place.
-    pub fn everywhere(&self, number: usize, cluster: bool) -> Vec<usize> {
-        let in_block = self.program.barriers.len();
-        match cluster {
-            true => (0..self.blocks.len())
-                .map(|rank| rank * in_block + number % in_block)
-                .collect(),
-            false => vec![number],
+    /// A warp comes twice to a barrier of the cluster, or waits where it has not come.
+    fn out_of_turn(&mut self, warp: &Warp) {
+        self.report(warp, FindingKind::BarrierMisuse, None, || {
+            "a warp comes to the barrier of the cluster and waits there in turn".to_string()
+        });
+    }
+
+    /// The blocks whose barrier a lane arrives at, a bit for each; a bad number is reported. `None`
+    /// within is the own one.
+    fn blocks(&mut self, warp: &Warp, at: At, lane: u32) -> Option<Option<u16>> {
+        let rank = match at {
+            At::Own => return Some(None),
+            At::All => return Some(Some(u16::MAX)),
+            At::Block(rank) => warp.regs.lane(rank, lane as usize) as i64,
+        };
+        let count = self.blocks.len();
+        if (0..count as i64).contains(&rank) {
+            return Some(Some(1 << rank));
         }
+        self.report(warp, FindingKind::OutOfBounds, Some(lane), || {
+            format!("the cluster has no block {rank}: there are {count}")
+        });
+        None
+    }
+
+    /// A barrier, or those that these blocks of the cluster have in its place, a bit for each.
+    pub fn everywhere(&self, number: usize, blocks: Option<u16>) -> Vec<usize> {
+        let in_block = self.program.barriers.len();
+        let Some(blocks) = blocks else {
+            return vec![number];
+        };
+        (0..self.blocks.len())
+            .filter(|rank| blocks >> rank & 1 == 1)
+            .map(|rank| rank * in_block + number % in_block)
+            .collect()
     }
 
     fn arrive(&mut self, warp: &mut Warp, number: usize, lane: u32) {

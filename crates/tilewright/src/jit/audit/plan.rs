@@ -280,7 +280,11 @@ impl Walk<'_> {
                 let at = self.barrier(at);
                 self.plan.work(at, Event::Read)
             }
-            ThreadOp::Extern { .. } | ThreadOp::SyncGrid | ThreadOp::SyncCluster => {
+            ThreadOp::Extern { .. }
+            | ThreadOp::SyncGrid
+            | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
+            | ThreadOp::ClusterWait => {
                 self.unknown = Some("the kernel calls code that is not Tilewright's");
                 at
             }

@@ -240,7 +240,9 @@ impl Expectation<'_> {
             | ThreadOp::BarrierWait { .. }
             | ThreadOp::BarrierExpect { .. }
             | ThreadOp::SyncGrid
-            | ThreadOp::SyncCluster => self.leave("barriers of the loop are for some waves"),
+            | ThreadOp::SyncCluster
+            | ThreadOp::ClusterArrive
+            | ThreadOp::ClusterWait => self.leave("barriers of the loop are for some waves"),
             ThreadOp::SyncThreads { named: None } => {
                 self.own(BOTH, "the loop has a barrier with a fence");
                 self.steps.push(Step::Barrier);

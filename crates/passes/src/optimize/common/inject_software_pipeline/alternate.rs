@@ -12,7 +12,7 @@
 //! first group finds its barrier open, so it is one turn ahead.
 
 use tilewright_ir::{
-    Buffer, Expr, Func, Kernel, Machine, Span, Stmt, StmtKind, ThreadOp, WARP_GROUP,
+    ArriveAt, Buffer, Expr, Func, Kernel, Machine, Span, Stmt, StmtKind, ThreadOp, WARP_GROUP,
 };
 use tilewright_schedule::order::{Completion, Step};
 
@@ -123,7 +123,7 @@ impl Turns {
     /// Each group lets the other one go.
     fn give(&self) -> Stmt {
         let arrive = |group: i32| ThreadOp::BarrierArrive {
-            cluster: false,
+            at: ArriveAt::Own,
             barrier: self.turn,
             index: Expr::i32(group),
             warp: true,

@@ -44,7 +44,7 @@ mod direct;
 mod emit;
 mod explain;
 mod memory;
-pub(in crate::optimize) mod need;
+pub(crate) mod need;
 mod pairs;
 mod pieces;
 mod registers;

@@ -40,10 +40,12 @@ pub(super) fn shares(func: &Func, machine: &Machine, consumers: u32) -> Option<S
 
 /// Registers of a thread when the kernel starts, with a producer's warp group beside the consumers'.
 pub(super) fn even_share(machine: &Machine, consumers: u32) -> u32 {
-    asked(
-        machine,
-        machine.registers.file / ((consumers + 1) * WARP_GROUP),
-    )
+    even_share_of(machine, (consumers + 1) * WARP_GROUP)
+}
+
+/// The same, of a block of so many threads.
+pub(crate) fn even_share_of(machine: &Machine, threads: u32) -> u32 {
+    asked(machine, machine.registers.file / threads.max(1))
 }
 
 /// The most of so many that a warp group may ask for.
@@ -55,7 +57,7 @@ fn asked(machine: &Machine, registers: u32) -> u32 {
 
 /// Registers that an instruction of a warp group's product takes when it is compiled: what it adds to,
 /// and what it is told by. ptxas asks for 154 for the widest (C7602) however many are moved later.
-pub(super) fn of_product(mma: MmaInst) -> u32 {
+pub(crate) fn of_product(mma: MmaInst) -> u32 {
     const TOLD: u32 = 32;
     let added = u32::from(mma.m) * u32::from(mma.n) / WARP_GROUP;
     added * mma.acc.bits() / 32 + TOLD

@@ -10,7 +10,7 @@
 //! ```
 //! After, in clusters of two:
 //! ```text
-//! tma_load B[bx * 256 + rank * 128 +: 128, …] at … -> S[rank * 128 +: 128, …] at [rank * 128, 0] inst="tma.128x64" … arrives=full[…] multicast
+//! tma_load B[bx * 256 + rank * 128 +: 128, …] at … -> S[rank * 128 +: 128, …] at [rank * 128, 0] inst="tma.128x64" … arrives=full[…] multicast=3
 //! mbarrier_arrive empty[…] warp cluster
 //! ```
 //! Each block still waits for all bytes of its tiles; a tile is free when both have done with theirs.
@@ -27,6 +27,8 @@ use super::pieces::Piece;
 use super::schedules::Why;
 use crate::decisions::PAIRS;
 
+/// A bit for each block.
+pub(super) const BOTH: u16 = 0b11;
 /// Blocks of a cluster.
 pub(super) const BLOCKS: u32 = 2;
 

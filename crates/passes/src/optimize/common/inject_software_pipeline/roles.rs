@@ -12,8 +12,9 @@
 //! ```
 
 use tilewright_ir::{
-    Arrival, Block, Buffer, BufferData, BufferOrigin, Counter, DType, DeviceOp, Expr, FenceKind,
-    Func, Kernel, Loop, Machine, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
+    Arrival, ArriveAt, Block, Buffer, BufferData, BufferOrigin, Counter, DType, DeviceOp, Expr,
+    FenceKind, Func, Kernel, Loop, Machine, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
+    WARP_GROUP,
 };
 use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::streams::{
@@ -383,7 +384,7 @@ impl Write<'_> {
         let mut op = bulk.op.clone();
         let shared = self.pairs.filter(|pairs| pairs.shared.contains(&at));
         let half = shared.and_then(|pairs| pairs.half(self.func, &op));
-        let multicast = half.is_some();
+        let multicast = half.as_ref().map(|_| pairs::BOTH);
         op = half.unwrap_or(op);
         let mut channels = self.channels.iter().enumerate();
         let own = channels.find(|(_, c)| c.tiles.contains(&op.dest.region.buffer));
@@ -429,7 +430,10 @@ impl Write<'_> {
             barrier: self.channels[channel].empty,
             index: self.version(channel),
             warp: true,
-            cluster: self.channels[channel].paired,
+            at: match self.channels[channel].paired {
+                true => ArriveAt::All,
+                false => ArriveAt::Own,
+            },
         });
         let stmts = fence.into_iter().chain([arrive]);
         stmts.map(|kind| Stmt::new(kind, span)).collect()

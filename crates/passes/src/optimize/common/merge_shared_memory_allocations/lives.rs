@@ -143,6 +143,17 @@ impl<'f> Lives<'f> {
             });
             life.last.clone_from(path);
         });
+        // Other blocks of the cluster write there before this one comes to the copy.
+        if let StmtKind::Micro(op) = &stmt.kind
+            && op.arrives.as_ref().is_some_and(|a| a.multicast.is_some())
+            && let Some(life) = self.lives.get_mut(&func.root(op.dest.region.buffer))
+        {
+            life.first = vec![Step {
+                block: 0,
+                at: 0,
+                is_loop: false,
+            }];
+        }
         // An address may be kept.
         stmt_exprs(stmt, &mut |e| {
             e.walk_memory(&mut |node, buffer, _| {

@@ -373,7 +373,9 @@ fn find_obstacle(block: &[Stmt], own: bool) -> Option<(Span, String)> {
                 | ThreadOp::BarrierWait { .. }
                 | ThreadOp::BarrierExpect { .. }
                 | ThreadOp::SyncGrid
-                | ThreadOp::SyncCluster,
+                | ThreadOp::SyncCluster
+                | ThreadOp::ClusterArrive
+                | ThreadOp::ClusterWait,
             ) => "it waits at barriers of the user",
             _ => {
                 let own = own && !matches!(stmt.kind, StmtKind::For(_) | StmtKind::While { .. });

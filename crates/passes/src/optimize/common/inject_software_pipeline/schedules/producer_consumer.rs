@@ -92,7 +92,11 @@ fn alone(question: Question<'_>) -> Result<(), Why> {
         let found = match &stmt.kind {
             StmtKind::WarpGroup { .. } => Some("warp groups have roles already"),
             StmtKind::Thread(
-                ThreadOp::SyncThreads { .. } | ThreadOp::SyncGrid | ThreadOp::SyncCluster,
+                ThreadOp::SyncThreads { .. }
+                | ThreadOp::SyncGrid
+                | ThreadOp::SyncCluster
+                | ThreadOp::ClusterArrive
+                | ThreadOp::ClusterWait,
             ) => Some("the kernel has barriers of its own"),
             StmtKind::Thread(ThreadOp::AllReduce { .. }) => {
                 Some("all threads of the block reduce together")
