@@ -13,6 +13,7 @@ pub mod optimize;
 mod rename;
 pub mod simplify;
 pub mod thread_sync;
+mod threads;
 
 use tilewright_ir::{Diagnostics, Func, Level, Target};
 use tilewright_schedule::hazard::HazardReport;

@@ -17,6 +17,8 @@ pub(super) struct Arrangement {
     pub spare: u32,
     /// Whether what runs ahead is the part of a thread of its own.
     pub producer: bool,
+    /// By how many barriers the second half of the block's waves is behind the first: 0 or 1.
+    pub lag: u32,
 }
 
 /// Pieces that follow each other.
@@ -25,6 +27,8 @@ pub(super) struct Cluster {
     pub name: String,
     /// Whether the order asks for a barrier before it.
     pub meet: bool,
+    /// Of its instructions, where waves compete to issue theirs.
+    pub priority: u8,
     pub entries: Vec<Entry>,
 }
 
@@ -33,6 +37,7 @@ impl Cluster {
         Cluster {
             name: name.into(),
             meet: false,
+            priority: 0,
             entries: Vec::new(),
         }
     }
@@ -74,6 +79,16 @@ pub(super) struct Realised {
 }
 
 impl Arrangement {
+    /// Clusters whose pieces all waves run together.
+    pub fn new(clusters: Vec<Cluster>) -> Arrangement {
+        Arrangement {
+            clusters,
+            spare: 0,
+            producer: false,
+            lag: 0,
+        }
+    }
+
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         self.clusters.iter().flat_map(|c| c.entries.iter().copied())
     }
@@ -85,18 +100,21 @@ impl Arrangement {
         let sets = registers::assign(question, self)?;
         let mut pieces = question.pieces.clone();
         let mut barriers = Vec::new();
+        let mut priorities = Vec::new();
         for cluster in &self.clusters {
             let places = 0..cluster.entries.len();
             barriers.extend(places.map(|at| u32::from(at == 0 && cluster.meet)));
+            priorities.extend(cluster.entries.iter().map(|_| cluster.priority));
         }
         let renamed = sets.allocate(func, &mut pieces);
         // Places of the body have room between them for parts.
         const APART: usize = 1 << 16;
-        let list = self.entries().map(|entry| {
+        let list = self.entries().zip(priorities).map(|(entry, priority)| {
             let whole = &question.pieces.list[entry.piece];
             let program = whole.program * APART;
             let piece = Piece {
                 distance: entry.ahead,
+                priority,
                 program,
                 ..whole.clone()
             };
@@ -140,8 +158,11 @@ impl Arrangement {
 
     /// Matrix instructions of a step whose operands are read with no others between: they wait for
     /// the reads. A product that runs while the program goes on waits for the meeting of the block if
-    /// no version is spare.
+    /// no version is spare. Where one half of the waves is behind the other, that one multiplies.
     pub fn exposed(&self, pieces: &Pieces) -> u32 {
+        if self.lag > 0 {
+            return 0;
+        }
         let entries: Vec<Entry> = self.entries().collect();
         let len = entries.len() as i64;
         let time = |at: usize| at as i64 - i64::from(entries[at].ahead) * len;

@@ -8,7 +8,7 @@ use tilewright_schedule::order::{OrderError, Schedule, Step};
 
 use super::again::{self, Before};
 use super::arrangement::{Arrangement, Entry, Realised};
-use super::derive::{Meetings, Scheduled, Site, derive};
+use super::derive::{Asked, Meetings, Scheduled, Site, derive};
 use super::pieces::Pieces;
 use super::roles::{self, Roles};
 use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule};
@@ -188,7 +188,11 @@ fn attempt<'a>(
         ..*site
     };
     let index = l.axes[0].var;
-    let asked = (&barriers[..], arrangement.spare);
+    let asked = Asked {
+        barriers: &barriers,
+        spare: arrangement.spare,
+        lag: arrangement.lag,
+    };
     let derived = if entries.iter().all(|e| e.part.is_none()) {
         let whole = whole.get_or_init(|| Meetings::new(site, index, question.pieces));
         let meet =

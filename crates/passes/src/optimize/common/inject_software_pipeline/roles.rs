@@ -321,6 +321,7 @@ impl Write<'_> {
                 distance: op.distance,
                 program: op.program,
                 completion: Completion::Sync,
+                priority: 0,
                 late: false,
                 steps: None,
                 bulk: None,
@@ -371,6 +372,7 @@ impl Write<'_> {
                 buffers: self.tiles.to_vec(),
                 tail: Tail::Peel,
                 stages,
+                half: None,
             },
             behind: Block::new(),
         }

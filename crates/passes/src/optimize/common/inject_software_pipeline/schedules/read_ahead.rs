@@ -12,9 +12,8 @@
 //! c3: s2r A[k0] ahead 1, B[k0] ahead 1; mma C[k3]
 //! ```
 
-use tilewright_ir::MicroKind;
-
-use super::super::arrangement::{Arrangement, Cluster, Entry, Part};
+use super::super::arrangement::{Arrangement, Cluster};
+use super::multiplies::Multiplies;
 use super::{Question, Why};
 
 pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
@@ -25,55 +24,23 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
                 .into(),
         );
     }
-    let pieces = &question.pieces.list;
-    let Some((product, copies)) = pieces.split_last() else {
-        return Err("the loop is empty".into());
-    };
-    if copies.iter().chain([product]).any(|p| p.late) {
-        return Err("copies go through registers".into());
-    }
-    if copies.is_empty() || !copies.iter().all(|c| c.distance > product.distance) {
-        return Err("the loop does more than copy ahead and multiply".into());
-    }
-    let steps = product.steps.as_ref().filter(|s| {
-        let (reads, products) = (s.of_kind(MicroKind::S2r), s.of_kind(MicroKind::Mma));
-        let last = s.ops.last().is_some_and(|m| m.kind == MicroKind::Mma);
-        products == 1 && reads > 0 && reads + products == s.ops.len() && last
-    });
-    let Some(steps) = steps.filter(|_| product.distance == 0) else {
-        return Err("its last statement is no product of tiles in shared memory".into());
-    };
-    if steps.count < 2 {
+    let work = Multiplies::of(question)?;
+    let steps = work.steps.count;
+    if steps < 2 {
         return Err("the product has one step along K".into());
     }
-    let at = copies.len();
-    let last = steps.ops.len() - 1;
-    let clusters = (0..steps.count).map(|step| {
-        let next = (step + 1) % steps.count;
+    let clusters = (0..steps).map(|step| {
+        let next = (step + 1) % steps;
         let mut cluster = Cluster::new(format!("c{step}"));
-        let part = |step, op| Some(Part { step, op });
-        for op in 0..last {
-            cluster.entries.push(Entry {
-                piece: at,
-                part: part(next, op),
-                ahead: u32::from(next == 0),
-            });
-        }
+        let reads = work.reads();
+        let reads = reads.map(|op| work.op(next, op, u32::from(next == 0)));
+        cluster.entries.extend(reads);
         if step == 0 {
-            let copies = copies.iter().enumerate();
-            let copies = copies.map(|(piece, copy)| Entry::whole(piece, copy.distance));
-            cluster.entries.extend(copies);
+            let copies = 0..work.copies.len();
+            cluster.entries.extend(copies.map(|at| work.copy(at)));
         }
-        cluster.entries.push(Entry {
-            piece: at,
-            part: part(step, last),
-            ahead: 0,
-        });
+        cluster.entries.push(work.product(step));
         cluster
     });
-    Ok(Arrangement {
-        spare: 0,
-        clusters: clusters.collect(),
-        producer: false,
-    })
+    Ok(Arrangement::new(clusters.collect()))
 }

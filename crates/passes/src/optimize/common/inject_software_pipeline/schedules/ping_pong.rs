@@ -1,0 +1,95 @@
+//! `ping_pong`: one half of the block's waves reads operands while the other multiplies.
+//!
+//! Waves of a SIMD share its matrix unit. Where all of them read a step's operands and then
+//! multiply, the unit idles while they read. Here the product is taken into its steps along K, each
+//! a cluster of reads and a cluster of matrix instructions with a barrier between, and the second
+//! half of the waves, which has a wave on each SIMD beside one of the first, is one cluster behind:
+//! the halves change places at each barrier. Matrix instructions come first where both have
+//! something to issue.
+//!
+//! ```text
+//! r0:        g2s A ahead 1; s2r A[k0]; g2s B ahead 1; s2r B[k0]
+//! m0 prio 1: mma C[k0]
+//! r1:        s2r A[k1]; s2r B[k1]
+//! m1 prio 1: mma C[k1]
+//! ```
+//!
+//! Copies that run one iteration ahead come with the first reads, so that the most time is left
+//! until they are waited for, two barriers before they are read; where they run further ahead, all
+//! reads have some beside them.
+
+use tilewright_schedule::order::Completion;
+
+use super::super::arrangement::{Arrangement, Cluster, Entry};
+use super::multiplies::Multiplies;
+use super::{Question, Why};
+
+pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
+    let machine = question.machine;
+    if !machine.barrier.bare {
+        return Err("the block has no barrier that leaves copies in flight".into());
+    }
+    let threads = question.kernel.num_threads();
+    let pairs = 2 * machine.simds * machine.warp_size;
+    if !threads.is_multiple_of(pairs) {
+        return Err(format!(
+            "a block of {threads} threads has no two halves with waves on all SIMDs; one of {pairs} has"
+        )
+        .into());
+    }
+    let work = Multiplies::of(question)?;
+    let in_flight = |c: Completion| matches!(c, Completion::Counted { .. });
+    if !work.copies.iter().all(|c| in_flight(c.completion)) {
+        return Err("a copy is done before the program goes on".into());
+    }
+    let steps = work.steps.count;
+    if steps < 2 {
+        return Err("the product has one step along K: its reads would be the other's wait".into());
+    }
+    let mut clusters = Vec::new();
+    for step in 0..steps {
+        let mut reads = cluster("r", step, 0);
+        reads.entries = woven(copies_beside(&work, step), &work, step);
+        let mut products = cluster("m", step, 1);
+        products.entries = vec![work.product(step)];
+        clusters.extend([reads, products]);
+    }
+    Ok(Arrangement {
+        lag: 1,
+        ..Arrangement::new(clusters)
+    })
+}
+
+fn cluster(name: &str, step: u32, priority: u8) -> Cluster {
+    Cluster {
+        meet: true,
+        priority,
+        ..Cluster::new(format!("{name}{step}"))
+    }
+}
+
+/// The copies that are issued with the reads of a step.
+fn copies_beside(work: &Multiplies<'_>, step: u32) -> Vec<Entry> {
+    let (all, steps) = (work.copies.len(), work.steps.count as usize);
+    let place = |at: usize| match work.copies[at].distance {
+        1 => 0,
+        _ => at * steps / all,
+    };
+    let here = (0..all).filter(|&at| place(at) == step as usize);
+    here.map(|at| work.copy(at)).collect()
+}
+
+/// Copies and reads in turn: neither fills its queue while the other's is empty.
+fn woven(copies: Vec<Entry>, work: &Multiplies<'_>, step: u32) -> Vec<Entry> {
+    let reads = work.reads().map(|op| work.op(step, op, 0));
+    let mut reads: Vec<Entry> = reads.collect();
+    let mut entries = Vec::new();
+    for copy in copies {
+        entries.push(copy);
+        if !reads.is_empty() {
+            entries.push(reads.remove(0));
+        }
+    }
+    entries.extend(reads);
+    entries
+}
