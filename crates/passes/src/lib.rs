@@ -20,6 +20,7 @@ use tilewright_schedule::hazard::HazardReport;
 
 pub use foreseen::Foreseen;
 pub use optimize::common::inject_software_pipeline::schedules;
+pub use optimize::common::inject_software_pipeline::text as order_text;
 
 /// Whether a pass changed the function.
 #[derive(Clone, Debug)]

@@ -391,8 +391,7 @@ fn walk_of<'i, 'k>(
     note(items, &mut walk);
     walk_stmts(&kernel.body, &mut |stmt| {
         let cond = |kind: &BarrierKind| matches!(kind, BarrierKind::Cond(_));
-        walk.apart |=
-            matches!(&stmt.kind, StmtKind::Device(DeviceOp::Barrier(kind)) if cond(kind));
+        walk.apart |= matches!(&stmt.kind, StmtKind::Device(DeviceOp::Barrier(kind)) if cond(kind));
     });
     walk
 }

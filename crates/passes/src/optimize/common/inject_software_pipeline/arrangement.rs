@@ -1,7 +1,7 @@
 //! Pieces in an order: a schedule's answer, and the pieces that come of it.
 
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Func, MicroKind, Stmt, StmtKind};
+use tilewright_ir::{Buffer, Func, MicroKind, Scope, Stmt, StmtKind};
 use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
@@ -96,7 +96,7 @@ impl Arrangement {
     /// The pieces in this order, parts as statements of their own on registers that serve the
     /// order. `func` gets those registers.
     pub fn realise(&self, question: Question<'_>, func: &mut Func) -> Result<Realised, Why> {
-        self.check(question.pieces)?;
+        self.check(question)?;
         let sets = registers::assign(question, self)?;
         let mut pieces = question.pieces.clone();
         let mut barriers = Vec::new();
@@ -133,27 +133,34 @@ impl Arrangement {
         Ok(Realised { pieces, barriers })
     }
 
-    /// Whether every piece has one place: itself, or each of its parts.
-    fn check(&self, pieces: &Pieces) -> Result<(), Why> {
-        for (at, piece) in pieces.list.iter().enumerate() {
+    /// Whether every piece has one place, itself or each of its parts, and the machine can do what
+    /// the order asks for.
+    fn check(&self, question: Question<'_>) -> Result<(), Why> {
+        for (at, piece) in question.pieces.list.iter().enumerate() {
             let own: Vec<Entry> = self.entries().filter(|e| e.piece == at).collect();
-            let parts = piece
-                .steps
-                .as_ref()
-                .map_or(0, |s| s.count as usize * s.ops.len());
-            let mut distinct: Vec<(u32, usize)> = Vec::new();
-            for part in own.iter().filter_map(|e| e.part) {
-                if !distinct.contains(&(part.step, part.op)) {
-                    distinct.push((part.step, part.op));
-                }
-            }
-            let whole = own.len() == 1 && own[0].part.is_none();
-            let in_parts = parts > 0 && distinct.len() == parts && own.len() == parts;
-            if !whole && !in_parts {
-                return Err(format!("statement {at} of the loop has no place in the order").into());
+            let twice = |e: &Entry| own.iter().filter(|o| o.part == e.part).count() > 1;
+            let steps = piece.steps.as_ref();
+            let parts = steps.map_or(0, |s| s.count as usize * s.ops.len());
+            let opened = own.iter().filter(|e| e.part.is_some()).count();
+            let whole = own.len() == 1 && opened == 0;
+            let in_parts = opened > 0 && opened == own.len() && opened == parts;
+            if own.iter().any(twice) || !(whole || in_parts) {
+                let name = label(question.func, &piece.stmt);
+                let whole = match parts {
+                    0 => "",
+                    _ => ", or for each part of it",
+                };
+                return Err(format!("it has not one place for `{name}`{whole}").into());
             }
         }
-        Ok(())
+        let prioritised = self.clusters.iter().any(|c| c.priority > 0);
+        if prioritised && !question.machine.wave_priority {
+            return Err("the waves of this machine have no priorities".into());
+        }
+        match self.lag {
+            0 => Ok(()),
+            _ => check_halves(question),
+        }
     }
 
     /// Matrix instructions of a step whose operands are read with no others between: they wait for
@@ -221,7 +228,7 @@ impl Arrangement {
 }
 
 /// What a statement is about: the micro-op that it is made of, or what it writes.
-fn label(func: &Func, stmt: &Stmt) -> String {
+pub(super) fn label(func: &Func, stmt: &Stmt) -> String {
     let mut micro = None;
     walk_stmts(std::slice::from_ref(stmt), &mut |s| {
         if let StmtKind::Micro(m) = &s.kind {
@@ -243,4 +250,33 @@ fn label(func: &Func, stmt: &Stmt) -> String {
         let names = written.iter().map(|b| func.buffers[*b].name.as_str());
         format!("compute {}", names.collect::<Vec<_>>().join(", "))
     })
+}
+
+/// Whether one half of the block's waves can run a barrier behind the other.
+fn check_halves(question: Question<'_>) -> Result<(), Why> {
+    let Question {
+        func,
+        kernel,
+        machine,
+        pieces,
+        ..
+    } = question;
+    if !machine.barrier.bare {
+        return Err("a barrier of this machine's blocks waits for all copies".into());
+    }
+    let threads = kernel.num_threads();
+    if !threads.is_multiple_of(2 * machine.warp_size) {
+        return Err(format!("{threads} threads are no two halves of whole waves").into());
+    }
+    // Its own barriers would be met by others of the other half.
+    for piece in &pieces.list {
+        let effects = Effects::of(func, &piece.stmt);
+        let shared = |b: &&Buffer| func.buffers[**b].scope == Scope::Shared;
+        let mut both = effects.writes.intersection(&effects.reads).filter(shared);
+        if let Some(buffer) = both.next() {
+            let name = &func.buffers[*buffer].name;
+            return Err(format!("a statement of the loop writes and reads `{name}`").into());
+        }
+    }
+    Ok(())
 }

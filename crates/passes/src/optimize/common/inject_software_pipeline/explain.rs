@@ -1,6 +1,6 @@
 //! What is said of a loop's schedule to who asks for it.
 
-use tilewright_ir::{Buffer, Code, Diagnostic, Func, Severity, Span};
+use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Severity, Span};
 use tilewright_schedule::order::Step;
 
 use super::super::effects::Effects;
@@ -8,9 +8,45 @@ use super::arrangement::Entry;
 use super::choose::{Candidate, Choice, Cost, Outcome};
 use super::pieces::Pieces;
 use super::roles::{Between, Roles};
+use super::text;
 
 /// The topic of these remarks.
 pub const SCHEDULE: Code = Code("schedule");
+
+/// What orders as text are under.
+pub const ORDER: Code = Code("order");
+
+/// The loop's order as text, with the waits and barriers of a steady iteration beside it.
+pub(super) fn order(
+    func: &Func,
+    pieces: &Pieces,
+    l: &Loop,
+    chosen: &Candidate,
+    span: Span,
+) -> Diagnostic {
+    let mut derived: Vec<Vec<String>> = vec![Vec::new(); chosen.arrangement.clusters.len()];
+    let mut ends = Vec::new();
+    for cluster in &chosen.arrangement.clusters {
+        ends.push(ends.last().copied().unwrap_or(0) + cluster.entries.len());
+    }
+    let cluster_of = |op: usize| ends.iter().position(|end| op < *end);
+    match &chosen.roles {
+        Some(roles) => derived[0] = channels(func, roles),
+        None => {
+            for (op, line) in steps(func, pieces, chosen) {
+                if let Some(lines) = op.and_then(cluster_of).and_then(|at| derived.get_mut(at)) {
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    let index = &func.vars[l.axes[0].var].name;
+    let names = (chosen.name.as_str(), index.as_str());
+    let text = text::print(func, pieces, names, &chosen.arrangement, &|at| {
+        derived[at].clone()
+    });
+    Diagnostic::new(Severity::Remark, ORDER, span, text)
+}
 
 /// Which schedule the loop has and what it does, and what came of the others.
 pub(super) fn explain(
@@ -42,15 +78,25 @@ pub(super) fn explain(
         let label = |entry: &Entry| chosen.arrangement.label(func, pieces, *entry);
         let entries: Vec<String> = cluster.entries.iter().map(label).collect();
         let meet = if cluster.meet { "barrier; " } else { "" };
+        let priority = match cluster.priority {
+            0 => String::new(),
+            n => format!(" prio {n}"),
+        };
         remark = remark.note(format!(
-            "cluster {}: {meet}{}",
+            "cluster {}{priority}: {meet}{}",
             cluster.name,
             entries.join("; ")
         ));
     }
+    if chosen.arrangement.lag > 0 {
+        remark = remark.note("the second half of the block's waves is one barrier behind");
+    }
     let lines = match &chosen.roles {
         Some(roles) => channels(func, roles),
-        None => steps(func, pieces, chosen),
+        None => {
+            let steps = steps(func, pieces, chosen).into_iter();
+            steps.map(|(_, line)| line).collect()
+        }
     };
     for line in lines {
         remark = remark.note(line);
@@ -119,8 +165,8 @@ fn channels(func: &Func, roles: &Roles) -> Vec<String> {
     lines.chain([resident, pairs]).collect()
 }
 
-/// A line for each wait and barrier of an iteration: where it stands and what it is for.
-fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<String> {
+/// A line for each wait and barrier of an iteration: the op it stands before, and what it is for.
+fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<(Option<usize>, String)> {
     let schedule = &chosen.scheduled.schedule;
     let entries: Vec<Entry> = chosen.arrangement.entries().collect();
     let name = |op: usize| {
@@ -164,7 +210,10 @@ fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<String> {
         if more > 0 {
             served.push(format!("{more} more"));
         }
-        lines.push(format!("{what}{before}: {}", served.join("; ")));
+        if served.is_empty() {
+            served.push("the order asks for it".to_string());
+        }
+        lines.push((next, format!("{what}{before}: {}", served.join("; "))));
     }
     lines
 }

@@ -54,6 +54,7 @@ pub mod schedules;
 mod slots;
 mod specialise;
 mod steps;
+pub mod text;
 mod tiles;
 
 use rustc_hash::FxHashMap;
@@ -338,6 +339,8 @@ impl Scheduler<'_> {
             Ok(choice) => {
                 let said = explain::explain(self.func, pieces, &choice, asked.is_some(), span);
                 self.diags.push(said);
+                let order = explain::order(self.func, pieces, l, &choice.chosen, span);
+                self.diags.push(order);
                 let chosen = choice.chosen;
                 self.found.insert(l.axes[0].var, Planned { chosen, span });
             }

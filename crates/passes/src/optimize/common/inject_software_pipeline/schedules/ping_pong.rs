@@ -43,8 +43,12 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         return Err("a copy is done before the program goes on".into());
     }
     let steps = work.steps.count;
-    if steps < 2 {
-        return Err("the product has one step along K: its reads would be the other's wait".into());
+    if steps < 2 && work.copies.iter().any(|c| c.distance < 2) {
+        return Err(
+            "the product has one step along K, so what is copied one iteration ahead would be \
+             waited for at once"
+                .into(),
+        );
     }
     let mut clusters = Vec::new();
     for step in 0..steps {
