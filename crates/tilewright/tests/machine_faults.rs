@@ -50,7 +50,25 @@ const ATTENTION: &[(&str, &str)] = &[
 ];
 const SOFTMAX: &[(&str, &str)] = &[("M", "8"), ("N", "300")];
 
-const KERNELS: [Kernel; 4] = [
+/// Halves of a block's waves, one barrier apart.
+const HALVES: &[(&str, &str)] = &[
+    ("trans_B", "True"),
+    ("dtype", "bfloat16"),
+    ("M", "128"),
+    ("N", "128"),
+    ("K", "256"),
+    ("block_K", "64"),
+    ("num_stages", "2"),
+    ("threads", "512"),
+];
+
+const KERNELS: [Kernel; 5] = [
+    Kernel {
+        file: "gemm.py",
+        settings: HALVES,
+        target: Target::Gfx950,
+        sample: 3,
+    },
     Kernel {
         file: "gemm.py",
         settings: GEMM,

@@ -30,7 +30,25 @@ struct Kernel {
 
 const NT: &[(&str, &str)] = &[("trans_B", "True"), ("dtype", "bfloat16")];
 
+/// Halves of a block's waves, one barrier apart.
+const HALVES: &[(&str, &str)] = &[
+    ("trans_B", "True"),
+    ("dtype", "bfloat16"),
+    ("block_K", "64"),
+    ("num_stages", "2"),
+    ("threads", "512"),
+];
+
 const KERNELS: &[Kernel] = &[
+    Kernel {
+        file: "gemm.py",
+        settings: HALVES,
+        target: Target::Gfx950,
+        // One that only a half comes to may be left out by the other.
+        barriers: (6, 8),
+        vmcnt: (4, 4),
+        lgkmcnt: (10, 10),
+    },
     Kernel {
         file: "gemm.py",
         settings: NT,
