@@ -62,7 +62,13 @@ const HALVES: &[(&str, &str)] = &[
     ("threads", "512"),
 ];
 
-const KERNELS: [Kernel; 5] = [
+const KERNELS: [Kernel; 6] = [
+    Kernel {
+        file: "gemm.py",
+        settings: HALVES,
+        target: Target::Gfx942,
+        sample: 7,
+    },
     Kernel {
         file: "gemm.py",
         settings: HALVES,

@@ -1,10 +1,11 @@
 //! Pieces in an order: a schedule's answer, and the pieces that come of it.
 
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Buffer, Func, MicroKind, Scope, Stmt, StmtKind};
+use tilewright_ir::{Func, MicroKind, Stmt, StmtKind};
 use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
+use super::halves;
 use super::pieces::{Piece, Pieces};
 use super::registers::{self, Sets};
 use super::schedules::{Question, Why};
@@ -159,17 +160,19 @@ impl Arrangement {
         }
         match self.lag {
             0 => Ok(()),
-            _ => check_halves(question),
+            _ => halves::check(question),
         }
     }
 
     /// Matrix instructions of a step whose operands are read with no others between: they wait for
     /// the reads. A product that runs while the program goes on waits for the meeting of the block if
-    /// no version is spare. Where one half of the waves is behind the other, that one multiplies.
-    pub fn exposed(&self, pieces: &Pieces) -> u32 {
+    /// no version is spare. Where one half of the waves is behind the other, that one multiplies
+    /// while the first reads.
+    pub fn exposed(&self, question: Question<'_>) -> u32 {
         if self.lag > 0 {
-            return 0;
+            return halves::exposed(question, self);
         }
+        let pieces = question.pieces;
         let entries: Vec<Entry> = self.entries().collect();
         let len = entries.len() as i64;
         let time = |at: usize| at as i64 - i64::from(entries[at].ahead) * len;
@@ -250,33 +253,4 @@ pub(super) fn label(func: &Func, stmt: &Stmt) -> String {
         let names = written.iter().map(|b| func.buffers[*b].name.as_str());
         format!("compute {}", names.collect::<Vec<_>>().join(", "))
     })
-}
-
-/// Whether one half of the block's waves can run a barrier behind the other.
-fn check_halves(question: Question<'_>) -> Result<(), Why> {
-    let Question {
-        func,
-        kernel,
-        machine,
-        pieces,
-        ..
-    } = question;
-    if !machine.barrier.bare {
-        return Err("a barrier of this machine's blocks waits for all copies".into());
-    }
-    let threads = kernel.num_threads();
-    if !threads.is_multiple_of(2 * machine.warp_size) {
-        return Err(format!("{threads} threads are no two halves of whole waves").into());
-    }
-    // Its own barriers would be met by others of the other half.
-    for piece in &pieces.list {
-        let effects = Effects::of(func, &piece.stmt);
-        let shared = |b: &&Buffer| func.buffers[**b].scope == Scope::Shared;
-        let mut both = effects.writes.intersection(&effects.reads).filter(shared);
-        if let Some(buffer) = both.next() {
-            let name = &func.buffers[*buffer].name;
-            return Err(format!("a statement of the loop writes and reads `{name}`").into());
-        }
-    }
-    Ok(())
 }

@@ -110,7 +110,7 @@ pub(super) fn choose(
     let mut arranged: Vec<(u32, String, Arrangement)> = Vec::new();
     for (name, arrangement) in wanted.arrangements(question) {
         match arrangement {
-            Ok(arrangement) => arranged.push((arrangement.exposed(pieces), name, arrangement)),
+            Ok(arrangement) => arranged.push((arrangement.exposed(question), name, arrangement)),
             Err(why) => others.push((name, Outcome::Refused(why))),
         }
     }

@@ -43,6 +43,7 @@ mod derive;
 mod direct;
 mod emit;
 mod explain;
+mod halves;
 mod memory;
 pub(in crate::optimize) mod need;
 mod pairs;

@@ -16,7 +16,8 @@
 //!
 //! Copies that run one iteration ahead come with the first reads, so that the most time is left
 //! until they are waited for, two barriers before they are read; where they run further ahead, all
-//! reads have some beside them.
+//! reads have some beside them. Copies through registers are loaded with the first reads and stored
+//! with the last.
 
 use tilewright_schedule::order::Completion;
 
@@ -38,12 +39,13 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         .into());
     }
     let work = Multiplies::of(question)?;
-    let in_flight = |c: Completion| matches!(c, Completion::Counted { .. });
-    if !work.copies.iter().all(|c| in_flight(c.completion)) {
+    let in_flight = |at: &usize| matches!(work.piece(*at).completion, Completion::Counted { .. });
+    if !work.copies.iter().all(in_flight) {
         return Err("a copy is done before the program goes on".into());
     }
     let steps = work.steps.count;
-    if steps < 2 && work.copies.iter().any(|c| c.distance < 2) {
+    let soon = |at: &usize| work.piece(*at).distance < 2;
+    if steps < 2 && (work.copies.iter().any(soon) || !work.stores.is_empty()) {
         return Err(
             "the product has one step along K, so what is copied one iteration ahead would be \
              waited for at once"
@@ -53,7 +55,7 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
     let mut clusters = Vec::new();
     for step in 0..steps {
         let mut reads = cluster("r", step, 0);
-        reads.entries = woven(copies_beside(&work, step), &work, step);
+        reads.entries = woven(brought_beside(&work, step), &work, step);
         let mut products = cluster("m", step, 1);
         products.entries = vec![work.product(step)];
         clusters.extend([reads, products]);
@@ -73,26 +75,28 @@ fn cluster(name: &str, step: u32, priority: u8) -> Cluster {
 }
 
 /// The copies that are issued with the reads of a step.
-fn copies_beside(work: &Multiplies<'_>, step: u32) -> Vec<Entry> {
+fn brought_beside(work: &Multiplies<'_>, step: u32) -> Vec<Entry> {
     let (all, steps) = (work.copies.len(), work.steps.count as usize);
-    let place = |at: usize| match work.copies[at].distance {
-        1 => 0,
-        _ => at * steps / all,
+    let early = |at: usize| work.piece(at).distance < 2 || !work.stores.is_empty();
+    let place = |nth: usize| match early(work.copies[nth]) {
+        true => 0,
+        false => nth * steps / all,
     };
-    let here = (0..all).filter(|&at| place(at) == step as usize);
-    here.map(|at| work.copy(at)).collect()
+    let here = (0..all).filter(|&nth| place(nth) == step as usize);
+    let mut brought: Vec<usize> = here.map(|nth| work.copies[nth]).collect();
+    if step + 1 == work.steps.count {
+        brought.extend(&work.stores);
+    }
+    brought.into_iter().map(|at| work.copy(at)).collect()
 }
 
 /// Copies and reads in turn: neither fills its queue while the other's is empty.
 fn woven(copies: Vec<Entry>, work: &Multiplies<'_>, step: u32) -> Vec<Entry> {
-    let reads = work.reads().map(|op| work.op(step, op, 0));
-    let mut reads: Vec<Entry> = reads.collect();
+    let mut reads = work.reads().map(|op| work.op(step, op, 0));
     let mut entries = Vec::new();
     for copy in copies {
         entries.push(copy);
-        if !reads.is_empty() {
-            entries.push(reads.remove(0));
-        }
+        entries.extend(reads.next());
     }
     entries.extend(reads);
     entries

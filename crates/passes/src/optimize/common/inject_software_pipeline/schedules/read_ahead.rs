@@ -25,6 +25,9 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         );
     }
     let work = Multiplies::of(question)?;
+    if !work.stores.is_empty() {
+        return Err("copies go through registers".into());
+    }
     let steps = work.steps.count;
     if steps < 2 {
         return Err("the product has one step along K".into());
@@ -36,8 +39,8 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         let reads = reads.map(|op| work.op(next, op, u32::from(next == 0)));
         cluster.entries.extend(reads);
         if step == 0 {
-            let copies = 0..work.copies.len();
-            cluster.entries.extend(copies.map(|at| work.copy(at)));
+            let copies = work.copies.iter();
+            cluster.entries.extend(copies.map(|at| work.copy(*at)));
         }
         cluster.entries.push(work.product(step));
         cluster

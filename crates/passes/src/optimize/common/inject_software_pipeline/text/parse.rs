@@ -214,7 +214,7 @@ impl<'a> Parser<'a> {
         self.expect("{")?;
         loop {
             self.pieces(&mut cluster.entries)?;
-            if !self.takes(";") {
+            if !self.takes(";") || self.peek() == "}" {
                 break;
             }
         }
