@@ -31,6 +31,7 @@ mod points;
 mod reduce;
 mod scan;
 mod swizzle_exchange;
+mod transposed;
 
 pub use reduce::identity;
 pub use swizzle_exchange::{Refusal as ExchangeRefusal, exchanged};
