@@ -9,6 +9,8 @@ use super::halves;
 use super::pieces::{Piece, Pieces};
 use super::registers::{self, Sets};
 use super::schedules::{Question, Why};
+use super::split::Split;
+use super::steps::Within;
 
 /// The clusters of a steady iteration.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub(super) struct Arrangement {
     pub producer: bool,
     /// By how many barriers the second half of the block's waves is behind the first: 0 or 1.
     pub lag: u32,
+    /// The parts that products are taken into beside their steps: what entries refer to.
+    pub split: Split,
 }
 
 /// Pieces that follow each other.
@@ -87,6 +91,7 @@ impl Arrangement {
             spare: 0,
             producer: false,
             lag: 0,
+            split: Split::NONE,
         }
     }
 
@@ -122,7 +127,7 @@ impl Arrangement {
             let (Some(part), Some(steps)) = (entry.part, &whole.steps) else {
                 return piece;
             };
-            let name = |buffer| Sets::name(&renamed, buffer, part.step);
+            let name = |array| Sets::name(&renamed, array, part.step);
             Piece {
                 stmt: steps.op(func, part.step, part.op, &name),
                 program: program + part.step as usize * steps.ops.len() + part.op,
@@ -215,11 +220,8 @@ impl Arrangement {
         let text = match (entry.part, &piece.steps) {
             (Some(part), Some(steps)) => {
                 let op = StmtKind::Micro(steps.ops[part.op].clone());
-                format!(
-                    "{}[k{}]",
-                    label(func, &Stmt::new(op, piece.stmt.span)),
-                    part.step
-                )
+                let label = label(func, &Stmt::new(op, piece.stmt.span));
+                label + &place(steps.within[part.op], Some(part.step))
             }
             _ => label(func, &piece.stmt),
         };
@@ -227,6 +229,19 @@ impl Arrangement {
             0 => text,
             n => format!("{text} ahead {n}"),
         }
+    }
+}
+
+/// A place in a product: `[m0,k1]`.
+pub(super) fn place(within: Within, step: Option<u32>) -> String {
+    let named = [('m', within.m), ('n', within.n), ('k', step)];
+    let parts = named
+        .iter()
+        .filter_map(|(axis, at)| Some(format!("{axis}{}", (*at)?)));
+    let parts: Vec<String> = parts.collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("[{}]", parts.join(",")),
     }
 }
 

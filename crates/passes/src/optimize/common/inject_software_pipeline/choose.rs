@@ -1,6 +1,7 @@
 //! Which schedule a loop gets: the one that was asked for, or the cheapest that applies.
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 use tilewright_ir::nearest::suggestion;
 use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Span};
@@ -47,6 +48,8 @@ impl Cost {
 pub(super) struct Candidate {
     pub name: String,
     pub arrangement: Arrangement,
+    /// The pieces that it refers to.
+    pub of: Rc<Pieces>,
     /// The pieces as they stand in a steady iteration.
     pub pieces: Pieces,
     pub scheduled: Scheduled,
@@ -107,10 +110,20 @@ pub(super) fn choose(
         l,
     };
     let mut others: Vec<(String, Outcome)> = Vec::new();
-    let mut arranged: Vec<(u32, String, Arrangement)> = Vec::new();
+    let mut arranged: Vec<(u32, String, Arrangement, Rc<Pieces>)> = Vec::new();
     for (name, arrangement) in wanted.arrangements(question) {
         match arrangement {
-            Ok(arrangement) => arranged.push((arrangement.exposed(question), name, arrangement)),
+            Ok(arrangement) => match arrangement.split.of(question.func, pieces) {
+                Ok(split) => {
+                    let question = Question {
+                        pieces: &split,
+                        ..question
+                    };
+                    let exposed = arrangement.exposed(question);
+                    arranged.push((exposed, name, arrangement, Rc::new(split)));
+                }
+                Err(why) => others.push((name, Outcome::Refused(why))),
+            },
             Err(why) => others.push((name, Outcome::Refused(why))),
         }
     }
@@ -118,14 +131,25 @@ pub(super) fn choose(
     arranged.sort_by_key(|(exposed, ..)| *exposed);
     let mut best: Option<Box<Candidate>> = None;
     let whole = OnceCell::new();
-    for (exposed, name, arrangement) in arranged {
+    for (exposed, name, arrangement, of) in arranged {
         if let Some(best) = &best
             && let Some(why) = costs_more(best, exposed, &arrangement)
         {
             others.push((name, Outcome::Costlier(why)));
             continue;
         }
-        match attempt(site, question, &whole, l, &name, (exposed, arrangement)) {
+        let question = Question {
+            pieces: &of,
+            ..question
+        };
+        match attempt(
+            site,
+            (question, &of),
+            &whole,
+            l,
+            &name,
+            (exposed, arrangement),
+        ) {
             Outcome::Applies(new) if best.as_ref().is_none_or(|b| new.cost < b.cost) => {
                 let worse = best.replace(new);
                 others.extend(worse.map(|worse| (worse.name.clone(), Outcome::Applies(worse))));
@@ -199,7 +223,7 @@ fn costs_more(best: &Candidate, exposed: u32, order: &Arrangement) -> Option<Why
 /// Derives an order. `whole` has the meetings of undivided pieces, which are the same in each.
 fn attempt<'a>(
     site: &Site<'a>,
-    question: Question<'_>,
+    (question, of): (Question<'_>, &Rc<Pieces>),
     whole: &OnceCell<Meetings<'a>>,
     l: &Loop,
     name: &str,
@@ -214,7 +238,7 @@ fn attempt<'a>(
         Err(why) => return Outcome::Refused(why),
     };
     if arrangement.producer {
-        return with_roles(question, func, placed, name, (exposed, arrangement));
+        return with_roles((question, of), func, placed, name, (exposed, arrangement));
     }
     let entries: Vec<Entry> = arrangement.entries().collect();
     let of_order = Site {
@@ -244,6 +268,7 @@ fn attempt<'a>(
             Outcome::Applies(Box::new(Candidate {
                 name: name.to_string(),
                 arrangement,
+                of: of.clone(),
                 pieces: placed,
                 scheduled,
                 roles: None,
@@ -257,7 +282,7 @@ fn attempt<'a>(
 
 /// Derives a producer and consumers.
 fn with_roles(
-    question: Question<'_>,
+    (question, of): (Question<'_>, &Rc<Pieces>),
     mut func: Func,
     placed: Pieces,
     name: &str,
@@ -277,6 +302,7 @@ fn with_roles(
             Outcome::Applies(Box::new(Candidate {
                 name: name.to_string(),
                 arrangement,
+                of: of.clone(),
                 pieces: placed,
                 scheduled: roles.consumers.scheduled.clone(),
                 roles: Some(roles),

@@ -6,7 +6,6 @@ use tilewright_schedule::order::Step;
 use super::super::effects::Effects;
 use super::arrangement::Entry;
 use super::choose::{Candidate, Choice, Cost, Outcome};
-use super::pieces::Pieces;
 use super::roles::{Between, Roles};
 use super::text;
 
@@ -17,13 +16,8 @@ pub const SCHEDULE: Code = Code("schedule");
 pub const ORDER: Code = Code("order");
 
 /// The loop's order as text, with the waits and barriers of a steady iteration beside it.
-pub(super) fn order(
-    func: &Func,
-    pieces: &Pieces,
-    l: &Loop,
-    chosen: &Candidate,
-    span: Span,
-) -> Diagnostic {
+pub(super) fn order(func: &Func, l: &Loop, chosen: &Candidate, span: Span) -> Diagnostic {
+    let pieces = &*chosen.of;
     let mut derived: Vec<Vec<String>> = vec![Vec::new(); chosen.arrangement.clusters.len()];
     let mut ends = Vec::new();
     for cluster in &chosen.arrangement.clusters {
@@ -33,7 +27,7 @@ pub(super) fn order(
     match &chosen.roles {
         Some(roles) => derived[0] = channels(func, roles),
         None => {
-            for (op, line) in steps(func, pieces, chosen) {
+            for (op, line) in steps(func, chosen) {
                 if let Some(lines) = op.and_then(cluster_of).and_then(|at| derived.get_mut(at)) {
                     lines.push(line);
                 }
@@ -49,14 +43,9 @@ pub(super) fn order(
 }
 
 /// Which schedule the loop has and what it does, and what came of the others.
-pub(super) fn explain(
-    func: &Func,
-    pieces: &Pieces,
-    choice: &Choice,
-    asked: bool,
-    span: Span,
-) -> Diagnostic {
+pub(super) fn explain(func: &Func, choice: &Choice, asked: bool, span: Span) -> Diagnostic {
     let chosen = &choice.chosen;
+    let pieces = &*chosen.of;
     let stages = chosen.scheduled.stages;
     let chosen_by = if asked { "asked for" } else { "chosen" };
     let message = format!(
@@ -94,7 +83,7 @@ pub(super) fn explain(
     let lines = match &chosen.roles {
         Some(roles) => channels(func, roles),
         None => {
-            let steps = steps(func, pieces, chosen).into_iter();
+            let steps = steps(func, chosen).into_iter();
             steps.map(|(_, line)| line).collect()
         }
     };
@@ -166,7 +155,8 @@ fn channels(func: &Func, roles: &Roles) -> Vec<String> {
 }
 
 /// A line for each wait and barrier of an iteration: the op it stands before, and what it is for.
-fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<(Option<usize>, String)> {
+fn steps(func: &Func, chosen: &Candidate) -> Vec<(Option<usize>, String)> {
+    let pieces = &*chosen.of;
     let schedule = &chosen.scheduled.schedule;
     let entries: Vec<Entry> = chosen.arrangement.entries().collect();
     let name = |op: usize| {

@@ -54,6 +54,7 @@ mod roles;
 pub mod schedules;
 mod slots;
 mod specialise;
+mod split;
 mod steps;
 pub mod text;
 mod tiles;
@@ -338,9 +339,9 @@ impl Scheduler<'_> {
         let asked = plan_of(l).and_then(|spec| spec.schedule.as_deref());
         match choose(&site, self.func, (l, span), pieces, asked) {
             Ok(choice) => {
-                let said = explain::explain(self.func, pieces, &choice, asked.is_some(), span);
+                let said = explain::explain(self.func, &choice, asked.is_some(), span);
                 self.diags.push(said);
-                let order = explain::order(self.func, pieces, l, &choice.chosen, span);
+                let order = explain::order(self.func, l, &choice.chosen, span);
                 self.diags.push(order);
                 let chosen = choice.chosen;
                 self.found.insert(l.axes[0].var, Planned { chosen, span });

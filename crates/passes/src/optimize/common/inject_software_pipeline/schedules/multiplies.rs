@@ -18,6 +18,12 @@ pub(super) struct Multiplies<'a> {
     pub steps: &'a Steps,
 }
 
+/// A part of the product with the reads that are for it first.
+pub(super) struct Round {
+    pub reads: Vec<Entry>,
+    pub product: Entry,
+}
+
 impl<'a> Multiplies<'a> {
     pub fn of(question: Question<'a>) -> Result<Multiplies<'a>, Why> {
         let pieces = &question.pieces.list;
@@ -30,7 +36,7 @@ impl<'a> Multiplies<'a> {
         let steps = product.steps.as_ref().filter(|s| {
             let (reads, products) = (s.of_kind(MicroKind::S2r), s.of_kind(MicroKind::Mma));
             let last = s.ops.last().is_some_and(|m| m.kind == MicroKind::Mma);
-            products == 1 && reads > 0 && reads + products == s.ops.len() && last
+            products > 0 && reads > 0 && reads + products == s.ops.len() && last
         });
         let Some(steps) = steps.filter(|_| product.distance == 0 && !product.late) else {
             return Err("its last statement is no product of tiles in shared memory".into());
@@ -44,11 +50,6 @@ impl<'a> Multiplies<'a> {
         })
     }
 
-    /// The ops of a step that read operands.
-    pub fn reads(&self) -> std::ops::Range<usize> {
-        0..self.steps.ops.len() - 1
-    }
-
     pub fn piece(&self, at: usize) -> &'a Piece {
         &self.pieces[at]
     }
@@ -58,17 +59,33 @@ impl<'a> Multiplies<'a> {
         Entry::whole(at, self.pieces[at].distance)
     }
 
-    /// An op of a step of the product.
-    pub fn op(&self, step: u32, op: usize, ahead: u32) -> Entry {
+    /// The parts of the product in order, step by step along K.
+    pub fn rounds(&self) -> Vec<Round> {
+        let ops = &self.steps.ops;
+        let mut rounds = Vec::new();
+        for step in 0..self.steps.count {
+            let reads = (0..ops.len()).filter(|&op| ops[op].kind != MicroKind::Mma);
+            let mut left: Vec<usize> = reads.collect();
+            for product in (0..ops.len()).filter(|&op| ops[op].kind == MicroKind::Mma) {
+                let own = self.steps.within[product];
+                let needed = |read: &usize| self.steps.within[*read].is_of(own);
+                let (now, later) = left.into_iter().partition(needed);
+                left = later;
+                let now: Vec<usize> = now;
+                rounds.push(Round {
+                    reads: now.iter().map(|read| self.op(step, *read)).collect(),
+                    product: self.op(step, product),
+                });
+            }
+        }
+        rounds
+    }
+
+    fn op(&self, step: u32, op: usize) -> Entry {
         Entry {
             piece: self.pieces.len() - 1,
             part: Some(Part { step, op }),
-            ahead,
+            ahead: 0,
         }
-    }
-
-    /// The matrix instructions of a step.
-    pub fn product(&self, step: u32) -> Entry {
-        self.op(step, self.steps.ops.len() - 1, 0)
     }
 }

@@ -12,7 +12,7 @@
 //! c3: s2r A[k0] ahead 1, B[k0] ahead 1; mma C[k3]
 //! ```
 
-use super::super::arrangement::{Arrangement, Cluster};
+use super::super::arrangement::{Arrangement, Cluster, Entry};
 use super::multiplies::Multiplies;
 use super::{Question, Why};
 
@@ -28,21 +28,23 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
     if !work.stores.is_empty() {
         return Err("copies go through registers".into());
     }
-    let steps = work.steps.count;
-    if steps < 2 {
+    let rounds = work.rounds();
+    if rounds.len() < 2 {
         return Err("the product has one step along K".into());
     }
-    let clusters = (0..steps).map(|step| {
-        let next = (step + 1) % steps;
-        let mut cluster = Cluster::new(format!("c{step}"));
-        let reads = work.reads();
-        let reads = reads.map(|op| work.op(next, op, u32::from(next == 0)));
-        cluster.entries.extend(reads);
-        if step == 0 {
+    let clusters = rounds.iter().enumerate().map(|(at, round)| {
+        let next = (at + 1) % rounds.len();
+        let mut cluster = Cluster::new(format!("c{at}"));
+        let ahead = u32::from(next == 0);
+        let reads = rounds[next].reads.iter();
+        cluster
+            .entries
+            .extend(reads.map(|read| Entry { ahead, ..*read }));
+        if at == 0 {
             let copies = work.copies.iter();
             cluster.entries.extend(copies.map(|at| work.copy(*at)));
         }
-        cluster.entries.push(work.product(step));
+        cluster.entries.push(round.product);
         cluster
     });
     Ok(Arrangement::new(clusters.collect()))

@@ -5,15 +5,21 @@ use tilewright_ir::{Func, Stmt, StmtKind};
 use super::print::entry_text;
 use super::{EntryText, OrderText, Stream};
 use crate::optimize::common::inject_software_pipeline::arrangement::{
-    Arrangement, Cluster, Entry, Part, label,
+    Arrangement, Cluster, Entry, Part, label, place,
 };
 use crate::optimize::common::inject_software_pipeline::pieces::Pieces;
 use crate::optimize::common::inject_software_pipeline::schedules::{Question, Why};
+use crate::optimize::common::inject_software_pipeline::split::Split;
+use crate::optimize::common::inject_software_pipeline::steps::Within;
 
 /// The pieces of a loop as an order places them.
 pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement, Why> {
-    let pieces = question.pieces;
-    let named = Named::of(question.func, pieces);
+    let split = Split {
+        m: order.m,
+        n: order.n,
+    };
+    let pieces = split.of(question.func, question.pieces)?;
+    let named = Named::of(question.func, &pieces);
     let mut clusters = Vec::new();
     for written in &order.clusters {
         let mut cluster = Cluster {
@@ -28,11 +34,11 @@ pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement,
     }
     for entry in clusters.iter().flat_map(|c| &c.entries) {
         let steps = pieces.list[entry.piece].steps.as_ref();
-        if let (Some(_), Some(steps), Some(split)) = (entry.part, steps, order.split)
-            && steps.count != split
+        if let (Some(_), Some(steps), Some(wanted)) = (entry.part, steps, order.k)
+            && steps.count != wanted
         {
             let count = steps.count;
-            let why = format!("the product has {count} steps along K, the order is for {split}");
+            let why = format!("the product has {count} steps along K, the order is for {wanted}");
             return Err(why.into());
         }
     }
@@ -43,6 +49,7 @@ pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement,
             Stream::Halves { lag } => lag,
             Stream::All | Stream::Producer => 0,
         },
+        split,
         ..Arrangement::new(clusters)
     })
 }
@@ -58,21 +65,47 @@ pub(super) enum Called {
 
 /// What the pieces of a loop are called.
 pub(super) struct Named {
-    /// In the order of the body, with how many steps there are.
-    all: Vec<(String, Called, u32)>,
+    /// In the order of the body.
+    all: Vec<Name>,
+}
+
+struct Name {
+    label: String,
+    within: Within,
+    called: Called,
+    /// How many steps have it.
+    steps: u32,
+}
+
+impl Name {
+    /// Whether it is called the same but for its number.
+    fn is_like(&self, other: &Name) -> bool {
+        let is_op = |name: &Name| matches!(name.called, Called::Op(..));
+        self.label == other.label && self.within == other.within && is_op(self) == is_op(other)
+    }
 }
 
 impl Named {
     pub fn of(func: &Func, pieces: &Pieces) -> Named {
         let mut all = Vec::new();
         for (at, piece) in pieces.list.iter().enumerate() {
-            all.push((label(func, &piece.stmt), Called::Whole(at), 1));
+            all.push(Name {
+                label: label(func, &piece.stmt),
+                within: Within::default(),
+                called: Called::Whole(at),
+                steps: 1,
+            });
             let Some(steps) = &piece.steps else {
                 continue;
             };
             for (op, micro) in steps.ops.iter().enumerate() {
                 let stmt = Stmt::new(StmtKind::Micro(micro.clone()), piece.stmt.span);
-                all.push((label(func, &stmt), Called::Op(at, op), steps.count));
+                all.push(Name {
+                    label: label(func, &stmt),
+                    within: steps.within[op],
+                    called: Called::Op(at, op),
+                    steps: steps.count,
+                });
             }
         }
         Named { all }
@@ -80,28 +113,39 @@ impl Named {
 
     /// The name, and which of those that are called so.
     pub fn name(&self, called: Called) -> (String, u32) {
-        let Some(at) = self.all.iter().position(|(_, c, _)| *c == called) else {
+        let Some(at) = self.all.iter().position(|name| name.called == called) else {
             return (String::new(), 0);
         };
-        let label = &self.all[at].0;
-        let alike = self.all[..at]
-            .iter()
-            .filter(|(l, c, _)| l == label && is_op(*c) == is_op(called));
-        (label.clone(), 1 + alike.count() as u32)
+        let own = &self.all[at];
+        let alike = self.all[..at].iter().filter(|other| other.is_like(own));
+        (own.label.clone(), 1 + alike.count() as u32)
+    }
+
+    /// Where it is in its product.
+    pub fn within(&self, called: Called) -> Within {
+        let own = self.all.iter().find(|name| name.called == called);
+        own.map_or_else(Within::default, |name| name.within)
     }
 
     fn find(&self, entry: &EntryText) -> Result<Entry, Why> {
-        let opened = entry.step.is_some();
-        let alike = self.all.iter();
-        let mut alike = alike.filter(|(l, c, _)| *l == entry.label && is_op(*c) == opened);
+        let within = Within {
+            m: entry.m,
+            n: entry.n,
+        };
+        let opened = entry.k.is_some() || within != Within::default();
+        let is_it = |name: &&Name| {
+            let is_op = matches!(name.called, Called::Op(..));
+            let step = entry.k.map_or(name.steps == 1, |k| k < name.steps);
+            name.label == entry.label && name.within == within && is_op == opened && step
+        };
         let nth = (entry.ordinal as usize).checked_sub(1);
-        let found = nth.and_then(|nth| alike.nth(nth));
-        let Some((_, called, _)) = found.filter(|f| entry.step.is_none_or(|s| s < f.2)) else {
+        let found = nth.and_then(|nth| self.all.iter().filter(is_it).nth(nth));
+        let Some(name) = found else {
             let mut known: Vec<String> = Vec::new();
-            for (label, called, _) in &self.all {
-                let text = match called {
-                    Called::Whole(_) => format!("`{label}`"),
-                    Called::Op(..) => format!("`{label}[k…]`"),
+            for name in &self.all {
+                let text = match name.called {
+                    Called::Whole(_) => format!("`{}`", name.label),
+                    Called::Op(..) => format!("`{}{}`", name.label, place(name.within, Some(0))),
                 };
                 if !known.contains(&text) {
                     known.push(text);
@@ -110,18 +154,16 @@ impl Named {
             let (text, known) = (entry_text(entry), known.join(", "));
             return Err(format!("it has no `{text}`; its pieces are {known}").into());
         };
-        let part = |op: usize| entry.step.map(|step| Part { step, op });
-        Ok(match *called {
+        Ok(match name.called {
             Called::Whole(piece) => Entry::whole(piece, entry.ahead),
             Called::Op(piece, op) => Entry {
                 piece,
-                part: part(op),
+                part: Some(Part {
+                    step: entry.k.unwrap_or(0),
+                    op,
+                }),
                 ahead: entry.ahead,
             },
         })
     }
-}
-
-fn is_op(called: Called) -> bool {
-    matches!(called, Called::Op(..))
 }

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! - `schedule NAME` begins an order; `for VAR` says which loop it is for, else it is for all.
-//! - `split k N`: products are taken into N steps along K, and `[kI]` names what belongs to one.
+//! - `split m 2, n 2, k 4`: products are taken into so many parts along M and N, and have so many steps
+//!   along K; `[m0,k1]` names what belongs to a part and a step.
 //! - `stream all`: all waves run together. `stream halves lag 1`: the second half of the waves is one
 //!   barrier behind. `stream producer`: what runs ahead is the part of a thread of its own.
 //! - `spare N`: so many versions more of what is copied than the order needs.
@@ -38,8 +39,11 @@ pub struct OrderText {
     pub name: String,
     /// The variable of the loop that it is for.
     pub of_loop: Option<String>,
+    /// Parts of products along M and N.
+    pub m: u32,
+    pub n: u32,
     /// Steps of products along K.
-    pub split: Option<u32>,
+    pub k: Option<u32>,
     pub stream: Stream,
     pub spare: u32,
     pub clusters: Vec<ClusterText>,
@@ -71,8 +75,10 @@ pub struct EntryText {
     pub label: String,
     /// Which of those that are called so, from 1.
     pub ordinal: u32,
-    /// The step along K.
-    pub step: Option<u32>,
+    /// The part along M and N, and the step along K.
+    pub m: Option<u32>,
+    pub n: Option<u32>,
+    pub k: Option<u32>,
     pub ahead: u32,
 }
 

@@ -158,7 +158,9 @@ impl<'a> Parser<'a> {
         let mut order = OrderText {
             name: self.word("the name of the schedule")?.to_string(),
             of_loop: None,
-            split: None,
+            m: 1,
+            n: 1,
+            k: None,
             stream: Stream::All,
             spare: 0,
             clusters: Vec::new(),
@@ -168,8 +170,7 @@ impl<'a> Parser<'a> {
         }
         while self.at < self.tokens.len() && self.peek() != "schedule" {
             if self.takes("split") {
-                self.expect("k")?;
-                order.split = Some(self.number("a number of steps", MOST)?);
+                self.split(&mut order)?;
             } else if self.takes("stream") {
                 order.stream = self.stream()?;
             } else if self.takes("spare") {
@@ -234,7 +235,9 @@ impl<'a> Parser<'a> {
             let mut entry = EntryText {
                 label,
                 ordinal: 1,
-                step: None,
+                m: None,
+                n: None,
+                k: None,
                 ahead: 0,
             };
             if self.takes("(") {
@@ -242,7 +245,12 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
             }
             if self.takes("[") {
-                entry.step = Some(self.step()?);
+                loop {
+                    self.place(&mut entry)?;
+                    if !self.takes(",") {
+                        break;
+                    }
+                }
                 self.expect("]")?;
             }
             if self.takes("ahead") {
@@ -255,15 +263,45 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `k3`.
-    fn step(&mut self) -> Result<u32, Mistake> {
-        let step = self.peek().strip_prefix('k').and_then(|n| n.parse().ok());
-        match step.filter(|step| *step < MOST) {
-            Some(step) => {
-                self.at += 1;
-                Ok(step)
+    /// `m 2, n 2, k 4`.
+    fn split(&mut self, order: &mut OrderText) -> Result<(), Mistake> {
+        loop {
+            let axis = self.peek();
+            if !matches!(axis, "m" | "n" | "k") {
+                return Err(self.mistake("`m`, `n` or `k` is expected here"));
             }
-            None => Err(self.mistake("a step along K, such as `k0`, is expected here")),
+            self.at += 1;
+            let parts = self.number("a number of parts", MOST)?.max(1);
+            match axis {
+                "m" => order.m = parts,
+                "n" => order.n = parts,
+                _ => order.k = Some(parts),
+            }
+            if !self.takes(",") {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `k3`.
+    fn place(&mut self, entry: &mut EntryText) -> Result<(), Mistake> {
+        let word = self.peek();
+        let at = word.get(1..).and_then(|n| n.parse().ok());
+        let place = match word.get(..1) {
+            Some("m") => &mut entry.m,
+            Some("n") => &mut entry.n,
+            Some("k") => &mut entry.k,
+            _ => &mut None,
+        };
+        *place = at.filter(|at| *at < MOST);
+        match place.is_some() && matches!(word.get(..1), Some("m" | "n" | "k")) {
+            true => {
+                self.at += 1;
+                Ok(())
+            }
+            false => {
+                Err(self.mistake("a part of the product, such as `m0` or `k1`, is expected here"))
+            }
         }
     }
 }

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::arrange::{Called, Named};
 use super::{ClusterText, EntryText, OrderText, Stream};
-use crate::optimize::common::inject_software_pipeline::arrangement::{Arrangement, Entry};
+use crate::optimize::common::inject_software_pipeline::arrangement::{Arrangement, Entry, place};
 use crate::optimize::common::inject_software_pipeline::pieces::Pieces;
+use crate::optimize::common::inject_software_pipeline::steps::Within;
 use tilewright_ir::Func;
 
 /// An arrangement as text, with what is `derived` of each cluster behind it as comments.
@@ -19,8 +20,14 @@ pub fn print(
     let text = written(func, pieces, (name, of_loop), order);
     let mut out = String::new();
     let _ = writeln!(out, "schedule {} for {of_loop}", text.name);
-    if let Some(split) = text.split {
-        let _ = writeln!(out, "split k {split}");
+    let parts = [("m", Some(text.m)), ("n", Some(text.n)), ("k", text.k)];
+    let parts = parts.iter().filter_map(|(axis, parts)| {
+        let parts = parts.filter(|parts| *axis == "k" || *parts > 1)?;
+        Some(format!("{axis} {parts}"))
+    });
+    let parts: Vec<String> = parts.collect();
+    if !parts.is_empty() {
+        let _ = writeln!(out, "split {}", parts.join(", "));
     }
     match text.stream {
         Stream::All => out.push_str("stream all\n"),
@@ -57,9 +64,11 @@ pub(super) fn entry_text(entry: &EntryText) -> String {
     if entry.ordinal != 1 {
         let _ = write!(text, "({})", entry.ordinal);
     }
-    if let Some(step) = entry.step {
-        let _ = write!(text, "[k{step}]");
-    }
+    let within = Within {
+        m: entry.m,
+        n: entry.n,
+    };
+    text += &place(within, entry.k);
     if entry.ahead > 0 {
         let _ = write!(text, " ahead {}", entry.ahead);
     }
@@ -79,10 +88,13 @@ fn written(
             Some(part) => Called::Op(entry.piece, part.op),
         };
         let (label, ordinal) = named.name(called);
+        let within = named.within(called);
         EntryText {
             label,
             ordinal,
-            step: entry.part.map(|p| p.step),
+            m: within.m,
+            n: within.n,
+            k: entry.part.map(|p| p.step),
             ahead: entry.ahead,
         }
     };
@@ -93,7 +105,9 @@ fn written(
     OrderText {
         name: name.to_string(),
         of_loop: Some(of_loop.to_string()),
-        split: order.entries().find_map(opened),
+        m: order.split.m,
+        n: order.split.n,
+        k: order.entries().find_map(opened),
         stream: match (order.producer, order.lag) {
             (true, _) => Stream::Producer,
             (false, 0) => Stream::All,
