@@ -160,9 +160,24 @@ struct Piece {
     ahead: usize,
 }
 
-/// The pieces of a product, whole or in steps, copied straight to shared memory or through
+/// How a product is taken apart: parts along M and N, steps along K.
+#[derive(Clone, Copy)]
+struct Split {
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+/// The place of a part, as an order calls it.
+fn place(parts: &[(char, usize, usize)], step: usize) -> String {
+    let named = parts.iter().filter(|(_, _, parts)| *parts > 1);
+    let named = named.map(|(axis, at, _)| format!("{axis}{at},"));
+    format!("[{}k{step}]", named.collect::<String>())
+}
+
+/// The pieces of a product, whole or taken apart, copied straight to shared memory or through
 /// registers.
-fn pieces(numbers: &mut Numbers, staged: bool, steps: usize) -> Vec<Piece> {
+fn pieces(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> Vec<Piece> {
     let mut all: Vec<Piece> = Vec::new();
     let product = usize::from(numbers.one_in(12));
     let furthest = product + 1 + numbers.below(2);
@@ -181,49 +196,58 @@ fn pieces(numbers: &mut Numbers, staged: bool, steps: usize) -> Vec<Piece> {
             }
         });
     }
+    let Some(Split { m, n, k }) = split else {
+        all.push(Piece {
+            text: "mma acc".into(),
+            after: copies,
+            ahead: product,
+        });
+        return all;
+    };
     let mut before: Option<usize> = None;
-    for step in 0..steps {
-        let mut after: Vec<usize> = before.into_iter().collect();
-        if steps == 1 {
-            after.extend(&copies);
+    for step in 0..k {
+        let mut reads: [Vec<usize>; 2] = [Vec::new(), Vec::new()];
+        for (operand, (axis, parts)) in [('m', m), ('n', n)].into_iter().enumerate() {
+            for part in 0..parts {
+                let most = all[copies[operand]].ahead.min(furthest);
+                let ahead = match numbers.one_in(3) {
+                    true => most.min(product + 1),
+                    false => product,
+                };
+                let tile = ["a", "b"][operand];
+                let at = place(&[(axis, part, parts)], step);
+                all.push(Piece {
+                    text: format!("s2r {tile}{at}"),
+                    after: vec![copies[operand]],
+                    ahead,
+                });
+                reads[operand].push(all.len() - 1);
+            }
+        }
+        for part in 0..m * n {
+            let (of_m, of_n) = (part / n, part % n);
+            let at = place(&[('m', of_m, m), ('n', of_n, n)], step);
+            let mut after = vec![reads[0][of_m], reads[1][of_n]];
+            after.extend(before);
             all.push(Piece {
-                text: "mma acc".into(),
+                text: format!("mma acc{at}"),
                 after,
                 ahead: product,
             });
-            break;
+            before = Some(all.len() - 1);
         }
-        for (copy, tile) in copies.iter().zip(["a", "b"]) {
-            let most = all[*copy].ahead.min(furthest);
-            let ahead = match numbers.one_in(3) {
-                true => most.min(product + 1),
-                false => product,
-            };
-            all.push(Piece {
-                text: format!("s2r {tile}[k{step}]"),
-                after: vec![*copy],
-                ahead,
-            });
-            after.push(all.len() - 1);
-        }
-        all.push(Piece {
-            text: format!("mma acc[k{step}]"),
-            after,
-            ahead: product,
-        });
-        before = Some(all.len() - 1);
     }
     all
 }
 
 /// An order of the pieces. Most keep what the loop means.
-fn random_order(numbers: &mut Numbers, staged: bool, steps: usize) -> String {
-    let pieces = pieces(numbers, staged, steps);
+fn random_order(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> String {
+    let pieces = pieces(numbers, staged, split);
     let careless = numbers.one_in(8);
     let mut left: Vec<usize> = (0..pieces.len()).collect();
     let mut order = String::from("schedule random\n");
-    if steps > 1 {
-        order += &format!("split k {steps}\n");
+    if let Some(Split { m, n, k }) = split {
+        order += &format!("split m {m}, n {n}, k {k}\n");
     }
     let halves = numbers.one_in(2);
     if halves {
@@ -267,7 +291,8 @@ fn random_order(numbers: &mut Numbers, staged: bool, steps: usize) -> String {
 #[test]
 fn random_orders_are_refused_or_right() {
     let mut taken: BTreeMap<(&str, bool), u32> = BTreeMap::new();
-    for seed in 0..160u64 {
+    let mut taken_apart = 0;
+    for seed in 0..240u64 {
         let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ (seed + 1).wrapping_mul(0x2545_f491));
         for _ in 0..8 {
             numbers.below(2);
@@ -279,19 +304,26 @@ fn random_orders_are_refused_or_right() {
         let steps = [1, 2, 4][numbers.below(3)];
         let func = product(threads, step * steps, 2);
         let staged = target == Target::Gfx942;
-        let in_steps = if numbers.one_in(4) { 1 } else { steps };
-        let order = random_order(&mut numbers, staged, in_steps as usize);
+        let split = (!numbers.one_in(5)).then(|| Split {
+            m: 1 + numbers.below(2),
+            n: 1 + numbers.below(2),
+            k: steps as usize,
+        });
+        let order = random_order(&mut numbers, staged, split);
         assert!(order_text::parse(&order).is_ok(), "{order}");
         match lowered(&func, target, &order) {
             Ok((lowered, printed)) => {
                 assert_right(&func, target, &lowered, &printed);
                 let halves = order.contains("halves");
                 *taken.entry((target.name(), halves)).or_default() += 1;
+                let parts = split.is_some_and(|s| s.m * s.n > 1);
+                taken_apart += u32::from(parts);
             }
             Err(codes) => assert_eq!(codes, ["schedule-refused"], "{seed} {target}\n{order}"),
         }
     }
-    println!("{taken:?}");
+    println!("{taken:?}, {taken_apart} in parts along M or N");
+    assert!(taken_apart >= 20, "{taken_apart}");
     for kind in [
         ("sm_80", false),
         ("gfx942", false),
@@ -325,7 +357,7 @@ fn what_is_derived_for_halves_is_needed() {
             }
         }
     }
-    assert_eq!((found, all), (59, 68));
+    assert_eq!((found, all), (67, 76));
 }
 
 /// The line with a wait or a barrier less, or with a looser wait.
