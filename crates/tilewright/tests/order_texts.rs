@@ -5,6 +5,8 @@
 mod landings;
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use landings::landings;
 use tilewright::ir::small_float::Number;
@@ -134,6 +136,31 @@ fn what_is_printed_can_be_given_back() {
         }
     }
     assert!(given >= 20, "{given}");
+}
+
+/// The orders beside the examples, each on the product it is for.
+#[test]
+fn the_orders_of_the_examples_are_right() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/orders");
+    let mut tried = 0;
+    for entry in fs::read_dir(folder).expect("the orders") {
+        let path = entry.expect("an entry").path();
+        let order = fs::read_to_string(&path).expect("a text");
+        let (target, tile) = match order.contains("gfx942") {
+            true => (Target::Gfx942, 32),
+            false => (Target::Gfx950, 64),
+        };
+        // Its buffers are called otherwise here.
+        let mut own = order.replace("A_shared", "a").replace("B_shared", "b");
+        own = own.replace("C_local", "acc");
+        let threads = if order.contains("n 2") { 256 } else { 512 };
+        let func = product(threads, tile, 2);
+        let lowered = lowered(&func, target, &own);
+        let (lowered, printed) = lowered.unwrap_or_else(|codes| panic!("{path:?}: {codes:?}"));
+        assert_right(&func, target, &lowered, &printed);
+        tried += 1;
+    }
+    assert_eq!(tried, 3);
 }
 
 /// Numbers from a seed.
