@@ -45,9 +45,9 @@ const KERNELS: &[Kernel] = &[
         settings: HALVES,
         target: Target::Gfx950,
         // One that only a half comes to may be left out by the other.
-        barriers: (6, 8),
-        vmcnt: (4, 4),
-        lgkmcnt: (10, 10),
+        barriers: (6, 0, 8),
+        vmcnt: (4, 0, 4),
+        lgkmcnt: (10, 0, 10),
     },
     Kernel {
         file: "gemm.py",
@@ -71,7 +71,7 @@ const KERNELS: &[Kernel] = &[
         target: Target::Gfx950,
         barriers: (5, 0, 5),
         vmcnt: (12, 0, 12),
-        lgkmcnt: (177, 15, 194),
+        lgkmcnt: (117, 11, 130),
     },
     Kernel {
         file: "cumsum.py",
