@@ -45,7 +45,7 @@ const KERNELS: &[Kernel] = &[
         settings: HALVES,
         target: Target::Gfx950,
         // One that only a half comes to may be left out by the other.
-        barriers: (6, 0, 8),
+        barriers: (6, 1, 8),
         vmcnt: (4, 0, 4),
         lgkmcnt: (10, 0, 10),
     },
