@@ -173,6 +173,7 @@
 //! | [`bulk`] | tiles in shared memory as the copy engine writes them |
 //! | [`descriptor`] | tiles in shared memory as wgmma is told of them |
 //! | [`banks`] | cycles of shared-memory accesses, by each target's phases |
+//! | [`transposed`] | reads that transpose across lanes |
 //! | [`from_expr`], [`to_expr`] | layouts that users wrote as expressions, and the way back |
 //! | [`wave_places`] | whether threads write places in a row |
 //! | [`draw`] | drawings as text and SVG |
@@ -185,6 +186,7 @@ pub mod from_expr;
 pub mod lanes;
 pub mod swizzle;
 pub mod to_expr;
+pub mod transposed;
 pub mod wave_places;
 
 pub use tilewright_form::{

@@ -13,12 +13,14 @@ pub mod optimize;
 mod rename;
 pub mod simplify;
 pub mod thread_sync;
+mod threads;
 
 use tilewright_ir::{Diagnostics, Func, Level, Target};
 use tilewright_schedule::hazard::HazardReport;
 
 pub use foreseen::Foreseen;
 pub use optimize::common::inject_software_pipeline::schedules;
+pub use optimize::common::inject_software_pipeline::text as order_text;
 
 /// Whether a pass changed the function.
 #[derive(Clone, Debug)]

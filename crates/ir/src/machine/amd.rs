@@ -39,6 +39,7 @@ pub(crate) const GFX942: Machine = Machine {
         named: false,
         expects_bytes: false,
     },
+    wave_priority: true,                // [ISA3] s_setprio
     load_counter: Some(Counter::Vmcnt), // [ISA3] vector memory loads return in order
     async_copy: Some(AsyncCopy {
         inst: Inst::BufferLoadLds,

@@ -57,6 +57,8 @@ pub struct Machine {
     pub registers: Registers,
     pub shared: SharedMemory,
     pub barrier: BlockBarrier,
+    /// Whether a wave says how soon its instructions are issued beside those of others.
+    pub wave_priority: bool,
 
     /// What counts a wave's loads from global memory to registers that are in flight. Where there
     /// is none, whoever reads the register waits for it, and nothing is written down.

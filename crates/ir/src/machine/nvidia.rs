@@ -40,6 +40,7 @@ pub(crate) const SM80: Machine = Machine {
         named: true,          // [PTX] bar.sync with an operand
         expects_bytes: false, // [PTX] mbarrier.expect_tx needs sm_90
     },
+    wave_priority: false,
     load_counter: None, // a scoreboard that no instruction names
     async_copy: Some(AsyncCopy {
         inst: Inst::CpAsync,

@@ -146,9 +146,9 @@ impl<'a> Verifier<'a> {
             | DeviceOp::WaitRead { .. }
             | DeviceOp::Commit(_)
             | DeviceOp::Fence(_) => true,
-            DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare) | DeviceOp::Iteration(_) => {
-                !self.tile_level()
-            }
+            DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare | BarrierKind::Cond(_))
+            | DeviceOp::SetPrio(_)
+            | DeviceOp::Iteration(_) => !self.tile_level(),
             _ => self.func.level == Level::Device,
         };
         if !allowed {

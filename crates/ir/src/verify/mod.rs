@@ -15,8 +15,9 @@
 //!   [`MAX_BLOCK_DEPTH`], [`MAX_EXPR_DEPTH`](crate::MAX_EXPR_DEPTH) and
 //!   [`MAX_EXPR_SIZE`](crate::MAX_EXPR_SIZE).
 //! - `level`: *tile* has no micro-ops, and of the device operations only commits, waits and
-//!   fences, which users write for split-phase copies and products; *loop* has no other device
-//!   operations either; *device* has no tile operations and no parallel, pipelined or
+//!   fences, which users write for split-phase copies and products; *loop* has of the others what
+//!   is derived for pipelined loops (barriers of the block or of some waves, priorities,
+//!   iterations); *device* has no tile operations and no parallel, pipelined or
 //!   persistent loops.
 //!
 //! ## Types

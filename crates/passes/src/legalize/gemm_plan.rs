@@ -11,7 +11,8 @@ use tilewright_ir::{
 };
 use tilewright_layout::lanes::{Operand, lane_map};
 use tilewright_layout::radix::Digit;
-use tilewright_layout::{Fragment, LayoutError};
+use tilewright_layout::transposed::TransposedRead;
+use tilewright_layout::{Fragment, Holder, LayoutError};
 
 use super::group_operands::{GroupOperands, group_can, group_operands};
 
@@ -52,6 +53,30 @@ pub struct GemmTiling {
 }
 
 impl GemmTiling {
+    /// How reads that transpose bring an instruction tile of A or of B, whose rows in memory run along
+    /// M or N: `None` where they cannot, or where it has rows or columns that the matrix does not.
+    pub fn transposed_read(&self, is_a: bool, bits: i64) -> Option<TransposedRead> {
+        let side = usize::from(!is_a);
+        let (extent, tile) = match is_a {
+            true => (self.shape.m, i64::from(self.inst.m)),
+            false => (self.shape.n, i64::from(self.inst.n)),
+        };
+        let whole = extent == self.warps[side] * self.tiles[side] * tile;
+        if self.inst.family != MmaFamily::Mfma
+            || !whole
+            || self.shape.k % i64::from(self.inst.k) != 0
+        {
+            return None;
+        }
+        let step = if is_a { self.a_step() } else { self.b_step() };
+        let held = step.ok()?.inverse()?;
+        TransposedRead::of(bits, (tile, self.slots[side]), |lane, slot| {
+            let element = held.element(Holder { thread: lane, slot })?;
+            let (x, y) = (*element.first()?, *element.get(1)?);
+            Some(if is_a { [x, y] } else { [y, x] })
+        })
+    }
+
     /// `None` where nothing is known of the instruction's lanes.
     fn of(shape: &GemmShape, plan: GemmPlan) -> Option<GemmTiling> {
         let GemmPlan { inst, warps } = plan;

@@ -383,7 +383,7 @@ fn walk_of<'i, 'k>(
         again: false,
         crossed: false,
         waited: FxHashSet::default(),
-        strict: false,
+        apart: false,
         ways: Ways::default(),
         left: State::default(),
         next: State::default(),
@@ -391,8 +391,7 @@ fn walk_of<'i, 'k>(
     note(items, &mut walk);
     walk_stmts(&kernel.body, &mut |stmt| {
         let cond = |kind: &BarrierKind| matches!(kind, BarrierKind::Cond(_));
-        walk.strict |=
-            matches!(&stmt.kind, StmtKind::Device(DeviceOp::Barrier(kind)) if cond(kind));
+        walk.apart |= matches!(&stmt.kind, StmtKind::Device(DeviceOp::Barrier(kind)) if cond(kind));
     });
     walk
 }

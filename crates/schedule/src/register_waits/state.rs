@@ -3,7 +3,8 @@
 //! An operation is *pending* until its wave has waited for it. If it is still under way when
 //! the wave passes a bare barrier, it has *crossed* it: other waves go on as if it were complete,
 //! and what they do may come before it. It stays pending for them, also after a wait, until the
-//! next barrier of the block finds it complete.
+//! next barrier of the block finds it complete. Where groups of waves run a barrier apart, a wave
+//! that is ahead is a barrier further than others: then the one after that must find it so, too.
 
 use crate::conflicts::Class;
 use crate::ways::Place;
@@ -29,8 +30,11 @@ pub struct Pending {
     pub age: u8,
     /// While it is under way: how many others were certainly issued after it.
     pub younger: Option<u32>,
-    /// The wait before the last barrier that it crossed, which would have held it up.
+    /// The wait before the last barrier that it crossed, which would have held it up; where groups
+    /// of waves run a barrier apart, before the last but one.
     pub crossed: Option<Before>,
+    /// Where groups of waves run a barrier apart: the wait before the last one.
+    pub crossed_last: Option<Before>,
     /// The same for barriers of its warp alone, too.
     pub crossed_in_warp: Option<Before>,
     /// The wait before the outermost loop that is entered since and has not been left: inside,
@@ -54,9 +58,15 @@ impl Pending {
             age: 0,
             younger: Some(0),
             crossed: None,
+            crossed_last: None,
             crossed_in_warp: None,
             entered: None,
         }
+    }
+
+    /// The wait that other waves miss which come to the same behind a barrier.
+    pub fn missed_by_others(&self) -> Option<Before> {
+        self.crossed.or(self.crossed_last)
     }
 
     /// The wait that completes it, where it is needed before this statement.
@@ -73,7 +83,9 @@ impl Pending {
 
     /// Whether somebody may still meet it too early.
     fn is_open(&self) -> bool {
-        self.younger.is_some() || self.crossed.is_some() || self.crossed_in_warp.is_some()
+        self.younger.is_some()
+            || self.missed_by_others().is_some()
+            || self.crossed_in_warp.is_some()
     }
 
     /// Whether both are the same in all but how much came after them.
@@ -85,6 +97,7 @@ impl Pending {
             && self.age == other.age
             && self.younger.is_some() == other.younger.is_some()
             && place(self.crossed) == place(other.crossed)
+            && place(self.crossed_last) == place(other.crossed_last)
             && place(self.crossed_in_warp) == place(other.crossed_in_warp)
             && place(self.entered) == place(other.entered)
     }
@@ -98,6 +111,7 @@ impl Pending {
         }
         for (own, other) in [
             (&mut self.crossed, other.crossed),
+            (&mut self.crossed_last, other.crossed_last),
             (&mut self.crossed_in_warp, other.crossed_in_warp),
             (&mut self.entered, other.entered),
         ] {
@@ -177,7 +191,22 @@ impl State {
         }
     }
 
-    /// The same of each warp.
+    /// The same where groups of waves run a barrier apart.
+    pub fn cross_apart(&mut self, number: usize) {
+        for pending in &mut self.list {
+            pending.crossed = pending.crossed_last;
+            pending.crossed_last = pending.wait_before(number);
+            pending.crossed_in_warp = None;
+        }
+        self.list.retain(Pending::is_open);
+    }
+
+    /// Whether something is under way.
+    pub fn is_busy(&self) -> bool {
+        self.list.iter().any(|p| p.younger.is_some())
+    }
+
+    /// A barrier of each warp.
     pub fn cross_in_warp(&mut self, number: usize) {
         for pending in &mut self.list {
             pending.crossed_in_warp = pending.wait_before(number);

@@ -39,8 +39,8 @@ pub struct WaitWalk<'i, 'k> {
     pub crossed: bool,
     /// The waits in the program at which something was under way, by their statements' numbers.
     pub waited: FxHashSet<usize>,
-    /// Whether each barrier waits for all before it, because wave groups run barriers apart.
-    pub strict: bool,
+    /// Whether groups of waves run a barrier apart.
+    pub apart: bool,
     pub ways: Ways,
     /// What is pending where the innermost loop is left early.
     pub left: State,
@@ -148,14 +148,17 @@ impl WaitWalk<'_, '_> {
                 }
                 state.wait(*at_most);
             }
-            Kind::Drains => state.list.clear(),
-            Kind::Bare if self.strict => {
-                self.wait_for_all(item, state, |_| true);
-                state.list.clear();
+            Kind::Drains if self.apart => {
+                state.complete(|_| true);
+                state.cross_apart(item.number);
             }
+            Kind::Drains => state.list.clear(),
             Kind::Bare => {
-                state.cross(item.number);
-                self.crossed |= !state.list.is_empty();
+                self.crossed |= state.is_busy();
+                match self.apart {
+                    true => state.cross_apart(item.number),
+                    false => state.cross(item.number),
+                }
             }
             Kind::Warp => state.cross_in_warp(item.number),
             Kind::Meets => {
@@ -344,14 +347,15 @@ impl WaitWalk<'_, '_> {
             _ => !self.counted.plain,
         };
         let asks_here = pending.younger.is_some() && elsewhere;
-        if pending.crossed.is_some() || asks_here {
+        let missed = pending.missed_by_others();
+        if missed.is_some() || asks_here {
             for &class in &item.touches {
                 let met = self.meeting(pending, class);
                 across |= met == Meeting::AcrossWarps;
                 here |= met != Meeting::Nowhere;
             }
         }
-        match pending.crossed.filter(|_| across) {
+        match missed.filter(|_| across) {
             Some(before) => Some(before),
             None if waits_for_registers || here && asks_here => pending.wait_before(item.number),
             None => None,

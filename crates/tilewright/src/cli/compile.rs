@@ -55,6 +55,9 @@ enum Emit {
     Loop,
     /// Device IR: the same with every barrier written down.
     Device,
+    /// The order of every pipelined loop, as `--schedule` takes it, with the waits and barriers that
+    /// follow from it as comments.
+    Schedule,
     /// Drawings as text: the thread and register of every element of every fragment, the place
     /// of every element of every shared buffer.
     Layouts,
@@ -166,6 +169,13 @@ impl Compile<'_> {
                 if level == Level::Device {
                     self.report_shared(&func, &mut object);
                 }
+                self.write(result.as_bytes(), object)
+            }
+            Emit::Schedule => {
+                self.lower(func, Until::Level(Level::Device))?;
+                let result = self.show.orders.join("\n");
+                let object =
+                    json!({ "emit": "schedule", "text": result, "orders": self.show.orders });
                 self.write(result.as_bytes(), object)
             }
             Emit::Layouts => {

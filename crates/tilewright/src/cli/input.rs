@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tilewright::frontend::{self, SettingValue};
+use tilewright::ir::nearest::suggestion;
 use tilewright::ir::small_float::Number;
 use tilewright::ir::{Code, Diagnostic, Func, Param, SourceMap, Span, VarData, text, verify};
-use tilewright::passes::schedules::ask_for_schedule;
+use tilewright::passes::order_text;
+use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule, find_schedule};
 
 use super::KernelArgs;
 use super::output::{self, Failure};
 
 const UNREADABLE: Code = Code("unreadable-file");
+const ORDER: Code = Code("schedule-text");
 
 /// Run-time sizes by name.
 pub type Sizes = BTreeMap<String, i64>;
@@ -51,8 +55,9 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
         output::warn(&staged.warnings, &sources);
         (staged.func, staged.symbol_values, staged.scalar_values)
     };
-    if args.schedule != "auto" {
-        ask_for_schedule(&mut func, &args.schedule);
+    if args.schedule != super::AUTO {
+        let asked = schedule(&args.schedule, &mut sources, as_json)?;
+        ask_for_schedule(&mut func, &asked);
     }
     for (decision, on) in &args.decide {
         decision.ask(&mut func, *on);
@@ -65,6 +70,31 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
         scalars,
         took: start.elapsed(),
     })
+}
+
+/// The schedule that `--schedule` asks for: a name, or the orders of a file.
+fn schedule(asked: &str, sources: &mut SourceMap, as_json: bool) -> Result<String, Failure> {
+    if find_schedule(asked).is_some() {
+        return Ok(asked.to_string());
+    }
+    if !Path::new(asked).exists() {
+        let names = || SCHEDULES.iter().map(|s| s.name);
+        let meant = suggestion(asked, names()).map_or_else(String::new, |text| format!("{text} "));
+        let names = names().collect::<Vec<_>>().join(", ");
+        return Err(Failure::Usage(format!(
+            "`--schedule {asked}`: there is no such schedule, nor such a file; {meant}the schedules are {names}"
+        )));
+    }
+    let text = read(asked).map_err(|d| output::fail(&[*d], sources, as_json))?;
+    let file = sources.add(asked, text.as_str());
+    match order_text::parse(&text) {
+        Ok(_) => Ok(text),
+        Err(mistake) => {
+            let span = Span::new(file, mistake.start as u32, mistake.end as u32);
+            let error = Diagnostic::error(ORDER, span, mistake.message);
+            Err(output::fail(&[error], sources, as_json))
+        }
+    }
 }
 
 /// Reads a file as text, or says why it cannot.

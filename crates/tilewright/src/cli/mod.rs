@@ -31,7 +31,6 @@ use std::io::Write as _;
 use std::panic;
 use std::process::ExitCode;
 
-use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand};
 use tilewright::passes::decisions::{DECISIONS, Decision};
 use tilewright::runtime;
@@ -83,9 +82,8 @@ struct KernelArgs {
     /// The value is a Python literal or the name of a dtype. May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// The schedule of every pipelined loop that names none itself. `auto` leaves the choice to
-    /// the compiler; `--explain schedule` says what it chooses and why.
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = schedule_names())]
+    /// The schedule of every pipelined loop that names none itself.
+    #[arg(long, value_name = "NAME|FILE", default_value = AUTO, long_help = schedules())]
     schedule: String,
     /// Switch something on or off that the compiler would decide by its cost; `--explain schedule`
     /// says what it decides and why. May be repeated.
@@ -101,11 +99,18 @@ fn decisions() -> String {
     format!("{head}{}", lines.trim_end())
 }
 
-fn schedule_names() -> clap::builder::PossibleValuesParser {
-    let auto = PossibleValue::new("auto").help("the cheapest that applies");
+/// The schedule that is chosen by its cost.
+const AUTO: &str = "auto";
+
+fn schedules() -> String {
+    let head = "The schedule of every pipelined loop that names none itself: one of these, or a file \
+                with orders, as `--emit schedule` prints them. `--explain schedule` says what is \
+                chosen and why.\n\nPossible names:\n- auto: the cheapest that applies\n";
     let named = tilewright::passes::schedules::SCHEDULES.iter();
-    let named = named.map(|s| PossibleValue::new(s.name).help(s.about));
-    [auto].into_iter().chain(named).collect::<Vec<_>>().into()
+    let lines: String = named
+        .map(|s| format!("- {}: {}\n", s.name, s.about))
+        .collect();
+    format!("{head}{}", lines.trim_end())
 }
 
 pub fn main() -> ExitCode {

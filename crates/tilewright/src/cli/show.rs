@@ -36,6 +36,8 @@ pub struct ShowArgs {
     explain: Option<String>,
 }
 
+/// The code of the remarks that are orders.
+const ORDERS: &str = "order";
 /// What can be explained, by the codes of the remarks.
 const TOPICS: [&str; 2] = ["schedule", "stores"];
 
@@ -124,6 +126,8 @@ pub struct Show<'a> {
     /// What goes into the object.
     printed: Vec<Value>,
     explained: Vec<Value>,
+    /// The orders of pipelined loops, as text.
+    pub orders: Vec<String>,
     /// The passes that were run.
     ran: Vec<&'static str>,
     /// The pass after which the command itself wants the function, and the function.
@@ -150,6 +154,7 @@ impl<'a> Show<'a> {
             dump,
             printed: Vec::new(),
             explained: Vec::new(),
+            orders: Vec::new(),
             ran: Vec::new(),
             wanted: None,
             found: None,
@@ -183,11 +188,14 @@ impl<'a> Show<'a> {
 
     /// Says what was decided, of the topics that were asked for.
     pub fn explain(&mut self, remarks: &Diagnostics, sources: &SourceMap) {
+        let orders = remarks.iter().filter(|r| r.code.0 == ORDERS);
+        self.orders.extend(orders.map(|r| r.message.clone()));
         let Some(topic) = &self.args.explain else {
             return;
         };
         for remark in remarks.iter() {
-            if topic != "all" && topic != remark.code.0 {
+            let known = TOPICS.contains(&remark.code.0);
+            if !known || topic != "all" && topic != remark.code.0 {
                 continue;
             }
             let text = || format!("{}\n", remark.render(sources, false));

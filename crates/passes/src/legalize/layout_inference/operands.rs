@@ -4,6 +4,7 @@
 use tilewright_ir::{Buffer, Func, LayoutAttr, MmaFamily, Region, Target};
 use tilewright_layout::descriptor::MatrixDescriptor;
 use tilewright_layout::swizzle::{self, WarpRead};
+use tilewright_layout::transposed::TransposedRead;
 use tilewright_layout::{Fragment, Holder, LayoutError, Place};
 
 use crate::legalize::gemm_plan::GemmTiling;
@@ -48,7 +49,12 @@ impl<'f> Operands<'f> {
         let read = read.unwrap_or_else(|| {
             // Without a placement there is no read; lowering says why.
             let step = || if is_a { plan.a_step() } else { plan.b_step() }.ok();
-            let read = operand_read(bits, step, trans, self.target);
+            let across = is_a == trans && self.target.machine().ds_read_tr;
+            let transposed = across.then(|| plan.transposed_read(is_a, bits)).flatten();
+            let read = match transposed {
+                Some(read) => Some(transposed_read(read, self.target)),
+                None => operand_read(bits, step, trans, self.target),
+            };
             self.known.push((key, read.clone()));
             read
         });
@@ -108,6 +114,19 @@ impl<'f> Operands<'f> {
             _ => swizzle::for_reads(self.target, &shape, bits, reads, &own)?,
         };
         Ok(better.unwrap_or(own))
+    }
+}
+
+/// How the first wave reads its first tile of an operand by reads that transpose.
+fn transposed_read(read: TransposedRead, target: Target) -> WarpRead {
+    let lanes = 0..i64::from(target.machine().warp_size);
+    let given = |lane| {
+        let [column, row] = read.given(lane, 0);
+        Some([row, column])
+    };
+    WarpRead {
+        lanes: lanes.map(given).collect(),
+        vector: read.elements,
     }
 }
 

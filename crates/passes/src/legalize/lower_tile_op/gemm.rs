@@ -1,7 +1,8 @@
 //! Matrix products: operands to registers step by step along K, and matrix instructions.
 //!
 //! The plan says which instruction and which warps; here its operands are loaded. Where the machine
-//! has `ldmatrix` 16-bit operands come by it, straight or transposed; everything else by vector
+//! has `ldmatrix` 16-bit operands come by it, straight or transposed; where it has reads that
+//! transpose, operands whose rows run along M or N come by those; everything else by vector
 //! loads along the placement of the operand. Rows, columns and steps past the tile are zero.
 
 use std::ops::Range;
@@ -17,14 +18,14 @@ use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::gemm_plan::{GemmTiling, matrix, no_placement, tiling};
 
 /// One operand of the product.
-struct Operand<'a> {
-    region: &'a Region,
+pub(super) struct Operand<'a> {
+    pub region: &'a Region,
     /// Whether memory holds it with the matrix dimensions exchanged.
-    trans: bool,
+    pub trans: bool,
     /// Which dimension of its placement is K: the second one of A, the first one of B.
-    k_dim: usize,
+    pub k_dim: usize,
     /// Register elements of one step.
-    slots: i64,
+    pub slots: i64,
     name: &'static str,
 }
 
@@ -228,6 +229,8 @@ impl Lower<'_> {
         let regs = self.temp(o.name, Scope::Local, dtype, &[o.slots]);
         if self.can_ldmatrix(o, plan) {
             self.ldmatrix(o, plan, regs, step, span, out);
+        } else if let Some(read) = self.transposed_read(o, plan) {
+            self.read_transposed(o, plan, read, (regs, step), span, out);
         } else {
             self.load_operand(o, plan, regs, step, span, out);
         }

@@ -31,6 +31,7 @@ mod points;
 mod reduce;
 mod scan;
 mod swizzle_exchange;
+mod transposed;
 
 pub use reduce::identity;
 pub use swizzle_exchange::{Refusal as ExchangeRefusal, exchanged};
@@ -49,6 +50,7 @@ use tilewright_layout::Fragment;
 use crate::Changed;
 use crate::legalize::shared_width::shared_width;
 use crate::rename::rename;
+use crate::threads::thread_number;
 
 const NOT_LOWERED: Code = Code("not-lowered");
 
@@ -57,7 +59,7 @@ pub fn lower_tile_op(func: &mut Func, target: Target, diags: &mut Diagnostics) -
     let mut slots = FxHashMap::default();
     for at in 0..func.kernels.len() {
         let threads = func.kernels[at].num_threads() as i64;
-        let tid = linear_thread(func, at);
+        let tid = thread_number(func, &func.kernels[at]);
         let blocks = func.kernels[at].cluster_blocks();
         let rank = func.kernels[at].attrs.rank;
         let body = std::mem::take(&mut func.kernels[at].body);
@@ -127,25 +129,6 @@ fn drop_allocs(block: &mut Block, views: &FxHashMap<Buffer, Buffer>) {
             drop_allocs(child, views);
         }
     }
-}
-
-/// The thread's number in its block.
-fn linear_thread(func: &Func, kernel: usize) -> Expr {
-    let kernel = &func.kernels[kernel];
-    let mut tid: Option<Expr> = None;
-    let mut stride = 1i64;
-    for (&var, &extent) in kernel.thread_vars.iter().zip(&kernel.threads) {
-        if extent > 1 {
-            let part = func.var_expr(var).cast_to(DType::I32);
-            let part = if stride == 1 { part } else { part * stride };
-            tid = Some(match tid {
-                None => part,
-                Some(low) => low + part,
-            });
-        }
-        stride *= extent as i64;
-    }
-    tid.unwrap_or_else(|| func.var_expr(kernel.thread_vars[0]).cast_to(DType::I32))
 }
 
 struct Lower<'a> {

@@ -5,9 +5,12 @@ use tilewright_ir::{Func, MicroKind, Stmt, StmtKind};
 use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
+use super::halves;
 use super::pieces::{Piece, Pieces};
 use super::registers::{self, Sets};
 use super::schedules::{Question, Why};
+use super::split::Split;
+use super::steps::Within;
 
 /// The clusters of a steady iteration.
 #[derive(Clone, Debug)]
@@ -17,6 +20,10 @@ pub(super) struct Arrangement {
     pub spare: u32,
     /// Whether what runs ahead is the part of a thread of its own.
     pub producer: bool,
+    /// By how many barriers the second half of the block's waves is behind the first: 0 or 1.
+    pub lag: u32,
+    /// The parts that products are taken into beside their steps: what entries refer to.
+    pub split: Split,
 }
 
 /// Pieces that follow each other.
@@ -25,6 +32,8 @@ pub(super) struct Cluster {
     pub name: String,
     /// Whether the order asks for a barrier before it.
     pub meet: bool,
+    /// Of its instructions, where waves compete to issue theirs.
+    pub priority: u8,
     pub entries: Vec<Entry>,
 }
 
@@ -33,6 +42,7 @@ impl Cluster {
         Cluster {
             name: name.into(),
             meet: false,
+            priority: 0,
             entries: Vec::new(),
         }
     }
@@ -74,6 +84,17 @@ pub(super) struct Realised {
 }
 
 impl Arrangement {
+    /// Clusters whose pieces all waves run together.
+    pub fn new(clusters: Vec<Cluster>) -> Arrangement {
+        Arrangement {
+            clusters,
+            spare: 0,
+            producer: false,
+            lag: 0,
+            split: Split::NONE,
+        }
+    }
+
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         self.clusters.iter().flat_map(|c| c.entries.iter().copied())
     }
@@ -81,29 +102,32 @@ impl Arrangement {
     /// The pieces in this order, parts as statements of their own on registers that serve the
     /// order. `func` gets those registers.
     pub fn realise(&self, question: Question<'_>, func: &mut Func) -> Result<Realised, Why> {
-        self.check(question.pieces)?;
+        self.check(question)?;
         let sets = registers::assign(question, self)?;
         let mut pieces = question.pieces.clone();
         let mut barriers = Vec::new();
+        let mut priorities = Vec::new();
         for cluster in &self.clusters {
             let places = 0..cluster.entries.len();
             barriers.extend(places.map(|at| u32::from(at == 0 && cluster.meet)));
+            priorities.extend(cluster.entries.iter().map(|_| cluster.priority));
         }
         let renamed = sets.allocate(func, &mut pieces);
         // Places of the body have room between them for parts.
         const APART: usize = 1 << 16;
-        let list = self.entries().map(|entry| {
+        let list = self.entries().zip(priorities).map(|(entry, priority)| {
             let whole = &question.pieces.list[entry.piece];
             let program = whole.program * APART;
             let piece = Piece {
                 distance: entry.ahead,
+                priority,
                 program,
                 ..whole.clone()
             };
             let (Some(part), Some(steps)) = (entry.part, &whole.steps) else {
                 return piece;
             };
-            let name = |buffer| Sets::name(&renamed, buffer, part.step);
+            let name = |array| Sets::name(&renamed, array, part.step);
             Piece {
                 stmt: steps.op(func, part.step, part.op, &name),
                 program: program + part.step as usize * steps.ops.len() + part.op,
@@ -115,33 +139,45 @@ impl Arrangement {
         Ok(Realised { pieces, barriers })
     }
 
-    /// Whether every piece has one place: itself, or each of its parts.
-    fn check(&self, pieces: &Pieces) -> Result<(), Why> {
-        for (at, piece) in pieces.list.iter().enumerate() {
+    /// Whether every piece has one place, itself or each of its parts, and the machine can do what
+    /// the order asks for.
+    fn check(&self, question: Question<'_>) -> Result<(), Why> {
+        for (at, piece) in question.pieces.list.iter().enumerate() {
             let own: Vec<Entry> = self.entries().filter(|e| e.piece == at).collect();
-            let parts = piece
-                .steps
-                .as_ref()
-                .map_or(0, |s| s.count as usize * s.ops.len());
-            let mut distinct: Vec<(u32, usize)> = Vec::new();
-            for part in own.iter().filter_map(|e| e.part) {
-                if !distinct.contains(&(part.step, part.op)) {
-                    distinct.push((part.step, part.op));
-                }
-            }
-            let whole = own.len() == 1 && own[0].part.is_none();
-            let in_parts = parts > 0 && distinct.len() == parts && own.len() == parts;
-            if !whole && !in_parts {
-                return Err(format!("statement {at} of the loop has no place in the order").into());
+            let twice = |e: &Entry| own.iter().filter(|o| o.part == e.part).count() > 1;
+            let steps = piece.steps.as_ref();
+            let parts = steps.map_or(0, |s| s.count as usize * s.ops.len());
+            let opened = own.iter().filter(|e| e.part.is_some()).count();
+            let whole = own.len() == 1 && opened == 0;
+            let in_parts = opened > 0 && opened == own.len() && opened == parts;
+            if own.iter().any(twice) || !(whole || in_parts) {
+                let name = label(question.func, &piece.stmt);
+                let whole = match parts {
+                    0 => "",
+                    _ => ", or for each part of it",
+                };
+                return Err(format!("it has not one place for `{name}`{whole}").into());
             }
         }
-        Ok(())
+        let prioritised = self.clusters.iter().any(|c| c.priority > 0);
+        if prioritised && !question.machine.wave_priority {
+            return Err("the waves of this machine have no priorities".into());
+        }
+        match self.lag {
+            0 => Ok(()),
+            _ => halves::check(question),
+        }
     }
 
     /// Matrix instructions of a step whose operands are read with no others between: they wait for
     /// the reads. A product that runs while the program goes on waits for the meeting of the block if
-    /// no version is spare.
-    pub fn exposed(&self, pieces: &Pieces) -> u32 {
+    /// no version is spare. Where one half of the waves is behind the other, that one multiplies
+    /// while the first reads.
+    pub fn exposed(&self, question: Question<'_>) -> u32 {
+        if self.lag > 0 {
+            return halves::exposed(question, self);
+        }
+        let pieces = question.pieces;
         let entries: Vec<Entry> = self.entries().collect();
         let len = entries.len() as i64;
         let time = |at: usize| at as i64 - i64::from(entries[at].ahead) * len;
@@ -184,11 +220,8 @@ impl Arrangement {
         let text = match (entry.part, &piece.steps) {
             (Some(part), Some(steps)) => {
                 let op = StmtKind::Micro(steps.ops[part.op].clone());
-                format!(
-                    "{}[k{}]",
-                    label(func, &Stmt::new(op, piece.stmt.span)),
-                    part.step
-                )
+                let label = label(func, &Stmt::new(op, piece.stmt.span));
+                label + &place(steps.within[part.op], Some(part.step))
             }
             _ => label(func, &piece.stmt),
         };
@@ -199,8 +232,21 @@ impl Arrangement {
     }
 }
 
+/// A place in a product: `[m0,k1]`.
+pub(super) fn place(within: Within, step: Option<u32>) -> String {
+    let named = [('m', within.m), ('n', within.n), ('k', step)];
+    let parts = named
+        .iter()
+        .filter_map(|(axis, at)| Some(format!("{axis}{}", (*at)?)));
+    let parts: Vec<String> = parts.collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("[{}]", parts.join(",")),
+    }
+}
+
 /// What a statement is about: the micro-op that it is made of, or what it writes.
-fn label(func: &Func, stmt: &Stmt) -> String {
+pub(super) fn label(func: &Func, stmt: &Stmt) -> String {
     let mut micro = None;
     walk_stmts(std::slice::from_ref(stmt), &mut |s| {
         if let StmtKind::Micro(m) = &s.kind {

@@ -1,6 +1,7 @@
 //! Which schedule a loop gets: the one that was asked for, or the cheapest that applies.
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 use tilewright_ir::nearest::suggestion;
 use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Span};
@@ -8,13 +9,15 @@ use tilewright_schedule::order::{OrderError, Schedule, Step};
 
 use super::again::{self, Before};
 use super::arrangement::{Arrangement, Entry, Realised};
-use super::derive::{Meetings, Scheduled, Site, derive};
+use super::derive::{Asked, Meetings, Scheduled, Site, derive};
 use super::pieces::Pieces;
 use super::roles::{self, Roles};
 use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule};
+use super::text::{self, OrderText, is_text, parse};
 
 const UNKNOWN_SCHEDULE: Code = Code("unknown-schedule");
 const SCHEDULE_REFUSED: Code = Code("schedule-refused");
+const SCHEDULE_TEXT: Code = Code("schedule-text");
 
 /// What a schedule costs in a steady iteration, worst first: products, or steps of them, that wait
 /// for operands or for the block to meet, waits that leave nothing in flight, barriers, waits.
@@ -43,8 +46,10 @@ impl Cost {
 
 /// A schedule that applies, with all that follows from it.
 pub(super) struct Candidate {
-    pub name: &'static str,
+    pub name: String,
     pub arrangement: Arrangement,
+    /// The pieces that it refers to.
+    pub of: Rc<Pieces>,
     /// The pieces as they stand in a steady iteration.
     pub pieces: Pieces,
     pub scheduled: Scheduled,
@@ -72,7 +77,7 @@ pub(super) enum Outcome {
 pub(super) struct Choice {
     pub chosen: Candidate,
     /// The others, by name.
-    pub others: Vec<(&'static str, Outcome)>,
+    pub others: Vec<(String, Outcome)>,
 }
 
 /// Why a loop has no schedule.
@@ -94,13 +99,9 @@ pub(super) fn choose(
     pieces: &Pieces,
     asked: Option<&str>,
 ) -> Result<Choice, NoSchedule> {
-    let named: Vec<&'static NamedSchedule> = match asked {
-        None => SCHEDULES.iter().collect(),
-        Some(name) => match find_schedule(name) {
-            Some(named) => vec![named],
-            None => return Err(NoSchedule::Error(Box::new(unknown(name, span)))),
-        },
-    };
+    let index = &func.vars[l.axes[0].var].name;
+    let wanted = wanted(asked, index, span).map_err(NoSchedule::Error)?;
+    let asked = asked.filter(|_| !matches!(wanted, Wanted::Any));
     let question = Question {
         func,
         kernel: site.kernel,
@@ -108,31 +109,50 @@ pub(super) fn choose(
         pieces,
         l,
     };
-    let mut others: Vec<(&'static str, Outcome)> = Vec::new();
-    let mut arranged: Vec<(u32, &'static str, Arrangement)> = Vec::new();
-    for schedule in named {
-        match (schedule.arrange)(question) {
-            Ok(arrangement) => {
-                arranged.push((arrangement.exposed(pieces), schedule.name, arrangement));
-            }
-            Err(why) => others.push((schedule.name, Outcome::Refused(why))),
+    let mut others: Vec<(String, Outcome)> = Vec::new();
+    let mut arranged: Vec<(u32, String, Arrangement, Rc<Pieces>)> = Vec::new();
+    for (name, arrangement) in wanted.arrangements(question) {
+        match arrangement {
+            Ok(arrangement) => match arrangement.split.of(question.func, pieces) {
+                Ok(split) => {
+                    let question = Question {
+                        pieces: &split,
+                        ..question
+                    };
+                    let exposed = arrangement.exposed(question);
+                    arranged.push((exposed, name, arrangement, Rc::new(split)));
+                }
+                Err(why) => others.push((name, Outcome::Refused(why))),
+            },
+            Err(why) => others.push((name, Outcome::Refused(why))),
         }
     }
     // The cheapest in what is known already come first; what cannot be cheaper is not derived.
     arranged.sort_by_key(|(exposed, ..)| *exposed);
     let mut best: Option<Box<Candidate>> = None;
     let whole = OnceCell::new();
-    for (exposed, name, arrangement) in arranged {
+    for (exposed, name, arrangement, of) in arranged {
         if let Some(best) = &best
             && let Some(why) = costs_more(best, exposed, &arrangement)
         {
             others.push((name, Outcome::Costlier(why)));
             continue;
         }
-        match attempt(site, question, &whole, l, name, (exposed, arrangement)) {
+        let question = Question {
+            pieces: &of,
+            ..question
+        };
+        match attempt(
+            site,
+            (question, &of),
+            &whole,
+            l,
+            &name,
+            (exposed, arrangement),
+        ) {
             Outcome::Applies(new) if best.as_ref().is_none_or(|b| new.cost < b.cost) => {
                 let worse = best.replace(new);
-                others.extend(worse.map(|worse| (worse.name, Outcome::Applies(worse))));
+                others.extend(worse.map(|worse| (worse.name.clone(), Outcome::Applies(worse))));
             }
             outcome => others.push((name, outcome)),
         }
@@ -151,6 +171,44 @@ pub(super) fn choose(
     }
 }
 
+/// What a loop asks for.
+enum Wanted {
+    /// The cheapest that applies.
+    Any,
+    Named(&'static NamedSchedule),
+    Written(OrderText),
+}
+
+fn wanted(asked: Option<&str>, index: &str, span: Span) -> Result<Wanted, Box<Diagnostic>> {
+    let Some(asked) = asked else {
+        return Ok(Wanted::Any);
+    };
+    if !is_text(asked) {
+        let named = find_schedule(asked).map(Wanted::Named);
+        return named.ok_or_else(|| Box::new(unknown(asked, span)));
+    }
+    let orders = parse(asked).map_err(|mistake| {
+        let line = mistake.line(asked);
+        let message = format!("in line {line} of the order: {}", mistake.message);
+        Box::new(Diagnostic::error(SCHEDULE_TEXT, span, message))
+    })?;
+    let own = |o: &OrderText| o.of_loop.as_ref().is_none_or(|of| of == index);
+    let order = orders.into_iter().find(own);
+    Ok(order.map_or(Wanted::Any, Wanted::Written))
+}
+
+impl Wanted {
+    /// The orders to try.
+    fn arrangements(&self, question: Question<'_>) -> Vec<(String, Result<Arrangement, Why>)> {
+        let of = |named: &NamedSchedule| (named.name.to_string(), (named.arrange)(question));
+        match self {
+            Wanted::Any => SCHEDULES.iter().map(of).collect(),
+            Wanted::Named(named) => vec![of(named)],
+            Wanted::Written(order) => vec![(order.name.clone(), text::arrange(order, question))],
+        }
+    }
+}
+
 /// Why an order is certainly no cheaper than another, if it is not: more steps wait for their
 /// operands, or it asks for barriers beyond those needed where no wait leaves nothing in flight.
 fn costs_more(best: &Candidate, exposed: u32, order: &Arrangement) -> Option<Why> {
@@ -165,10 +223,10 @@ fn costs_more(best: &Candidate, exposed: u32, order: &Arrangement) -> Option<Why
 /// Derives an order. `whole` has the meetings of undivided pieces, which are the same in each.
 fn attempt<'a>(
     site: &Site<'a>,
-    question: Question<'_>,
+    (question, of): (Question<'_>, &Rc<Pieces>),
     whole: &OnceCell<Meetings<'a>>,
     l: &Loop,
-    name: &'static str,
+    name: &str,
     (exposed, arrangement): (u32, Arrangement),
 ) -> Outcome {
     let mut func = question.func.clone();
@@ -180,7 +238,7 @@ fn attempt<'a>(
         Err(why) => return Outcome::Refused(why),
     };
     if arrangement.producer {
-        return with_roles(question, func, placed, name, (exposed, arrangement));
+        return with_roles((question, of), func, placed, name, (exposed, arrangement));
     }
     let entries: Vec<Entry> = arrangement.entries().collect();
     let of_order = Site {
@@ -188,7 +246,11 @@ fn attempt<'a>(
         ..*site
     };
     let index = l.axes[0].var;
-    let asked = (&barriers[..], arrangement.spare);
+    let asked = Asked {
+        barriers: &barriers,
+        spare: arrangement.spare,
+        lag: arrangement.lag,
+    };
     let derived = if entries.iter().all(|e| e.part.is_none()) {
         let whole = whole.get_or_init(|| Meetings::new(site, index, question.pieces));
         let meet =
@@ -204,8 +266,9 @@ fn attempt<'a>(
         Ok(scheduled) => {
             let cost = Cost::of(exposed, &scheduled.schedule);
             Outcome::Applies(Box::new(Candidate {
-                name,
+                name: name.to_string(),
                 arrangement,
+                of: of.clone(),
                 pieces: placed,
                 scheduled,
                 roles: None,
@@ -219,10 +282,10 @@ fn attempt<'a>(
 
 /// Derives a producer and consumers.
 fn with_roles(
-    question: Question<'_>,
+    (question, of): (Question<'_>, &Rc<Pieces>),
     mut func: Func,
     placed: Pieces,
-    name: &'static str,
+    name: &str,
     (exposed, arrangement): (u32, Arrangement),
 ) -> Outcome {
     let site = (question.kernel, question.machine);
@@ -237,8 +300,9 @@ fn with_roles(
                 waits: roles.channels.len() as u32,
             };
             Outcome::Applies(Box::new(Candidate {
-                name,
+                name: name.to_string(),
                 arrangement,
+                of: of.clone(),
                 pieces: placed,
                 scheduled: roles.consumers.scheduled.clone(),
                 roles: Some(roles),
@@ -268,11 +332,7 @@ fn broken(func: &Func, placed: &Pieces, (error, buffer): (OrderError, Buffer)) -
 }
 
 /// Nothing that was tried applies: where one was asked for that is an error.
-fn none_applies(
-    tried: Vec<(&'static str, Outcome)>,
-    asked: Option<&str>,
-    span: Span,
-) -> NoSchedule {
+fn none_applies(tried: Vec<(String, Outcome)>, asked: Option<&str>, span: Span) -> NoSchedule {
     let mut first = None;
     for (name, outcome) in tried {
         let (why, pair) = match outcome {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashSet;
 use tilewright_ir::uniform::Uniformity;
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Block, Buffer, Func, Kernel, Loop, Stmt, StmtKind, Target, Var};
+use tilewright_ir::{Block, Buffer, Expr, Func, Kernel, Loop, Stmt, StmtKind, Target, Var};
 use tilewright_schedule::access::{Collector, Lets};
 use tilewright_schedule::conflicts::{Class, Conflicts, Relation};
 use tilewright_schedule::footprint::Meeting;
@@ -14,6 +14,7 @@ use tilewright_schedule::order::{self, OrderError, Schedule, Tail};
 use super::super::effects::Effects;
 use super::super::order_of::{Placed, order_of};
 use super::pieces::Pieces;
+use crate::threads::thread_number;
 
 /// The engine's answer.
 #[derive(Clone, Debug)]
@@ -24,6 +25,20 @@ pub(super) struct Scheduled {
     pub tail: Tail,
     /// Iterations that are in hand at a time.
     pub stages: u32,
+    /// Where the second half of the block's waves is a barrier behind the first: which half a thread
+    /// is in, 0 or 1.
+    pub half: Option<Expr>,
+}
+
+/// What an order itself asks for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// Barriers before each piece.
+    pub barriers: &'a [u32],
+    /// Versions of what is copied, beyond those that it needs.
+    pub spare: u32,
+    /// By how many barriers the second half of the waves is behind the first.
+    pub lag: u32,
 }
 
 impl Scheduled {
@@ -44,14 +59,13 @@ pub(super) struct Site<'a> {
     pub lets: &'a Lets,
 }
 
-/// Derives versions, waits and barriers of the pieces in their order. `barriers` says how many the
-/// order itself asks for before each, `spare` how many versions more, `meet` how threads of two of them meet in a buffer. The error
-/// names two pieces and the buffer between them.
+/// Derives versions, waits and barriers of the pieces in their order. `meet` says how threads of two
+/// of them meet in a buffer. The error names two pieces and the buffer between them.
 pub(super) fn derive(
     site: &Site<'_>,
     l: &Loop,
     pieces: &Pieces,
-    (barriers, spare): (&[u32], u32),
+    asked: Asked<'_>,
     meet: &dyn Fn(usize, usize, Buffer) -> Meeting,
 ) -> Result<Scheduled, (OrderError, Buffer)> {
     let func = site.func;
@@ -74,8 +88,9 @@ pub(super) fn derive(
     };
     let (mut order, buffers) = order_of(func, &placed, &pieces.versioned, tail);
     order.trip = l.axes[0].const_trip_count();
-    order.barriers = barriers.to_vec();
-    order.spare = spare;
+    order.barriers = asked.barriers.to_vec();
+    order.spare = asked.spare;
+    order.lag = asked.lag;
     let meets = |a: usize, touch: usize, b: usize, _: usize| {
         meet(a, b, buffers[order.ops[a].touches[touch].resource])
     };
@@ -85,6 +100,7 @@ pub(super) fn derive(
             schedule,
             buffers,
             tail,
+            half: (asked.lag > 0).then(|| half(func, site.kernel)),
         }),
         Err(error) => {
             let (OrderError::Breaks { resource, .. }
@@ -92,6 +108,12 @@ pub(super) fn derive(
             Err((error, buffers[resource]))
         }
     }
+}
+
+/// The half of the block's waves that a thread is in.
+fn half(func: &Func, kernel: &Kernel) -> Expr {
+    let threads = Expr::i32((kernel.num_threads() / 2) as i32);
+    thread_number(func, kernel).floor_div(&threads)
 }
 
 /// The effects of a statement and of the names that it uses.

@@ -50,12 +50,14 @@ pub(super) fn emit(
         pieces,
         scheduled,
         trips,
+        priority: 0,
         span,
         out,
     };
     for (at, section) in scheduled.schedule.prologue.iter().enumerate() {
         emit.prologue(section, at as i128 - depth);
     }
+    emit.shift(1);
     emit.steady(steady);
     for (at, section) in scheduled.schedule.epilogue.iter().enumerate() {
         emit.epilogue(section, depth - at as i128);
@@ -65,6 +67,7 @@ pub(super) fn emit(
         emit.step(*step, &mut drain);
     }
     emit.out.append(&mut drain.stmts);
+    emit.shift(0);
     if versioned {
         let end = StmtKind::Device(DeviceOp::Iteration(None));
         emit.out.push(Stmt::new(end, span));
@@ -105,6 +108,8 @@ struct Emit<'a> {
     pieces: &'a Pieces,
     scheduled: &'a Scheduled,
     trips: Trips,
+    /// Of the instructions where the emitter stands.
+    priority: u8,
     span: Span,
     out: Block,
 }
@@ -169,6 +174,33 @@ impl Emit<'_> {
         Expr::int(value, self.dtype)
     }
 
+    /// One half of the waves comes to a barrier more than the other, where the order has them run a
+    /// barrier apart: the second before the loop, the first behind it.
+    fn shift(&mut self, which: i32) {
+        if let Some(half) = &self.scheduled.half {
+            let cond = half.clone().equal(Expr::i32(which));
+            let barrier = DeviceOp::Barrier(BarrierKind::Cond(cond));
+            self.out
+                .push(Stmt::new(StmtKind::Device(barrier), self.span));
+        }
+    }
+
+    /// The instructions behind this have so high a priority.
+    fn prioritise(&mut self, priority: u8, scope: &mut Scope) {
+        if self.priority != priority {
+            scope.close(self.span);
+            let kind = StmtKind::Device(DeviceOp::SetPrio(priority));
+            scope.stmts.push(Stmt::new(kind, self.span));
+            self.priority = priority;
+        }
+    }
+
+    /// Ends a section.
+    fn close(&mut self, scope: &mut Scope) {
+        self.prioritise(0, scope);
+        scope.close(self.span);
+    }
+
     /// Iteration `it`, below zero.
     fn prologue(&mut self, section: &Section, it: i128) {
         let mut scope = Scope::default();
@@ -185,7 +217,7 @@ impl Emit<'_> {
             };
             self.run(piece, self.int(iteration), guard, &mut scope);
         }
-        scope.close(self.span);
+        self.close(&mut scope);
         self.out.append(&mut scope.stmts);
     }
 
@@ -218,7 +250,7 @@ impl Emit<'_> {
             };
             self.run(piece, iteration, guard, &mut scope);
         }
-        scope.close(self.span);
+        self.close(&mut scope);
         let l = Loop {
             kind: LoopKind::Serial,
             axes: vec![Axis::upto(var, stop)],
@@ -247,7 +279,7 @@ impl Emit<'_> {
             };
             self.run(piece, iteration, None, &mut scope);
         }
-        scope.close(self.span);
+        self.close(&mut scope);
         match whole {
             None => self.out.append(&mut scope.stmts),
             Some(cond) => {
@@ -263,6 +295,7 @@ impl Emit<'_> {
 
     /// A piece at an iteration of the loop.
     fn run(&mut self, piece: usize, iteration: Expr, guard: Option<Expr>, scope: &mut Scope) {
+        self.prioritise(self.pieces.list[piece].priority, scope);
         let Some(guard) = guard else {
             scope.close(self.span);
             return self.place(piece, &iteration, scope);
@@ -384,6 +417,7 @@ impl Emit<'_> {
             Step::Barrier => StmtKind::Device(DeviceOp::Barrier(BarrierKind::Block)),
             Step::WarpSync => StmtKind::Thread(ThreadOp::SyncWarp),
         };
+        self.prioritise(0, scope);
         scope.close(self.span);
         scope.stmts.push(Stmt::new(kind, self.span));
     }

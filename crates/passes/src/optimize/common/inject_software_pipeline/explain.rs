@@ -1,26 +1,51 @@
 //! What is said of a loop's schedule to who asks for it.
 
-use tilewright_ir::{Buffer, Code, Diagnostic, Func, Severity, Span};
+use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Severity, Span};
 use tilewright_schedule::order::Step;
 
 use super::super::effects::Effects;
 use super::arrangement::Entry;
 use super::choose::{Candidate, Choice, Cost, Outcome};
-use super::pieces::Pieces;
 use super::roles::{Between, Roles};
+use super::text;
 
 /// The topic of these remarks.
 pub const SCHEDULE: Code = Code("schedule");
 
+/// What orders as text are under.
+pub const ORDER: Code = Code("order");
+
+/// The loop's order as text, with the waits and barriers of a steady iteration beside it.
+pub(super) fn order(func: &Func, l: &Loop, chosen: &Candidate, span: Span) -> Diagnostic {
+    let pieces = &*chosen.of;
+    let mut derived: Vec<Vec<String>> = vec![Vec::new(); chosen.arrangement.clusters.len()];
+    let mut ends = Vec::new();
+    for cluster in &chosen.arrangement.clusters {
+        ends.push(ends.last().copied().unwrap_or(0) + cluster.entries.len());
+    }
+    let cluster_of = |op: usize| ends.iter().position(|end| op < *end);
+    match &chosen.roles {
+        Some(roles) => derived[0] = channels(func, roles),
+        None => {
+            for (op, line) in steps(func, chosen) {
+                if let Some(lines) = op.and_then(cluster_of).and_then(|at| derived.get_mut(at)) {
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    let index = &func.vars[l.axes[0].var].name;
+    let names = (chosen.name.as_str(), index.as_str());
+    let text = text::print(func, pieces, names, &chosen.arrangement, &|at| {
+        derived[at].clone()
+    });
+    Diagnostic::new(Severity::Remark, ORDER, span, text)
+}
+
 /// Which schedule the loop has and what it does, and what came of the others.
-pub(super) fn explain(
-    func: &Func,
-    pieces: &Pieces,
-    choice: &Choice,
-    asked: bool,
-    span: Span,
-) -> Diagnostic {
+pub(super) fn explain(func: &Func, choice: &Choice, asked: bool, span: Span) -> Diagnostic {
     let chosen = &choice.chosen;
+    let pieces = &*chosen.of;
     let stages = chosen.scheduled.stages;
     let chosen_by = if asked { "asked for" } else { "chosen" };
     let message = format!(
@@ -42,15 +67,25 @@ pub(super) fn explain(
         let label = |entry: &Entry| chosen.arrangement.label(func, pieces, *entry);
         let entries: Vec<String> = cluster.entries.iter().map(label).collect();
         let meet = if cluster.meet { "barrier; " } else { "" };
+        let priority = match cluster.priority {
+            0 => String::new(),
+            n => format!(" prio {n}"),
+        };
         remark = remark.note(format!(
-            "cluster {}: {meet}{}",
+            "cluster {}{priority}: {meet}{}",
             cluster.name,
             entries.join("; ")
         ));
     }
+    if chosen.arrangement.lag > 0 {
+        remark = remark.note("the second half of the block's waves is one barrier behind");
+    }
     let lines = match &chosen.roles {
         Some(roles) => channels(func, roles),
-        None => steps(func, pieces, chosen),
+        None => {
+            let steps = steps(func, chosen).into_iter();
+            steps.map(|(_, line)| line).collect()
+        }
     };
     for line in lines {
         remark = remark.note(line);
@@ -119,8 +154,9 @@ fn channels(func: &Func, roles: &Roles) -> Vec<String> {
     lines.chain([resident, pairs]).collect()
 }
 
-/// A line for each wait and barrier of an iteration: where it stands and what it is for.
-fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<String> {
+/// A line for each wait and barrier of an iteration: the op it stands before, and what it is for.
+fn steps(func: &Func, chosen: &Candidate) -> Vec<(Option<usize>, String)> {
+    let pieces = &*chosen.of;
     let schedule = &chosen.scheduled.schedule;
     let entries: Vec<Entry> = chosen.arrangement.entries().collect();
     let name = |op: usize| {
@@ -164,7 +200,10 @@ fn steps(func: &Func, pieces: &Pieces, chosen: &Candidate) -> Vec<String> {
         if more > 0 {
             served.push(format!("{more} more"));
         }
-        lines.push(format!("{what}{before}: {}", served.join("; ")));
+        if served.is_empty() {
+            served.push("the order asks for it".to_string());
+        }
+        lines.push((next, format!("{what}{before}: {}", served.join("; "))));
     }
     lines
 }

@@ -43,6 +43,7 @@ mod derive;
 mod direct;
 mod emit;
 mod explain;
+mod halves;
 mod memory;
 pub(crate) mod need;
 mod pairs;
@@ -53,7 +54,9 @@ mod roles;
 pub mod schedules;
 mod slots;
 mod specialise;
+mod split;
 mod steps;
+pub mod text;
 mod tiles;
 
 use rustc_hash::FxHashMap;
@@ -336,8 +339,10 @@ impl Scheduler<'_> {
         let asked = plan_of(l).and_then(|spec| spec.schedule.as_deref());
         match choose(&site, self.func, (l, span), pieces, asked) {
             Ok(choice) => {
-                let said = explain::explain(self.func, pieces, &choice, asked.is_some(), span);
+                let said = explain::explain(self.func, &choice, asked.is_some(), span);
                 self.diags.push(said);
+                let order = explain::order(self.func, l, &choice.chosen, span);
+                self.diags.push(order);
                 let chosen = choice.chosen;
                 self.found.insert(l.axes[0].var, Planned { chosen, span });
             }

@@ -26,6 +26,8 @@ pub(super) struct Piece {
     /// Its place in the body as it was written.
     pub program: usize,
     pub completion: Completion,
+    /// Of its instructions, where waves compete to issue theirs.
+    pub priority: u8,
     /// The second half of a copy through registers, which need not run before its data is used.
     pub late: bool,
     /// The parts that it can be taken into.
@@ -98,6 +100,7 @@ impl Pieces {
                 distance: turn.stage.map_or(0, |stage| deepest - stage).min(cap),
                 program: 2 * at,
                 completion: Completion::Sync,
+                priority: 0,
                 late: false,
                 steps: None,
                 bulk: None,

@@ -8,12 +8,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::visit_ids::stmt_buffers;
-use tilewright_ir::{Buffer, Func, Kernel, Scope, Stmt, StmtKind};
+use tilewright_ir::{Buffer, Expr, Func, Kernel, Scope, Stmt, StmtKind};
 
 use super::super::effects::Effects;
 use super::arrangement::{Arrangement, Entry};
 use super::pieces::Pieces;
 use super::schedules::{Question, Why};
+use super::steps::Array;
 
 /// Registers left for addresses and indices.
 const OTHER_REGISTERS: u64 = 48;
@@ -22,37 +23,41 @@ const OTHER_REGISTERS: u64 = 48;
 #[derive(Default)]
 pub(super) struct Sets {
     /// By array, of each step.
-    of: Vec<(Buffer, Vec<u32>)>,
+    of: Vec<(Array, Vec<u32>)>,
 }
 
-/// The arrays of the sets.
-pub(super) type Renamed = FxHashMap<(Buffer, u32), Buffer>;
+/// The buffers of the sets.
+pub(super) type Renamed = FxHashMap<(Array, u32), Buffer>;
 
 impl Sets {
-    /// Adds the arrays of all sets but the first to the function and to what iterations have for
-    /// themselves.
+    /// Adds the arrays of all sets to the function and to what iterations have for themselves; the
+    /// first set of a whole array is that.
     pub fn allocate(&self, func: &mut Func, pieces: &mut Pieces) -> Renamed {
         let mut renamed = Renamed::default();
-        for (buffer, sets) in &self.of {
-            let span = func.buffers[*buffer].span;
-            let mut arrays = vec![*buffer];
-            for _ in 1..=sets.iter().copied().max().unwrap_or(0) {
-                let data = func.buffers[*buffer].clone();
+        for (array, sets) in &self.of {
+            let span = func.buffers[array.buffer].span;
+            let whole = array.part.is_none();
+            let mut arrays: Vec<Buffer> = whole.then_some(array.buffer).into_iter().collect();
+            while arrays.len() <= sets.iter().copied().max().unwrap_or(0) as usize {
+                let mut data = func.buffers[array.buffer].clone();
+                if let Some((_, slots)) = array.part {
+                    data.shape = vec![Expr::int(slots, data.shape[0].dtype())];
+                }
                 let twin = func.buffers.push(data);
                 pieces.allocs.push(Stmt::new(StmtKind::Alloc(twin), span));
                 arrays.push(twin);
             }
             for (step, set) in sets.iter().enumerate() {
-                renamed.insert((*buffer, step as u32), arrays[*set as usize]);
+                renamed.insert((*array, step as u32), arrays[*set as usize]);
             }
             pieces.versioned.extend(arrays);
         }
         renamed
     }
 
-    /// The array that a step has instead of this one.
-    pub fn name(renamed: &Renamed, buffer: Buffer, step: u32) -> Buffer {
-        renamed.get(&(buffer, step)).copied().unwrap_or(buffer)
+    /// The buffer that a step has for an array.
+    pub fn name(renamed: &Renamed, array: Array, step: u32) -> Option<Buffer> {
+        renamed.get(&(array, step)).copied()
     }
 }
 
@@ -65,14 +70,15 @@ pub(super) fn assign(question: Question<'_>, order: &Arrangement) -> Result<Sets
         let Some(steps) = piece.steps.as_ref().filter(|_| opened) else {
             continue;
         };
-        for buffer in steps.own_registers(question.func) {
+        for array in steps.own_registers(question.func) {
+            let buffer = array.buffer;
             if !used_only_in(question.kernel, buffer, &piece.stmt) {
                 continue;
             }
             let touches = |op: usize| {
                 let op = &steps.ops[op];
                 let mut accesses = std::iter::once(&op.dest).chain(&op.sources);
-                accesses.any(|a| a.region.buffer == buffer)
+                accesses.any(|a| Array::of(question.func, a) == Some(array))
             };
             let lives = (0..steps.count).map(|step| Life::of(&entries, at, step, &touches));
             let Some(lives) = lives.collect::<Option<Vec<Life>>>() else {
@@ -81,7 +87,7 @@ pub(super) fn assign(question: Question<'_>, order: &Arrangement) -> Result<Sets
                     format!("registers `{name}` would live longer than an iteration").into(),
                 );
             };
-            sets.of.push((buffer, color(&lives, entries.len() as i64)));
+            sets.of.push((array, color(&lives, entries.len() as i64)));
         }
     }
     fits(question, &sets)?;
@@ -143,15 +149,18 @@ fn color(lives: &[Life], len: i64) -> Vec<u32> {
 
 /// Whether the registers of the loop fit a thread, where an order takes more than one set.
 fn fits(question: Question<'_>, sets: &Sets) -> Result<(), Why> {
-    let words = |buffer: Buffer| {
-        let data = &question.func.buffers[buffer];
+    let words = |array: Array| {
+        let data = &question.func.buffers[array.buffer];
         let elements = data.shape.iter().map(|e| e.as_int().unwrap_or(1 << 20));
-        let bits = elements.product::<i128>() * i128::from(data.dtype.bits());
+        let elements = array
+            .part
+            .map_or_else(|| elements.product(), |(_, slots)| slots);
+        let bits = elements * i128::from(data.dtype.bits());
         u64::try_from(bits / 32).unwrap_or(u64::MAX)
     };
-    let more = sets.of.iter().map(|(buffer, sets)| {
+    let more = sets.of.iter().map(|(array, sets)| {
         let most = sets.iter().copied().max().unwrap_or(0);
-        words(*buffer).saturating_mul(most.into())
+        words(*array).saturating_mul(most.into())
     });
     let more: u64 = more.sum();
     if more == 0 {
@@ -166,7 +175,12 @@ fn fits(question: Question<'_>, sets: &Sets) -> Result<(), Why> {
         let scope = question.func.buffers[**b].scope;
         matches!(scope, Scope::Local | Scope::Fragment)
     };
-    let held: u64 = held.iter().filter(in_registers).map(|b| words(*b)).sum();
+    let whole = |b: &Buffer| Array {
+        buffer: *b,
+        part: None,
+    };
+    let held = held.iter().filter(in_registers).map(whole);
+    let held: u64 = held.map(words).sum();
     let needed = held + more + OTHER_REGISTERS;
     let most = u64::from(question.machine.registers.per_thread);
     match needed <= most {

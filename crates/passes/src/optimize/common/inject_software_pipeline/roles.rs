@@ -322,6 +322,7 @@ impl Write<'_> {
                 distance: op.distance,
                 program: op.program,
                 completion: Completion::Sync,
+                priority: 0,
                 late: false,
                 steps: None,
                 bulk: None,
@@ -372,6 +373,7 @@ impl Write<'_> {
                 buffers: self.tiles.to_vec(),
                 tail: Tail::Peel,
                 stages,
+                half: None,
             },
             behind: Block::new(),
         }

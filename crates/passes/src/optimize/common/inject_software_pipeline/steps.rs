@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::visit::stmt_exprs_mut;
 use tilewright_ir::{
-    Buffer, Expr, Func, LoopKind, MicroKind, MicroOp, Scope, Span, Stmt, StmtKind, Var,
+    Access, Buffer, Expr, Func, LoopKind, MicroKind, MicroOp, Scope, Span, Stmt, StmtKind, Var,
 };
 
 use super::super::fresh::refresh;
@@ -18,7 +18,47 @@ pub(super) struct Steps {
     pub count: u32,
     /// Of one step, in order.
     pub ops: Vec<MicroOp>,
+    /// Where each of them is in the product, in parts along M and N.
+    pub within: Vec<Within>,
     span: Span,
+}
+
+/// Which part along M and N, where there are parts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Within {
+    pub m: Option<u32>,
+    pub n: Option<u32>,
+}
+
+impl Within {
+    /// Whether a part of an operand is for a part of the product.
+    pub fn is_of(self, product: Within) -> bool {
+        let fits = |own: Option<u32>, part: Option<u32>| own.is_none() || own == part;
+        fits(self.m, product.m) && fits(self.n, product.n)
+    }
+}
+
+/// Registers of a step that are filled together: slots of an array from the first on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Array {
+    pub buffer: Buffer,
+    /// Absent for all of them.
+    pub part: Option<(i128, i128)>,
+}
+
+impl Array {
+    /// The registers of an access.
+    pub fn of(func: &Func, access: &Access) -> Option<Array> {
+        let buffer = access.region.buffer;
+        if access.region.is_whole(&func.buffers[buffer]) {
+            return Some(Array { buffer, part: None });
+        }
+        let [dim] = &access.region.dims[..] else {
+            return None;
+        };
+        let part = Some((dim.start.as_int()?, dim.extent.as_int()?));
+        Some(Array { buffer, part })
+    }
 }
 
 impl Steps {
@@ -57,9 +97,20 @@ impl Steps {
         Some(Steps {
             index: axis.var,
             count: u32::try_from(axis.stop.as_int()?).ok()?,
+            within: vec![Within::default(); ops.len()],
             ops,
             span: stmt.span,
         })
+    }
+
+    /// The same steps of these ops.
+    pub fn with_ops(&self, ops: Vec<(MicroOp, Within)>) -> Steps {
+        let (ops, within) = ops.into_iter().unzip();
+        Steps {
+            ops,
+            within,
+            ..self.clone()
+        }
     }
 
     /// How many of the ops are of a kind.
@@ -69,30 +120,28 @@ impl Steps {
 
     /// The register arrays that each step fills before it uses them, so that steps may have
     /// arrays of their own.
-    pub fn own_registers(&self, func: &Func) -> Vec<Buffer> {
-        let mut own: Vec<Buffer> = Vec::new();
+    pub fn own_registers(&self, func: &Func) -> Vec<Array> {
+        let mut own: Vec<Array> = Vec::new();
         let mut others: Vec<Buffer> = Vec::new();
         for op in &self.ops {
             for source in &op.sources {
-                let buffer = source.region.buffer;
-                if !own.contains(&buffer) {
-                    others.push(buffer);
+                let used = Array::of(func, source);
+                if !used.is_some_and(|array| own.contains(&array)) {
+                    others.push(source.region.buffer);
                 }
             }
-            let buffer = op.dest.region.buffer;
-            let data = &func.buffers[buffer];
+            let dest = op.dest.region.buffer;
+            let array = Array::of(func, &op.dest);
             let fills = op.kind != MicroKind::Mma
-                && data.scope == Scope::Local
-                && op.dest.region.is_whole(data)
+                && func.buffers[dest].scope == Scope::Local
                 && (op.pred.is_none() || op.otherwise.is_some());
-            if fills && !others.contains(&buffer) {
-                own.push(buffer);
-            } else if !own.contains(&buffer) {
-                others.push(buffer);
+            match array.filter(|_| fills) {
+                Some(array) if own.contains(&array) => {}
+                Some(array) if !others.contains(&dest) => own.push(array),
+                _ => others.push(dest),
             }
         }
-        own.sort();
-        own.dedup();
+        own.retain(|array| !others.contains(&array.buffer));
         own
     }
 
@@ -102,7 +151,7 @@ impl Steps {
         func: &mut Func,
         step: u32,
         op: usize,
-        renamed: &dyn Fn(Buffer) -> Buffer,
+        renamed: &dyn Fn(Array) -> Option<Buffer>,
     ) -> Stmt {
         let at = Expr::int(step.into(), func.vars[self.index].dtype);
         let mut stmt = Stmt::new(StmtKind::Micro(self.ops[op].clone()), self.span);
@@ -111,11 +160,28 @@ impl Steps {
         });
         if let StmtKind::Micro(m) = &mut stmt.kind {
             for access in std::iter::once(&mut m.dest).chain(&mut m.sources) {
-                access.region.buffer = renamed(access.region.buffer);
+                let array = Array::of(func, access);
+                if let Some((array, buffer)) = array.and_then(|a| Some((a, renamed(a)?))) {
+                    access.region.buffer = buffer;
+                    move_to_start(access, array);
+                }
             }
         }
         let mut fresh = vec![stmt];
         refresh(func, &mut fresh);
         fresh.remove(0)
+    }
+}
+
+/// An access of a part of an array becomes one of an array that is this part.
+fn move_to_start(access: &mut Access, array: Array) {
+    let Some((first, _)) = array.part else {
+        return;
+    };
+    for dim in &mut access.region.dims {
+        dim.start = Expr::int(0, dim.start.dtype());
+    }
+    for at in access.at.iter_mut().filter(|_| first > 0) {
+        *at = at.clone() - Expr::int(first, at.dtype());
     }
 }

@@ -40,9 +40,8 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         first.meet = true;
     }
     Ok(Arrangement {
-        clusters,
         spare: 1,
-        producer: false,
+        ..Arrangement::new(clusters)
     })
 }
 

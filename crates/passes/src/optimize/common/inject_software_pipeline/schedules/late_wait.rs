@@ -58,11 +58,7 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         });
     }
     match met {
-        true => Ok(Arrangement {
-            clusters,
-            spare: 0,
-            producer: false,
-        }),
+        true => Ok(Arrangement::new(clusters)),
         false => Err("nothing in the loop reads what is copied".into()),
     }
 }

@@ -7,6 +7,8 @@
 
 mod in_flight;
 mod late_wait;
+mod multiplies;
+mod ping_pong;
 mod plain;
 mod producer_consumer;
 mod read_ahead;
@@ -65,6 +67,12 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         about: "the plain order with a version to spare, so that the product of the iteration \
                 before runs while the block meets and copies are issued",
         arrange: in_flight::arrange,
+    },
+    NamedSchedule {
+        name: "ping_pong",
+        about: "one half of the block's waves reads the operands of a step along K while the other \
+                half multiplies, one cluster apart",
+        arrange: ping_pong::arrange,
     },
     NamedSchedule {
         name: "producer_consumer",

@@ -25,11 +25,7 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
             .into_iter()
             .for_each(|c| c.entries.push(entry));
     }
-    Ok(Arrangement {
-        clusters,
-        spare: 0,
-        producer: false,
-    })
+    Ok(Arrangement::new(clusters))
 }
 
 /// The pieces in order, with the late ones before the first later piece of their iteration that

@@ -68,9 +68,8 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
         cluster.entries.push(Entry::whole(at, piece.distance));
     }
     Ok(Arrangement {
-        clusters: vec![load, math],
-        spare: 0,
         producer: true,
+        ..Arrangement::new(vec![load, math])
     })
 }
 

@@ -12,9 +12,8 @@
 //! c3: s2r A[k0] ahead 1, B[k0] ahead 1; mma C[k3]
 //! ```
 
-use tilewright_ir::MicroKind;
-
-use super::super::arrangement::{Arrangement, Cluster, Entry, Part};
+use super::super::arrangement::{Arrangement, Cluster, Entry};
+use super::multiplies::Multiplies;
 use super::{Question, Why};
 
 pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
@@ -25,55 +24,28 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
                 .into(),
         );
     }
-    let pieces = &question.pieces.list;
-    let Some((product, copies)) = pieces.split_last() else {
-        return Err("the loop is empty".into());
-    };
-    if copies.iter().chain([product]).any(|p| p.late) {
+    let work = Multiplies::of(question)?;
+    if !work.stores.is_empty() {
         return Err("copies go through registers".into());
     }
-    if copies.is_empty() || !copies.iter().all(|c| c.distance > product.distance) {
-        return Err("the loop does more than copy ahead and multiply".into());
-    }
-    let steps = product.steps.as_ref().filter(|s| {
-        let (reads, products) = (s.of_kind(MicroKind::S2r), s.of_kind(MicroKind::Mma));
-        let last = s.ops.last().is_some_and(|m| m.kind == MicroKind::Mma);
-        products == 1 && reads > 0 && reads + products == s.ops.len() && last
-    });
-    let Some(steps) = steps.filter(|_| product.distance == 0) else {
-        return Err("its last statement is no product of tiles in shared memory".into());
-    };
-    if steps.count < 2 {
+    let rounds = work.rounds();
+    if rounds.len() < 2 {
         return Err("the product has one step along K".into());
     }
-    let at = copies.len();
-    let last = steps.ops.len() - 1;
-    let clusters = (0..steps.count).map(|step| {
-        let next = (step + 1) % steps.count;
-        let mut cluster = Cluster::new(format!("c{step}"));
-        let part = |step, op| Some(Part { step, op });
-        for op in 0..last {
-            cluster.entries.push(Entry {
-                piece: at,
-                part: part(next, op),
-                ahead: u32::from(next == 0),
-            });
+    let clusters = rounds.iter().enumerate().map(|(at, round)| {
+        let next = (at + 1) % rounds.len();
+        let mut cluster = Cluster::new(format!("c{at}"));
+        let ahead = u32::from(next == 0);
+        let reads = rounds[next].reads.iter();
+        cluster
+            .entries
+            .extend(reads.map(|read| Entry { ahead, ..*read }));
+        if at == 0 {
+            let copies = work.copies.iter();
+            cluster.entries.extend(copies.map(|at| work.copy(*at)));
         }
-        if step == 0 {
-            let copies = copies.iter().enumerate();
-            let copies = copies.map(|(piece, copy)| Entry::whole(piece, copy.distance));
-            cluster.entries.extend(copies);
-        }
-        cluster.entries.push(Entry {
-            piece: at,
-            part: part(step, last),
-            ahead: 0,
-        });
+        cluster.entries.push(round.product);
         cluster
     });
-    Ok(Arrangement {
-        spare: 0,
-        clusters: clusters.collect(),
-        producer: false,
-    })
+    Ok(Arrangement::new(clusters.collect()))
 }

@@ -1,0 +1,88 @@
+//! Orders as text: what is printed can be given back.
+//!
+//! ```text
+//! schedule ping_pong for k
+//! split k 2
+//! stream halves lag 1
+//!   cluster r0 bar { g2s A_shared ahead 1; s2r A_shared[k0]; g2s B_shared ahead 1; s2r B_shared[k0] }
+//!   cluster m0 bar prio 1 { mma C_local[k0] }
+//!   cluster r1 bar { s2r A_shared[k1], B_shared[k1] }
+//!   cluster m1 bar prio 1 { mma C_local[k1] }
+//! ```
+//!
+//! - `schedule NAME` begins an order; `for VAR` says which loop it is for, else it is for all.
+//! - `split m 2, n 2, k 4`: products are taken into so many parts along M and N, and have so many steps
+//!   along K; `[m0,k1]` names what belongs to a part and a step.
+//! - `stream all`: all waves run together. `stream halves lag 1`: the second half of the waves is one
+//!   barrier behind. `stream producer`: what runs ahead is the part of a thread of its own.
+//! - `spare N`: so many versions more of what is copied than the order needs.
+//! - `cluster NAME`: pieces in order. `bar` demands a barrier before it, `prio N` gives its
+//!   instructions a priority.
+//! - A piece is an op and the buffer it is about, `ahead N` iterations; where several are called the
+//!   same, `(2)` behind the name is the second.
+//! - `#` begins a comment.
+//!
+//! Waits, versions, prologue, epilogue and the barriers that an order needs are not written: they are
+//! derived.
+
+mod arrange;
+mod parse;
+mod print;
+
+pub(super) use arrange::arrange;
+pub use parse::{Mistake, parse};
+pub(super) use print::print;
+
+/// An order as it was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OrderText {
+    pub name: String,
+    /// The variable of the loop that it is for.
+    pub of_loop: Option<String>,
+    /// Parts of products along M and N.
+    pub m: u32,
+    pub n: u32,
+    /// Steps of products along K.
+    pub k: Option<u32>,
+    pub stream: Stream,
+    pub spare: u32,
+    pub clusters: Vec<ClusterText>,
+}
+
+/// Who runs the clusters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stream {
+    All,
+    /// The second half of the waves is so many barriers behind.
+    Halves {
+        lag: u32,
+    },
+    /// What runs ahead is the part of a thread of its own.
+    Producer,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClusterText {
+    pub name: String,
+    pub bar: bool,
+    pub priority: u8,
+    pub entries: Vec<EntryText>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EntryText {
+    /// `s2r A_shared`.
+    pub label: String,
+    /// Which of those that are called so, from 1.
+    pub ordinal: u32,
+    /// The part along M and N, and the step along K.
+    pub m: Option<u32>,
+    pub n: Option<u32>,
+    pub k: Option<u32>,
+    pub ahead: u32,
+}
+
+/// Whether what a loop asks for is an order and not the name of one.
+pub fn is_text(asked: &str) -> bool {
+    asked.contains(char::is_whitespace)
+}

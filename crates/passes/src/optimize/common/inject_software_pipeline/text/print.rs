@@ -1,0 +1,128 @@
+//! Orders to text.
+
+use std::fmt::Write;
+
+use super::arrange::{Called, Named};
+use super::{ClusterText, EntryText, OrderText, Stream};
+use crate::optimize::common::inject_software_pipeline::arrangement::{Arrangement, Entry, place};
+use crate::optimize::common::inject_software_pipeline::pieces::Pieces;
+use crate::optimize::common::inject_software_pipeline::steps::Within;
+use tilewright_ir::Func;
+
+/// An arrangement as text, with what is `derived` of each cluster behind it as comments.
+pub fn print(
+    func: &Func,
+    pieces: &Pieces,
+    (name, of_loop): (&str, &str),
+    order: &Arrangement,
+    derived: &dyn Fn(usize) -> Vec<String>,
+) -> String {
+    let text = written(func, pieces, (name, of_loop), order);
+    let mut out = String::new();
+    let _ = writeln!(out, "schedule {} for {of_loop}", text.name);
+    let parts = [("m", Some(text.m)), ("n", Some(text.n)), ("k", text.k)];
+    let parts = parts.iter().filter_map(|(axis, parts)| {
+        let parts = parts.filter(|parts| *axis == "k" || *parts > 1)?;
+        Some(format!("{axis} {parts}"))
+    });
+    let parts: Vec<String> = parts.collect();
+    if !parts.is_empty() {
+        let _ = writeln!(out, "split {}", parts.join(", "));
+    }
+    match text.stream {
+        Stream::All => out.push_str("stream all\n"),
+        Stream::Halves { lag } => {
+            let _ = writeln!(out, "stream halves lag {lag}");
+        }
+        Stream::Producer => out.push_str("stream producer\n"),
+    }
+    if text.spare > 0 {
+        let _ = writeln!(out, "spare {}", text.spare);
+    }
+    for (at, cluster) in text.clusters.iter().enumerate() {
+        for line in derived(at) {
+            let _ = writeln!(out, "  # {line}");
+        }
+        let _ = writeln!(out, "  {}", cluster_text(cluster));
+    }
+    out
+}
+
+fn cluster_text(cluster: &ClusterText) -> String {
+    let bar = if cluster.bar { " bar" } else { "" };
+    let priority = match cluster.priority {
+        0 => String::new(),
+        n => format!(" prio {n}"),
+    };
+    let entries: Vec<String> = cluster.entries.iter().map(entry_text).collect();
+    let (name, entries) = (&cluster.name, entries.join("; "));
+    format!("cluster {name}{bar}{priority} {{ {entries} }}")
+}
+
+pub(super) fn entry_text(entry: &EntryText) -> String {
+    let mut text = entry.label.clone();
+    if entry.ordinal != 1 {
+        let _ = write!(text, "({})", entry.ordinal);
+    }
+    let within = Within {
+        m: entry.m,
+        n: entry.n,
+    };
+    text += &place(within, entry.k);
+    if entry.ahead > 0 {
+        let _ = write!(text, " ahead {}", entry.ahead);
+    }
+    text
+}
+
+fn written(
+    func: &Func,
+    pieces: &Pieces,
+    (name, of_loop): (&str, &str),
+    order: &Arrangement,
+) -> OrderText {
+    let named = Named::of(func, pieces);
+    let entry = |entry: &Entry| {
+        let called = match entry.part {
+            None => Called::Whole(entry.piece),
+            Some(part) => Called::Op(entry.piece, part.op),
+        };
+        let (label, ordinal) = named.name(called);
+        let within = named.within(called);
+        EntryText {
+            label,
+            ordinal,
+            m: within.m,
+            n: within.n,
+            k: entry.part.map(|p| p.step),
+            ahead: entry.ahead,
+        }
+    };
+    let opened = |e: Entry| {
+        let steps = pieces.list[e.piece].steps.as_ref()?;
+        e.part.map(|_| steps.count)
+    };
+    OrderText {
+        name: name.to_string(),
+        of_loop: Some(of_loop.to_string()),
+        m: order.split.m,
+        n: order.split.n,
+        k: order.entries().find_map(opened),
+        stream: match (order.producer, order.lag) {
+            (true, _) => Stream::Producer,
+            (false, 0) => Stream::All,
+            (false, lag) => Stream::Halves { lag },
+        },
+        spare: order.spare,
+        clusters: order
+            .clusters
+            .iter()
+            .map(|cluster| ClusterText {
+                name: cluster.name.clone(),
+                bar: cluster.meet,
+                priority: cluster.priority,
+                entries: cluster.entries.iter().map(entry).collect(),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,402 @@
+//! Orders as text: what is printed can be given back and means the same, and random ones are refused
+//! with a reason or free of hazards and equal to the reference, in every mode of asynchrony.
+
+#[path = "kernels/landings.rs"]
+mod landings;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use landings::landings;
+use tilewright::ir::small_float::Number;
+use tilewright::ir::{FileId, Func, Severity, Target, text};
+use tilewright::passes::driver::{self, Options};
+use tilewright::passes::order_text;
+use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule};
+use tilewright::schedule::hazard;
+use tilewright::sim::simt::{self, SimtOptions};
+use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
+
+/// The most iterations that a loop of these tests has.
+const MOST: u32 = 5;
+/// Rows and columns.
+const ROWS: u32 = 64;
+
+/// `C = A · Bᵀ` over `n` tiles of so many elements along K.
+fn product(threads: u32, tile: u32, stages: u32) -> Func {
+    let depth = MOST * tile;
+    let source = format!(
+        "func @f level=tile {{
+  scalar n: int32
+  param A: float16[{ROWS}, {depth}]
+  param B: float16[{ROWS}, {depth}]
+  output C: float32[{ROWS}, {ROWS}]
+  kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
+    alloc a: shared float16[{ROWS}, {tile}]
+    alloc b: shared float16[{ROWS}, {tile}]
+    alloc acc: fragment float32[{ROWS}, {ROWS}]
+    fill acc[0 +: {ROWS}, 0 +: {ROWS}], 0.0
+    for k in pipelined(0, n) stages={stages} {{
+      copy A[0 +: {ROWS}, k * {tile} +: {tile}] -> a[0 +: {ROWS}, 0 +: {tile}]
+      copy B[0 +: {ROWS}, k * {tile} +: {tile}] -> b[0 +: {ROWS}, 0 +: {tile}]
+      gemm a[0 +: {ROWS}, 0 +: {tile}], b[0 +: {ROWS}, 0 +: {tile}] -> acc[0 +: {ROWS}, 0 +: {ROWS}] trans_b
+    }}
+    copy acc[0 +: {ROWS}, 0 +: {ROWS}] -> C[0 +: {ROWS}, 0 +: {ROWS}]
+  }}
+}}
+"
+    );
+    text::parse(&source, FileId(0)).expect("valid text")
+}
+
+fn inputs(func: &Func, n: u32) -> Args {
+    let mut spec = InputSpec {
+        values: BTreeMap::from([("n".to_string(), Number::Int(n.into()))]),
+        ..InputSpec::default()
+    };
+    for name in ["A", "B"] {
+        spec.fills.insert(name.to_string(), Fill::Iota(7));
+    }
+    sim::make_inputs(func, &spec).expect("inputs")
+}
+
+/// The lowered function and its order as text, or the codes of what was said.
+fn lowered(func: &Func, target: Target, asked: &str) -> Result<(Func, String), Vec<&'static str>> {
+    let mut lowered = func.clone();
+    ask_for_schedule(&mut lowered, asked);
+    match driver::run(&mut lowered, target, &Options::default()) {
+        Ok(report) => {
+            let mut orders = report.remarks.iter().filter(|r| r.code.0 == "order");
+            let order = orders.next().map(|r| r.message.clone());
+            Ok((lowered, order.unwrap_or_default()))
+        }
+        Err(failed) => {
+            let errors = failed.errors.iter();
+            let errors = errors.filter(|d| d.severity == Severity::Error);
+            Err(errors.map(|d| d.code.0).collect())
+        }
+    }
+}
+
+/// Free of hazards, and equal to the reference however copies land.
+fn assert_right(func: &Func, target: Target, lowered: &Func, order: &str) {
+    let report = hazard::check(lowered, target);
+    assert!(
+        report.is_clean(),
+        "{target}: {report:?}\n{order}\n{lowered}"
+    );
+    assert_equal(func, target, lowered, order);
+}
+
+fn assert_equal(func: &Func, target: Target, lowered: &Func, order: &str) {
+    for n in [0, 1, 2, MOST] {
+        let mut expected = inputs(func, n);
+        sim::run(func, &mut expected, &RunOptions::default()).expect("the reference runs");
+        for (seed, landing) in landings(lowered).into_iter().enumerate() {
+            let mut args = inputs(func, n);
+            let options = SimtOptions {
+                seed: seed as u64,
+                landing,
+                ..SimtOptions::default()
+            };
+            let report = simt::run(lowered, target, &mut args, &options).expect("it runs");
+            assert!(report.is_clean(), "{target} n={n}\n{order}\n{lowered}");
+            let values = |args: &Args| args.tensor("C").map(|t| t.to_f64());
+            assert_eq!(
+                values(&args),
+                values(&expected),
+                "{target} n={n}\n{order}\n{lowered}"
+            );
+        }
+    }
+}
+
+/// An order given back gives the same program and the same text.
+#[test]
+fn what_is_printed_can_be_given_back() {
+    let mut given = 0;
+    for target in Target::ALL {
+        for (threads, tile, stages) in [(256, 32, 2), (512, 64, 2), (512, 64, 3)] {
+            let func = product(threads, tile, stages);
+            for named in SCHEDULES {
+                let Ok((by_name, order)) = lowered(&func, target, named.name) else {
+                    continue;
+                };
+                let again = lowered(&func, target, &order);
+                let (by_text, same) = again.unwrap_or_else(|codes| panic!("{codes:?}\n{order}"));
+                assert_eq!(same, order);
+                assert_eq!(
+                    text::print(&by_text),
+                    text::print(&by_name).replace(named.name, &order),
+                    "{target} {order}"
+                );
+                given += 1;
+            }
+        }
+    }
+    assert!(given >= 20, "{given}");
+}
+
+/// The orders beside the examples, each on the product it is for.
+#[test]
+fn the_orders_of_the_examples_are_right() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/orders");
+    let mut tried = 0;
+    for entry in fs::read_dir(folder).expect("the orders") {
+        let path = entry.expect("an entry").path();
+        let order = fs::read_to_string(&path).expect("a text");
+        let (target, tile) = match order.contains("gfx942") {
+            true => (Target::Gfx942, 32),
+            false => (Target::Gfx950, 64),
+        };
+        // Its buffers are called otherwise here.
+        let mut own = order.replace("A_shared", "a").replace("B_shared", "b");
+        own = own.replace("C_local", "acc");
+        let threads = if order.contains("n 2") { 256 } else { 512 };
+        let func = product(threads, tile, 2);
+        let lowered = lowered(&func, target, &own);
+        let (lowered, printed) = lowered.unwrap_or_else(|codes| panic!("{path:?}: {codes:?}"));
+        assert_right(&func, target, &lowered, &printed);
+        tried += 1;
+    }
+    assert_eq!(tried, 3);
+}
+
+/// Numbers from a seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n.max(1)
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A piece of the loop: what it is called, what of the same iteration comes before it, and how far
+/// ahead it runs.
+struct Piece {
+    text: String,
+    after: Vec<usize>,
+    ahead: usize,
+}
+
+/// How a product is taken apart: parts along M and N, steps along K.
+#[derive(Clone, Copy)]
+struct Split {
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+/// The place of a part, as an order calls it.
+fn place(parts: &[(char, usize, usize)], step: usize) -> String {
+    let named = parts.iter().filter(|(_, _, parts)| *parts > 1);
+    let named = named.map(|(axis, at, _)| format!("{axis}{at},"));
+    format!("[{}k{step}]", named.collect::<String>())
+}
+
+/// The pieces of a product, whole or taken apart, copied straight to shared memory or through
+/// registers.
+fn pieces(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> Vec<Piece> {
+    let mut all: Vec<Piece> = Vec::new();
+    let product = usize::from(numbers.one_in(12));
+    let furthest = product + 1 + numbers.below(2);
+    let mut copies = Vec::new();
+    for (tensor, tile) in [("A", "a"), ("B", "b")] {
+        let ahead = product + numbers.below(3);
+        let mut add = |text: String, after: Vec<usize>| {
+            all.push(Piece { text, after, ahead });
+            all.len() - 1
+        };
+        copies.push(match staged {
+            false => add(format!("g2s {tile}"), vec![]),
+            true => {
+                let load = add(format!("g2r {tensor}"), vec![]);
+                add(format!("r2s {tile}"), vec![load])
+            }
+        });
+    }
+    let Some(Split { m, n, k }) = split else {
+        all.push(Piece {
+            text: "mma acc".into(),
+            after: copies,
+            ahead: product,
+        });
+        return all;
+    };
+    let mut before: Option<usize> = None;
+    for step in 0..k {
+        let mut reads: [Vec<usize>; 2] = [Vec::new(), Vec::new()];
+        for (operand, (axis, parts)) in [('m', m), ('n', n)].into_iter().enumerate() {
+            for part in 0..parts {
+                let most = all[copies[operand]].ahead.min(furthest);
+                let ahead = match numbers.one_in(3) {
+                    true => most.min(product + 1),
+                    false => product,
+                };
+                let tile = ["a", "b"][operand];
+                let at = place(&[(axis, part, parts)], step);
+                all.push(Piece {
+                    text: format!("s2r {tile}{at}"),
+                    after: vec![copies[operand]],
+                    ahead,
+                });
+                reads[operand].push(all.len() - 1);
+            }
+        }
+        for part in 0..m * n {
+            let (of_m, of_n) = (part / n, part % n);
+            let at = place(&[('m', of_m, m), ('n', of_n, n)], step);
+            let mut after = vec![reads[0][of_m], reads[1][of_n]];
+            after.extend(before);
+            all.push(Piece {
+                text: format!("mma acc{at}"),
+                after,
+                ahead: product,
+            });
+            before = Some(all.len() - 1);
+        }
+    }
+    all
+}
+
+/// An order of the pieces. Most keep what the loop means.
+fn random_order(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> String {
+    let pieces = pieces(numbers, staged, split);
+    let careless = numbers.one_in(8);
+    let mut left: Vec<usize> = (0..pieces.len()).collect();
+    let mut order = String::from("schedule random\n");
+    if let Some(Split { m, n, k }) = split {
+        order += &format!("split m {m}, n {n}, k {k}\n");
+    }
+    let halves = numbers.one_in(2);
+    if halves {
+        order += "stream halves lag 1\n";
+    }
+    if numbers.one_in(6) {
+        order += "spare 1\n";
+    }
+    let mut clusters = 0;
+    let mut open = false;
+    while !left.is_empty() {
+        let ready = |at: &usize| {
+            let own = &pieces[*at];
+            let waits = |b: &usize| left.contains(b) && pieces[*b].ahead == own.ahead;
+            careless || !own.after.iter().any(waits)
+        };
+        let free: Vec<usize> = left.iter().copied().filter(|at| ready(at)).collect();
+        let next = free[numbers.below(free.len())];
+        left.retain(|at| *at != next);
+        if open && numbers.one_in(3) {
+            order += " }\n";
+            open = false;
+        }
+        if open {
+            order += "; ";
+        } else {
+            let bar = if numbers.one_in(2) { " bar" } else { "" };
+            let priority = ["", "", "", " prio 1"][numbers.below(4)];
+            order += &format!("cluster c{clusters}{bar}{priority} {{ ");
+            clusters += 1;
+            open = true;
+        }
+        order += &pieces[next].text;
+        if pieces[next].ahead > 0 {
+            order += &format!(" ahead {}", pieces[next].ahead);
+        }
+    }
+    order + " }\n"
+}
+
+#[test]
+fn random_orders_are_refused_or_right() {
+    let mut taken: BTreeMap<(&str, bool), u32> = BTreeMap::new();
+    let mut taken_apart = 0;
+    for seed in 0..240u64 {
+        let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ (seed + 1).wrapping_mul(0x2545_f491));
+        for _ in 0..8 {
+            numbers.below(2);
+        }
+        let targets = [Target::Sm80, Target::Gfx942, Target::Gfx950, Target::Gfx950];
+        let target = targets[numbers.below(targets.len())];
+        let threads = [128, 256, 512][numbers.below(3)];
+        let step = if target == Target::Gfx950 { 32 } else { 16 };
+        let steps = [1, 2, 4][numbers.below(3)];
+        let func = product(threads, step * steps, 2);
+        let staged = target == Target::Gfx942;
+        let split = (!numbers.one_in(5)).then(|| Split {
+            m: 1 + numbers.below(2),
+            n: 1 + numbers.below(2),
+            k: steps as usize,
+        });
+        let order = random_order(&mut numbers, staged, split);
+        assert!(order_text::parse(&order).is_ok(), "{order}");
+        match lowered(&func, target, &order) {
+            Ok((lowered, printed)) => {
+                assert_right(&func, target, &lowered, &printed);
+                let halves = order.contains("halves");
+                *taken.entry((target.name(), halves)).or_default() += 1;
+                let parts = split.is_some_and(|s| s.m * s.n > 1);
+                taken_apart += u32::from(parts);
+            }
+            Err(codes) => assert_eq!(codes, ["schedule-refused"], "{seed} {target}\n{order}"),
+        }
+    }
+    println!("{taken:?}, {taken_apart} in parts along M or N");
+    assert!(taken_apart >= 20, "{taken_apart}");
+    for kind in [
+        ("sm_80", false),
+        ("gfx942", false),
+        ("gfx950", false),
+        ("gfx950", true),
+    ] {
+        assert!(taken.get(&kind).is_some_and(|n| *n >= 5), "{taken:?}");
+    }
+}
+
+/// Every wait and barrier of halves a barrier apart, left out one at a time, and every wait loosened
+/// by one: the hazard checker says so, or the simulator still finds nothing and the same result.
+#[test]
+fn what_is_derived_for_halves_is_needed() {
+    let (mut found, mut all) = (0, 0);
+    for (tile, stages) in [(64, 2), (64, 3), (32, 3)] {
+        let func = product(512, tile, stages);
+        let (lowered, order) = lowered(&func, Target::Gfx950, "ping_pong").expect("it applies");
+        let whole = text::print(&lowered);
+        let lines: Vec<&str> = whole.lines().collect();
+        for at in 0..lines.len() {
+            for fault in faults(lines[at]) {
+                let mut changed: Vec<String> = lines.iter().map(|l| l.to_string()).collect();
+                changed[at] = fault;
+                let planted = text::parse(&changed.join("\n"), FileId(0)).expect("valid text");
+                all += 1;
+                match hazard::check(&planted, Target::Gfx950).is_clean() {
+                    true => assert_equal(&func, Target::Gfx950, &planted, &order),
+                    false => found += 1,
+                }
+            }
+        }
+    }
+    assert_eq!((found, all), (67, 76));
+}
+
+/// The line with a wait or a barrier less, or with a looser wait.
+fn faults(line: &str) -> Vec<String> {
+    let word = line.trim_start();
+    if word.starts_with("barrier") {
+        return vec![String::new()];
+    }
+    let count = word.strip_prefix("wait ").and_then(|w| w.split_once('('));
+    let Some((counter, count)) = count else {
+        return Vec::new();
+    };
+    let count: u32 = count.trim_end_matches(')').parse().expect("a count");
+    vec![String::new(), format!("wait {counter}({})", count + 1)]
+}

@@ -1,0 +1,83 @@
+//! Cycles of an iteration of products on AMD, in the model of a compute unit. No GPU is needed, clang
+//! is.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A product by `examples/gemm.py`, of one block of 512 threads.
+struct Product {
+    target: &'static str,
+    dtype: &'static str,
+    /// Rows, columns and depth of a tile.
+    tile: [u32; 3],
+    trans_a: bool,
+    trans_b: bool,
+    /// The most cycles that an iteration takes.
+    most: f64,
+}
+
+/// The matrix units of all take 2048 cycles for a tile.
+const PRODUCTS: [Product; 6] = [
+    bf16(false, true, 2165.0),
+    bf16(false, false, 2200.0),
+    bf16(true, false, 2245.0),
+    bf16(true, true, 2235.0),
+    Product {
+        dtype: "float8_e4m3fn",
+        tile: [256, 256, 128],
+        ..bf16(false, true, 2250.0)
+    },
+    Product {
+        target: "gfx942",
+        tile: [256, 256, 32],
+        ..bf16(false, true, 2170.0)
+    },
+];
+
+const fn bf16(trans_a: bool, trans_b: bool, most: f64) -> Product {
+    Product {
+        target: "gfx950",
+        dtype: "bfloat16",
+        tile: [256, 256, 64],
+        trans_a,
+        trans_b,
+        most,
+    }
+}
+
+#[test]
+fn products_are_near_the_rate_of_the_matrix_units() {
+    for product in &PRODUCTS {
+        let [m, n, k] = product.tile;
+        let python = |b: bool| if b { "True" } else { "False" };
+        let settings = [
+            format!("M={m}"),
+            format!("N={n}"),
+            format!("K={}", 8 * k),
+            format!("block_M={m}"),
+            format!("block_N={n}"),
+            format!("block_K={k}"),
+            format!("dtype={}", product.dtype),
+            format!("trans_A={}", python(product.trans_a)),
+            format!("trans_B={}", python(product.trans_b)),
+            "threads=512".to_string(),
+            "num_stages=2".to_string(),
+        ];
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gemm.py");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+        command.arg("cycles").arg(example);
+        command.args(["--json", "--target", product.target]);
+        for setting in &settings {
+            command.args(["--set", setting]);
+        }
+        let output = command.output().expect("the command runs");
+        assert!(output.status.success(), "{settings:?} {output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("one object");
+        let turn = report["hot_loop"]["cycles"].as_f64().expect("cycles");
+        println!("{} {settings:?}: {turn}", product.target);
+        assert_eq!(report["hot_loop"]["matrix_cycles"], 2048.0);
+        assert!(turn <= product.most, "{settings:?}: {turn}");
+    }
+}
