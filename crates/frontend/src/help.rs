@@ -101,6 +101,7 @@ static TABLE: &[(Code, &str)] = &[
         codes::BAD_SETTING,
         "write a Python literal or the name of a dtype",
     ),
+    (codes::FIRST_CONFIG, "choose with `--set NAME=VALUE`"),
     (
         codes::NOT_A_KERNEL,
         "return the inner function decorated `@T.prim_func`",
@@ -182,6 +183,10 @@ static TABLE: &[(Code, &str)] = &[
     ),
     (codes::UNREACHABLE, "remove the statements"),
     (codes::COPY_EXTENTS, "slice both sides to equal extents"),
+    (
+        codes::COPY_ONE_ELEMENT,
+        "slice a side, or assign the element",
+    ),
     (codes::SHAPE, "change the shape where the buffer is made"),
     (codes::BAD_OPTION, "leave the option out"),
     (

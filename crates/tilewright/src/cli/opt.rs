@@ -37,9 +37,10 @@ pub fn opt(args: &OptArgs) -> Outcome {
         .collect::<Result<Vec<_>, _>>()?;
     args.show.check(&passes)?;
     let mut sources = SourceMap::new();
-    let source = input::read(&args.file).map_err(|d| output::fail(&[*d], &sources, args.json))?;
-    let file = sources.add(&args.file, source.as_str());
-    let mut func = text::parse(&source, file).map_err(|d| output::fail(&d, &sources, args.json))?;
+    let file = input::read(&mut sources, &args.file);
+    let file = file.map_err(|d| output::fail(&[*d], &sources, args.json))?;
+    let parsed = text::parse(sources.text(file), file);
+    let mut func = parsed.map_err(|d| output::fail(&d, &sources, args.json))?;
     verify::verify(&func).map_err(|d| output::fail(&d, &sources, args.json))?;
 
     let mut show = Show::new(&args.show, &func, PrintTo::beside(args.json), &sources)?;
