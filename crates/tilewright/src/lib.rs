@@ -4,12 +4,13 @@
 //! [`lowering`], the passes of a target with every check, [`verdict`], whether a result is right,
 //! and [`jit`], which puts all of them together to run kernels on a GPU: see [`ir`] for the IR and the
 //! builder, [`frontend`] for kernels in Python syntax, [`sim`] for running them on this machine,
-//! [`emulate`] for running compiled AMD code on it, [`schedule`] for the hazard checker.
+//! [`npy`] for tensors in files, [`emulate`] for running compiled AMD code on it, [`schedule`] for the hazard checker.
 
 mod call;
 pub mod emulate;
 pub mod jit;
 pub mod lowering;
+pub mod npy;
 pub mod verdict;
 
 pub use tilewright_arith as arith;

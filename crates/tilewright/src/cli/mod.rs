@@ -24,6 +24,7 @@ mod progress;
 mod run;
 mod shared;
 mod show;
+mod tensors;
 mod timings;
 mod verify;
 
