@@ -14,6 +14,7 @@ use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, InputSpec, Number, RunOptions, Summary};
 use tilewright::verdict::{Compared, Verdict, summation, verdict, verdict_within};
 
+use super::counters::Counted;
 use super::input::Loaded;
 use super::output::{self, Failure, Outcome};
 use super::progress::Progress;
@@ -48,6 +49,10 @@ pub struct RunArgs {
     /// before its loops are taken for endless.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
+    /// Show what the simulator counted: instructions, shared-memory transactions and bank
+    /// conflicts, by statement (`--on sim`).
+    #[arg(long)]
+    counters: bool,
     #[command(flatten)]
     tensors: TensorArgs,
     /// Print one JSON object.
@@ -122,6 +127,13 @@ pub fn run(args: &RunArgs) -> Outcome {
         return Err(Failure::Usage(format!(
             "`--landing` says when the emulator moves data, and `--on {}` does not emulate; \
              `--on gfx9` does",
+            args.on.name()
+        )));
+    }
+    if args.counters && args.on != Executor::Sim {
+        return Err(Failure::Usage(format!(
+            "`--counters` shows what the simulator counts, and `--on {}` counts nothing; `--on sim` \
+             does",
             args.on.name()
         )));
     }
@@ -208,6 +220,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     output::warn(&report.races.into_vec(), sources);
 
     let mut judged = None;
+    let mut counted = None;
     let mut place = "on the reference evaluator".to_string();
     match (opened, given, lowered) {
         (Some(gpu), Some(mut found), _) => {
@@ -270,6 +283,9 @@ pub fn run(args: &RunArgs) -> Outcome {
             if !report.is_clean() {
                 return Err(fail(&report.diagnostics().into_vec()));
             }
+            if args.counters {
+                counted = Some(Counted::of(&report, sources));
+            }
             let found_right = verdict(func, &simulated, &tensors, Compared::All);
             if let Some(diag) = found_right.diagnostic(func) {
                 return Err(wrong(&found_right, diag));
@@ -309,6 +325,9 @@ pub fn run(args: &RunArgs) -> Outcome {
             "expected": checked.iter().map(Checked::to_json).collect::<Vec<_>>(),
             "written": written,
         });
+        if let Some(counted) = &counted {
+            object["counters"] = counted.to_json();
+        }
         show.add_to(&mut object);
         output::print_json(&object);
         return Ok(());
@@ -349,6 +368,7 @@ pub fn run(args: &RunArgs) -> Outcome {
         }
     }
     text += &format!("  {ms:.1} ms\n");
+    text += &counted.map_or(String::new(), |c| c.to_text());
     output::print(&text);
     Ok(())
 }
