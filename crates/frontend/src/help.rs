@@ -10,9 +10,13 @@ pub(crate) fn complete(error: &mut Diagnostic) {
     if error.severity != Severity::Error || !error.help.is_empty() {
         return;
     }
-    if let Some((_, help)) = TABLE.iter().find(|(code, _)| *code == error.code) {
-        error.help.push(help.to_string());
-    }
+    error.help.extend(advice(error.code).map(str::to_string));
+}
+
+/// What helps against an error of this code, in general.
+pub fn advice(code: Code) -> Option<&'static str> {
+    let row = TABLE.iter().find(|(c, _)| *c == code);
+    row.map(|(_, help)| *help)
 }
 
 static TABLE: &[(Code, &str)] = &[

@@ -35,6 +35,7 @@ use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, Span};
 
 pub use eval::Stage;
 pub use eval::settings::SettingValue;
+pub use help::advice;
 
 /// An error is a located diagnostic; the first one ends the compilation.
 pub type Error = Box<Diagnostic>;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tilewright::codegen;
+use tilewright::decisions::PLACED;
 use tilewright::ir::{Code, Diagnostic, Dialect, Func, Level, SourceMap, Span, Target, text};
 use tilewright::lowering::Until;
 use tilewright::passes;
@@ -18,7 +19,6 @@ use super::show::{PrintTo, Show, ShowArgs};
 use super::{KernelArgs, input, layouts, lower, passes::parse_target, shared};
 
 /// The pass that decides where elements are.
-const PLACED: &str = "layout-inference";
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {

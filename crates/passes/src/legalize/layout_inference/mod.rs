@@ -71,7 +71,12 @@ pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics
                             span,
                             format!("fragment `{name}` is kept in shared memory: {why}"),
                         )
-                        .also(func.buffers[buffer].span, "allocated here"),
+                        .also(func.buffers[buffer].span, "allocated here")
+                        .help(
+                            "it stays in registers where every use names the thread that holds an \
+                             element: index it by indices of parallel loops, in the same way at \
+                             each use, or copy what other threads need to shared memory",
+                        ),
                     );
                     demote(func, buffer);
                 }
