@@ -7,7 +7,9 @@
 //! [`npy`] for tensors in files, [`emulate`] for running compiled AMD code on it, [`schedule`] for the hazard checker.
 
 mod call;
+pub mod decisions;
 pub mod emulate;
+pub mod explain;
 pub mod jit;
 pub mod lowering;
 pub mod npy;
