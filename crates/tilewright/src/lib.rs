@@ -13,6 +13,7 @@ pub mod explain;
 pub mod jit;
 pub mod lowering;
 pub mod npy;
+pub mod timeline;
 pub mod verdict;
 
 pub use tilewright_arith as arith;

@@ -63,8 +63,13 @@ fn buffers_of_one_name_are_told_apart() {
     let hazards = object["hazards"].as_array().expect("hazards");
     for code in ["hazard-raw", "race-read-write"] {
         let found = hazards.iter().find(|h| h["code"] == code);
-        let text = found.unwrap_or_else(|| panic!("no {code}: {object}")).to_string();
-        assert!(text.contains("`a.1`"), "{code} names another buffer: {text}");
+        let text = found
+            .unwrap_or_else(|| panic!("no {code}: {object}"))
+            .to_string();
+        assert!(
+            text.contains("`a.1`"),
+            "{code} names another buffer: {text}"
+        );
         assert!(!text.contains("`a`"), "{code} names another buffer: {text}");
     }
     // With the barrier there is nothing to say.
@@ -78,7 +83,8 @@ fn buffers_of_one_name_are_told_apart() {
 #[test]
 fn advice_fits_one_statement() {
     let place = Place::new();
-    let body = "    a.1[tx % 32] = a[tx]\n    barrier block\n    O[tx] = a.1[tx % 32] + float32(tx)\n";
+    let body =
+        "    a.1[tx % 32] = a[tx]\n    barrier block\n    O[tx] = a.1[tx % 32] + float32(tx)\n";
     place.put("k.tw", &device(&body.replace("a[tx]\n", "float32(tx)\n")));
     let object = place.object("verify k.tw --target sm_80");
     let hazards = object["hazards"].as_array().expect("hazards");
@@ -103,7 +109,10 @@ fn bank_conflicts_are_counted() {
         place.put("k.py", &kernel(index));
         let object = place.object("run k.py --on sim --target sm_80 --counters");
         let counters = &object["counters"];
-        assert_eq!(counters["bank_conflicts"], conflicts, "s[{index}]: {counters}");
+        assert_eq!(
+            counters["bank_conflicts"], conflicts,
+            "s[{index}]: {counters}"
+        );
         let (text, _) = place.call("run k.py --on sim --target sm_80 --counters");
         let line = format!("{conflicts:>12} of them bank conflicts");
         assert!(text.contains(&line), "{text}");
@@ -115,7 +124,9 @@ fn bank_conflicts_are_counted() {
 fn decisions_are_what_was_done() {
     let place = Place::new();
     let gemm = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gemm.py");
-    let object = place.object(&format!("compile {gemm} --target sm_80 --explain decisions"));
+    let object = place.object(&format!(
+        "compile {gemm} --target sm_80 --explain decisions"
+    ));
     let kernel = &object["decisions"][0]["kernels"][0];
     assert_eq!(kernel["loops"][0]["stages_asked"], 3);
     assert_eq!(kernel["loops"][0]["versions"][0]["versions"], 2);
@@ -129,11 +140,23 @@ fn decisions_are_what_was_done() {
     };
     assert_eq!(buffer("C_local")["registers"], 128);
     assert_eq!(buffer("A_shared")["bytes"], 16384);
-    assert!(buffer("A_shared")["layout"].to_string().contains("swizzle("));
+    assert!(
+        buffer("A_shared")["layout"]
+            .to_string()
+            .contains("swizzle(")
+    );
     let copied = &kernel["accesses"][0];
-    assert_eq!((&copied["bytes"], &copied["instruction"]), (&16.into(), &"cp.async".into()));
-    let (text, _) = place.call(&format!("compile {gemm} --target sm_80 --explain decisions"));
-    assert!(text.contains("3 stages asked") && text.contains("`A_shared`: 2 versions"), "{text}");
+    assert_eq!(
+        (&copied["bytes"], &copied["instruction"]),
+        (&16.into(), &"cp.async".into())
+    );
+    let (text, _) = place.call(&format!(
+        "compile {gemm} --target sm_80 --explain decisions"
+    ));
+    assert!(
+        text.contains("3 stages asked") && text.contains("`A_shared`: 2 versions"),
+        "{text}"
+    );
     // Another topic does not say it.
     let (text, _) = place.call(&format!("compile {gemm} --target sm_80 --explain schedule"));
     assert!(!text.contains("stages asked"), "{text}");
