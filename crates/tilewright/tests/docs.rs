@@ -266,3 +266,66 @@ fn the_examples_commands_are_accepted() {
     }
     assert!(count > 50, "{count} commands");
 }
+
+#[path = "../examples/quickstart.rs"]
+mod quickstart;
+
+/// The page of the quick start holds the example, which runs.
+#[test]
+fn the_quick_start_is_the_example() {
+    let page = read("docs/rust.md");
+    let code = page
+        .split("```rust\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let example = read("crates/tilewright/examples/quickstart.rs");
+    assert_eq!(code, Some(example.as_str()));
+    quickstart::main().expect("it runs");
+}
+
+/// The table of limits has what the machines have.
+#[test]
+fn limits_are_the_machines() {
+    let page = read("docs/targets.md");
+    for target in Target::ALL {
+        let m = target.machine();
+        let row = format!(
+            "| {target} | {} | {} | {} | {} | {} |",
+            m.warp_size, m.max_threads, m.shared.bytes, m.registers.per_thread, m.shared.banks
+        );
+        assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
+        let mut types: Vec<String> = Vec::new();
+        for f in m.mma {
+            let name = format!("{} with {}", f.inst.ab, f.inst.acc);
+            if !types.contains(&name) {
+                types.push(name);
+            }
+        }
+        let row = format!("| {target} | {} |", types.join(", "));
+        assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
+    }
+}
+
+/// Links between the pages lead somewhere.
+#[test]
+fn links_lead_somewhere() {
+    let pages = fs::read_dir(root().join("docs")).expect("docs").flatten();
+    let pages = pages.map(|e| format!("docs/{}", e.file_name().to_string_lossy()));
+    for page in pages.chain(["README.md".to_string()]) {
+        let text = read(&page);
+        let folder = root().join(&page);
+        let folder = folder.parent().expect("a folder");
+        for link in text.split("](").skip(1) {
+            let link = link.split(')').next().unwrap_or_default();
+            let path = link.split('#').next().unwrap_or_default();
+            // Formulas have such brackets too.
+            let is_path = path.contains('.') || path.ends_with("examples");
+            if !link.starts_with("http") && is_path && !path.contains(' ') {
+                assert!(
+                    folder.join(path).exists(),
+                    "{page} names {path}, which is not there"
+                );
+            }
+        }
+    }
+}

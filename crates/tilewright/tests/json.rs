@@ -178,6 +178,7 @@ fn failures_are_objects_too() {
         ("compile examples/gemm.py --no-such-option", 2, "usage"),
         ("no-such-command", 2, "usage"),
         ("explain no-such-code", 2, "usage"),
+        ("opt examples/gemm.py", 2, "usage"),
         ("run examples/gemm.py --counters", 2, "usage"),
     ] {
         let (object, exit) = object(line);

@@ -389,6 +389,3 @@ fn value(e: &Expr, env: &BTreeMap<Var, i128>) -> Option<i128> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,21 +1,16 @@
 //! Timelines of pipelined loops against what their device IR says.
 
-use tilewright_frontend::stage;
-use tilewright_ir::{Func, SourceMap, Target};
+use tilewright::frontend::stage;
+use tilewright::ir::{Block, DeviceOp, Func, SourceMap, StmtKind, Target, visit};
+use tilewright::timeline::{Event, Kind, Timeline, timelines, to_svg};
 
-use super::{Kind, Timeline, timelines, to_svg};
-use crate::lowering::{Until, lower};
-
-const GEMM: &str = include_str!("../../../../examples/gemm.py");
+const GEMM: &str = include_str!("../../../examples/gemm.py");
 
 fn lowered(target: Target) -> Func {
     let mut sources = SourceMap::new();
     let file = sources.add("gemm.py", GEMM);
     let staged = stage(&sources, file, None, &[]).expect("it is staged");
-    let until = Until::Level(tilewright_ir::Level::Device);
-    lower(&staged.func, target, until)
-        .expect("it is lowered")
-        .func
+    tilewright::lower(&staged.func, target).expect("it is lowered")
 }
 
 fn drawn(target: Target) -> Timeline {
@@ -40,7 +35,7 @@ fn copies_land_before_they_are_read() {
             let (copy, read) = (lane(&format!("copy {tile}")), lane(&format!("read {tile}")));
             let mut compared = 0;
             for e in stream.events.iter().filter(|e| e.lane == read) {
-                let same = |c: &&super::Event| c.lane == copy && c.iteration == e.iteration;
+                let same = |c: &&Event| c.lane == copy && c.iteration == e.iteration;
                 if let Some(copied) = stream.events.iter().find(same) {
                     let landed = copied.until.expect("a wait is for it");
                     assert!(
@@ -61,7 +56,7 @@ fn products_follow_their_reads() {
     for target in [Target::Sm80, Target::Gfx950] {
         let timeline = drawn(target);
         let stream = &timeline.streams[0];
-        let kind = |e: &super::Event| stream.lanes[e.lane].kind;
+        let kind = |e: &Event| stream.lanes[e.lane].kind;
         // Behind the gap there are reads that were left out.
         let gap = stream.sections.iter().find(|s| s.1.starts_with('…'));
         let gap = gap.expect("it is cut short").0;
@@ -72,7 +67,7 @@ fn products_follow_their_reads() {
             .filter(|e| kind(e) == Kind::Product && e.step < gap)
         {
             let before = &stream.events[..p.step];
-            let read = |e: &super::Event| kind(e) == Kind::Read && e.iteration == p.iteration;
+            let read = |e: &Event| kind(e) == Kind::Read && e.iteration == p.iteration;
             assert!(before.iter().any(read), "{target}: {p:?}");
             assert_eq!(p.until, None, "{target}");
             products += 1;
@@ -95,12 +90,11 @@ fn warp_groups_are_streams() {
 /// A dropped wait is seen: what it was for stays in flight.
 #[test]
 fn without_its_wait_a_copy_stays_in_flight() {
-    use tilewright_ir::{DeviceOp, StmtKind};
     let mut func = lowered(Target::Sm80);
-    fn drop_waits(body: &mut tilewright_ir::Block) {
+    fn drop_waits(body: &mut Block) {
         body.retain(|s| !matches!(s.kind, StmtKind::Device(DeviceOp::Wait { .. })));
         for stmt in body {
-            tilewright_ir::visit::child_blocks_mut(stmt)
+            visit::child_blocks_mut(stmt)
                 .into_iter()
                 .for_each(drop_waits);
         }
@@ -112,13 +106,10 @@ fn without_its_wait_a_copy_stays_in_flight() {
         .events
         .iter()
         .filter(|e| stream.lanes[e.lane].kind == Kind::Copy);
-    let gap = stream
-        .sections
-        .iter()
-        .find(|s| s.1.starts_with('…'))
-        .expect("it is cut short");
+    let behind = |s: &&(usize, String)| s.1 == "behind the loop";
+    let behind = stream.sections.iter().find(behind).expect("it ends").0;
     for copy in copies {
-        assert_eq!(copy.until, Some(gap.0 + super::GAP), "{copy:?}");
+        assert_eq!(copy.until, Some(behind), "{copy:?}");
     }
 }
 
