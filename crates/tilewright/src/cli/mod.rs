@@ -19,6 +19,7 @@ mod gpu;
 mod input;
 mod layouts;
 mod lower;
+mod manual;
 mod opt;
 mod output;
 mod passes;
@@ -81,6 +82,10 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Print the JSON Schema of the objects that `--json` prints.
     Schema,
+    /// Write manual pages, one a command, to a folder.
+    Man(manual::ManArgs),
+    /// Print completions of the command line for a shell.
+    Completions(manual::CompletionsArgs),
     /// Show or empty the cache of compiled kernels.
     Cache(cache::CacheArgs),
 }
@@ -153,6 +158,8 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Schema => schema::schema(),
+        Command::Man(args) => manual::man(&args),
+        Command::Completions(args) => manual::completions(&args),
     });
     match result {
         Ok(Ok(())) if output::is_whole() => ExitCode::SUCCESS,
