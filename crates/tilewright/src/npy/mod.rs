@@ -136,7 +136,7 @@ impl Array {
             ));
         }
         let stored = stored_as(scalar);
-        let as_bits = scalar != stored && scalar.bits() % 8 == 0 && self.is_bits(scalar);
+        let as_bits = scalar != stored && scalar.bits().is_multiple_of(8) && self.is_bits(scalar);
         if self.header.kind != Kind::Scalar(stored) && !as_bits {
             let mut text = format!("it has {}, and {dtype} is wanted", self.header.kind);
             if scalar != stored {
