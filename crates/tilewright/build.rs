@@ -9,6 +9,16 @@ use std::path::Path;
 
 fn main() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // A published crate stands alone. Its sources, and those of the crates that it names by their very
+    // versions, never change.
+    if !sources::folders(&crates)
+        .iter()
+        .all(|folder| folder.is_dir())
+    {
+        let version = env!("CARGO_PKG_VERSION");
+        println!("cargo::rustc-env=TILEWRIGHT_SOURCES=published-{version}");
+        return;
+    }
     for folder in sources::folders(&crates) {
         println!("cargo::rerun-if-changed={}", folder.display());
     }

@@ -75,6 +75,8 @@ codes! {
     UNKNOWN_SETTING = "unknown-setting";
     /// A setting's value cannot be read, or has the wrong type for its parameter.
     BAD_SETTING = "bad-setting";
+    /// Parameters took their values from the first configuration of `autotune`.
+    FIRST_CONFIG = "first-configuration";
     /// The factory did not return a kernel.
     NOT_A_KERNEL = "not-a-kernel";
     /// A parameter of a kernel has no usable annotation.
@@ -129,6 +131,8 @@ codes! {
     // Tile operations.
     /// A copy whose two sides do not have the same extents.
     COPY_EXTENTS = "copy-extents";
+    /// A copy between two elements, which copies one.
+    COPY_ONE_ELEMENT = "copy-one-element";
     /// A buffer's shape is not what the operation needs.
     SHAPE = "shape";
     /// An annotation or option has a value that is not allowed.

@@ -10,9 +10,13 @@ pub(crate) fn complete(error: &mut Diagnostic) {
     if error.severity != Severity::Error || !error.help.is_empty() {
         return;
     }
-    if let Some((_, help)) = TABLE.iter().find(|(code, _)| *code == error.code) {
-        error.help.push(help.to_string());
-    }
+    error.help.extend(advice(error.code).map(str::to_string));
+}
+
+/// What helps against an error of this code, in general.
+pub fn advice(code: Code) -> Option<&'static str> {
+    let row = TABLE.iter().find(|(c, _)| *c == code);
+    row.map(|(_, help)| *help)
 }
 
 static TABLE: &[(Code, &str)] = &[
@@ -110,6 +114,7 @@ static TABLE: &[(Code, &str)] = &[
         codes::BAD_SETTING,
         "write a Python literal or the name of a dtype",
     ),
+    (codes::FIRST_CONFIG, "choose with `--set NAME=VALUE`"),
     (
         codes::NOT_A_KERNEL,
         "return the inner function decorated `@T.prim_func`",
@@ -191,6 +196,10 @@ static TABLE: &[(Code, &str)] = &[
     ),
     (codes::UNREACHABLE, "remove the statements"),
     (codes::COPY_EXTENTS, "slice both sides to equal extents"),
+    (
+        codes::COPY_ONE_ELEMENT,
+        "slice a side, or assign the element",
+    ),
     (codes::SHAPE, "change the shape where the buffer is made"),
     (codes::BAD_OPTION, "leave the option out"),
     (

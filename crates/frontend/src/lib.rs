@@ -36,6 +36,7 @@ use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, Span};
 
 pub use eval::Stage;
 pub use eval::settings::SettingValue;
+pub use help::advice;
 
 /// An error is a located diagnostic; the first one ends the compilation.
 pub type Error = Box<Diagnostic>;
@@ -86,13 +87,16 @@ pub fn stage(
     })
 }
 
-/// Reads bytes as a source text.
-pub fn decode(bytes: Vec<u8>) -> Result<String> {
+/// Adds a file to the sources. Bytes that are no text of a kernel are an error at their place.
+pub fn add_source(sources: &mut SourceMap, name: &str, bytes: Vec<u8>) -> Result<FileId> {
     // A large file is refused before its text is looked at.
     if bytes.len() > syntax::guard::MAX_SOURCE_BYTES {
+        let first = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+        let shown = &first[..first.len().min(80)];
+        let file = sources.add(name, String::from_utf8_lossy(shown));
         return Err(Diagnostic::error(
             codes::FILE_TOO_LARGE,
-            Span::NONE,
+            Span::new(file, 0, 0),
             format!(
                 "the file has {} bytes; the limit is {}",
                 bytes.len(),
@@ -102,16 +106,21 @@ pub fn decode(bytes: Vec<u8>) -> Result<String> {
         .help("keep a kernel and what it needs in a file of its own")
         .into());
     }
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Diagnostic::error(
-            codes::NOT_UTF8,
-            Span::NONE,
-            format!("the file is not UTF-8: byte {at} begins no character"),
-        )
-        .help("save it as UTF-8")
-        .into()
-    })
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(sources.add(name, text)),
+        Err(e) => {
+            let at = e.utf8_error().valid_up_to();
+            // Up to there the text is the file's, so that the place is right.
+            let file = sources.add(name, String::from_utf8_lossy(e.as_bytes()));
+            Err(Diagnostic::error(
+                codes::NOT_UTF8,
+                Span::new(file, at as u32, at as u32 + 1),
+                format!("the file is not UTF-8: byte {at} begins no character"),
+            )
+            .help("save it as UTF-8")
+            .into())
+        }
+    }
 }
 
 /// Completes an error with what would help, where its code says that.

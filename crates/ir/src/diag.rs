@@ -114,6 +114,22 @@ impl SourceMap {
         Some((line, upto.chars().count() + 1))
     }
 
+    /// The text of a line, counted from one, without the white space around it.
+    pub fn line_span(&self, file: FileId, line: usize) -> Span {
+        let Some(source) = self.files.get(file.0 as usize) else {
+            return Span::NONE;
+        };
+        let at = line.clamp(1, source.lines.len()) - 1;
+        let start = source.lines[at] as usize;
+        let end = source
+            .lines
+            .get(at + 1)
+            .map_or(source.text.len(), |n| *n as usize);
+        let text = source.text.get(start..end).unwrap_or("");
+        let start = start + (text.len() - text.trim_start().len());
+        Span::new(file, start as u32, (start + text.trim().len()) as u32)
+    }
+
     /// `file.py:12:5`, or `-` for [`Span::NONE`].
     pub fn locate(&self, span: Span) -> String {
         match self.line_col(span) {

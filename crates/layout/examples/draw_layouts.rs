@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if let Some(out) = &out {
             std::fs::write(
                 Path::new(out).join(format!("{name}.svg")),
-                svg::fragment(fragment, *lanes),
+                svg::fragment(name, fragment, *lanes),
             )?;
         }
     }
@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if let Some(out) = &out {
             std::fs::write(
                 Path::new(out).join(format!("{name}.svg")),
-                svg::layout(layout, *bits, *banks),
+                svg::layout(name, layout, *bits, *banks),
             )?;
         }
     }

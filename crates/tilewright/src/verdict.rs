@@ -10,7 +10,7 @@ use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::{
     Buffer, Code, DType, Diagnostic, ExprKind, Func, Scalar, StmtKind, Target, TileOp,
 };
-use tilewright_sim::{Args, Tolerance, compare, compare_where, summarize};
+use tilewright_sim::{Args, HostTensor, Tolerance, compare, compare_where, summarize};
 
 /// How a result compares with the reference.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,23 +119,7 @@ pub fn verdict_within(
             continue;
         }
         let scalar = func.buffers[buffer].dtype.scalar;
-        let tolerance = if scalar.is_float() {
-            let s = summarize(b);
-            let largest = s.min.abs().max(s.max.abs());
-            let typical = s.mean.abs() + s.deviation;
-            let step = epsilon(scalar);
-            // A value that lies between two of the coarser type goes to either of them.
-            let coarsest = step.max(on_the_way);
-            Tolerance {
-                absolute: 2.0 * coarsest * typical + summation * largest,
-                relative: 2.0 * step,
-            }
-        } else {
-            Tolerance {
-                absolute: 0.0,
-                relative: 0.0,
-            }
-        };
+        let tolerance = tolerance_of(scalar, b, on_the_way, summation);
         let compared = match which {
             Compared::All => compare(a, b, tolerance),
             Compared::Expected => compare_where(a, b, tolerance, |i| b.is_written(i)),
@@ -167,6 +151,36 @@ pub fn verdict_within(
     }
     result.ok &= which != Compared::Sample || result.elements > 0;
     result
+}
+
+/// How far a tensor may be from what is expected of it.
+pub fn tolerance(func: &Func, buffer: Buffer, expected: &HostTensor) -> Tolerance {
+    let scalar = func.buffers[buffer].dtype.scalar;
+    tolerance_of(scalar, expected, coarsest_rounding(func), SUMMATION)
+}
+
+fn tolerance_of(
+    scalar: Scalar,
+    expected: &HostTensor,
+    on_the_way: f64,
+    summation: f64,
+) -> Tolerance {
+    if !scalar.is_float() {
+        return Tolerance {
+            absolute: 0.0,
+            relative: 0.0,
+        };
+    }
+    let s = summarize(expected);
+    let largest = s.min.abs().max(s.max.abs());
+    let typical = s.mean.abs() + s.deviation;
+    let step = epsilon(scalar);
+    // A value that lies between two of the coarser type goes to either of them.
+    let coarsest = step.max(on_the_way);
+    Tolerance {
+        absolute: 2.0 * coarsest * typical + summation * largest,
+        relative: 2.0 * step,
+    }
 }
 
 impl Verdict {

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tilewright::frontend::{self, SettingValue, codes};
+use tilewright::explain;
+use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::{SourceMap, Target};
 use tilewright::jit;
 
@@ -16,15 +17,98 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
+/// Every diagnostic that is explained is listed, and the other way round.
 #[test]
 fn the_language_lists_every_error() {
     let text = read("docs/language.md");
-    for (code, _) in codes::ALL {
+    let missing: Vec<String> = explain::all()
+        .filter(|e| !text.contains(&format!("| `{}` | {} |", e.code, e.meaning)))
+        .map(|e| format!("| `{}` | {} |", e.code, e.meaning))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/language.md does not list\n{}",
+        missing.join("\n")
+    );
+    let errors = text
+        .split("## 17 Errors")
+        .nth(1)
+        .expect("the section of errors");
+    for line in errors.lines().filter(|l| l.starts_with("| `")) {
+        let code = line.split('`').nth(1).unwrap_or_default();
         assert!(
-            text.contains(&format!("| `{code}` |")),
-            "docs/language.md does not list {code}"
+            explain::explain(code).is_some(),
+            "no diagnostic is called {code}"
         );
     }
+}
+
+/// Every code that stands in the sources is explained, and every one that is explained stands there.
+#[test]
+fn every_diagnostic_is_explained() {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root().join("crates"))
+        .expect("crates")
+        .flatten()
+    {
+        sources(&entry.path().join("src"), &mut files);
+    }
+    let mut found = std::collections::BTreeSet::new();
+    for (path, text) in &files {
+        // Rustfmt may put the literal on a line of its own.
+        let flat: String = text.split_whitespace().collect();
+        let verifier = path.to_string_lossy().contains("ir/src/verify");
+        let mut starts = vec!["Code(\"", "Error::plain(\"", "=>plain(\""];
+        // The verifier hands its codes on as text: whatever is spelled like one is one.
+        if verifier {
+            let words = text.split('"').skip(1).step_by(2);
+            let spelled = |w: &&str| {
+                let mut parts = w.split('-');
+                w.contains('-') && parts.all(|p| !p.is_empty() && p.chars().all(is_lower))
+            };
+            found.extend(words.filter(spelled).map(str::to_string));
+            starts.extend([".error(\"", ".fail(\""]);
+        }
+        if path.ends_with("frontend/src/codes.rs") {
+            starts.push("=\"");
+        }
+        for start in starts {
+            for rest in flat.split(start).skip(1) {
+                let code = rest.split('"').next().unwrap_or_default();
+                found.insert(code.to_string());
+            }
+        }
+    }
+    let unexplained: Vec<&String> = found
+        .iter()
+        .filter(|code| explain::explain(code).is_none())
+        .collect();
+    assert!(unexplained.is_empty(), "not explained: {unexplained:?}");
+    let stale: Vec<&str> = explain::all()
+        .map(|e| e.code)
+        .filter(|code| !found.contains(*code))
+        .collect();
+    assert!(stale.is_empty(), "explained, and said nowhere: {stale:?}");
+}
+
+fn is_lower(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
+/// Every name that the front end accepts stands in the specification.
+#[test]
+fn the_language_names_every_name() {
+    let text = read("docs/language.md");
+    let words: std::collections::BTreeSet<&str> = text
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .collect();
+    let missing: Vec<&str> = frontend::lang::all_names()
+        .filter(|name| !words.contains(name))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/language.md does not name {missing:?}"
+    );
 }
 
 #[test]
@@ -181,4 +265,67 @@ fn the_examples_commands_are_accepted() {
         }
     }
     assert!(count > 50, "{count} commands");
+}
+
+#[path = "../examples/quickstart.rs"]
+mod quickstart;
+
+/// The page of the quick start holds the example, which runs.
+#[test]
+fn the_quick_start_is_the_example() {
+    let page = read("docs/rust.md");
+    let code = page
+        .split("```rust\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let example = read("crates/tilewright/examples/quickstart.rs");
+    assert_eq!(code, Some(example.as_str()));
+    quickstart::main().expect("it runs");
+}
+
+/// The table of limits has what the machines have.
+#[test]
+fn limits_are_the_machines() {
+    let page = read("docs/targets.md");
+    for target in Target::ALL {
+        let m = target.machine();
+        let row = format!(
+            "| {target} | {} | {} | {} | {} | {} |",
+            m.warp_size, m.max_threads, m.shared.bytes, m.registers.per_thread, m.shared.banks
+        );
+        assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
+        let mut types: Vec<String> = Vec::new();
+        for f in m.mma {
+            let name = format!("{} with {}", f.inst.ab, f.inst.acc);
+            if !types.contains(&name) {
+                types.push(name);
+            }
+        }
+        let row = format!("| {target} | {} |", types.join(", "));
+        assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
+    }
+}
+
+/// Links between the pages lead somewhere.
+#[test]
+fn links_lead_somewhere() {
+    let pages = fs::read_dir(root().join("docs")).expect("docs").flatten();
+    let pages = pages.map(|e| format!("docs/{}", e.file_name().to_string_lossy()));
+    for page in pages.chain(["README.md".to_string()]) {
+        let text = read(&page);
+        let folder = root().join(&page);
+        let folder = folder.parent().expect("a folder");
+        for link in text.split("](").skip(1) {
+            let link = link.split(')').next().unwrap_or_default();
+            let path = link.split('#').next().unwrap_or_default();
+            // Formulas have such brackets too.
+            let is_path = path.contains('.') || path.ends_with("examples");
+            if !link.starts_with("http") && is_path && !path.contains(' ') {
+                assert!(
+                    folder.join(path).exists(),
+                    "{page} names {path}, which is not there"
+                );
+            }
+        }
+    }
 }

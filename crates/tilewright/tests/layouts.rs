@@ -99,3 +99,32 @@ fn svg_needs_a_folder() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("unwritable-file"));
 }
+
+#[test]
+fn a_pipelined_loop_is_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("drawn").display().to_string();
+    let ask = ["--emit", "schedule-svg", "--target", "sm_80"];
+    let said = text(&compile(
+        "examples/gemm.py",
+        &[&ask[..], &["-o", &place]].concat(),
+    ));
+    let path = said.trim();
+    let svg = fs::read_to_string(path).expect("it is where it says");
+    for wanted in [
+        ">matmul on sm_80<",
+        ">copy A_shared<",
+        ">product C_local<",
+        ">k = 3<",
+        ">wait cp_async<",
+    ] {
+        assert!(svg.contains(wanted), "{wanted}");
+    }
+    // A kernel without such a loop has no picture, and one without a folder is no command.
+    let none = text(&compile(
+        "examples/elementwise_add.py",
+        &[&ask[..], &["-o", &place]].concat(),
+    ));
+    assert_eq!(none, "");
+    assert_eq!(compile("examples/gemm.py", &ask).status.code(), Some(2));
+}

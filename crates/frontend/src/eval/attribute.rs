@@ -6,7 +6,7 @@ use tilewright_ir::{Expr, Span};
 
 use crate::codes;
 use crate::eval::scope::Binding;
-use crate::eval::{Stage, methods, modules};
+use crate::eval::{Stage, elsewhere, methods, modules};
 use crate::value::{Method, Value};
 use crate::{Error, Result};
 
@@ -134,6 +134,10 @@ impl Stage {
         );
         if let Some(help) =
             tilewright_ir::nearest::suggestion(name, methods::names(value).iter().copied())
+        {
+            d = d.help(help);
+        } else if let Some(help) = elsewhere::attribute(name)
+            && (value.is_runtime() || matches!(value, Value::Buffer(_) | Value::Region(_)))
         {
             d = d.help(help);
         }

@@ -478,7 +478,24 @@ impl Stage {
             span,
             "`return` inside a loop, branch or kernel that runs on the device",
         )
-        .help("assign the result to a variable and return it at the end")
+        .help(match self.return_base > 0 {
+            true => "assign the result to a variable and return it at the end",
+            false => {
+                "write results into tensors; `T.empty` outputs are returned behind the suite of \
+                 `T.Kernel`"
+            }
+        })
+        .into()
+    }
+
+    pub(super) fn bare_return_in_block(&self, span: Span) -> Error {
+        self.error(
+            codes::CONTROL_FLOW,
+            span,
+            "`return` in a kernel: its threads cannot leave it early",
+        )
+        .note("all threads of a block come to its barriers and tile statements")
+        .help("put what follows under an `if` with the opposite condition; at the end leave it out")
         .into()
     }
 
@@ -508,6 +525,7 @@ impl Stage {
             };
             let bound = frame.enter(self, item.context.span)?;
             if let Some(target) = &item.target {
+                self.check_names(target, &bound)?;
                 self.rename(target, &bound);
                 self.bind_pattern(target, bound)?;
             }
@@ -523,6 +541,31 @@ impl Stage {
             frame.exit(self, span)?;
         }
         Ok(flow)
+    }
+
+    /// A launch has as many indices as the `as` clause has names.
+    fn check_names(&self, target: &ast::Expr, value: &Value) -> Result<()> {
+        let (ExprKind::Tuple(targets) | ExprKind::List(targets)) = &target.kind else {
+            return Ok(());
+        };
+        let given = value.sequence().map_or(1, |items| items.len());
+        let starred = |t: &ast::Expr| matches!(t.kind, ExprKind::Starred(_));
+        if targets.len() == given || targets.iter().any(starred) {
+            return Ok(());
+        }
+        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let message = format!(
+            "{} for {} of the grid",
+            count(targets.len(), "name"),
+            count(given, "dimension")
+        );
+        let names: Vec<&str> = ["bx", "by", "bz"].into_iter().take(given).collect();
+        let help = match names[..] {
+            [one] => format!("write `as {one}`, or give `T.Kernel` an extent for each name"),
+            _ => format!("write `as ({})`", names.join(", ")),
+        };
+        let error = self.error(codes::KERNEL_LAUNCH, target.span, message);
+        Err(error.help(help).into())
     }
 
     /// Block indices take the names of the `as` clause.

@@ -349,12 +349,44 @@ impl Stage {
         if let Value::Opaque(o) = value {
             return self.opaque_error(o, span);
         }
+        if let Some(error) = self.unnamed_indices(value, span) {
+            return error;
+        }
         self.error(
             codes::WRONG_TYPE,
             span,
             format!("expected {expected}, this is {}", self.what_is(value)),
         )
         .into()
+    }
+
+    /// A grid of several dimensions that one name was bound to, used as one index.
+    pub(crate) fn unnamed_indices(&self, value: &Value, span: Span) -> Option<Error> {
+        let Value::Tuple(items) = value else {
+            return None;
+        };
+        let grid = &self.kernel.as_ref()?.grid;
+        let is_index = |v: &Value| match v {
+            Value::Expr(e) => e
+                .as_var()
+                .is_some_and(|v| grid.iter().any(|(g, _)| *g == v)),
+            _ => false,
+        };
+        if items.is_empty() || !items.iter().all(is_index) {
+            return None;
+        }
+        let names = ["bx", "by", "bz"];
+        let names = names.get(..grid.len()).unwrap_or(&names).join(", ");
+        let message = format!(
+            "the grid has {} dimensions, and this name stands for all their indices",
+            grid.len()
+        );
+        let error = self.error(codes::WRONG_TYPE, span, message);
+        Some(
+            error
+                .help(format!("write `with T.Kernel(...) as ({names})`"))
+                .into(),
+        )
     }
 }
 

@@ -33,6 +33,7 @@ impl Stage {
         let name = self.symbols.text(def.name.sym).to_string();
         self.func.name = name;
         self.func.span = def.head;
+        self.check_language(&def)?;
         let style = self.style(&def);
         self.check_settings(&def, style)?;
         // Module-level code around the function may give it another decoration or value; the
@@ -139,7 +140,7 @@ impl Stage {
                 .collect();
             let mut d = self.error(
                 codes::NO_KERNEL,
-                Span::NONE,
+                self.file_start(),
                 format!("the file has no function `{wanted}`"),
             );
             if let Some(help) = tilewright_ir::nearest::suggestion(wanted, kernels.iter().copied())
@@ -154,14 +155,85 @@ impl Stage {
         let decorated = defs.iter().find(|d| self.is_decorated(d));
         match decorated.or_else(|| defs.iter().find(|d| self.is_kernel(d))) {
             Some(def) => Ok(def.clone()),
-            None => Err(self
-                .error(codes::NO_KERNEL, Span::NONE, "the file has no kernel")
+            None => Err(self.no_kernel(&defs)),
+        }
+    }
+
+    /// The file has no kernel; one in a class, or functions that may give one, are named.
+    fn no_kernel(&self, defs: &[Rc<FuncDef>]) -> crate::Error {
+        let mut in_class = None;
+        for stmt in &self.module.body {
+            let StmtKind::ClassDef(class) = &stmt.kind else {
+                continue;
+            };
+            for inner in &class.body {
+                if let StmtKind::FunctionDef(def) = &inner.kind
+                    && self.is_kernel(def)
+                {
+                    in_class.get_or_insert((class.name.sym, def.clone()));
+                }
+            }
+        }
+        let named = defs.first().map(|def| {
+            let name = self.symbols.text(def.name.sym);
+            format!(
+                "if a function gives a kernel that it does not hold itself, name it: `FILE.py:{name}`"
+            )
+        });
+        let mut d = match in_class {
+            Some((class, def)) => {
+                let (class, method) = (self.symbols.text(class), self.symbols.text(def.name.sym));
+                let message = format!("the kernel is made by `{class}.{method}`, a method");
+                self.error(codes::NO_KERNEL, def.head, message)
+                    .note("objects of classes are not made at compile time")
+                    .help("make it a function of the file that takes the sizes and returns the kernel")
+            }
+            None => self
+                .error(
+                    codes::NO_KERNEL,
+                    self.file_start(),
+                    "the file has no kernel",
+                )
                 .help(
                     "write a function decorated `@tilelang.jit` or `@T.prim_func`, or one that \
                      returns an inner `@T.prim_func`",
-                )
-                .into()),
+                ),
+        };
+        d.help.extend(named);
+        d.into()
+    }
+
+    /// Where what is said of the whole file stands.
+    fn file_start(&self) -> Span {
+        let first = self.module.body.first().map(|s| s.span);
+        first.map_or(Span::NONE, |s| Span::new(s.file, 0, 0))
+    }
+
+    /// A function that is decorated as a kernel of another language.
+    fn check_language(&mut self, def: &FuncDef) -> Result<()> {
+        for decorator in &def.decorators {
+            let function = match &decorator.kind {
+                ExprKind::Call(call) => &call.func,
+                _ => decorator,
+            };
+            if !matches!(self.decorator_name(decorator), Some("jit" | "autotune")) {
+                continue;
+            }
+            if let Ok(Value::Opaque(o)) = self.eval(function)
+                && let Some(language) = super::elsewhere::language(&o.name)
+            {
+                let name = self.symbols.text(def.name.sym);
+                let message = format!("`{name}` is a kernel of {language}, another language");
+                return Err(self
+                    .error(codes::NOT_A_KERNEL, decorator.span, message)
+                    .help(
+                        "write it with `T.Kernel`, `T.copy` and `T.Parallel`; docs/language.md \
+                         and examples/ show how",
+                    )
+                    .into());
+            }
         }
+        Ok(())
     }
 
     fn is_kernel(&self, def: &FuncDef) -> bool {
@@ -297,6 +369,7 @@ impl Stage {
     pub(crate) fn call_factory(&mut self, closure: &Rc<Closure>, mut args: Args) -> Result<Value> {
         let options = self.entry_options(&closure.def)?;
         let def = closure.def.clone();
+        let mut first = Vec::new();
         for (i, param) in def.params.iter().enumerate().skip(args.positional.len()) {
             let given = args.keywords.iter().any(|k| k.name == param.name.sym);
             let open = matches!(closure.defaults[i], None | Some(Value::None));
@@ -305,6 +378,7 @@ impl Stage {
                 && open
                 && !given
             {
+                first.push(format!("{name}={}", self.repr(&value)));
                 args.keywords.push(Keyword {
                     name: param.name.sym,
                     value,
@@ -312,6 +386,7 @@ impl Stage {
                 });
             }
         }
+        self.warn_first_config(&def, &options.configs, &first);
         let made = self.call_function(closure, args)?;
         Ok(with_options(made, options.jit))
     }

@@ -80,7 +80,8 @@ impl Stage {
 
     fn operand(&self, value: &Value, op: &str, span: Span) -> Result<Expr> {
         self.to_expr(value, span).map_err(|mut e| {
-            if e.code == codes::WRONG_TYPE && !matches!(value, Value::Buffer(_) | Value::Region(_))
+            let named = matches!(value, Value::Buffer(_) | Value::Region(_));
+            if e.code == codes::WRONG_TYPE && !named && self.unnamed_indices(value, span).is_none()
             {
                 e.message = format!(
                     "`{op}` is not defined on {} and a run-time value",

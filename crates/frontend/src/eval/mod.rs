@@ -36,6 +36,7 @@ pub mod call;
 pub mod compare;
 pub mod control;
 pub mod convert;
+mod elsewhere;
 pub mod emit;
 pub mod entry;
 pub mod expr;

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use tilewright_ir::Span;
 
 use crate::codes;
-use crate::eval::Stage;
 use crate::eval::builtins::{Builtin, BuiltinFn, PyArgs};
+use crate::eval::{Stage, elsewhere};
 use crate::lang;
 use crate::syntax::Symbol;
 use crate::syntax::ast::{FromName, ImportName};
@@ -180,7 +180,16 @@ impl Stage {
                     span,
                     format!("`{}` exists only in a running Python", o.name),
                 )
-                .help("pass its value as a parameter of the factory and set it with `--set`"),
+                .help(
+                    match self.in_kernel() {
+                        true => elsewhere::function(&o.name),
+                        false => None,
+                    }
+                    .unwrap_or_else(|| {
+                        "pass its value as a parameter of the factory and set it with `--set`"
+                            .to_string()
+                    }),
+                ),
             OpaqueReason::Tensor => self
                 .error(
                     codes::PARAM_ANNOTATION,

@@ -150,6 +150,9 @@ impl Stage {
     }
 
     fn repeat(&mut self, value: &Value, n: i128, span: Span) -> Result<Value> {
+        if let Some(error) = self.unnamed_indices(value, span) {
+            return Err(error);
+        }
         let n = usize::try_from(n.max(0)).unwrap_or(usize::MAX);
         let len = match value {
             Value::Str(s) => s.len(),

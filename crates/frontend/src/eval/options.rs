@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use tilewright_ir::{AttrValue, Diagnostic, F64, Span};
+use tilewright_ir::{AttrValue, Diagnostic, F64, Severity, Span};
 
 use crate::codes;
 use crate::eval::Stage;
@@ -225,6 +225,8 @@ impl Stage {
         let def = closure.def.clone();
         let mut out = Vec::new();
         let mut missing: Vec<String> = Vec::new();
+        // What the first configuration decided.
+        let mut first: Vec<String> = Vec::new();
         for (param, default) in def.params.iter().zip(&closure.defaults) {
             let sym = param.name.sym;
             let name = self.symbols.text(sym).clone();
@@ -260,17 +262,19 @@ impl Stage {
             )?;
             // A default of None in a tuned kernel stands for the tuner's choice.
             let default = default.clone();
-            let chosen = || first_config(&options.configs, &name);
-            let value = set.or_else(|| match default {
-                None | Some(Value::None) => chosen().or(default),
-                given => given,
-            });
+            let open = set.is_none() && matches!(default, None | Some(Value::None));
+            let chosen = first_config(&options.configs, &name).filter(|_| open);
+            if let Some(value) = &chosen {
+                first.push(format!("{name}={}", self.repr(value)));
+            }
+            let value = set.or(chosen).or(default);
             if value.is_none() {
                 missing.push(name.to_string());
             }
             out.push((sym, value));
         }
         if missing.is_empty() {
+            self.warn_first_config(&def, &options.configs, &first);
             return Ok(out);
         }
         let names: Vec<String> = def
@@ -299,6 +303,30 @@ impl Stage {
             ));
         }
         Err(d.into())
+    }
+
+    /// Says that the first of several configurations is compiled: nothing is tuned here.
+    pub(super) fn warn_first_config(
+        &mut self,
+        def: &FuncDef,
+        configs: &[Value],
+        chosen: &[String],
+    ) {
+        if chosen.is_empty() || configs.len() < 2 {
+            return;
+        }
+        let message = format!(
+            "the first of {} autotune configurations is taken: {}",
+            configs.len(),
+            chosen.join(", ")
+        );
+        let sets: Vec<String> = chosen.iter().map(|c| format!("--set {c}")).collect();
+        self.warn(
+            Diagnostic::new(Severity::Note, codes::FIRST_CONFIG, def.head, message).help(format!(
+                "nothing is tuned; choose another with `{}`",
+                sets.join(" ")
+            )),
+        );
     }
 
     /// A function with its decorators applied.

@@ -136,7 +136,10 @@ impl Stage {
                     None => Value::None,
                 };
                 if self.blocks.len() > self.return_base {
-                    return Err(self.return_in_block(span));
+                    return Err(match value {
+                        Value::None => self.bare_return_in_block(span),
+                        _ => self.return_in_block(span),
+                    });
                 }
                 return Ok(Flow::Return(value));
             }

@@ -1,8 +1,8 @@
 //! Copies between tiles: `T.copy`, the asynchronous ones, `T.transpose` and `T.im2col`.
 
 use tilewright_ir::{
-    Buffer, CopyHints, CopyKind, CopyOp, EvictionPolicy, Expr, Im2colOp, Region, Scalar, Scope,
-    StmtKind, TileOp,
+    Buffer, CopyHints, CopyKind, CopyOp, Diagnostic, EvictionPolicy, Expr, Im2colOp, Region,
+    Scalar, Scope, StmtKind, TileOp,
 };
 
 use super::barrier::barrier_element;
@@ -331,6 +331,17 @@ fn assign(stage: &mut Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<
     let (Tile::Element(src), Tile::Element(dst)) = (src, dst) else {
         return Ok(Value::None);
     };
+    if !stage.in_parallel() {
+        stage.warn(
+            Diagnostic::warning(
+                codes::COPY_ONE_ELEMENT,
+                args.span(),
+                "T.copy between two elements copies one element",
+            )
+            .note("an element takes the extents of the other side, and neither side has any")
+            .help("slice a side, `A[i:i + n]`, or copy to or from a tile; `B[j] = A[i]` for one element"),
+        );
+    }
     let value = stage.load(src)?;
     store(stage, args, dst, value)?;
     Ok(Value::None)

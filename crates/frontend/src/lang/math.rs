@@ -10,6 +10,11 @@ use crate::eval::Stage;
 use crate::value::Value;
 use crate::{Result, codes};
 
+/// Whether the language has a function of elements by this name.
+pub(crate) fn is_function(name: &str) -> bool {
+    FNS.iter().any(|f| f.name == name)
+}
+
 pub(super) static FNS: &[LangFn] = &[
     func("exp", X, |s, a| unary(s, a, "T.exp", MathFn::Exp)),
     func("exp2", X, |s, a| unary(s, a, "T.exp2", MathFn::Exp2)),

@@ -1,5 +1,6 @@
 //! Mistakes around a kernel: launches, entries, settings, files.
 
+use tilewright_frontend::{SettingValue, stage};
 use tilewright_ir::SourceMap;
 
 use super::{case, check, files};
@@ -163,6 +164,106 @@ fn clusters() {
 }
 
 #[test]
+fn names_of_a_launch() {
+    let kernel = |launch: &str, index: &str| {
+        module(&format!(
+            "@T.prim_func\ndef kernel(A: T.Tensor((64,), \"float32\")):\n    with {launch}:\n        for i in T.Parallel(8):\n            A[{index}] = 1.0\n"
+        ))
+    };
+    check!(files(&[
+        (
+            "one name, multiplied",
+            kernel("T.Kernel(2, 4) as b", "b * 8 + i")
+        ),
+        ("one name, added", kernel("T.Kernel(2, 4) as b", "b + i")),
+        ("one name as an index", kernel("T.Kernel(2, 4) as b", "b")),
+        ("two names for one", kernel("T.Kernel(8) as (bx, by)", "i")),
+        (
+            "two names for three",
+            kernel("T.Kernel(2, 2, 2) as (bx, by)", "i")
+        ),
+    ]));
+    // A tuple of indices may have one name.
+    let taken = kernel("T.Kernel(2, 4) as b", "b[0] * 32 + b[1] * 8 + i");
+    assert_eq!(super::render(&taken, &[]), "accepted");
+}
+
+#[test]
+fn other_languages_and_places() {
+    check!(files(&[
+        (
+            "a kernel of Triton",
+            "import triton\nimport triton.language as tl\n\n@triton.autotune(configs=[], key=[\"n\"])\n@triton.jit\ndef add(x, n, B: tl.constexpr):\n    pid = tl.program_id(0)\n"
+        ),
+        (
+            "a kernel of Numba",
+            "from numba import cuda\n\n@cuda.jit\ndef add(x, y):\n    i = cuda.grid(1)\n"
+        ),
+        (
+            "a kernel in a class",
+            "import tilelang.language as T\n\nclass Copy:\n    def build(self):\n        @T.prim_func\n        def main(A: T.Tensor((8,), \"float32\")):\n            with T.Kernel(1):\n                T.clear(A)\n        return main\n"
+        ),
+        (
+            "a kernel of another file",
+            "from kernels import make\n\ndef build(N=8):\n    return make(N)\n"
+        ),
+    ]));
+}
+
+/// What is said although the kernel is accepted.
+#[test]
+fn said_of_accepted_kernels() {
+    let tuned = module(
+        "@tilelang.autotune(configs=[{\"block\": 32, \"dtype\": \"float16\"}, {\"block\": 64, \"dtype\": \"float32\"}])\n@tilelang.jit\ndef factory(N=64, block=None, dtype=None):\n    @T.prim_func\n    def kernel(A: T.Tensor((N,), dtype)):\n        with T.Kernel(N // block) as bx:\n            T.clear(A[bx * block:bx * block + block])\n    return kernel\n",
+    );
+    let one = module(
+        "@T.prim_func\ndef kernel(A: T.Tensor((64,), \"float32\"), B: T.Tensor((64,), \"float32\")):\n    with T.Kernel(4) as bx:\n        T.copy(A[bx * 16], B[bx * 16])\n",
+    );
+    let printed = module(
+        "@T.prim_func\ndef kernel(A: T.Tensor((64,), \"float32\")):\n    with T.Kernel(4) as bx:\n        print(A[bx])\n        T.clear(A)\n",
+    );
+    let mut out = String::new();
+    for (name, source, settings) in [
+        ("the first configuration", &tuned, vec![]),
+        ("a part of one", &tuned, vec![("block", "16")]),
+        ("a copy of one element", &one, vec![]),
+        ("print", &printed, vec![]),
+    ] {
+        out += &format!("### {name}\n{}\n\n", said(source, &settings));
+    }
+    check!(out);
+    let chosen = said(&tuned, &[("block", "16"), ("dtype", "float32")]);
+    assert_eq!(chosen, "", "a kernel whose parameters all have values");
+    let points = one.replace(
+        "        T.copy(A[bx * 16], B[bx * 16])",
+        "        for i in T.Parallel(16):\n            T.copy(A[bx * 16 + i], B[bx * 16 + i])",
+    );
+    assert_eq!(said(&points, &[]), "", "elements of a parallel loop");
+}
+
+/// Warnings and notes of a kernel that is accepted.
+fn said(source: &str, settings: &[(&str, &str)]) -> String {
+    let mut sources = SourceMap::new();
+    let file = sources.add("kernel.py", source);
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|(name, text)| {
+            (
+                name.to_string(),
+                SettingValue::parse(text).expect("a value"),
+            )
+        })
+        .collect();
+    let staged = stage(&sources, file, None, &settings).expect("the kernel is accepted");
+    let texts: Vec<String> = staged
+        .warnings
+        .iter()
+        .map(|d| d.render(&sources, false))
+        .collect();
+    texts.join("\n\n")
+}
+
+#[test]
 fn entries_and_settings() {
     let factory = module(
         "@tilelang.jit(out_idx=[-1])\ndef factory(M, block=64):\n    @T.prim_func\n    def kernel(A: T.Tensor((M,), \"float32\"), B: T.Tensor((M,), \"float32\")):\n        with T.Kernel(T.ceildiv(M, block)) as bx:\n            T.copy(A[bx * block], B[bx * block])\n    return kernel\n",
@@ -260,6 +361,16 @@ fn files_and_syntax() {
 
 #[test]
 fn a_file_that_is_not_utf8() {
-    let error = tilewright_frontend::decode(b"x = '\xff'\n".to_vec()).expect_err("not UTF-8");
-    check!(error.render(&SourceMap::new(), false));
+    let mut sources = SourceMap::new();
+    let bytes = b"x = 1\ny = 'caf\xe9'\n".to_vec();
+    let error = tilewright_frontend::add_source(&mut sources, "kernel.py", bytes);
+    check!(error.expect_err("not UTF-8").render(&sources, false));
+}
+
+#[test]
+fn a_file_that_is_too_large() {
+    let mut sources = SourceMap::new();
+    let bytes = b"# filler\n".repeat(200_000);
+    let error = tilewright_frontend::add_source(&mut sources, "kernel.py", bytes);
+    check!(error.expect_err("too large").render(&sources, false));
 }

@@ -618,3 +618,37 @@ fn annotations() {
         ("false assumption", "T.assume(64 < 8)"),
     ]));
 }
+
+/// What one who knows NumPy, PyTorch or Python writes first.
+#[test]
+fn habits_from_elsewhere() {
+    check!(family(&[
+        (
+            "a function of numpy",
+            "import numpy as np\nfor i in T.Parallel(64):\n    V[i] = np.exp(V[i])"
+        ),
+        (
+            "a function of torch",
+            "import torch\nfor i in T.Parallel(64):\n    V[i] = torch.nn.functional.relu(V[i])"
+        ),
+        ("a product of torch", "import torch\nF = torch.matmul(A, A)"),
+        (
+            "a function that the language has not",
+            "import os\nfor i in T.Parallel(64):\n    I[i] = os.getpid()"
+        ),
+        (
+            "an element as a number",
+            "for i in T.Parallel(64):\n    V[i] = V[i].item()"
+        ),
+        ("a reduction as a method", "V[0] = V.sum()"),
+        (
+            "a conversion as a method",
+            "for i in T.Parallel(64):\n    V[i] = V[i].to(T.float16)"
+        ),
+        (
+            "leaving the kernel early",
+            "if bx > 2:\n    return\nT.clear(F)"
+        ),
+        ("a result of a kernel", "T.clear(F)\nreturn F"),
+    ]));
+}

@@ -50,7 +50,7 @@ mod thread;
 mod tile;
 mod words;
 
-pub use names::identifier;
+pub use names::{NamesInText, identifier};
 pub use parser::{parse, parse_module};
 pub use printer::{print, print_expr, print_stmt};
 pub use words::Word;

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::func::Func;
 use crate::ids::{Buffer, Var};
+use crate::stmt::Stmt;
 
 /// Words that cannot be names by themselves; `if.1` can.
 pub(crate) const RESERVED: [&str; 14] = [
@@ -47,12 +48,46 @@ pub(crate) fn without_number(text: &str) -> &str {
     text.split_once('.').map_or(text, |(name, _)| name)
 }
 
+/// What the text form of a function calls its buffers and variables, for messages about it: two that
+/// share a name are told apart.
+#[derive(Clone, Debug, Default)]
+pub struct NamesInText {
+    /// Those that have a number.
+    numbered: HashMap<Entity, String>,
+}
+
+impl NamesInText {
+    pub fn of(func: &Func) -> NamesInText {
+        // Most functions have each name once.
+        let mut seen = HashSet::new();
+        let buffers = func.buffers.values().map(|b| &b.name);
+        let mut names = buffers.chain(func.vars.values().map(|v| &v.name));
+        match names.all(|name| seen.insert(name)) {
+            true => NamesInText::default(),
+            false => super::printer::spelling(func),
+        }
+    }
+
+    pub fn buffer<'a>(&'a self, func: &'a Func, buffer: Buffer) -> &'a str {
+        let own = || func.buffers.get(buffer).map_or("", |b| b.name.as_str());
+        let numbered = self.numbered.get(&Entity::Buffer(buffer));
+        numbered.map_or_else(own, String::as_str)
+    }
+
+    /// A statement, with the blocks inside it.
+    pub fn stmt(&self, func: &Func, stmt: &Stmt) -> String {
+        super::printer::print_stmt_by(Names::of(func, self), func, stmt)
+    }
+}
+
 /// Which names are visible while a function is printed.
 pub(crate) struct Names<'a> {
     func: &'a Func,
     /// Whether scopes are followed; otherwise every entity has its plain name.
     scoped: bool,
     text: HashMap<Entity, String>,
+    /// What every entity declared so far is called, its scope open or not.
+    spelled: HashMap<Entity, String>,
     /// The numbers of each name that are in use; zero is the plain name.
     used: HashMap<String, Numbers>,
     /// What was declared since each open scope began, with its name and number.
@@ -75,9 +110,25 @@ impl<'a> Names<'a> {
             func,
             scoped: false,
             text: HashMap::new(),
+            spelled: HashMap::new(),
             used: HashMap::new(),
             declared: Vec::new(),
             scopes: Vec::new(),
+        }
+    }
+
+    /// For pieces in messages, by the names that the text form of the whole has.
+    fn of(func: &'a Func, spelling: &NamesInText) -> Names<'a> {
+        Names {
+            text: spelling.numbered.clone(),
+            ..Names::plain(func)
+        }
+    }
+
+    /// What was declared, where the text form adds a number.
+    pub(crate) fn into_spelling(self) -> NamesInText {
+        NamesInText {
+            numbered: self.spelled,
         }
     }
 
@@ -112,6 +163,9 @@ impl<'a> Names<'a> {
             0 => base.clone(),
             n => format!("{base}.{n}"),
         };
+        if number > 0 {
+            self.spelled.insert(entity, text.clone());
+        }
         self.text.insert(entity, text);
         self.declared.push((entity, base, number));
     }

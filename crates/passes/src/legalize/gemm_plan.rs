@@ -228,7 +228,11 @@ pub fn plan_gemm(
             "the sizes of a gemm must be constants",
         )));
     };
-    let kept = g.plan.map(|plan| Choice { plan, unlike: None });
+    let kept = g.plan.map(|plan| Choice {
+        plan,
+        unlike: None,
+        idle: None,
+    });
     let choice = kept.map_or_else(|| choose(target, &shape), Ok);
     let planned = choice.and_then(|choice| {
         let tiling = GemmTiling::of(&shape, choice.plan).ok_or(NoPlan::Types)?;
@@ -240,9 +244,10 @@ pub fn plan_gemm(
             NoPlan::Types => Diagnostic::error(
                 NO_MATRIX_PATH,
                 span,
-                format!("{target} has no matrix instruction for {types}"),
+                format!("no matrix instruction of {target} that is generated takes {types}"),
             )
-            .help(format!("{target} multiplies {}", known_types(target))),
+            .help(format!("these are: {}", known_types(target)))
+            .help("convert the operands with `T.copy` into tiles of such a type, or sum in `T.Parallel`"),
             NoPlan::Threads { warp } => Diagnostic::error(
                 NO_MATRIX_PATH,
                 span,
@@ -320,12 +325,24 @@ fn known_types(target: Target) -> String {
 pub struct Choice {
     pub plan: GemmPlan,
     pub unlike: Option<i64>,
+    /// Threads behind the last whole warp.
+    pub idle: Option<Idle>,
+}
+
+/// Threads of a block that make no whole warp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Idle {
+    /// Threads that whole warps have.
+    pub used: i64,
+    pub threads: i64,
+    pub warp: i64,
 }
 
 /// The cheapest plan.
 fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
     let machine = target.machine();
-    let warps = shape.threads / machine.warp_size as i64;
+    let warp = i64::from(machine.warp_size);
+    let warps = shape.threads / warp;
     if warps == 0 {
         return Err(NoPlan::Threads {
             warp: machine.warp_size,
@@ -367,6 +384,11 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
             warps: grid.map(|n| n as u32),
         },
         unlike: unlike.then_some(warps),
+        idle: (warps * warp < shape.threads).then_some(Idle {
+            used: warps * warp,
+            threads: shape.threads,
+            warp,
+        }),
     })
 }
 

@@ -59,12 +59,15 @@ mod units;
 mod value;
 mod versions;
 
+use std::cell::OnceCell;
+
 use clash::{Clash, Memory, Remedy, Side};
 use conditions::Conditions;
 use event::Trace;
 use rustc_hash::FxHashMap;
+use tilewright_ir::text::NamesInText;
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{DType, Func, Kernel, Level, Machine, Span, Stmt, StmtKind, Target, Var, text};
+use tilewright_ir::{DType, Func, Kernel, Level, Machine, Span, Stmt, StmtKind, Target, Var};
 
 pub use report::{Hazard, HazardKind, HazardReport, Party, Reason};
 use rhythm::Leaps;
@@ -106,7 +109,11 @@ fn check_kernel(func: &Func, kernel: &Kernel, target: Target, report: &mut Hazar
     walk_stmts(&kernel.body, &mut |stmt| {
         stmts.insert(key(stmt), stmt);
     });
-    let namer = Namer { func, stmts };
+    let namer = Namer {
+        func,
+        stmts,
+        spelling: OnceCell::new(),
+    };
     report.reasons.extend(scan.reasons.iter().cloned());
     if scan.in_part {
         return;
@@ -287,20 +294,37 @@ fn note(report: &mut HazardReport, hazard: Hazard) {
     }
 }
 
+/// What helps where threads of one statement meet.
+const ONE_STATEMENT: &str = "both are this statement, done by two threads: give each thread elements \
+     of its own, update them atomically, or read into other memory first";
+
 /// Turns clashes into words.
 struct Namer<'f> {
     func: &'f Func,
     stmts: FxHashMap<Key, &'f Stmt>,
+    /// Made where something is said.
+    spelling: OnceCell<NamesInText>,
 }
 
 impl Namer<'_> {
+    fn spelling(&self) -> &NamesInText {
+        self.spelling.get_or_init(|| NamesInText::of(self.func))
+    }
+
     fn hazard(&self, clash: &Clash, traces: &[Trace], groups: usize) -> Hazard {
         let (first, second) = (
             self.party(clash.first, traces, groups),
             self.party(clash.second, traces, groups),
         );
-        let distance = self.distance(moment(clash.first, traces), moment(clash.second, traces));
-        let name = |b| self.func.buffers[b].name.clone();
+        let (earlier, later) = (moment(clash.first, traces), moment(clash.second, traces));
+        let distance = self.distance(earlier, later);
+        // No barrier can stand between the threads of one statement.
+        let at_once = clash.first.stmt == clash.second.stmt && earlier == later;
+        let help = match clash.remedy {
+            Remedy::Barrier | Remedy::WarpBarrier if at_once => ONE_STATEMENT.to_string(),
+            _ => clash.help(),
+        };
+        let name = |b| self.spelling().buffer(self.func, b).to_string();
         let buffer = clash.memory.root.map(name);
         Hazard {
             kind: clash.kind,
@@ -308,7 +332,7 @@ impl Namer<'_> {
             over: clash.memory.over.map(name),
             slot: clash.memory.slot,
             distance,
-            help: clash.help(),
+            help,
             first,
             second,
         }
@@ -330,7 +354,7 @@ impl Namer<'_> {
 
     fn party(&self, side: Side, traces: &[Trace], groups: usize) -> Party {
         let stmt = self.stmts.get(&side.stmt);
-        let text = stmt.map(|s| text::print_stmt(self.func, s));
+        let text = stmt.map(|s| self.spelling().stmt(self.func, s));
         let line = text.as_deref().and_then(|t| t.lines().next());
         Party {
             span: stmt.map_or(self.func.span, |s| s.span),

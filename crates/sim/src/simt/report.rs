@@ -81,6 +81,10 @@ pub enum FindingKind {
     StepLimit,
 }
 
+/// What helps where threads of one statement meet.
+const ONE_STATEMENT: &str = "both are this statement, done by two threads: give each thread elements \
+     of its own, update them atomically, or read into other memory first";
+
 impl FindingKind {
     pub const ALL: [FindingKind; 19] = [
         FindingKind::WriteWriteRace,
@@ -127,6 +131,13 @@ impl FindingKind {
             FindingKind::Undefined => Code("undefined-operation"),
             FindingKind::StepLimit => codes::STEP_LIMIT,
         }
+    }
+
+    const fn is_race(self) -> bool {
+        matches!(
+            self,
+            FindingKind::WriteWriteRace | FindingKind::ReadWriteRace | FindingKind::RaceInWarp
+        )
     }
 
     const fn help(self) -> Option<&'static str> {
@@ -203,7 +214,12 @@ impl Finding {
         if self.count > 1 {
             d = d.note(format!("it happened {} times at these places", self.count));
         }
+        // No barrier can stand between the threads of one statement.
+        let same =
+            |o: &FindingPlace| o.span == self.place.span && o.iteration == self.place.iteration;
+        let one = self.kind.is_race() && !self.others.is_empty() && self.others.iter().all(same);
         match self.kind.help() {
+            _ if one => d.help(ONE_STATEMENT),
             Some(help) => d.help(help),
             None => d,
         }

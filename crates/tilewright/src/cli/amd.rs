@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tilewright::codegen;
+use tilewright::gfx9::audit::Step;
 use tilewright::ir::{Code, Diagnostic, Diagnostics, Func, Span, Target};
 use tilewright::jit::audit::{self, KernelAudit};
 use tilewright::runtime::env::Env;
@@ -91,22 +92,52 @@ pub fn audit_json(audit: &KernelAudit) -> Value {
     })
 }
 
-/// `compiled matmul: waits and barriers as scheduled on every way; hot loop as scheduled; …`
-pub fn audit_line(audit: &KernelAudit) -> String {
-    let kernel = match audit.report.unplanned {
-        _ if audit.report.findings.iter().any(|f| !f.kind.is_cost()) => "not as scheduled".into(),
+/// What the compiler made of a kernel: whether it waits as scheduled, and its hot loop, a line for each
+/// wait or barrier with what follows it.
+pub fn audit_text(audit: &KernelAudit) -> String {
+    let report = &audit.report;
+    let kernel = match report.unplanned {
+        _ if report.findings.iter().any(|f| !f.kind.is_cost()) => "not as scheduled".into(),
         Some(reason) => format!("waits and barriers not compared ({reason})"),
         None => "waits and barriers as scheduled on every way".to_string(),
     };
+    let mut text = format!("compiled {}: {kernel}\n", audit.name);
     let hot = match (&audit.uncompared, &audit.own_waits) {
-        (Some(reason), _) => format!("hot loop not compared wait by wait ({reason})"),
-        (None, Some(reason)) => {
-            format!("in the hot loop also waits of the compiler's ({reason})")
-        }
-        (None, None) => "no others in the hot loop".to_string(),
+        (Some(reason), _) => format!("not compared wait by wait ({reason})"),
+        (None, Some(reason)) => format!("also waits of the compiler's ({reason})"),
+        (None, None) => "no other waits".to_string(),
     };
-    format!(
-        "compiled {}: {kernel}, {hot}; {}\n",
-        audit.name, audit.report
-    )
+    if let Some((first, last)) = report.lines {
+        text += &format!("  hot loop, lines {first} to {last}: {hot}\n");
+        text += &steps_text(&report.steps);
+    }
+    let products = report.mfma.iter();
+    let products: String = products.map(|(name, n)| format!("{n} {name}, ")).collect();
+    text += &format!(
+        "  {products}{} VGPRs, {} address instructions, {} lane reads\n",
+        report.vgprs, report.address_arithmetic, report.lane_reads
+    );
+    for finding in &report.findings {
+        text += &format!("  {finding}\n");
+    }
+    text
+}
+
+/// The steps of a loop; a new line begins with each run of waits and barriers.
+fn steps_text(steps: &[Step]) -> String {
+    let stops = |step: &Step| matches!(step, Step::Wait(_) | Step::Barrier);
+    let mut text = String::new();
+    for (at, step) in steps.iter().enumerate() {
+        let begins = at == 0 || (stops(step) && !stops(&steps[at - 1]));
+        match (begins, at) {
+            (true, 0) => text += "    ",
+            (true, _) => text += "\n    ",
+            (false, _) => text += " ",
+        }
+        text += &step.to_string();
+    }
+    if !steps.is_empty() {
+        text.push('\n');
+    }
+    text
 }

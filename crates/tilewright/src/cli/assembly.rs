@@ -2,7 +2,7 @@
 
 use tilewright::gfx9::asm::{self, Argument as Declared, Function};
 use tilewright::gfx9::emu::{self, Arch, Argument, Buffer, Landing, Launch};
-use tilewright::ir::{Code, Diagnostic, Span};
+use tilewright::ir::{Code, Diagnostic, SourceMap, Span};
 use tilewright::sim::room;
 
 /// How a kernel of a file is launched.
@@ -25,10 +25,15 @@ pub struct Traced {
 }
 
 /// Reads the file and runs one block of the kernel.
-pub fn trace(request: &Request<'_>) -> Result<Traced, Vec<Diagnostic>> {
-    let text = super::input::read(request.path).map_err(|d| vec![*d])?;
-    let fail = |text: String| vec![Diagnostic::error(Code("assembly"), Span::NONE, text)];
-    let program = asm::parse(&text).map_err(|e| fail(e.to_string()))?;
+pub fn trace(request: &Request<'_>, sources: &mut SourceMap) -> Result<Traced, Vec<Diagnostic>> {
+    let file = super::input::read(sources, request.path).map_err(|d| vec![*d])?;
+    let sources = &*sources;
+    let start = Span::new(file, 0, 0);
+    let fail = |text: String| vec![Diagnostic::error(Code("assembly"), start, text)];
+    let program = asm::parse(sources.text(file)).map_err(|e| {
+        let span = sources.line_span(file, e.line as usize);
+        vec![Diagnostic::error(Code("assembly"), span, e.reason)]
+    })?;
     let name = program.arch.clone().unwrap_or_default();
     let arch = Arch::named(&name).ok_or_else(|| {
         fail(format!(
@@ -38,15 +43,22 @@ pub fn trace(request: &Request<'_>) -> Result<Traced, Vec<Diagnostic>> {
     })?;
     let function = kernel(&program, request.kernel).map_err(fail)?;
     let mut launch = launch(function, request).map_err(|(text, help)| {
-        vec![Diagnostic::error(Code("kernel-arguments"), Span::NONE, text).help(help)]
+        vec![Diagnostic::error(Code("kernel-arguments"), start, text).help(help)]
     })?;
     launch.room = room::available();
     let outcome = emu::run(function, arch, launch).map_err(|e| fail(e.to_string()))?;
     if !outcome.findings.is_empty() {
-        let each = outcome.findings.iter();
-        let text = |f: &emu::Finding| format!("`{}`: {}", function.name, f.show(function));
-        let diag = |text| Diagnostic::error(Code("compiled-code"), Span::NONE, text);
-        return Err(each.map(|f| diag(text(f))).collect());
+        let each = outcome.findings.iter().map(|f| {
+            let line = |at: usize| function.instructions.get(at).map(|i| i.line as usize);
+            let at = line(f.at).map_or(start, |line| sources.line_span(file, line));
+            let text = format!("`{}`: {}", function.name, f.show(function));
+            let diag = Diagnostic::error(Code("compiled-code"), at, text);
+            match f.other.and_then(line) {
+                Some(other) => diag.also(sources.line_span(file, other), "the other"),
+                None => diag,
+            }
+        });
+        return Err(each.collect());
     }
     let Some(trace) = outcome.trace else {
         return Err(fail(format!("there is no block {}", request.block)));

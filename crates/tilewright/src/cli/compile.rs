@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tilewright::codegen;
+use tilewright::decisions::PLACED;
 use tilewright::ir::{Code, Diagnostic, Dialect, Func, Level, SourceMap, Span, Target, text};
 use tilewright::lowering::Until;
 use tilewright::passes;
@@ -18,7 +19,6 @@ use super::show::{PrintTo, Show, ShowArgs};
 use super::{KernelArgs, input, layouts, lower, passes::parse_target, shared};
 
 /// The pass that decides where elements are.
-const PLACED: &str = "layout-inference";
 
 #[derive(Args, Debug)]
 pub struct CompileArgs {
@@ -63,6 +63,9 @@ enum Emit {
     Layouts,
     /// The same drawings as SVG, one file a buffer, in the folder that `--output` names.
     LayoutsSvg,
+    /// Pipelined loops as SVG, one file a kernel, in the folder that `--output` names: copies,
+    /// reads, products, waits and barriers over the first iterations.
+    ScheduleSvg,
     /// Source for the target's compiler.
     Source,
     /// What clang makes of it for an AMD target; the kernels' registers, LDS and scratch go to
@@ -116,8 +119,14 @@ fn what_to_emit(args: &CompileArgs, target: Target) -> Result<Emit, Failure> {
     // A compiled program is what the compiler of the dialect makes.
     let dialect = target.machine().dialect;
     match (emit, shown, &args.output) {
-        (Emit::LayoutsSvg, _, None) => {
-            bad("`--emit layouts-svg` needs a folder to write to: `--output FOLDER`".to_owned())
+        (Emit::LayoutsSvg | Emit::ScheduleSvg, _, None) => {
+            let name = match emit {
+                Emit::LayoutsSvg => "layouts-svg",
+                _ => "schedule-svg",
+            };
+            bad(format!(
+                "`--emit {name}` needs a folder to write to: `--output FOLDER`"
+            ))
         }
         (Emit::Tile, Some(option), _) => bad(format!(
             "`{option}` shows passes, and `--emit tile` runs none; without `--emit` all are run"
@@ -201,6 +210,18 @@ impl Compile<'_> {
                 let files = layouts::write_svgs(&drawn, folder).map_err(|d| self.fail(*d))?;
                 let lines: String = files.iter().map(|f| format!("{f}\n")).collect();
                 self.print(&lines, json!({ "emit": "layouts-svg", "files": files }));
+                Ok(())
+            }
+            Emit::ScheduleSvg => {
+                let func = self.lower(func, Until::Level(Level::Device))?;
+                let folder = self.args.output.as_deref().unwrap_or(Path::new("."));
+                let files = layouts::write_schedules(&func, target, folder);
+                let files = files.map_err(|d| self.fail(*d))?;
+                if files.is_empty() && !self.args.json {
+                    output::note("no loop of the kernel is pipelined: nothing is drawn\n");
+                }
+                let lines: String = files.iter().map(|f| format!("{f}\n")).collect();
+                self.print(&lines, json!({ "emit": "schedule-svg", "files": files }));
                 Ok(())
             }
             Emit::Source | Emit::Ptx | Emit::Cubin | Emit::Asm | Emit::Hsaco => {

@@ -127,8 +127,7 @@ fn of_assembly(args: &CyclesArgs, path: &str, kernel: Option<&str>) -> Result<Ti
             "`--set` binds parameters of a kernel file; an assembly file takes `--arg`".to_owned(),
         ));
     }
-    let sources = SourceMap::new();
-    let fail = |diags: &[Diagnostic]| output::fail(diags, &sources, args.json);
+    let mut sources = SourceMap::new();
     let progress = Progress::new(args.json);
     progress.doing("running the block");
     let request = assembly::Request {
@@ -138,7 +137,9 @@ fn of_assembly(args: &CyclesArgs, path: &str, kernel: Option<&str>) -> Result<Ti
         threads: args.threads,
         block: args.block,
     };
-    let traced = assembly::trace(&request).map_err(|diags| fail(&diags))?;
+    let traced = assembly::trace(&request, &mut sources);
+    let fail = |diags: &[Diagnostic]| output::fail(diags, &sources, args.json);
+    let traced = traced.map_err(|diags| fail(&diags))?;
     let machine = machine(&traced.arch, args).map_err(|d| fail(&[*d]))?;
     let timing = time(&traced.function, &traced.trace, &machine).map_err(|d| fail(&[*d]))?;
     let places = vec![None; traced.function.instructions.len()];

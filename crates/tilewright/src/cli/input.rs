@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::nearest::suggestion;
 use tilewright::ir::small_float::Number;
-use tilewright::ir::{Code, Diagnostic, Func, Param, SourceMap, Span, VarData, text, verify};
+use tilewright::ir::{
+    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, VarData, text, verify,
+};
 use tilewright::passes::order_text;
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule, find_schedule};
 
@@ -42,11 +44,11 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
     let (path, entry) = split_entry(&args.kernel);
     let settings = parse_settings(&args.set)?;
     let mut sources = SourceMap::new();
-    let text = read(path).map_err(|d| output::fail(&[*d], &sources, as_json))?;
-
-    let file = sources.add(path, text.as_str());
+    let file = read(&mut sources, path);
+    let file = file.map_err(|d| output::fail(&[*d], &sources, as_json))?;
     let (mut func, sizes, scalars) = if path.ends_with(".tw") {
-        let func = text::parse(&text, file).map_err(|d| output::fail(&d, &sources, as_json))?;
+        let parsed = text::parse(sources.text(file), file);
+        let func = parsed.map_err(|d| output::fail(&d, &sources, as_json))?;
         let (sizes, scalars) = values_of(&func, &settings)?;
         (func, sizes, scalars)
     } else {
@@ -85,8 +87,8 @@ fn schedule(asked: &str, sources: &mut SourceMap, as_json: bool) -> Result<Strin
             "`--schedule {asked}`: there is no such schedule, nor such a file; {meant}the schedules are {names}"
         )));
     }
-    let text = read(asked).map_err(|d| output::fail(&[*d], sources, as_json))?;
-    let file = sources.add(asked, text.as_str());
+    let file = read(sources, asked).map_err(|d| output::fail(&[*d], sources, as_json))?;
+    let text = sources.text(file).to_owned();
     match order_text::parse(&text) {
         Ok(_) => Ok(text),
         Err(mistake) => {
@@ -97,8 +99,8 @@ fn schedule(asked: &str, sources: &mut SourceMap, as_json: bool) -> Result<Strin
     }
 }
 
-/// Reads a file as text, or says why it cannot.
-pub fn read(path: &str) -> Result<String, Box<Diagnostic>> {
+/// Reads a file into the sources, or says why it cannot.
+pub fn read(sources: &mut SourceMap, path: &str) -> Result<FileId, Box<Diagnostic>> {
     let bytes = fs::read(path).map_err(|e| {
         let message = format!("cannot read {path}: {e}");
         Box::new(
@@ -106,7 +108,7 @@ pub fn read(path: &str) -> Result<String, Box<Diagnostic>> {
                 .help("give the path of a kernel file, such as examples/gemm.py"),
         )
     })?;
-    frontend::decode(bytes)
+    frontend::add_source(sources, path, bytes)
 }
 
 /// `file.py:entry` as two parts. A colon that belongs to the path (`C:\…`) stays there.

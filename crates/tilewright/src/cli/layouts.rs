@@ -10,6 +10,8 @@ use tilewright::ir::{BufferData, BufferOrigin, Diagnostic, Func, Scope, StmtKind
 use tilewright::layout::draw::{svg, text};
 use tilewright::layout::{Fragment, Layout};
 
+use tilewright::timeline::{timelines, to_svg};
+
 use super::output;
 
 /// What is known of one buffer of a kernel.
@@ -125,15 +127,37 @@ impl Drawn {
     /// `None` where there is nothing to draw.
     fn to_svg(&self) -> Option<String> {
         match &self.placement {
-            Placement::Fragment { fragment, lanes } => Some(svg::fragment(fragment, *lanes)),
+            Placement::Fragment { fragment, lanes } => {
+                Some(svg::fragment(&self.title, fragment, *lanes))
+            }
             Placement::Shared {
                 layout,
                 element_bits,
                 banks,
-            } => Some(svg::layout(layout, *element_bits, *banks)),
+            } => Some(svg::layout(&self.title, layout, *element_bits, *banks)),
             Placement::View(_) | Placement::None(_) => None,
         }
     }
+}
+
+/// Writes one SVG file for each kernel with a pipelined loop into the folder, and returns their paths.
+pub fn write_schedules(
+    func: &Func,
+    target: Target,
+    folder: &Path,
+) -> Result<Vec<String>, Box<Diagnostic>> {
+    fs::create_dir_all(folder).map_err(|e| Box::new(output::unwritable(folder, &e)))?;
+    let mut paths = Vec::new();
+    for (number, one) in timelines(func, target).iter().enumerate() {
+        let name = match number {
+            0 => "schedule.svg".to_string(),
+            n => format!("schedule_{n}.svg"),
+        };
+        let path = folder.join(name);
+        output::write_file(&path, to_svg(one).as_bytes())?;
+        paths.push(path.display().to_string());
+    }
+    Ok(paths)
 }
 
 /// Writes one SVG file a buffer into the folder, made if it is not there, and returns their

@@ -16,7 +16,7 @@ pub fn lower(
     show: &mut Show<'_>,
 ) -> Result<Func, Failure> {
     let lowered = lowering::lower_with(func, target, until, show).and_then(Lowered::checked);
-    report(lowered, sources, show).map(|lowered| lowered.func)
+    report(lowered, target, sources, show).map(|lowered| lowered.func)
 }
 
 /// The same; what the hazard checker finds is left to the caller.
@@ -28,11 +28,12 @@ pub fn lower_unchecked(
     show: &mut Show<'_>,
 ) -> Result<Lowered, Failure> {
     let lowered = lowering::lower_with(func, target, until, show);
-    report(lowered, sources, show)
+    report(lowered, target, sources, show)
 }
 
 fn report(
     lowered: Result<Lowered, Refused>,
+    target: Target,
     sources: &SourceMap,
     show: &mut Show<'_>,
 ) -> Result<Lowered, Failure> {
@@ -42,6 +43,10 @@ fn report(
     };
     let warnings: Vec<Diagnostic> = warnings.iter().cloned().collect();
     output::warn(&warnings, sources);
+    if let Ok(lowered) = &lowered {
+        let said: Vec<&Diagnostic> = warnings.iter().chain(remarks.iter()).collect();
+        show.decisions(&lowered.func, target, &said, sources);
+    }
     show.explain(remarks, sources);
     let unwritten = show.finish(times.clone()).err();
     let mut errors = match lowered {

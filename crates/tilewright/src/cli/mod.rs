@@ -8,22 +8,27 @@ mod assembly;
 mod bench;
 mod cache;
 mod compile;
+mod counters;
 mod cycles;
 mod doctor;
 mod dump;
 mod emulated;
+mod explain;
 mod findings;
 mod gpu;
 mod input;
 mod layouts;
 mod lower;
+mod manual;
 mod opt;
 mod output;
 mod passes;
 mod progress;
 mod run;
+mod schema;
 mod shared;
 mod show;
+mod tensors;
 mod timings;
 mod verify;
 
@@ -32,10 +37,14 @@ use std::panic;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use tilewright::ir::Code;
 use tilewright::passes::decisions::{DECISIONS, Decision};
 use tilewright::runtime;
 
 use self::output::Failure;
+
+const USAGE: Code = Code("usage");
+const INTERNAL: Code = Code("internal-error");
 
 /// Compiles GPU tile kernels, and runs them anywhere.
 #[derive(Parser, Debug)]
@@ -65,8 +74,17 @@ enum Command {
     Opt(opt::OptArgs),
     /// List the passes of a target in order.
     Passes(passes::PassesArgs),
+    /// Say what a diagnostic means and what helps: `tilewright explain copy-extents`. Without a
+    /// name, list all of them.
+    Explain(explain::ExplainArgs),
     /// Say which toolchains and devices were found, and what is missing.
     Doctor(doctor::DoctorArgs),
+    /// Print the JSON Schema of the objects that `--json` prints.
+    Schema,
+    /// Write manual pages, one a command, to a folder.
+    Man(manual::ManArgs),
+    /// Print completions of the command line for a shell.
+    Completions(manual::CompletionsArgs),
     /// Show or empty the cache of compiled kernels.
     Cache(cache::CacheArgs),
 }
@@ -115,7 +133,17 @@ fn schedules() -> String {
 
 pub fn main() -> ExitCode {
     runtime::signals::report_file_size_limit();
-    let cli = Cli::parse();
+    // The object is owed also where the command line cannot be read.
+    let as_json = std::env::args_os().any(|a| a == "--json");
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) if as_json && e.use_stderr() => {
+            let _ = e.print();
+            output::print_failure(USAGE, e.render().to_string().trim());
+            return ExitCode::from(2);
+        }
+        Err(e) => e.exit(),
+    };
     // A panic is a bug of ours: it is reported as such, with the place, and never as exit 101.
     panic::set_hook(Box::new(|info| {
         let _ = writeln!(
@@ -132,15 +160,28 @@ pub fn main() -> ExitCode {
         Command::Cache(args) => cache::cache(&args),
         Command::Opt(args) => opt::opt(&args),
         Command::Passes(args) => passes::passes(&args),
+        Command::Explain(args) => explain::explain(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Schema => schema::schema(),
+        Command::Man(args) => manual::man(&args),
+        Command::Completions(args) => manual::completions(&args),
     });
     match result {
         Ok(Ok(())) if output::is_whole() => ExitCode::SUCCESS,
         Ok(Ok(())) => ExitCode::from(1),
-        Ok(Err(Failure::User)) | Err(_) => ExitCode::from(1),
+        Ok(Err(Failure::User)) => ExitCode::from(1),
+        Err(_) => {
+            if as_json {
+                output::print_failure(INTERNAL, "the compiler failed; stderr says where");
+            }
+            ExitCode::from(1)
+        }
         Ok(Err(Failure::Worker(code))) => ExitCode::from(code),
         Ok(Err(Failure::Usage(message))) => {
             let _ = writeln!(std::io::stderr(), "tilewright: {message}");
+            if as_json {
+                output::print_failure(USAGE, &message);
+            }
             ExitCode::from(2)
         }
     }

@@ -6,7 +6,7 @@ use tilewright::ir::{SourceMap, Target, text, verify};
 use tilewright::lowering::Times;
 use tilewright::passes::driver::{self, Options};
 
-use super::output::{self, Outcome};
+use super::output::{self, Failure, Outcome};
 use super::show::{PrintTo, Show, ShowArgs, find_pass};
 use super::{input, passes::parse_target};
 
@@ -36,10 +36,17 @@ pub fn opt(args: &OptArgs) -> Outcome {
         .map(|name| find_pass(name))
         .collect::<Result<Vec<_>, _>>()?;
     args.show.check(&passes)?;
+    if args.file.ends_with(".py") {
+        return Err(Failure::Usage(format!(
+            "`opt` takes IR in text form; `tilewright compile {} --emit tile -o K.tw` makes some",
+            args.file
+        )));
+    }
     let mut sources = SourceMap::new();
-    let source = input::read(&args.file).map_err(|d| output::fail(&[*d], &sources, args.json))?;
-    let file = sources.add(&args.file, source.as_str());
-    let mut func = text::parse(&source, file).map_err(|d| output::fail(&d, &sources, args.json))?;
+    let file = input::read(&mut sources, &args.file);
+    let file = file.map_err(|d| output::fail(&[*d], &sources, args.json))?;
+    let parsed = text::parse(sources.text(file), file);
+    let mut func = parsed.map_err(|d| output::fail(&d, &sources, args.json))?;
     verify::verify(&func).map_err(|d| output::fail(&d, &sources, args.json))?;
 
     let mut show = Show::new(&args.show, &func, PrintTo::beside(args.json), &sources)?;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
@@ -69,6 +70,11 @@ pub fn note(text: &str) {
 pub fn warn(diags: &[Diagnostic], sources: &SourceMap) {
     let color = io::stderr().is_terminal();
     for diag in diags {
+        if diag.severity < Severity::Error
+            && let Ok(mut said) = SAID.lock()
+        {
+            said.push(to_json(diag, sources));
+        }
         let _ = writeln!(io::stderr(), "{}\n", diag.render(sources, color));
     }
 }
@@ -87,7 +93,8 @@ pub fn fail_with(
 ) -> Failure {
     warn(diags, sources);
     if as_json {
-        let errors: Vec<Value> = diags.iter().map(|d| to_json(d, sources)).collect();
+        let errors = diags.iter().filter(|d| d.severity == Severity::Error);
+        let errors: Vec<Value> = errors.map(|d| to_json(d, sources)).collect();
         object["ok"] = json!(false);
         object["errors"] = json!(errors);
         print_json(&object);
@@ -119,8 +126,30 @@ pub fn wrong(diag: &Diagnostic, verdict: &Verdict, sources: &SourceMap, as_json:
     fail_with(diags, sources, as_json, verdict_json(verdict))
 }
 
+/// The version of the objects that `--json` prints; it changes where a field does.
+pub const SCHEMA: u32 = 1;
+
+/// What was said beside the result, for the object.
+static SAID: Mutex<Vec<Value>> = Mutex::new(Vec::new());
+
+/// Prints the one object of a command. `schema`, `version`, `ok` and `warnings` are in all of them.
 pub fn print_json(value: &Value) {
+    let mut value = value.clone();
+    if let Value::Object(object) = &mut value {
+        let said = SAID.lock().map(|mut said| std::mem::take(&mut *said));
+        object.insert("schema".to_string(), json!(SCHEMA));
+        object.insert("version".to_string(), json!(env!("CARGO_PKG_VERSION")));
+        object.insert("warnings".to_string(), json!(said.unwrap_or_default()));
+        object.entry("ok").or_insert(json!(true));
+    }
     print(&format!("{value}\n"));
+}
+
+/// The object of a command that could not be begun or ended: bad usage, a mistake of ours.
+pub fn print_failure(code: Code, message: &str) {
+    let diag = Diagnostic::error(code, Span::NONE, message);
+    let error = to_json(&diag, &SourceMap::new());
+    print_json(&json!({ "ok": false, "errors": [error] }));
 }
 
 pub fn to_json(diag: &Diagnostic, sources: &SourceMap) -> Value {

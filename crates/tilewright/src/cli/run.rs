@@ -14,11 +14,13 @@ use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, InputSpec, Number, RunOptions, Summary};
 use tilewright::verdict::{Compared, Verdict, summation, verdict, verdict_within};
 
+use super::counters::Counted;
 use super::input::Loaded;
 use super::output::{self, Failure, Outcome};
 use super::progress::Progress;
 use super::show::{PrintTo, Show, ShowArgs};
-use super::{KernelArgs, gpu, input, lower::lower, passes::parse_target, shared};
+use super::tensors::{Checked, TensorArgs};
+use super::{KernelArgs, gpu, input, lower::lower, passes::parse_target, shared, tensors};
 
 /// What a run-time size is when nobody says: no multiple of any tile.
 const DEFAULT_SIZE: i64 = 300;
@@ -47,6 +49,12 @@ pub struct RunArgs {
     /// before its loops are taken for endless.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
+    /// Show what the simulator counted: instructions, shared-memory transactions and bank
+    /// conflicts, by statement (`--on sim`).
+    #[arg(long)]
+    counters: bool,
+    #[command(flatten)]
+    tensors: TensorArgs,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -122,6 +130,13 @@ pub fn run(args: &RunArgs) -> Outcome {
             args.on.name()
         )));
     }
+    if args.counters && args.on != Executor::Sim {
+        return Err(Failure::Usage(format!(
+            "`--counters` shows what the simulator counts, and `--on {}` counts nothing; `--on sim` \
+             does",
+            args.on.name()
+        )));
+    }
     let known = match args.on {
         Executor::Sim | Executor::Gfx9 => Some(target),
         Executor::Reference | Executor::Gpu => named,
@@ -132,13 +147,20 @@ pub fn run(args: &RunArgs) -> Outcome {
     if args.on == Executor::Gpu && !args.worker {
         return gpu::in_worker(args.json);
     }
-    let loaded = input::load(&args.kernel, args.json)?;
+    let mut loaded = input::load(&args.kernel, args.json)?;
+    let files = tensors::read(&args.tensors, &loaded.func);
+    let files = files.map_err(|d| output::fail(&[*d], &loaded.sources, args.json))?;
+    for (name, size) in files.sizes(&loaded.func) {
+        loaded.sizes.entry(name).or_insert(size);
+    }
     let (func, sources) = (&loaded.func, &loaded.sources);
     let (mut spec, notes) = inputs(&loaded, args.seed);
     // What is compared has tensors of its own.
     spec.copies = u32::from(args.on != Executor::Reference);
     let fail = |e: sim::RunError| output::fail(&e.diagnostics.into_vec(), sources, args.json);
     let mut tensors = sim::make_inputs(func, &spec).map_err(fail)?;
+    let put = files.put(func, &mut tensors);
+    put.map_err(|d| output::fail(&[*d], sources, args.json))?;
     let given = match args.on {
         Executor::Reference => None,
         Executor::Sim | Executor::Gfx9 | Executor::Gpu => {
@@ -198,6 +220,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     output::warn(&report.races.into_vec(), sources);
 
     let mut judged = None;
+    let mut counted = None;
     let mut place = "on the reference evaluator".to_string();
     match (opened, given, lowered) {
         (Some(gpu), Some(mut found), _) => {
@@ -260,6 +283,9 @@ pub fn run(args: &RunArgs) -> Outcome {
             if !report.is_clean() {
                 return Err(fail(&report.diagnostics().into_vec()));
             }
+            if args.counters {
+                counted = Some(Counted::of(&report, sources));
+            }
             let found_right = verdict(func, &simulated, &tensors, Compared::All);
             if let Some(diag) = found_right.diagnostic(func) {
                 return Err(wrong(&found_right, diag));
@@ -272,6 +298,12 @@ pub fn run(args: &RunArgs) -> Outcome {
     }
 
     drop(progress);
+    let written = tensors::write(&args.tensors, func, &tensors).map_err(|d| fail(&[*d]))?;
+    let checked = files.check(&args.tensors, func, &tensors);
+    let checked = checked.map_err(|(diag, checked)| {
+        let all: Vec<Value> = checked.iter().map(Checked::to_json).collect();
+        show.fail_with(&[*diag], sources, json!({ "expected": all }))
+    })?;
     let summaries = summaries(func, &tensors);
     if args.json {
         // The reference evaluator is what others are compared with, so it has no error itself.
@@ -290,7 +322,12 @@ pub fn run(args: &RunArgs) -> Outcome {
             "shared_memory": memory.as_ref().map(|m| &m.1),
             "seed": args.seed,
             "tensors": summaries.iter().map(Line::to_json).collect::<Vec<_>>(),
+            "expected": checked.iter().map(Checked::to_json).collect::<Vec<_>>(),
+            "written": written,
         });
+        if let Some(counted) = &counted {
+            object["counters"] = counted.to_json();
+        }
         show.add_to(&mut object);
         output::print_json(&object);
         return Ok(());
@@ -309,6 +346,12 @@ pub fn run(args: &RunArgs) -> Outcome {
     for line in &summaries {
         text += &line.to_text();
     }
+    for line in &checked {
+        text += &line.to_text();
+    }
+    for path in &written {
+        text += &format!("  wrote {path}\n");
+    }
     for line in memory.iter().flat_map(|m| m.0.lines()) {
         text += &format!("  {line}\n");
     }
@@ -325,6 +368,7 @@ pub fn run(args: &RunArgs) -> Outcome {
         }
     }
     text += &format!("  {ms:.1} ms\n");
+    text += &counted.map_or(String::new(), |c| c.to_text());
     output::print(&text);
     Ok(())
 }
@@ -373,17 +417,15 @@ struct Line {
     summary: Summary,
 }
 
-fn summaries(func: &Func, tensors: &sim::Args) -> Vec<Line> {
+fn summaries(func: &Func, args: &sim::Args) -> Vec<Line> {
     let mut lines = Vec::new();
-    for param in &func.params {
-        let Param::Tensor { buffer, output } = param else {
-            continue;
-        };
-        let data = &func.buffers[*buffer];
-        if let Some(tensor) = tensors.tensor(&data.name) {
+    let roles = tensors::roles(func);
+    for (buffer, _) in func.tensors() {
+        let data = &func.buffers[buffer];
+        if let Some(tensor) = args.tensor(&data.name) {
             lines.push(Line {
                 name: data.name.clone(),
-                role: if *output { "out" } else { "in" },
+                role: roles.get(&buffer).map_or("in", |r| r.name()),
                 dtype: tensor.dtype().to_string(),
                 shape: tensor.shape().to_vec(),
                 summary: sim::summarize(tensor),
@@ -398,7 +440,7 @@ impl Line {
         let shape: Vec<String> = self.shape.iter().map(|e| e.to_string()).collect();
         let s = &self.summary;
         let mut text = format!(
-            "  {:3} {} {}[{}]  min {:.4}  max {:.4}  mean {:.4}  deviation {:.4}",
+            "  {:5} {} {}[{}]  min {:.4}  max {:.4}  mean {:.4}  deviation {:.4}",
             self.role,
             self.name,
             self.dtype,

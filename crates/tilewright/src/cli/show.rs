@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tilewright::decisions::{Decisions, PLACED};
 use tilewright::ir::nearest::suggestion;
-use tilewright::ir::{Diagnostic, Diagnostics, Func, SourceMap, text};
+use tilewright::ir::{Diagnostic, Diagnostics, Func, SourceMap, Target, text};
 use tilewright::lowering::Times;
 use tilewright::passes::driver::{Hook, Step};
 use tilewright::passes::{self, PassInfo};
@@ -31,7 +32,8 @@ pub struct ShowArgs {
     #[arg(long)]
     timings: bool,
     /// Say what the compiler decided about this topic, what it decided against, and why, on
-    /// stderr; without a topic, about all of them. `compile` without `--emit` says it on stdout.
+    /// stderr; without a topic, about all of them: `decisions` (stages, versions, layouts, warps,
+    /// widths), `schedule`, `stores`. `compile` without `--emit` says it on stdout.
     #[arg(long, value_name = "TOPIC", num_args = 0..=1, default_missing_value = "all")]
     explain: Option<String>,
 }
@@ -39,7 +41,8 @@ pub struct ShowArgs {
 /// The code of the remarks that are orders.
 const ORDERS: &str = "order";
 /// What can be explained, by the codes of the remarks.
-const TOPICS: [&str; 2] = ["schedule", "stores"];
+const TOPICS: [&str; 3] = [DECISIONS, "schedule", "stores"];
+const DECISIONS: &str = "decisions";
 
 impl ShowArgs {
     /// The first of the options that was given.
@@ -52,6 +55,13 @@ impl ShowArgs {
         ];
         let first = given.into_iter().find(|(given, _)| *given);
         first.map(|(_, name)| name)
+    }
+
+    /// Whether this topic is asked for.
+    fn explains(&self, topic: &str) -> bool {
+        self.explain
+            .as_ref()
+            .is_some_and(|t| t == "all" || t == topic)
     }
 
     /// Whether every pass to print after is one of these, and the topic to explain is one.
@@ -133,6 +143,10 @@ pub struct Show<'a> {
     /// The pass after which the command itself wants the function, and the function.
     pub wanted: Option<&'static str>,
     pub found: Option<Func>,
+    /// The function before the passes and behind layout inference, where decisions are asked for.
+    before: Option<Func>,
+    placed: Option<Func>,
+    decided: Vec<Value>,
     pub timings: Timings,
 }
 
@@ -158,6 +172,9 @@ impl<'a> Show<'a> {
             ran: Vec::new(),
             wanted: None,
             found: None,
+            before: args.explains(DECISIONS).then(|| func.clone()),
+            placed: None,
+            decided: Vec::new(),
             timings: Timings::default(),
         })
     }
@@ -186,16 +203,31 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Says what was decided, of the topics that were asked for.
+    /// Says what was decided of a lowered function, where that was asked for.
+    pub fn decisions(
+        &mut self,
+        lowered: &Func,
+        target: Target,
+        said: &[&Diagnostic],
+        sources: &SourceMap,
+    ) {
+        let (Some(before), Some(placed)) = (&self.before, &self.placed) else {
+            return;
+        };
+        let decided = Decisions::of(before, placed, lowered, target, said);
+        match self.to {
+            PrintTo::Stdout => output::print(&decided.to_text(sources)),
+            PrintTo::Stderr => output::note(&decided.to_text(sources)),
+            PrintTo::Json => self.decided.push(decided.to_json(sources)),
+        }
+    }
+
+    /// Says what the passes remarked, of the topics that were asked for.
     pub fn explain(&mut self, remarks: &Diagnostics, sources: &SourceMap) {
         let orders = remarks.iter().filter(|r| r.code.0 == ORDERS);
         self.orders.extend(orders.map(|r| r.message.clone()));
-        let Some(topic) = &self.args.explain else {
-            return;
-        };
         for remark in remarks.iter() {
-            let known = TOPICS.contains(&remark.code.0);
-            if !known || topic != "all" && topic != remark.code.0 {
+            if !self.args.explains(remark.code.0) {
                 continue;
             }
             let text = || format!("{}\n", remark.render(sources, false));
@@ -240,6 +272,7 @@ impl<'a> Show<'a> {
         }
         if self.args.explain.is_some() {
             object["explained"] = json!(self.explained);
+            object["decisions"] = json!(self.decided);
         }
         if self.args.timings {
             object["timings"] = self.timings.to_json();
@@ -250,6 +283,9 @@ impl<'a> Show<'a> {
 impl Hook for Show<'_> {
     fn after(&mut self, step: Step, func: &Func) {
         self.ran.push(step.name);
+        if step.name == PLACED && self.before.is_some() {
+            self.placed = Some(func.clone());
+        }
         if self.wanted == Some(step.name) {
             self.found = Some(func.clone());
         }

@@ -198,7 +198,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         output::print(&format!("{} for {target}: {proof}\n", func.name));
         output::print(&cover.to_text());
         for audit in &audits {
-            output::print(&super::amd::audit_line(audit));
+            output::print(&super::amd::audit_text(audit));
         }
         if let Some(emulated) = emulated {
             output::print(&emulated.to_text());

@@ -20,7 +20,7 @@ use crate::expr::Expr;
 use crate::func::Func;
 use crate::ids::{Buffer, Var};
 use crate::stmt::Stmt;
-use crate::text::names::{Entity, Names};
+use crate::text::names::{Entity, Names, NamesInText};
 
 /// The text form of a function.
 pub fn print(func: &Func) -> String {
@@ -37,9 +37,21 @@ pub fn print_expr(func: &Func, expr: &Expr) -> String {
     p.out
 }
 
+/// What the text form calls everything.
+pub(super) fn spelling(func: &Func) -> NamesInText {
+    let func = &*declared(func);
+    let mut p = Printer::new(func, Names::scoped(func));
+    p.func();
+    p.names.into_spelling()
+}
+
 /// A statement, with the blocks inside it, as it stands in messages.
 pub fn print_stmt(func: &Func, stmt: &Stmt) -> String {
-    let mut p = Printer::new(func, Names::plain(func));
+    print_stmt_by(Names::plain(func), func, stmt)
+}
+
+pub(super) fn print_stmt_by(names: Names<'_>, func: &Func, stmt: &Stmt) -> String {
+    let mut p = Printer::new(func, names);
     p.stmt(stmt);
     p.out.truncate(p.out.trim_end().len());
     p.out

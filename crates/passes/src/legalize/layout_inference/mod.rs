@@ -40,7 +40,7 @@ use tilewright_ir::{
 use tilewright_layout::Fragment;
 
 use crate::Changed;
-use crate::legalize::gemm_plan::Choice;
+use crate::legalize::gemm_plan::{Choice, Idle};
 pub use infer::narrowed;
 pub use uses::{Touched, const_shape, copy_shape, region_map};
 
@@ -48,6 +48,7 @@ use infer::{Inferred, Problem};
 
 const KEPT_IN_SHARED: Code = Code("fragment-in-shared");
 const GEMM_POLICY: Code = Code("gemm-policy");
+const IDLE_THREADS: Code = Code("idle-threads");
 
 /// Decides the layouts of all kernels.
 pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
@@ -70,7 +71,12 @@ pub fn layout_inference(func: &mut Func, target: Target, diags: &mut Diagnostics
                             span,
                             format!("fragment `{name}` is kept in shared memory: {why}"),
                         )
-                        .also(func.buffers[buffer].span, "allocated here"),
+                        .also(func.buffers[buffer].span, "allocated here")
+                        .help(
+                            "it stays in registers where every use names the thread that holds an \
+                             element: index it by indices of parallel loops, in the same way at \
+                             each use, or copy what other threads need to shared memory",
+                        ),
                     );
                     demote(func, buffer);
                 }
@@ -148,10 +154,11 @@ impl Decided<'_> {
                     *layout = fragment.map(|f| LayoutAttr::Held(fitted(f)));
                 }
                 StmtKind::Tile(TileOp::Gemm(g)) => {
-                    if let Some(Choice { plan, unlike }) = self.gemms.next() {
+                    if let Some(Choice { plan, unlike, idle }) = self.gemms.next() {
                         g.plan = Some(plan);
                         let note = unlike.map(|all| not_as_wished(&plan, all, stmt.span));
-                        note.into_iter().for_each(|n| self.diags.push(n));
+                        let idle = idle.map(|idle| idle_threads(&idle, stmt.span));
+                        self.diags.extend(note.into_iter().chain(idle));
                     }
                 }
                 _ => {
@@ -162,6 +169,23 @@ impl Decided<'_> {
             }
         }
     }
+}
+
+/// Says which threads have no part in a product.
+fn idle_threads(idle: &Idle, span: Span) -> Diagnostic {
+    let Idle {
+        used,
+        threads,
+        warp,
+    } = idle;
+    let message = format!(
+        "threads {used} to {} of {threads} have no part in this product: {threads} threads are no \
+         whole warps of {warp}",
+        threads - 1
+    );
+    let (less, more) = (threads / warp * warp, (threads / warp + 1) * warp);
+    Diagnostic::warning(IDLE_THREADS, span, message)
+        .help(format!("launch with threads={less} or threads={more}"))
 }
 
 /// Says where the warps lie, where the policy could not be followed.

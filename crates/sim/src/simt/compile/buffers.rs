@@ -27,10 +27,11 @@ impl Compiler<'_> {
             return Ok(number);
         }
         let data = &self.func.buffers[buffer];
-        let info = match &data.origin {
+        let mut info = match &data.origin {
             BufferOrigin::View(base) => self.view(data, *base)?,
             _ => self.storage(buffer, data)?,
         };
+        info.name = self.spelling.buffer(self.func, buffer).to_string();
         self.program.buffers.push(info);
         let number = self.program.buffers.len() as u32 - 1;
         self.numbers.insert(buffer, number);

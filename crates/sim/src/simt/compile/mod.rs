@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::small_float::Number;
+use tilewright_ir::text::NamesInText;
 use tilewright_ir::{Buffer, Func, Kernel, Machine, SharedPlace, Span, Target, Var};
 
 use super::alu;
@@ -123,6 +124,8 @@ pub(super) struct Compiler<'f> {
     pub(super) program: Program,
     pub(super) vars: FxHashMap<Var, Vec<Slot>>,
     numbers: FxHashMap<Buffer, u32>,
+    /// What findings call buffers.
+    spelling: NamesInText,
     /// Constants by value, and values by slot.
     constants: FxHashMap<u64, u32>,
     values: FxHashMap<u32, u64>,
@@ -180,6 +183,7 @@ impl<'f> Compiler<'f> {
             program: Program::default(),
             vars: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            spelling: NamesInText::of(func),
             constants: FxHashMap::default(),
             values: FxHashMap::default(),
             invariant: FxHashMap::default(),
