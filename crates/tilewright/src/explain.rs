@@ -125,6 +125,11 @@ const LOWERING: &[Row] = &[
         "the message names the rule; `T.copy` has none of them",
     ),
     (
+        "cluster-size",
+        "Some GPUs of the target cannot start clusters of so many blocks.",
+        "use at most eight blocks a cluster",
+    ),
+    (
         "stores",
         "A remark: how results of products leave the registers.",
         "",
@@ -166,6 +171,16 @@ const SCHEDULES: &[Row] = &[
         "schedule",
         "A remark: which schedule a pipelined loop has, what it was chosen over, and what its waits are for.",
         "",
+    ),
+    (
+        "order",
+        "A remark: the order of a pipelined loop, as `--emit schedule` prints it.",
+        "",
+    ),
+    (
+        "schedule-text",
+        "The text of an order is not one.",
+        "`docs/schedules.md` has the language; `--emit schedule` prints orders to start from",
     ),
     (
         "unknown-schedule",
@@ -766,6 +781,11 @@ const VERIFIER: &[Row] = &[
         "",
     ),
     ("gemm-types", "Types that have no product.", ""),
+    (
+        "multicast",
+        "A copy for blocks that the cluster does not have.",
+        "",
+    ),
     (
         "im2col-operands",
         "Operands of im2col that do not fit each other.",

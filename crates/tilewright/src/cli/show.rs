@@ -227,7 +227,7 @@ impl<'a> Show<'a> {
         let orders = remarks.iter().filter(|r| r.code.0 == ORDERS);
         self.orders.extend(orders.map(|r| r.message.clone()));
         for remark in remarks.iter() {
-            if !self.args.explains(remark.code.0) {
+            if remark.code.0 == ORDERS || !self.args.explains(remark.code.0) {
                 continue;
             }
             let text = || format!("{}\n", remark.render(sources, false));
