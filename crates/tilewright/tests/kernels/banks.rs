@@ -78,8 +78,37 @@ fn products() -> Vec<Case> {
     cases
 }
 
+/// Tiles that are read along their rows and, transposed on the way, across them: no swizzle serves
+/// both. In the cycle model these kernels take 8 and 12 % less time than with reads of single
+/// elements, which have no conflicts.
+const BOTH_WAYS: [(Target, &str, Reads); 2] = [
+    (
+        Target::Gfx950,
+        "attention_bwd.py",
+        Reads {
+            transactions: 640,
+            conflicts: 160,
+        },
+    ),
+    (
+        Target::Gfx950,
+        "linear_attention.py",
+        Reads {
+            transactions: 2048,
+            conflicts: 256,
+        },
+    ),
+];
+
 fn operands_are_free(case: &Case, target: Target) -> Result<(), Failed> {
     let conflicts = operand_conflicts(case, target)?;
+    let known = |(t, file, _): &&(Target, &str, Reads)| (*t, *file) == (target, case.file);
+    if let Some((.., expected)) = BOTH_WAYS.iter().find(known) {
+        return match conflicts == *expected {
+            true => Ok(()),
+            false => Err(format!("{conflicts:?} instead of {expected:?}").into()),
+        };
+    }
     match conflicts {
         Reads {
             transactions: 0, ..
@@ -114,6 +143,7 @@ fn conflicts_show() -> Result<(), Failed> {
 }
 
 /// What the banks did for operand reads.
+#[derive(PartialEq, Debug)]
 struct Reads {
     transactions: u64,
     conflicts: u64,
