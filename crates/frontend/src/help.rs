@@ -311,6 +311,10 @@ static TABLE: &[(Code, &str)] = &[
     ),
     (codes::NO_EFFECT, "leave it out; results are the same"),
     (codes::PYTHON_PRINT, "`T.print` prints when the kernel runs"),
+    (
+        codes::CLUSTER,
+        "give the launch `cluster_dims=`, and name blocks that the cluster has",
+    ),
 ];
 
 #[cfg(test)]

@@ -22,6 +22,10 @@ const FEW: Budget = addresses(6);
 /// half of a swizzled row, and on gfx942 the place that tiles are written to.
 const ALONG_ROWS: Budget = addresses(5);
 
+/// The same for halves of the waves that change places: the parts that a half reads at one time
+/// have places of their own. The loop takes two thirds of the time that it took with 5.
+const HALVES: Budget = addresses(14);
+
 /// What the hot loops of other examples spend, on gfx942 and on gfx950: the figures measured, so
 /// that one instruction more is seen.
 const BUDGETS: [(&str, Budget, Budget); 12] = [
@@ -37,7 +41,7 @@ const BUDGETS: [(&str, Budget, Budget); 12] = [
     ("convolution.py", addresses(86), addresses(88)),
     // An operand that is read across its rows has one place for each pattern of its swizzle, and
     // the version is added to each.
-    ("gemm.py", addresses(23), FEW),
+    ("gemm.py", addresses(23), addresses(10)),
     ("linear_attention.py", addresses(8), addresses(24)),
     // Loads that nothing counts, or that are guarded, are plain: addresses of 64 bits.
     ("mamba_chunk_scan.py", addresses(13), addresses(17)),
@@ -243,7 +247,8 @@ fn finds(kernel: Kernel, target: Target, plant: Plant) -> Result<(), Failed> {
 }
 
 /// What the loop holds is what its tile takes, in registers that two waves a SIMD have, and it
-/// never waits for the copies it has just started, whatever the compiler may suppose of types.
+/// never waits for copies that it has started since the last barrier, whatever the compiler may
+/// suppose of types.
 fn two_stages(l: &Loop) -> Result<(), Failed> {
     let [m, n, k] = l.tile.map(|e| e.to_string());
     let threads = l.threads.to_string();
@@ -270,10 +275,15 @@ fn two_stages(l: &Loop) -> Result<(), Failed> {
         if !audit.passed() || !alone {
             return Err(format!("{audit:?}").into());
         }
-        let drained = report.steps.iter().any(|step| match step {
-            Step::Wait(wait) => wait.vmcnt == Some(0),
-            _ => false,
-        });
+        let (mut started, mut drained) = (false, false);
+        for step in &report.steps {
+            match step {
+                Step::Copies(_) => started = true,
+                Step::Barrier => started = false,
+                Step::Wait(wait) => drained |= started && wait.vmcnt == Some(0),
+                _ => {}
+            }
+        }
         let mfma: Vec<(&str, u32)> = report.mfma.iter().map(|(n, c)| (n.as_str(), *c)).collect();
         let counts = (mfma, report.lds_copies, report.lds_reads);
         let wanted = (vec![l.mfma], l.copies, l.reads);
@@ -418,7 +428,10 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
 
 fn budget(name: &str, settings: &[(&str, &str)], target: Target) -> Budget {
     if name == "gemm.py" && settings.contains(&("trans_B", "True")) {
-        return ALONG_ROWS;
+        return match settings.contains(&("threads", "512")) {
+            true => HALVES,
+            false => ALONG_ROWS,
+        };
     }
     let own = BUDGETS.iter().find(|b| b.0 == name);
     own.map_or(FEW, |(_, gfx942, gfx950)| match target {

@@ -179,6 +179,8 @@ pub fn cases() -> Vec<Case> {
     }
     // The tiles of the defaults, but one tile of output.
     cases.push(plain(Case::new("gemm.py", "matmul"), (128, 128, 64), F16));
+    // Enough of them for pairs of blocks.
+    cases.push(plain(Case::new("gemm.py", "matmul"), (256, 512, 96), F16));
     cases.push(plain(
         gemm_tiles(Case::new("gemm.py", "matmul")).set("dtype", "bfloat16"),
         (48, 40, 72),
