@@ -126,8 +126,9 @@ fn readers_are_counted() {
         Ok(Vec::new())
     );
     let found = with_room(&function, 200, needs + (64 << 10)).unwrap();
-    let kinds: Vec<Kind> = found.iter().map(|f| f.kind).collect();
-    assert_eq!(kinds, [Kind::OutOfMemory], "{found:?}");
+    // Blocks that run at the same time may each say so.
+    let only = found.iter().all(|f| f.kind == Kind::OutOfMemory);
+    assert!(only && !found.is_empty(), "{found:?}");
 }
 
 /// A wave that has issued as many loads as are counted goes on when the first one is done.
