@@ -291,21 +291,24 @@ import tilewright.language as T
 
 def slow():
     print("started", flush=True)
-    time.sleep(20)
+    time.sleep(0.2)
     return 0
 
 try:
     @T.prim_func
     def kernel(A: T.Tensor((4,), "float32")):
         with T.Kernel(1, threads=4):
-            x = slow()
-            while slow() == 0:
-                x = slow()
+"""
+        # The signal comes while one of these runs.
+        + "            x = slow()\n" * 10
+        + """
 except KeyboardInterrupt:
     print("interrupted")
 """
     )
-    process = subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True)
+    # What runs in the background of a shell is started with the signal ignored.
+    listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True, preexec_fn=listen)
     assert process.stdout.readline() == "started\n"
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
