@@ -299,8 +299,8 @@ try:
     def kernel(A: T.Tensor((4,), "float32")):
         with T.Kernel(1, threads=4):
 """
-        # The signal comes while one of these runs.
-        + "            x = slow()\n" * 10
+        # Twenty seconds of them, of which few are waited for.
+        + "            x = slow()\n" * 100
         + """
 except KeyboardInterrupt:
     print("interrupted")
@@ -313,6 +313,7 @@ except KeyboardInterrupt:
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert out.splitlines()[-1] == "interrupted", out
+    assert out.count("started") < 50, out
 
 
 def test_threads_record_and_run_at_once():

@@ -145,14 +145,7 @@ def compile(
         return func
     if not isinstance(func, PrimFunc):
         raise TypeError(f"a `@T.prim_func` can be compiled, not a {type(func).__name__}")
-    flags = [compile_flags] if isinstance(compile_flags, str) else compile_flags
-    if isinstance(out_idx, int):
-        out_idx = [out_idx]
-    configs = None if pass_configs is None else {_key(k): v for k, v in pass_configs.items()}
-    core = func.core
-    if out_idx is not None or configs or flags:
-        core = core.with_options(out_idx, configs or None, flags)
-    return JITKernel(core, target, func)
+    return JITKernel(_with_options(func.core, out_idx, pass_configs, compile_flags), target, func)
 
 
 def par_compile(funcs, **options):
@@ -160,8 +153,16 @@ def par_compile(funcs, **options):
     return [compile(func, **options) for func in funcs]
 
 
-def _key(key):
-    return str(getattr(key, "value", key))
+def _with_options(core, out_idx, pass_configs, compile_flags):
+    """The recorded kernel with what a decorator or `compile` says of it."""
+    flags = [compile_flags] if isinstance(compile_flags, str) else compile_flags
+    if isinstance(out_idx, int):
+        out_idx = [out_idx]
+    # Keys of the enumeration of them, or their names.
+    configs = {str(getattr(k, "value", k)): v for k, v in (pass_configs or {}).items()}
+    if out_idx is None and not configs and not flags:
+        return core
+    return core.with_options(out_idx, configs or None, flags)
 
 
 class JITFunction:
@@ -265,14 +266,10 @@ class JITFunction:
         kernel = self._places.get(key) if key is not None else None
         if kernel is None:
             core = _core.record_eager(self.function, stated, given, list(consts.items()))
-            options = dict(self.options)
-            target = options.pop("target", None)
-            configs, flags = options.get("pass_configs"), options.get("compile_flags")
-            if configs or flags:
-                configs = {_key(k): v for k, v in (configs or {}).items()}
-                flags = [flags] if isinstance(flags, str) else flags
-                core = core.with_options(None, configs, flags)
-            kernel = _kept(self._places, key, JITKernel(core, target))
+            # Its outputs are what it returns.
+            configs, flags = self.options["pass_configs"], self.options["compile_flags"]
+            core = _with_options(core, None, configs, flags)
+            kernel = _kept(self._places, key, JITKernel(core, self.options["target"]))
         return kernel
 
     def __get__(self, instance, owner=None):
@@ -331,7 +328,9 @@ def jit(
         func, out_idx = None, func
     frame = sys._getframe(1)
     if isinstance(func, PrimFunc):
-        return compile(func, out_idx, target=target, pass_configs=pass_configs)
+        return compile(
+            func, out_idx, target=target, pass_configs=pass_configs, compile_flags=compile_flags
+        )
 
     def decorate(function):
         options = {

@@ -149,7 +149,7 @@ impl Emitter<'_> {
 
     /// What blocks of a cluster do with each other is there only where the machine has clusters.
     pub(crate) fn needs_clusters(&mut self, span: Span) -> Emit<()> {
-        if !self.machine.clusters {
+        if self.machine.clusters.is_none() {
             let message = format!("{} has no clusters of blocks", self.target);
             return unsupported(span, message);
         }

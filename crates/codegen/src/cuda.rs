@@ -25,7 +25,7 @@ impl Emitter<'_> {
             None => format!("{threads}, 1"),
         };
         let cluster = match kernel.attrs.cluster {
-            Some([x, y, z]) if self.machine.clusters => {
+            Some([x, y, z]) if self.machine.clusters.is_some() => {
                 format!("__cluster_dims__({x}, {y}, {z}) ")
             }
             _ => String::new(),

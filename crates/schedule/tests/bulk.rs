@@ -307,20 +307,21 @@ fn faults_in_stores_of_rows_are_named() {
     assert_eq!(kinds("the kernel ends before"), [HazardKind::EndsBefore]);
 }
 
-/// The registers of a sum that nobody reads are given up when its products are done, not before.
+/// The registers of a sum that nobody reads are given up when its products are done, not before, also
+/// where a loop is left by a `break`.
 #[test]
 fn a_sum_that_nobody_reads_is_waited_for() {
-    let text = include_str!("../../sim/tests/simt/unread_sum.tw");
-    let report = check("unread_sum", text);
-    assert!(report.is_clean(), "{}", lines(&report));
-    for instead in ["", "wait wgmma(1)"] {
-        let report = check("unread_sum", &text.replace("wait wgmma(0)", instead));
-        let kinds: Vec<HazardKind> = report.hazards.iter().map(|h| h.kind).collect();
-        assert_eq!(
-            kinds,
-            [HazardKind::RegisterBeforeWait],
-            "{}",
-            lines(&report)
-        );
+    for text in [
+        include_str!("../../sim/tests/simt/unread_sum.tw"),
+        include_str!("../../sim/tests/simt/sum_left_by_a_break.tw"),
+    ] {
+        let report = check("sum", text);
+        assert!(report.is_clean(), "{}", lines(&report));
+        for instead in ["", "wait wgmma(1)"] {
+            let report = check("sum", &text.replace("wait wgmma(0)", instead));
+            let mut kinds = report.hazards.iter().map(|h| h.kind);
+            let only = kinds.all(|k| k == HazardKind::RegisterBeforeWait);
+            assert!(only && !report.hazards.is_empty(), "{}", lines(&report));
+        }
     }
 }

@@ -3,63 +3,25 @@
 
 #[path = "kernels/landings.rs"]
 mod landings;
+#[path = "kernels/looped_product.rs"]
+mod looped_product;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use landings::landings;
-use tilewright::ir::small_float::Number;
+use looped_product::{MOST, inputs, product};
 use tilewright::ir::{FileId, Func, Severity, Target, text};
 use tilewright::passes::driver::{self, Options};
 use tilewright::passes::order_text;
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule};
 use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, SimtOptions};
-use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
+use tilewright::sim::{self, Args, RunOptions};
 
-/// The most iterations that a loop of these tests has.
-const MOST: u32 = 5;
 /// Rows and columns.
 const ROWS: u32 = 64;
-
-/// `C = A · Bᵀ` over `n` tiles of so many elements along K.
-fn product(threads: u32, tile: u32, stages: u32) -> Func {
-    let depth = MOST * tile;
-    let source = format!(
-        "func @f level=tile {{
-  scalar n: int32
-  param A: float16[{ROWS}, {depth}]
-  param B: float16[{ROWS}, {depth}]
-  output C: float32[{ROWS}, {ROWS}]
-  kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
-    alloc a: shared float16[{ROWS}, {tile}]
-    alloc b: shared float16[{ROWS}, {tile}]
-    alloc acc: fragment float32[{ROWS}, {ROWS}]
-    fill acc[0 +: {ROWS}, 0 +: {ROWS}], 0.0
-    for k in pipelined(0, n) stages={stages} {{
-      copy A[0 +: {ROWS}, k * {tile} +: {tile}] -> a[0 +: {ROWS}, 0 +: {tile}]
-      copy B[0 +: {ROWS}, k * {tile} +: {tile}] -> b[0 +: {ROWS}, 0 +: {tile}]
-      gemm a[0 +: {ROWS}, 0 +: {tile}], b[0 +: {ROWS}, 0 +: {tile}] -> acc[0 +: {ROWS}, 0 +: {ROWS}] trans_b
-    }}
-    copy acc[0 +: {ROWS}, 0 +: {ROWS}] -> C[0 +: {ROWS}, 0 +: {ROWS}]
-  }}
-}}
-"
-    );
-    text::parse(&source, FileId(0)).expect("valid text")
-}
-
-fn inputs(func: &Func, n: u32) -> Args {
-    let mut spec = InputSpec {
-        values: BTreeMap::from([("n".to_string(), Number::Int(n.into()))]),
-        ..InputSpec::default()
-    };
-    for name in ["A", "B"] {
-        spec.fills.insert(name.to_string(), Fill::Iota(7));
-    }
-    sim::make_inputs(func, &spec).expect("inputs")
-}
 
 /// The lowered function and its order as text, or the codes of what was said.
 fn lowered(func: &Func, target: Target, asked: &str) -> Result<(Func, String), Vec<&'static str>> {
@@ -118,7 +80,7 @@ fn what_is_printed_can_be_given_back() {
     let mut given = 0;
     for target in Target::ALL {
         for (threads, tile, stages) in [(256, 32, 2), (512, 64, 2), (512, 64, 3)] {
-            let func = product(threads, tile, stages);
+            let func = product(threads, ROWS, tile, stages);
             for named in SCHEDULES {
                 let Ok((by_name, order)) = lowered(&func, target, named.name) else {
                     continue;
@@ -154,7 +116,7 @@ fn the_orders_of_the_examples_are_right() {
         let mut own = order.replace("A_shared", "a").replace("B_shared", "b");
         own = own.replace("C_local", "acc");
         let threads = if order.contains("n 2") { 256 } else { 512 };
-        let func = product(threads, tile, 2);
+        let func = product(threads, ROWS, tile, 2);
         let lowered = lowered(&func, target, &own);
         let (lowered, printed) = lowered.unwrap_or_else(|codes| panic!("{path:?}: {codes:?}"));
         assert_right(&func, target, &lowered, &printed);
@@ -329,7 +291,7 @@ fn random_orders_are_refused_or_right() {
         let threads = [128, 256, 512][numbers.below(3)];
         let step = if target == Target::Gfx950 { 32 } else { 16 };
         let steps = [1, 2, 4][numbers.below(3)];
-        let func = product(threads, step * steps, 2);
+        let func = product(threads, ROWS, step * steps, 2);
         let staged = target == Target::Gfx942;
         let split = (!numbers.one_in(5)).then(|| Split {
             m: 1 + numbers.below(2),
@@ -367,7 +329,7 @@ fn random_orders_are_refused_or_right() {
 fn what_is_derived_for_halves_is_needed() {
     let (mut found, mut all) = (0, 0);
     for (tile, stages) in [(64, 2), (64, 3), (32, 3)] {
-        let func = product(512, tile, stages);
+        let func = product(512, ROWS, tile, stages);
         let (lowered, order) = lowered(&func, Target::Gfx950, "ping_pong").expect("it applies");
         let whole = text::print(&lowered);
         let lines: Vec<&str> = whole.lines().collect();

@@ -4,60 +4,19 @@
 
 #[path = "kernels/landings.rs"]
 mod landings;
+#[path = "kernels/looped_product.rs"]
+mod looped_product;
 
 use std::collections::BTreeMap;
 
 use landings::landings;
-use tilewright::ir::small_float::Number;
-use tilewright::ir::{FileId, Func, Severity, Target, text};
+use looped_product::{MOST, inputs, product};
+use tilewright::ir::{Func, Severity, Target};
 use tilewright::passes::driver::{self, Options};
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule};
 use tilewright::schedule::hazard;
 use tilewright::sim::simt::{self, SimtOptions};
-use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
-
-/// The most iterations that a loop of these tests has.
-const MOST: u32 = 5;
-
-/// `C = A · Bᵀ` over `n` tiles of so many steps of 16. With 64 rows and
-/// columns it is one for warp groups.
-fn product(threads: u32, rows: u32, steps: u32, stages: u32) -> Func {
-    let tile = 16 * steps;
-    let depth = MOST * tile;
-    let source = format!(
-        "func @f level=tile {{
-  scalar n: int32
-  param A: float16[{rows}, {depth}]
-  param B: float16[{rows}, {depth}]
-  output C: float32[{rows}, {rows}]
-  kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
-    alloc a: shared float16[{rows}, {tile}]
-    alloc b: shared float16[{rows}, {tile}]
-    alloc acc: fragment float32[{rows}, {rows}]
-    fill acc[0 +: {rows}, 0 +: {rows}], 0.0
-    for k in pipelined(0, n) stages={stages} {{
-      copy A[0 +: {rows}, k * {tile} +: {tile}] -> a[0 +: {rows}, 0 +: {tile}]
-      copy B[0 +: {rows}, k * {tile} +: {tile}] -> b[0 +: {rows}, 0 +: {tile}]
-      gemm a[0 +: {rows}, 0 +: {tile}], b[0 +: {rows}, 0 +: {tile}] -> acc[0 +: {rows}, 0 +: {rows}] trans_b
-    }}
-    copy acc[0 +: {rows}, 0 +: {rows}] -> C[0 +: {rows}, 0 +: {rows}]
-  }}
-}}
-"
-    );
-    text::parse(&source, FileId(0)).expect("valid text")
-}
-
-fn inputs(func: &Func, n: u32) -> Args {
-    let mut spec = InputSpec {
-        values: BTreeMap::from([("n".to_string(), Number::Int(n.into()))]),
-        ..InputSpec::default()
-    };
-    for name in ["A", "B"] {
-        spec.fills.insert(name.to_string(), Fill::Iota(7));
-    }
-    sim::make_inputs(func, &spec).expect("inputs")
-}
+use tilewright::sim::{self, Args, RunOptions};
 
 /// Whether the schedule was taken.
 fn is_right(func: &Func, target: Target, name: &str) -> bool {
@@ -101,7 +60,7 @@ fn every_schedule_is_refused_or_right() {
     for target in Target::ALL {
         for steps in 1..=4 {
             for stages in 1..=3 {
-                let func = product(256, 32, steps, stages);
+                let func = product(256, 32, 16 * steps, stages);
                 for named in SCHEDULES {
                     if is_right(&func, target, named.name) {
                         *taken.entry((named.name, target.name())).or_default() += 1;
@@ -134,7 +93,7 @@ fn products_of_warp_groups_are_refused_or_right() {
     let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
     for steps in 1..=4 {
         for stages in 1..=4 {
-            let func = product(256, 64, steps, stages);
+            let func = product(256, 64, 16 * steps, stages);
             for named in SCHEDULES {
                 let right = is_right(&func, target, named.name);
                 *taken.entry(named.name).or_default() += u32::from(right);
@@ -154,7 +113,7 @@ fn halves_of_a_block_are_refused_or_right() {
     for target in [Target::Gfx942, Target::Gfx950] {
         for steps in [2, 4, 8] {
             for stages in 1..=3 {
-                let func = product(512, 64, steps, stages);
+                let func = product(512, 64, 16 * steps, stages);
                 for named in SCHEDULES {
                     if is_right(&func, target, named.name) {
                         *taken.entry((named.name, target.name())).or_default() += 1;

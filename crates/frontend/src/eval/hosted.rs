@@ -296,6 +296,8 @@ impl Stage {
         let outer = std::mem::replace(&mut self.span, span);
         let result = self.nested_call(span, |stage| object.call(stage, &values, &keywords, span));
         self.span = outer;
+        // It may have taken any time.
+        self.end_if_interrupted(span)?;
         result
     }
 

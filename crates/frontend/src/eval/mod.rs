@@ -212,14 +212,22 @@ impl Stage {
         self.scope.clone()
     }
 
+    /// Ends the compilation where the user wants that.
+    pub(crate) fn end_if_interrupted(&self, span: Span) -> Result<()> {
+        match self.host.as_ref().is_some_and(|host| host.interrupted()) {
+            true => {
+                let message = "the compilation was interrupted";
+                Err(self.error(codes::INTERRUPTED, span, message).into())
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Counts `n` units of work against the budget.
     pub(crate) fn charge(&mut self, n: u64, span: Span) -> Result<()> {
         self.steps = self.steps.saturating_add(n);
-        if self.steps % INTERRUPT_STEPS < n
-            && self.host.as_ref().is_some_and(|host| host.interrupted())
-        {
-            let message = "the compilation was interrupted";
-            return Err(self.error(codes::INTERRUPTED, span, message).into());
+        if self.steps % INTERRUPT_STEPS < n {
+            self.end_if_interrupted(span)?;
         }
         if self.steps > MAX_STEPS {
             return Err(self

@@ -19,7 +19,7 @@ pub(crate) const GFX942: Machine = Machine {
     l2_rate: 64,               // [CDNA3] bytes a clock into the vector L1 of each CU
     simds: 4,                  // [ISA3]
     waves_per_simd: 8,         // [LLVM] amdgpu_waves_per_eu
-    clusters: false,
+    clusters: None,
     registers: Registers {
         per_thread: 512,  // [ISA3] 256 architectural and 256 accumulation VGPRs
         file: 128 * 1024, // [ISA3] 512 KB of VGPRs a compute unit

@@ -51,8 +51,8 @@ pub struct Machine {
     pub simds: u32,
     /// Waves that one of them holds, at most.
     pub waves_per_simd: u32,
-    /// Whether blocks are launched in clusters.
-    pub clusters: bool,
+    /// Blocks of a cluster that every GPU of it can start; none where blocks are launched one by one.
+    pub clusters: Option<u32>,
 
     pub registers: Registers,
     pub shared: SharedMemory,

@@ -20,7 +20,7 @@ pub(crate) const SM80: Machine = Machine {
     l2_rate: 64,          // [A100] bytes a clock into the L1 of each SM
     simds: 4,             // [CUDA] schedulers of a multiprocessor
     waves_per_simd: 16,   // [CUDA] 64 warps a multiprocessor
-    clusters: false,      // [CUDA] from 9.0 on
+    clusters: None,       // [CUDA] from 9.0 on
     registers: Registers {
         per_thread: 255, // [CUDA]
         file: 64 * 1024, // [CUDA]
@@ -65,7 +65,7 @@ pub(crate) const SM80: Machine = Machine {
 pub(crate) const SM90A: Machine = Machine {
     multiprocessors: 132, // H100 SXM, H200
     l2: 50 << 20,         // H100 SXM, H200
-    clusters: true,       // [CUDA] 9.0
+    clusters: Some(8),    // [CUDA] 9.0, "Thread Block Clusters"
     registers: Registers {
         // [PTX] setmaxnreg
         moves: Some(RegisterMoves {

@@ -28,10 +28,6 @@ const NOT_ON_TARGET: Code = Code("not-on-target");
 const NO_EFFECT: Code = Code("no-effect");
 const CLUSTER_SIZE: Code = Code("cluster-size");
 
-/// Blocks of a cluster that every GPU with clusters starts. Source: CUDA C++ Programming Guide,
-/// "Thread Block Clusters".
-const PORTABLE_CLUSTER: u32 = 8;
-
 /// Checks all kernels against the target.
 pub fn bind_target(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
     for kernel in &func.kernels {
@@ -74,22 +70,27 @@ fn shared_memory(func: &Func, kernel: &Kernel, target: Target, diags: &mut Diagn
 fn clusters(kernel: &Kernel, target: Target, diags: &mut Diagnostics) {
     let blocks = kernel.cluster_blocks();
     let speaks = kernel.reaches_others() || kernel.attrs.rank.is_some();
-    if (blocks > 1 || speaks) && !target.machine().clusters {
-        let message = format!("{target} has no clusters of blocks");
-        diags.push(
-            Diagnostic::error(NOT_ON_TARGET, kernel.span, message)
-                .help("leave `cluster_dims` out, or compile for a target that has them (sm_90a)"),
-        );
-    } else if blocks > PORTABLE_CLUSTER {
-        let message = format!(
-            "a cluster of {blocks} blocks: only {PORTABLE_CLUSTER} can be started on every GPU of \
-             the target"
-        );
-        diags.push(
-            Diagnostic::warning(CLUSTER_SIZE, kernel.span, message).help(
-                "use smaller clusters; where no multiprocessors are left for one it never runs",
-            ),
-        );
+    match target.machine().clusters {
+        None if blocks > 1 || speaks => {
+            let message = format!("{target} has no clusters of blocks");
+            diags.push(
+                Diagnostic::error(NOT_ON_TARGET, kernel.span, message).help(
+                    "leave `cluster_dims` out, or compile for a target that has them (sm_90a)",
+                ),
+            );
+        }
+        Some(portable) if blocks > portable => {
+            let message = format!(
+                "a cluster of {blocks} blocks: only {portable} can be started on every GPU of the \
+                 target"
+            );
+            diags.push(
+                Diagnostic::warning(CLUSTER_SIZE, kernel.span, message).help(
+                    "use smaller clusters; where no multiprocessors are left for one it never runs",
+                ),
+            );
+        }
+        _ => {}
     }
 }
 

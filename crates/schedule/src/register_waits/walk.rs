@@ -1,6 +1,7 @@
 //! The walk over a kernel's items that finds the waits which are missing.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::Counter;
 
 use super::outline::{Item, Kind, Operation, Repeated};
 use super::registers::Registers;
@@ -116,8 +117,8 @@ impl WaitWalk<'_, '_> {
                 state.add(Pending::new(class, None, at));
             }
         }
-        if self.counted.counter.counts_groups() && item.jumps != Jumps::No {
-            // Behind the loop, or in its next iteration, registers may be others'.
+        if self.counted.counter == Counter::Wgmma && item.jumps != Jumps::No {
+            // Behind the loop, or in its next iteration, registers of sums may be others'.
             self.wait_for_all(item, state, |p| p.op.is_some());
         }
         match item.jumps {

@@ -179,28 +179,3 @@ fn stores_of_rows_may_be_waited_for_otherwise() {
         }
     }
 }
-
-/// The registers of a sum that nobody reads are given up when its products are done, not before.
-#[test]
-fn a_sum_that_nobody_reads_is_waited_for() {
-    let text = include_str!("unread_sum.tw");
-    let run = |text: &str, opts: &SimtOptions<'_>| {
-        let module = Module::parse("unread_sum.tw", text);
-        module.simulate(Target::Sm90a, &InputSpec::default(), opts)
-    };
-    for opts in some_ways() {
-        run(text, &opts).assert_clean();
-    }
-    for instead in ["", "wait wgmma(1)"] {
-        let faulty = text.replace("wait wgmma(0)", instead);
-        let found = some_ways().iter().any(|opts| {
-            let outcome = run(&faulty, opts);
-            outcome
-                .report
-                .findings
-                .iter()
-                .any(|f| f.kind == FindingKind::NotWaitedFor)
-        });
-        assert!(found, "{instead:?}");
-    }
-}

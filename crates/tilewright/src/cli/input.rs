@@ -59,7 +59,12 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
     };
     if args.schedule != super::AUTO {
         let asked = schedule(&args.schedule, &mut sources, as_json)?;
-        ask_for_schedule(&mut func, &asked);
+        if let Some(name) = ask_for_schedule(&mut func, &asked).first() {
+            let message = format!("an order is for the loop over `{name}`: no pipelined loop is");
+            let error = Diagnostic::error(ORDER, Span::NONE, message)
+                .help("`--emit schedule` prints the orders of all loops that have one");
+            return Err(output::fail(&[error], &sources, as_json));
+        }
     }
     for (decision, on) in &args.decide {
         decision.ask(&mut func, *on);

@@ -26,6 +26,12 @@ impl Compiler<'_> {
         for at in self.block_ends.pop().unwrap_or_default() {
             self.set_target(at, end);
         }
+        self.end_of_sums(block)
+    }
+
+    /// Behind a block the registers of the sums that live in it may hold something else. A loop's body
+    /// may also be left from inside.
+    fn end_of_sums(&mut self, block: &Block) -> Compiled<()> {
         for stmt in block {
             if let StmtKind::Alloc(buffer) = stmt.kind
                 && is_sum(self.func, block, buffer)
@@ -99,6 +105,7 @@ impl Compiler<'_> {
                 self.emit(Op::WhileNext { head });
                 let end = self.pc();
                 self.set_target(at, end);
+                self.end_of_sums(body)?;
             }
             StmtKind::If {
                 cond,
@@ -249,7 +256,7 @@ impl Compiler<'_> {
         let end = self.pc();
         self.set_target(at, end);
         self.leave_loop();
-        Ok(())
+        self.end_of_sums(&l.body)
     }
 
     /// The registers of a value that outlives its statement.

@@ -192,9 +192,12 @@ fn wanted(asked: Option<&str>, index: &str, span: Span) -> Result<Wanted, Box<Di
         let message = format!("in line {line} of the order: {}", mistake.message);
         Box::new(Diagnostic::error(SCHEDULE_TEXT, span, message))
     })?;
-    let own = |o: &OrderText| o.of_loop.as_ref().is_none_or(|of| of == index);
-    let order = orders.into_iter().find(own);
-    Ok(order.map_or(Wanted::Any, Wanted::Written))
+    let order = orders.into_iter().find(|o| o.is_for(index));
+    order.map(Wanted::Written).ok_or_else(|| {
+        let message = format!("none of these orders is for the loop over `{index}`");
+        let error = Diagnostic::error(SCHEDULE_TEXT, span, message);
+        Box::new(error.help(format!("begin one with `schedule NAME for {index}`")))
+    })
 }
 
 impl Wanted {

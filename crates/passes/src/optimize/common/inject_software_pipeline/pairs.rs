@@ -52,7 +52,7 @@ impl Pairs {
         l: &Loop,
         (copies, others): (&[&Piece], &[&Piece]),
     ) -> Result<Pairs, Why> {
-        if !machine.clusters {
+        if machine.clusters.is_none() {
             return Err("the machine has no clusters".into());
         }
         let copied: Vec<(usize, &MicroOp)> = copies

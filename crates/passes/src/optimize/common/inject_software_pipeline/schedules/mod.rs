@@ -16,10 +16,11 @@ mod read_ahead;
 use std::borrow::Cow;
 
 use tilewright_ir::visit::child_blocks_mut;
-use tilewright_ir::{Func, Kernel, Loop, LoopKind, Machine, Stmt, StmtKind};
+use tilewright_ir::{Func, Kernel, Loop, LoopKind, Machine, PipelineSpec, Stmt, StmtKind, Var};
 
 use super::arrangement::Arrangement;
 use super::pieces::Pieces;
+use super::text::{is_text, parse};
 
 /// Why a schedule does not apply.
 pub(super) type Why = Cow<'static, str>;
@@ -87,22 +88,37 @@ pub fn find_schedule(name: &str) -> Option<&'static NamedSchedule> {
     SCHEDULES.iter().find(|s| s.name == name)
 }
 
-/// Asks for a schedule for every pipelined loop that asks for none itself.
-pub fn ask_for_schedule(func: &mut Func, name: &str) {
-    fn ask(block: &mut [Stmt], name: &str) {
-        for stmt in block {
-            if let StmtKind::For(l) = &mut stmt.kind
-                && let LoopKind::Pipelined(spec) = &mut l.kind
-                && spec.stages > 0
-            {
-                spec.schedule.get_or_insert_with(|| name.to_string());
+/// Asks for a schedule, by its name or as orders, for every pipelined loop that asks for none itself;
+/// orders are for the loops that they name. Gives the names that no pipelined loop has.
+pub fn ask_for_schedule(func: &mut Func, asked: &str) -> Vec<String> {
+    let orders = match is_text(asked) {
+        true => parse(asked).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let mut missing: Vec<String> = orders.iter().filter_map(|o| o.of_loop.clone()).collect();
+    let Func { kernels, vars, .. } = func;
+    for kernel in kernels.iter_mut() {
+        each_pipelined(&mut kernel.body, &mut |index, spec| {
+            let index = &vars[index].name;
+            missing.retain(|name| name != index);
+            if orders.is_empty() || orders.iter().any(|o| o.is_for(index)) {
+                spec.schedule.get_or_insert_with(|| asked.to_string());
             }
-            for child in child_blocks_mut(stmt) {
-                ask(child, name);
-            }
-        }
+        });
     }
-    for kernel in func.kernels.iter_mut() {
-        ask(&mut kernel.body, name);
+    missing
+}
+
+fn each_pipelined(block: &mut [Stmt], f: &mut impl FnMut(Var, &mut PipelineSpec)) {
+    for stmt in block {
+        if let StmtKind::For(l) = &mut stmt.kind
+            && let LoopKind::Pipelined(spec) = &mut l.kind
+            && spec.stages > 0
+        {
+            f(l.axes[0].var, spec);
+        }
+        for child in child_blocks_mut(stmt) {
+            each_pipelined(child, f);
+        }
     }
 }

@@ -49,6 +49,13 @@ pub struct OrderText {
     pub clusters: Vec<ClusterText>,
 }
 
+impl OrderText {
+    /// Whether it is for the loop of this variable.
+    pub fn is_for(&self, index: &str) -> bool {
+        self.of_loop.as_deref().is_none_or(|of| of == index)
+    }
+}
+
 /// Who runs the clusters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
