@@ -38,8 +38,14 @@ pub const BULK_STORES: Decision = Decision {
     does: "results of products leave shared memory by the copy engine",
 };
 
+/// Tiles that several blocks sum up.
+pub const SPLIT_K: Decision = Decision {
+    name: "split_k",
+    does: "where tiles are few, several blocks sum up parts of one along K, and a second kernel adds them",
+};
+
 /// All of them.
-pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS, PANELS, BULK_STORES];
+pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS, PANELS, BULK_STORES, SPLIT_K];
 
 const PREFIX: &str = "tilewright.";
 

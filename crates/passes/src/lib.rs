@@ -63,6 +63,12 @@ pub const PASSES: &[PassInfo] = &[
         run: simplify::simplify,
     },
     PassInfo {
+        name: "split-k",
+        about: "gives tiles to several blocks along K where they are few, and adds the parts",
+        makes: None,
+        run: legalize::split_k::split_k,
+    },
+    PassInfo {
         name: "add-wrapper-for-single-buf-store",
         about: "puts single stores to fragments into parallel loops of one point",
         makes: None,
@@ -223,6 +229,7 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
 const LEGALIZE: &[&str] = &[
     "bind-target",
     "simplify",
+    "split-k",
     "add-wrapper-for-single-buf-store",
     "layout-reducer",
     "pipeline-planning",

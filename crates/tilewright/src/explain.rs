@@ -130,6 +130,11 @@ const LOWERING: &[Row] = &[
         "use at most eight blocks a cluster",
     ),
     (
+        "split-k",
+        "A remark: whether several blocks sum up one tile.",
+        "",
+    ),
+    (
         "stores",
         "A remark: how results of products leave the registers.",
         "",

@@ -75,7 +75,11 @@ fn barriers_are_needed(cases: &[Case], target: Target) -> Result<(), Failed> {
         while let Some((mutant, span)) = without_barrier(&func, nth) {
             nth += 1;
             let (mut args, _) = arguments(&func, case)?;
-            let report = simt::run(&mutant, target, &mut args, &SimtOptions::default())
+            let options = SimtOptions {
+                first_only: true,
+                ..SimtOptions::default()
+            };
+            let report = simt::run(&mutant, target, &mut args, &options)
                 .map_err(|e| render(e.diagnostics.iter(), &sources))?;
             let place = sources.locate(span);
             let checked = hazard::check(&mutant, target);

@@ -385,7 +385,7 @@ fn ways(sample: Option<u64>) -> Vec<SimtOptions<'static>> {
             dma,
             ..Landing::default()
         },
-        max_reports: 1,
+        first_only: true,
         step_limit: 1_000_000,
         threads: 1,
         sample,

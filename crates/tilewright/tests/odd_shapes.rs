@@ -3,6 +3,7 @@
 
 mod evaluated;
 mod resident;
+mod split_k;
 
 use evaluated::{check, ramp};
 use tilewright::ir::DType;

@@ -262,6 +262,7 @@ fn run(func: &Func, n: i128, landing: Landing, seed: u64) -> Result<Vec<f64>, St
     let options = SimtOptions {
         seed,
         landing,
+        first_only: true,
         threads: 1,
         ..SimtOptions::default()
     };

@@ -195,6 +195,7 @@ fn survives(name: &str, kernel: &Kernel) -> Vec<String> {
     let found = ways().into_iter().any(|options| {
         let options = &SimtOptions {
             sample: Some(1),
+            first_only: true,
             ..options
         };
         let (_, report) = simulated(kernel, options);

@@ -14,5 +14,6 @@ pub mod loop_vectorize_dynamic;
 pub mod lower_l2_persistent;
 pub mod lower_tile_op;
 mod shared_width;
+pub mod split_k;
 pub mod stage_stores;
 pub mod vectorize;

@@ -70,7 +70,7 @@ impl<'a> BlockRun<'a> {
             global_shadow: GlobalShadow::new(count),
             barriers: Barriers::new(&program.barriers.repeat(blocks), count),
             bulk: Bulk::default(),
-            findings: Collector::new(opts.max_reports),
+            findings: Collector::of(opts),
             counts: vec![Default::default(); program.stmts.len()],
             prints: Vec::new(),
             blocks: indices.to_vec(),

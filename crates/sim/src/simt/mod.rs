@@ -93,6 +93,8 @@ pub struct SimtOptions<'a> {
     pub landing: Landing,
     /// Findings kept; the others are only counted.
     pub max_reports: usize,
+    /// Ends the run at the first finding. Tensors then hold no result.
+    pub first_only: bool,
     /// Worker threads; zero takes as many as the machine has cores. Results do not depend on it.
     pub threads: usize,
     /// The most instructions a warp may do, against loops that never end.
@@ -113,6 +115,7 @@ impl Default for SimtOptions<'_> {
             interleaving: Interleaving::UntilBlocked,
             landing: Landing::default(),
             max_reports: 32,
+            first_only: false,
             threads: 0,
             step_limit: DEFAULT_STEPS,
             sample: None,
@@ -128,6 +131,7 @@ impl fmt::Debug for SimtOptions<'_> {
             .field("interleaving", &self.interleaving)
             .field("landing", &self.landing)
             .field("max_reports", &self.max_reports)
+            .field("first_only", &self.first_only)
             .field("threads", &self.threads)
             .field("step_limit", &self.step_limit)
             .field("sample", &self.sample)
@@ -265,7 +269,7 @@ pub fn run(
     pool.install(|| {
         let mut call = args::bind(func, args)?;
         let mut report = SimtReport::default();
-        let mut findings = Collector::new(opts.max_reports);
+        let mut findings = Collector::of(opts);
         let mut result = Ok(());
         for kernel in &func.kernels {
             let compiled = compile::compile(func, kernel, &call.bound, target);
@@ -290,6 +294,9 @@ pub fn run(
                 .saturating_sub(report.findings.len() + list.len());
             report.findings.extend(list);
             report.dropped += dropped;
+            if opts.first_only && !report.findings.is_empty() {
+                break;
+            }
             findings = Collector::new(room);
         }
         call.give_back(args);
@@ -347,7 +354,7 @@ impl Launch<'_> {
             }
             report.prints.append(&mut result.prints);
             // A loop that never ends would do so in the other blocks as well.
-            findings.has(FindingKind::StepLimit)
+            findings.has(FindingKind::StepLimit) || findings.is_enough()
         };
         match grid::schedule(traffic) {
             Schedule::Parallel => {
@@ -358,8 +365,8 @@ impl Launch<'_> {
                 let applier = Applier::new(program, checks);
                 let chunk = CHUNK * rayon::current_num_threads() as u64;
                 let total = chosen.count();
-                let (mut first, mut endless) = (0, false);
-                while first < total && !endless {
+                let (mut first, mut ended) = (0, false);
+                while first < total && !ended {
                     let end = total.min(first + chunk);
                     let shared: &[Storage] = mem;
                     let results: Vec<BlockResult> = (first..end)
@@ -367,7 +374,7 @@ impl Launch<'_> {
                         .map(|n| self.logged(chosen.nth(n), shared))
                         .collect();
                     for (n, mut result) in (first..end).zip(results) {
-                        endless |= take(&mut result, report);
+                        ended |= take(&mut result, report);
                         races.turn(self.index(chosen.nth(n)), 0);
                         applier
                             .apply(&result.log, mem, &mut races)
@@ -388,9 +395,9 @@ impl Launch<'_> {
                     while block.run(u64::MAX) != Turn::Done {}
                     let (mut result, back) = finish(block);
                     direct = back;
-                    let endless = take(&mut result, report);
+                    let ended = take(&mut result, report);
                     self.tell(linear + 1, total);
-                    if endless {
+                    if ended {
                         break;
                     }
                 }
@@ -474,19 +481,20 @@ impl Launch<'_> {
             .map(|linear| self.block(linear, Memory::Direct(Direct::default())))
             .collect();
         let mut turns = vec![Turn::Fuel; total];
-        let mut epoch = 0;
+        let (mut epoch, mut enough) = (0, false);
         loop {
             for (linear, (block, turn)) in blocks.iter_mut().zip(&mut turns).enumerate() {
-                if *turn == Turn::Fuel {
+                if *turn == Turn::Fuel && !enough {
                     direct.races.turn(self.index(linear as u64), epoch);
                     block.env.globals = Memory::Direct(std::mem::take(direct));
                     *turn = block.run(4);
                     if let Memory::Direct(back) = &mut block.env.globals {
                         *direct = std::mem::take(back);
                     }
+                    enough = block.env.findings.is_enough();
                 }
             }
-            if turns.iter().all(|t| *t == Turn::Done) {
+            if enough || turns.iter().all(|t| *t == Turn::Done) {
                 break;
             }
             if turns.iter().all(|t| *t == Turn::Grid) {

@@ -5,6 +5,7 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 use tilewright_ir::{Code, Diagnostic, Span};
 
+use super::SimtOptions;
 use crate::error::codes;
 
 /// Something wrong with the program, found by running it.
@@ -232,6 +233,7 @@ pub(super) struct Collector {
     list: Vec<Finding>,
     known: FxHashMap<Key, usize>,
     max: usize,
+    first_only: bool,
     /// Findings at new places after the list was full.
     pub dropped: u64,
 }
@@ -249,8 +251,21 @@ impl Collector {
             list: Vec::new(),
             known: FxHashMap::default(),
             max,
+            first_only: false,
             dropped: 0,
         }
+    }
+
+    /// One for which the first finding is enough.
+    pub fn of(opts: &SimtOptions<'_>) -> Collector {
+        let mut collector = Collector::new(opts.max_reports);
+        collector.first_only = opts.first_only;
+        collector
+    }
+
+    /// Whether nothing more is to be looked for.
+    pub fn is_enough(&self) -> bool {
+        self.first_only && (!self.list.is_empty() || self.dropped > 0)
     }
 
     /// Counts a finding at these statements where it is known already, or where there is no

@@ -48,6 +48,9 @@ impl Env<'_> {
                     pause => return pause,
                 }
             }
+            if self.findings.is_enough() {
+                return Pause::Failed;
+            }
             if one_statement && program.stmt_of[warp.pc as usize] != start {
                 break;
             }

@@ -184,6 +184,13 @@ fn reports_are_limited() {
     let outcome = module.simulate(Target::Sm80, &InputSpec::default(), &opts);
     assert_eq!(outcome.report.findings.len(), 3);
     assert_eq!(outcome.report.dropped, 7 * 2);
+    let opts = SimtOptions {
+        first_only: true,
+        ..SimtOptions::default()
+    };
+    let outcome = module.simulate(Target::Sm80, &InputSpec::default(), &opts);
+    assert_eq!(outcome.report.findings.len(), 1);
+    assert_eq!(outcome.report.dropped, 0);
 }
 
 /// The races between blocks that the simulator finds, by message.

@@ -78,6 +78,7 @@ fn every_needed_barrier_and_wait_is_missed() {
                 for landing in Landing::ALL {
                     for mut opts in ways() {
                         opts.landing = landing;
+                        opts.first_only = true;
                         let outcome = module.simulate(target, spec, &opts);
                         assert!(
                             !outcome.report.is_clean(),

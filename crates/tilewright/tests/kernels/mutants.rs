@@ -165,7 +165,7 @@ impl Subject {
         let options = SimtOptions {
             seed: run.seed,
             landing: run.landing,
-            max_reports: 1,
+            first_only: true,
             threads: 1,
             ..SimtOptions::default()
         };
