@@ -47,6 +47,8 @@ pub struct Machine {
     pub l2: u64,
     /// Bytes that a compute unit or multiprocessor takes from it in a cycle, at most.
     pub l2_rate: u32,
+    /// Cycles between the end of a kernel and the first instruction of the next one in its stream.
+    pub next_kernel: u32,
     /// SIMDs or sub-cores of a compute unit or multiprocessor.
     pub simds: u32,
     /// Waves that one of them holds, at most.
