@@ -63,6 +63,12 @@ pub const PASSES: &[PassInfo] = &[
         run: simplify::simplify,
     },
     PassInfo {
+        name: "drop-unread-products",
+        about: "leaves products out whose sum nobody reads",
+        makes: None,
+        run: legalize::drop_unread_products::drop_unread_products,
+    },
+    PassInfo {
         name: "split-k",
         about: "gives tiles to several blocks along K where they are few, and adds the parts",
         makes: None,
@@ -229,6 +235,7 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
 const LEGALIZE: &[&str] = &[
     "bind-target",
     "simplify",
+    "drop-unread-products",
     "split-k",
     "add-wrapper-for-single-buf-store",
     "layout-reducer",

@@ -130,6 +130,11 @@ const LOWERING: &[Row] = &[
         "use at most eight blocks a cluster",
     ),
     (
+        "unread-product",
+        "Nobody reads the sum of a product.",
+        "copy the sum to a tensor, or leave the product out",
+    ),
+    (
         "split-k",
         "A remark: whether several blocks sum up one tile.",
         "",
