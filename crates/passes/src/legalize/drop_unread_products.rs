@@ -10,17 +10,16 @@
 //! fill C_local[0 +: 64, 0 +: 64], 0.0
 //! for k in pipelined(0, 8) { copy … -> a  copy … -> b }
 //! ```
-//! They cost time for nothing. And ptxas (CUDA 13) leaves a product of a warp group whose registers are
-//! not read in the program, with the zero register for its result, which is not zero afterwards.
+//! What is only made of such a sum goes with it.
 //!
 //! Needs tile IR.
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::touched::touched;
+use tilewright_ir::touched::{touched, written};
 use tilewright_ir::visit::{child_blocks_mut, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    Block, Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, Scope, Span, StmtKind, Target,
-    TileOp,
+    Block, Buffer, Code, Diagnostic, Diagnostics, Func, Kernel, Scope, Span, Stmt, StmtKind,
+    Target, TileOp,
 };
 
 use crate::Changed;
@@ -32,9 +31,13 @@ pub fn drop_unread_products(func: &mut Func, _target: Target, diags: &mut Diagno
     let mut unread = Vec::new();
     for at in 0..func.kernels.len() {
         let read = read(func, &func.kernels[at]);
-        let mut body = std::mem::take(&mut func.kernels[at].body);
-        keep_read(func, &read, &mut body, &mut unread);
-        func.kernels[at].body = body;
+        let before = unread.len();
+        unread_products(func, &read, &func.kernels[at], &mut unread);
+        if unread.len() > before {
+            let mut body = std::mem::take(&mut func.kernels[at].body);
+            keep_read(func, &read, &mut body);
+            func.kernels[at].body = body;
+        }
     }
     for (sum, span) in &unread {
         let name = &func.buffers[*sum].name;
@@ -48,27 +51,42 @@ pub fn drop_unread_products(func: &mut Func, _target: Target, diags: &mut Diagno
     }
 }
 
-fn keep_read(
+fn unread_products(
     func: &Func,
     read: &FxHashSet<Buffer>,
-    block: &mut Block,
-    unread: &mut Vec<(Buffer, Span)>,
+    kernel: &Kernel,
+    found: &mut Vec<(Buffer, Span)>,
 ) {
-    block.retain_mut(|stmt| {
-        for child in child_blocks_mut(stmt) {
-            keep_read(func, read, child, unread);
-        }
-        match &stmt.kind {
-            StmtKind::Tile(TileOp::Gemm(g))
-                if func.buffers[g.c.buffer].scope == Scope::Fragment
-                    && !read.contains(&func.root(g.c.buffer)) =>
-            {
-                unread.push((g.c.buffer, stmt.span));
-                false
-            }
-            _ => true,
+    walk_stmts(&kernel.body, &mut |stmt| {
+        if let StmtKind::Tile(TileOp::Gemm(g)) = &stmt.kind
+            && func.buffers[g.c.buffer].scope == Scope::Fragment
+            && !read.contains(&func.root(g.c.buffer))
+        {
+            found.push((g.c.buffer, stmt.span));
         }
     });
+}
+
+/// Leaves out what only writes fragments that are not read, and loops with nothing else in them.
+fn keep_read(func: &Func, read: &FxHashSet<Buffer>, block: &mut Block) {
+    block.retain_mut(|stmt| {
+        for child in child_blocks_mut(stmt) {
+            keep_read(func, read, child);
+        }
+        match &stmt.kind {
+            StmtKind::For(l) => !l.body.is_empty(),
+            _ => only_makes(func, stmt).is_none_or(|made| made.iter().any(|b| read.contains(b))),
+        }
+    });
+}
+
+/// The fragments that a statement writes, where it does nothing else.
+fn only_makes(func: &Func, stmt: &Stmt) -> Option<Vec<Buffer>> {
+    let mut made = Vec::new();
+    written(stmt, &mut |buffer| made.push(func.root(buffer)));
+    let plain = matches!(stmt.kind, StmtKind::Tile(_) | StmtKind::Store { .. });
+    let private = |b: &Buffer| func.buffers[*b].scope == Scope::Fragment;
+    (plain && !made.is_empty() && made.iter().all(private)).then_some(made)
 }
 
 /// The buffers whose values end up somewhere: in memory that others see, in a decision, or in another
@@ -78,28 +96,23 @@ fn read(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
     // Statements that do nothing but write fragments: what those are, and what they are made of.
     let mut made: Vec<(Vec<Buffer>, Vec<Buffer>)> = Vec::new();
     walk_stmts(&kernel.body, &mut |stmt| {
-        let (mut written, mut used) = (Vec::new(), Vec::new());
+        let mut used = Vec::new();
         let adds_to = match &stmt.kind {
             StmtKind::Tile(TileOp::Gemm(g)) => Some(g.c.buffer),
             _ => None,
         };
         touched(stmt, &mut |access| {
-            let root = func.root(access.buffer);
-            if access.mode.writes() {
-                written.push(root);
-            }
-            if access.mode.reads() && !(access.mode.writes() && adds_to == Some(access.buffer)) {
-                used.push(root);
+            let adds = access.mode.writes() && adds_to == Some(access.buffer);
+            if access.mode.reads() && !adds {
+                used.push(func.root(access.buffer));
             }
         });
         stmt_exprs(stmt, &mut |e| {
             e.walk_memory(&mut |_, buffer, _| used.push(func.root(buffer)));
         });
-        let private = |b: &Buffer| func.buffers[*b].scope == Scope::Fragment;
-        let plain = matches!(stmt.kind, StmtKind::Tile(_) | StmtKind::Store { .. });
-        match plain && !written.is_empty() && written.iter().all(private) {
-            true => made.push((written, used)),
-            false => found.extend(used),
+        match only_makes(func, stmt) {
+            Some(written) => made.push((written, used)),
+            None => found.extend(used),
         }
     });
     let mut known = usize::MAX;
