@@ -25,6 +25,8 @@ class JITKernel:
         self.prim_func = function
         self._params = core.params
         self._given = [p for p in self._params if not p[2]]
+        # The short way of calls on a GPU, once one went the long way.
+        self._launch = None
         for text in core.warnings:
             warnings.warn(text, TilewrightWarning, stacklevel=4)
 
@@ -33,10 +35,17 @@ class JITKernel:
         return [name for name, *_ in self._params]
 
     def __call__(self, *args, **keywords):
+        if self._launch is not None and not keywords:
+            made = self._launch(*args)
+            if made is not None:
+                return made[0] if len(made) == 1 else list(made) or None
         values = self._bind(args, keywords)
         tensors = [v for (*_, shape), v in zip(self._given, values) if shape is not None]
         if any(_tensors.on_gpu(t) for t in tensors if _tensors.is_tensor(t)):
-            return _gpu.call(self, values)
+            made = _gpu.call(self, values)
+            if self._launch is None:
+                self._launch = _core.Launcher(self.core, self.target.name)
+            return made
         return self._on_host(values, tensors)
 
     def _bind(self, args, keywords):

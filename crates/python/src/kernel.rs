@@ -16,10 +16,11 @@ use tilewright::lowering::{self, Lowered, Until};
 use tilewright::runtime::device::Vendor;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
+use tilewright::tune::Subject;
 
 use crate::convert::to_value;
 use crate::errors::{Kind, raise, raise_jit};
-use crate::gpu::{Memory, Place, Programs};
+use crate::gpu::{Memory, Place, Programs, fast_math};
 use crate::host::{Python_, Shared};
 
 /// A kernel as tile IR.
@@ -59,6 +60,15 @@ impl Kernel {
         }
     }
 
+    /// The kernel as the tuner takes it.
+    pub fn subject(&self) -> Subject {
+        Subject {
+            func: self.func.clone(),
+            sources: self.sources.clone(),
+            fast_math: fast_math(&self.func),
+        }
+    }
+
     fn lower(&self, py: Python<'_>, target: Target) -> PyResult<Arc<Func>> {
         let known = |kernel: &Kernel| {
             let table = kernel.lowered.lock();
@@ -81,6 +91,11 @@ impl Kernel {
         let mut table = table.unwrap_or_else(PoisonError::into_inner);
         table.insert(target.name(), func.clone());
         Ok(func)
+    }
+
+    /// The parts that a launcher works with.
+    pub fn parts(&self) -> (&Func, &SourceMap, &Programs) {
+        (&self.func, &self.sources, &self.programs)
     }
 
     fn arguments(&self, given: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Args> {
@@ -108,7 +123,8 @@ fn argument(object: &Bound<'_, PyAny>) -> PyResult<Arg> {
     }
 }
 
-fn target(name: &str) -> PyResult<Target> {
+/// The target of a name.
+pub fn target(name: &str) -> PyResult<Target> {
     Target::from_name(name).ok_or_else(|| {
         let all: Vec<&str> = Target::ALL.iter().map(|t| t.name()).collect();
         let all = all.join(", ");
@@ -348,7 +364,7 @@ fn described(given: Vec<(String, Described<'_>)>) -> PyResult<(Args, Vec<Memory>
     Ok((args, memory))
 }
 
-fn named_dtype(name: &str) -> PyResult<DType> {
+pub fn named_dtype(name: &str) -> PyResult<DType> {
     let unknown = || PyValueError::new_err(format!("`{name}` is not the name of a dtype"));
     dtypes::from_name(name).ok_or_else(unknown)
 }

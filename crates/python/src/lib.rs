@@ -7,6 +7,8 @@
 //! | [`record`] | the runs of the front end that record kernels |
 //! | [`kernel`] | a recorded kernel: its source, and calls on host tensors |
 //! | [`gpu`] | its calls on tensors of a GPU |
+//! | [`tune`] | the choice among configurations |
+//! | [`launcher`] | the short way of such calls, for tensors of torch |
 //! | [`names`] | the names of the language, for the package's `language` module and its stubs |
 //! | [`errors`] | diagnostics as exceptions |
 //!
@@ -17,8 +19,10 @@ mod errors;
 mod gpu;
 mod host;
 mod kernel;
+mod launcher;
 mod names;
 mod record;
+mod tune;
 
 use pyo3::prelude::*;
 
@@ -26,8 +30,10 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<kernel::Kernel>()?;
+    module.add_class::<launcher::Launcher>()?;
     module.add_class::<convert::Kept>()?;
     names::add(module)?;
     record::add(module)?;
+    tune::add(module)?;
     Ok(())
 }

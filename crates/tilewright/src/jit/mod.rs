@@ -35,7 +35,7 @@ pub use compiler::Compiler;
 pub use entry::{KernelMeta, MetaArg};
 pub use error::Error;
 pub use launch::{Call, Loaded};
-pub use timing::{Flush, Pace, Runs, copy_rate, median};
+pub use timing::{Flush, Pace, Runs, copy_rate, median, time_each};
 pub use work::{Work, work};
 
 /// How a function is compiled. The default asks for exact arithmetic.
