@@ -149,6 +149,8 @@ class TunedFunction:
             bound = self.signature.bind_partial(*args, **keywords).arguments
             inputs = [bound.get(name) for name, *_ in recorded[0]._given]
         target = recorded[0].target
+        if options["executor"] is not None and options["on"] in (None, "gpu"):
+            _compile_elsewhere(options["executor"], recorded, target, options["timeout"])
         report = _core.tune(
             [[(n, repr(v)) for n, v in config.items()] for config in configs],
             [k.core if isinstance(k, JITKernel) else _reason(k) for k in kernels],
@@ -205,6 +207,29 @@ class TunedFunction:
             )
 
         return judge
+
+
+def _compile_elsewhere(executor, kernels, target, timeout=None):
+    """Has an executor compile kernels for the GPU of this machine, and keeps what it made in the
+    cache, where the tuner finds it. Returns how many were kept."""
+    found = None if target.simulated else _core.gpu_target(target.name)
+    return 0 if found is None else _kept_of(executor, kernels, *found, timeout)
+
+
+def _kept_of(executor, kernels, name, arch, timeout=None):
+    jobs = [
+        executor.submit(_core.compile_for_another, k.core.ir(), name, arch, k.core.fast_math)
+        for k in kernels
+    ]
+    kept = 0
+    for kernel, job in zip(kernels, jobs):
+        try:
+            made = job.result(timeout)
+        except TilewrightError:
+            # It is compiled here too, where the error is said in the table.
+            continue
+        kept += _core.keep_of_another(kernel.core, name, arch, *made)
+    return kept
 
 
 def _call_key(given):
@@ -270,6 +295,7 @@ def autotune(
     on=None,
     tolerance=0.01,
     threads=0,
+    executor=None,
     **accepted,
 ):
     """Decorates a `jit` function with configurations of its parameters, of which the fastest that is
@@ -282,6 +308,10 @@ def autotune(
     `on` says what times them: `"gpu"`, `"model"` (the cycle model of gfx942 and gfx950), or
     `"cost"` (an estimate); without it a GPU where there is one, else the estimate. What was found
     is kept on disk by kernel, sizes, device and compiler; `use_cache=False` tunes anew.
+
+    `executor`, a `concurrent.futures.Executor`, compiles the kernels that are timed on a GPU: a pool
+    of processes, or a cluster whose machines have the same compilers. What a machine with others
+    made is not taken.
     """
     if func is not None and not isinstance(func, JITFunction):
         func, configs = None, func
@@ -299,6 +329,7 @@ def autotune(
         "on": on,
         "tolerance": tolerance,
         "threads": threads,
+        "executor": executor,
     }
     if func is None:
         return lambda function: TunedFunction(function, configs, options)

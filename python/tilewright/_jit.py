@@ -77,10 +77,14 @@ class JITKernel:
 
     def _on_host(self, values, tensors):
         given = []
-        held = {}
+        held, absent = {}, set()
         for (name, _, _, shape), value in zip(self._given, values):
             if shape is None and not _tensors.is_tensor(value):
                 given.append((name, _tensors.number(name, value)))
+                continue
+            if value is None:
+                given.append((name, None))
+                absent.add(name)
                 continue
             if not _tensors.is_tensor(value):
                 raise _tensors.refuse(
@@ -89,6 +93,11 @@ class JITKernel:
             held[name] = _tensors.HostTensor(name, value)
             given.append((name, held[name].argument()))
         simulated = self.target.name if self.target.simulated else None
+        for name in absent:
+            try:
+                self.core.null_facts(name)
+            except ValueError as error:
+                raise _tensors.refuse("arg-kind", str(error)) from None
         left, prints = self.core.run(simulated, given)
         for line in prints:
             print(line)
@@ -100,7 +109,7 @@ class JITKernel:
             if name in held:
                 if data is not None:
                     held[name].store(data)
-            else:
+            elif name not in absent:
                 made[name] = _tensors.make_output(kind, name, shape, strides, data, as_torch)
         return self._returned(made)
 

@@ -101,9 +101,33 @@ impl Kernel {
     fn arguments(&self, given: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Args> {
         let mut args = Args::new();
         for (name, object) in given {
-            args.insert(name, argument(&object)?);
+            let arg = match object.is_none() {
+                true => self.null(&name)?,
+                false => argument(&object)?,
+            };
+            args.insert(name, arg);
         }
         Ok(args)
+    }
+
+    /// A tensor that is not there: nothing of it can be read.
+    fn null(&self, name: &str) -> PyResult<Arg> {
+        let (dtype, shape) = self.stated(name)?;
+        let tensor = HostTensor::uninit(dtype, &shape);
+        let tensor = tensor.ok_or_else(|| PyValueError::new_err("no memory for a tensor"))?;
+        Ok(Arg::Tensor(tensor))
+    }
+
+    /// The type and shape that the kernel states of a tensor.
+    fn stated(&self, name: &str) -> PyResult<(DType, Vec<usize>)> {
+        let mut tensors = self.func.tensors().map(|(b, _)| &self.func.buffers[b]);
+        let found = tensors.find(|data| data.name == name);
+        let sizes = found.and_then(|data| {
+            let sizes = data.shape.iter().map(|e| usize::try_from(e.as_int()?).ok());
+            Some((data.dtype, sizes.collect::<Option<Vec<_>>>()?))
+        });
+        let unknown = || format!("`{name}` has sizes of the call, and cannot be None");
+        sizes.ok_or_else(|| PyValueError::new_err(unknown()))
     }
 }
 
@@ -202,6 +226,12 @@ impl Kernel {
         ))
     }
 
+    /// Whether its settings ask for approximate functions.
+    #[getter]
+    fn fast_math(&self) -> bool {
+        fast_math(&self.func)
+    }
+
     /// The tile IR.
     fn ir(&self) -> String {
         text::print(&self.func)
@@ -282,6 +312,12 @@ impl Kernel {
             ));
         }
         Ok((left, prints))
+    }
+
+    /// The name of the type and the shape of a tensor that is not given.
+    fn null_facts(&self, name: &str) -> PyResult<(String, Vec<usize>)> {
+        let (dtype, shape) = self.stated(name)?;
+        Ok((dtype.to_string(), shape))
     }
 
     /// Shapes and element strides of the tensors of a call, by name; outputs may be missing.

@@ -9,12 +9,14 @@
 //! | [`gpu`] | its calls on tensors of a GPU |
 //! | [`tune`] | the choice among configurations |
 //! | [`launcher`] | the short way of such calls, for tensors of torch |
+//! | [`dlpack`] | tensors of libraries that speak DLPack |
 //! | [`names`] | the names of the language, for the package's `language` module and its stubs |
 //! | [`errors`] | diagnostics as exceptions |
 //!
 //! The package's own Python files hold what is Python's: decorators, tensors, classes.
 
 mod convert;
+mod dlpack;
 mod errors;
 mod gpu;
 mod host;
@@ -35,5 +37,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     names::add(module)?;
     record::add(module)?;
     tune::add(module)?;
+    dlpack::add(module)?;
     Ok(())
 }

@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use tilewright::ir::small_float::Number;
-use tilewright::ir::{SourceMap, Target};
+use tilewright::ir::{FileId, Func, SourceMap, Target, text};
+use tilewright::jit;
+use tilewright::jit::gpu::{best_target, compiled_for, vendor};
 use tilewright::passes::schedules::SCHEDULES;
-use tilewright::runtime::cache::Cache;
+use tilewright::runtime::cache::{Cache, Key};
+use tilewright::runtime::device;
 use tilewright::runtime::env::Env;
 use tilewright::sim::InputSpec;
 use tilewright::tune::space::{self, Limits};
@@ -26,6 +29,9 @@ use crate::kernel::{Kernel, target};
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tune, module)?)?;
     module.add_function(wrap_pyfunction!(values_to_try, module)?)?;
+    module.add_function(wrap_pyfunction!(gpu_target, module)?)?;
+    module.add_function(wrap_pyfunction!(compile_for_another, module)?)?;
+    module.add_function(wrap_pyfunction!(keep_of_another, module)?)?;
     Ok(())
 }
 
@@ -227,4 +233,76 @@ fn values_to_try(name: &str, target_name: Option<&str>) -> PyResult<Vec<String>>
         schedules: SCHEDULES.iter().map(|s| s.name.to_owned()).collect(),
     };
     Ok(space::values(name, &limits).unwrap_or_default())
+}
+
+/// What kernels for the first GPU are lowered and compiled for; nothing where there is no GPU.
+#[pyfunction]
+fn gpu_target(
+    py: Python<'_>,
+    target_name: Option<&str>,
+) -> PyResult<Option<(&'static str, Option<String>)>> {
+    let named = target_name.map(target).transpose()?;
+    let found = py.detach(|| {
+        let device = match named.map(vendor) {
+            Some(vendor) => device::open(vendor, 0),
+            None => device::open_any(),
+        };
+        let device = device.ok()?;
+        let target = named.or_else(|| best_target(device.info()).ok())?;
+        Some((target.name(), compiled_for(target, device.info())))
+    });
+    Ok(found)
+}
+
+fn parsed(ir: &str) -> PyResult<Func> {
+    text::parse(ir, FileId(0)).map_err(|diags| {
+        let first = diags.first().map_or("", |d| &d.message);
+        PyValueError::new_err(format!("this is no tile IR: {first}"))
+    })
+}
+
+fn options(arch: Option<String>, fast_math: bool) -> jit::Options {
+    jit::Options {
+        fast_math,
+        arch,
+        ..jit::Options::default()
+    }
+}
+
+/// Compiles tile IR in text form for another process or machine: a key and bytes.
+#[pyfunction]
+fn compile_for_another<'py>(
+    py: Python<'py>,
+    ir: &str,
+    target_name: &str,
+    arch: Option<String>,
+    fast_math: bool,
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    let (func, target) = (parsed(ir)?, target(target_name)?);
+    let options = options(arch, fast_math);
+    let made = py.detach(|| jit::compile_for_another(&func, target, &options, &Env::process()));
+    let (key, bytes) = made.map_err(|e| raise_jit(py, e, &SourceMap::new()))?;
+    Ok((key.to_string(), PyBytes::new(py, &bytes)))
+}
+
+/// Takes over what another process compiled. False where this one would compile something else.
+#[pyfunction]
+fn keep_of_another(
+    py: Python<'_>,
+    kernel: PyRef<'_, Kernel>,
+    target_name: &str,
+    arch: Option<String>,
+    key: &str,
+    bytes: &[u8],
+) -> PyResult<bool> {
+    let Some(key) = Key::parse(key) else {
+        return Ok(false);
+    };
+    let subject = kernel.subject();
+    let (target, options) = (target(target_name)?, options(arch, subject.fast_math));
+    let kept = py.detach(|| {
+        let made = (&key, bytes);
+        jit::keep_of_another(&subject.func, target, &options, made, &Env::process())
+    });
+    kept.map_err(|e| raise_jit(py, e, &SourceMap::new()))
 }

@@ -35,6 +35,15 @@ pub enum Fate {
     Failed(String),
 }
 
+/// A line of the table.
+struct Line<'a> {
+    at: String,
+    time: String,
+    beside: String,
+    config: String,
+    why: &'a str,
+}
+
 impl Report {
     /// The time of the configuration that was chosen.
     pub fn time(&self) -> Option<f64> {
@@ -57,37 +66,31 @@ impl Report {
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
         let best = self.time();
-        let mut lines = Vec::new();
-        for at in order {
-            let row = &self.rows[at];
-            let (time, beside, why) = match &row.fate {
-                Fate::Timed { time, .. } => {
-                    let beside = best.map_or(String::new(), |best| format!("{:.3}", time / best));
-                    (self.unit.show(*time), beside, "")
-                }
-                Fate::LeftOut(why) => ("not tried".to_owned(), String::new(), why.as_str()),
-                Fate::Failed(why) => ("failed".to_owned(), String::new(), why.as_str()),
-            };
-            let mark = if Some(at) == self.best { "*" } else { " " };
-            lines.push((
-                mark,
-                at.to_string(),
+        let lines: Vec<Line<'_>> = order.iter().map(|&at| self.line(at, best)).collect();
+        let width = |f: fn(&Line<'_>) -> usize, head: &str| {
+            lines.iter().map(f).max().unwrap_or(0).max(head.len())
+        };
+        let heads = ["#", "time", "of best"];
+        let (n, t) = (
+            width(|l| l.at.len(), heads[0]),
+            width(|l| l.time.len(), heads[1]),
+        );
+        let (b, c) = (
+            width(|l| l.beside.len(), heads[2]),
+            width(|l| l.config.len(), ""),
+        );
+        let [at, time, beside] = heads;
+        let mut text = format!("  {at:>n$}  {time:>t$}  {beside:>b$}  configuration\n");
+        for line in &lines {
+            let Line {
+                at,
                 time,
                 beside,
-                row.config.to_string(),
+                config,
                 why,
-            ));
-        }
-        let width = |f: fn(&(&str, String, String, String, String, &str)) -> usize, head: usize| {
-            lines.iter().map(f).max().unwrap_or(0).max(head)
-        };
-        let (n, t) = (width(|l| l.1.len(), 1), width(|l| l.2.len(), 4));
-        let (b, c) = (width(|l| l.3.len(), 7), width(|l| l.4.len(), 13));
-        let mut text = format!(
-            "  {:>n$}  {:>t$}  {:>b$}  configuration\n",
-            "#", "time", "of best"
-        );
-        for (mark, at, time, beside, config, why) in lines {
+            } = line;
+            let is_best = self.best.is_some_and(|best| *at == best.to_string());
+            let mark = if is_best { "*" } else { " " };
             let line = format!("{mark} {at:>n$}  {time:>t$}  {beside:>b$}  {config:<c$}  {why}");
             let _ = writeln!(text, "{}", line.trim_end());
         }
@@ -95,6 +98,25 @@ impl Report {
             text += "the fastest is not certain: the times vary too much for so few rounds\n";
         }
         text
+    }
+
+    fn line(&self, at: usize, best: Option<f64>) -> Line<'_> {
+        let row = &self.rows[at];
+        let (time, beside, why) = match &row.fate {
+            Fate::Timed { time, .. } => {
+                let beside = best.map_or(String::new(), |best| format!("{:.3}", time / best));
+                (self.unit.show(*time), beside, "")
+            }
+            Fate::LeftOut(why) => ("not tried".to_owned(), String::new(), why.as_str()),
+            Fate::Failed(why) => ("failed".to_owned(), String::new(), why.as_str()),
+        };
+        Line {
+            at: at.to_string(),
+            time,
+            beside,
+            config: row.config.to_string(),
+            why,
+        }
     }
 
     /// What is kept on disk.

@@ -11,7 +11,7 @@ use crate::report::{Fate, Report, Row, one_line};
 use crate::space::Config;
 
 /// How it is tuned.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     pub rules: Rules,
     /// Threads that compile; zero takes as many as there are cores.
@@ -22,18 +22,6 @@ pub struct Options<'a> {
     pub timeout: Option<Duration>,
     /// Set from elsewhere, it ends the session: what is left is not tried.
     pub cancelled: Option<&'a AtomicBool>,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Options {
-            rules: Rules::default(),
-            threads: 0,
-            unchecked: false,
-            timeout: None,
-            cancelled: None,
-        }
-    }
 }
 
 /// What is done at the moment.
@@ -151,10 +139,7 @@ fn compile<L: Lab>(
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let results = Mutex::new(Vec::new());
     let work = || {
-        loop {
-            let Some(&at) = open.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                break;
-            };
+        while let Some(&at) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
             let outcome = match is_cancelled(options) {
                 true => Err(Fate::LeftOut(INTERRUPTED.to_owned())),
                 false => compile_one(lab, at, options.timeout),
