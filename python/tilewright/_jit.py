@@ -5,7 +5,7 @@ import inspect
 import sys
 import warnings
 
-from . import _core, _gpu, _source, _target, _tensors
+from . import _core, _gpu, _source, _target, _tensors, _torch_op
 from ._errors import TilewrightWarning, plain
 from ._functions import PrimFunc
 from ._values import Deferred
@@ -25,6 +25,9 @@ class JITKernel:
         self.prim_func = function
         self._params = core.params
         self._given = [p for p in self._params if not p[2]]
+        written = core.written
+        self._writes = [name in written for name, *_ in self._given]
+        self._number = _torch_op.register(self)
         # The short way of calls on a GPU, once one went the long way.
         self._launch = None
         for text in core.warnings:
@@ -35,6 +38,8 @@ class JITKernel:
         return [name for name, *_ in self._params]
 
     def __call__(self, *args, **keywords):
+        if _torch_op.is_compiling():
+            return _torch_op.call(self, self._bind(args, keywords))
         if self._launch is not None and not keywords:
             made = self._launch(*args)
             if made is not None:

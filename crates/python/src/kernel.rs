@@ -11,7 +11,9 @@ use tilewright::codegen;
 use tilewright::frontend::eval::Stage;
 use tilewright::frontend::lang::dtypes;
 use tilewright::frontend::value::{JitOptions, Value};
-use tilewright::ir::{DType, Diagnostic, Func, Level, Param, SourceMap, Target, text};
+use tilewright::ir::touched::written;
+use tilewright::ir::visit::walk_stmts;
+use tilewright::ir::{Buffer, DType, Diagnostic, Func, Level, Param, SourceMap, Target, text};
 use tilewright::lowering::{self, Lowered, Until};
 use tilewright::runtime::device::Vendor;
 use tilewright::sim::simt::{self, SimtOptions};
@@ -182,6 +184,16 @@ impl Kernel {
             }
         });
         facts.collect()
+    }
+
+    /// The tensors that the kernel may write.
+    #[getter]
+    fn written(&self) -> Vec<String> {
+        self.func
+            .tensors()
+            .filter(|(buffer, output)| *output || writes(&self.func, *buffer))
+            .map(|(buffer, _)| self.func.buffers[buffer].name.clone())
+            .collect()
     }
 
     /// Warnings as text.
@@ -398,6 +410,16 @@ fn described(given: Vec<(String, Described<'_>)>) -> PyResult<(Args, Vec<Memory>
         }
     }
     Ok((args, memory))
+}
+
+fn writes(func: &Func, tensor: Buffer) -> bool {
+    let mut found = false;
+    for kernel in &func.kernels {
+        walk_stmts(&kernel.body, &mut |stmt| {
+            written(stmt, &mut |buffer| found |= buffer == tensor);
+        });
+    }
+    found
 }
 
 pub fn named_dtype(name: &str) -> PyResult<DType> {

@@ -294,7 +294,7 @@ impl Walk<'_> {
     /// The value of an expression over sizes and the indices around it.
     fn value(&self, e: &Expr) -> Option<i128> {
         if let Some(v) = e.as_int() {
-            return Some(v.into());
+            return Some(v);
         }
         let known = e.rewrite(&mut |node| match node.kind() {
             ExprKind::Var(var) => {

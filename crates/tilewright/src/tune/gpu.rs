@@ -49,9 +49,11 @@ struct Set {
 pub(super) struct Built {
     at: usize,
     program: Program,
-    /// The program in one life of the device.
-    loaded: Mutex<Option<(u32, Arc<(Loaded, Call)>)>>,
+    loaded: Mutex<Option<OnDevice>>,
 }
+
+/// The program in one life of the device.
+type OnDevice = (u32, Arc<(Loaded, Call)>);
 
 /// The tensors that a configuration wrote.
 pub(super) struct Answer {
