@@ -151,6 +151,23 @@ def check_compiled():
         torch.testing.assert_close(y, 1 + 3 * x)
         torch.testing.assert_close(w, 2 + 6 * x)
 
+    @T.prim_func
+    def both(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                Y[i] = X[i] * 2
+                X[i] = X[i] + 1
+
+    doubled = tilewright.compile(both, out_idx=[1])
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def mixed(x):
+        return doubled(x) + x
+
+    x = torch.ones(64, device=device)
+    torch.testing.assert_close(mixed(x), torch.full_like(x, 4.0))
+    assert (x == 2).all()
+
     @torch.compile(fullgraph=True, backend="aot_eager", dynamic=True)
     def sizes(x):
         return plus(x)

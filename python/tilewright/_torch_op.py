@@ -30,13 +30,18 @@ def _define(torch):
     global is_compiling
     if not hasattr(torch, "library") or not hasattr(torch.library, "custom_op"):
         return
-    schema = (
-        "(int kernel, Tensor?[] read, Tensor(a!)[] written, SymInt[] whole, float[] real) -> Tensor[]"
+    numbers = "SymInt[] whole, float[] real"
+    # One that makes tensors, and one that writes those it is given; torch has none that does both.
+    make = torch.library.custom_op(
+        "tilewright::make", _make, mutates_args=(),
+        schema=f"(int kernel, Tensor?[] tensors, {numbers}) -> Tensor[]",
     )
-    operator = torch.library.custom_op(
-        "tilewright::call", _run, mutates_args=("written",), schema=schema
+    make.register_fake(_fake)
+    write = torch.library.custom_op(
+        "tilewright::write", _write, mutates_args=("written",),
+        schema=f"(int kernel, Tensor?[] read, Tensor(a!)[] written, {numbers}) -> ()",
     )
-    operator.register_fake(_fake)
+    write.register_fake(_nothing)
     is_compiling = torch.compiler.is_compiling
 
 
@@ -44,20 +49,24 @@ def call(kernel, args):
     """A call that is being traced."""
     import torch
 
-    read, written, whole, real = [], [], [], []
+    tensors, read, written, whole, real = [], [], [], [], []
     for (_, kind, _, shape), writes, value in zip(kernel._given, kernel._writes, args):
         if shape is None and "float" in kind:
             real.append(float(value))
         elif shape is None:
             whole.append(value)
-        elif writes:
-            written.append(value)
         else:
-            read.append(value)
-    made = torch.ops.tilewright.call(kernel._number, read, written, whole, real)
-    if len(made) == 0:
+            tensors.append(value)
+            (written if writes else read).append(value)
+    if len(kernel._given) == len(kernel._params):
+        torch.ops.tilewright.write(kernel._number, read, written, whole, real)
         return None
-    return made[0] if len(made) == 1 else list(made)
+    made = torch.ops.tilewright.make(kernel._number, tensors, whole, real)
+    # Tensors that are written come back as new ones, behind the outputs.
+    count = len(kernel._params) - len(kernel._given)
+    for tensor, left in zip(written, made[count:]):
+        tensor.copy_(left)
+    return made[0] if count == 1 else list(made[:count])
 
 
 def _known(number):
@@ -67,31 +76,48 @@ def _known(number):
     return kernel
 
 
-def _arguments(kernel, read, written, whole, real):
-    read, written, whole, real = iter(read), iter(written), iter(whole), iter(real)
-    for (_, kind, _, shape), writes in zip(kernel._given, kernel._writes):
+def _arguments(kernel, tensors, whole, real):
+    tensors, whole, real = iter(tensors), iter(whole), iter(real)
+    for _, kind, _, shape in kernel._given:
         if shape is None:
             yield next(real) if "float" in kind else next(whole)
         else:
-            yield next(written) if writes else next(read)
+            yield next(tensors)
 
 
-def _run(kernel, read, written, whole, real):
+def _is_written(kernel):
+    """Whether each tensor of a call is written."""
+    return [w for (*_, shape), w in zip(kernel._given, kernel._writes) if shape is not None]
+
+
+def _write(kernel, read, written, whole, real):
     kernel = _known(kernel)
-    made = kernel(*_arguments(kernel, read, written, whole, real))
-    if made is None:
-        return []
-    return list(made) if isinstance(made, (list, tuple)) else [made]
+    read, written = iter(read), iter(written)
+    tensors = [next(written) if writes else next(read) for writes in _is_written(kernel)]
+    kernel(*_arguments(kernel, tensors, whole, real))
 
 
-def _fake(kernel, read, written, whole, real):
+def _make(kernel, tensors, whole, real):
+    kernel = _known(kernel)
+    writes = _is_written(kernel)
+    tensors = [t.clone() if w and t is not None else t for t, w in zip(tensors, writes)]
+    made = kernel(*_arguments(kernel, tensors, whole, real))
+    made = list(made) if isinstance(made, (list, tuple)) else [made]
+    return made + [t for t, w in zip(tensors, writes) if w and t is not None]
+
+
+def _nothing(kernel, read, written, whole, real):
+    return None
+
+
+def _fake(kernel, tensors, whole, real):
     import torch
 
     from ._values import dtype
 
     kernel = _known(kernel)
     sizes, device = {}, None
-    args = list(_arguments(kernel, read, written, whole, real))
+    args = list(_arguments(kernel, tensors, whole, real))
     for (name, _, _, shape), value in zip(kernel._given, args):
         if shape is None:
             sizes.setdefault(name, value)
@@ -107,4 +133,5 @@ def _fake(kernel, read, written, whole, real):
                     f"the size of `{name}` is computed in the kernel, and unknown while tracing"
                 )
             made.append(torch.empty(extents, dtype=dtype(kind).as_torch(), device=device))
-    return made
+    writes = _is_written(kernel)
+    return made + [torch.empty_like(t) for t, w in zip(tensors, writes) if w and t is not None]

@@ -125,7 +125,10 @@ pub fn tune(request: Request<'_>, tell: &(dyn Fn(Event<'_>) + Sync)) -> Result<T
         (_, Some(target)) => target,
         (Some(device), None) => best_target(device.info())?,
         (None, None) => match on {
-            On::Model => Target::Gfx950,
+            On::Model => {
+                let modelled = Target::ALL.iter().rev().find(|t| Emulator::runs(**t));
+                modelled.copied().unwrap_or(Target::DEFAULT)
+            }
             On::Gpu | On::Cost => Target::DEFAULT,
         },
     };
