@@ -78,6 +78,12 @@ def test_a_reference_program_decides():
     kernel = gemm(pair, ref_prog=reference)(64, 64, 64)
     assert kernel.config == dict(block=32)
     assert "differs from the program's" in kernel.tuning.rows[0]["failed"]
+    def strict(found, expected):
+        assert len(found) == 1
+        np.testing.assert_array_equal(found[0], expected[0])
+
+    kernel = gemm(pair, ref_prog=reference, manual_check_prog=strict)(64, 64, 64)
+    assert kernel.config == dict(block=32) and "AssertionError" in kernel.tuning.rows[0]["failed"]
     # The other way round the other is right.
     half = gemm(pair, ref_prog=lambda a, b: reference(a[:, :32], b[:32]))(64, 64, 64)
     assert half.config == pair[0]
@@ -183,6 +189,8 @@ def test_errors():
         gemm([dict(block=4096), dict(block=8192)])(64, 64, 64)
     with pytest.raises(TypeError, match="a configuration is a dict"):
         gemm([16, 32])(64, 64, 64)
+    with pytest.raises(TypeError, match="no option 'confgs'"):
+        tilewright.autotune(confgs=[])
     with pytest.raises(TypeError, match="stands above"):
         tilewright.autotune(configs=[])(lambda: None)
     with pytest.raises(ValueError, match="nothing is timed on .moon."):

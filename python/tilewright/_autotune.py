@@ -10,6 +10,8 @@ from . import _core, _tensors
 from ._errors import TilewrightError, plain
 from ._jit import JITFunction, JITKernel, _cache_key
 
+# Options that other tuners have, and that have no meaning here.
+_ACCEPTED = {"backend", "cache_input_tensors", "execution_backend", "supply_type", "target", "topk", "verbose"}
 # Configurations that are tried of those that the tuner chose itself.
 _KEPT = 40
 
@@ -191,13 +193,17 @@ class TunedFunction:
         reference, options = self.options["ref_prog"], self.options
         if reference is None or options["skip_check"]:
             return None
-        from .profiler import Profiler
+        from .profiler import Profiler, _listed
 
         def judge(at):
             profiler = Profiler(kernels[at])
             given = inputs
             if given is None:
                 given = profiler.inputs()
+            if options["manual_check_prog"] is not None:
+                found, expected = kernels[at](*given), reference(*given)
+                options["manual_check_prog"](_listed(found), _listed(expected))
+                return
             profiler.assert_allclose(
                 reference,
                 given,
@@ -296,6 +302,7 @@ def autotune(
     tolerance=0.01,
     threads=0,
     executor=None,
+    manual_check_prog=None,
     **accepted,
 ):
     """Decorates a `jit` function with configurations of its parameters, of which the fastest that is
@@ -303,7 +310,7 @@ def autotune(
     names of the open parameters allow (`block_M`, `threads`, `num_stages`, `schedule`, `enable_…`).
 
     They are compiled in parallel, compared with each other and with the reference evaluator (or with
-    `ref_prog`), then timed in turns with a cold cache until no other can be faster by more than
+    `ref_prog`, and by `manual_check_prog(found, expected)` where that is given), then timed in turns with a cold cache until no other can be faster by more than
     `tolerance`, in at most `rep` rounds after `warmup`. `timeout` is in seconds, for compiling one.
     `on` says what times them: `"gpu"`, `"model"` (the cycle model of gfx942 and gfx950), or
     `"cost"` (an estimate); without it a GPU where there is one, else the estimate. What was found
@@ -313,6 +320,9 @@ def autotune(
     of processes, or a cluster whose machines have the same compilers. What a machine with others
     made is not taken.
     """
+    unknown = sorted(set(accepted) - _ACCEPTED)
+    if unknown:
+        raise TypeError(f"autotune has no option {unknown[0]!r}")
     if func is not None and not isinstance(func, JITFunction):
         func, configs = None, func
     options = {
@@ -330,6 +340,7 @@ def autotune(
         "tolerance": tolerance,
         "threads": threads,
         "executor": executor,
+        "manual_check_prog": manual_check_prog,
     }
     if func is None:
         return lambda function: TunedFunction(function, configs, options)
