@@ -186,7 +186,7 @@ def add(n, dtype="float32"):
         (lambda a: (a, a[::-1]), "arg-strides"),
         (lambda a: (a, 3), "arg-kind"),
         (lambda a: (a, [1.0] * 10), "arg-kind"),
-        (lambda a: (a, None), "arg-kind"),
+        (lambda a: (a, "b"), "arg-kind"),
     ],
 )
 def test_arguments_that_do_not_fit(wrong, code):

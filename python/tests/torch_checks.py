@@ -132,6 +132,83 @@ def check_autograd():
     torch.testing.assert_close(x.grad, torch.full_like(x, 3.0))
 
 
+def check_compiled():
+    """Under `torch.compile` calls are an operator: graphs are whole, also where tensors are written."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    plus, in_place = dynamic_add(), tilewright.compile(add_in_place)
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def program(x, y):
+        z = plus(x * 2)
+        in_place(x, y, 3.0)
+        return z - 1, y * 2
+
+    for _ in range(2):
+        x = torch.arange(1000, dtype=torch.float32, device=device)
+        y = torch.ones_like(x)
+        z, w = program(x, y)
+        torch.testing.assert_close(z, x * 2)
+        torch.testing.assert_close(y, 1 + 3 * x)
+        torch.testing.assert_close(w, 2 + 6 * x)
+
+    @T.prim_func
+    def both(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                Y[i] = X[i] * 2
+                X[i] = X[i] + 1
+
+    doubled = tilewright.compile(both, out_idx=[1])
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def mixed(x):
+        return doubled(x) + x
+
+    x = torch.ones(64, device=device)
+    torch.testing.assert_close(mixed(x), torch.full_like(x, 4.0))
+    assert (x == 2).all()
+
+    @torch.compile(fullgraph=True, backend="aot_eager", dynamic=True)
+    def sizes(x):
+        return plus(x)
+
+    for n in (5, 17, 300):
+        x = torch.ones(n, device=device)
+        torch.testing.assert_close(sizes(x), x + 1)
+
+
+def check_none():
+    """None is a null pointer; a kernel that reads it is at fault."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+
+    def make(used):
+        @T.prim_func
+        def kernel(X: T.Tensor((64,), "float32"), bias: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=64):
+                for i in T.Parallel(64):
+                    if used:
+                        X[i] = X[i] + bias[i]
+                    else:
+                        X[i] = X[i] + 1
+
+        return tilewright.compile(kernel)
+
+    x = torch.zeros(64, device=device)
+    make(False)(x, None)
+    assert (x == 1).all()
+    make(True)(x, x.clone())
+    assert (x == 2).all()
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def sized(X: T.Tensor((64,), "float32"), Y: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                X[i] = X[i] + 1
+
+    refused(lambda: tilewright.compile(sized)(x, None), "arg-kind")
+
+
 def check_gpu():
     everything_on("cuda")
     matmul_on("cuda", torch.float16)
@@ -218,24 +295,144 @@ def check_gpu_cupy():
     assert isinstance(y, cupy.ndarray) and bool((y == x + 1).all())
 
 
-def check_gpu_host_time():
-    """How long a call takes on the host, beside an addition of torch."""
-    kernel = tilewright.compile(add_in_place)
-    x, y = (torch.ones(1000, device="cuda") for _ in range(2))
-
-    def per_call(f):
-        for _ in range(100):
-            f()
+def per_call(f, runs=2000, turns=7):
+    """Microseconds of the host for a call, the least of several turns."""
+    for _ in range(100):
+        f()
+    least = float("inf")
+    for _ in range(turns):
         torch.cuda.synchronize()
         start = time.perf_counter()
-        for _ in range(2000):
+        for _ in range(runs):
             f()
-        took = time.perf_counter() - start
-        torch.cuda.synchronize()
-        return took / 2000 * 1e6
+        least = min(least, (time.perf_counter() - start) / runs * 1e6)
+    torch.cuda.synchronize()
+    return least
 
-    ours, torchs = per_call(lambda: kernel(x, y, 1.0)), per_call(lambda: y.add_(x))
-    print(f"  a call: {ours:.1f} us; torch's add_: {torchs:.1f} us")
+
+def triton_add():
+    """A call of Triton with three tensors, where it is installed."""
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError:
+        return None
+    import linecache
+
+    source = (
+        "@triton.jit\n"
+        "def add(x, y, z, n, BLOCK: tl.constexpr):\n"
+        "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        "    tl.store(z + at, tl.load(x + at, at < n) + tl.load(y + at, at < n), at < n)\n"
+    )
+    # Triton reads the source of its kernels, from a file or from here.
+    name = "<triton add>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    names = {"triton": triton, "tl": tl, "__name__": __name__}
+    exec(compile(source, name, "exec"), names)
+    return lambda x, y, z: names["add"][(8,)](x, y, z, 1000, BLOCK=128)
+
+
+def check_gpu_host_time():
+    """The host's time of a call with three tensors, beside an empty launch, Triton and torch."""
+
+    @T.prim_func
+    def add(X: T.Tensor((1000,), "float32"), Y: T.Tensor((1000,), "float32"), Z: T.Tensor((1000,), "float32")):
+        with T.Kernel(T.ceildiv(1000, 128), threads=128) as b:
+            for i in T.Parallel(128):
+                Z[b * 128 + i] = X[b * 128 + i] + Y[b * 128 + i]
+
+    kernel = tilewright.compile(add)
+    x, y, z = (torch.ones(1000, device="cuda") for _ in range(3))
+    kernel(x, y, z)
+    assert kernel._launch(x, y, z) == ()
+    ours = per_call(lambda: kernel(x, y, z))
+    empty = per_call(lambda: torch.cuda._sleep(0))
+    times = {"tilewright": ours, "empty launch": empty, "torch.add": per_call(lambda: torch.add(x, y, out=z))}
+    triton = triton_add()
+    if triton is not None:
+        times["triton"] = per_call(lambda: triton(x, y, z))
+    print("  " + ", ".join(f"{name}: {us:.2f} us" for name, us in times.items()))
+    assert ours - empty <= 3.0, f"{ours - empty:.2f} us over an empty launch"
+
+
+def tuned_matmul(configs, M=4096, N=4096, K=4096):
+    @tilewright.autotune(configs=configs, use_cache=False)
+    @tilewright.jit(out_idx=[-1])
+    def gemm(block_M=None, block_N=None, block_K=None, num_stages=None, threads=None, skip=0):
+        @T.prim_func
+        def kernel(
+            A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float16")
+        ):
+            with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+                a = T.alloc_shared((block_M, block_K), "float16")
+                b = T.alloc_shared((block_K, block_N), "float16")
+                c = T.alloc_fragment((block_M, block_N), "float32")
+                T.clear(c)
+                for k in T.Pipelined(T.ceildiv(K, block_K) - skip, num_stages=num_stages):
+                    T.copy(A[by * block_M, k * block_K], a)
+                    T.copy(B[k * block_K, bx * block_N], b)
+                    T.gemm(a, b, c)
+                T.copy(c, C[by * block_M, bx * block_N])
+
+        return kernel
+
+    return gemm
+
+
+def check_gpu_tuning():
+    """60 configurations, a wrong and a broken one among them: the best of an exhaustive search."""
+    import itertools
+
+    names = ("block_M", "block_N", "block_K", "num_stages", "threads")
+    sizes = itertools.product((64, 128, 256), (64, 128, 256), (32, 64), (2, 3, 4), (128, 256))
+    configs = [dict(zip(names, values)) for values in sizes][:58]
+    configs.append(dict(configs[20], skip=32))
+    configs.append(dict(configs[20], block_M=4096, block_N=4096))
+    gemm = tuned_matmul(configs)
+    start = time.perf_counter()
+    kernel = gemm()
+    took = time.perf_counter() - start
+    rows = kernel.tuning.rows
+    print(f"  {len(rows)} configurations in {took:.1f} s: {kernel.config}, {kernel.latency:.4f} ms")
+    print("\n".join("  " + line for line in str(kernel.tuning).splitlines()))
+    assert rows[-2]["failed"] and rows[-1]["failed"]
+    a, b = (torch.randn(4096, 4096, device="cuda", dtype=torch.float16) for _ in range(2))
+    timed = {}
+    for at, row in enumerate(rows):
+        if row["failed"] is None:
+            other = gemm.function.compile(**row["config"])
+            timed[at] = tilewright.profiler.do_bench(lambda: other(a, b), 5, 20, return_mode="median")
+    best = min(timed, key=timed.get)
+    # The two against each other, in turns.
+    rival = gemm.function.compile(**rows[best]["config"])
+    quotients = []
+    for _ in range(15):
+        ours = tilewright.profiler.do_bench(lambda: kernel(a, b), 1, 10, return_mode="median")
+        theirs = tilewright.profiler.do_bench(lambda: rival(a, b), 1, 10, return_mode="median")
+        quotients.append(ours / theirs)
+    quotient = sorted(quotients)[len(quotients) // 2]
+    print(f"  exhaustive: {rows[best]['config']}, {timed[best]:.4f} ms; ours takes {quotient:.4f} of it")
+    assert quotient <= 1.01 and took < 40
+
+
+def check_gpu_soak():
+    """A million launches leave nothing behind."""
+    import resource
+
+    kernel = tilewright.compile(add_in_place)
+    x, y = (torch.zeros(1000, device="cuda") for _ in range(2))
+    for _ in range(10_000):
+        kernel(x, y, 0.0)
+    torch.cuda.synchronize()
+    before, memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, torch.cuda.mem_get_info()[0]
+    for _ in range(1_000_000):
+        kernel(x, y, 0.0)
+    torch.cuda.synchronize()
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    lost = (memory - torch.cuda.mem_get_info()[0]) / 1e6
+    print(f"  the host grew by {grown:.1f} MB, the GPU by {lost:.1f} MB")
+    assert grown < 16 and lost < 16
 
 
 CHECKS = {n: f for n, f in list(globals().items()) if n.startswith("check_")}

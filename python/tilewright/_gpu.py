@@ -1,15 +1,20 @@
-"""Calls with tensors of a GPU: of torch, or of whatever has `__cuda_array_interface__`."""
+"""Calls with tensors of a GPU: of torch, or of whatever has `__cuda_array_interface__` or speaks
+DLPack."""
 
 import glob
 import os
 import sys
 
-from . import _tensors
+from . import _core, _tensors
 from ._values import dtype, dtype_name
 
 
-def describe(name, value):
-    """A tensor as (dtype, shape, element strides, address), and the device it is on."""
+_ROCM = 10
+
+
+def describe(name, value, held=None):
+    """A tensor as (dtype, shape, element strides, address), and the device it is on. What must live
+    until the launch is put into `held`."""
     if _tensors.is_torch(value):
         if not value.is_cuda:
             raise _tensors.refuse(
@@ -20,6 +25,14 @@ def describe(name, value):
         facts = dtype_name(value.dtype), list(value.shape), list(value.stride()), value.data_ptr()
         return facts, value.device.index
     interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is None and _tensors.on_gpu(value):
+        kind, ordinal = (int(n) for n in value.__dlpack_device__())
+        # The kernel runs on the default stream, which has a number of its own with CUDA.
+        capsule = value.__dlpack__(stream=0 if kind == _ROCM else 1)
+        if held is not None:
+            held.append(capsule)
+        dtype_, shape, strides, address = _core.dlpack_facts(capsule)
+        return (dtype_, shape, strides, address), ordinal
     if interface is None:
         raise _tensors.refuse(
             "arg-device", f"`{name}` is a {type(value).__name__}, not a tensor of the GPU"
@@ -44,14 +57,17 @@ def describe(name, value):
 def call(kernel, values):
     """Queues the kernel on the current stream of the tensors' device, and returns its outputs."""
     _find_nvrtc()
-    given, first, ordinal = [], None, None
+    given, first, ordinal, held = [], None, None, []
     for (name, _, _, shape), value in zip(kernel._given, values):
         if shape is None and not _tensors.is_tensor(value):
             given.append((name, _tensors.number(name, value)))
             continue
+        if value is None:
+            given.append((name, _null(kernel, name)))
+            continue
         if not _tensors.is_tensor(value):
             raise _tensors.refuse("arg-kind", f"`{name}` is a tensor, not a {type(value).__name__}")
-        facts, device = describe(name, value)
+        facts, device = describe(name, value, held)
         if any(s < 0 for s in facts[2]):
             raise _tensors.refuse("arg-strides", f"`{name}` has the strides {tuple(facts[2])}")
         if ordinal is None:
@@ -71,7 +87,21 @@ def call(kernel, values):
             made[name] = empty(shapes[name][0], shapes[name][1], dtype(kind))
             given.append((name, describe(name, made[name])[0]))
     kernel.core.launch(kernel.target.name, is_amd, ordinal, stream, given)
+    held.clear()
     return kernel._returned(made)
+
+
+def _null(kernel, name):
+    """What is said of a tensor that is not given: a null pointer of the size that the kernel states."""
+    try:
+        dtype_, shape = kernel.core.null_facts(name)
+    except ValueError as error:
+        raise _tensors.refuse("arg-kind", str(error)) from None
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.insert(0, step)
+        step *= n
+    return (dtype_, shape, strides, 0)
 
 
 def _library(tensor, ordinal):
@@ -99,7 +129,10 @@ def _library(tensor, ordinal):
             ("call the kernel with tensors of torch or arrays of cupy",),
         )
 
-    return False, tensor.__cuda_array_interface__.get("stream") or 0, refuse
+    interface = getattr(tensor, "__cuda_array_interface__", None)
+    if interface is None:
+        return int(tensor.__dlpack_device__()[0]) == _ROCM, 0, refuse
+    return False, interface.get("stream") or 0, refuse
 
 
 def _find_nvrtc():

@@ -5,7 +5,7 @@ import inspect
 import sys
 import warnings
 
-from . import _core, _gpu, _source, _target, _tensors
+from . import _core, _gpu, _source, _target, _tensors, _torch_op
 from ._errors import TilewrightWarning, plain
 from ._functions import PrimFunc
 from ._values import Deferred
@@ -25,6 +25,11 @@ class JITKernel:
         self.prim_func = function
         self._params = core.params
         self._given = [p for p in self._params if not p[2]]
+        written = core.written
+        self._writes = [name in written for name, *_ in self._given]
+        self._number = _torch_op.register(self)
+        # The short way of calls on a GPU, once one went the long way.
+        self._launch = None
         for text in core.warnings:
             warnings.warn(text, TilewrightWarning, stacklevel=4)
 
@@ -33,10 +38,19 @@ class JITKernel:
         return [name for name, *_ in self._params]
 
     def __call__(self, *args, **keywords):
+        if _torch_op.is_compiling():
+            return _torch_op.call(self, self._bind(args, keywords))
+        if self._launch is not None and not keywords:
+            made = self._launch(*args)
+            if made is not None:
+                return made[0] if len(made) == 1 else list(made) or None
         values = self._bind(args, keywords)
         tensors = [v for (*_, shape), v in zip(self._given, values) if shape is not None]
         if any(_tensors.on_gpu(t) for t in tensors if _tensors.is_tensor(t)):
-            return _gpu.call(self, values)
+            made = _gpu.call(self, values)
+            if self._launch is None:
+                self._launch = _core.Launcher(self.core, self.target.name)
+            return made
         return self._on_host(values, tensors)
 
     def _bind(self, args, keywords):
@@ -68,10 +82,14 @@ class JITKernel:
 
     def _on_host(self, values, tensors):
         given = []
-        held = {}
+        held, absent = {}, set()
         for (name, _, _, shape), value in zip(self._given, values):
             if shape is None and not _tensors.is_tensor(value):
                 given.append((name, _tensors.number(name, value)))
+                continue
+            if value is None:
+                given.append((name, None))
+                absent.add(name)
                 continue
             if not _tensors.is_tensor(value):
                 raise _tensors.refuse(
@@ -80,6 +98,11 @@ class JITKernel:
             held[name] = _tensors.HostTensor(name, value)
             given.append((name, held[name].argument()))
         simulated = self.target.name if self.target.simulated else None
+        for name in absent:
+            try:
+                self.core.null_facts(name)
+            except ValueError as error:
+                raise _tensors.refuse("arg-kind", str(error)) from None
         left, prints = self.core.run(simulated, given)
         for line in prints:
             print(line)
@@ -91,7 +114,7 @@ class JITKernel:
             if name in held:
                 if data is not None:
                     held[name].store(data)
-            else:
+            elif name not in absent:
                 made[name] = _tensors.make_output(kind, name, shape, strides, data, as_torch)
         return self._returned(made)
 

@@ -7,6 +7,10 @@ from ._errors import plain
 from ._values import dtype, dtype_name
 
 
+# CUDA, ROCm, and CUDA's managed memory.
+DLPACK_GPUS = (2, 10, 13)
+
+
 def _torch():
     return sys.modules.get("torch")
 
@@ -38,7 +42,10 @@ def on_gpu(value):
     """Whether a tensor lies in the memory of a GPU."""
     if is_torch(value):
         return value.is_cuda
-    return hasattr(value, "__cuda_array_interface__")
+    if hasattr(value, "__cuda_array_interface__"):
+        return True
+    device = getattr(value, "__dlpack_device__", None)
+    return device is not None and int(device()[0]) in DLPACK_GPUS
 
 
 def shape_of(value):

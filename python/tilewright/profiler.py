@@ -1,6 +1,10 @@
-"""Timing and checking kernels with tensors of torch on a GPU."""
+"""Timing and checking kernels: with tensors of torch on a GPU, elsewhere with arrays of numpy, or
+tensors of the CPU where torch is loaded."""
 
 import enum
+import statistics
+import sys
+import time
 
 
 class TensorSupplyType(enum.Enum):
@@ -15,6 +19,15 @@ class TensorSupplyType(enum.Enum):
     One = 6
 
 
+def _gpu_torch():
+    """torch, where it is installed and has a GPU."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
 def do_bench(
     fn,
     warmup=25,
@@ -26,13 +39,29 @@ def do_bench(
     backend="event",
     return_mode="mean",
 ):
-    """Milliseconds that a function takes on the GPU, with a cold L2 before each run.
+    """Milliseconds that a function takes: on the GPU, with a cold L2 before each run and times by
+    events; on a machine without one, of the host's clock.
 
-    `warmup` and `rep` are milliseconds; the times of single runs are taken by events.
+    `warmup` and `rep` are milliseconds.
     """
-    import torch
-
+    torch = _gpu_torch()
     fn()
+    timed = _events(torch, fn) if torch is not None else _clock(fn)
+    once = max(min(timed(5 if torch is not None else 1)), 1e-3)
+    warm = _n_warmup or max(1, min(int(warmup / once), 1000))
+    if torch is not None or _n_warmup:
+        timed(warm)
+    times = timed(_n_repeat or max(1, min(int(rep / once), 1000)))
+    if quantiles is not None:
+        found = [_quantile(times, q) for q in quantiles]
+        return found[0] if len(found) == 1 else found
+    modes = {"mean": statistics.fmean, "median": statistics.median, "min": min, "max": max}
+    if return_mode not in modes:
+        raise ValueError(f"return_mode is one of {', '.join(modes)}, not {return_mode!r}")
+    return modes[return_mode](times)
+
+
+def _events(torch, fn):
     torch.cuda.synchronize()
     cold = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
 
@@ -46,13 +75,28 @@ def do_bench(
         torch.cuda.synchronize()
         return [start.elapsed_time(end) for start, end in marks]
 
-    once = max(min(timed(5)), 1e-3)
-    timed(_n_warmup or max(1, min(int(warmup / once), 1000)))
-    times = torch.tensor(timed(_n_repeat or max(1, min(int(rep / once), 1000))))
-    if quantiles is not None:
-        found = torch.quantile(times, torch.tensor(quantiles)).tolist()
-        return found[0] if len(found) == 1 else found
-    return getattr(torch, return_mode)(times).item()
+    return timed
+
+
+def _clock(fn):
+    def timed(count):
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            fn()
+            times.append((time.perf_counter() - start) * 1e3)
+        return times
+
+    return timed
+
+
+def _quantile(times, q):
+    """Between the two times next to it, in proportion."""
+    times = sorted(times)
+    at = q * (len(times) - 1)
+    low = int(at)
+    high = min(low + 1, len(times) - 1)
+    return times[low] + (times[high] - times[low]) * (at - low)
 
 
 class Profiler:
@@ -69,8 +113,6 @@ class Profiler:
     _get_inputs = inputs
 
     def _input(self, name, kind, _, shape):
-        import torch
-
         from ._values import dtype
 
         if shape is None:
@@ -79,46 +121,102 @@ class Profiler:
             raise ValueError(
                 f"`{name}` has sizes of the call ({', '.join(shape)}); give inputs of your own"
             )
-        shape, wanted = [int(n) for n in shape], dtype(kind).as_torch()
-        if self.supply is TensorSupplyType.Zero:
-            return torch.zeros(shape, dtype=wanted, device="cuda")
-        if self.supply is TensorSupplyType.One:
-            return torch.ones(shape, dtype=wanted, device="cuda")
+        shape, kind = [int(n) for n in shape], dtype(kind)
+        torch = _gpu_torch() or sys.modules.get("torch")
+        if torch is not None and not self.kernel.target.simulated:
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            return self._of_torch(torch, device, shape, kind)
+        import numpy
+
+        return self._numbers(numpy, shape, kind).astype(kind.as_numpy())
+
+    def _of_torch(self, torch, device, shape, kind):
+        wanted = kind.as_torch()
+        supply = self.supply
+        if supply is TensorSupplyType.Zero:
+            return torch.zeros(shape, dtype=wanted, device=device)
+        if supply is TensorSupplyType.One:
+            return torch.ones(shape, dtype=wanted, device=device)
         if wanted == torch.bool:
-            return torch.randint(0, 2, shape, device="cuda").to(wanted)
-        if not wanted.is_floating_point or self.supply is TensorSupplyType.Integer:
+            return torch.randint(0, 2, shape, device=device).to(wanted)
+        if not wanted.is_floating_point or supply is TensorSupplyType.Integer:
             low = 0 if str(kind).startswith("uint") else -2
-            return torch.randint(low, 3, shape, device="cuda").to(wanted)
-        if self.supply is TensorSupplyType.Uniform:
-            return (torch.rand(shape, device="cuda") * 2 - 1).to(wanted)
-        return torch.randn(shape, device="cuda").to(wanted)
+            return torch.randint(low, 3, shape, device=device).to(wanted)
+        if supply is TensorSupplyType.Uniform:
+            return (torch.rand(shape, device=device) * 2 - 1).to(wanted)
+        return torch.randn(shape, device=device).to(wanted)
+
+    def _numbers(self, numpy, shape, kind):
+        supply = self.supply
+        if supply is TensorSupplyType.Zero:
+            return numpy.zeros(shape)
+        if supply is TensorSupplyType.One:
+            return numpy.ones(shape)
+        name = str(kind)
+        if name == "bool":
+            return numpy.random.randint(0, 2, shape)
+        if "float" not in name or supply is TensorSupplyType.Integer:
+            return numpy.random.randint(0 if name.startswith("uint") else -2, 3, shape)
+        if supply is TensorSupplyType.Uniform:
+            return numpy.random.uniform(-1, 1, shape)
+        return numpy.random.standard_normal(shape)
 
     def run_once(self, func=None):
         return (func or self.kernel)(*self.inputs())
 
-    def assert_allclose(self, reference_program, input_tensors=None, atol=1e-2, rtol=1e-2, max_mismatched_ratio=0.0):
+    def assert_allclose(
+        self,
+        reference_program,
+        input_tensors=None,
+        atol=1e-2,
+        rtol=1e-2,
+        max_mismatched_ratio=0.0,
+    ):
         """Compares the kernel's outputs with those of a program."""
-        import torch
-
         inputs = self.inputs() if input_tensors is None else input_tensors
-        expected, found = reference_program(*inputs), self.kernel(*inputs)
-        if not isinstance(expected, (list, tuple)):
-            expected = [expected]
-        if not isinstance(found, (list, tuple)):
-            found = [found]
+        expected, found = _listed(reference_program(*inputs)), _listed(self.kernel(*inputs))
         if len(found) != len(expected):
             raise ValueError(f"the kernel gives {len(found)} outputs, the program {len(expected)}")
-        for a, b in zip(found, expected):
+        for at, (a, b) in enumerate(zip(found, expected)):
             if a is None or b is None:
                 continue
-            a, b = a.float(), b.float()
-            wrong = (~torch.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)).sum().item()
-            if wrong > max_mismatched_ratio * a.numel():
-                torch.testing.assert_close(a, b, rtol=rtol, atol=atol, equal_nan=True)
+            if tuple(a.shape) != tuple(b.shape):
+                raise AssertionError(
+                    f"output {at} has the shape {tuple(a.shape)}, the program's {tuple(b.shape)}"
+                )
+            wrong, total, most = _differences(a, b, rtol, atol)
+            if wrong > max_mismatched_ratio * total:
+                raise AssertionError(
+                    f"output {at} differs from the program's in {wrong} of {total} elements; "
+                    f"the largest difference is {most:.4g}"
+                )
 
     def do_bench(self, func=None, warmup=25, rep=100, input_tensors=None, **options):
         """Milliseconds of the kernel, or of a function with the same arguments."""
         inputs = self.inputs() if input_tensors is None else input_tensors
         run = func or self.kernel
-        known = {k: v for k, v in options.items() if k in ("quantiles", "backend", "return_mode")}
-        return do_bench(lambda: run(*inputs), warmup, rep, **known)
+        passed = ("quantiles", "backend", "return_mode")
+        known = {k: v for k, v in options.items() if k in passed}
+        counts = {"_n_warmup": options.get("n_warmup", 0), "_n_repeat": options.get("n_repeat", 0)}
+        return do_bench(lambda: run(*inputs), warmup, rep, **counts, **known)
+
+
+def _listed(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _differences(found, expected, rtol, atol):
+    """How many elements differ, of how many, and by how much at most."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(found, torch.Tensor):
+        found = found.detach().double()
+        expected = torch.as_tensor(expected, device=found.device).detach().double()
+        near = torch.isclose(found, expected, rtol=rtol, atol=atol, equal_nan=True)
+        off = torch.where(near, 0.0, (found - expected).abs())
+        return int((~near).sum()), found.numel(), float(off.max()) if found.numel() else 0.0
+    import numpy
+
+    found, expected = (numpy.asarray(x).astype(numpy.float64) for x in (found, expected))
+    near = numpy.isclose(found, expected, rtol=rtol, atol=atol, equal_nan=True)
+    off = numpy.where(near, 0.0, numpy.abs(found - expected))
+    return int((~near).sum()), found.size, float(off.max()) if found.size else 0.0

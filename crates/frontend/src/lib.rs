@@ -54,6 +54,17 @@ pub struct Staged {
     pub scalar_values: BTreeMap<String, Number>,
 }
 
+/// What a kernel leaves open for who tunes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Survey {
+    /// The parameters of the function, in order, and whether they have a value by themselves.
+    pub parameters: Vec<(String, bool)>,
+    /// The configurations that `@autotune` lists.
+    pub configs: Vec<Vec<(String, SettingValue)>>,
+    /// `@autotune(configs="auto")`: the tuner chooses them.
+    pub auto: bool,
+}
+
 /// The stack of the thread that evaluates: recursion is bounded, and this holds its bound.
 pub const STACK_BYTES: usize = 256 << 20;
 
@@ -68,13 +79,35 @@ pub fn stage(
     entry: Option<&str>,
     settings: &[(String, SettingValue)],
 ) -> std::result::Result<Staged, Vec<Diagnostic>> {
+    on_large_stack(|| stage_here(sources.text(file), file, entry, settings))
+}
+
+/// Reads the parameters and configurations of a file's kernel, and stages nothing.
+pub fn survey(
+    sources: &SourceMap,
+    file: FileId,
+    entry: Option<&str>,
+) -> std::result::Result<Survey, Vec<Diagnostic>> {
+    on_large_stack(|| {
+        let mut symbols = syntax::Symbols::default();
+        let module = syntax::parse_source(sources.text(file), file, &mut symbols)?;
+        let mut stage = Stage::new(module, symbols, eval::settings::Settings::new(&[]));
+        stage.survey(entry).map_err(|mut e| {
+            help::complete(&mut e);
+            vec![*e]
+        })
+    })
+}
+
+/// Runs on a thread whose stack holds the recursion of the evaluator.
+fn on_large_stack<T: Send>(
+    f: impl FnOnce() -> std::result::Result<T, Vec<Diagnostic>> + Send,
+) -> std::result::Result<T, Vec<Diagnostic>> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("frontend".to_string())
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || {
-                stage_here(sources.text(file), file, entry, settings)
-            });
+            .spawn_scoped(scope, f);
         match thread.map(|t| t.join()) {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),

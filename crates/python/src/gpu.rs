@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use tilewright::ir::{AttrValue, Func, SourceMap, Target};
 use tilewright::jit::gpu::{best_target, check_target, compiled_for};
-use tilewright::jit::{self, Error, Loaded};
+use tilewright::jit::{self, Call, Error, Loaded};
 use tilewright::runtime::device::{self, Device, DeviceError, Vendor};
 use tilewright::runtime::env::Env;
 use tilewright::sim::Args;
@@ -67,17 +67,11 @@ impl Programs {
             let call = loaded.bind_memory(&mut args, buffers)?;
             loaded.launch_on(&call, &stream)
         });
-        queued.map_err(|error| {
-            let kind = match &error {
-                Error::Diagnostics(_) | Error::Device(DeviceError::Launch(_)) => Kind::Launch,
-                Error::Toolchain(_) => Kind::Toolchain,
-                Error::Device(_) => Kind::Run,
-            };
-            raise(py, kind, &error.into_diagnostics(), sources, None)
-        })
+        queued.map_err(|error| raise_call(py, error, sources))
     }
 
-    fn program(
+    /// The program for a GPU, built where it is not there yet.
+    pub fn program(
         &self,
         py: Python<'_>,
         (func, sources): (&Func, &SourceMap),
@@ -99,6 +93,79 @@ impl Programs {
         let program = Arc::new(made.map_err(|error| raise_jit(py, error, sources))?);
         table().insert(key, program.clone());
         Ok(program)
+    }
+}
+
+/// The exception for a call that was refused or failed.
+fn raise_call(py: Python<'_>, error: Error, sources: &SourceMap) -> PyErr {
+    let kind = match &error {
+        Error::Diagnostics(_) | Error::Device(DeviceError::Launch(_)) => Kind::Launch,
+        Error::Toolchain(_) => Kind::Toolchain,
+        Error::Device(_) => Kind::Run,
+    };
+    raise(py, kind, &error.into_diagnostics(), sources, None)
+}
+
+/// A call whose arguments were checked, for those of the same kinds and sizes.
+#[derive(Debug)]
+pub struct Prepared {
+    program: Arc<(Device, Loaded)>,
+    call: Mutex<Call>,
+}
+
+impl Prepared {
+    /// Checks the arguments of a call; none where its calls cannot share what was prepared.
+    pub fn new(
+        py: Python<'_>,
+        program: Arc<(Device, Loaded)>,
+        sources: &SourceMap,
+        mut args: Args,
+        memory: &[Memory],
+    ) -> PyResult<Option<Prepared>> {
+        if program.1.has_workspaces() {
+            return Ok(None);
+        }
+        let buffers = memory.iter().map(|tensor| {
+            // SAFETY: as in `launch`; nothing is launched with it before it is moved.
+            let buffer = unsafe { program.0.borrow_memory(tensor.address, tensor.bytes) };
+            (tensor.name.clone(), buffer)
+        });
+        let call = program.1.bind_memory(&mut args, buffers.collect());
+        let call = call.map_err(|error| raise_call(py, error, sources))?;
+        Ok(Some(Prepared {
+            call: Mutex::new(call),
+            program,
+        }))
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.program.0.is_lost()
+    }
+
+    /// Queues it with tensors of the same sizes at these addresses.
+    pub fn launch(
+        &self,
+        py: Python<'_>,
+        sources: &SourceMap,
+        stream: u64,
+        memory: &[(u64, usize)],
+    ) -> PyResult<()> {
+        let (device, loaded) = &*self.program;
+        let queued = py.detach(|| {
+            let raw = stream as usize as *mut std::ffi::c_void;
+            // SAFETY: the caller's library made the stream on this device, and holds it.
+            let stream = unsafe { device.borrow_stream(raw) };
+            let buffers = memory.iter().map(|&(address, bytes)| {
+                // SAFETY: the caller holds the tensors for the length of this call, and their
+                // library's allocator gives the memory to others in the order of the stream.
+                unsafe { device.borrow_memory(address, bytes) }
+            });
+            // It is free again before Python is asked for.
+            let mut call = self.call.lock().unwrap_or_else(PoisonError::into_inner);
+            loaded.move_call(&mut call, buffers)?;
+            loaded.launch_on(&call, &stream)
+        });
+        queued.map_err(|error| raise_call(py, error, sources))
     }
 }
 
@@ -125,7 +192,7 @@ fn build(
 }
 
 /// Whether the kernel's settings ask for approximate functions.
-fn fast_math(func: &Func) -> bool {
+pub fn fast_math(func: &Func) -> bool {
     let configs = &func.attrs.pass_configs;
     let keys = ["TL_ENABLE_FAST_MATH", "tl.enable_fast_math"];
     let mut found = keys.iter().filter_map(|key| configs.get(*key));

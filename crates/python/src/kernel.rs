@@ -11,15 +11,18 @@ use tilewright::codegen;
 use tilewright::frontend::eval::Stage;
 use tilewright::frontend::lang::dtypes;
 use tilewright::frontend::value::{JitOptions, Value};
-use tilewright::ir::{DType, Diagnostic, Func, Level, Param, SourceMap, Target, text};
+use tilewright::ir::touched::written;
+use tilewright::ir::visit::walk_stmts;
+use tilewright::ir::{Buffer, DType, Diagnostic, Func, Level, Param, SourceMap, Target, text};
 use tilewright::lowering::{self, Lowered, Until};
 use tilewright::runtime::device::Vendor;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
+use tilewright::tune::Subject;
 
 use crate::convert::to_value;
 use crate::errors::{Kind, raise, raise_jit};
-use crate::gpu::{Memory, Place, Programs};
+use crate::gpu::{Memory, Place, Programs, fast_math};
 use crate::host::{Python_, Shared};
 
 /// A kernel as tile IR.
@@ -59,6 +62,15 @@ impl Kernel {
         }
     }
 
+    /// The kernel as the tuner takes it.
+    pub fn subject(&self) -> Subject {
+        Subject {
+            func: self.func.clone(),
+            sources: self.sources.clone(),
+            fast_math: fast_math(&self.func),
+        }
+    }
+
     fn lower(&self, py: Python<'_>, target: Target) -> PyResult<Arc<Func>> {
         let known = |kernel: &Kernel| {
             let table = kernel.lowered.lock();
@@ -83,12 +95,41 @@ impl Kernel {
         Ok(func)
     }
 
+    /// The parts that a launcher works with.
+    pub fn parts(&self) -> (&Func, &SourceMap, &Programs) {
+        (&self.func, &self.sources, &self.programs)
+    }
+
     fn arguments(&self, given: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Args> {
         let mut args = Args::new();
         for (name, object) in given {
-            args.insert(name, argument(&object)?);
+            let arg = match object.is_none() {
+                true => self.null(&name)?,
+                false => argument(&object)?,
+            };
+            args.insert(name, arg);
         }
         Ok(args)
+    }
+
+    /// A tensor that is not there: nothing of it can be read.
+    fn null(&self, name: &str) -> PyResult<Arg> {
+        let (dtype, shape) = self.stated(name)?;
+        let tensor = HostTensor::uninit(dtype, &shape);
+        let tensor = tensor.ok_or_else(|| PyValueError::new_err("no memory for a tensor"))?;
+        Ok(Arg::Tensor(tensor))
+    }
+
+    /// The type and shape that the kernel states of a tensor.
+    fn stated(&self, name: &str) -> PyResult<(DType, Vec<usize>)> {
+        let mut tensors = self.func.tensors().map(|(b, _)| &self.func.buffers[b]);
+        let found = tensors.find(|data| data.name == name);
+        let sizes = found.and_then(|data| {
+            let sizes = data.shape.iter().map(|e| usize::try_from(e.as_int()?).ok());
+            Some((data.dtype, sizes.collect::<Option<Vec<_>>>()?))
+        });
+        let unknown = || format!("`{name}` has sizes of the call, and cannot be None");
+        sizes.ok_or_else(|| PyValueError::new_err(unknown()))
     }
 }
 
@@ -108,7 +149,8 @@ fn argument(object: &Bound<'_, PyAny>) -> PyResult<Arg> {
     }
 }
 
-fn target(name: &str) -> PyResult<Target> {
+/// The target of a name.
+pub fn target(name: &str) -> PyResult<Target> {
     Target::from_name(name).ok_or_else(|| {
         let all: Vec<&str> = Target::ALL.iter().map(|t| t.name()).collect();
         let all = all.join(", ");
@@ -142,6 +184,16 @@ impl Kernel {
             }
         });
         facts.collect()
+    }
+
+    /// The tensors that the kernel may write.
+    #[getter]
+    fn written(&self) -> Vec<String> {
+        self.func
+            .tensors()
+            .filter(|(buffer, output)| *output || writes(&self.func, *buffer))
+            .map(|(buffer, _)| self.func.buffers[buffer].name.clone())
+            .collect()
     }
 
     /// Warnings as text.
@@ -184,6 +236,12 @@ impl Kernel {
             self.sources.clone(),
             self.warnings.clone(),
         ))
+    }
+
+    /// Whether its settings ask for approximate functions.
+    #[getter]
+    fn fast_math(&self) -> bool {
+        fast_math(&self.func)
     }
 
     /// The tile IR.
@@ -268,6 +326,12 @@ impl Kernel {
         Ok((left, prints))
     }
 
+    /// The name of the type and the shape of a tensor that is not given.
+    fn null_facts(&self, name: &str) -> PyResult<(String, Vec<usize>)> {
+        let (dtype, shape) = self.stated(name)?;
+        Ok((dtype.to_string(), shape))
+    }
+
     /// Shapes and element strides of the tensors of a call, by name; outputs may be missing.
     fn shapes(
         &self,
@@ -348,7 +412,17 @@ fn described(given: Vec<(String, Described<'_>)>) -> PyResult<(Args, Vec<Memory>
     Ok((args, memory))
 }
 
-fn named_dtype(name: &str) -> PyResult<DType> {
+fn writes(func: &Func, tensor: Buffer) -> bool {
+    let mut found = false;
+    for kernel in &func.kernels {
+        walk_stmts(&kernel.body, &mut |stmt| {
+            written(stmt, &mut |buffer| found |= buffer == tensor);
+        });
+    }
+    found
+}
+
+pub fn named_dtype(name: &str) -> PyResult<DType> {
     let unknown = || PyValueError::new_err(format!("`{name}` is not the name of a dtype"));
     dtypes::from_name(name).ok_or_else(unknown)
 }

@@ -589,6 +589,17 @@ const OUTSIDE: &[Row] = &[
         "run it with `--on sim` to look for out-of-bounds accesses and races",
     ),
     (
+        "tune-nothing",
+        "No configuration of a kernel can be used.",
+        "the table above says why each failed",
+    ),
+    (
+        "tune-model",
+        "The cycle model does not know the target.",
+        "tune for gfx942 or gfx950, or by another measure (`--on`)",
+    ),
+    ("tune", "The tuner lost what it measured on.", ""),
+    (
         "kernel-cache",
         "The cache of compiled kernels cannot be used.",
         "check the folder that the message names",

@@ -31,6 +31,7 @@ pub mod jit;
 pub mod lowering;
 pub mod npy;
 pub mod timeline;
+pub mod tune;
 pub mod verdict;
 
 pub use tilewright_arith as arith;

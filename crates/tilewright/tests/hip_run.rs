@@ -159,6 +159,74 @@ fn a_kernel_is_timed() {
     assert_eq!(found["shared_bytes"], 2 * 32 * 128 * 4, "{found}");
 }
 
+/// A kernel that faults takes the device with it, one computes something wrong, one does not fit: the
+/// fastest of the others is chosen.
+#[test]
+fn configurations_are_tuned_on_the_gpu() {
+    let args = [
+        "tune",
+        EXAMPLE,
+        "--target",
+        "gfx950",
+        "--on",
+        "gpu",
+        "--json",
+        "--fresh",
+        "--set",
+        "M=416",
+        "--set",
+        "N=128",
+        "--vary",
+        "block_M=16,32,52,104,8,4096",
+    ];
+    let mut command = command(Some("gfx950"), &args);
+    command
+        .env("STUB_ELEMENTS", (416 * 128).to_string())
+        .env("STUB_WRONG_GRID", "26")
+        .env("STUB_COST", "1");
+    let done = command.output().expect("it starts");
+    let found: serde_json::Value = serde_json::from_slice(&done.stdout).expect("one object");
+    assert!(done.status.success(), "{found}");
+    assert_eq!(found["device"], "Stub 0 gfx950", "{found}");
+    assert_eq!(found["settings"]["block_M"], "104", "{found}");
+    assert_eq!(
+        (&found["certain"], &found["unit"]),
+        (&true.into(), &"seconds".into())
+    );
+    let row = |at: usize| &found["configurations"][at];
+    let failed = |at: usize| row(at)["failed"].as_str().unwrap_or("");
+    assert!(failed(0).contains("elements of `C`"), "{found}");
+    assert!(failed(1).contains("illegal memory access"), "{found}");
+    assert!(failed(5).contains("shared-memory-limit"), "{found}");
+    // Its time is a tick and its grid.
+    assert_eq!(row(3)["time"], 5e-3, "{found}");
+    assert_eq!(row(2)["time"], 9e-3, "{found}");
+    // All others are far behind.
+    assert_eq!(row(3)["runs"], 3, "{found}");
+}
+
+#[test]
+fn a_kernel_that_is_wrong_in_every_configuration_is_not_chosen() {
+    let args = [
+        "tune",
+        EXAMPLE,
+        "--target",
+        "gfx950",
+        "--on",
+        "gpu",
+        "--vary",
+        "block_M=32",
+    ];
+    let mut command = command(Some("gfx950"), &args);
+    let done = command.env("STUB_WRONG", "1").output().expect("it starts");
+    assert_eq!(done.status.code(), Some(1));
+    let said = text(&done.stderr);
+    assert!(
+        said.contains("differs from the reference evaluator"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_wrong_result_is_found() {
     let args = ["run", EXAMPLE, "--on", "gpu", "--target", "gfx950"];

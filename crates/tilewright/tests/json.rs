@@ -149,6 +149,10 @@ fn objects_are_as_the_schema_says() {
             "opt",
             "opt filetests/layout-inference/any-width.tw".to_string(),
         ),
+        (
+            "tune",
+            format!("tune {gemm} --vary block_M=32,64,4096 --on cost --target sm_80"),
+        ),
         ("passes", "passes --target sm_80".to_string()),
         ("doctor", "doctor".to_string()),
         ("explain", "explain".to_string()),

@@ -5,15 +5,15 @@ use std::rc::Rc;
 
 use tilewright_ir::{Func, Param, Span};
 
-use crate::Result;
 use crate::codes;
 use crate::eval::Stage;
 use crate::eval::call::Args;
-use crate::eval::options::{EntryOptions, first_config};
+use crate::eval::options::{EntryOptions, first_config, settings_of};
 use crate::eval::scope::Scope;
 use crate::lang::Arg;
 use crate::syntax::ast::{Expr, ExprKind, FuncDef, ParamKind, Stmt, StmtKind};
 use crate::value::{Closure, JitOptions, Keyword, OpaqueReason, Role, StagedFn, Value};
+use crate::{Result, Survey};
 
 /// How a function gives a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +73,41 @@ impl Stage {
         self.check_unused()?;
         self.name_the_nameless();
         Ok(std::mem::replace(&mut self.func, Func::new("")))
+    }
+
+    /// What the kernel leaves open, without running it.
+    pub(crate) fn survey(&mut self, entry: Option<&str>) -> Result<Survey> {
+        let def = self.choose_entry(entry)?;
+        let outer = std::mem::replace(&mut self.scope, self.globals.clone());
+        let closure = self.closure(&def);
+        self.scope = outer;
+        let closure = closure?;
+        let options = self.entry_options(&def)?;
+        if let Some(error) = options.config_error {
+            return Err(error);
+        }
+        let mut survey = Survey {
+            auto: options.auto,
+            ..Survey::default()
+        };
+        for (param, default) in def.params.iter().zip(&closure.defaults) {
+            if matches!(param.kind, ParamKind::Normal | ParamKind::KeywordOnly) {
+                let name = self.symbols.text(param.name.sym).to_string();
+                let given = !matches!(default, None | Some(Value::None));
+                survey.parameters.push((name, given));
+            }
+        }
+        for (at, config) in options.configs.iter().enumerate() {
+            let settings = settings_of(config).ok_or_else(|| {
+                self.error(
+                    codes::BAD_SETTING,
+                    def.head,
+                    format!("configuration {at} is no dict of names and plain values"),
+                )
+            })?;
+            survey.configs.push(settings);
+        }
+        Ok(survey)
     }
 
     pub(super) fn check_launches(&self, def: &FuncDef) -> Result<()> {

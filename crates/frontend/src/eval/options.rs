@@ -9,7 +9,7 @@ use crate::codes;
 use crate::eval::Stage;
 use crate::eval::call::Args;
 use crate::eval::entry::{Style, walk};
-use crate::eval::settings::setting_error;
+use crate::eval::settings::{SettingValue, setting_error};
 use crate::eval::signature::split_names;
 use crate::lang::Arg;
 use crate::syntax::Symbol;
@@ -25,8 +25,10 @@ const MAX_CONFIGS: usize = 4096;
 pub(super) struct EntryOptions {
     pub jit: Option<JitOptions>,
     pub configs: Vec<Value>,
+    /// The tuner is to choose the configurations.
+    pub auto: bool,
     /// Why the configurations could not be evaluated.
-    config_error: Option<Box<Diagnostic>>,
+    pub config_error: Option<Box<Diagnostic>>,
 }
 
 impl Stage {
@@ -159,6 +161,10 @@ impl Stage {
                 Some("autotune") => match self.eval(decorator) {
                     Ok(Value::Decorator(d)) => {
                         if let Decorator::Autotune(configs) = &*d {
+                            if let [Value::Str(word)] = configs.as_slice() {
+                                options.auto = &**word == "auto";
+                                continue;
+                            }
                             self.record_configs(configs);
                             options.configs = configs.clone();
                         }
@@ -406,6 +412,8 @@ impl Stage {
     /// A list of configurations, or a function that makes one.
     fn configs(&mut self, configs: Value, span: Span) -> Result<Vec<Value>> {
         let list = match &configs {
+            // The tuner's to choose.
+            Value::Str(_) => return Ok(vec![configs]),
             Value::Function(_) => self.call_value(&configs, Vec::new(), span)?,
             _ => configs,
         };
@@ -423,6 +431,43 @@ pub(super) fn first_config(configs: &[Value], name: &str) -> Option<Value> {
 }
 
 /// A configuration's value; what has no such form, or nests too deep, is left out.
+/// A configuration as settings; none where a name or value is no literal.
+pub(super) fn settings_of(config: &Value) -> Option<Vec<(String, SettingValue)>> {
+    let Value::Dict(items) = config else {
+        return None;
+    };
+    let mut settings = Vec::new();
+    for entry in items.borrow().values() {
+        let Value::Str(name) = &entry.key else {
+            return None;
+        };
+        settings.push((name.to_string(), setting(&entry.value, 0)?));
+    }
+    Some(settings)
+}
+
+fn setting(value: &Value, depth: u32) -> Option<SettingValue> {
+    if depth > 8 {
+        return None;
+    }
+    let items = || {
+        let items = value.sequence()?;
+        let items = items.iter().map(|v| setting(v, depth + 1));
+        items.collect::<Option<Vec<_>>>()
+    };
+    Some(match value {
+        Value::None => SettingValue::None,
+        Value::Bool(b) => SettingValue::Bool(*b),
+        Value::Int(_) | Value::Dim(_) => SettingValue::Int(value.as_int()?),
+        Value::Float(f) => SettingValue::Float(*f),
+        Value::Str(s) => SettingValue::Str(s.to_string()),
+        Value::DType(d) => SettingValue::DType(*d),
+        Value::Tuple(_) => SettingValue::Tuple(items()?),
+        Value::List(_) => SettingValue::List(items()?),
+        _ => return None,
+    })
+}
+
 fn attr_value(value: &Value, depth: u32) -> Option<AttrValue> {
     if depth > 8 {
         return None;

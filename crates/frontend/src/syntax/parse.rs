@@ -134,7 +134,9 @@ impl Convert<'_> {
                 value: s.value.as_deref().map(|v| self.expr(v)),
             },
             py::Stmt::If(s) => self.if_stmt(s),
-            py::Stmt::For(s) if s.is_async => StmtKind::Unsupported("async for"),
+            py::Stmt::For(s) if s.is_async => {
+                self.unsupported("async for", [&s.body[..], &s.orelse[..]])
+            }
             py::Stmt::For(s) => StmtKind::For {
                 target: self.expr(&s.target),
                 iter: self.expr(&s.iter),
@@ -146,7 +148,7 @@ impl Convert<'_> {
                 body: self.stmts(&s.body),
                 orelse: self.stmts(&s.orelse),
             },
-            py::Stmt::With(s) if s.is_async => StmtKind::Unsupported("async with"),
+            py::Stmt::With(s) if s.is_async => self.unsupported("async with", [&s.body[..]]),
             py::Stmt::With(s) => StmtKind::With {
                 items: s
                     .items
@@ -158,7 +160,7 @@ impl Convert<'_> {
                     .collect(),
                 body: self.stmts(&s.body),
             },
-            py::Stmt::FunctionDef(s) if s.is_async => StmtKind::Unsupported("async def"),
+            py::Stmt::FunctionDef(s) if s.is_async => self.unsupported("async def", [&s.body[..]]),
             py::Stmt::FunctionDef(s) => StmtKind::FunctionDef(self.function(s)),
             py::Stmt::ClassDef(s) => {
                 let class = ClassDef {
@@ -175,12 +177,18 @@ impl Convert<'_> {
                 message: s.msg.as_deref().map(|m| self.expr(m)),
             },
             py::Stmt::Raise(s) => StmtKind::Raise(s.exc.as_deref().map(|e| self.expr(e))),
-            py::Stmt::Try(s) => StmtKind::Try {
-                body: self.stmts(&s.body),
-                handlers: s.handlers.len(),
-                orelse: self.stmts(&s.orelse),
-                finalbody: self.stmts(&s.finalbody),
-            },
+            py::Stmt::Try(s) => {
+                let body = self.stmts(&s.body);
+                for py::ExceptHandler::ExceptHandler(handler) in &s.handlers {
+                    self.stmts(&handler.body);
+                }
+                StmtKind::Try {
+                    body,
+                    handlers: s.handlers.len(),
+                    orelse: self.stmts(&s.orelse),
+                    finalbody: self.stmts(&s.finalbody),
+                }
+            }
             py::Stmt::Import(s) => {
                 StmtKind::Import(s.names.iter().map(|n| self.import_name(n)).collect())
             }
@@ -201,7 +209,7 @@ impl Convert<'_> {
             py::Stmt::Pass(_) => StmtKind::Pass,
             py::Stmt::Break(_) => StmtKind::Break,
             py::Stmt::Continue(_) => StmtKind::Continue,
-            py::Stmt::Match(_) => StmtKind::Unsupported("match"),
+            py::Stmt::Match(s) => self.unsupported("match", s.cases.iter().map(|c| &c.body[..])),
             py::Stmt::TypeAlias(_) => StmtKind::Unsupported("type alias"),
             py::Stmt::IpyEscapeCommand(_) => StmtKind::Unsupported("IPython command"),
         };
@@ -209,6 +217,18 @@ impl Convert<'_> {
             kind,
             span: self.span(stmt.range()),
         }
+    }
+
+    /// A statement that is not run here. A host that runs it finds the functions inside.
+    fn unsupported<'s>(
+        &mut self,
+        what: &'static str,
+        bodies: impl IntoIterator<Item = &'s [py::Stmt]>,
+    ) -> StmtKind {
+        for body in bodies {
+            self.stmts(body);
+        }
+        StmtKind::Unsupported(what)
     }
 
     fn if_stmt(&mut self, s: &py::StmtIf) -> StmtKind {

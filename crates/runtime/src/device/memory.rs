@@ -8,16 +8,23 @@ use super::driver::{DevicePtr, status};
 use super::error::DeviceError;
 use super::stream::Stream;
 
-/// A piece of a GPU's memory, freed with its last owner.
+/// A piece of a GPU's memory, freed with its last owner: a clone is the same memory.
 ///
 /// Copies between host and device are done when the function returns, so that no host memory is
 /// borrowed by work in flight. Copies and fills on the device are queued on the stream.
+#[derive(Clone)]
 pub struct Buffer {
     context: Arc<Context>,
     pointer: DevicePtr,
     bytes: usize,
-    /// Memory of another library is not freed.
-    owned: bool,
+    /// None where another library frees the memory, or there is none.
+    _allocation: Option<Arc<Allocation>>,
+}
+
+/// Memory that the driver gave.
+struct Allocation {
+    context: Arc<Context>,
+    pointer: DevicePtr,
 }
 
 /// A buffer from some byte on, with what it holds.
@@ -36,7 +43,7 @@ impl Device {
             context: self.context.clone(),
             pointer: 0,
             bytes,
-            owned: true,
+            _allocation: None,
         };
         // The driver has no allocations of nothing.
         if bytes == 0 {
@@ -47,7 +54,13 @@ impl Device {
             unsafe { (f.alloc)(&mut buffer.pointer, bytes) }
         })?;
         match got {
-            status::SUCCESS => Ok(buffer),
+            status::SUCCESS => {
+                buffer._allocation = Some(Arc::new(Allocation {
+                    context: self.context.clone(),
+                    pointer: buffer.pointer,
+                }));
+                Ok(buffer)
+            }
             status::OUT_OF_MEMORY => {
                 let (free, total) = self.memory()?;
                 Err(DeviceError::OutOfMemory {
@@ -85,7 +98,7 @@ impl Device {
             context: self.context.clone(),
             pointer,
             bytes,
-            owned: false,
+            _allocation: None,
         }
     }
 }
@@ -222,16 +235,14 @@ impl Buffer {
     }
 }
 
-impl Drop for Buffer {
+impl Drop for Allocation {
     fn drop(&mut self) {
-        if self.owned && self.pointer != 0 {
-            let pointer = self.pointer;
-            self.context.quietly(self.context.names.free, |f| {
-                // SAFETY: this buffer allocated the memory and frees it once; the driver waits
-                // for work that uses it.
-                unsafe { (f.free)(pointer) }
-            });
-        }
+        let pointer = self.pointer;
+        self.context.quietly(self.context.names.free, |f| {
+            // SAFETY: the driver allocated the memory, and its last owner frees it once; the
+            // driver waits for work that uses it.
+            unsafe { (f.free)(pointer) }
+        });
     }
 }
 

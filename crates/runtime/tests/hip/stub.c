@@ -3,6 +3,9 @@
 // `elementwise_add` is the example of that name at its default tiles; `flush` reads memory and
 // leaves nothing. With STUB_WRONG set, sums are off by one. It has two GPUs, of gfx950 or what STUB_ARCH says.
 //
+// For other tiles STUB_ELEMENTS says how many elements `elementwise_add` has, STUB_WRONG_GRID at which
+// grid in y its sums are off, and with STUB_COST its time is its grid in y.
+//
 // A launch with a grid of 13 in y faults: the next synchronisation says so, and every later call
 // fails until the device is reset, as on a GPU.
 #include <stddef.h>
@@ -86,7 +89,8 @@ status hipStreamQuery(void *s) { ALIVE; return pending[current] ? NOT_READY : OK
 status hipStreamWaitEvent(void *s, void *e, unsigned flags) { ALIVE; return OK; }
 status hipEventCreateWithFlags(void **e, unsigned flags) { ALIVE; *e = object(8); return OK; }
 status hipEventDestroy(void *e) { return drop(e); }
-status hipEventRecord(void *e, void *s) { static long clock; ALIVE; *(long *)e = ++clock; return OK; }
+static long ticks;
+status hipEventRecord(void *e, void *s) { ALIVE; *(long *)e = ++ticks; return OK; }
 status hipEventSynchronize(void *e) { ALIVE; return OK; }
 status hipEventElapsedTime(float *ms, void *a, void *b) { ALIVE; *ms = (float)(*(long *)b - *(long *)a); return OK; }
 
@@ -112,8 +116,11 @@ status hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, uns
   if (!strcmp(f, "flush")) return OK;
   if (!strcmp(f, "elementwise_add")) {
     float *b = *(float **)args[1], *c = *(float **)args[2];
-    float wrong = getenv("STUB_WRONG") ? 1 : 0;
-    for (long i = 0; i < (long)gx * 128 * gy * 32; i++) c[i] = p[i] + b[i] + wrong;
+    const char *off = getenv("STUB_WRONG_GRID"), *elements = getenv("STUB_ELEMENTS");
+    float wrong = getenv("STUB_WRONG") || (off && atoi(off) == (int)gy) ? 1 : 0;
+    long count = elements ? atol(elements) : (long)gx * 128 * gy * 32;
+    for (long i = 0; i < count; i++) c[i] = p[i] + b[i] + wrong;
+    if (getenv("STUB_COST")) ticks += gy;
     return OK;
   }
   int n = *(int *)args[1];

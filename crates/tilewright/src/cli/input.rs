@@ -30,6 +30,8 @@ pub type Scalars = BTreeMap<String, Number>;
 pub struct Loaded {
     pub func: Func,
     pub sources: SourceMap,
+    /// What the front end said.
+    pub warnings: Vec<Diagnostic>,
     /// Settings that name run-time sizes rather than parameters.
     pub sizes: Sizes,
     /// Settings that name scalars of the kernel, given at each launch.
@@ -38,41 +40,98 @@ pub struct Loaded {
     pub took: Duration,
 }
 
+/// Why a kernel could not be loaded.
+#[derive(Debug)]
+pub enum Unloaded {
+    Usage(String),
+    Diagnostics(Vec<Diagnostic>, SourceMap),
+}
+
 /// Loads and verifies a kernel; errors have been reported when this fails.
 pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
+    let settings = parse_settings(&args.set)?;
+    let loaded = try_load(args, &settings).map_err(|e| refuse(e, as_json))?;
+    output::warn(&loaded.warnings, &loaded.sources);
+    Ok(loaded)
+}
+
+/// Reports why a kernel could not be loaded.
+pub fn refuse(why: Unloaded, as_json: bool) -> Failure {
+    match why {
+        Unloaded::Usage(text) => Failure::Usage(text),
+        Unloaded::Diagnostics(diags, sources) => output::fail(&diags, &sources, as_json),
+    }
+}
+
+/// The same with settings as values, and without a word.
+pub fn try_load(
+    args: &KernelArgs,
+    settings: &[(String, SettingValue)],
+) -> Result<Loaded, Unloaded> {
+    let mut sources = SourceMap::new();
+    match loaded(args, settings, &mut sources) {
+        Ok(mut loaded) => {
+            loaded.sources = sources;
+            Ok(loaded)
+        }
+        Err(Problem::Usage(text)) => Err(Unloaded::Usage(text)),
+        Err(Problem::Diagnostics(diags)) => Err(Unloaded::Diagnostics(diags, sources)),
+    }
+}
+
+/// What is wrong; places are of the sources that were read so far.
+enum Problem {
+    Usage(String),
+    Diagnostics(Vec<Diagnostic>),
+}
+
+impl From<Vec<Diagnostic>> for Problem {
+    fn from(diags: Vec<Diagnostic>) -> Problem {
+        Problem::Diagnostics(diags)
+    }
+}
+
+impl From<Box<Diagnostic>> for Problem {
+    fn from(diag: Box<Diagnostic>) -> Problem {
+        Problem::Diagnostics(vec![*diag])
+    }
+}
+
+fn loaded(
+    args: &KernelArgs,
+    settings: &[(String, SettingValue)],
+    sources: &mut SourceMap,
+) -> Result<Loaded, Problem> {
     let start = Instant::now();
     let (path, entry) = split_entry(&args.kernel);
-    let settings = parse_settings(&args.set)?;
-    let mut sources = SourceMap::new();
-    let file = read(&mut sources, path);
-    let file = file.map_err(|d| output::fail(&[*d], &sources, as_json))?;
+    let file = read(sources, path)?;
+    let mut warnings = Vec::new();
     let (mut func, sizes, scalars) = if path.ends_with(".tw") {
-        let parsed = text::parse(sources.text(file), file);
-        let func = parsed.map_err(|d| output::fail(&d, &sources, as_json))?;
-        let (sizes, scalars) = values_of(&func, &settings)?;
+        let func = text::parse(sources.text(file), file)?;
+        let (sizes, scalars) = values_of(&func, settings).map_err(Problem::Usage)?;
         (func, sizes, scalars)
     } else {
-        let staged = frontend::stage(&sources, file, entry, &settings)
-            .map_err(|d| output::fail(&d, &sources, as_json))?;
-        output::warn(&staged.warnings, &sources);
+        let staged = frontend::stage(sources, file, entry, settings)?;
+        warnings = staged.warnings;
         (staged.func, staged.symbol_values, staged.scalar_values)
     };
     if args.schedule != super::AUTO {
-        let asked = schedule(&args.schedule, &mut sources, as_json)?;
+        let asked = schedule(&args.schedule, sources)?;
         if let Some(name) = ask_for_schedule(&mut func, &asked).first() {
             let message = format!("an order is for the loop over `{name}`: no pipelined loop is");
             let error = Diagnostic::error(ORDER, Span::NONE, message)
                 .help("`--emit schedule` prints the orders of all loops that have one");
-            return Err(output::fail(&[error], &sources, as_json));
+            return Err(vec![error].into());
         }
     }
     for (decision, on) in &args.decide {
         decision.ask(&mut func, *on);
     }
-    verify::verify(&func).map_err(|d| output::fail(&d, &sources, as_json))?;
+    verify::verify(&func)?;
     Ok(Loaded {
         func,
-        sources,
+        sources: SourceMap::new(),
+        warnings,
         sizes,
         scalars,
         took: start.elapsed(),
@@ -80,7 +139,7 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
 }
 
 /// The schedule that `--schedule` asks for: a name, or the orders of a file.
-fn schedule(asked: &str, sources: &mut SourceMap, as_json: bool) -> Result<String, Failure> {
+fn schedule(asked: &str, sources: &mut SourceMap) -> Result<String, Problem> {
     if find_schedule(asked).is_some() {
         return Ok(asked.to_string());
     }
@@ -88,18 +147,18 @@ fn schedule(asked: &str, sources: &mut SourceMap, as_json: bool) -> Result<Strin
         let names = || SCHEDULES.iter().map(|s| s.name);
         let meant = suggestion(asked, names()).map_or_else(String::new, |text| format!("{text} "));
         let names = names().collect::<Vec<_>>().join(", ");
-        return Err(Failure::Usage(format!(
+        return Err(Problem::Usage(format!(
             "`--schedule {asked}`: there is no such schedule, nor such a file; {meant}the schedules are {names}"
         )));
     }
-    let file = read(sources, asked).map_err(|d| output::fail(&[*d], sources, as_json))?;
+    let file = read(sources, asked)?;
     let text = sources.text(file).to_owned();
     match order_text::parse(&text) {
         Ok(_) => Ok(text),
         Err(mistake) => {
             let span = Span::new(file, mistake.start as u32, mistake.end as u32);
             let error = Diagnostic::error(ORDER, span, mistake.message);
-            Err(output::fail(&[error], sources, as_json))
+            Err(vec![error].into())
         }
     }
 }
@@ -126,7 +185,7 @@ pub fn split_entry(kernel: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn parse_settings(set: &[String]) -> Result<Vec<(String, SettingValue)>, Failure> {
+pub fn parse_settings(set: &[String]) -> Result<Vec<(String, SettingValue)>, Failure> {
     set.iter()
         .map(|item| match item.split_once('=') {
             Some((name, value)) if !name.trim().is_empty() => {
@@ -142,10 +201,7 @@ fn parse_settings(set: &[String]) -> Result<Vec<(String, SettingValue)>, Failure
 }
 
 /// In text IR the only settings are the values of symbols and of scalar parameters.
-fn values_of(
-    func: &Func,
-    settings: &[(String, SettingValue)],
-) -> Result<(Sizes, Scalars), Failure> {
+fn values_of(func: &Func, settings: &[(String, SettingValue)]) -> Result<(Sizes, Scalars), String> {
     let (mut sizes, mut scalars) = (Sizes::new(), Scalars::new());
     let symbols: Vec<&VarData> = func.symbols.iter().map(|&v| &func.vars[v]).collect();
     let params: Vec<&VarData> = func
@@ -157,7 +213,7 @@ fn values_of(
         })
         .collect();
     for (name, value) in settings {
-        let usage = |why: String| Failure::Usage(format!("`--set {name}={value}`: {why}"));
+        let usage = |why: String| format!("`--set {name}={value}`: {why}");
         let named = |list: &[&VarData]| list.iter().find(|v| v.name == *name).map(|v| v.dtype);
         if let Some(dtype) = named(&symbols) {
             match value.scalar(dtype).map_err(usage)? {

@@ -30,6 +30,7 @@ mod shared;
 mod show;
 mod tensors;
 mod timings;
+mod tune;
 mod verify;
 
 use std::io::Write as _;
@@ -70,6 +71,9 @@ enum Command {
     /// Say how long a block takes on a compute unit of an AMD GPU, cycle by cycle, and what its
     /// waves wait for. No GPU is needed.
     Cycles(cycles::CyclesArgs),
+    /// Choose the fastest of a kernel's configurations: each is compiled, proved, checked, and only
+    /// then timed.
+    Tune(tune::TuneArgs),
     /// Run passes on IR in text form.
     Opt(opt::OptArgs),
     /// List the passes of a target in order.
@@ -90,7 +94,7 @@ enum Command {
 }
 
 /// Which kernel, and with which parameters.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 struct KernelArgs {
     /// A kernel file: `FILE.py`, `FILE.py:function`, or IR in text form, `FILE.tw`.
     #[arg(value_name = "FILE[:FUNCTION]")]
@@ -157,6 +161,7 @@ pub fn main() -> ExitCode {
         Command::Verify(args) => verify::verify(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Cycles(args) => cycles::cycles(&args),
+        Command::Tune(args) => tune::tune(&args),
         Command::Cache(args) => cache::cache(&args),
         Command::Opt(args) => opt::opt(&args),
         Command::Passes(args) => passes::passes(&args),

@@ -28,6 +28,16 @@ pub struct Call {
     buffers: Vec<(tilewright_ir::Buffer, Buffer)>,
     launches: Vec<(Launch, Vec<Value>)>,
     maps: Vec<TensorMap>,
+    /// What each map is of, for when its tensor moves.
+    mapped: Vec<Mapped>,
+}
+
+#[derive(Clone, Debug)]
+struct Mapped {
+    map: tilewright_codegen::TensorMap,
+    shape: (Vec<i64>, Vec<i64>),
+    /// An index into the call's buffers.
+    at: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -150,19 +160,49 @@ impl Loaded {
             buffers.push((buffer, memory));
         }
         let mut launches = Vec::new();
-        let mut maps = Vec::new();
+        let mut mapped = Vec::new();
         for ((_, meta), kernel) in self.kernels.iter().zip(&func.kernels) {
             let grid = call::grid(func, kernel, resolved)?;
             let mut launch = Launch::new(grid, kernel.threads).shared(meta.shared_bytes);
             launch.cooperative = meta.cooperative;
             launch.cluster = kernel.attrs.cluster.filter(|c| *c != [1, 1, 1]);
-            launches.push((launch, self.values(meta, resolved, &buffers, &mut maps)?));
+            launches.push((launch, self.values(meta, resolved, &buffers, &mut mapped)?));
+        }
+        let mut maps = Vec::new();
+        for Mapped { map, shape, at } in &mapped {
+            maps.push(tensor_map::fill(func, map, shape, &buffers[*at].1)?);
         }
         Ok(Call {
             buffers,
             launches,
             maps,
+            mapped,
         })
+    }
+
+    /// Gives a call other memory for its tensors, of the same sizes and in the order in which it
+    /// got the first.
+    pub fn move_call(
+        &self,
+        call: &mut Call,
+        memory: impl IntoIterator<Item = Buffer>,
+    ) -> Result<(), Error> {
+        let mut moved = false;
+        for ((_, held), buffer) in call.buffers.iter_mut().zip(memory) {
+            moved |= held.address() != buffer.address();
+            *held = buffer;
+        }
+        if moved {
+            for (Mapped { map, shape, at }, filled) in call.mapped.iter().zip(&mut call.maps) {
+                *filled = tensor_map::fill(&self.signature, map, shape, &call.buffers[*at].1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether calls have memory of their own beside the tensors: two at a time must not share it.
+    pub fn has_workspaces(&self) -> bool {
+        !self.signature.workspaces.is_empty()
     }
 
     /// Puts bytes on the device; of an empty tensor there are zeros.
@@ -180,7 +220,7 @@ impl Loaded {
         meta: &KernelMeta,
         resolved: &Resolved,
         buffers: &[(tilewright_ir::Buffer, Buffer)],
-        maps: &mut Vec<TensorMap>,
+        mapped: &mut Vec<Mapped>,
     ) -> Result<Vec<Value>, Error> {
         let func = &self.signature;
         let mut values = Vec::new();
@@ -192,13 +232,13 @@ impl Loaded {
                 }
                 Some(Operand::Scalar(var)) => call::scalar(func, var, resolved).map(Value::Scalar),
                 Some(Operand::Map(map)) => {
-                    let memory = buffers.iter().find(|(b, _)| *b == map.buffer);
-                    let shape = resolved.tensors.get(&map.buffer);
-                    let (Some((_, memory)), Some(shape)) = (memory, shape) else {
+                    let at = buffers.iter().position(|(b, _)| *b == map.buffer);
+                    let shape = resolved.tensors.get(&map.buffer).cloned();
+                    let (Some(at), Some(shape)) = (at, shape) else {
                         return Err(unknown_argument(func));
                     };
-                    maps.push(tensor_map::fill(func, &map, shape, memory)?);
-                    Some(Value::Map(maps.len() - 1))
+                    mapped.push(Mapped { map, shape, at });
+                    Some(Value::Map(mapped.len() - 1))
                 }
                 None => None,
             };
@@ -218,15 +258,25 @@ impl Loaded {
             if launch.grid.contains(&0) {
                 continue;
             }
-            let args: Vec<Arg<'_>> = values
-                .iter()
-                .map(|value| match *value {
-                    Value::Buffer(at) => Arg::from(&call.buffers[at].1),
-                    Value::Scalar(arg) => arg,
-                    Value::Map(at) => Arg::from(&call.maps[at]),
-                })
-                .collect();
-            kernel.launch(launch, stream, &args)?;
+            let arg = |value: &Value| match *value {
+                Value::Buffer(at) => Arg::from(&call.buffers[at].1),
+                Value::Scalar(arg) => arg,
+                Value::Map(at) => Arg::from(&call.maps[at]),
+            };
+            // Few arguments need no memory.
+            let mut few = [Arg::Bool(false); 16];
+            match few.get_mut(..values.len()) {
+                Some(few) => {
+                    for (place, value) in few.iter_mut().zip(values) {
+                        *place = arg(value);
+                    }
+                    kernel.launch(launch, stream, few)?;
+                }
+                None => {
+                    let args: Vec<Arg<'_>> = values.iter().map(arg).collect();
+                    kernel.launch(launch, stream, &args)?;
+                }
+            }
         }
         Ok(())
     }

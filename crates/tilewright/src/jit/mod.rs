@@ -35,7 +35,7 @@ pub use compiler::Compiler;
 pub use entry::{KernelMeta, MetaArg};
 pub use error::Error;
 pub use launch::{Call, Loaded};
-pub use timing::{Flush, Pace, Runs, copy_rate, median};
+pub use timing::{Flush, Pace, Runs, copy_rate, median, time_each};
 pub use work::{Work, work};
 
 /// How a function is compiled. The default asks for exact arithmetic.
@@ -133,40 +133,8 @@ pub fn build_with(
     let mut timings = Timings::default();
     let identity = compiler.identity().map_err(Error::Toolchain)?;
     let key = key(func, target, options, &identity);
-    let label = format!("{} {target}", func.name);
-    let (bytes, outcome) = cache.get_or_build(&key, &label, || {
-        let at = Instant::now();
-        let (device, _) = lower(func, target)?;
-        timings.passes = at.elapsed();
-        let at = Instant::now();
-        let printed = codegen::Options {
-            sources,
-            line_directives: options.line_info,
-        };
-        let source = codegen::generate(&device, target, printed).map_err(|d| Error::from(*d))?;
-        timings.codegen = at.elapsed();
-        let at = Instant::now();
-        let arch = options.arch.as_deref().unwrap_or(target.name());
-        let wishes = Wishes {
-            name: device.name.clone(),
-            fast_math: options.fast_math,
-            line_info: options.line_info,
-            extra: device.attrs.compile_flags.clone(),
-        };
-        let code = compiler
-            .compile(&source.text, arch, wishes)
-            .map_err(Error::Toolchain)?;
-        timings.toolchain = at.elapsed();
-        // hiprtc gives no assembly to read.
-        if let Binary::Hsaco(program) = &code
-            && !program.asm().is_empty()
-        {
-            let at = Instant::now();
-            let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-            audit::refuse(&device, target, &names, program.asm()).map_err(Error::Diagnostics)?;
-            timings.audit = at.elapsed();
-        }
-        Ok::<_, Error>(entry::encode(&device, &source, &code))
+    let (bytes, outcome) = cache.get_or_build(&key, &label(func, target), || {
+        compiled(func, target, options, sources, compiler, &mut timings)
     })?;
     timings.total = start.elapsed();
     let mut entry = entry::decode(&bytes)?;
@@ -180,6 +148,91 @@ pub fn build_with(
         timings,
         outcome,
     })
+}
+
+/// What a program's entry of the cache is called, for people.
+fn label(func: &Func, target: Target) -> String {
+    format!("{} {target}", func.name)
+}
+
+/// Compiles a function to what the cache keeps.
+fn compiled(
+    func: &Func,
+    target: Target,
+    options: &Options,
+    sources: Option<&SourceMap>,
+    compiler: &Compiler,
+    timings: &mut Timings,
+) -> Result<Vec<u8>, Error> {
+    let at = Instant::now();
+    let (device, _) = lower(func, target)?;
+    timings.passes = at.elapsed();
+    let at = Instant::now();
+    let printed = codegen::Options {
+        sources,
+        line_directives: options.line_info,
+    };
+    let source = codegen::generate(&device, target, printed).map_err(|d| Error::from(*d))?;
+    timings.codegen = at.elapsed();
+    let at = Instant::now();
+    let arch = options.arch.as_deref().unwrap_or(target.name());
+    let wishes = Wishes {
+        name: device.name.clone(),
+        fast_math: options.fast_math,
+        line_info: options.line_info,
+        extra: device.attrs.compile_flags.clone(),
+    };
+    let code = compiler
+        .compile(&source.text, arch, wishes)
+        .map_err(Error::Toolchain)?;
+    timings.toolchain = at.elapsed();
+    // hiprtc gives no assembly to read.
+    if let Binary::Hsaco(program) = &code
+        && !program.asm().is_empty()
+    {
+        let at = Instant::now();
+        let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
+        audit::refuse(&device, target, &names, program.asm()).map_err(Error::Diagnostics)?;
+        timings.audit = at.elapsed();
+    }
+    Ok(entry::encode(&device, &source, &code))
+}
+
+/// Compiles tile IR on a machine that will not run it: the key under which the cache of one that
+/// will is to have it, and its bytes.
+pub fn compile_for_another(
+    func: &Func,
+    target: Target,
+    options: &Options,
+    env: &Env,
+) -> Result<(Key, Vec<u8>), Error> {
+    let compiler = Compiler::find(target, env)?;
+    let identity = compiler.identity().map_err(Error::Toolchain)?;
+    let key = key(func, target, options, &identity);
+    let mut timings = Timings::default();
+    let bytes = compiled(func, target, options, None, &compiler, &mut timings)?;
+    Ok((key, bytes))
+}
+
+/// Takes over what another machine compiled; false where this one would compile something else, by
+/// another version of a compiler, or the bytes are no program.
+pub fn keep_of_another(
+    func: &Func,
+    target: Target,
+    options: &Options,
+    (made, bytes): (&Key, &[u8]),
+    env: &Env,
+) -> Result<bool, Error> {
+    let compiler = Compiler::find(target, env)?;
+    let identity = compiler.identity().map_err(Error::Toolchain)?;
+    let key = key(func, target, options, &identity);
+    if key != *made || entry::decode(bytes).is_err() {
+        return Ok(false);
+    }
+    let kept = Cache::open(env).get_or_build(&key, &label(func, target), || {
+        Ok::<_, Error>(bytes.to_vec())
+    });
+    kept.map(|_| true)
 }
 
 /// Gives the tensors the places that they have in the user's file: the entry was made from text of

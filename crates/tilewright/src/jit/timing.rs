@@ -11,7 +11,8 @@
 use std::time::{Duration, Instant};
 
 use tilewright_runtime::device::{
-    Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType, Stream,
+    Arg, Buffer, Device, Event, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, ScalarType,
+    Stream,
 };
 
 use super::compiler::{Compiler, Wishes};
@@ -159,6 +160,31 @@ impl Loaded {
         }
         Ok(median(&costs))
     }
+}
+
+/// The time of one run of each call, each with a cold L2 cache, in this order. What one's time
+/// could not be taken for is its own error.
+pub fn time_each(
+    device: &Device,
+    stream: &Stream,
+    flush: &Flush,
+    calls: &[(&Loaded, &Call)],
+) -> Result<Vec<Result<Duration, Error>>, Error> {
+    let mut queued = Vec::new();
+    for (loaded, call) in calls {
+        let (start, end) = (device.event()?, device.event()?);
+        flush.queue(stream)?;
+        stream.record(&start)?;
+        let launched = loaded.launch_on(call, stream);
+        stream.record(&end)?;
+        queued.push(launched.map(|()| (start, end)));
+    }
+    stream.synchronize()?;
+    let time = |marks: Result<(Event, Event), Error>| {
+        let (start, end) = marks?;
+        Ok(end.since(&start)?)
+    };
+    Ok(queued.into_iter().map(time).collect())
 }
 
 /// The rate in bytes a second, read and written, at which the device copies its own memory:
