@@ -7,14 +7,26 @@ use tilewright_ir::{Expr, Span};
 use crate::codes;
 use crate::eval::scope::Binding;
 use crate::eval::{Stage, elsewhere, methods, modules};
-use crate::value::{Method, Value};
+use crate::value::{Method, OpaqueReason, Value};
 use crate::{Error, Result};
 
 impl Stage {
     pub(crate) fn attribute(&mut self, value: &Value, name: &str, span: Span) -> Result<Value> {
         let found = match value {
             Value::Module(id) => return self.module_attribute(*id, name, span),
-            Value::Opaque(o) => Some(modules::opaque(&format!("{}.{name}", o.name), o.reason)),
+            Value::Opaque(o) => {
+                let path = format!("{}.{name}", o.name);
+                Some(match o.reason {
+                    OpaqueReason::Tensor => modules::opaque(&path, o.reason),
+                    OpaqueReason::ForeignModule => match self.beside(&path, 0)? {
+                        Some(id) => Value::Module(id),
+                        None => match self.known_value(&path, span)? {
+                            Some(value) => value,
+                            None => modules::opaque(&path, o.reason),
+                        },
+                    },
+                })
+            }
             Value::Host(object) => object.clone().attribute(self, name, span)?,
             Value::Object(object) => {
                 let object = object.clone();

@@ -1,6 +1,6 @@
 //! Reading kernels: a Python file and an entry, or IR in text form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::nearest::suggestion;
 use tilewright::ir::small_float::Number;
 use tilewright::ir::{
-    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, VarData, text, verify,
+    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, Target, VarData, text, verify,
 };
 use tilewright::passes::order_text;
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule, find_schedule};
@@ -38,8 +38,8 @@ pub struct Loaded {
     pub took: Duration,
 }
 
-/// Loads and verifies a kernel; errors have been reported when this fails.
-pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
+/// Loads and verifies a kernel; what it asks of the machine is the target's. Errors have been reported when this fails.
+pub fn load(args: &KernelArgs, target: Target, as_json: bool) -> Result<Loaded, Failure> {
     let start = Instant::now();
     let (path, entry) = split_entry(&args.kernel);
     let settings = parse_settings(&args.set)?;
@@ -52,7 +52,9 @@ pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
         let (sizes, scalars) = values_of(&func, &settings)?;
         (func, sizes, scalars)
     } else {
-        let staged = frontend::stage(&sources, file, entry, &settings)
+        read_beside(&mut sources, path, file)
+            .map_err(|d| output::fail(&[*d], &sources, as_json))?;
+        let staged = frontend::stage_for(&sources, file, entry, &settings, target)
             .map_err(|d| output::fail(&d, &sources, as_json))?;
         output::warn(&staged.warnings, &sources);
         (staged.func, staged.symbol_values, staged.scalar_values)
@@ -114,6 +116,36 @@ pub fn read(sources: &mut SourceMap, path: &str) -> Result<FileId, Box<Diagnosti
         )
     })?;
     frontend::add_source(sources, path, bytes)
+}
+
+/// Reads the files beside a kernel's that it imports, and those that they import.
+fn read_beside(sources: &mut SourceMap, path: &str, file: FileId) -> Result<(), Box<Diagnostic>> {
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    let mut read_from = vec![(file, folder.to_path_buf())];
+    let mut seen = BTreeSet::from([Path::new(path).to_path_buf()]);
+    while let Some((file, own)) = read_from.pop() {
+        for module in frontend::imports(sources.text(file)) {
+            let name = format!("{}.py", module.replace('.', "/"));
+            // A name with a dot before it means the folder of the file that has it.
+            for folder in [folder, &own] {
+                let path = folder.join(&name);
+                if !path.is_file() || !seen.insert(path.clone()) {
+                    continue;
+                }
+                if seen.len() > frontend::MAX_FILES {
+                    let message = format!("a kernel reads at most {} files", frontend::MAX_FILES);
+                    let help = "put what it needs into fewer files";
+                    return Err(Box::new(
+                        Diagnostic::error(UNREADABLE, Span::new(file, 0, 0), message).help(help),
+                    ));
+                }
+                let other = read(sources, &path.to_string_lossy())?;
+                let own = path.parent().unwrap_or(folder).to_path_buf();
+                read_from.push((other, own));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `file.py:entry` as two parts. A colon that belongs to the path (`C:\…`) stays there.
