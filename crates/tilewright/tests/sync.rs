@@ -1,10 +1,12 @@
-//! Barriers where control flow, warp groups and variables make them hard to place.
+//! Barriers where control flow, warp groups and variables make them hard to place, and the ways in
+//! which the language lets one say things.
 //!
 //! Each file of `sync/` is a kernel on whole numbers, and so is each of `found/`: what random
-//! programs found, made small. For every target the hazard checker finds nothing in what is
+//! programs found, made small. `language/` has one for each way to write something. For every target the hazard checker finds nothing in what is
 //! compiled, the simulator gets what the reference evaluator gets, in several orders of warps, and
 //! source is generated. A first line `# error: CODE` says that the kernel cannot be compiled:
-//! the error with that code comes instead, at a place in the file.
+//! the error with that code comes instead, at a place in the file. `# error on TARGETS: CODE` says
+//! so of some targets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ const SEEDS: u64 = 4;
 fn main() {
     let args = Arguments::from_args();
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let mut files: Vec<PathBuf> = ["sync", "found"]
+    let mut files: Vec<PathBuf> = ["sync", "found", "language"]
         .into_iter()
         .flat_map(|folder| fs::read_dir(tests.join(folder)).expect("the folder of kernels"))
         .map(|entry| entry.expect("an entry").path())
@@ -44,7 +46,13 @@ fn main() {
 fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let first = text.lines().next().unwrap_or_default();
-    let wanted = first.strip_prefix("# error: ").map(str::to_string);
+    let wanted = match first.strip_prefix("# error on ") {
+        Some(rest) => rest
+            .split_once(": ")
+            .filter(|(targets, _)| targets.split(' ').any(|t| t == target.name()))
+            .map(|(_, code)| code.to_string()),
+        None => first.strip_prefix("# error: ").map(str::to_string),
+    };
     let mut sources = SourceMap::new();
     let file = sources.add(path.display().to_string(), text);
     let staged =

@@ -190,11 +190,17 @@ impl Stage {
             [arg] if args.keywords.is_empty() => {
                 Ok(Value::Expr(self.to_expr_as(&arg.value, dtype, args.span)?))
             }
+            lanes if args.keywords.is_empty() && lanes.len() == usize::from(dtype.lanes) => {
+                self.make_vector(dtype, lanes, args.span).map(Value::Expr)
+            }
             _ => Err(self
                 .error(
                     codes::WRONG_ARITY,
                     args.span,
-                    format!("`{dtype}` converts one value"),
+                    match dtype.lanes {
+                        1 => format!("`{dtype}` converts one value"),
+                        n => format!("`{dtype}` takes one value or {n}"),
+                    },
                 )
                 .into()),
         }

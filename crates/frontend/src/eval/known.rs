@@ -89,7 +89,7 @@ impl Stage {
         }))
     }
 
-    fn num_sms(&mut self, span: Span) -> Result<Value> {
+    pub(crate) fn num_sms(&mut self, span: Span) -> Result<Value> {
         let count = Value::Int(self.target.machine().multiprocessors.into());
         self.fact("num_sms", count, span)
     }

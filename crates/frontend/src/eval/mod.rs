@@ -21,6 +21,7 @@
 //! | [`format`] | `str`, `repr`, f-strings, format specs |
 //! | [`builtins`] | `len`, `range`, `min`, `math.…` |
 //! | [`stmt`], [`assign`], [`control`] | statements |
+//! | `warp_groups` | arms of an `if` that whole warp groups take |
 //! | [`emit`] | the function under construction |
 //! | [`convert`] | Python values to IR |
 //! | [`bounds`] | intervals of index expressions |
@@ -59,6 +60,7 @@ pub mod stmt;
 pub mod subscript;
 #[cfg(test)]
 mod tests;
+mod warp_groups;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
