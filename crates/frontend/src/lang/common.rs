@@ -103,6 +103,6 @@ pub struct LangState {
     pub may_alias: Vec<tilewright_ir::Buffer>,
     /// Barriers that other blocks of the cluster may reach.
     pub cluster_barriers: Vec<tilewright_ir::Buffer>,
-    /// The generator of random numbers, and the number of the kernel that has it.
-    pub generator: Option<(usize, super::random::Generator)>,
+    /// The generator of random numbers.
+    pub generator: Option<super::random::Made>,
 }

@@ -47,6 +47,14 @@ pub struct Generator {
     next: Buffer,
 }
 
+/// A generator, with the kernel and the depth of the block that has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    kernel: usize,
+    depth: usize,
+    generator: Generator,
+}
+
 fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let span = args.span();
     if let Some(generator) = args.str("generator")
@@ -122,7 +130,11 @@ fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let within = stage.cast_expr(within, U32, span)?;
     store(stage, generator.next, within, span)?;
     produce(stage, &generator, span)?;
-    stage.lang.generator = Some((stage.func.kernels.len(), generator));
+    stage.lang.generator = Some(Made {
+        kernel: stage.func.kernels.len(),
+        depth: stage.blocks.len(),
+        generator,
+    });
     Ok(Value::None)
 }
 
@@ -144,15 +156,15 @@ fn rand(stage: &mut Stage, span: Span) -> Result<Expr> {
     let here = stage.func.kernels.len();
     stage.kernel("`T.rng_rand`")?;
     let generator = match stage.lang.generator {
-        Some((kernel, generator)) if kernel == here => generator,
+        Some(made) if made.kernel == here && made.depth <= stage.blocks.len() => made.generator,
         _ => {
             return Err(stage
                 .error(
                     codes::WRONG_VALUE,
                     span,
-                    "random numbers before `T.rng_init` in this kernel",
+                    "random numbers without a `T.rng_init` in this kernel, or behind the block it is in",
                 )
-                .help("begin with `T.rng_init(seed)`")
+                .help("begin the kernel with `T.rng_init(seed)`")
                 .into());
         }
     };

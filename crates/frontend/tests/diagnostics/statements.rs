@@ -523,6 +523,10 @@ fn vectors_and_words() {
         ),
         ("random numbers of nothing", "x = T.rng_rand()"),
         (
+            "random numbers of a block that has ended",
+            "if bx == 0:\n    T.rng_init(1)\nI[0] = T.rng_rand()"
+        ),
+        (
             "random numbers of points",
             "T.rng_init(1)\nfor i in T.Parallel(64):\n    V[i] = T.rng_rand_float()"
         ),

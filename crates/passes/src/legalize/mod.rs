@@ -4,6 +4,7 @@ pub mod add_wrapper_for_single_buf_store;
 pub mod bind_target;
 pub mod boxes;
 pub mod check_resources;
+pub mod expand_products;
 pub mod gemm_plan;
 mod group_operands;
 pub mod layout_inference;
