@@ -5,8 +5,7 @@
 //! programs found, made small. `language/` has one for each way to write something. For every target the hazard checker finds nothing in what is
 //! compiled, the simulator gets what the reference evaluator gets, in several orders of warps, and
 //! source is generated. A first line `# error: CODE` says that the kernel cannot be compiled:
-//! the error with that code comes instead, at a place in the file. `# error on TARGETS: CODE` says
-//! so of some targets.
+//! the error with that code comes instead, at a place in the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,13 +45,7 @@ fn main() {
 fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let first = text.lines().next().unwrap_or_default();
-    let wanted = match first.strip_prefix("# error on ") {
-        Some(rest) => rest
-            .split_once(": ")
-            .filter(|(targets, _)| targets.split(' ').any(|t| t == target.name()))
-            .map(|(_, code)| code.to_string()),
-        None => first.strip_prefix("# error: ").map(str::to_string),
-    };
+    let wanted = first.strip_prefix("# error: ").map(str::to_string);
     let mut sources = SourceMap::new();
     let file = sources.add(path.display().to_string(), text);
     let staged =

@@ -241,7 +241,8 @@ fn a_dtype_is_its_name_where_text_is_meant() {
         ("int(T.int8 in 'int8 int4')", 1),
         ("len(T.float16 + '_t')", 9),
         ("len('x' + T.bool)", 5),
-        ("{'float16': 7}[T.float16.replace('bf', 'f')]", 7),
+        ("{'float16': 7}[T.float16]", 7),
+        ("{T.float16: 7, T.int8: 8}['int8']", 8),
         ("T.DataType('bfloat16').bits", 16),
     ] {
         assert_eq!(value(text), format!("A[0] = {expected}"), "{text}");

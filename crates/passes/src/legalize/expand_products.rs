@@ -20,8 +20,8 @@
 use tilewright_ir::visit::{child_blocks_mut, rewrite_block};
 use tilewright_ir::{
     Axis, Block, BufferData, BufferOrigin, Code, CopyHints, CopyKind, CopyOp, DType, Diagnostic,
-    Diagnostics, Expr, ExprKind, Func, GemmKind, GemmOp, Loop, LoopKind, Region, RegionDim, Scope, Span, Stmt,
-    StmtKind, Target, TileOp, VarKind, WARP_GROUP,
+    Diagnostics, Expr, ExprKind, Func, GemmKind, GemmOp, Loop, LoopKind, Region, RegionDim, Scope,
+    Span, Stmt, StmtKind, Target, TileOp, VarKind, WARP_GROUP,
 };
 
 use crate::Changed;

@@ -1,4 +1,3 @@
-# error on gfx942 gfx950: not-on-target
 import tilelang.language as T
 @T.prim_func
 def main(A: T.Tensor((256,), "float32"), H: T.Tensor((256,), "float16"), O: T.Tensor((256,), "float32"), P: T.Tensor((256,), "float16")):

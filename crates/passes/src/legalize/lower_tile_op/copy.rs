@@ -294,7 +294,7 @@ impl Lower<'_> {
     pub(super) fn memory_width(&mut self, region: &Region, inside: &[(usize, Expr)]) -> i64 {
         let data = &self.func.buffers[region.buffer];
         let bits = data.dtype.bits() as i64;
-        if data.strides.is_some() || bits < 8 || !inside.is_empty() {
+        if data.strides.is_some() || !inside.is_empty() {
             return 1;
         }
         let (Some(last), Some(extent)) = (region.dims.last(), data.shape.last()) else {
