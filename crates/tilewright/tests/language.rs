@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use tilewright::codegen;
 use tilewright::frontend;
-use tilewright::ir::SourceMap;
+use tilewright::ir::{SourceMap, Target};
+use tilewright::passes::driver::{self, Options};
 use tilewright::sim::{self, Fill, InputSpec, Number, RunOptions};
 
 /// The elements of a tensor after the kernel of a file ran on tensors that count from zero. Its
@@ -147,4 +149,69 @@ fn sizes_and_scalars_of_a_body_that_states_them() {
     let sums = result("tensors_stated_inside.py", "O");
     let expected: Vec<f64> = (0..48).map(|i| f64::from(i) * 4.0).collect();
     assert_eq!(sums, expected);
+}
+
+#[test]
+fn a_table_of_addresses_compiles() {
+    let text = r#"
+import tilelang.language as T
+@T.prim_func
+def main(A: T.Tensor((2,), T.ptr), n: T.ptr, O: T.Tensor((2, 64), "float32")):
+    with T.Kernel(2, threads=64) as bx:
+        x = T.make_tensor(A[bx], (64,), "float32")
+        y = T.Tensor((64,), "float32", n)
+        for i in T.Parallel(64):
+            O[bx, i] = x[i] + y[i]
+"#;
+    let mut sources = SourceMap::new();
+    let file = sources.add("table.py", text);
+    let func = frontend::stage(&sources, file, None, &[])
+        .expect("it stages")
+        .func;
+    for target in Target::ALL {
+        let mut lowered = func.clone();
+        driver::run(&mut lowered, target, &Options::default()).expect("it lowers");
+        let options = codegen::Options {
+            sources: Some(&sources),
+            line_directives: false,
+        };
+        let source = codegen::generate(&lowered, target, options).expect("it is generated");
+        assert!(source.text.contains("A[bx]"), "{}", source.text);
+    }
+}
+
+#[test]
+fn rounding_by_random_bits() {
+    const SCALES: [f32; 4] = [0.37, 1e-5, 3e-8, 1.7];
+    // Bits behind the point, the least exponent of normal values, and the largest value.
+    for (tensor, fraction, least, largest) in [
+        ("O", 10, -14, 65504.0),
+        ("P", 7, -126, f64::MAX),
+        ("Q", 3, -6, 448.0),
+        ("R", 2, -14, 57344.0),
+    ] {
+        let found = result("rounded_by_chance.py", tensor);
+        let (mut up, mut down) = (0, 0);
+        for (at, found) in found.into_iter().enumerate() {
+            let (block, i) = (at / 1024, at % 1024);
+            let x = f64::from((i as f32 - 500.0) * SCALES[block]);
+            let random = ((i * 4 + block) as u32).wrapping_mul(2_654_435_761);
+            let exponent = match x == 0.0 {
+                true => least,
+                false => (x.abs().log2().floor() as i32).max(least),
+            };
+            let unit = 2f64.powi(exponent - fraction);
+            let below = (x.abs() / unit).floor();
+            let rest = ((x.abs() / unit - below) * 16_777_216.0).floor();
+            let above = rest + f64::from(random >> 8) >= 16_777_216.0;
+            let size = (below + f64::from(u8::from(above))) * unit;
+            let expected = size.min(largest).copysign(x);
+            assert_eq!(found, expected, "{tensor}: {x:e} with {random:x}");
+            match above {
+                true => up += 1,
+                false => down += 1,
+            }
+        }
+        assert!(up > 500 && down > 500, "{tensor}: {up} up, {down} down");
+    }
 }

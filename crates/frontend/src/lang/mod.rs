@@ -38,6 +38,7 @@ mod reducer_check;
 pub mod scalar;
 pub mod scan;
 mod scheduler;
+mod stochastic;
 pub mod sync;
 pub mod tensor;
 pub mod threads;

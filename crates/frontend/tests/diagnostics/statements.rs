@@ -521,6 +521,18 @@ fn vectors_and_words() {
             "a tensor over a part of shared memory",
             "W = T.Tensor((8,), \"float16\", S.data)"
         ),
+        (
+            "random rounding without random bits",
+            "A[0, 0] = T.cast(V[0], \"float16\", round=\"rs\")"
+        ),
+        (
+            "random rounding to a type that has none",
+            "I[0] = T.cast(V[0], \"int32\", round=\"rs\", rbits=I[0])"
+        ),
+        (
+            "random bits that are a float",
+            "A[0, 0] = T.cast(V[0], \"float16\", round=\"rs\", rbits=V[0])"
+        ),
         ("random numbers of nothing", "x = T.rng_rand()"),
         (
             "random numbers of a block that has ended",
