@@ -13,6 +13,14 @@ use crate::{Error, Result};
 /// Steps of the evaluation of one condition for one thread.
 const MAX_STEPS: u32 = 200;
 
+/// What the evaluation of a condition came by.
+#[derive(Default)]
+struct Walk {
+    steps: u32,
+    /// Whether a thread's index was asked for.
+    by_thread: bool,
+}
+
 impl Stage {
     /// Records an `if` whose arms have tile statements as regions of warp groups, where each
     /// group takes one arm whole. Returns false where it is another `if`.
@@ -93,21 +101,25 @@ impl Stage {
             return None;
         }
         let mut groups = Vec::new();
+        let mut walk = Walk::default();
         for thread in 0..threads {
-            let mut fuel = MAX_STEPS;
-            let holds = self.at_thread(cond, thread, &mut fuel)? != 0;
+            walk.steps = 0;
+            let holds = self.at_thread(cond, thread, &mut walk)? != 0;
             if thread.is_multiple_of(WARP_GROUP) {
                 groups.push(holds);
             } else if groups.last() != Some(&holds) {
                 return None;
             }
         }
-        Some(groups)
+        walk.by_thread.then_some(groups)
     }
 
     /// The value of an expression of thread indices in the thread of this number.
-    fn at_thread(&self, e: &Expr, thread: u32, fuel: &mut u32) -> Option<i128> {
-        *fuel = fuel.checked_sub(1)?;
+    fn at_thread(&self, e: &Expr, thread: u32, walk: &mut Walk) -> Option<i128> {
+        walk.steps += 1;
+        if walk.steps > MAX_STEPS {
+            return None;
+        }
         match e.kind() {
             ExprKind::Int(v) => Some(*v),
             ExprKind::Var(var) => {
@@ -115,26 +127,29 @@ impl Stage {
                 let [x, y, _] = kernel.threads;
                 let at = [thread % x, thread / x % y, thread / x / y];
                 match kernel.thread_vars.iter().position(|v| v == var) {
-                    Some(axis) => Some(at[axis].into()),
-                    None => self.at_thread(self.let_values.get(var)?, thread, fuel),
+                    Some(axis) => {
+                        walk.by_thread = true;
+                        Some(at[axis].into())
+                    }
+                    None => self.at_thread(self.let_values.get(var)?, thread, walk),
                 }
             }
             ExprKind::Unary(UnOp::Not, a) => {
-                Some(i128::from(self.at_thread(a, thread, fuel)? == 0))
+                Some(i128::from(self.at_thread(a, thread, walk)? == 0))
             }
             ExprKind::Cast(a) => {
-                let value = self.at_thread(a, thread, fuel)?;
+                let value = self.at_thread(a, thread, walk)?;
                 let (low, high) = e.dtype().scalar.int_range()?;
                 (low..=high).contains(&value).then_some(value)
             }
             ExprKind::Binary(op, a, b) => {
-                let a = self.at_thread(a, thread, fuel)?;
+                let a = self.at_thread(a, thread, walk)?;
                 match op {
                     BinOp::LogicalAnd if a == 0 => return Some(0),
                     BinOp::LogicalOr if a != 0 => return Some(1),
                     _ => {}
                 }
-                let b = self.at_thread(b, thread, fuel)?;
+                let b = self.at_thread(b, thread, walk)?;
                 let truth = |b: bool| Some(i128::from(b));
                 let value = match op {
                     BinOp::Add => a.checked_add(b),

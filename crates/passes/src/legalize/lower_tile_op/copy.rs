@@ -325,10 +325,12 @@ impl Lower<'_> {
         let Some(shape) = copy_shape(&c.dst) else {
             return self.copy_points(&c.src, &c.dst, span, out);
         };
-        let width = self
+        let widest = self
             .memory_width(&c.src, &[])
             .min(self.memory_width(&c.dst, &[]));
-        let mut width = narrowed(&shape, self.threads, width);
+        // Elements that share a byte are copied together.
+        let byte = 8 / i64::from(self.dtype(c.dst.buffer).bits().min(8));
+        let mut width = narrowed(&shape, self.threads, widest).max(widest.min(byte));
         let mut exchanged = None;
         if let Some(lane) = self.wave_copy_width(c, width) {
             width = lane;
