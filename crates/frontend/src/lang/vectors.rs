@@ -187,7 +187,7 @@ fn place(
             .help("`ldg` and `stg` are for tensors, `lds` and `sts` for shared memory")
             .into());
     }
-    let whole = dtype.is_scalar() && dtype.scalar.bits() >= 8 && bits % dtype.bits() == 0;
+    let whole = dtype.is_scalar() && dtype.scalar.bits() >= 8 && bits.is_multiple_of(dtype.bits());
     if !whole || dtype.scalar == Scalar::Handle {
         return Err(stage
             .error(
