@@ -78,15 +78,9 @@ impl Uses {
                 self.sync_grid = true;
             }
             printed_exprs(stmt, &mut |e| {
-                e.walk_distinct(&mut |node| {
-                    if let ExprKind::Load { buffer, .. } | ExprKind::AddressOf { buffer, .. } =
-                        node.kind()
-                    {
-                        // What happens at an address is not seen here.
-                        let written = matches!(node.kind(), ExprKind::AddressOf { .. });
-                        self.touch(func, *buffer, written);
-                    }
-                });
+                for (buffer, written) in mentioned(e) {
+                    self.touch(func, buffer, written);
+                }
             });
             // Of a tensor that the copy engine reads the kernel has a map, not the address.
             let bulk = match &stmt.kind {
@@ -117,9 +111,29 @@ impl Uses {
             self.touch(func, base, written);
         }
         if known.is_none() {
-            buffer_exprs(data, &mut |e| self.expr(e));
+            // An address may come from a table of them.
+            let mut read = Vec::new();
+            buffer_exprs(data, &mut |e| {
+                self.expr(e);
+                read.extend(mentioned(e));
+            });
+            for (buffer, written) in read {
+                self.touch(func, buffer, written);
+            }
         }
     }
+}
+
+/// The buffers that an expression mentions, and whether they may be written: what happens at an
+/// address is not seen here.
+fn mentioned(e: &Expr) -> Vec<(Buffer, bool)> {
+    let mut found = Vec::new();
+    e.walk_distinct(&mut |node| match node.kind() {
+        ExprKind::Load { buffer, .. } => found.push((*buffer, false)),
+        ExprKind::AddressOf { buffer, .. } => found.push((*buffer, true)),
+        _ => {}
+    });
+    found
 }
 
 /// The expressions of a statement that are printed: of a micro-op what each thread does, not

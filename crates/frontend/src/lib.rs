@@ -32,9 +32,10 @@ pub mod value;
 use std::collections::BTreeMap;
 
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, Span};
+use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, Span, Target};
 
 pub use eval::Stage;
+pub use eval::beside::{MAX_FILES, imports};
 pub use eval::settings::SettingValue;
 pub use help::advice;
 
@@ -73,13 +74,28 @@ pub const STACK_BYTES: usize = 256 << 20;
 /// `entry` names a function; without it the first kernel of the file is taken. `settings` give
 /// values to factory parameters, `T.const` dimensions, `T.dynamic` sizes and the scalars that the
 /// kernel takes at a launch.
+///
+/// Modules that the file imports are those of its folder among the sources; [`imports`] says
+/// which ones it may want.
 pub fn stage(
     sources: &SourceMap,
     file: FileId,
     entry: Option<&str>,
     settings: &[(String, SettingValue)],
 ) -> std::result::Result<Staged, Vec<Diagnostic>> {
-    on_large_stack(|| stage_here(sources.text(file), file, entry, settings))
+    stage_for(sources, file, entry, settings, Target::DEFAULT)
+}
+
+/// As [`stage`], for a target: where the file asks for the number of multiprocessors or the vendor,
+/// the answers are its.
+pub fn stage_for(
+    sources: &SourceMap,
+    file: FileId,
+    entry: Option<&str>,
+    settings: &[(String, SettingValue)],
+    target: Target,
+) -> std::result::Result<Staged, Vec<Diagnostic>> {
+    on_large_stack(|| stage_here(sources, file, entry, settings, target))
 }
 
 /// Reads the parameters and configurations of a file's kernel, and stages nothing.
@@ -162,15 +178,18 @@ pub fn complete(error: &mut Diagnostic) {
 }
 
 fn stage_here(
-    text: &str,
+    sources: &SourceMap,
     file: FileId,
     entry: Option<&str>,
     settings: &[(String, SettingValue)],
+    target: Target,
 ) -> std::result::Result<Staged, Vec<Diagnostic>> {
     let mut symbols = syntax::Symbols::default();
-    let module = syntax::parse_source(text, file, &mut symbols)?;
+    let module = syntax::parse_source(sources.text(file), file, &mut symbols)?;
     let settings = eval::settings::Settings::new(settings);
     let mut stage = Stage::new(module, symbols, settings);
+    stage.texts = eval::beside::texts(sources, file);
+    stage.target = target;
     match stage.run_entry(entry) {
         Ok(func) => Ok(Staged {
             func,

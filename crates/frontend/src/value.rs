@@ -296,7 +296,6 @@ pub enum Key {
     Float(u64),
     Str(Rc<str>),
     Tuple(Vec<Key>),
-    DType(DType),
     Buffer(Buffer),
     Expr(Expr),
     /// By its name: `tilelang.PassConfigKey.TL_…`.
@@ -421,7 +420,8 @@ impl Value {
             Value::Float(f) => Key::Float(f.to_bits()),
             Value::Str(s) => Key::Str(s.clone()),
             Value::Tuple(items) => Key::Tuple(items.iter().map(Value::key).collect::<Option<_>>()?),
-            Value::DType(d) => Key::DType(*d),
+            // A dtype is its name: `{"float16": 2}[T.float16]`.
+            Value::DType(d) => Key::Str(Rc::from(d.to_string())),
             Value::Buffer(b) => Key::Buffer(*b),
             Value::Expr(e) => Key::Expr(e.clone()),
             Value::Opaque(o) => Key::Opaque(Rc::from(&*o.name)),

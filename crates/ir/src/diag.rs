@@ -95,6 +95,11 @@ impl SourceMap {
         FileId(self.files.len() as u32 - 1)
     }
 
+    /// Every file, in the order added.
+    pub fn files(&self) -> impl Iterator<Item = FileId> + use<> {
+        (0..self.files.len() as u32).map(FileId)
+    }
+
     pub fn name(&self, file: FileId) -> &str {
         self.files
             .get(file.0 as usize)

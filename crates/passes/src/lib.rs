@@ -87,6 +87,12 @@ pub const PASSES: &[PassInfo] = &[
         run: legalize::layout_reducer::layout_reducer,
     },
     PassInfo {
+        name: "expand-products",
+        about: "products that no matrix instruction does are the threads' work",
+        makes: None,
+        run: legalize::expand_products::expand_products,
+    },
+    PassInfo {
         name: "stage-stores",
         about: "results of products leave their registers through shared memory",
         makes: None,
@@ -239,6 +245,7 @@ const LEGALIZE: &[&str] = &[
     "split-k",
     "add-wrapper-for-single-buf-store",
     "layout-reducer",
+    "expand-products",
     "pipeline-planning",
     "stage-stores",
     "layout-inference",

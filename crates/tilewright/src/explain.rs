@@ -80,6 +80,11 @@ const LOWERING: &[Row] = &[
         "use types and sizes that the message lists",
     ),
     (
+        "product-by-threads",
+        "No matrix instruction takes the types of a product; the threads compute it.",
+        "use types that `T.copy` converts to and an instruction takes, where speed counts",
+    ),
+    (
         "gemm-policy",
         "The policy of a product does not divide it; its warps lie otherwise.",
         "values are the same; `T.GemmWarpPolicy.Square` leaves it to the compiler",

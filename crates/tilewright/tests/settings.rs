@@ -114,3 +114,13 @@ fn text_ir_takes_scalars_too() {
         assert!(said.contains(part), "{said}");
     }
 }
+
+#[test]
+fn files_beside_a_kernel_are_read() {
+    for file in [
+        "../crates/tilewright/tests/beside/kernel.py",
+        "./../crates/tilewright/tests/beside/kernel.py:make",
+    ] {
+        assert_eq!(range(&[file]), (5.0, 5.0), "{file}");
+    }
+}

@@ -500,7 +500,7 @@ fn lowering_names_the_pass_that_broke_the_function() {
     let first = refused.errors.iter().next().expect("an error");
     assert_eq!(first.code.0, "broken-ir");
     assert!(
-        first.message.starts_with("`layout-reducer` (pass 6 of 25)"),
+        first.message.starts_with("`layout-reducer` (pass 6 of 26)"),
         "{}",
         first.message
     );

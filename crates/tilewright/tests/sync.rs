@@ -1,7 +1,8 @@
-//! Barriers where control flow, warp groups and variables make them hard to place.
+//! Barriers where control flow, warp groups and variables make them hard to place, and the ways in
+//! which the language lets one say things.
 //!
 //! Each file of `sync/` is a kernel on whole numbers, and so is each of `found/`: what random
-//! programs found, made small. For every target the hazard checker finds nothing in what is
+//! programs found, made small. `language/` has one for each way to write something. For every target the hazard checker finds nothing in what is
 //! compiled, the simulator gets what the reference evaluator gets, in several orders of warps, and
 //! source is generated. A first line `# error: CODE` says that the kernel cannot be compiled:
 //! the error with that code comes instead, at a place in the file.
@@ -23,7 +24,7 @@ const SEEDS: u64 = 4;
 fn main() {
     let args = Arguments::from_args();
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let mut files: Vec<PathBuf> = ["sync", "found"]
+    let mut files: Vec<PathBuf> = ["sync", "found", "language"]
         .into_iter()
         .flat_map(|folder| fs::read_dir(tests.join(folder)).expect("the folder of kernels"))
         .map(|entry| entry.expect("an entry").path())

@@ -43,9 +43,10 @@ impl Stage {
                     Value::Buffer(_) | Value::Element(_) => {
                         match self.subscript(&container, index, target.span)? {
                             Value::Element(e) => self.store(&e, &value, span),
-                            Value::Region(r) => {
-                                Err(self.region_store(r.region.buffer, target.span))
-                            }
+                            Value::Region(r) => match self.store_region(&r, &value, span)? {
+                                true => Ok(()),
+                                false => Err(self.region_store(r.region.buffer, target.span)),
+                            },
                             other => Err(self.wrong_type("an element", &other, target.span)),
                         }
                     }

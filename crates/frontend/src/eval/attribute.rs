@@ -2,19 +2,31 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{Expr, Span};
+use tilewright_ir::{DType, Expr, ExprKind, Scope, Span};
 
 use crate::codes;
 use crate::eval::scope::Binding;
 use crate::eval::{Stage, elsewhere, methods, modules};
-use crate::value::{Method, Value};
+use crate::value::{Method, OpaqueReason, Value};
 use crate::{Error, Result};
 
 impl Stage {
     pub(crate) fn attribute(&mut self, value: &Value, name: &str, span: Span) -> Result<Value> {
         let found = match value {
             Value::Module(id) => return self.module_attribute(*id, name, span),
-            Value::Opaque(o) => Some(modules::opaque(&format!("{}.{name}", o.name), o.reason)),
+            Value::Opaque(o) => {
+                let path = format!("{}.{name}", o.name);
+                Some(match o.reason {
+                    OpaqueReason::Tensor => modules::opaque(&path, o.reason),
+                    OpaqueReason::ForeignModule => match self.beside(&path, 0)? {
+                        Some(id) => Value::Module(id),
+                        None => match self.known_value(&path, span)? {
+                            Some(value) => value,
+                            None => modules::opaque(&path, o.reason),
+                        },
+                    },
+                })
+            }
             Value::Host(object) => object.clone().attribute(self, name, span)?,
             Value::Object(object) => {
                 let object = object.clone();
@@ -69,6 +81,15 @@ impl Stage {
         if let Some(value) = found {
             return Ok(value);
         }
+        // A dtype is its name where text is meant.
+        let text = match value {
+            Value::DType(d) if !methods::exists(value, name) => Some(Value::str(d.to_string())),
+            _ => None,
+        };
+        let value = text
+            .as_ref()
+            .filter(|t| methods::exists(t, name))
+            .unwrap_or(value);
         if methods::exists(value, name) {
             return Ok(Value::Method(Rc::new(Method {
                 receiver: value.clone(),
@@ -91,6 +112,11 @@ impl Stage {
             "dtype" => Value::DType(data.dtype),
             "name" => Value::str(&data.name),
             "ndim" => Value::Int(data.shape.len() as i128),
+            "data" if matches!(data.scope, Scope::Global | Scope::Shared | Scope::Local) => {
+                let indices = data.shape.iter().map(|e| Expr::zero(e.dtype())).collect();
+                let kind = ExprKind::AddressOf { buffer, indices };
+                Value::Expr(Expr::new(kind, DType::HANDLE, data.span))
+            }
             "strides" => match &data.strides {
                 Some(strides) => {
                     Value::tuple(strides.iter().map(|e| self.expr_value(e.clone())).collect())

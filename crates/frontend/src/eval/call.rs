@@ -36,7 +36,7 @@ impl Args {
         }
     }
 
-    fn into_py(self) -> PyArgs {
+    pub(super) fn into_py(self) -> PyArgs {
         PyArgs {
             args: self.positional.into_iter().map(|a| a.value).collect(),
             keywords: self.keywords,
@@ -158,7 +158,10 @@ impl Stage {
                     None => Err(self.not_callable(func, span)),
                 }
             }
-            Value::Opaque(o) => Err(self.opaque_error(o, span)),
+            Value::Opaque(o) => match self.known_call(&o.name, args)? {
+                Some(value) => Ok(value),
+                None => Err(self.opaque_error(o, span)),
+            },
             Value::Host(object) => self.host_call(object, args),
             Value::Class(class) => Err(self
                 .error(
@@ -187,11 +190,17 @@ impl Stage {
             [arg] if args.keywords.is_empty() => {
                 Ok(Value::Expr(self.to_expr_as(&arg.value, dtype, args.span)?))
             }
+            lanes if args.keywords.is_empty() && lanes.len() == usize::from(dtype.lanes) => {
+                self.make_vector(dtype, lanes, args.span).map(Value::Expr)
+            }
             _ => Err(self
                 .error(
                     codes::WRONG_ARITY,
                     args.span,
-                    format!("`{dtype}` converts one value"),
+                    match dtype.lanes {
+                        1 => format!("`{dtype}` converts one value"),
+                        n => format!("`{dtype}` takes one value or {n}"),
+                    },
                 )
                 .into()),
         }

@@ -341,8 +341,13 @@ impl Stage {
     /// `item in container`.
     fn contains(&mut self, container: &Value, item: &Value, span: Span) -> Result<bool> {
         match container {
+            Value::DType(d) => match item {
+                Value::Str(part) => Ok(d.to_string().contains(&**part)),
+                _ => Err(self.wrong_type("a string", item, span)),
+            },
             Value::Str(text) => match item {
                 Value::Str(part) => Ok(text.contains(&**part)),
+                Value::DType(d) => Ok(text.contains(&d.to_string())),
                 _ => Err(self.wrong_type("a string", item, span)),
             },
             Value::Dict(items) | Value::Set(items) => {

@@ -61,15 +61,18 @@ impl Stage {
         self.open_block(BlockKind::Branch, span)?;
         let flow = self.deeper(span, |s| s.exec_suite(&first.body))?;
         self.no_flow(flow, span)?;
-        let (then, _, mut log) = self.take_block();
+        let (mut then, _, mut log) = self.take_block();
         self.undo_names(&log);
         self.open_block(BlockKind::Branch, span)?;
         let flow = self.deeper(span, |s| s.exec_if(rest, orelse, span))?;
         self.no_flow(flow, span)?;
-        let (otherwise, _, other_log) = self.take_block();
+        let (mut otherwise, _, other_log) = self.take_block();
         self.undo_names(&other_log);
         log.extend(other_log);
         self.bury(log);
+        if self.emit_groups(&cond, &mut then, &mut otherwise, span)? {
+            return Ok(Flow::Next);
+        }
         self.emit_at(
             StmtKind::If {
                 cond,

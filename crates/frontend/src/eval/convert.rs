@@ -221,6 +221,7 @@ impl Stage {
             Value::Builtin(b) => {
                 dtypes::of_builtin(*b).ok_or_else(|| self.wrong_type("a dtype", value, span))
             }
+            Value::Lang(f) if f.name == "ptr" => Ok(DType::HANDLE),
             Value::Host(object) => self.host_dtype(&**object, value, span),
             Value::Opaque(o) => {
                 // `torch.float16` names the same type.

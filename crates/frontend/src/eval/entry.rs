@@ -314,7 +314,10 @@ impl Stage {
                 .any(|d| self.decorator_name(d) == Some(name))
         };
         if has("prim_func") {
-            return Style::PrimFunc;
+            return match self.states_itself(def) {
+                true => Style::Eager,
+                false => Style::PrimFunc,
+            };
         }
         if self.has_inner_kernel(def) {
             return Style::Factory;
@@ -341,6 +344,34 @@ impl Stage {
         if eager { Style::Eager } else { Style::Factory }
     }
 
+    /// Whether the body of a `@T.prim_func` says what its tensors are: by annotations of
+    /// parameters, `T.const` or `T.empty`.
+    fn states_itself(&self, def: &FuncDef) -> bool {
+        let params: Vec<_> = def.params.iter().map(|p| p.name.sym).collect();
+        let mut found = false;
+        walk(def.statements(), &mut |stmt| {
+            found |= match &stmt.kind {
+                StmtKind::AnnAssign {
+                    target,
+                    value: None,
+                    ..
+                } => matches!(target.kind, ExprKind::Name(n) if params.contains(&n)),
+                StmtKind::Assign { value, .. } => {
+                    matches!(self.decorator_name(value), Some("const" | "empty"))
+                        && matches!(value.kind, ExprKind::Call(_))
+                }
+                _ => false,
+            };
+        });
+        found
+    }
+
+    /// Whether the parameters that are no tensors are given at each launch.
+    fn is_prim_func(&self, def: &FuncDef) -> bool {
+        let mut all = def.decorators.iter();
+        all.any(|d| self.decorator_name(d) == Some("prim_func"))
+    }
+
     /// Calls a factory, and what it returns if that is another one, and records the kernel in
     /// the end. Returns the options of an inner `@tilelang.jit`.
     fn run_factory(
@@ -363,7 +394,13 @@ impl Stage {
         }
         match result {
             Value::Staged(f) if f.role == Role::PrimFunc => {
-                self.trace_prim_func(&f.closure)?;
+                match self.states_itself(&f.closure.def) {
+                    true => {
+                        let options = EntryOptions::default();
+                        self.trace_eager(&f.closure, &options, &[], false)?;
+                    }
+                    false => self.trace_prim_func(&f.closure)?,
+                }
                 Ok(f.jit.clone())
             }
             Value::Opaque(o) => Err(self.opaque_error(&o, head)),
@@ -496,7 +533,11 @@ impl Stage {
         shapes_only: bool,
     ) -> Result<()> {
         let def = closure.def.clone();
-        let tensors = self.tensor_params(&def);
+        let launched = self.is_prim_func(&def);
+        let tensors = match launched {
+            true => def.params.iter().map(|p| p.name.sym).collect(),
+            false => self.tensor_params(&def),
+        };
         let args = self.entry_args(closure, options, &tensors)?;
         let scope = Scope::new(Some(closure.scope.clone()));
         self.building = true;
@@ -517,9 +558,13 @@ impl Stage {
             // parameters; those that only say "a tensor" wait for the body.
             for (position, param) in def.params.iter().enumerate() {
                 let name = param.name.sym;
+                let stated = |a: &Expr| {
+                    matches!(a.kind, ExprKind::Call(_) | ExprKind::Subscript(..))
+                        || launched && !stage.is_bare_tensor(a)
+                };
                 if let Some(annotation) = &param.annotation
                     && stage.signature.pending.contains_key(&name)
-                    && matches!(annotation.kind, ExprKind::Call(_) | ExprKind::Subscript(..))
+                    && stated(annotation)
                 {
                     let value = match annotations.get(position) {
                         Some(Some(value)) => value.clone(),
@@ -561,6 +606,15 @@ impl Stage {
                 false => stage.finish_eager(&returned, def.head),
             }
         })
+    }
+
+    /// `T.Tensor` without a shape.
+    fn is_bare_tensor(&self, annotation: &Expr) -> bool {
+        matches!(annotation.kind, ExprKind::Name(_) | ExprKind::Attribute(..))
+            && matches!(
+                self.decorator_name(annotation),
+                Some("Tensor" | "StridedTensor" | "Buffer")
+            )
     }
 
     /// Runs the body as far as tensors are annotated.

@@ -151,6 +151,9 @@ impl Stage {
             if Rc::ptr_eq(&scope, &self.globals) {
                 break;
             }
+            if let Some(slot) = self.file_of(&scope) {
+                return self.in_file(slot, |stage| stage.outer_name(name, span));
+            }
             if let Some(binding) = scope.get(name) {
                 return self.read(name, binding, span);
             }
@@ -165,6 +168,11 @@ impl Stage {
                 None => break,
             }
         }
+        self.outer_name(name, span)
+    }
+
+    /// The value of a name outside functions: module level, built in.
+    fn outer_name(&mut self, name: Symbol, span: Span) -> Result<Value> {
         if let Some(binding) = self.global(name)? {
             return self.read(name, binding, span);
         }
@@ -172,7 +180,7 @@ impl Stage {
         if let Some(value) = builtins::lookup(&text) {
             return Ok(value);
         }
-        if let Some(value) = self.star_import(name) {
+        if let Some(value) = self.star_import(name, span)? {
             return Ok(value);
         }
         if let Some(host) = self.host.clone()
@@ -183,7 +191,7 @@ impl Stage {
         Err(self.unknown_name(&text, span))
     }
 
-    fn read(&self, name: Symbol, binding: Binding, span: Span) -> Result<Value> {
+    pub(super) fn read(&self, name: Symbol, binding: Binding, span: Span) -> Result<Value> {
         match binding {
             // Reading a mutable scalar is a load at this point.
             Binding::Live(Value::Buffer(b)) if self.buffer(b).scope == BufferScope::Var => {

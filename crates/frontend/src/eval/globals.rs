@@ -7,7 +7,6 @@
 use rustc_hash::FxHashMap;
 
 use crate::Result;
-use crate::eval::modules::{self, ModuleId};
 use crate::eval::scope::Binding;
 use crate::eval::{KnownSymbols, Stage};
 use crate::syntax::Symbol;
@@ -21,8 +20,8 @@ pub struct Globals {
     started: Vec<bool>,
     /// Module-level code sees only what stands above it: the statement being run.
     limit: usize,
-    /// Modules of which `from m import *` stands in the file.
-    pub stars: Vec<ModuleId>,
+    /// Modules of which `from m import *` stands in the file, with the dots before their names.
+    pub stars: Vec<(std::rc::Rc<str>, u32)>,
 }
 
 impl Globals {
@@ -59,12 +58,14 @@ impl Globals {
             StmtKind::FunctionDef(def) => out.push(def.name.sym),
             StmtKind::ClassDef(def) => out.push(def.name.sym),
             StmtKind::Import(names) => out.extend(names.iter().map(|n| n.bound.sym)),
-            StmtKind::ImportFrom { module, names, .. } => {
+            StmtKind::ImportFrom {
+                module,
+                level,
+                names,
+            } => {
                 out.extend(names.iter().filter(|n| !n.star).map(|n| n.bound.sym));
-                if names.iter().any(|n| n.star)
-                    && let Value::Module(id) = modules::module(module)
-                {
-                    self.stars.push(id);
+                if names.iter().any(|n| n.star) {
+                    self.stars.push((module.clone(), *level));
                 }
             }
             StmtKind::If { arms, orelse } => {

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | [`scope`] | names, and their end when a block of the kernel ends |
 //! | [`globals`] | module-level names, evaluated only when needed |
-//! | [`modules`] | what `import` gives |
+//! | [`modules`], [`beside`] | what `import` gives; files beside the kernel's |
+//! | `known` | what other libraries say that needs no Python |
 //! | [`expr`] | expressions |
 //! | [`ops`] | operators on Python values |
 //! | [`ir_ops`] | operators on run-time values |
@@ -20,6 +21,7 @@
 //! | [`format`] | `str`, `repr`, f-strings, format specs |
 //! | [`builtins`] | `len`, `range`, `min`, `math.…` |
 //! | [`stmt`], [`assign`], [`control`] | statements |
+//! | `warp_groups` | arms of an `if` that whole warp groups take |
 //! | [`emit`] | the function under construction |
 //! | [`convert`] | Python values to IR |
 //! | [`bounds`] | intervals of index expressions |
@@ -30,6 +32,7 @@
 
 pub mod assign;
 pub mod attribute;
+pub mod beside;
 pub mod bounds;
 pub mod builtins;
 pub mod call;
@@ -45,6 +48,7 @@ pub mod globals;
 pub mod hosted;
 pub mod ir_ops;
 pub mod iterate;
+mod known;
 pub mod methods;
 pub mod modules;
 pub mod ops;
@@ -56,13 +60,14 @@ pub mod stmt;
 pub mod subscript;
 #[cfg(test)]
 mod tests;
+mod warp_groups;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Buffer, Code, Diagnostic, Func, Span, Var};
+use tilewright_ir::{Buffer, Code, Diagnostic, Func, Span, Target, Var};
 
 use crate::codes;
 use crate::host::Host;
@@ -98,6 +103,14 @@ pub struct Stage {
     /// Files of the host that were parsed.
     pub(crate) files: FxHashMap<tilewright_ir::FileId, Rc<Module>>,
     pub(crate) scope: Rc<Scope>,
+    /// Texts of the files beside the kernel's.
+    pub(crate) texts: beside::Texts,
+    /// The kernel's own file, then those beside it that were asked for.
+    slots: Vec<beside::Slot>,
+    /// Which of them the module-level names are now.
+    active: usize,
+    /// What is known of the machine where Python code asks.
+    pub(crate) target: Target,
     /// Scopes that closures captured, cleared at the end to break the cycles.
     captured: Vec<Rc<Scope>>,
 
@@ -156,6 +169,10 @@ impl Stage {
             module: Rc::new(module),
             lazy,
             scope: globals.clone(),
+            texts: beside::Texts::new(),
+            slots: vec![beside::Slot::own(&globals)],
+            active: 0,
+            target: Target::DEFAULT,
             globals,
             host: None,
             files: FxHashMap::default(),
@@ -332,6 +349,9 @@ impl Drop for Stage {
     fn drop(&mut self) {
         for scope in self.captured.drain(..) {
             scope.clear();
+        }
+        for slot in &self.slots {
+            slot.globals.clear();
         }
         self.globals.clear();
     }

@@ -1,5 +1,5 @@
-//! What `import` gives: the language, `math`, `itertools`, `functools`; everything else is
-//! opaque and fails only when used.
+//! What `import` gives: the language, `math`, `itertools`, `functools`, files beside the kernel's;
+//! everything else is opaque and fails only when used.
 
 use std::rc::Rc;
 
@@ -25,6 +25,8 @@ pub enum ModuleId {
     Math,
     Itertools,
     Functools,
+    /// A file beside the kernel's, by its number.
+    Beside(usize),
 }
 
 impl Stage {
@@ -36,6 +38,10 @@ impl Stage {
                 name.path.split('.').next().unwrap_or(&name.path)
             };
             let value = match (module(path), self.host.clone()) {
+                (Value::Opaque(_), None) => match self.beside(path, 0)? {
+                    Some(id) => Value::Module(id),
+                    None => module(path),
+                },
                 (Value::Opaque(_), Some(host)) => {
                     // The whole path is imported, whatever part of it is bound.
                     let whole = host.import(self, &name.path, span)?;
@@ -60,22 +66,32 @@ impl Stage {
     ) -> Result<()> {
         for name in names.iter().filter(|n| !n.star) {
             let text = self.symbols.text(name.name.sym).clone();
-            let value = if level > 0 {
-                opaque(&text, OpaqueReason::ForeignModule)
-            } else {
-                self.imported(path, &text, name.name.span)?
-            };
+            let value = self.imported(path, level, &text, name.name.span)?;
             self.bind(name.bound.sym, value, span);
         }
         Ok(())
     }
 
-    fn imported(&mut self, path: &str, name: &str, span: Span) -> Result<Value> {
+    fn imported(&mut self, path: &str, level: u32, name: &str, span: Span) -> Result<Value> {
+        let full = match path.is_empty() {
+            true => name.to_string(),
+            false => format!("{path}.{name}"),
+        };
+        if self.host.is_none() && (level > 0 || matches!(module(path), Value::Opaque(_))) {
+            if let Some(ModuleId::Beside(slot)) = self.beside(path, level)? {
+                return self.of_file(slot, name, span);
+            }
+            if let Some(id) = self.beside(&full, level)? {
+                return Ok(Value::Module(id));
+            }
+        }
+        if level > 0 {
+            return Ok(opaque(name, OpaqueReason::ForeignModule));
+        }
         if let (Value::Opaque(_), Some(host)) = (module(path), self.host.clone()) {
             let whole = host.import(self, path, span)?;
             return self.attribute(&whole, name, span);
         }
-        let full = format!("{path}.{name}");
         match module(path) {
             Value::Module(id) => match self.module_attribute(id, name, span) {
                 Ok(value) => Ok(value),
@@ -87,18 +103,41 @@ impl Stage {
     }
 
     /// A name that a star import gives.
-    pub(crate) fn star_import(&self, name: Symbol) -> Option<Value> {
-        let text = self.symbols.text(name);
-        let stars = self.lazy.stars.iter();
-        let mut known = stars.filter_map(|module| match module {
-            ModuleId::Language => lang::name(text),
-            ModuleId::Root => decorator(text),
-            ModuleId::Tir => None,
-            ModuleId::Math => math_name(text),
-            ModuleId::Itertools => table(ITERTOOLS, text),
-            ModuleId::Functools => table(FUNCTOOLS, text),
-        });
-        known.next()
+    pub(crate) fn star_import(&mut self, name: Symbol, span: Span) -> Result<Option<Value>> {
+        let text = self.symbols.text(name).clone();
+        for (path, level) in self.lazy.stars.clone() {
+            let known = match (module(&path), level) {
+                (Value::Module(ModuleId::Language), 0) => lang::name(&text),
+                (Value::Module(ModuleId::Root), 0) => decorator(&text),
+                (Value::Module(ModuleId::Math), 0) => math_name(&text),
+                (Value::Module(ModuleId::Itertools), 0) => table(ITERTOOLS, &text),
+                (Value::Module(ModuleId::Functools), 0) => table(FUNCTOOLS, &text),
+                (Value::Module(_), 0) => None,
+                _ => match self.beside(&path, level)? {
+                    Some(ModuleId::Beside(slot)) if slot != self.active => {
+                        self.name_beside(slot, &text, span)?
+                    }
+                    _ => None,
+                },
+            };
+            if known.is_some() {
+                return Ok(known);
+            }
+        }
+        Ok(None)
+    }
+
+    /// A name of a file beside the kernel's, which has to be there.
+    fn of_file(&mut self, slot: usize, name: &str, span: Span) -> Result<Value> {
+        if let Some(value) = self.name_beside(slot, name, span)? {
+            return Ok(value);
+        }
+        let module = self.slots[slot].name.clone();
+        if let Some(id) = self.beside(&format!("{module}.{name}"), 0)? {
+            return Ok(Value::Module(id));
+        }
+        let message = format!("the module `{module}` has no `{name}`");
+        Err(self.error(codes::UNKNOWN_ATTRIBUTE, span, message).into())
     }
 
     pub(crate) fn module_attribute(
@@ -123,6 +162,7 @@ impl Stage {
             ModuleId::Math => math_name(name),
             ModuleId::Itertools => table(ITERTOOLS, name),
             ModuleId::Functools => table(FUNCTOOLS, name),
+            ModuleId::Beside(slot) => return self.of_file(slot, name, span),
         };
         if let Some(value) = found {
             return Ok(value);
@@ -143,7 +183,7 @@ impl Stage {
                     }
                 }
             }
-            ModuleId::Math | ModuleId::Itertools | ModuleId::Functools => {
+            ModuleId::Math | ModuleId::Itertools | ModuleId::Functools | ModuleId::Beside(_) => {
                 let which = match module_id {
                     ModuleId::Math => "math",
                     ModuleId::Itertools => "itertools",

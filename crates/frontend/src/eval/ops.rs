@@ -33,7 +33,16 @@ impl Stage {
         if self.is_ir_operand(a) || self.is_ir_operand(b) {
             return self.operator(op, a, b, span);
         }
-        self.container_op(op, a, b, span)
+        // A dtype is its name beside text.
+        match (op, a, b) {
+            (BinOp::Add, Value::DType(d), Value::Str(_)) => {
+                self.container_op(op, &Value::str(d.to_string()), b, span)
+            }
+            (BinOp::Add, Value::Str(_), Value::DType(d)) => {
+                self.container_op(op, a, &Value::str(d.to_string()), span)
+            }
+            _ => self.container_op(op, a, b, span),
+        }
     }
 
     pub(crate) fn is_ir_operand(&self, value: &Value) -> bool {

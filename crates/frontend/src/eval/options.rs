@@ -62,7 +62,8 @@ impl Stage {
             }
         }
         let unused = self.settings.unused();
-        let Some(bad) = unused.iter().find(|n| !known.iter().any(|k| k == *n)) else {
+        let named = |n: &str| known.iter().any(|k| k == n) || super::known::is_setting(n);
+        let Some(bad) = unused.iter().find(|n| !named(n)) else {
             return Ok(());
         };
         if loose {

@@ -228,7 +228,11 @@ impl Stage {
                 // The names of a module are Python's, and what a kernel is recorded from is read.
                 return Err(self.unsupported("global", span));
             }
-            self.globals.clone()
+            let mut root = self.scope.clone();
+            while let Some(parent) = root.parent.clone() {
+                root = parent;
+            }
+            root
         } else {
             let mut scope = self.scope.parent.clone();
             loop {

@@ -46,7 +46,7 @@ impl SettingValue {
         }
     }
 
-    fn value(&self) -> Value {
+    pub(super) fn value(&self) -> Value {
         match self {
             SettingValue::None => Value::None,
             SettingValue::Bool(b) => Value::Bool(*b),

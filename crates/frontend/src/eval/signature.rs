@@ -203,6 +203,10 @@ impl Stage {
         span: Span,
     ) -> Result<()> {
         let text = self.symbols.text(name).clone();
+        let annotation = match annotation {
+            Value::Lang(f) if f.name == "ptr" => &Value::DType(DType::HANDLE),
+            other => other,
+        };
         let (param, value) = if let Some(tensor) = annotation.object::<TensorType>() {
             let mut data = self.buffer_data(
                 &*text,

@@ -180,6 +180,18 @@ impl Stage {
         span: Span,
     ) -> Result<Value> {
         let rank = self.buffer(buffer).shape.len();
+        // A variable may be indexed as the one element that it is.
+        if let [(index, _)] = items
+            && rank == 0
+            && self.buffer(buffer).scope == Scope::Var
+            && index.as_int() == Some(0)
+        {
+            return Ok(Value::Element(Rc::new(Element {
+                buffer,
+                indices: Vec::new(),
+                span,
+            })));
+        }
         // `mbars` with one barrier may be indexed or not; everything else needs every index.
         if items.len() != rank {
             return Err(self

@@ -351,7 +351,7 @@ fn check_type(stage: &Stage, function: &LangFn, param: &str, ty: Ty, arg: &Arg) 
             matches!(
                 v,
                 Value::DType(_) | Value::Str(_) | Value::Builtin(_) | Value::Opaque(_)
-            ),
+            ) || matches!(v, Value::Lang(f) if f.name == "ptr"),
             "a dtype",
         ),
         Ty::Shape => (

@@ -172,14 +172,7 @@ fn warn_single(stage: &mut Stage, args: &CallArgs, what: &str, dst: &Tile) {
 
 fn vector_add(stage: &mut Stage, args: &CallArgs, lanes: u16) -> Result<Value> {
     let what = format!("T.atomic_addx{lanes}");
-    if args.bool_or(stage, "return_prev", false)? {
-        return Err(super::not_supported(
-            stage,
-            args.span_of("return_prev"),
-            &format!("`return_prev` of {what}"),
-            "update single elements with `T.atomic_add(..., return_prev=True)`",
-        ));
-    }
+    let return_prev = args.bool_or(stage, "return_prev", false)?;
     let (dst, dst_indices) = start(stage, args, "dst")?;
     let (src, src_indices) = start(stage, args, "value")?;
     let dst_span = args.span_of("dst");
@@ -213,6 +206,11 @@ fn vector_add(stage: &mut Stage, args: &CallArgs, lanes: u16) -> Result<Value> {
     ] {
         check_vector(stage, &what, buffer, indices, lanes, span)?;
     }
+    if return_prev {
+        let at = (dst, dst_indices.as_slice());
+        let from = (src, src_indices.as_slice());
+        return old_values(stage, args, at, from, lanes);
+    }
     stage.emit_thread(ThreadOp::AtomicVecAdd {
         dst,
         dst_indices,
@@ -221,6 +219,40 @@ fn vector_add(stage: &mut Stage, args: &CallArgs, lanes: u16) -> Result<Value> {
         lanes,
     })?;
     Ok(Value::None)
+}
+
+/// Adds lane by lane, each atomic on its own, and gives the vector of what was there.
+fn old_values(
+    stage: &mut Stage,
+    args: &CallArgs,
+    (dst, dst_indices): (Buffer, &[Expr]),
+    (src, src_indices): (Buffer, &[Expr]),
+    lanes: u16,
+) -> Result<Value> {
+    let span = args.span();
+    let (to, from) = (stage.buffer(dst).dtype, stage.buffer(src).dtype);
+    let mut old = Vec::with_capacity(usize::from(lanes));
+    for lane in 0..lanes {
+        let at = |indices: &[Expr]| {
+            let mut indices = indices.to_vec();
+            if let Some(last) = indices.last_mut() {
+                *last = &*last + &Expr::int(i128::from(lane), last.dtype());
+            }
+            indices
+        };
+        let value = Expr::load(src, at(src_indices), from).with_span(args.span_of("value"));
+        let result = stage.result_var(to);
+        stage.emit_thread(ThreadOp::AtomicRmw {
+            op: AtomicOp::Add,
+            buffer: dst,
+            indices: at(dst_indices),
+            value: stage.cast_expr(value, to, span)?,
+            order: MemoryOrder::Relaxed,
+            result: Some(result),
+        })?;
+        old.push(stage.var_expr(result));
+    }
+    super::vectors::vector(stage, &old, span).map(Value::Expr)
 }
 
 /// Constant indices must leave room for the vector and be aligned to it.

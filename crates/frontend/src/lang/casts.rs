@@ -16,6 +16,9 @@ pub(super) static FNS: &[LangFn] = &[
             opt("rbits", Ty::Any),
         ],
         |stage, args| {
+            if args.str("round") == Some("rs") {
+                return super::stochastic::cast(stage, args);
+            }
             check_rounding(stage, args)?;
             convert(stage, args, "T.cast", Stage::cast_value)
         },
@@ -109,7 +112,7 @@ fn check_rounding(stage: &Stage, args: &CallArgs) -> Result<()> {
     let span = args.span_of("round");
     match mode {
         None | Some("" | "rn") => {}
-        Some(mode @ ("rz" | "rp" | "rm" | "rs")) => {
+        Some(mode @ ("rz" | "rp" | "rm")) => {
             return Err(super::not_supported(
                 stage,
                 span,
@@ -124,7 +127,7 @@ fn check_rounding(stage: &Stage, args: &CallArgs) -> Result<()> {
                     span,
                     format!("T.cast has no rounding mode \"{other}\""),
                 )
-                .help("leave `round` out: casts round to nearest, ties to even")
+                .help("leave `round` out: casts round to nearest, ties to even; \"rs\" rounds by random bits")
                 .into());
         }
     }

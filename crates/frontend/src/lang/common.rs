@@ -103,4 +103,6 @@ pub struct LangState {
     pub may_alias: Vec<tilewright_ir::Buffer>,
     /// Barriers that other blocks of the cluster may reach.
     pub cluster_barriers: Vec<tilewright_ir::Buffer>,
+    /// The generator of random numbers.
+    pub generator: Option<super::random::Made>,
 }

@@ -91,6 +91,9 @@ fn copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let Some((src, dst)) = pair(stage, sides("T.copy", args, &src, &dst))? else {
         return assign(stage, args, &src, &dst);
     };
+    if stage.buffer(src.buffer).scope == Scope::Reducer {
+        return super::reducer::copy(stage, args, &src, &dst);
+    }
     if threads::is_private(stage, src.buffer) || threads::is_private(stage, dst.buffer) {
         return copy_by_thread(stage, args, src, dst);
     }
@@ -404,6 +407,9 @@ fn check_copyable(stage: &Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Res
         let help = match data.scope {
             Scope::Barrier => {
                 "a barrier holds no data; use `T.mbarrier_arrive` and `T.mbarrier_wait_parity`"
+            }
+            Scope::Reducer if name == "src" && !threads::is_private(stage, dst.buffer()) => {
+                continue;
             }
             Scope::Reducer => "finish it with `T.finalize_reducer(acc, dst)` and copy `dst`",
             Scope::Global

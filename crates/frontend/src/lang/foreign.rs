@@ -1,8 +1,8 @@
 //! Addresses and foreign code.
 
-use tilewright_ir::{DType, Expr, ExprKind, Scope, Span, ThreadOp};
+use tilewright_ir::{DType, Expr, ExprKind, Scope, Span, StmtKind, ThreadOp};
 
-use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req, rest};
+use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req, rest, vectors};
 use crate::eval::Stage;
 use crate::eval::convert::Tile;
 use crate::value::Value;
@@ -26,6 +26,16 @@ pub(super) static FNS: &[LangFn] = &[
         let span = args.span();
         address(stage, &tile, span).map(Value::Expr)
     }),
+    func(
+        "ptx_cp_async",
+        &[
+            req("dst", Ty::Scalar),
+            req("src", Ty::Scalar),
+            req("num_elems", Ty::Int),
+            opt("predicate", Ty::Scalar),
+        ],
+        cp_async,
+    ),
     func("call_extern", EXTERN, |s, a| call_extern(s, a, false)),
     func("call_pure_extern", EXTERN, |s, a| call_extern(s, a, true)),
     func("import_source", &[opt("source", Ty::Str)], |stage, args| {
@@ -128,6 +138,72 @@ fn address_at(
         DType::HANDLE,
         span,
     ))
+}
+
+/// Elements in a row from a tensor to shared memory, by the thread that runs it; zeros where the
+/// predicate does not hold.
+fn cp_async(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.ptx_cp_async";
+    let span = args.span();
+    let mut ends = Vec::new();
+    for (name, scope) in [("dst", Scope::Shared), ("src", Scope::Global)] {
+        let value = args.required(name).clone();
+        let address = stage.to_expr(&value, args.span_of(name))?;
+        let found = match address.kind() {
+            ExprKind::AddressOf { buffer, indices } => Some((*buffer, indices.clone())),
+            _ => None,
+        };
+        let Some((buffer, indices)) = found.filter(|(b, _)| stage.buffer(*b).scope == scope) else {
+            return Err(stage
+                .error(
+                    codes::COPY_SCOPE,
+                    args.span_of(name),
+                    format!("{WHAT}: `{name}` is an address in {} memory", scope.name()),
+                )
+                .help("write `T.ptx_cp_async(T.access_ptr(S[i], \"w\"), T.access_ptr(A[j], \"r\"), n)`")
+                .into());
+        };
+        ends.push((buffer, indices));
+    }
+    let [(dst, dst_indices), (src, src_indices)] = &ends[..] else {
+        return Ok(Value::None);
+    };
+    let (to, from) = (stage.buffer(*dst).dtype, stage.buffer(*src).dtype);
+    if to != from {
+        return Err(stage
+            .error(
+                codes::OPERAND_TYPES,
+                span,
+                format!("{WHAT} converts nothing: {from} to {to}"),
+            )
+            .into());
+    }
+    let count = args.int_or(stage, "num_elems", 0)?;
+    let bytes = count.saturating_mul(i64::from(to.bits())) / 8;
+    if !matches!(bytes, 4 | 8 | 16) {
+        return Err(stage
+            .error(
+                codes::WRONG_VALUE,
+                args.span_of("num_elems"),
+                format!("{WHAT} copies 4, 8 or 16 bytes; {count} elements of {to} are {bytes}"),
+            )
+            .into());
+    }
+    let mut value = vectors::loaded(*src, src_indices.clone(), to, count as u16, span);
+    if let Some(predicate) = args.value("predicate").cloned() {
+        let cond = stage.condition(&predicate, args.span_of("predicate"))?;
+        let zero = match count {
+            1 => Expr::zero(to),
+            n => Expr::zero(to).broadcast(n as u16),
+        };
+        value = stage.choose(true, cond, value, zero, span)?;
+    }
+    stage.emit(StmtKind::Store {
+        buffer: *dst,
+        indices: vectors::in_a_row(dst_indices.clone(), count as u16),
+        value,
+    })?;
+    Ok(Value::None)
 }
 
 fn call_extern(stage: &mut Stage, args: &CallArgs, pure: bool) -> Result<Value> {

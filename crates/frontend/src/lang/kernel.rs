@@ -159,12 +159,12 @@ fn kernel(
     cluster: Option<[u32; 3]>,
 ) -> Result<Value> {
     let blocks = args.rest();
-    if !(1..=3).contains(&blocks.len()) {
+    if blocks.len() > 3 {
         return Err(stage
             .error(
                 codes::KERNEL_LAUNCH,
                 args.span(),
-                format!("{what} takes one to three grid extents, this has {}", blocks.len()),
+                format!("{what} takes up to three grid extents, this has {}", blocks.len()),
             )
             .help("give the number of blocks along x, y, z, such as `T.Kernel(T.ceildiv(n, block))`; fold further dimensions into one of them")
             .into());
@@ -172,6 +172,9 @@ fn kernel(
     let mut grid = Vec::with_capacity(blocks.len());
     for arg in blocks {
         grid.push(grid_extent(stage, &arg.value.clone(), arg.span)?);
+    }
+    if grid.is_empty() {
+        grid.push(Expr::i32(1));
     }
     // Extents of the call are looked at when it comes.
     for (at, cluster) in cluster.iter().flatten().enumerate() {

@@ -31,16 +31,20 @@ pub mod loops;
 pub mod math;
 mod parallel_check;
 pub mod pipelined;
+pub mod random;
 pub mod reduce;
 pub mod reducer;
 mod reducer_check;
 pub mod scalar;
 pub mod scan;
+mod scheduler;
+mod stochastic;
 pub mod sync;
 pub mod tensor;
 pub mod threads;
 mod uniform_check;
 pub mod unsupported;
+pub(crate) mod vectors;
 pub mod views;
 pub mod warp;
 
@@ -56,6 +60,7 @@ use crate::value::Value;
 pub use args::{Arg, CallArgs};
 pub use common::LangState;
 use common::{check_host_value, check_index, func, not_supported, positive, required_dtype};
+pub(crate) use uniform_check::is_tile_work;
 
 /// A function of the language.
 pub struct LangFn {
@@ -212,10 +217,13 @@ static FAMILIES: &[&[LangFn]] = &[
     math::FNS,
     reduce::FNS,
     reducer::FNS,
+    random::FNS,
     scalar::FNS,
     scan::FNS,
+    scheduler::FNS,
     sync::FNS,
     tensor::FNS,
+    vectors::FNS,
     views::FNS,
     warp::FNS,
 ];

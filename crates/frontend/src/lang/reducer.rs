@@ -5,14 +5,16 @@
 //! `acc`. The older one is recorded as the newer.
 
 use tilewright_ir::{
-    BinOp, Buffer, BufferOrigin, Expr, ExprKind, ReduceKind, Region, Scope, Span, TileOp,
+    Axis, BinOp, Buffer, BufferOrigin, DType, Expr, ExprKind, Loop, LoopKind, ReduceKind, Region,
+    Scope, Span, StmtKind, TileOp, VarKind,
 };
 
 use super::extents::{shapes_equal, show_extents};
 use super::limits::identity;
-use super::{CallArgs, LangFn, Ty, func, opt, req};
+use super::{CallArgs, LangFn, Ty, func, opt, req, threads};
 use crate::eval::Stage;
 use crate::eval::convert::Tile;
+use crate::eval::scope::BlockKind;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -149,6 +151,53 @@ fn destination(stage: &mut Stage, args: &CallArgs, reducer: Buffer) -> Result<Re
             .into());
     }
     Ok(dst)
+}
+
+/// A copy of what a reducer holds once it is finished: each point reads its element.
+pub(super) fn copy(
+    stage: &mut Stage,
+    args: &CallArgs,
+    src: &Region,
+    dst: &Region,
+) -> Result<Value> {
+    let span = args.span();
+    if stage.in_parallel() {
+        let message = "a tile operation cannot stand inside `T.Parallel`";
+        return Err(stage.error(codes::BAD_LOOP, span, message).into());
+    }
+    let extents = src.dims.iter().map(|d| d.extent.clone());
+    let extents: Vec<Expr> = extents.filter(|e| !e.is_int(1)).collect();
+    let mut axes = Vec::new();
+    let mut offsets = Vec::new();
+    for extent in extents {
+        let name = ["i", "j", "k", "l"].get(axes.len()).copied();
+        let var = stage.new_var(name.unwrap_or("m"), extent.dtype(), VarKind::Loop, span);
+        offsets.push(stage.var_expr(var));
+        axes.push(Axis::upto(var, extent));
+    }
+    if axes.is_empty() {
+        let var = stage.new_var("i", DType::I32, VarKind::Loop, span);
+        axes.push(Axis::upto(var, Expr::i32(1)));
+    }
+    let (from, to) = (
+        stage.buffer(src.buffer).dtype,
+        stage.buffer(dst.buffer).dtype,
+    );
+    let value = Expr::load(src.buffer, threads::point_of_non_unit(src, &offsets), from);
+    let value = stage.cast_expr(value.with_span(args.span_of("src")), to, span)?;
+    stage.open_block(BlockKind::Parallel, span)?;
+    stage.emit(StmtKind::Store {
+        buffer: dst.buffer,
+        indices: threads::point_of_non_unit(dst, &offsets),
+        value,
+    })?;
+    let body = stage.close_block();
+    let kind = LoopKind::Parallel {
+        coalesced_width: None,
+        layout: None,
+    };
+    stage.emit(StmtKind::For(Loop { kind, axes, body }))?;
+    Ok(Value::None)
 }
 
 /// The older spelling of `T.reducer_init`: `T.clear(acc)` and `T.fill(acc, value)`.

@@ -73,6 +73,9 @@ pub(super) static FNS: &[LangFn] = &[
     ),
     func("no_set_max_nreg", &[], no_reg_realloc),
     func("disable_warp_group_reg_alloc", &[], no_reg_realloc),
+    // A kernel starts when the one before it has ended, so there is nothing to wait for.
+    func("pdl_sync", &[], launch_order),
+    func("pdl_trigger", &[], launch_order),
     func("fence_proxy_async", &[], |s, _| {
         device(s, DeviceOp::Fence(FenceKind::AsyncProxy))
     }),
@@ -312,6 +315,11 @@ fn registers(stage: &mut Stage, args: &CallArgs, default: i64, increase: bool) -
             .into());
     };
     stage.emit_thread(ThreadOp::SetMaxRegs { count, increase })?;
+    Ok(Value::None)
+}
+
+fn launch_order(stage: &mut Stage, _: &CallArgs) -> Result<Value> {
+    stage.kernel("an order of launches")?;
     Ok(Value::None)
 }
 

@@ -50,6 +50,7 @@ pub(super) static FNS: &[LangFn] = &[
 const TENSOR: &[crate::lang::ParamSpec] = &[
     req("shape", Ty::Shape),
     opt("dtype", Ty::DType),
+    opt("data", Ty::Scalar),
     kw("strides", Ty::Shape),
     kw("scope", Ty::Str),
 ];
@@ -90,6 +91,9 @@ fn tensor(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 "a tensor has one stride a dimension",
             )
             .into());
+    }
+    if args.is_param("data") && args.has("data") {
+        return super::views::tensor_at(stage, args, shape, strides, dtype);
     }
     Ok(Value::Object(Rc::new(TensorType {
         shape,

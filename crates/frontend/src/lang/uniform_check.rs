@@ -59,6 +59,15 @@ fn collectives(
     Ok(())
 }
 
+/// Whether the statement is work of a block or a warp group, not of threads.
+pub(crate) fn is_tile_work(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Tile(op) => !matches!(op, TileOp::ReducerUpdate { .. }),
+        StmtKind::For(l) => matches!(l.kind, LoopKind::Parallel { .. }),
+        _ => false,
+    }
+}
+
 /// What the statement is called, when all threads must reach it.
 fn collective(stmt: &Stmt) -> Option<&'static str> {
     match &stmt.kind {

@@ -39,7 +39,6 @@ const USE_GEMM: &str = "use `T.gemm`; the compiler chooses the matrix instructio
 const USE_COPY: &str = "use `T.copy`; the compiler chooses vector width and instruction";
 const USE_TMA: &str = "use `T.copy`; in a `T.Pipelined` loop it runs ahead";
 const USE_KERNEL: &str = "write the body as statements inside `with T.Kernel(...)`";
-const LAUNCHES: &str = "leave it out; a kernel starts when the one before it has ended";
 const CLUSTERS: &str =
     "use `T.tma_copy` with `cluster_mask` and a `T.alloc_cluster_barrier`, or global memory";
 
@@ -85,28 +84,18 @@ static TABLE: &[(&str, &str)] = &[
         "BaseTileScheduler",
         "use `T.Persistent` or compute the tile number in a loop",
     ),
-    (
-        "PersistentTileScheduler",
-        "use `T.Persistent([tiles_m, tiles_n], wave_size, index)`",
-    ),
     ("copy_cluster", CLUSTERS),
     (
         "cluster_arrive_relaxed",
         "use `T.cluster_arrive()`, which orders memory too",
     ),
     ("clc_*", "use `T.Persistent` for dynamic tiles"),
-    ("pdl_sync", LAUNCHES),
-    ("pdl_trigger", LAUNCHES),
     ("tma_gather4", USE_TMA),
     ("tma_gather4_bytes", USE_TMA),
     ("tma_scatter4", USE_TMA),
     ("tma_load", USE_TMA),
     ("tma_load_2sm", USE_TMA),
     ("create_tma_descriptor", USE_TMA),
-    (
-        "ptx_cp_async",
-        "use `T.async_copy`, or `T.copy` in a `T.Pipelined` loop",
-    ),
     (
         "ptx_cp_async_*",
         "use `T.async_copy`, or `T.copy` in a `T.Pipelined` loop",
@@ -123,20 +112,6 @@ static TABLE: &[(&str, &str)] = &[
         "create_barriers",
         "allocate with `T.alloc_barrier([count, ...])`",
     ),
-    ("ldg32", USE_COPY),
-    ("ldg64", USE_COPY),
-    ("ldg128", USE_COPY),
-    ("ldg256", USE_COPY),
-    ("stg32", USE_COPY),
-    ("stg64", USE_COPY),
-    ("stg128", USE_COPY),
-    ("stg256", USE_COPY),
-    ("lds32", USE_COPY),
-    ("lds64", USE_COPY),
-    ("lds128", USE_COPY),
-    ("sts32", USE_COPY),
-    ("sts64", USE_COPY),
-    ("sts128", USE_COPY),
     ("ds_read_tr*", USE_COPY),
     (
         "tcgen05_gemm_blockscaled",
@@ -240,10 +215,6 @@ static TABLE: &[(&str, &str)] = &[
         "use `T.all_sync(value == T.shfl_sync(value, 0))`",
     ),
     ("__fns", "use `T.popcount` and `T.clz`"),
-    (
-        "rng_*",
-        "compute random numbers from the index, or pass them in a tensor",
-    ),
     (
         "call_intrin",
         "use `T.call_extern` with a function from `T.import_source`",

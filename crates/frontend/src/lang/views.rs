@@ -1,6 +1,6 @@
 //! Other names for the same storage, and tensors at addresses.
 
-use tilewright_ir::{Buffer, BufferData, BufferOrigin, DType, Expr, Scalar, Scope};
+use tilewright_ir::{Buffer, BufferData, BufferOrigin, DType, Expr, ExprKind, Scalar, Scope};
 
 use super::extents::{const_product, products_equal, show_extents};
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
@@ -177,26 +177,7 @@ fn make_tensor(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) ->
     if !stage.building {
         return Err(stage.outside_kernel(&format!("`{what}`"), span));
     }
-    let value = args.required(address).clone();
-    let pointer = stage.to_expr(&value, args.span_of(address))?;
-    let is_address = matches!(
-        pointer.dtype().scalar,
-        Scalar::Handle | Scalar::I64 | Scalar::U64
-    );
-    if !is_address || !pointer.dtype().is_scalar() {
-        return Err(stage
-            .error(
-                codes::WRONG_TYPE,
-                args.span_of(address),
-                format!("{what} needs an address, this is {}", pointer.dtype()),
-            )
-            .help("pass a `T.ptr` parameter, or an int64 address loaded from a tensor")
-            .into());
-    }
-    let pointer = match pointer.dtype().scalar {
-        Scalar::Handle => pointer,
-        _ => pointer.reinterpret_as(DType::HANDLE),
-    };
+    let pointer = pointer(stage, args, what, address)?;
     if args.is_param("storage_scope") && args.str("storage_scope").is_some_and(|s| s != "global") {
         return Err(super::not_supported(
             stage,
@@ -234,6 +215,88 @@ fn make_tensor(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) ->
     let mut data = stage.buffer_data("", Scope::Global, dtype, shape, origin, span);
     data.strides = strides;
     declare(stage, data)
+}
+
+/// `T.Tensor(shape, dtype, A.data)`: other dimensions of a whole buffer, or a tensor at an address.
+pub(super) fn tensor_at(
+    stage: &mut Stage,
+    args: &CallArgs,
+    shape: Vec<Expr>,
+    strides: Option<Vec<Expr>>,
+    dtype: DType,
+) -> Result<Value> {
+    const WHAT: &str = "T.Tensor";
+    let span = args.span();
+    if !stage.building {
+        return Err(stage.outside_kernel("a tensor at an address", span));
+    }
+    let pointer = pointer(stage, args, WHAT, "data")?;
+    let whole = match pointer.kind() {
+        ExprKind::AddressOf { buffer, indices } if indices.iter().all(|i| i.is_int(0)) => {
+            Some(*buffer)
+        }
+        _ => None,
+    };
+    if let Some(base) = whole
+        && strides.is_none()
+        && stage.buffer(base).strides.is_none()
+    {
+        let data = stage.buffer(base);
+        let bits = |shape: &[Expr], dtype: DType| {
+            let mut factors = shape.to_vec();
+            factors.push(Expr::int(i128::from(dtype.bits()), DType::I64));
+            factors
+        };
+        let scope = data.scope;
+        let (own, seen) = (bits(&data.shape, data.dtype), bits(&shape, dtype));
+        if products_equal(stage, &own, &seen) {
+            let origin = BufferOrigin::View(base);
+            let data = stage.buffer_data("", scope, dtype, shape, origin, span);
+            return declare(stage, data);
+        }
+    }
+    if let Some(base) = whole
+        && stage.buffer(base).scope != Scope::Global
+    {
+        let name = stage.buffer_name(base);
+        let scope = stage.buffer(base).scope.name();
+        return Err(stage
+            .error(
+                codes::VIEW_SIZE,
+                span,
+                format!("{WHAT}: {name} is {scope} memory, of which a tensor has to cover all"),
+            )
+            .help("give it a shape and a dtype of the same number of bits, without strides")
+            .into());
+    }
+    let origin = BufferOrigin::Pointer(pointer);
+    let mut data = stage.buffer_data("", Scope::Global, dtype, shape, origin, span);
+    data.strides = strides;
+    declare(stage, data)
+}
+
+/// An argument that is an address.
+fn pointer(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) -> Result<Expr> {
+    let value = args.required(address).clone();
+    let pointer = stage.to_expr(&value, args.span_of(address))?;
+    let is_address = matches!(
+        pointer.dtype().scalar,
+        Scalar::Handle | Scalar::I64 | Scalar::U64
+    );
+    if !is_address || !pointer.dtype().is_scalar() {
+        return Err(stage
+            .error(
+                codes::WRONG_TYPE,
+                args.span_of(address),
+                format!("{what} needs an address, this is {}", pointer.dtype()),
+            )
+            .help("pass a `T.ptr` parameter, or an int64 address loaded from a tensor")
+            .into());
+    }
+    Ok(match pointer.dtype().scalar {
+        Scalar::Handle => pointer,
+        _ => pointer.reinterpret_as(DType::HANDLE),
+    })
 }
 
 /// In a kernel a view is declared where it is made; before the first one it is the function's.

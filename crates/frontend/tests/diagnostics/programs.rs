@@ -27,7 +27,6 @@ fn launches() {
             kernel("T.Kernel(1, threads=(1, 2, 3, 4))")
         ),
         ("empty grid", kernel("T.Kernel(0)")),
-        ("no grid", kernel("T.Kernel()")),
         ("four grid axes", kernel("T.Kernel(1, 1, 1, 1)")),
         ("float grid", kernel("T.Kernel(2.5)")),
         (

@@ -494,6 +494,78 @@ fn views_and_memory() {
 }
 
 #[test]
+fn vectors_and_words() {
+    check!(family(&[
+        ("too few values of a vector", "v = T.float32x4(1.0, 2.0)"),
+        ("a number for a region", "V[0:4] = 1.0"),
+        (
+            "a vector of another length",
+            "V[0:4] = T.float32x2(1.0, 2.0)"
+        ),
+        ("a long region", "V[0:64] = B[0, 0:64]"),
+        ("a wide load of shared memory", "v = T.ldg128(S[0, 0])"),
+        ("a store of fewer bits", "T.stg128(V[0], T.ldg32(V[0]))"),
+        (
+            "a thread's copy the other way",
+            "T.ptx_cp_async(T.access_ptr(A[0, 0], \"w\"), T.access_ptr(S[0, 0], \"r\"), 8)"
+        ),
+        (
+            "a thread's copy of six bytes",
+            "T.ptx_cp_async(T.access_ptr(S[0, 0], \"w\"), T.access_ptr(A[0, 0], \"r\"), 3)"
+        ),
+        (
+            "a thread's copy that converts",
+            "T.ptx_cp_async(T.access_ptr(S[0, 0], \"w\"), T.access_ptr(B[0, 0], \"r\"), 4)"
+        ),
+        (
+            "a tensor over a part of shared memory",
+            "W = T.Tensor((8,), \"float16\", S.data)"
+        ),
+        (
+            "random rounding without random bits",
+            "A[0, 0] = T.cast(V[0], \"float16\", round=\"rs\")"
+        ),
+        (
+            "random rounding to a type that has none",
+            "I[0] = T.cast(V[0], \"int32\", round=\"rs\", rbits=I[0])"
+        ),
+        (
+            "random bits that are a float",
+            "A[0, 0] = T.cast(V[0], \"float16\", round=\"rs\", rbits=V[0])"
+        ),
+        ("random numbers of nothing", "x = T.rng_rand()"),
+        (
+            "random numbers of a block that has ended",
+            "if bx == 0:\n    T.rng_init(1)\nI[0] = T.rng_rand()"
+        ),
+        (
+            "random numbers of points",
+            "T.rng_init(1)\nfor i in T.Parallel(64):\n    V[i] = T.rng_rand_float()"
+        ),
+        (
+            "another generator",
+            "T.rng_init(1, generator=\"curandStateXORWOW_t\")"
+        ),
+        (
+            "another distribution",
+            "T.rng_init(1)\nV[0] = T.rng_rand_float(dist=\"normal\")"
+        ),
+        (
+            "a scheduler without state",
+            "s = T.PersistentTileScheduler(\"s\", 2, 2, 1, stateful=False)\ns.init(bx)"
+        ),
+        (
+            "a scheduler's number left out",
+            "s = T.PersistentTileScheduler(\"s\", 2, 2, 1)\ns.init()"
+        ),
+        (
+            "half a warp group",
+            "tx = T.get_thread_binding()\nif tx < 64:\n    T.clear(F)"
+        ),
+    ]));
+}
+
+#[test]
 fn atomics() {
     check!(family(&[
         ("on a fragment", "T.atomic_add(row[0], 1.0)"),

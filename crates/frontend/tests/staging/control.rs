@@ -189,3 +189,53 @@ fn macros_pass_by_value_or_reference() {
         "A[0] = A[1] + A[1]"
     );
 }
+
+#[test]
+fn arms_that_whole_warp_groups_take() {
+    let kernel = |lines: &str| {
+        let lines: String = lines.lines().map(|l| format!("        {l}\n")).collect();
+        let text = format!(
+            "import tilelang.language as T\n\
+             @T.prim_func\n\
+             def k(A: T.Tensor((64,), 'int32')):\n    \
+                 with T.Kernel(2, threads=(128, 3)) as bx:\n        \
+                     x = T.get_thread_binding(0)\n        \
+                     y = T.get_thread_binding(1)\n        \
+                     s = T.alloc_shared((64,), 'int32')\n{lines}"
+        );
+        run(&text, &[])
+            .map(|staged| kernel_text(&staged))
+            .map_err(|d| d[0].code.0)
+    };
+    let regions = |lines: &str| {
+        let text = kernel(lines).expect("it stages");
+        let heads = text.lines().filter(|l| l.ends_with('{'));
+        heads.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        regions("if y == 1:\n    T.clear(s)\nelse:\n    T.fill(s, 1)"),
+        ["warp_group 1 {", "warp_group 0, 2 {"]
+    );
+    assert_eq!(
+        regions(
+            "g = T.get_warp_group_idx()\nif g == 2:\n    T.clear(s)\nelif g == 0:\n    T.fill(s, 1)\nelse:\n    T.fill(s, 2)"
+        ),
+        ["warp_group 2 {", "warp_group 0 {", "warp_group 1 {"]
+    );
+    assert_eq!(
+        regions("if x + y * 128 >= 128 and not y > 1:\n    T.clear(s)"),
+        ["warp_group 1 {"]
+    );
+    // Threads' own work, and what other values decide, stays a condition.
+    assert_eq!(regions("if y == 1:\n    A[x % 64] = 1"), ["if ty == 1 {"]);
+    assert_eq!(regions("if bx == 1:\n    T.clear(s)"), ["if bx == 1 {"]);
+    // Parts of a group, and groups that are parted twice.
+    assert_eq!(
+        kernel("if x < 64:\n    T.clear(s)"),
+        Err("divergent-collective")
+    );
+    assert_eq!(
+        kernel("if y < 2:\n    T.clear(s)\n    if y < 1:\n        T.fill(s, 1)"),
+        Err("warp-group")
+    );
+}

@@ -2,6 +2,7 @@
 
 mod control;
 mod entries;
+mod files;
 mod values;
 
 use tilewright_frontend::{SettingValue, Staged, stage};

@@ -231,3 +231,22 @@ fn growing_expressions_are_stopped() {
     }
     assert_eq!(code(&arms), "nested-too-deep");
 }
+
+#[test]
+fn a_dtype_is_its_name_where_text_is_meant() {
+    let value = |expr: &str| body(&format!("A[0] = {expr}"));
+    for (text, expected) in [
+        ("int(T.float16.startswith('float'))", 1),
+        ("int('8_e4' in T.float8_e4m3fn)", 1),
+        ("int(T.int8 in 'int8 int4')", 1),
+        ("len(T.float16 + '_t')", 9),
+        ("len('x' + T.bool)", 5),
+        ("{'float16': 7}[T.float16]", 7),
+        ("{T.float16: 7, T.int8: 8}['int8']", 8),
+        ("T.DataType('bfloat16').bits", 16),
+    ] {
+        assert_eq!(value(text), format!("A[0] = {expected}"), "{text}");
+    }
+    assert_eq!(code("x = T.float16 + 1"), "operand-types");
+    assert_eq!(code("x = 1 in T.float16"), "wrong-type");
+}

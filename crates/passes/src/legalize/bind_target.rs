@@ -217,9 +217,10 @@ fn verdict(func: &Func, stmt: &StmtKind, target: Target) -> Option<Verdict> {
                 Counter::TmaStore if machine.bulk_copies => None,
                 Counter::TmaStore => refused("this is for bulk copies (TMA)", COPY),
                 Counter::Wgmma => refused("this is for split-phase wgmma", GEMM),
-                Counter::CpAsync if !machine.counts(*counter) => {
-                    refused("this is a group of `cp.async` copies", COPY)
-                }
+                // Every copy is complete when it ends.
+                Counter::CpAsync if !machine.counts(*counter) => Some(Verdict::NoEffect {
+                    what: "a group of asynchronous copies",
+                }),
                 _ => None,
             },
             DeviceOp::WaitRead { .. } if !machine.bulk_copies => {

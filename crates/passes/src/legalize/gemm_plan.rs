@@ -213,6 +213,16 @@ pub fn tiling(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmTiling> {
     GemmTiling::of(&gemm_shape(func, g, threads)?, g.plan?)
 }
 
+/// Whether the target has an instruction for the types of a gemm.
+pub fn has_instruction(func: &Func, g: &GemmOp, threads: i64, target: Target) -> bool {
+    let Some(shape) = gemm_shape(func, g, threads) else {
+        return true;
+    };
+    let ab = register_type(target, shape.ab);
+    let mut known = target.machine().mma.iter();
+    known.any(|f| f.inst.ab == ab && f.inst.acc == shape.acc)
+}
+
 /// The plan of a gemm with its tiling, or the diagnostic that says why there is none.
 pub fn plan_gemm(
     func: &Func,
@@ -393,8 +403,8 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
 }
 
 /// The type that operands have in registers: float32 multiplies as tf32 where there is no
-/// float32 instruction, and fp8 formats that the target lacks are converted to float16, which
-/// holds every one of their values.
+/// float32 instruction, fp8 formats that the target lacks are converted to float16, and integers of
+/// four bits to int8: these hold every one of their values.
 pub fn register_type(target: Target, ab: Scalar) -> Scalar {
     let has = |s: Scalar| target.machine().mma.iter().any(|f| f.inst.ab == s);
     match ab {
@@ -403,6 +413,7 @@ pub fn register_type(target: Target, ab: Scalar) -> Scalar {
         Scalar::TF32 if has(Scalar::F32) => Scalar::F32,
         Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ | Scalar::F8E5M2 | Scalar::F8E5M2FNUZ => Scalar::F16,
         Scalar::U8 if has(Scalar::I8) => Scalar::U8,
+        Scalar::I4 | Scalar::U4 if has(Scalar::I8) => Scalar::I8,
         other => other,
     }
 }

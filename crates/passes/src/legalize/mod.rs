@@ -5,6 +5,7 @@ pub mod bind_target;
 pub mod boxes;
 pub mod check_resources;
 pub mod drop_unread_products;
+pub mod expand_products;
 pub mod gemm_plan;
 mod group_operands;
 pub mod layout_inference;

@@ -105,7 +105,7 @@ struct Report {
 
 pub fn bench(args: &BenchArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
-    let loaded = input::load(&args.kernel, args.json)?;
+    let loaded = input::load(&args.kernel, named.unwrap_or(Target::DEFAULT), args.json)?;
     let (func, sources) = (&loaded.func, &loaded.sources);
     let fail = |e: jit::Error| gpu::fail(e, sources, args.json);
 

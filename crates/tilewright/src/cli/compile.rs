@@ -88,7 +88,7 @@ pub fn compile(args: &CompileArgs) -> Outcome {
     let target = parse_target(&args.target)?;
     let emit = what_to_emit(args, target)?;
     args.show.check(&passes::pipeline(target))?;
-    let loaded = input::load(&args.kernel, args.json)?;
+    let loaded = input::load(&args.kernel, target, args.json)?;
     let sources = &loaded.sources;
     let to = match emit {
         Emit::Passes if !args.json => PrintTo::Stdout,

@@ -165,7 +165,7 @@ fn of_kernel(args: &CyclesArgs) -> Result<Timed, Failure> {
         ));
     }
     args.show.check(&passes::pipeline(target))?;
-    let loaded = input::load(&args.kernel, args.json)?;
+    let loaded = input::load(&args.kernel, target, args.json)?;
     let sources = &loaded.sources;
     let (spec, notes) = run::inputs(&loaded, 0);
     for note in notes {

@@ -1,6 +1,6 @@
 //! Reading kernels: a Python file and an entry, or IR in text form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tilewright::frontend::{self, SettingValue};
 use tilewright::ir::nearest::suggestion;
 use tilewright::ir::small_float::Number;
 use tilewright::ir::{
-    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, VarData, text, verify,
+    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, Target, VarData, text, verify,
 };
 use tilewright::passes::order_text;
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule, find_schedule};
@@ -47,10 +47,11 @@ pub enum Unloaded {
     Diagnostics(Vec<Diagnostic>, SourceMap),
 }
 
-/// Loads and verifies a kernel; errors have been reported when this fails.
-pub fn load(args: &KernelArgs, as_json: bool) -> Result<Loaded, Failure> {
+/// Loads and verifies a kernel; what it asks of the machine is the target's. Errors have been reported
+/// when this fails.
+pub fn load(args: &KernelArgs, target: Target, as_json: bool) -> Result<Loaded, Failure> {
     let settings = parse_settings(&args.set)?;
-    let loaded = try_load(args, &settings).map_err(|e| refuse(e, as_json))?;
+    let loaded = try_load(args, target, &settings).map_err(|e| refuse(e, as_json))?;
     output::warn(&loaded.warnings, &loaded.sources);
     Ok(loaded)
 }
@@ -66,10 +67,11 @@ pub fn refuse(why: Unloaded, as_json: bool) -> Failure {
 /// The same with settings as values, and without a word.
 pub fn try_load(
     args: &KernelArgs,
+    target: Target,
     settings: &[(String, SettingValue)],
 ) -> Result<Loaded, Unloaded> {
     let mut sources = SourceMap::new();
-    match loaded(args, settings, &mut sources) {
+    match loaded(args, target, settings, &mut sources) {
         Ok(mut loaded) => {
             loaded.sources = sources;
             Ok(loaded)
@@ -99,6 +101,7 @@ impl From<Box<Diagnostic>> for Problem {
 
 fn loaded(
     args: &KernelArgs,
+    target: Target,
     settings: &[(String, SettingValue)],
     sources: &mut SourceMap,
 ) -> Result<Loaded, Problem> {
@@ -111,7 +114,8 @@ fn loaded(
         let (sizes, scalars) = values_of(&func, settings).map_err(Problem::Usage)?;
         (func, sizes, scalars)
     } else {
-        let staged = frontend::stage(sources, file, entry, settings)?;
+        read_beside(sources, path, file)?;
+        let staged = frontend::stage_for(sources, file, entry, settings, target)?;
         warnings = staged.warnings;
         (staged.func, staged.symbol_values, staged.scalar_values)
     };
@@ -173,6 +177,36 @@ pub fn read(sources: &mut SourceMap, path: &str) -> Result<FileId, Box<Diagnosti
         )
     })?;
     frontend::add_source(sources, path, bytes)
+}
+
+/// Reads the files beside a kernel's that it imports, and those that they import.
+fn read_beside(sources: &mut SourceMap, path: &str, file: FileId) -> Result<(), Box<Diagnostic>> {
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    let mut read_from = vec![(file, folder.to_path_buf())];
+    let mut seen = BTreeSet::from([Path::new(path).to_path_buf()]);
+    while let Some((file, own)) = read_from.pop() {
+        for module in frontend::imports(sources.text(file)) {
+            let name = format!("{}.py", module.replace('.', "/"));
+            // A name with a dot before it means the folder of the file that has it.
+            for folder in [folder, &own] {
+                let path = folder.join(&name);
+                if !path.is_file() || !seen.insert(path.clone()) {
+                    continue;
+                }
+                if seen.len() > frontend::MAX_FILES {
+                    let message = format!("a kernel reads at most {} files", frontend::MAX_FILES);
+                    let help = "put what it needs into fewer files";
+                    return Err(Box::new(
+                        Diagnostic::error(UNREADABLE, Span::new(file, 0, 0), message).help(help),
+                    ));
+                }
+                let other = read(sources, &path.to_string_lossy())?;
+                let own = path.parent().unwrap_or(folder).to_path_buf();
+                read_from.push((other, own));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `file.py:entry` as two parts. A colon that belongs to the path (`C:\…`) stays there.

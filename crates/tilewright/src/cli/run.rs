@@ -147,7 +147,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     if args.on == Executor::Gpu && !args.worker {
         return gpu::in_worker(args.json);
     }
-    let mut loaded = input::load(&args.kernel, args.json)?;
+    let mut loaded = input::load(&args.kernel, target, args.json)?;
     let files = tensors::read(&args.tensors, &loaded.func);
     let files = files.map_err(|d| output::fail(&[*d], &loaded.sources, args.json))?;
     for (name, size) in files.sizes(&loaded.func) {

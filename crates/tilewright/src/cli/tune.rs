@@ -292,7 +292,9 @@ fn chosen(
 fn load(args: &TuneArgs, settings: &Values, config: &Values) -> Result<input::Loaded, Unloaded> {
     let mut settings = settings.clone();
     settings.extend(config.iter().cloned());
-    match input::try_load(&args.kernel, &settings) {
+    let target = args.target.as_deref().map(parse_target).transpose();
+    let target = target.ok().flatten().unwrap_or(Target::DEFAULT);
+    match input::try_load(&args.kernel, target, &settings) {
         Err(why) => {
             // A schedule that the function does not ask for itself is its loops'.
             let at = settings.iter().position(|(name, _)| name == "schedule");
@@ -300,7 +302,7 @@ fn load(args: &TuneArgs, settings: &Values, config: &Values) -> Result<input::Lo
                 (Some((_, SettingValue::Str(name))), AUTO) => {
                     let mut kernel = args.kernel.clone();
                     kernel.schedule = name;
-                    input::try_load(&kernel, &settings)
+                    input::try_load(&kernel, target, &settings)
                 }
                 _ => Err(why),
             }

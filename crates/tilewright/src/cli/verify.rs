@@ -92,7 +92,7 @@ struct Cover {
 pub fn verify(args: &VerifyArgs) -> Outcome {
     let target = parse_target(&args.target)?;
     args.show.check(&passes::pipeline(target))?;
-    let loaded = input::load(&args.kernel, args.json)?;
+    let loaded = input::load(&args.kernel, target, args.json)?;
     let sources = &loaded.sources;
     let mut spec = inputs(&loaded, 0).0;
     // The reference's result, the inputs, and what the simulator makes of them.

@@ -41,7 +41,7 @@ template <int BYTES, class T> TW_FN void load(T* regs, int at, const T* from) {
 #pragma unroll
   for (int i = 0; i < BYTES / 4; ++i) set_word(regs + at, i, word(v, i));
 }
-template <int BYTES, class T, int N> TW_FN void load(Regs<T, N>& regs, int at, const T* from) {
+template <int BYTES, class T, int N> TW_FN void load(Regs<T, N>& regs, int at, const void* from) {
   typename Vector<BYTES>::type v = fetch<BYTES>(from);
   if constexpr (BYTES >= 4) {
 #pragma unroll
@@ -61,7 +61,7 @@ template <int BYTES, class T> TW_FN void store(T* to, const T* regs, int at) {
   for (int i = 0; i < BYTES / 4; ++i) put(v, i, get_word(regs + at, i));
   drop<BYTES>(to, v);
 }
-template <int BYTES, class T, int N> TW_FN void store(T* to, const Regs<T, N>& regs, int at) {
+template <int BYTES, class T, int N> TW_FN void store(void* to, const Regs<T, N>& regs, int at) {
   typename Vector<BYTES>::type v;
   if constexpr (BYTES >= 4) {
 #pragma unroll

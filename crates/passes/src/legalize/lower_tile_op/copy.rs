@@ -294,7 +294,7 @@ impl Lower<'_> {
     pub(super) fn memory_width(&mut self, region: &Region, inside: &[(usize, Expr)]) -> i64 {
         let data = &self.func.buffers[region.buffer];
         let bits = data.dtype.bits() as i64;
-        if data.strides.is_some() || bits < 8 || !inside.is_empty() {
+        if data.strides.is_some() || !inside.is_empty() {
             return 1;
         }
         let (Some(last), Some(extent)) = (region.dims.last(), data.shape.last()) else {
@@ -325,10 +325,12 @@ impl Lower<'_> {
         let Some(shape) = copy_shape(&c.dst) else {
             return self.copy_points(&c.src, &c.dst, span, out);
         };
-        let width = self
+        let widest = self
             .memory_width(&c.src, &[])
             .min(self.memory_width(&c.dst, &[]));
-        let mut width = narrowed(&shape, self.threads, width);
+        // Elements that share a byte are copied together.
+        let byte = 8 / i64::from(self.dtype(c.dst.buffer).bits().min(8));
+        let mut width = narrowed(&shape, self.threads, widest).max(widest.min(byte));
         let mut exchanged = None;
         if let Some(lane) = self.wave_copy_width(c, width) {
             width = lane;

@@ -42,8 +42,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks_mut, rewrite_block, walk_stmts};
 use tilewright_ir::{
-    Axis, Block, Buffer, BufferData, BufferOrigin, Code, DType, Diagnostic, Diagnostics, Expr,
-    Func, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, Var, VarKind,
+    Axis, Block, Buffer, BufferData, BufferOrigin, Code, Counter, DType, DeviceOp, Diagnostic,
+    Diagnostics, Expr, Func, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, Var,
+    VarKind,
 };
 use tilewright_layout::Fragment;
 
@@ -204,6 +205,14 @@ impl Lower<'_> {
         let span = stmt.span;
         let kind = match stmt.kind {
             StmtKind::Tile(op) => return self.tile_op(op, span, out),
+            // Copies are complete when they end, so there is nothing to wait for.
+            StmtKind::Device(
+                DeviceOp::Commit(Counter::CpAsync)
+                | DeviceOp::Wait {
+                    counter: Counter::CpAsync,
+                    ..
+                },
+            ) if !self.target.machine().counts(Counter::CpAsync) => return,
             StmtKind::For(l) => match l.kind {
                 LoopKind::Parallel { .. } => return self.parallel(l, span, out),
                 LoopKind::Persistent { .. } => return self.persistent(l, span, out),

@@ -1,0 +1,3 @@
+from .deep import one
+
+steps = one
