@@ -44,8 +44,14 @@ pub const SPLIT_K: Decision = Decision {
     does: "where tiles are few, several blocks sum up parts of one along K, and a second kernel adds them",
 };
 
+/// Sections of the grid for each die.
+pub const CHIPLETS: Decision = Decision {
+    name: "chiplets",
+    does: "each die of the GPU takes sections of the grid",
+};
+
 /// All of them.
-pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS, PANELS, BULK_STORES, SPLIT_K];
+pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS, PANELS, BULK_STORES, SPLIT_K, CHIPLETS];
 
 const PREFIX: &str = "tilewright.";
 

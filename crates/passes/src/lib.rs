@@ -165,6 +165,12 @@ pub const PASSES: &[PassInfo] = &[
         run: optimize::hopper::launch_longest_first::launch_longest_first,
     },
     PassInfo {
+        name: "order-chiplets",
+        about: "has blocks of one die of the GPU work on neighbouring tiles",
+        makes: None,
+        run: optimize::cdna::order_chiplets::order_chiplets,
+    },
+    PassInfo {
         name: "inject-software-pipeline",
         about: "writes pipelined loops out: slots, prologue, waits, barriers, epilogue",
         makes: None,
@@ -262,6 +268,9 @@ const LEGALIZE: &[&str] = &[
 /// Where warp groups multiply, what stands between products counts, and how evenly blocks end.
 const AROUND_PRODUCTS: &[&str] = &["unswitch-masks", "launch-longest-first"];
 
+/// Where a GPU has several dies, blocks of one share what they read.
+const DIES: &[&str] = &["order-chiplets"];
+
 /// Pipelined loops are written out.
 const SCHEDULE: &[&str] = &["inject-software-pipeline"];
 
@@ -290,7 +299,12 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
         true => AROUND_PRODUCTS,
         false => &[],
     };
-    let before = named(LEGALIZE).chain(named(around));
+    let dies = if target.machine().chiplets > 1 {
+        DIES
+    } else {
+        &[]
+    };
+    let before = named(LEGALIZE).chain(named(around)).chain(named(dies));
     let after = named(FINISH).chain(named(PLACE));
     let written = before.chain(named(SCHEDULE));
     let in_order = written.chain(barriers()).chain(waits(target));

@@ -301,3 +301,61 @@ fn doctor_lists_the_gpus() {
     let executors = found["executors"].as_array().expect("a list");
     assert!(executors.iter().any(|e| e == "gpu"), "{found}");
 }
+
+/// `scripts/amd-corpus` for the example that the stub knows.
+fn amd_corpus(arch: Option<&str>, args: &[&str]) -> Command {
+    let mut script = command(arch, &[]);
+    let environment: Vec<_> = script
+        .get_envs()
+        .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
+        .collect();
+    script = Command::new("python3");
+    script
+        .arg(manifest("../../scripts/amd-corpus"))
+        .args(["--binary", env!("CARGO_BIN_EXE_tilewright")])
+        .args(["--only", "elementwise"])
+        .args(args);
+    for (name, value) in environment {
+        script.env(name, value.unwrap_or_default());
+    }
+    script
+}
+
+#[test]
+fn the_corpus_is_checked_and_timed_by_one_command() {
+    let done = amd_corpus(Some("gfx950"), &[]).output();
+    let done = done.expect("this test needs python3");
+    let said = text(&done.stdout);
+    for part in [
+        "Stub 0 (gfx950)",
+        "ok      tilewright run examples/elementwise_add.py\n",
+        // The stub has no other kernel, which is said and counted.
+        "FAILED  tilewright run examples/elementwise_add.py:axpby",
+        "checked 4 commands: 1 right, 3 not",
+        "| elementwise_add float32 8192x8192 | 1.0000 |",
+    ] {
+        assert!(
+            said.contains(part),
+            "no `{part}` in: {said}{}",
+            text(&done.stderr)
+        );
+    }
+    assert_eq!(done.status.code(), Some(1), "{said}");
+}
+
+#[test]
+fn the_corpus_says_what_is_wrong_and_what_is_missing() {
+    let mut script = amd_corpus(Some("gfx942"), &["--no-timings"]);
+    let done = script.env("STUB_WRONG", "1").output().expect("it starts");
+    let said = text(&done.stdout);
+    assert!(said.contains("differs from the reference"), "{said}");
+    assert!(
+        said.contains("checked 4 commands: 0 right, 4 not"),
+        "{said}"
+    );
+    assert!(!said.contains("| kernel |"), "{said}");
+    let done = amd_corpus(None, &[]).output().expect("it starts");
+    assert_eq!(done.status.code(), Some(1));
+    let said = text(&done.stderr);
+    assert!(said.contains("no AMD GPU was found"), "{said}");
+}

@@ -127,7 +127,12 @@ impl Modifiers {
             return self.word(name);
         };
         match name {
-            "offset" => self.offset = i32::try_from(number(value)?).ok()?,
+            "offset" => {
+                self.offset = match value.strip_prefix("swizzle(") {
+                    Some(pattern) => exchange(pattern.strip_suffix(')')?)?,
+                    None => i32::try_from(number(value)?).ok()?,
+                }
+            }
             "offset0" => self.offset0 = byte(value)?,
             "offset1" => self.offset1 = byte(value)?,
             "op_sel" => self.op_sel = bits(value)?,
@@ -214,6 +219,49 @@ fn number(text: &str) -> Option<i64> {
     Some(sign * value)
 }
 
+/// The offset of a `ds_swizzle_b32` whose pattern is written out, as LLVM prints those that it knows:
+/// `SWAP,16`, `REVERSE,4`, `BROADCAST,8,3`, `QUAD_PERM,1,0,3,2`, `BITMASK_PERM,"01pip"`.
+fn exchange(pattern: &str) -> Option<i32> {
+    const ALL: i32 = 31;
+    let masks = |and: i32, or: i32, xor: i32| xor << 10 | or << 5 | and;
+    let (kind, rest) = pattern.split_once(',')?;
+    if kind == "BITMASK_PERM" {
+        let bits = rest.trim().strip_prefix('"')?.strip_suffix('"')?;
+        let (mut and, mut or, mut xor) = (0, 0, 0);
+        for bit in bits.bytes() {
+            let [a, o, x] = match bit {
+                b'0' => [0, 0, 0],
+                b'1' => [0, 1, 0],
+                b'p' => [1, 0, 0],
+                b'i' => [1, 0, 1],
+                _ => return None,
+            };
+            (and, or, xor) = (and << 1 | a, or << 1 | o, xor << 1 | x);
+        }
+        return (bits.len() == 5).then(|| masks(and, or, xor));
+    }
+    let numbers = rest.split(',').map(|n| number(n.trim()));
+    let numbers: Vec<i64> = numbers.collect::<Option<_>>()?;
+    let numbers = numbers.iter().map(|n| i32::try_from(*n).ok());
+    let numbers: Vec<i32> = numbers.collect::<Option<_>>()?;
+    let power = |n: i32, most: i32| n > 0 && n <= most && n & (n - 1) == 0;
+    match (kind, &numbers[..]) {
+        ("SWAP", &[n]) if power(n, 16) => Some(masks(ALL, 0, n)),
+        ("REVERSE", &[n]) if power(n, 32) => Some(masks(ALL, 0, n - 1)),
+        ("BROADCAST", &[n, lane]) if power(n, 32) && (0..n).contains(&lane) => {
+            Some(masks(ALL & !(n - 1), lane, 0))
+        }
+        ("QUAD_PERM", lanes @ &[_, _, _, _]) => {
+            let mut offset = 0x8000;
+            for (at, lane) in lanes.iter().enumerate() {
+                offset |= (0..4).contains(lane).then_some(lane << (2 * at))?;
+            }
+            Some(offset)
+        }
+        _ => None,
+    }
+}
+
 fn byte(text: &str) -> Option<u8> {
     u8::try_from(number(text)?).ok()
 }
@@ -241,4 +289,40 @@ fn select(text: &str) -> Option<Select> {
         "BYTE_3" => Select::Byte(3),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_swizzles_are_read() {
+        let offset = |word: &str| {
+            let mut modifiers = Modifiers::default();
+            modifiers.read(word).map(|()| modifiers.offset)
+        };
+        for (word, value) in [
+            ("offset:16415", 0x401f),
+            ("offset:swizzle(SWAP,16)", 0x401f),
+            ("offset:swizzle(SWAP,1)", 0x041f),
+            ("offset:swizzle(REVERSE,4)", 0x0c1f),
+            ("offset:swizzle(BROADCAST,8,3)", 0x0078),
+            ("offset:swizzle(QUAD_PERM,1,0,3,2)", 0x80b1),
+            ("offset:swizzle(BITMASK_PERM,\"01pip\")", 0x0907),
+        ] {
+            assert_eq!(offset(word), Some(value), "{word}");
+        }
+        for word in [
+            "offset:swizzle(SWAP,3)",
+            "offset:swizzle(SWAP,32)",
+            "offset:swizzle(SWAP)",
+            "offset:swizzle(BROADCAST,4,4)",
+            "offset:swizzle(QUAD_PERM,1,0,3,4)",
+            "offset:swizzle(BITMASK_PERM,\"01pi\")",
+            "offset:swizzle(TURN,1)",
+            "offset:swizzle(SWAP,16",
+        ] {
+            assert_eq!(offset(word), None, "{word}");
+        }
+    }
 }

@@ -174,6 +174,7 @@ impl Gen<'_> {
                     acc: accumulator.scalar,
                 },
                 warps: [g.small(), g.small()],
+                run: g.optional(|g| [g.small(), g.small()]),
             }),
         };
         self.emit(StmtKind::Tile(TileOp::Gemm(gemm)));

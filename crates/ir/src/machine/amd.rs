@@ -15,6 +15,7 @@ pub(crate) const GFX942: Machine = Machine {
     scalar_registers: true,    // [ISA3] SGPRs
     max_threads: 1024,         // [ISA3] 16 waves a workgroup
     multiprocessors: 304,      // MI300X
+    chiplets: 8,               // [CDNA3] XCDs, also of MI355X
     l2: 4 << 20,               // MI300X, each of eight dies
     l2_rate: 64,               // [CDNA3] bytes a clock into the vector L1 of each CU
     next_kernel: 10_000,       // assumed: 5 µs, twice what an H200 takes

@@ -43,6 +43,9 @@ pub struct Machine {
     /// Compute units or multiprocessors of the largest of its GPUs. On another one a kernel that counts
     /// on them computes the same.
     pub multiprocessors: u32,
+    /// Dies among which they are shared out evenly, each with an L2 cache of its own. Blocks go to them
+    /// in turn.
+    pub chiplets: u32,
     /// Bytes of the L2 cache that a block's copies go through.
     pub l2: u64,
     /// Bytes that a compute unit or multiprocessor takes from it in a cycle, at most.

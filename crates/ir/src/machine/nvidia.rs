@@ -16,12 +16,13 @@ pub(crate) const SM80: Machine = Machine {
     scalar_registers: false,
     max_threads: 1024,    // [CUDA]
     multiprocessors: 108, // A100
-    l2: 40 << 20,         // A100
-    l2_rate: 64,          // [A100] bytes a clock into the L1 of each SM
-    next_kernel: 4500,    // about 2.5 µs on an H200
-    simds: 4,             // [CUDA] schedulers of a multiprocessor
-    waves_per_simd: 16,   // [CUDA] 64 warps a multiprocessor
-    clusters: None,       // [CUDA] from 9.0 on
+    chiplets: 1,
+    l2: 40 << 20,       // A100
+    l2_rate: 64,        // [A100] bytes a clock into the L1 of each SM
+    next_kernel: 4500,  // about 2.5 µs on an H200
+    simds: 4,           // [CUDA] schedulers of a multiprocessor
+    waves_per_simd: 16, // [CUDA] 64 warps a multiprocessor
+    clusters: None,     // [CUDA] from 9.0 on
     registers: Registers {
         per_thread: 255, // [CUDA]
         file: 64 * 1024, // [CUDA]

@@ -154,9 +154,13 @@ impl Printer<'_> {
         if let Some(GemmPlan {
             inst,
             warps: [m, n],
+            run,
         }) = &gemm.plan
         {
             self.put_fmt(format_args!(" inst=\"{inst}\" warps=[{m}, {n}]"));
+            if let Some([rows, cols]) = run {
+                self.put_fmt(format_args!(" run=[{rows}, {cols}]"));
+            }
         }
     }
 }
@@ -302,7 +306,7 @@ impl<'t> Parser<'t> {
                 "async" => kind = CopyKind::Async,
                 "tma" if self.eat_word("warps") => {
                     kind = CopyKind::TmaRows {
-                        warps: self.eq_warps()?,
+                        warps: self.eq_pair("a number of warps")?,
                     };
                 }
                 "tma" => {
@@ -342,14 +346,15 @@ impl<'t> Parser<'t> {
     }
 
     /// `=[2, 1]`
-    fn eq_warps(&mut self) -> Result1<[u32; 2]> {
+    /// `=[2, 1]`.
+    fn eq_pair(&mut self, what: &str) -> Result1<[u32; 2]> {
         self.expect("=")?;
         self.expect("[")?;
-        let m = self.number("a number of warps")?;
+        let first = self.number(what)?;
         self.expect(",")?;
-        let warps = [m, self.number("a number of warps")?];
+        let pair = [first, self.number(what)?];
         self.expect("]")?;
-        Ok(warps)
+        Ok(pair)
     }
 
     fn gemm(&mut self) -> Result1<GemmOp> {
@@ -393,8 +398,12 @@ impl<'t> Parser<'t> {
                     self.expect("=")?;
                     let inst = self.instruction(MmaInst::from_name)?;
                     self.expect_word("warps")?;
-                    let warps = self.eq_warps()?;
-                    gemm.plan = Some(GemmPlan { inst, warps });
+                    let warps = self.eq_pair("a number of warps")?;
+                    let run = match self.eat_word("run") {
+                        true => Some(self.eq_pair("a number of elements")?),
+                        false => None,
+                    };
+                    gemm.plan = Some(GemmPlan { inst, warps, run });
                 }
                 _ => {
                     let known = [

@@ -15,6 +15,7 @@ use tilewright_layout::transposed::TransposedRead;
 use tilewright_layout::{Fragment, Holder, LayoutError};
 
 use super::group_operands::{GroupOperands, group_can, group_operands};
+use super::lane_runs::LaneRun;
 
 const NO_MATRIX_PATH: Code = Code("no-matrix-path");
 
@@ -50,6 +51,8 @@ pub struct GemmTiling {
     pub steps: i64,
     /// Register elements a lane holds of one instruction's A, B and C.
     pub slots: [i64; 3],
+    /// Which neighbours of C a lane holds.
+    pub run: LaneRun,
 }
 
 impl GemmTiling {
@@ -68,19 +71,45 @@ impl GemmTiling {
         {
             return None;
         }
-        let step = if is_a { self.a_step() } else { self.b_step() };
-        let held = step.ok()?.inverse()?;
-        TransposedRead::of(bits, (tile, self.slots[side]), |lane, slot| {
+        let operand = if is_a { Operand::A } else { Operand::B };
+        let held = self.lanes(operand).ok()?.inverse()?;
+        let read = TransposedRead::of(bits, (tile, self.slots[side]), |lane, slot| {
             let element = held.element(Holder { thread: lane, slot })?;
             let (x, y) = (*element.first()?, *element.get(1)?);
             Some(if is_a { [x, y] } else { [y, x] })
-        })
+        })?;
+        let dealt = side == self.run.dim();
+        (!dealt || self.run.keeps(read.elements)).then_some(read)
     }
 
-    /// `None` where nothing is known of the instruction's lanes.
+    /// The row of A or the column of B of a wave that its instructions have at a place: theirs follow
+    /// each other.
+    pub fn dealt(&self, is_a: bool, place: Expr) -> Expr {
+        match usize::from(!is_a) == self.run.dim() {
+            true => self.run.dealt_expr(place),
+            false => place,
+        }
+    }
+
+    /// The same of a number.
+    pub fn dealt_at(&self, is_a: bool, place: i64) -> i64 {
+        match usize::from(!is_a) == self.run.dim() {
+            true => self.run.dealt(place),
+            false => place,
+        }
+    }
+
+    /// `None` where nothing is known of the instruction's lanes, or they cannot hold the plan's runs.
     fn of(shape: &GemmShape, plan: GemmPlan) -> Option<GemmTiling> {
-        let GemmPlan { inst, warps } = plan;
+        let GemmPlan { inst, warps, .. } = plan;
         let warps = warps.map(i64::from);
+        let run = LaneRun::of(&plan)?;
+        let tiles = tiles(shape, &inst, warps);
+        let (extent, side) = [(shape.m, inst.m), (shape.n, inst.n)][run.dim()];
+        let own = tiles[run.dim()] * i64::from(side);
+        if run.is_joined() && !(run.divides(own) && own * warps[run.dim()] == extent) {
+            return None;
+        }
         let slots = |operand| lane_map(&inst, operand).map(|map| map.slots());
         let b = match inst.family {
             // B never comes to registers.
@@ -91,7 +120,8 @@ impl GemmTiling {
             shape: *shape,
             inst,
             warps,
-            tiles: tiles(shape, &inst, warps),
+            tiles,
+            run,
             steps: ceil_div(shape.k, inst.k.into()),
             slots: [slots(Operand::A)?, b, slots(Operand::C)?],
         })
@@ -106,6 +136,22 @@ impl GemmTiling {
     pub fn c(&self) -> Result<Fragment, LayoutError> {
         let grid = Fragment::over_threads(&self.warps)?;
         self.block(&grid, Operand::C, self.tiles, [self.shape.m, self.shape.n])
+    }
+
+    /// Whether tiles of C that stand below each other have slots that follow each other, as runs of
+    /// several have them.
+    fn down_first(&self) -> bool {
+        self.run.is_joined() && self.run.dim() == 0
+    }
+
+    /// The first slot of a tile of C.
+    pub fn c_slot(&self, m: Expr, n: Expr) -> Expr {
+        let [down, across] = self.tiles;
+        let tile = match self.down_first() {
+            true => n * down + m,
+            false => m * across + n,
+        };
+        tile * self.slots[2]
     }
 
     /// The slots of [`GemmTiling::c`].
@@ -153,6 +199,23 @@ impl GemmTiling {
         self.block(&cols, Operand::B, [steps, self.tiles[1]], [k, self.shape.n])
     }
 
+    /// The lanes of one instruction tile. A product that is done as its transpose has the operands
+    /// exchanged.
+    fn lanes(&self, operand: Operand) -> Result<Fragment, LayoutError> {
+        let held = match (self.run.turned, operand) {
+            (true, Operand::A) => Operand::B,
+            (true, Operand::B) => Operand::A,
+            _ => operand,
+        };
+        let lanes = lane_map(&self.inst, held).ok_or_else(|| LayoutError::NotAMap {
+            what: format!("the {operand:?} operand of {}", self.inst),
+        })?;
+        match self.run.turned {
+            true => lanes.permute(&[1, 0]),
+            false => Ok(lanes),
+        }
+    }
+
     /// The part of each warp, `times` instruction tiles, cut to what there is.
     fn block(
         &self,
@@ -161,10 +224,23 @@ impl GemmTiling {
         times: [i64; 2],
         extents: [i64; 2],
     ) -> Result<Fragment, LayoutError> {
-        let lanes = lane_map(&self.inst, operand).ok_or_else(|| LayoutError::NotAMap {
-            what: format!("the {operand:?} operand of {}", self.inst),
-        })?;
-        let warp = lanes.repeat_in_slots(&times)?;
+        let lanes = self.lanes(operand)?;
+        let mut warp = match operand == Operand::C && self.down_first() {
+            true => {
+                let [down, across] = times;
+                let turned = lanes.permute(&[1, 0])?.repeat_in_slots(&[across, down])?;
+                turned.permute(&[1, 0])?
+            }
+            false => lanes.repeat_in_slots(&times)?,
+        };
+        let dealt = match operand {
+            Operand::A => self.run.dim() == 0,
+            Operand::B => self.run.dim() == 1,
+            Operand::C => true,
+        };
+        if dealt {
+            warp = self.run.deal(&warp, self.run.dim())?;
+        }
         let whole = Fragment::product(warps, &warp)?.with_threads(self.shape.threads)?;
         whole.slice(&[0, 0], &extents)
     }
@@ -179,6 +255,8 @@ enum NoPlan {
     Threads { warp: u32 },
     /// Warp groups alone are asked for, and cannot.
     Groups,
+    /// Lanes cannot hold so many rows by columns in a row.
+    Run([u32; 2]),
 }
 
 /// What a gemm asks of the target.
@@ -223,14 +301,19 @@ pub fn has_instruction(func: &Func, g: &GemmOp, threads: i64, target: Target) ->
     known.any(|f| f.inst.ab == ab && f.inst.acc == shape.acc)
 }
 
-/// The plan of a gemm with its tiling, or the diagnostic that says why there is none.
+/// The tiling of a gemm by a plan, if it can be done so.
+pub fn tiling_by(func: &Func, g: &GemmOp, threads: i64, plan: GemmPlan) -> Option<GemmTiling> {
+    GemmTiling::of(&gemm_shape(func, g, threads)?, plan)
+}
+
+/// The plan of a gemm, or the diagnostic that says why there is none.
 pub fn plan_gemm(
     func: &Func,
     g: &GemmOp,
     threads: i64,
     target: Target,
     span: Span,
-) -> Result<(Choice, GemmTiling), Box<Diagnostic>> {
+) -> Result<Choice, Box<Diagnostic>> {
     let Some(shape) = gemm_shape(func, g, threads) else {
         return Err(Box::new(Diagnostic::error(
             NO_MATRIX_PATH,
@@ -245,8 +328,12 @@ pub fn plan_gemm(
     });
     let choice = kept.map_or_else(|| choose(target, &shape), Ok);
     let planned = choice.and_then(|choice| {
-        let tiling = GemmTiling::of(&shape, choice.plan).ok_or(NoPlan::Types)?;
-        Ok((choice, tiling))
+        let why_not = match choice.plan.run {
+            Some(run) => NoPlan::Run(run),
+            None => NoPlan::Types,
+        };
+        GemmTiling::of(&shape, choice.plan).ok_or(why_not)?;
+        Ok(choice)
     });
     planned.map_err(|why| {
         let types = format!("{} with {} accumulation", shape.ab, shape.acc);
@@ -266,6 +353,12 @@ pub fn plan_gemm(
                 ),
             )
             .help(format!("launch with threads={warp} or more")),
+            NoPlan::Run([rows, cols]) => Diagnostic::error(
+                NO_MATRIX_PATH,
+                span,
+                format!("lanes cannot hold runs of {rows} by {cols} elements of this product"),
+            )
+            .help("leave `run` out, or take 1 and a power of two of 4 or more that divides it"),
             NoPlan::Groups => no_groups(func, g, &shape, target, span),
         };
         Box::new(diag)
@@ -379,7 +472,14 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
             return None;
         }
         let crowded = inst.family == MmaFamily::Wgmma && is_crowded(shape, machine, inst, grid);
-        let rank = (!as_wished, crowded, cost(shape, candidate, grid));
+        // What a policy gives one dimension as far as tiles go may go further with smaller ones.
+        let spilled = match shape.policy {
+            GemmPolicy::FullRow => grid[1],
+            GemmPolicy::FullCol => grid[0],
+            GemmPolicy::Square => 1,
+        };
+        let cost = cost(shape, candidate, grid);
+        let rank = (!as_wished, crowded, spilled, cost);
         Some((rank, candidate, grid))
     });
     let best = plans.min_by_key(|(rank, ..)| *rank);
@@ -392,6 +492,7 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
         plan: GemmPlan {
             inst: facts.inst,
             warps: grid.map(|n| n as u32),
+            run: None,
         },
         unlike: unlike.then_some(warps),
         idle: (warps * warp < shape.threads).then_some(Idle {
@@ -545,6 +646,57 @@ mod tests {
     }
 
     #[test]
+    fn lanes_hold_runs_of_neighbours() {
+        for (target, ab) in [
+            (Target::Gfx942, Scalar::BF16),
+            (Target::Gfx950, Scalar::BF16),
+            (Target::Gfx950, Scalar::F8E4M3FN),
+        ] {
+            let s = shape(128, 256, 128, ab, 256);
+            let plan = choose(target, &s).unwrap().plan;
+            for run in [[1, 4], [1, 8], [1, 16], [4, 1], [8, 1]] {
+                let t = GemmTiling::of(
+                    &s,
+                    GemmPlan {
+                        run: Some(run),
+                        ..plan
+                    },
+                )
+                .unwrap();
+                let c = t.c().unwrap();
+                assert_eq!(c.slots(), t.c_slots());
+                let widths = [0, 1].map(|dim| c.vector_width(dim));
+                let held = [0, 1].map(|dim| widths[dim] >= i64::from(run[dim]));
+                assert_eq!(held, [true; 2], "{target} {run:?}: {widths:?}");
+                // A lane has the rows of A and the columns of B that its place says.
+                for is_a in [true, false] {
+                    let side = usize::from(!is_a);
+                    let step = if is_a { t.a_step() } else { t.b_step() };
+                    let held = step.unwrap().inverse().unwrap();
+                    let own = i64::from(if is_a { t.inst.m } else { t.inst.n });
+                    for place in 0..t.tiles[side] * own {
+                        let holder = Holder {
+                            thread: place % own,
+                            slot: place / own * t.slots[side],
+                        };
+                        let element = held.element(holder).unwrap();
+                        assert_eq!(element[side], t.dealt_at(is_a, place), "{target} {run:?}");
+                    }
+                }
+            }
+            // What the tile does not have.
+            for run in [[2, 2], [1, 6], [1, 2], [1, 256], [0, 0], [1, 0]] {
+                let run = Some(run);
+                assert_eq!(GemmTiling::of(&s, GemmPlan { run, ..plan }), None);
+            }
+        }
+        let s = shape(128, 128, 64, Scalar::F16, 128);
+        let plan = choose(Target::Sm80, &s).unwrap().plan;
+        let run = Some([1, 4]);
+        assert_eq!(GemmTiling::of(&s, GemmPlan { run, ..plan }), None);
+    }
+
+    #[test]
     fn products_that_are_added_up_leave_room_for_the_sum() {
         let along_k = Held {
             major: Major::K,
@@ -590,6 +742,14 @@ mod tests {
         s.policy = GemmPolicy::FullRow;
         let p = choose(Target::Sm80, &s).unwrap();
         assert_eq!((p.plan.warps, p.unlike), ([3, 1], Some(8)));
+    }
+
+    #[test]
+    fn a_policy_is_followed_as_far_as_the_smallest_tiles_go() {
+        let mut s = shape(128, 64, 128, Scalar::BF16, 512);
+        s.policy = GemmPolicy::FullRow;
+        let p = choose(Target::Gfx950, &s).unwrap();
+        assert_eq!((p.plan.warps, p.plan.inst.m, p.unlike), ([8, 1], 16, None));
     }
 
     #[test]

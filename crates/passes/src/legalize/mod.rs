@@ -8,6 +8,7 @@ pub mod drop_unread_products;
 pub mod expand_products;
 pub mod gemm_plan;
 mod group_operands;
+mod lane_runs;
 pub mod layout_inference;
 pub mod layout_reducer;
 pub mod legalize_safe_memory_access;

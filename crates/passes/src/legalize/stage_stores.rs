@@ -50,7 +50,7 @@ use tilewright_layout::{Family, Fragment, Place};
 use crate::Changed;
 use crate::decisions::BULK_STORES;
 use crate::legalize::boxes::Boxes;
-use crate::legalize::gemm_plan::{GemmTiling, plan_gemm};
+use crate::legalize::gemm_plan::{GemmTiling, plan_gemm, tiling_by};
 use crate::optimize::common::merge_shared_memory_allocations::{shared_buffers, shared_bytes};
 
 /// The topic of this pass's remarks.
@@ -98,8 +98,9 @@ fn accumulators(
     let mut made: Vec<(Buffer, &[Expr], &Expr)> = Vec::new();
     walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
         StmtKind::Tile(TileOp::Gemm(g)) => {
-            let planned = plan_gemm(func, g, kernel.num_threads().into(), target, stmt.span);
-            let tiling = planned.ok().map(|(_, tiling)| tiling);
+            let threads = kernel.num_threads().into();
+            let planned = plan_gemm(func, g, threads, target, stmt.span).ok();
+            let tiling = planned.and_then(|choice| tiling_by(func, g, threads, choice.plan));
             let of_groups = |t: &GemmTiling| t.inst.family == MmaFamily::Wgmma;
             found.insert(g.c.buffer, tiling.filter(of_groups));
         }

@@ -13,9 +13,10 @@ use tilewright_layout::descriptor::MatrixDescriptor;
 use tilewright_layout::{Family, Fragment, Layout, LayoutError, Place, from_expr, swizzle};
 
 use super::operands::Operands;
+use super::runs;
 use super::uses::{ElementUse, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
-use crate::legalize::gemm_plan::{Choice, GemmTiling, no_placement, plan_gemm};
+use crate::legalize::gemm_plan::{Choice, GemmTiling, no_placement, plan_gemm, tiling_by};
 
 const LAYOUT_CONFLICT: Code = Code("layout-conflict");
 const BAD_LAYOUT: Code = Code("bad-layout");
@@ -38,6 +39,22 @@ fn swizzled(target: Target, shape: &[i64], element: Scalar) -> Result<Place, Lay
     let panels = panels.then(|| MatrixDescriptor::place(shape, element.bits().into()));
     let other = || swizzle::for_elements(target, shape, element);
     panels.flatten().map_or_else(other, Ok)
+}
+
+/// The plans of the gemms, in program order.
+fn plans(func: &Func, uses: &[Use], target: Target) -> Result<Vec<Choice>, Problem> {
+    let mut choices = Vec::new();
+    let mut policies = runs::policies(func, uses, target).into_iter();
+    for u in uses {
+        if let UseKind::Gemm(g) = &u.kind {
+            let mut g = g.clone();
+            g.policy = policies.next().unwrap_or(g.policy);
+            let choice = plan_gemm(func, &g, u.threads, target, u.span);
+            choices.push(choice.map_err(Problem::Error)?);
+        }
+    }
+    runs::decide(func, uses, target, &mut choices);
+    Ok(choices)
 }
 
 /// What leaves no choice: the layouts of shared operands, and the gemms' plans.
@@ -207,14 +224,16 @@ impl State<'_> {
             }
         }
         let mut operands = Operands::new(self.func, target);
-        let mut gemms = Vec::new();
+        let gemms = plans(self.func, uses, target)?;
+        let mut planned = gemms.iter();
         // Gemms of one shape have one plan.
         let mut plans: Vec<(GemmTiling, Result<Arc<Fragment>, LayoutError>)> = Vec::new();
         for u in uses {
             let UseKind::Gemm(g) = &u.kind else { continue };
-            let planned = plan_gemm(self.func, g, u.threads, target, u.span);
-            let (choice, plan) = planned.map_err(Problem::Error)?;
-            gemms.push(choice);
+            let choice = planned.next();
+            let plan = choice.and_then(|c| tiling_by(self.func, g, u.threads, c.plan));
+            // Those that have no tiling are refused above.
+            let Some(plan) = plan else { continue };
             let no_place = |e: LayoutError| Problem::Error(Box::new(no_placement(&e, u.span)));
             let known = plans.iter().position(|(p, _)| *p == plan);
             let of = known.unwrap_or_else(|| {
@@ -570,8 +589,9 @@ impl State<'_> {
             };
             for access in accesses {
                 if let Some(why) = self.unserved(self.loops[at].as_deref(), access, u.threads) {
+                    let handed_on = handed_on(uses, accesses, access);
                     return Err(Problem::Demote {
-                        buffer: access.buffer,
+                        buffer: handed_on.unwrap_or(access.buffer),
                         why: why.to_string(),
                         span: access.span,
                     });
@@ -641,6 +661,22 @@ impl State<'_> {
         }
         None
     }
+}
+
+/// Where a sum is handed on to another product by a copy that no thread can do alone: the copy, which
+/// goes through shared memory rather than the sum and all that is worked out from it.
+fn handed_on(uses: &[Use], accesses: &[ElementUse], read: &ElementUse) -> Option<Buffer> {
+    let gemms = || {
+        uses.iter().filter_map(|u| match &u.kind {
+            UseKind::Gemm(g) => Some(g),
+            _ => None,
+        })
+    };
+    let is_sum = |buffer: Buffer| gemms().any(|g| g.c.buffer == buffer);
+    let is_operand = |b: Buffer| gemms().any(|g| g.a.buffer == b || g.b.buffer == b);
+    let mut written = accesses.iter().filter(|a| a.write).map(|a| a.buffer);
+    let only_operand = |b: &Buffer| is_operand(*b) && !is_sum(*b);
+    (!read.write && is_sum(read.buffer)).then(|| written.find(only_operand))?
 }
 
 /// The fragments whose layout a use depends on.

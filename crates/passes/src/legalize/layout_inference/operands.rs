@@ -52,7 +52,10 @@ impl<'f> Operands<'f> {
             let across = is_a == trans && self.target.machine().ds_read_tr;
             let transposed = across.then(|| plan.transposed_read(is_a, bits)).flatten();
             let read = match transposed {
-                Some(read) => Some(transposed_read(read, self.target)),
+                Some(read) => {
+                    let column = |place| plan.dealt_at(is_a, place);
+                    Some(transposed_read(read, self.target, column))
+                }
                 None => operand_read(bits, step, trans, self.target),
             };
             self.known.push((key, read.clone()));
@@ -118,11 +121,11 @@ impl<'f> Operands<'f> {
 }
 
 /// How the first wave reads its first tile of an operand by reads that transpose.
-fn transposed_read(read: TransposedRead, target: Target) -> WarpRead {
+fn transposed_read(read: TransposedRead, target: Target, column: impl Fn(i64) -> i64) -> WarpRead {
     let lanes = 0..i64::from(target.machine().warp_size);
     let given = |lane| {
-        let [column, row] = read.given(lane, 0);
-        Some([row, column])
+        let [place, row] = read.given(lane, 0);
+        Some([row, column(place)])
     };
     WarpRead {
         lanes: lanes.map(given).collect(),

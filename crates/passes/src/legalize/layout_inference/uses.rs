@@ -27,6 +27,8 @@ pub enum UseKind {
         accesses: Vec<ElementUse>,
         /// Elements that one thread may take in a row for 16-byte memory accesses.
         vector: i64,
+        /// How rows of the memory that is touched run, if any is.
+        memory: Option<Run>,
         /// Whether it is a parallel loop, whose layout is written into the IR.
         is_loop: bool,
         /// The layout that an earlier pass gave the loop.
@@ -40,6 +42,15 @@ pub enum UseKind {
     Any(Vec<Buffer>),
     /// A read or write outside of parallel loops.
     Single(Buffer),
+}
+
+/// How neighbours in memory lie among the points that touch them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Run {
+    /// Beside each other.
+    Rows,
+    /// Below each other.
+    Columns,
 }
 
 #[derive(Clone, Debug)]
@@ -148,6 +159,7 @@ impl UseFinder<'_> {
         let mut touched = Touched::default();
         self.points(&l.body, &vars, &shape, &mut accesses, &mut touched);
         let vector = touched.vector(&shape);
+        let memory = touched.run();
         let given = match &l.kind {
             LoopKind::Parallel {
                 layout: Some(LayoutAttr::Held(given)),
@@ -159,6 +171,7 @@ impl UseFinder<'_> {
             shape,
             accesses,
             vector,
+            memory,
             is_loop: true,
             given,
         }
@@ -192,7 +205,10 @@ impl UseFinder<'_> {
                         });
                     }
                 }
-                _ => touched.add(data),
+                _ => {
+                    touched.add(data);
+                    touched.run_along(vars, indices);
+                }
             }
         };
         for stmt in block {
@@ -250,10 +266,12 @@ impl UseFinder<'_> {
             touched.add(data);
         }
         let vector = touched.vector(&shape);
+        let in_memory = sides.iter().any(|(r, _)| !self.is_fragment(r.buffer));
         push(UseKind::Points {
             shape,
             accesses,
             vector,
+            memory: in_memory.then_some(Run::Rows),
             is_loop: false,
             given: None,
         });
@@ -310,6 +328,8 @@ pub struct Touched {
     shared: Option<i64>,
     /// The largest power of two that divides all rows of global memory.
     rows: Option<i64>,
+    /// How rows of memory run, as the first access has it.
+    run: Option<Run>,
 }
 
 impl Touched {
@@ -328,6 +348,29 @@ impl Touched {
             Scope::Shared => self.shared = Some(self.shared.map_or(bits, |b| b.max(bits))),
             _ => {}
         }
+    }
+
+    /// Notes how the last index of an access follows the points.
+    fn run_along(&mut self, vars: &[Var], indices: &[Expr]) {
+        let (Some(index), [rest @ .., last]) = (indices.last(), vars) else {
+            return;
+        };
+        let follows = |vars: &[Var]| {
+            let mut found = false;
+            index.walk(&mut |node| found |= node.as_var().is_some_and(|v| vars.contains(&v)));
+            found
+        };
+        let run = match () {
+            () if follows(&[*last]) => Run::Rows,
+            () if follows(rest) => Run::Columns,
+            () => return,
+        };
+        self.run.get_or_insert(run);
+    }
+
+    /// How rows of memory run, where the points follow them.
+    fn run(&self) -> Option<Run> {
+        self.run
     }
 
     /// How many elements in a row make 16 bytes, as far as the last extent and the rows in

@@ -525,13 +525,21 @@ impl Lower<'_> {
         };
         let a_at = a.1 + m.clone() * a_stride;
         let b_at = b.1 + n.clone() * plan.slots[1];
-        let c_at = (m * nt + n) * plan.slots[2];
+        let c_at = plan.c_slot(m, n);
         let access = |buffer: Buffer, slots: i64, at: Expr| Access {
             region: all_slots(buffer, slots),
             slot: None,
             at: vec![at],
         };
         let (a_at, b_at) = (self.simplify(&a_at), self.simplify(&b_at));
+        let mut sources = vec![
+            access(a.0, mt * a_stride, a_at),
+            access(b.0, nt * plan.slots[1], b_at),
+        ];
+        // The transposed product.
+        if plan.run.turned {
+            sources.reverse();
+        }
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {
                 kind: MicroKind::Mma,
@@ -539,10 +547,7 @@ impl Lower<'_> {
                 axes: vec![(mi, mt as u32), (ni, nt as u32)],
                 turns: false,
                 dest: access(c, plan.c_slots(), c_at),
-                sources: vec![
-                    access(a.0, mt * a_stride, a_at),
-                    access(b.0, nt * plan.slots[1], b_at),
-                ],
+                sources,
                 width: 1,
                 pred: None,
                 otherwise: None,

@@ -54,9 +54,10 @@ impl Lower<'_> {
         let group = lane.clone().floor_div(16);
         let own = lane.floor_mod(16);
         let (across, in_row) = (read.groups_across(), read.lanes_a_row());
-        let column = (part * tiles + &t) * columns
+        let place = t.clone() * columns
             + group.clone().floor_mod(across) * 16
             + own.clone().floor_mod(in_row) * read.elements;
+        let column = part * (tiles * columns) + plan.dealt(is_a, place);
         let row = step.clone() * i64::from(plan.inst.k)
             + group.floor_div(across) * read.rows()
             + r.clone() * read.elements

@@ -1,3 +1,4 @@
-//! Passes for machines that count LDS operations, such as AMD's CDNA.
+//! Passes for machines such as AMD's CDNA: LDS operations are counted, and the GPU has several dies.
 
+pub mod order_chiplets;
 pub mod register_waits;

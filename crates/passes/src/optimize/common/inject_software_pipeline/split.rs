@@ -58,10 +58,15 @@ impl Split {
         let (Some(product), None) = (products.next(), products.next()) else {
             return Err(shape());
         };
-        let ([a, b], [_, _]) = (&product.sources[..], &product.axes[..]) else {
+        let (true, [(rows, _), (columns, _)]) = (product.sources.len() == 2, &product.axes[..])
+        else {
             return Err(shape());
         };
-        let (a, b) = (a.region.buffer, b.region.buffer);
+        // A product may be done as its transpose, the right operand first.
+        let right_first =
+            mentions(&product.sources[0], *columns) || mentions(&product.sources[1], *rows);
+        let [rows_of, columns_of] = [usize::from(right_first), usize::from(!right_first)];
+        let [a, b] = [rows_of, columns_of].map(|at| product.sources[at].region.buffer);
         let mut ops: Vec<(MicroOp, Within)> = Vec::new();
         for op in steps.ops.iter().filter(|op| op.kind != MicroKind::Mma) {
             let dest = op.dest.region.buffer;
@@ -89,7 +94,7 @@ impl Split {
                 let own = along(product, 0, (m, self.m));
                 let own = own.and_then(|op| along(&op, 1, (n, self.n)));
                 let mut own = own.ok_or_else(shape)?;
-                for (source, part) in [(0, (m, self.m)), (1, (n, self.n))] {
+                for (source, part) in [(rows_of, (m, self.m)), (columns_of, (n, self.n))] {
                     let region = range(func, &own.sources[source].region, part);
                     own.sources[source].region = region.ok_or_else(shape)?;
                     if !is_inside(&own, &own.sources[source]) {
@@ -105,6 +110,15 @@ impl Split {
         }
         Ok(steps.with_ops(ops))
     }
+}
+
+/// Whether where an access starts depends on a variable.
+fn mentions(access: &Access, var: Var) -> bool {
+    let mut found = false;
+    for at in &access.at {
+        at.walk(&mut |node| found |= node.as_var() == Some(var));
+    }
+    found
 }
 
 /// The instructions of a part along an axis.

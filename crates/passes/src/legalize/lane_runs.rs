@@ -1,0 +1,124 @@
+//! Which neighbours of C a lane of a wave holds.
+//!
+//! A lane has four rows of a column of C from one MFMA. Of the transposed product, `Cᵀ = Bᵀ · Aᵀ`, these
+//! are four columns of a row: the same instruction with its operands exchanged. More than four it has
+//! where the columns (or rows) are dealt out to the instructions so that what a lane has from one stands
+//! beside what it has from the next:
+//! ```text
+//! run=[1, 4]   columns of lanes 0, 16, 32, 48:  0..4  4..8  8..12  12..16  of each instruction
+//! run=[1, 8]                                    0..4  8..12 16..20 24..28  of the first
+//!                                               4..8 12..16 20..24 28..32  of the second
+//! ```
+//! So results are stored 16 bytes a lane, and a product is the operand of the next one where it lies.
+
+use tilewright_ir::{Expr, GemmPlan, MmaFamily, MmaInst};
+use tilewright_layout::{Fragment, LayoutError};
+
+/// Neighbours of C that a lane has from one instruction.
+const OF_ONE: i64 = 4;
+
+/// The lanes of a wave.
+const LANES: i64 = 64;
+
+/// Which neighbours a lane holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LaneRun {
+    /// Along columns of C, by the transposed product.
+    pub turned: bool,
+    /// Instructions whose results stand beside each other.
+    joined: i64,
+    /// Lanes of a wave that hold parts of one row (or column).
+    lanes: i64,
+}
+
+impl LaneRun {
+    /// As the instruction has it.
+    fn plain(inst: &MmaInst) -> LaneRun {
+        LaneRun {
+            turned: false,
+            joined: 1,
+            lanes: LANES / i64::from(inst.m).max(1),
+        }
+    }
+
+    /// What a plan says, if its instruction can have it.
+    pub fn of(plan: &GemmPlan) -> Option<LaneRun> {
+        let plain = LaneRun::plain(&plan.inst);
+        let (turned, run) = match plan.run {
+            None => return Some(plain),
+            Some(_) if plan.inst.family != MmaFamily::Mfma => return None,
+            Some([1, run]) => (true, i64::from(run)),
+            Some([run, 1]) => (false, i64::from(run)),
+            Some(_) => return None,
+        };
+        let joined = run / OF_ONE;
+        let whole = run % OF_ONE == 0 && joined > 0 && joined.count_ones() == 1;
+        whole.then_some(LaneRun {
+            turned,
+            joined,
+            ..plain
+        })
+    }
+
+    /// Whether so many columns (or rows) of a wave can be dealt out so.
+    pub fn divides(&self, extent: i64) -> bool {
+        extent % (OF_ONE * self.lanes * self.joined) == 0
+    }
+
+    /// Whether results of several instructions stand beside each other.
+    pub fn is_joined(&self) -> bool {
+        self.joined > 1
+    }
+
+    /// The dimension of C along which neighbours follow each other.
+    pub fn dim(&self) -> usize {
+        usize::from(self.turned)
+    }
+
+    /// Whether reads of so many neighbours at a time find them beside each other.
+    pub fn keeps(&self, neighbours: i64) -> bool {
+        !self.is_joined() || OF_ONE % neighbours == 0
+    }
+
+    /// The part of a wave, whose instructions follow each other along a dimension, dealt out.
+    pub fn deal(&self, part: &Fragment, dim: usize) -> Result<Fragment, LayoutError> {
+        if !self.is_joined() {
+            return Ok(part.clone());
+        }
+        let shape = part.shape().to_vec();
+        let own = OF_ONE * self.lanes;
+        let apart = [
+            shape[dim] / (own * self.joined),
+            self.joined,
+            self.lanes,
+            OF_ONE,
+        ];
+        let finer = [&shape[..dim], &apart[..], &shape[dim + 1..]].concat();
+        let mut order: Vec<usize> = (0..finer.len()).collect();
+        order.swap(dim + 1, dim + 2);
+        part.reshape(&finer)?.permute(&order)?.reshape(&shape)
+    }
+
+    /// Where the column (or row) of a wave is that an instruction has at a place of its own: the
+    /// instructions of the wave count as one row of places.
+    pub fn dealt(&self, place: i64) -> i64 {
+        let own = OF_ONE * self.lanes;
+        let (instruction, lane) = (place / own, place % own / OF_ONE);
+        let run = lane * self.joined + instruction % self.joined;
+        instruction / self.joined * (own * self.joined) + run * OF_ONE + place % OF_ONE
+    }
+
+    /// The same of an expression.
+    pub fn dealt_expr(&self, place: Expr) -> Expr {
+        if !self.is_joined() {
+            return place;
+        }
+        let own = OF_ONE * self.lanes;
+        let instruction = place.clone().floor_div(own);
+        let lane = place.clone().floor_mod(own).floor_div(OF_ONE);
+        let run = lane * self.joined + instruction.clone().floor_mod(self.joined);
+        instruction.floor_div(self.joined) * (own * self.joined)
+            + run * OF_ONE
+            + place.floor_mod(OF_ONE)
+    }
+}
