@@ -6,6 +6,7 @@ use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
 use super::halves;
+use super::idle::Iteration;
 use super::pieces::{Piece, Pieces};
 use super::registers::{self, Sets};
 use super::schedules::{Question, Why};
@@ -24,6 +25,15 @@ pub(super) struct Arrangement {
     pub lag: u32,
     /// The parts that products are taken into beside their steps: what entries refer to.
     pub split: Split,
+}
+
+/// How long products wait for operands in a steady iteration.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Exposed {
+    /// So many of them, or steps of them, do.
+    Products(u32),
+    /// Of the matrix units.
+    Cycles(u32),
 }
 
 /// Pieces that follow each other.
@@ -169,14 +179,19 @@ impl Arrangement {
         }
     }
 
+    /// How long products wait for operands: in cycles where halves of a block can run apart, whose
+    /// orders differ in that, else how many do.
+    pub fn exposed(&self, question: Question<'_>) -> Exposed {
+        match question.machine.barrier.bare {
+            true => Exposed::Cycles(Iteration::asked(question, self).idle),
+            false => Exposed::Products(self.waiting(question)),
+        }
+    }
+
     /// Matrix instructions of a step whose operands are read with no others between: they wait for
     /// the reads. A product that runs while the program goes on waits for the meeting of the block if
-    /// no version is spare. Where one half of the waves is behind the other, that one multiplies
-    /// while the first reads.
-    pub fn exposed(&self, question: Question<'_>) -> u32 {
-        if self.lag > 0 {
-            return halves::exposed(question, self);
-        }
+    /// no version is spare.
+    fn waiting(&self, question: Question<'_>) -> u32 {
         let pieces = question.pieces;
         let entries: Vec<Entry> = self.entries().collect();
         let len = entries.len() as i64;

@@ -20,6 +20,8 @@
 //!   instructions a priority.
 //! - A piece is an op and the buffer it is about, `ahead N` iterations; where several are called the
 //!   same, `(2)` behind the name is the second.
+//! - `bring A`, `store A`, `read A[k0]`, `multiply C[k0]` call pieces by their part in the loop's product:
+//!   see [`parts`].
 //! - `#` begins a comment.
 //!
 //! Waits, versions, prologue, epilogue and the barriers that an order needs are not written: they are
@@ -27,10 +29,12 @@
 
 mod arrange;
 mod parse;
+mod parts;
 mod print;
 
 pub(super) use arrange::arrange;
 pub use parse::{Mistake, parse};
+pub(super) use parts::Products;
 pub(super) use print::print;
 
 /// An order as it was written.
