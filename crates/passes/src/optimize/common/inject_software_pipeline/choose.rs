@@ -233,12 +233,13 @@ fn costs_more(best: &Candidate, exposed: Exposed, order: &Arrangement) -> Option
     if exposed > best.cost.exposed {
         return Some(match exposed {
             Exposed::Products(n) => format!("products would wait {n} times in an iteration").into(),
-            Exposed::Cycles(n) => format!("matrix units would wait {n} cycles in an iteration").into(),
+            Exposed::Cycles(n) => {
+                format!("matrix units would wait {n} cycles in an iteration").into()
+            }
         });
     }
     let meets = order.lag == 0 && order.clusters.iter().any(|c| c.meet);
-    (meets && best.cost.drains == 0)
-        .then(|| "its barriers would spare no wait".into())
+    (meets && best.cost.drains == 0).then(|| "its barriers would spare no wait".into())
 }
 
 /// Derives an order. `whole` has the meetings of undivided pieces, which are the same in each.

@@ -123,7 +123,9 @@ fn cost(cost: Cost) -> String {
         parts.push(format!("{} of them for all that is in flight", cost.drains));
     }
     if let Some(bytes) = cost.bytes {
-        parts.push(format!("{bytes} bytes of shared memory, more than there are"));
+        parts.push(format!(
+            "{bytes} bytes of shared memory, more than there are"
+        ));
     }
     match cost.exposed {
         Exposed::Products(0) | Exposed::Cycles(0) => {}

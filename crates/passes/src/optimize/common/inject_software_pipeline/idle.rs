@@ -154,7 +154,11 @@ impl Placed {
             let needed = entries.iter().enumerate().filter(|(_, other)| needs(other));
             let given = needed.map(|(other, of)| {
                 let stored = list[of.piece].late;
-                let waited = if stored { self.starts[other] as i64 } else { self.waits[other] };
+                let waited = if stored {
+                    self.starts[other] as i64
+                } else {
+                    self.waits[other]
+                };
                 let iterations = i64::from(entry.ahead) - i64::from(of.ahead);
                 iterations * took + waited - self.starts[at] as i64
             });
@@ -168,7 +172,10 @@ impl Placed {
 /// Whether an entry is matrix instructions alone, which read registers.
 fn is_product(question: Question<'_>, entry: &Entry) -> bool {
     let steps = question.pieces.list[entry.piece].steps.as_ref();
-    let op = entry.part.zip(steps).map(|(part, steps)| &steps.ops[part.op]);
+    let op = entry
+        .part
+        .zip(steps)
+        .map(|(part, steps)| &steps.ops[part.op]);
     op.is_some_and(|op| op.kind == MicroKind::Mma)
 }
 

@@ -6,6 +6,7 @@
 
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{Inst, LayoutAttr, MicroKind, MmaFamily, MmaInst, Scope, StmtKind};
+use tilewright_schedule::order::Completion;
 
 use super::super::super::effects::Effects;
 use super::super::arrangement::{Arrangement, label};
@@ -73,18 +74,51 @@ struct Row {
 type Rejection = fn(&Facts) -> Option<Why>;
 
 const REJECTIONS: &[Rejection] = &[
-    |f| (!f.able).then(|| "its waves have no priorities, or no barrier that leaves copies in flight".into()),
-    |f| (f.copies_directly && !f.direct).then(|| "copies go through registers on a machine whose waves copy straight to LDS".into()),
+    |f| {
+        (!f.able).then(|| {
+            "its waves have no priorities, or no barrier that leaves copies in flight".into()
+        })
+    },
+    |f| {
+        (f.copies_directly && !f.direct).then(|| {
+            "copies go through registers on a machine whose waves copy straight to LDS".into()
+        })
+    },
     |f| (f.stages <= 1).then(|| "nothing in the loop runs ahead: it has one stage".into()),
-    |f| (!(1..=2).contains(&f.products)).then(|| format!("the loop has {} products by matrix instructions, not one or two", f.products).into()),
-    |f| (f.products == 1 && f.copies < 2).then(|| format!("{} of its tiles is brought ahead, not two", f.copies).into()),
-    |f| (f.products == 1 && f.reads < 2).then(|| format!("{} operand is read from a tile, not two", f.reads).into()),
+    |f| {
+        (!(1..=2).contains(&f.products)).then(|| {
+            format!(
+                "the loop has {} products by matrix instructions, not one or two",
+                f.products
+            )
+            .into()
+        })
+    },
+    |f| {
+        (f.products == 1 && f.copies < 2)
+            .then(|| format!("{} of its tiles is brought ahead, not two", f.copies).into())
+    },
+    |f| {
+        (f.products == 1 && f.reads < 2)
+            .then(|| format!("{} operand is read from a tile, not two", f.reads).into())
+    },
     |f| {
         let other = f.other.as_ref().filter(|_| f.products == 1 && !f.direct)?;
         Some(format!("`{other}` reads or writes global memory beside the tiles").into())
     },
-    |f| (f.products == 1 && !f.direct && (f.copies > 2 || f.reads > 2)).then(|| format!("{} tiles are brought and {} operands read, not two of each", f.copies, f.reads).into()),
-    |f| (f.products == 1 && !f.direct && f.varying_mask).then(|| "what a copy leaves out depends on the iteration".into()),
+    |f| {
+        (f.products == 1 && !f.direct && (f.copies > 2 || f.reads > 2)).then(|| {
+            format!(
+                "{} tiles are brought and {} operands read, not two of each",
+                f.copies, f.reads
+            )
+            .into()
+        })
+    },
+    |f| {
+        (f.products == 1 && !f.direct && f.varying_mask)
+            .then(|| "what a copy leaves out depends on the iteration".into())
+    },
 ];
 
 /// The rows: an order, the loops that it is for, and why a loop is none of them.
@@ -305,9 +339,8 @@ impl Facts {
             all.sort_unstable();
             all.dedup();
         }
-        let known = |at: &usize| {
-            brought.contains(at) || stored.contains(at) || products.all.contains(at)
-        };
+        let known =
+            |at: &usize| brought.contains(at) || stored.contains(at) || products.all.contains(at);
         let global = |at: &usize| {
             let effects = Effects::of(func, &list[*at].stmt);
             let mut touched = effects.reads.iter().chain(&effects.writes);
@@ -350,6 +383,7 @@ impl Facts {
                 bits: inst.ab.bits().into(),
             }
         });
+        let in_flight = |at: &usize| matches!(list[*at].completion, Completion::Counted { .. });
         let stages = plan_of(l).map_or(0, |spec| spec.stages);
         let distances = list.iter().map(|p| p.distance).max().unwrap_or(0);
         Facts {
@@ -357,7 +391,7 @@ impl Facts {
                 && machine.barrier.bare
                 && inst.is_none_or(|inst| inst.family == MmaFamily::Mfma),
             copies_directly: machine.wide_copy().is_some(),
-            direct: pieces.direct && stored.is_empty(),
+            direct: pieces.direct && stored.is_empty() && brought.iter().all(in_flight),
             stages: stages.min(distances + 1),
             waves: kernel.num_threads() / machine.warp_size,
             products: products.all.len(),

@@ -67,7 +67,8 @@ impl<'a> Products<'a> {
     pub fn tile(&self, product: usize, operand: usize) -> Option<Buffer> {
         let registers = self.registers(product, operand)?;
         let mut ops = self.steps(product)?.ops.iter();
-        let read = ops.find(|op| op.kind == MicroKind::S2r && op.dest.region.buffer == registers)?;
+        let read =
+            ops.find(|op| op.kind == MicroKind::S2r && op.dest.region.buffer == registers)?;
         Some(self.func.root(read.sources.first()?.region.buffer))
     }
 
@@ -75,7 +76,11 @@ impl<'a> Products<'a> {
     /// those.
     pub fn copies(&self, tile: Buffer) -> (Vec<usize>, Vec<usize>) {
         let list = &self.pieces.list;
-        let writes = |at: &usize| Effects::of(self.func, &list[*at].stmt).writes.contains(&tile);
+        let writes = |at: &usize| {
+            Effects::of(self.func, &list[*at].stmt)
+                .writes
+                .contains(&tile)
+        };
         let ahead = (0..list.len()).filter(|at| list[*at].distance > 0);
         let (stores, mut brought): (Vec<usize>, Vec<usize>) =
             ahead.filter(writes).partition(|at| list[*at].late);
@@ -99,9 +104,8 @@ impl<'a> Products<'a> {
             let own = list[*at].program;
             from.is_none_or(|from| own > from) && to.is_none_or(|to| own < to)
         };
-        let other = |at: &usize| {
-            list[*at].distance == 0 && !list[*at].late && !self.all.contains(at)
-        };
+        let other =
+            |at: &usize| list[*at].distance == 0 && !list[*at].late && !self.all.contains(at);
         let mut found: Vec<usize> = (0..list.len()).filter(between).filter(other).collect();
         found.sort_by_key(|at| list[*at].program);
         found
