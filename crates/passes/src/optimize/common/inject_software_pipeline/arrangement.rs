@@ -141,7 +141,16 @@ impl Arrangement {
             Piece {
                 stmt: steps.op(func, part.step, part.op, &name),
                 program: program + part.step as usize * steps.ops.len() + part.op,
-                completion: Completion::Sync,
+                completion: match whole.completion {
+                    Completion::Counted {
+                        counter,
+                        instructions,
+                    } => Completion::Counted {
+                        counter,
+                        instructions: instructions / steps.ops.len() as u32,
+                    },
+                    Completion::Sync => Completion::Sync,
+                },
                 ..piece
             }
         });
@@ -236,7 +245,7 @@ impl Arrangement {
             (Some(part), Some(steps)) => {
                 let op = StmtKind::Micro(steps.ops[part.op].clone());
                 let label = label(func, &Stmt::new(op, piece.stmt.span));
-                label + &place(steps.within[part.op], Some(part.step))
+                label + &place(steps.within[part.op], steps.along_k(part.step))
             }
             _ => label(func, &piece.stmt),
         };
@@ -249,7 +258,12 @@ impl Arrangement {
 
 /// A place in a product: `[m0,k1]`.
 pub(super) fn place(within: Within, step: Option<u32>) -> String {
-    let named = [('m', within.m), ('n', within.n), ('k', step)];
+    let named = [
+        ('m', within.m),
+        ('n', within.n),
+        ('k', step),
+        ('p', within.p),
+    ];
     let parts = named
         .iter()
         .filter_map(|(axis, at)| Some(format!("{axis}{}", (*at)?)));

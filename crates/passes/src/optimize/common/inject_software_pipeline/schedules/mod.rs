@@ -159,7 +159,7 @@ pub const SCHEDULES: &[NamedSchedule] = &[
     },
     NamedSchedule {
         name: "copies_and_all",
-        about: "halves of the block a cluster apart: copies, then reads and the product in two parts",
+        about: "halves of the block a cluster apart: copies, then reads and the product",
         how: How::Written(orders::COPIES_AND_ALL),
         tried: false,
     },
@@ -168,6 +168,13 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         about: "two products, the second of which needs the first, and the copies and reads of one \
                 beside the other; memory is issued first",
         how: How::Written(orders::CHAINED_PRODUCTS),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "four_stages",
+        about: "all waves together, a step along K and a half of the columns at a time, copies in \
+                parts behind the reads of each",
+        how: How::Written(orders::FOUR_STAGES),
         tried: false,
     },
     NamedSchedule {

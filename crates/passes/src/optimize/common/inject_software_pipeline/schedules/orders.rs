@@ -54,14 +54,12 @@ spare 1
   cluster all bar { bring B; multiply C; store A, B }
 ";
 
-/// One half of the waves issues its copies while the other reads and multiplies. All reads stand with
-/// the first part of the product.
+/// One half of the waves issues its copies while the other reads and multiplies.
 pub(super) const COPIES_AND_ALL: &str = "
 schedule copies_and_all
-split m 2
 stream halves lag 1
   cluster mem bar { bring A, B }
-  cluster all bar { read B, A[m0], A[m1]; multiply C[m0], C[m1]; store A, B }
+  cluster all bar { read A, B; multiply C; store A, B }
 ";
 
 /// Each product beside the reads and copies of the other. What few vector instructions memory takes
@@ -83,6 +81,21 @@ stream halves lag 1
   cluster dot0 bar prio 1 { before C; multiply C; after C }
   cluster mem1 bar { bring A(2); read A(2); bring B(2); read B(2); store A, B, A(2), B(2) }
   cluster dot1 bar prio 1 { multiply C(2); after C(2) }
+";
+
+/// All waves together, a step along K and a half of the columns at a time: what a stage multiplies is read
+/// just before, with a half of a tile's copies behind. The block meets once, before the last products.
+pub(super) const FOUR_STAGES: &str = "
+schedule four_stages
+split n 2, k 2, p 2
+  cluster s0 { read A[k0], B[n0,k0]; bring A[p0] }
+  cluster p0 prio 1 { multiply C[n0,k0] }
+  cluster s1 { read B[n1,k0]; bring A[p1] }
+  cluster p1 prio 1 { multiply C[n1,k0] }
+  cluster s2 { read A[k1], B[n0,k1]; bring B[p0] }
+  cluster p2 prio 1 { multiply C[n0,k1] }
+  cluster s3 { read B[n1,k1]; bring B[p1] }
+  cluster p3 bar prio 1 { multiply C[n1,k1] }
 ";
 
 /// What such a text is in a loop.

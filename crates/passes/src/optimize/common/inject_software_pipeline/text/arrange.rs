@@ -18,6 +18,7 @@ pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement,
     let split = Split {
         m: order.m,
         n: order.n,
+        p: order.p,
     };
     let pieces = split.of(question.func, question.pieces)?;
     let named = Named::of(question.func, &pieces);
@@ -52,6 +53,7 @@ pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement,
         }
         let steps = pieces.list[entry.piece].steps.as_ref();
         if let (Some(_), Some(steps), Some(wanted)) = (entry.part, steps, order.k)
+            && steps.along_k(0).is_some()
             && steps.count != wanted
         {
             let count = steps.count;
@@ -148,6 +150,7 @@ impl Named {
         let within = Within {
             m: entry.m,
             n: entry.n,
+            p: entry.p,
         };
         let opened = entry.k.is_some() || within != Within::default();
         let is_it = |name: &&Name| {

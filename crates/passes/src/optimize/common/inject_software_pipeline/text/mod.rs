@@ -13,6 +13,7 @@
 //! - `schedule NAME` begins an order; `for VAR` says which loop it is for, else it is for all.
 //! - `split m 2, n 2, k 4`: products are taken into so many parts along M and N, and have so many steps
 //!   along K; `[m0,k1]` names what belongs to a part and a step.
+//! - `split p 2`: copies that run by themselves are in so many parts, `g2s A_shared[p1]`.
 //! - `stream all`: all waves run together. `stream halves lag 1`: the second half of the waves is one
 //!   barrier behind. `stream producer`: what runs ahead is the part of a thread of its own.
 //! - `spare N`: so many versions more of what is copied than the order needs.
@@ -46,6 +47,8 @@ pub struct OrderText {
     /// Parts of products along M and N.
     pub m: u32,
     pub n: u32,
+    /// Parts of copies.
+    pub p: u32,
     /// Steps of products along K.
     pub k: Option<u32>,
     pub stream: Stream,
@@ -90,6 +93,8 @@ pub struct EntryText {
     pub m: Option<u32>,
     pub n: Option<u32>,
     pub k: Option<u32>,
+    /// The part of a copy.
+    pub p: Option<u32>,
     pub ahead: u32,
 }
 

@@ -151,7 +151,20 @@ impl<'a> Products<'a> {
         };
         let tile = self.tile(product, operand);
         match role {
-            Role::Bring => whole(tile.map_or_else(Vec::new, |t| self.copies(t).0), &planned),
+            Role::Bring => {
+                let brought = tile.map_or_else(Vec::new, |t| self.copies(t).0);
+                let entries = brought.into_iter().map(|at| Entry {
+                    part: entry.p.map(|part| Part {
+                        step: 0,
+                        op: part as usize,
+                    }),
+                    ..Entry::whole(at, planned(at))
+                });
+                match entry.p.is_some_and(|part| part >= order.p) {
+                    true => Err(format!("its copies have {} parts, and no `{text}`", order.p).into()),
+                    false => Ok(entries.collect()),
+                }
+            }
             Role::Store => whole(tile.map_or_else(Vec::new, |t| self.copies(t).1), &planned),
             Role::Before => whole(self.others(product, false), &|_| entry.ahead),
             Role::After => whole(self.others(product, true), &|_| entry.ahead),
