@@ -357,6 +357,7 @@ fn steady(lowered: &Func) -> Vec<String> {
             found.push(line.to_string());
         } else if let Some((op, rest)) = line.split_once(" for ") {
             let axes = rest.split(" do ").next().unwrap_or_default();
+            let axes = axes.trim_end_matches(" turning");
             let extent = |axis: &str| axis.split(" < ").nth(1)?.parse::<u32>().ok();
             let count: u32 = axes.split(", ").filter_map(extent).product();
             found.push(format!("{op} {count}"));

@@ -104,8 +104,14 @@ impl Split {
                 }
                 let at = (parts > 1).then_some(part);
                 let within = match dest == a {
-                    true => Within { m: at, ..Within::default() },
-                    false => Within { n: at, ..Within::default() },
+                    true => Within {
+                        m: at,
+                        ..Within::default()
+                    },
+                    false => Within {
+                        n: at,
+                        ..Within::default()
+                    },
                 };
                 ops.push((own, within));
             }

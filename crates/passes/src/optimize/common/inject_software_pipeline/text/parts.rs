@@ -161,7 +161,9 @@ impl<'a> Products<'a> {
                     ..Entry::whole(at, planned(at))
                 });
                 match entry.p.is_some_and(|part| part >= order.p) {
-                    true => Err(format!("its copies have {} parts, and no `{text}`", order.p).into()),
+                    true => {
+                        Err(format!("its copies have {} parts, and no `{text}`", order.p).into())
+                    }
                     false => Ok(entries.collect()),
                 }
             }
