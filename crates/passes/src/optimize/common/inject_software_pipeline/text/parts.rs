@@ -218,7 +218,7 @@ impl<'a> Products<'a> {
 /// The steps along K of a slice, or all.
 fn slice(steps: u32, at: Option<u32>, slices: Option<u32>) -> Result<std::ops::Range<u32>, Why> {
     let slices = slices.unwrap_or(1);
-    if steps % slices != 0 {
+    if !steps.is_multiple_of(slices) {
         let why = format!("the product has {steps} steps along K, which are no {slices} slices");
         return Err(why.into());
     }
