@@ -166,11 +166,15 @@ fn place(parts: &[(char, usize, usize)], step: usize) -> String {
 
 /// The pieces of a product, whole or taken apart, copied straight to shared memory or through
 /// registers.
-fn pieces(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> Vec<Piece> {
+fn pieces(
+    numbers: &mut Numbers,
+    staged: bool,
+    (split, parts): (Option<Split>, usize),
+) -> Vec<Piece> {
     let mut all: Vec<Piece> = Vec::new();
     let product = usize::from(numbers.one_in(12));
     let furthest = product + 1 + numbers.below(2);
-    let mut copies = Vec::new();
+    let mut copies: Vec<Vec<usize>> = Vec::new();
     for (tensor, tile) in [("A", "a"), ("B", "b")] {
         let ahead = product + numbers.below(3);
         let mut add = |text: String, after: Vec<usize>| {
@@ -178,17 +182,21 @@ fn pieces(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> Vec<Piec
             all.len() - 1
         };
         copies.push(match staged {
-            false => add(format!("g2s {tile}"), vec![]),
+            false if parts > 1 => {
+                let part = |at: usize| format!("g2s {tile}[p{at}]");
+                (0..parts).map(|at| add(part(at), vec![])).collect()
+            }
+            false => vec![add(format!("g2s {tile}"), vec![])],
             true => {
                 let load = add(format!("g2r {tensor}"), vec![]);
-                add(format!("r2s {tile}"), vec![load])
+                vec![add(format!("r2s {tile}"), vec![load])]
             }
         });
     }
     let Some(Split { m, n, k }) = split else {
         all.push(Piece {
             text: "mma acc".into(),
-            after: copies,
+            after: copies.concat(),
             ahead: product,
         });
         return all;
@@ -198,7 +206,7 @@ fn pieces(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> Vec<Piec
         let mut reads: [Vec<usize>; 2] = [Vec::new(), Vec::new()];
         for (operand, (axis, parts)) in [('m', m), ('n', n)].into_iter().enumerate() {
             for part in 0..parts {
-                let most = all[copies[operand]].ahead.min(furthest);
+                let most = all[copies[operand][0]].ahead.min(furthest);
                 let ahead = match numbers.one_in(3) {
                     true => most.min(product + 1),
                     false => product,
@@ -207,7 +215,7 @@ fn pieces(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> Vec<Piec
                 let at = place(&[(axis, part, parts)], step);
                 all.push(Piece {
                     text: format!("s2r {tile}{at}"),
-                    after: vec![copies[operand]],
+                    after: copies[operand].clone(),
                     ahead,
                 });
                 reads[operand].push(all.len() - 1);
@@ -230,13 +238,20 @@ fn pieces(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> Vec<Piec
 }
 
 /// An order of the pieces. Most keep what the loop means.
-fn random_order(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> String {
-    let pieces = pieces(numbers, staged, split);
+fn random_order(
+    numbers: &mut Numbers,
+    staged: bool,
+    (split, parts): (Option<Split>, usize),
+) -> String {
+    let pieces = pieces(numbers, staged, (split, parts));
     let careless = numbers.one_in(8);
     let mut left: Vec<usize> = (0..pieces.len()).collect();
     let mut order = String::from("schedule random\n");
     if let Some(Split { m, n, k }) = split {
         order += &format!("split m {m}, n {n}, k {k}\n");
+    }
+    if parts > 1 {
+        order += &format!("split p {parts}\n");
     }
     let halves = numbers.one_in(2);
     if halves {
@@ -281,6 +296,7 @@ fn random_order(numbers: &mut Numbers, staged: bool, split: Option<Split>) -> St
 fn random_orders_are_refused_or_right() {
     let mut taken: BTreeMap<(&str, bool), u32> = BTreeMap::new();
     let mut taken_apart = 0;
+    let mut copied_in_parts = 0;
     for seed in 0..240u64 {
         let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ (seed + 1).wrapping_mul(0x2545_f491));
         for _ in 0..8 {
@@ -298,20 +314,26 @@ fn random_orders_are_refused_or_right() {
             n: 1 + numbers.below(2),
             k: steps as usize,
         });
-        let order = random_order(&mut numbers, staged, split);
+        let parts = match target {
+            Target::Gfx950 if numbers.one_in(3) => 2,
+            _ => 1,
+        };
+        let order = random_order(&mut numbers, staged, (split, parts));
         assert!(order_text::parse(&order).is_ok(), "{order}");
         match lowered(&func, target, &order) {
             Ok((lowered, printed)) => {
                 assert_right(&func, target, &lowered, &printed);
                 let halves = order.contains("halves");
                 *taken.entry((target.name(), halves)).or_default() += 1;
+                copied_in_parts += u32::from(parts > 1);
                 let parts = split.is_some_and(|s| s.m * s.n > 1);
                 taken_apart += u32::from(parts);
             }
             Err(codes) => assert_eq!(codes, ["schedule-refused"], "{seed} {target}\n{order}"),
         }
     }
-    println!("{taken:?}, {taken_apart} in parts along M or N");
+    println!("{taken:?}, {taken_apart} in parts along M or N, {copied_in_parts} copied in parts");
+    assert!(copied_in_parts >= 5, "{copied_in_parts}");
     assert!(taken_apart >= 20, "{taken_apart}");
     for kind in [
         ("sm_80", false),
@@ -321,6 +343,76 @@ fn random_orders_are_refused_or_right() {
     ] {
         assert!(taken.get(&kind).is_some_and(|n| *n >= 5), "{taken:?}");
     }
+}
+
+/// What a steady iteration of the loop does: ops with how many instructions each is, in order.
+fn steady(lowered: &Func) -> Vec<String> {
+    let text = text::print(lowered);
+    let lines = text.lines().skip_while(|l| !l.contains("in serial(0, 3)"));
+    let body = lines.skip(1).take_while(|l| l.trim() != "}");
+    let mut found = Vec::new();
+    for line in body.map(str::trim) {
+        let word = line.split(' ').next().unwrap_or_default();
+        if matches!(word, "wait" | "barrier" | "set_prio") {
+            found.push(line.to_string());
+        } else if let Some((op, rest)) = line.split_once(" for ") {
+            let axes = rest.split(" do ").next().unwrap_or_default();
+            let axes = axes.trim_end_matches(" turning");
+            let extent = |axis: &str| axis.split(" < ").nth(1)?.parse::<u32>().ok();
+            let count: u32 = axes.split(", ").filter_map(extent).product();
+            found.push(format!("{op} {count}"));
+        }
+    }
+    found
+}
+
+/// `four_stages` on 256 x 256 x 64: sixteen matrix instructions a stage behind the reads that are for
+/// them and two of the eight copies; the block waits and meets once, in the last stage.
+#[test]
+fn four_stages_have_a_quarter_of_the_copies_each() {
+    let func = tile_of_256();
+    let target = Target::Gfx950;
+    let (lowered, order) = lowered(&func, target, "four_stages").expect("it applies");
+    assert!(hazard::check(&lowered, target).is_clean(), "{order}");
+    let stage = |reads: &[&str], meet: &[&str]| {
+        let mut steps: Vec<String> = reads.iter().map(|read| read.to_string()).collect();
+        steps.push("g2s 2".into());
+        steps.extend(meet.iter().map(|step| step.to_string()));
+        steps.extend(["set_prio 1", "mma 16", "set_prio 0"].map(String::from));
+        steps
+    };
+    // Waits for reads follow from who uses the registers.
+    let mut found = steady(&lowered);
+    found.retain(|step| !step.starts_with("wait lgkmcnt"));
+    let expected = [
+        stage(&["s2r 8", "s2r 2"], &[]),
+        stage(&["s2r 2"], &[]),
+        stage(&["s2r 8", "s2r 2"], &[]),
+        stage(&["s2r 2"], &["wait vmcnt(0)", "barrier bare"]),
+    ];
+    assert_eq!(found, expected.concat(), "{order}");
+}
+
+fn tile_of_256() -> Func {
+    let source = "func @f level=tile {
+  param A: bfloat16[256, 256]
+  param B: bfloat16[256, 256]
+  output C: float32[256, 256]
+  kernel grid(bx: 1) threads(tx: 512, ty: 1, tz: 1) {
+    alloc a: shared bfloat16[256, 64]
+    alloc b: shared bfloat16[256, 64]
+    alloc acc: fragment float32[256, 256]
+    fill acc[0 +: 256, 0 +: 256], 0.0
+    for k in pipelined(0, 4) stages=2 {
+      copy A[0 +: 256, k * 64 +: 64] -> a[0 +: 256, 0 +: 64]
+      copy B[0 +: 256, k * 64 +: 64] -> b[0 +: 256, 0 +: 64]
+      gemm a[0 +: 256, 0 +: 64], b[0 +: 256, 0 +: 64] -> acc[0 +: 256, 0 +: 256] trans_b
+    }
+    copy acc[0 +: 256, 0 +: 256] -> C[0 +: 256, 0 +: 256]
+  }
+}
+";
+    text::parse(source, FileId(0)).expect("valid text")
 }
 
 /// Every wait and barrier of halves a barrier apart, left out one at a time, and every wait loosened

@@ -115,7 +115,9 @@ pub(super) fn needs(order: &Order, versions: &[u32], meets: Meets<'_>) -> Vec<Ne
                 let between = match data.space {
                     Space::Register | Space::Global => Between::Thread,
                     Space::Shared => match meets(a, a_touch, b, b_touch) {
-                        Meeting::Nowhere | Meeting::InThread => Between::Thread,
+                        // Parts of a tile that have no place in common.
+                        Meeting::Nowhere => continue,
+                        Meeting::InThread => Between::Thread,
                         Meeting::InWarp => in_warp(wait),
                         Meeting::AcrossWarps => Between::Block,
                     },

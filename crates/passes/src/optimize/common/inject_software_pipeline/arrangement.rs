@@ -6,6 +6,7 @@ use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
 use super::halves;
+use super::idle::Iteration;
 use super::pieces::{Piece, Pieces};
 use super::registers::{self, Sets};
 use super::schedules::{Question, Why};
@@ -24,6 +25,15 @@ pub(super) struct Arrangement {
     pub lag: u32,
     /// The parts that products are taken into beside their steps: what entries refer to.
     pub split: Split,
+}
+
+/// How long products wait for operands in a steady iteration.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Exposed {
+    /// So many of them, or steps of them, do.
+    Products(u32),
+    /// Of the matrix units.
+    Cycles(u32),
 }
 
 /// Pieces that follow each other.
@@ -131,7 +141,16 @@ impl Arrangement {
             Piece {
                 stmt: steps.op(func, part.step, part.op, &name),
                 program: program + part.step as usize * steps.ops.len() + part.op,
-                completion: Completion::Sync,
+                completion: match whole.completion {
+                    Completion::Counted {
+                        counter,
+                        instructions,
+                    } => Completion::Counted {
+                        counter,
+                        instructions: instructions / steps.ops.len() as u32,
+                    },
+                    Completion::Sync => Completion::Sync,
+                },
                 ..piece
             }
         });
@@ -169,14 +188,19 @@ impl Arrangement {
         }
     }
 
+    /// How long products wait for operands: in cycles where halves of a block can run apart, whose
+    /// orders differ in that, else how many do.
+    pub fn exposed(&self, question: Question<'_>) -> Exposed {
+        match question.machine.barrier.bare {
+            true => Exposed::Cycles(Iteration::asked(question, self).idle),
+            false => Exposed::Products(self.waiting(question)),
+        }
+    }
+
     /// Matrix instructions of a step whose operands are read with no others between: they wait for
     /// the reads. A product that runs while the program goes on waits for the meeting of the block if
-    /// no version is spare. Where one half of the waves is behind the other, that one multiplies
-    /// while the first reads.
-    pub fn exposed(&self, question: Question<'_>) -> u32 {
-        if self.lag > 0 {
-            return halves::exposed(question, self);
-        }
+    /// no version is spare.
+    fn waiting(&self, question: Question<'_>) -> u32 {
         let pieces = question.pieces;
         let entries: Vec<Entry> = self.entries().collect();
         let len = entries.len() as i64;
@@ -221,7 +245,7 @@ impl Arrangement {
             (Some(part), Some(steps)) => {
                 let op = StmtKind::Micro(steps.ops[part.op].clone());
                 let label = label(func, &Stmt::new(op, piece.stmt.span));
-                label + &place(steps.within[part.op], Some(part.step))
+                label + &place(steps.within[part.op], steps.along_k(part.step))
             }
             _ => label(func, &piece.stmt),
         };
@@ -234,7 +258,12 @@ impl Arrangement {
 
 /// A place in a product: `[m0,k1]`.
 pub(super) fn place(within: Within, step: Option<u32>) -> String {
-    let named = [('m', within.m), ('n', within.n), ('k', step)];
+    let named = [
+        ('m', within.m),
+        ('n', within.n),
+        ('k', step),
+        ('p', within.p),
+    ];
     let parts = named
         .iter()
         .filter_map(|(axis, at)| Some(format!("{axis}{}", (*at)?)));

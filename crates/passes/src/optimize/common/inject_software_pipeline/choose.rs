@@ -8,34 +8,41 @@ use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Span};
 use tilewright_schedule::order::{OrderError, Schedule, Step};
 
 use super::again::{self, Before};
-use super::arrangement::{Arrangement, Entry, Realised};
+use super::arrangement::{Arrangement, Entry, Exposed, Realised};
 use super::derive::{Asked, Meetings, Scheduled, Site, derive};
+use super::idle::Iteration;
+use super::memory;
 use super::pieces::Pieces;
 use super::roles::{self, Roles};
-use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule};
+use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule, select};
 use super::text::{self, OrderText, is_text, parse};
 
 const UNKNOWN_SCHEDULE: Code = Code("unknown-schedule");
 const SCHEDULE_REFUSED: Code = Code("schedule-refused");
 const SCHEDULE_TEXT: Code = Code("schedule-text");
 
-/// What a schedule costs in a steady iteration, worst first: products, or steps of them, that wait
-/// for operands or for the block to meet, waits that leave nothing in flight, barriers, waits.
+/// What a schedule costs, worst first: whether its versions are more than shared memory has room for,
+/// and in a steady iteration: how long products wait for operands or
+/// for the block to meet, waits that leave nothing in flight (where the iteration does not take as
+/// long as what they wait for), barriers, waits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Cost {
-    pub exposed: u32,
+    /// Bytes of shared memory, where there are not so many.
+    pub bytes: Option<u64>,
+    pub exposed: Exposed,
     pub drains: u32,
     pub barriers: u32,
     pub waits: u32,
 }
 
 impl Cost {
-    fn of(exposed: u32, schedule: &Schedule) -> Cost {
+    fn of(bytes: Option<u64>, exposed: Exposed, schedule: &Schedule) -> Cost {
         let count = |test: &dyn Fn(&Step) -> bool| {
             let steps = schedule.steady.steps.iter();
             steps.filter(|step| test(step)).count() as u32
         };
         Cost {
+            bytes,
             exposed,
             drains: count(&|s| matches!(s, Step::Wait { at_most: 0, .. })),
             barriers: count(&|s| *s == Step::Barrier),
@@ -78,6 +85,8 @@ pub(super) struct Choice {
     pub chosen: Candidate,
     /// The others, by name.
     pub others: Vec<(String, Outcome)>,
+    /// The rows by which `block_pingpong` takes an order, where that was tried.
+    pub rows: Vec<String>,
 }
 
 /// Why a loop has no schedule.
@@ -109,8 +118,13 @@ pub(super) fn choose(
         pieces,
         l,
     };
+    let rows = match wanted {
+        Wanted::Any => select::explained(question),
+        Wanted::Named(named) if named.selects() => select::explained(question),
+        _ => Vec::new(),
+    };
     let mut others: Vec<(String, Outcome)> = Vec::new();
-    let mut arranged: Vec<(u32, String, Arrangement, Rc<Pieces>)> = Vec::new();
+    let mut arranged: Vec<(Exposed, String, Arrangement, Rc<Pieces>)> = Vec::new();
     for (name, arrangement) in wanted.arrangements(question) {
         match arrangement {
             Ok(arrangement) => match arrangement.split.of(question.func, pieces) {
@@ -132,7 +146,7 @@ pub(super) fn choose(
     let mut best: Option<Box<Candidate>> = None;
     let whole = OnceCell::new();
     for (exposed, name, arrangement, of) in arranged {
-        if let Some(best) = &best
+        if let Some(best) = best.as_ref().filter(|best| best.cost.bytes.is_none())
             && let Some(why) = costs_more(best, exposed, &arrangement)
         {
             others.push((name, Outcome::Costlier(why)));
@@ -165,6 +179,7 @@ pub(super) fn choose(
             Ok(Choice {
                 chosen: *chosen,
                 others,
+                rows,
             })
         }
         None => Err(none_applies(others, asked, span)),
@@ -203,24 +218,28 @@ fn wanted(asked: Option<&str>, index: &str, span: Span) -> Result<Wanted, Box<Di
 impl Wanted {
     /// The orders to try.
     fn arrangements(&self, question: Question<'_>) -> Vec<(String, Result<Arrangement, Why>)> {
-        let of = |named: &NamedSchedule| (named.name.to_string(), (named.arrange)(question));
+        let of = |named: &NamedSchedule| (named.name.to_string(), named.arrange(question));
         match self {
-            Wanted::Any => SCHEDULES.iter().map(of).collect(),
+            Wanted::Any => SCHEDULES.iter().filter(|s| s.tried).map(of).collect(),
             Wanted::Named(named) => vec![of(named)],
             Wanted::Written(order) => vec![(order.name.clone(), text::arrange(order, question))],
         }
     }
 }
 
-/// Why an order is certainly no cheaper than another, if it is not: more steps wait for their
-/// operands, or it asks for barriers beyond those needed where no wait leaves nothing in flight.
-fn costs_more(best: &Candidate, exposed: u32, order: &Arrangement) -> Option<Why> {
+/// Why an order is certainly no cheaper than another, if it is not: products wait longer for their
+/// operands, or it asks for barriers beyond those needed where no wait is for long.
+fn costs_more(best: &Candidate, exposed: Exposed, order: &Arrangement) -> Option<Why> {
     if exposed > best.cost.exposed {
-        return Some(format!("products would wait {exposed} times in an iteration").into());
+        return Some(match exposed {
+            Exposed::Products(n) => format!("products would wait {n} times in an iteration").into(),
+            Exposed::Cycles(n) => {
+                format!("matrix units would wait {n} cycles in an iteration").into()
+            }
+        });
     }
-    let meets = order.clusters.iter().any(|c| c.meet);
-    (meets && best.cost.drains == 0)
-        .then(|| "its barrier would leave nothing more in flight".into())
+    let meets = order.lag == 0 && order.clusters.iter().any(|c| c.meet);
+    (meets && best.cost.drains == 0).then(|| "its barriers would spare no wait".into())
 }
 
 /// Derives an order. `whole` has the meetings of undivided pieces, which are the same in each.
@@ -230,7 +249,7 @@ fn attempt<'a>(
     whole: &OnceCell<Meetings<'a>>,
     l: &Loop,
     name: &str,
-    (exposed, arrangement): (u32, Arrangement),
+    (exposed, arrangement): (Exposed, Arrangement),
 ) -> Outcome {
     let mut func = question.func.clone();
     let Realised {
@@ -267,7 +286,17 @@ fn attempt<'a>(
     };
     match derived {
         Ok(scheduled) => {
-            let cost = Cost::of(exposed, &scheduled.schedule);
+            let bytes = memory::bytes_of_versions(&func, &scheduled);
+            let most = u64::from(question.machine.shared.bytes);
+            let bytes = Some(bytes).filter(|bytes| *bytes > most);
+            let mut cost = Cost::of(bytes, exposed, &scheduled.schedule);
+            if let Exposed::Cycles(_) = exposed {
+                let took = Iteration::derived(question, &arrangement, &scheduled.schedule);
+                cost.exposed = Exposed::Cycles(took.idle);
+                if took.hides_copies {
+                    cost.drains = 0;
+                }
+            }
             Outcome::Applies(Box::new(Candidate {
                 name: name.to_string(),
                 arrangement,
@@ -289,7 +318,7 @@ fn with_roles(
     mut func: Func,
     placed: Pieces,
     name: &str,
-    (exposed, arrangement): (u32, Arrangement),
+    (exposed, arrangement): (Exposed, Arrangement),
 ) -> Outcome {
     let site = (question.kernel, question.machine);
     let around = again::around(&question.kernel.body, question.l).unwrap_or_default();
@@ -297,6 +326,7 @@ fn with_roles(
     match roles::derive(&mut func, site, &placed, (question.l, &before)) {
         Ok(roles) => {
             let cost = Cost {
+                bytes: None,
                 exposed,
                 drains: 0,
                 barriers: 0,

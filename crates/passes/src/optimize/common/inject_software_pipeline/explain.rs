@@ -4,7 +4,7 @@ use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Severity, Span};
 use tilewright_schedule::order::Step;
 
 use super::super::effects::Effects;
-use super::arrangement::Entry;
+use super::arrangement::{Entry, Exposed};
 use super::choose::{Candidate, Choice, Cost, Outcome};
 use super::roles::{Between, Roles};
 use super::text;
@@ -63,6 +63,9 @@ pub(super) fn explain(func: &Func, choice: &Choice, asked: bool, span: Span) -> 
             Outcome::Broken { why, .. } => format!("`{name}` does not apply: {why}"),
         });
     }
+    for row in &choice.rows {
+        remark = remark.note(row.clone());
+    }
     for cluster in &chosen.arrangement.clusters {
         let label = |entry: &Entry| chosen.arrangement.label(func, pieces, *entry);
         let entries: Vec<String> = cluster.entries.iter().map(label).collect();
@@ -119,9 +122,18 @@ fn cost(cost: Cost) -> String {
     if cost.drains > 0 {
         parts.push(format!("{} of them for all that is in flight", cost.drains));
     }
-    if cost.exposed > 0 {
-        let products = counted(cost.exposed, "product waits", "products wait");
-        parts.push(format!("{products} for operands"));
+    if let Some(bytes) = cost.bytes {
+        parts.push(format!(
+            "{bytes} bytes of shared memory, more than there are"
+        ));
+    }
+    match cost.exposed {
+        Exposed::Products(0) | Exposed::Cycles(0) => {}
+        Exposed::Products(n) => {
+            let products = counted(n, "product waits", "products wait");
+            parts.push(format!("{products} for operands"));
+        }
+        Exposed::Cycles(n) => parts.push(format!("matrix units wait {n} cycles for operands")),
     }
     parts.join(", ")
 }

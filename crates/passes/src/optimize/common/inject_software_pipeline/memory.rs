@@ -6,6 +6,7 @@ use tilewright_ir::{
     Buffer, Code, Diagnostic, Func, Kernel, Machine, Scope, Severity, Span, Target, Var,
 };
 
+use super::derive::Scheduled;
 use super::{Planned, need};
 use crate::Foreseen;
 use crate::optimize::common::merge_shared_memory_allocations::{
@@ -70,7 +71,8 @@ pub(super) fn check(
     };
     let mut foreseen = None;
     // Where the versions alone are too much, nobody need ask what else shares bytes.
-    let alone = loops.values().map(|l| bytes_of_versions(written, l));
+    let alone = loops.values();
+    let alone = alone.map(|l| bytes_of_versions(written, &l.chosen.scheduled));
     let total = match alone.max() {
         Some(total) if total > limit => total,
         _ => merged(foreseen.insert(Foreseen::new(written)), target),
@@ -87,15 +89,15 @@ pub(super) fn check(
 
 /// Bytes that a loop takes at least: those of the buffers it keeps several versions of, which live
 /// through all of it, and beside them any one of its other buffers.
-fn bytes_of_versions(func: &Func, planned: &Planned) -> u64 {
+pub(super) fn bytes_of_versions(func: &Func, scheduled: &Scheduled) -> u64 {
     let (mut kept, mut other) = (0, 0);
-    for &buffer in &planned.chosen.scheduled.buffers {
-        let data = &func.buffers[buffer];
-        if data.scope != Scope::Shared {
+    for &buffer in &scheduled.buffers {
+        if func.buffers[buffer].scope != Scope::Shared {
             continue;
         }
-        let bytes = shared_bytes(func, buffer, data.versions);
-        match data.versions {
+        let versions = scheduled.versions(buffer);
+        let bytes = shared_bytes(func, buffer, versions);
+        match versions {
             0 | 1 => other = bytes.max(other),
             _ => kept += bytes,
         }

@@ -44,6 +44,7 @@ mod direct;
 mod emit;
 mod explain;
 mod halves;
+mod idle;
 mod memory;
 pub(crate) mod need;
 mod pairs;

@@ -12,6 +12,7 @@ use tilewright_ir::{Buffer, Expr, Func, Kernel, Scope, Stmt, StmtKind};
 
 use super::super::effects::Effects;
 use super::arrangement::{Arrangement, Entry};
+use super::need::even_share_of;
 use super::pieces::Pieces;
 use super::schedules::{Question, Why};
 use super::steps::Array;
@@ -182,11 +183,13 @@ fn fits(question: Question<'_>, sets: &Sets) -> Result<(), Why> {
     let held = held.iter().filter(in_registers).map(whole);
     let held: u64 = held.map(words).sum();
     let needed = held + more + OTHER_REGISTERS;
-    let most = u64::from(question.machine.registers.per_thread);
+    let threads = question.kernel.num_threads();
+    let most = u64::from(even_share_of(question.machine, threads));
     match needed <= most {
         true => Ok(()),
         false => Err(format!(
-            "it would take {needed} registers (with {OTHER_REGISTERS} for addresses), a thread has {most}"
+            "it would take {needed} registers (with {OTHER_REGISTERS} for addresses), a thread of \
+             {threads} has {most}"
         )
         .into()),
     }

@@ -17,25 +17,34 @@ use std::rc::Rc;
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::stmt_exprs_mut;
 use tilewright_ir::{Access, Expr, Func, MicroKind, MicroOp, Region, Stmt, StmtKind, Var};
+use tilewright_schedule::order::Completion;
 
-use super::pieces::Pieces;
+use super::pieces::{Piece, Pieces};
 use super::schedules::Why;
 use super::steps::{Steps, Within};
 
-/// Into how many parts products are taken along M and N.
+/// Into how many parts products are taken along M and N, and copies by their instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Split {
     pub m: u32,
     pub n: u32,
+    /// Parts of copies.
+    pub p: u32,
 }
 
 impl Split {
-    pub const NONE: Split = Split { m: 1, n: 1 };
+    pub const NONE: Split = Split { m: 1, n: 1, p: 1 };
 
     /// The pieces with their products in such parts.
     pub fn of(self, func: &Func, pieces: &Pieces) -> Result<Pieces, Why> {
         let mut split = pieces.clone();
-        if self == Split::NONE {
+        if self.p > 1 {
+            for piece in split.list.iter_mut().filter(|p| p.distance > 0) {
+                let parts = self.copy(piece)?;
+                piece.steps = Some(Rc::new(Steps::of_copy(parts, piece.stmt.span)));
+            }
+        }
+        if self.m == 1 && self.n == 1 {
             return Ok(split);
         }
         let mut any = false;
@@ -50,6 +59,23 @@ impl Split {
             true => Ok(split),
             false => Err("no statement of the loop is a product that can be split".into()),
         }
+    }
+
+    /// The instructions of a copy that runs by itself, in parts.
+    fn copy(self, piece: &Piece) -> Result<Vec<MicroOp>, Why> {
+        let in_flight = matches!(piece.completion, Completion::Counted { .. });
+        let StmtKind::Micro(op) = &piece.stmt.kind else {
+            return Err("a copy of the loop has no parts".into());
+        };
+        if !in_flight || op.kind != MicroKind::G2s {
+            return Err("a copy goes through registers, and has no parts".into());
+        }
+        let parts = (0..self.p).map(|part| along(op, 0, (part, self.p)));
+        let parts: Option<Vec<MicroOp>> = parts.collect();
+        parts.ok_or_else(|| {
+            let (count, parts) = (op.count(), self.p);
+            format!("a copy of {count} instructions has no {parts} parts").into()
+        })
     }
 
     fn steps(self, func: &Func, steps: &Steps) -> Result<Steps, Why> {
@@ -83,8 +109,14 @@ impl Split {
                 }
                 let at = (parts > 1).then_some(part);
                 let within = match dest == a {
-                    true => Within { m: at, n: None },
-                    false => Within { m: None, n: at },
+                    true => Within {
+                        m: at,
+                        ..Within::default()
+                    },
+                    false => Within {
+                        n: at,
+                        ..Within::default()
+                    },
                 };
                 ops.push((own, within));
             }
@@ -104,6 +136,7 @@ impl Split {
                 let within = Within {
                     m: (self.m > 1).then_some(m),
                     n: (self.n > 1).then_some(n),
+                    p: None,
                 };
                 ops.push((own, within));
             }

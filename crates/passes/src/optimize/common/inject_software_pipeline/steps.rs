@@ -14,7 +14,8 @@ use super::super::fresh::refresh;
 /// The micro-ops of a loop's step, over the index of the step.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
-    index: Var,
+    /// Of the step along K; a copy has none.
+    index: Option<Var>,
     pub count: u32,
     /// Of one step, in order.
     pub ops: Vec<MicroOp>,
@@ -23,11 +24,12 @@ pub(super) struct Steps {
     span: Span,
 }
 
-/// Which part along M and N, where there are parts.
+/// Which part along M and N, or of a copy, where there are parts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Within {
     pub m: Option<u32>,
     pub n: Option<u32>,
+    pub p: Option<u32>,
 }
 
 impl Within {
@@ -95,12 +97,32 @@ impl Steps {
             }
         }
         Some(Steps {
-            index: axis.var,
+            index: Some(axis.var),
             count: u32::try_from(axis.stop.as_int()?).ok()?,
             within: vec![Within::default(); ops.len()],
             ops,
             span: stmt.span,
         })
+    }
+
+    /// The parts of a copy.
+    pub fn of_copy(parts: Vec<MicroOp>, span: Span) -> Steps {
+        let within = (0..parts.len() as u32).map(|part| Within {
+            p: Some(part),
+            ..Within::default()
+        });
+        Steps {
+            index: None,
+            count: 1,
+            within: within.collect(),
+            ops: parts,
+            span,
+        }
+    }
+
+    /// A step's number, where there are steps along K.
+    pub fn along_k(&self, step: u32) -> Option<u32> {
+        self.index.map(|_| step)
     }
 
     /// The same steps of these ops.
@@ -153,11 +175,13 @@ impl Steps {
         op: usize,
         renamed: &dyn Fn(Array) -> Option<Buffer>,
     ) -> Stmt {
-        let at = Expr::int(step.into(), func.vars[self.index].dtype);
         let mut stmt = Stmt::new(StmtKind::Micro(self.ops[op].clone()), self.span);
-        stmt_exprs_mut(&mut stmt, &mut |e| {
-            *e = e.rewrite(&mut |node| (node.as_var()? == self.index).then(|| at.clone()));
-        });
+        if let Some(index) = self.index {
+            let at = Expr::int(step.into(), func.vars[index].dtype);
+            stmt_exprs_mut(&mut stmt, &mut |e| {
+                *e = e.rewrite(&mut |node| (node.as_var()? == index).then(|| at.clone()));
+            });
+        }
         if let StmtKind::Micro(m) = &mut stmt.kind {
             for access in std::iter::once(&mut m.dest).chain(&mut m.sources) {
                 let array = Array::of(func, access);

@@ -1,17 +1,20 @@
-//! The named schedules: one file each, one table.
+//! The named schedules: one table.
 //!
-//! A schedule is a function from the pieces of a loop and the machine to an [`Arrangement`]: the
-//! pieces, or parts of them, in clusters, each with how many iterations ahead it runs. Or it says
-//! why it does not apply. It writes no wait, barrier, version, prologue or epilogue: those are
-//! derived from the order ([`super::derive`]).
+//! A schedule is an order as text for all loops of a kind ([`orders`]), or, where what it does depends on
+//! more of the loop than such a text can say, a function from the pieces of a loop and the machine to
+//! an [`Arrangement`]: the pieces, or parts of them, in clusters, each with how many iterations ahead
+//! it runs. Or it says why it does not apply. It writes no wait, barrier, version, prologue or
+//! epilogue: those are derived from the order ([`super::derive`]).
 
 mod in_flight;
 mod late_wait;
 mod multiplies;
+mod orders;
 mod ping_pong;
 mod plain;
 mod producer_consumer;
 mod read_ahead;
+pub(super) mod select;
 
 use std::borrow::Cow;
 
@@ -41,7 +44,42 @@ pub struct NamedSchedule {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
-    pub(super) arrange: fn(Question<'_>) -> Result<Arrangement, Why>,
+    how: How,
+    /// Whether it is tried where a loop asks for none.
+    pub(super) tried: bool,
+}
+
+/// How a schedule makes an order of a loop.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Made(fn(Question<'_>) -> Result<Arrangement, Why>),
+    Written(&'static str),
+    /// By the rows of [`select`].
+    Selected,
+}
+
+impl NamedSchedule {
+    /// The order of a loop, or why the schedule does not apply.
+    pub(super) fn arrange(&self, question: Question<'_>) -> Result<Arrangement, Why> {
+        match self.how {
+            How::Made(arrange) => arrange(question),
+            How::Written(text) => orders::arrange(text, question),
+            How::Selected => select::arrange(question),
+        }
+    }
+
+    /// Whether it takes one of the others by its rows.
+    pub(super) fn selects(&self) -> bool {
+        matches!(self.how, How::Selected)
+    }
+
+    /// The order as text, where it is one for all loops of a kind.
+    pub fn text(&self) -> Option<&'static str> {
+        match self.how {
+            How::Made(_) | How::Selected => None,
+            How::Written(text) => Some(text),
+        }
+    }
 }
 
 /// Every schedule. Of those that cost the same the first is taken.
@@ -49,37 +87,102 @@ pub const SCHEDULES: &[NamedSchedule] = &[
     NamedSchedule {
         name: "plain",
         about: "copies first, then the rest of the body as it was written",
-        arrange: plain::arrange,
+        how: How::Made(plain::arrange),
+        tried: true,
     },
     NamedSchedule {
         name: "late_wait",
         about: "the same, with a barrier before the first use of what was copied, so that the wait \
                 for it leaves newer copies in flight",
-        arrange: late_wait::arrange,
+        how: How::Made(late_wait::arrange),
+        tried: true,
     },
     NamedSchedule {
         name: "read_ahead",
         about: "operands of a product are read one step along K ahead of the matrix instructions, \
                 into registers of their own",
-        arrange: read_ahead::arrange,
+        how: How::Made(read_ahead::arrange),
+        tried: true,
     },
     NamedSchedule {
         name: "in_flight",
         about: "the plain order with a version to spare, so that the product of the iteration \
                 before runs while the block meets and copies are issued",
-        arrange: in_flight::arrange,
+        how: How::Made(in_flight::arrange),
+        tried: true,
     },
     NamedSchedule {
         name: "ping_pong",
         about: "one half of the block's waves reads the operands of a step along K while the other \
                 half multiplies, one cluster apart",
-        arrange: ping_pong::arrange,
+        how: How::Made(ping_pong::arrange),
+        tried: true,
     },
     NamedSchedule {
         name: "producer_consumer",
         about: "a thread of a warp group more has the copy engine bring the tiles, the others \
                 multiply; arrival barriers hand the tiles over",
-        arrange: producer_consumer::arrange,
+        how: How::Made(producer_consumer::arrange),
+        tried: true,
+    },
+    NamedSchedule {
+        name: "block_pingpong",
+        about: "the one of the orders below that the rules of Triton's pass of this name take for \
+                the loop: `--explain schedule` prints them",
+        how: How::Selected,
+        tried: true,
+    },
+    NamedSchedule {
+        name: "one_cluster",
+        about: "reads and loads in turn, then the product, each issued first; the waves of two \
+                blocks alternate by themselves",
+        how: How::Written(orders::ONE_CLUSTER),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "two_clusters",
+        about: "halves of the block a cluster apart: all reads, and the product in two slices along K",
+        how: How::Written(orders::TWO_CLUSTERS),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "four_clusters",
+        about: "halves of the block a cluster apart: the product in four slices along K",
+        how: How::Written(orders::FOUR_CLUSTERS),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "reads_and_all",
+        about: "halves of the block a cluster apart: reads and a copy, then a copy and the product",
+        how: How::Written(orders::READS_AND_ALL),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "copies_and_all",
+        about: "halves of the block a cluster apart: copies, then reads and the product",
+        how: How::Written(orders::COPIES_AND_ALL),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "chained_products",
+        about: "two products, the second of which needs the first, and the copies and reads of one \
+                beside the other; memory is issued first",
+        how: How::Written(orders::CHAINED_PRODUCTS),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "four_stages",
+        about: "all waves together, a step along K and a half of the columns at a time, copies in \
+                parts behind the reads of each",
+        how: How::Written(orders::FOUR_STAGES),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "two_products",
+        about: "two products of an iteration, each with a cluster of its reads, halves of the block \
+                a cluster apart",
+        how: How::Written(orders::TWO_PRODUCTS),
+        tried: false,
     },
 ];
 

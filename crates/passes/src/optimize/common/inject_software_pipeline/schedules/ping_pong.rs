@@ -74,7 +74,10 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
 }
 
 /// A product of one step in two rounds.
-const HALVES: Split = Split { m: 2, n: 1 };
+const HALVES: Split = Split {
+    m: 2,
+    ..Split::NONE
+};
 
 fn cluster(name: &str, round: usize, priority: u8) -> Cluster {
     Cluster {

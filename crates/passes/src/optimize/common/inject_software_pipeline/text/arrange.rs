@@ -2,6 +2,7 @@
 
 use tilewright_ir::{Func, Stmt, StmtKind};
 
+use super::parts::Products;
 use super::print::entry_text;
 use super::{EntryText, OrderText, Stream};
 use crate::optimize::common::inject_software_pipeline::arrangement::{
@@ -17,10 +18,13 @@ pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement,
     let split = Split {
         m: order.m,
         n: order.n,
+        p: order.p,
     };
     let pieces = split.of(question.func, question.pieces)?;
     let named = Named::of(question.func, &pieces);
-    let mut clusters = Vec::new();
+    let products = Products::of(question.func, &pieces);
+    let mut clusters: Vec<Cluster> = Vec::new();
+    let mut by_part: Vec<Entry> = Vec::new();
     for written in &order.clusters {
         let mut cluster = Cluster {
             meet: written.bar,
@@ -28,13 +32,28 @@ pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement,
             ..Cluster::new(written.name.clone())
         };
         for entry in &written.entries {
-            cluster.entries.push(named.find(entry)?);
+            let Some(placed) = products.entries(entry, order) else {
+                cluster.entries.push(named.find(entry)?);
+                continue;
+            };
+            // A tile of two products is brought for the first.
+            for own in placed? {
+                let again = own.part.is_none() && by_part.contains(&own);
+                cluster.entries.extend((!again).then_some(own));
+                by_part.push(own);
+            }
         }
         clusters.push(cluster);
     }
+    // What an order has for some loops only may be nothing in this one.
+    clusters.retain(|c| !c.entries.is_empty());
     for entry in clusters.iter().flat_map(|c| &c.entries) {
+        if by_part.contains(entry) {
+            continue;
+        }
         let steps = pieces.list[entry.piece].steps.as_ref();
         if let (Some(_), Some(steps), Some(wanted)) = (entry.part, steps, order.k)
+            && steps.along_k(0).is_some()
             && steps.count != wanted
         {
             let count = steps.count;
@@ -131,6 +150,7 @@ impl Named {
         let within = Within {
             m: entry.m,
             n: entry.n,
+            p: entry.p,
         };
         let opened = entry.k.is_some() || within != Within::default();
         let is_it = |name: &&Name| {

@@ -13,6 +13,7 @@
 //! - `schedule NAME` begins an order; `for VAR` says which loop it is for, else it is for all.
 //! - `split m 2, n 2, k 4`: products are taken into so many parts along M and N, and have so many steps
 //!   along K; `[m0,k1]` names what belongs to a part and a step.
+//! - `split p 2`: copies that run by themselves are in so many parts, `g2s A_shared[p1]`.
 //! - `stream all`: all waves run together. `stream halves lag 1`: the second half of the waves is one
 //!   barrier behind. `stream producer`: what runs ahead is the part of a thread of its own.
 //! - `spare N`: so many versions more of what is copied than the order needs.
@@ -20,6 +21,8 @@
 //!   instructions a priority.
 //! - A piece is an op and the buffer it is about, `ahead N` iterations; where several are called the
 //!   same, `(2)` behind the name is the second.
+//! - `bring A`, `store A`, `read A[k0]`, `multiply C[k0]` call pieces by their part in the loop's product:
+//!   see [`parts`].
 //! - `#` begins a comment.
 //!
 //! Waits, versions, prologue, epilogue and the barriers that an order needs are not written: they are
@@ -27,10 +30,12 @@
 
 mod arrange;
 mod parse;
+mod parts;
 mod print;
 
 pub(super) use arrange::arrange;
 pub use parse::{Mistake, parse};
+pub(super) use parts::Products;
 pub(super) use print::print;
 
 /// An order as it was written.
@@ -42,6 +47,8 @@ pub struct OrderText {
     /// Parts of products along M and N.
     pub m: u32,
     pub n: u32,
+    /// Parts of copies.
+    pub p: u32,
     /// Steps of products along K.
     pub k: Option<u32>,
     pub stream: Stream,
@@ -86,6 +93,8 @@ pub struct EntryText {
     pub m: Option<u32>,
     pub n: Option<u32>,
     pub k: Option<u32>,
+    /// The part of a copy.
+    pub p: Option<u32>,
     pub ahead: u32,
 }
 

@@ -160,6 +160,7 @@ impl<'a> Parser<'a> {
             of_loop: None,
             m: 1,
             n: 1,
+            p: 1,
             k: None,
             stream: Stream::All,
             spare: 0,
@@ -238,6 +239,7 @@ impl<'a> Parser<'a> {
                 m: None,
                 n: None,
                 k: None,
+                p: None,
                 ahead: 0,
             };
             if self.takes("(") {
@@ -267,14 +269,15 @@ impl<'a> Parser<'a> {
     fn split(&mut self, order: &mut OrderText) -> Result<(), Mistake> {
         loop {
             let axis = self.peek();
-            if !matches!(axis, "m" | "n" | "k") {
-                return Err(self.mistake("`m`, `n` or `k` is expected here"));
+            if !matches!(axis, "m" | "n" | "k" | "p") {
+                return Err(self.mistake("`m`, `n`, `k` or `p` is expected here"));
             }
             self.at += 1;
             let parts = self.number("a number of parts", MOST)?.max(1);
             match axis {
                 "m" => order.m = parts,
                 "n" => order.n = parts,
+                "p" => order.p = parts,
                 _ => order.k = Some(parts),
             }
             if !self.takes(",") {
@@ -291,10 +294,11 @@ impl<'a> Parser<'a> {
             Some("m") => &mut entry.m,
             Some("n") => &mut entry.n,
             Some("k") => &mut entry.k,
+            Some("p") => &mut entry.p,
             _ => &mut None,
         };
         *place = at.filter(|at| *at < MOST);
-        match place.is_some() && matches!(word.get(..1), Some("m" | "n" | "k")) {
+        match place.is_some() && matches!(word.get(..1), Some("m" | "n" | "k" | "p")) {
             true => {
                 self.at += 1;
                 Ok(())

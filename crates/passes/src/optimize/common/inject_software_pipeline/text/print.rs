@@ -20,7 +20,12 @@ pub fn print(
     let text = written(func, pieces, (name, of_loop), order);
     let mut out = String::new();
     let _ = writeln!(out, "schedule {} for {of_loop}", text.name);
-    let parts = [("m", Some(text.m)), ("n", Some(text.n)), ("k", text.k)];
+    let parts = [
+        ("m", Some(text.m)),
+        ("n", Some(text.n)),
+        ("k", text.k),
+        ("p", Some(text.p)),
+    ];
     let parts = parts.iter().filter_map(|(axis, parts)| {
         let parts = parts.filter(|parts| *axis == "k" || *parts > 1)?;
         Some(format!("{axis} {parts}"))
@@ -67,6 +72,7 @@ pub(super) fn entry_text(entry: &EntryText) -> String {
     let within = Within {
         m: entry.m,
         n: entry.n,
+        p: entry.p,
     };
     text += &place(within, entry.k);
     if entry.ahead > 0 {
@@ -82,6 +88,7 @@ fn written(
     order: &Arrangement,
 ) -> OrderText {
     let named = Named::of(func, pieces);
+    let along_k = |piece: usize, step: u32| pieces.list[piece].steps.as_ref()?.along_k(step);
     let entry = |entry: &Entry| {
         let called = match entry.part {
             None => Called::Whole(entry.piece),
@@ -94,19 +101,21 @@ fn written(
             ordinal,
             m: within.m,
             n: within.n,
-            k: entry.part.map(|p| p.step),
+            k: entry.part.and_then(|part| along_k(entry.piece, part.step)),
+            p: within.p,
             ahead: entry.ahead,
         }
     };
     let opened = |e: Entry| {
         let steps = pieces.list[e.piece].steps.as_ref()?;
-        e.part.map(|_| steps.count)
+        steps.along_k(e.part?.step).map(|_| steps.count)
     };
     OrderText {
         name: name.to_string(),
         of_loop: Some(of_loop.to_string()),
         m: order.split.m,
         n: order.split.n,
+        p: order.split.p,
         k: order.entries().find_map(opened),
         stream: match (order.producer, order.lag) {
             (true, _) => Stream::Producer,

@@ -1,0 +1,264 @@
+//! How long matrix units wait, read off an order.
+//!
+//! Shared memory hands out so many bytes a cycle, one read after another, each some time after it was
+//! asked; the matrix units of all SIMDs multiply, one instruction after another; a wave issues in order,
+//! so what stands behind matrix instructions is issued when the last of them is. Halves of a block a
+//! barrier apart are in neighbouring phases and share both. What is copied is there some time after it
+//! was asked for. No bank is asked twice, and memory is never busy: this ranks orders, it is no time.
+
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{Buffer, Inst, MicroKind, MicroOp, StmtKind};
+use tilewright_schedule::order::{Schedule, Step};
+
+use super::super::effects::Effects;
+use super::arrangement::{Arrangement, Entry};
+use super::schedules::Question;
+
+/// Cycles until what a copy asks for is there, where caches have it (`docs/amd-cycles.md`: the lower end
+/// of what was measured).
+const COPY: u64 = 500;
+/// Until what is read of shared memory is there (the same: measured).
+const READ: u64 = 64;
+/// From the last wave's arrival at a barrier until all issue again.
+const BARRIER: u64 = 32;
+
+/// What an iteration takes.
+#[derive(Clone, Copy)]
+pub(super) struct Iteration {
+    /// Cycles in which the matrix units have nothing to do.
+    pub idle: u32,
+    /// Whether it is as long as copies take, so that a wait for all that were issued an iteration ago
+    /// is for nothing.
+    pub hides_copies: bool,
+}
+
+impl Iteration {
+    /// With the barriers that the order asks for: with those that it needs beside them it takes longer.
+    pub fn asked(question: Question<'_>, order: &Arrangement) -> Iteration {
+        let mut phases: Vec<Vec<Entry>> = Vec::new();
+        for cluster in &order.clusters {
+            match phases.last_mut().filter(|_| !cluster.meet) {
+                Some(phase) => phase.extend(&cluster.entries),
+                None => phases.push(cluster.entries.clone()),
+            }
+        }
+        Iteration::of(question, order, phases)
+    }
+
+    /// With all barriers of its steady iteration.
+    pub fn derived(question: Question<'_>, order: &Arrangement, schedule: &Schedule) -> Iteration {
+        let entries: Vec<Entry> = order.entries().collect();
+        let mut phases: Vec<Vec<Entry>> = vec![Vec::new()];
+        for step in &schedule.steady.steps {
+            match step {
+                Step::Barrier => phases.push(Vec::new()),
+                Step::Run(op) => phases.iter_mut().last().into_iter().for_each(|phase| {
+                    phase.extend(entries.get(*op));
+                }),
+                _ => {}
+            }
+        }
+        if phases.len() > 1 && phases[0].is_empty() {
+            phases.remove(0);
+        }
+        Iteration::of(question, order, phases)
+    }
+
+    fn of(question: Question<'_>, order: &Arrangement, phases: Vec<Vec<Entry>>) -> Iteration {
+        let threads = question.kernel.num_threads();
+        let placed = match order.lag {
+            0 => alone(question, threads, &phases),
+            _ => beside(question, threads / 2, &phases),
+        };
+        let took = placed.took + placed.late(question, order);
+        Iteration {
+            idle: u32::try_from(took.saturating_sub(placed.busy)).unwrap_or(u32::MAX),
+            hides_copies: placed.took >= COPY,
+        }
+    }
+}
+
+/// An iteration with the time of each of its entries.
+struct Placed {
+    took: u64,
+    /// For so long the matrix units multiply.
+    busy: u64,
+    starts: Vec<u64>,
+    /// When the phase before the one before begins: where halves a barrier apart wait for what is read.
+    waits: Vec<i64>,
+}
+
+/// All waves together.
+fn alone(question: Question<'_>, threads: u32, phases: &[Vec<Entry>]) -> Placed {
+    let entries: Vec<Entry> = phases.iter().flatten().copied().collect();
+    let time = Time::of(question, threads, &entries);
+    let waits = time.starts.iter().map(|at| *at as i64);
+    Placed {
+        took: time.end + BARRIER,
+        busy: time.matrix,
+        waits: waits.collect(),
+        starts: time.starts,
+    }
+}
+
+/// Halves, one in the phase that the other has left.
+fn beside(question: Question<'_>, threads: u32, phases: &[Vec<Entry>]) -> Placed {
+    let times = phases.iter().map(|p| Time::of(question, threads, p));
+    let times: Vec<Time> = times.collect();
+    let before = times.iter().cycle().skip(times.len().saturating_sub(1));
+    let (mut busy, mut begin) = (0, 0);
+    let mut begins = Vec::new();
+    for (a, b) in times.iter().zip(before) {
+        let (matrix, shared) = (a.matrix + b.matrix, a.shared + b.shared);
+        begins.push(begin);
+        begin += BARRIER + a.end.max(b.end).max(matrix).max(shared);
+        busy += matrix;
+    }
+    let mut placed = Placed {
+        took: begin,
+        busy,
+        starts: Vec::new(),
+        waits: Vec::new(),
+    };
+    for (phase, entries) in phases.iter().enumerate() {
+        let wait = match phase.checked_sub(1) {
+            Some(before) => begins[before] as i64,
+            None => begins.last().map_or(0, |last| *last as i64 - begin as i64),
+        };
+        placed.starts.extend(entries.iter().map(|_| begins[phase]));
+        placed.waits.extend(entries.iter().map(|_| wait));
+    }
+    placed
+}
+
+impl Placed {
+    /// How much longer than the iteration the latest copy takes: from where it is issued to where it is
+    /// waited for, that is before the store from its registers, or the first read of its tile.
+    fn late(&self, question: Question<'_>, order: &Arrangement) -> u64 {
+        let entries: Vec<Entry> = order.entries().collect();
+        let list = &question.pieces.list;
+        let took = self.took as i64;
+        let effects = |entry: &Entry| Effects::of(question.func, &list[entry.piece].stmt);
+        let mut late = 0;
+        for (at, entry) in entries.iter().enumerate() {
+            let piece = &list[entry.piece];
+            if entry.ahead == 0 || piece.late {
+                continue;
+            }
+            let written: Vec<Buffer> = effects(entry).writes.into_iter().collect();
+            let needs = |other: &Entry| {
+                other.piece != entry.piece
+                    && written.iter().any(|b| effects(other).reads.contains(b))
+                    && !is_product(question, other)
+            };
+            let needed = entries.iter().enumerate().filter(|(_, other)| needs(other));
+            let given = needed.map(|(other, of)| {
+                let stored = list[of.piece].late;
+                let waited = if stored {
+                    self.starts[other] as i64
+                } else {
+                    self.waits[other]
+                };
+                let iterations = i64::from(entry.ahead) - i64::from(of.ahead);
+                iterations * took + waited - self.starts[at] as i64
+            });
+            let given = given.min().unwrap_or(took);
+            late = late.max(COPY as i64 - given);
+        }
+        late.max(0) as u64
+    }
+}
+
+/// Whether an entry is matrix instructions alone, which read registers.
+fn is_product(question: Question<'_>, entry: &Entry) -> bool {
+    let steps = question.pieces.list[entry.piece].steps.as_ref();
+    let op = entry
+        .part
+        .zip(steps)
+        .map(|(part, steps)| &steps.ops[part.op]);
+    op.is_some_and(|op| op.kind == MicroKind::Mma)
+}
+
+/// What some waves take for entries in order, with nobody beside them.
+struct Time {
+    /// Of the matrix unit of each SIMD.
+    matrix: u64,
+    /// Of shared memory.
+    shared: u64,
+    /// When each entry is issued.
+    starts: Vec<u64>,
+    end: u64,
+}
+
+impl Time {
+    fn of(question: Question<'_>, threads: u32, entries: &[Entry]) -> Time {
+        let machine = question.machine;
+        let waves = threads.div_ceil(machine.warp_size);
+        let on_a_simd = u64::from(waves.div_ceil(machine.simds));
+        let (mut matrix, mut shared) = (0, 0);
+        // When the matrix unit and shared memory are through with what was issued.
+        let (mut multiplied, mut handed) = (0u64, 0u64);
+        let mut reads: Vec<(usize, Option<u32>, u32, u64)> = Vec::new();
+        let mut starts = Vec::new();
+        for entry in entries {
+            starts.push(multiplied);
+            let step = entry.part.map(|p| p.step);
+            each_op(question, entry, &mut |op, times| {
+                let count = times * u64::from(op.count());
+                match op.kind {
+                    MicroKind::Mma => {
+                        let cycles = count * instruction_cycles(question, op.inst) * on_a_simd;
+                        let own = reads.iter().filter(|(piece, of, ahead, _)| {
+                            *piece == entry.piece && *of == step && *ahead == entry.ahead
+                        });
+                        let ready = own.map(|(.., at)| *at + READ).max().unwrap_or(0);
+                        multiplied = multiplied.max(ready) + cycles;
+                        matrix += cycles;
+                    }
+                    MicroKind::S2r | MicroKind::R2s => {
+                        let data = &question.func.buffers[op.dest.region.buffer];
+                        let bits = count * u64::from(op.width) * u64::from(data.dtype.bits());
+                        let bytes = bits / 8 * u64::from(threads);
+                        let cycles = bytes / u64::from(4 * machine.shared.banks);
+                        handed = handed.max(multiplied) + cycles;
+                        shared += cycles;
+                        reads.push((entry.piece, step, entry.ahead, handed));
+                    }
+                    _ => {}
+                }
+            });
+        }
+        let read = reads.last().map_or(0, |(.., at)| *at + READ);
+        Time {
+            matrix,
+            shared,
+            starts,
+            end: multiplied.max(read),
+        }
+    }
+}
+
+/// The micro-ops that stand at a place, and how often each runs.
+fn each_op(question: Question<'_>, entry: &Entry, f: &mut impl FnMut(&MicroOp, u64)) {
+    let piece = &question.pieces.list[entry.piece];
+    match (entry.part, &piece.steps) {
+        (Some(part), Some(steps)) => f(&steps.ops[part.op], 1),
+        (None, Some(steps)) => {
+            for _ in 0..steps.count {
+                steps.ops.iter().for_each(|op| f(op, 1));
+            }
+        }
+        _ => walk_stmts(std::slice::from_ref(&piece.stmt), &mut |stmt| {
+            if let StmtKind::Micro(op) = &stmt.kind {
+                f(op, 1);
+            }
+        }),
+    }
+}
+
+/// Cycles that a matrix instruction takes.
+fn instruction_cycles(question: Question<'_>, inst: Inst) -> u64 {
+    let mut known = question.machine.mma.iter();
+    let facts = known.find(|m| inst == Inst::Mma(m.inst));
+    facts.map_or(0, |m| m.cycles.into())
+}
