@@ -196,7 +196,7 @@ impl Product {
         let tiles: u64 = self.grid.iter().map(|n| *n as u64).product();
         let room = u64::from(machine.multiprocessors) / tiles.max(1);
         let most = room.min(self.trips);
-        let parts = (2..=most).rev().filter(|n| self.trips % n == 0);
+        let parts = (2..=most).rev().filter(|n| self.trips.is_multiple_of(*n));
         let [alone, best] = [
             Some(1),
             parts.clone().min_by_key(|n| self.cycles(machine, *n)),

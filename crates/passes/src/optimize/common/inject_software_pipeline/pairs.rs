@@ -166,8 +166,17 @@ fn bytes_a_cycle(
         i128::from(bytes_of(func, op)) / part.max(1) * lines * LINE
     });
     let read: i128 = read.sum();
+    let cycles = product_cycles((kernel, machine), others.iter().copied());
+    read as f64 / f64::from(cycles.max(1))
+}
+
+/// Cycles that the matrix unit takes for the products of warp groups in an iteration.
+pub(super) fn product_cycles<'a>(
+    (kernel, machine): (&Kernel, &Machine),
+    pieces: impl Iterator<Item = &'a Piece>,
+) -> u32 {
     let mut cycles = 0;
-    for piece in others {
+    for piece in pieces {
         walk_stmts(std::slice::from_ref(&piece.stmt), &mut |stmt| {
             if let Some(op) = stmt.as_group_product()
                 && let Inst::GroupMma { mma, .. } = op.inst
@@ -177,9 +186,8 @@ fn bytes_a_cycle(
             }
         });
     }
-    // Warp groups have the matrix unit one after another.
-    let cycles = cycles * (kernel.num_threads() / WARP_GROUP).max(1);
-    read as f64 / f64::from(cycles.max(1))
+    // Warp groups have it one after another.
+    cycles * (kernel.num_threads() / WARP_GROUP).max(1)
 }
 
 /// The rows of a copy that one block of a pair brings, where they can be halved.
