@@ -87,6 +87,7 @@ impl Loop {
         let all = format!("acc[0 +: {m}, 0 +: {n}]");
         let mut allocs = String::new();
         let mut before = String::new();
+        let mut after = String::new();
         let body = match self.body {
             Body::Product => format!("{a}{b}{}", gemm("a", "acc")),
             Body::OneCopy => {
@@ -113,6 +114,9 @@ impl Loop {
                     allocs += &format!("    alloc acc{other}: fragment float32[{m}, {n}]\n");
                     before += &format!("    fill acc{other}[0 +: {m}, 0 +: {n}], 0.0\n");
                     products += &gemm("a", &format!("acc{other}"));
+                    after += &format!(
+                        "    for i, j in parallel({m}, {n}) {{\n      acc[i, j] = acc[i, j] + acc{other}[i, j]\n    }}\n"
+                    );
                 }
                 format!("{a}{b}{products}")
             }
@@ -144,7 +148,7 @@ impl Loop {
 {allocs}    fill {all}, 0.0
 {before}    for k in pipelined(0, 4) stages={stages} schedule=\"{order}\" {{
 {body}    }}
-    copy {all} -> C[0 +: {m}, 0 +: {n}]
+{after}    copy {all} -> C[0 +: {m}, 0 +: {n}]
   }}
 }}
 ",

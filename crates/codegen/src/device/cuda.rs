@@ -93,6 +93,7 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     );
     let c = words(inst.m, inst.n, inst.acc);
     let tf32 = inst.ab == Scalar::TF32;
+    let fp8 = matches!(inst.ab, Scalar::F8E4M3FN | Scalar::F8E5M2);
     let (element, class) = match inst.acc {
         Scalar::F32 => ("float", "f"),
         Scalar::I32 => ("int", "r"),
@@ -105,8 +106,8 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     };
     let bind = |constraint: &str, name: &str, count: u32| {
         let each: Vec<String> = (0..count)
-            .map(|i| match tf32 && name != "c" {
-                true => format!("\"{constraint}\"(round_{name}[{i}])"),
+            .map(|i| match (tf32 || fp8) && name != "c" {
+                true => format!("\"{constraint}\"(own_{name}[{i}])"),
                 false => format!("\"{constraint}\"({name}[{i}])"),
             })
             .collect();
@@ -122,11 +123,24 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     if tf32 {
         // The machine drops the low bits of a float32; rounding is nearer.
         for (name, count) in [("a", a), ("b", b)] {
-            let _ = writeln!(text, "  unsigned round_{name}[{count}];");
+            let _ = writeln!(text, "  unsigned own_{name}[{count}];");
             let _ = writeln!(
                 text,
                 "  for (int i = 0; i < {count}; ++i)\n    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \
-                 \"=r\"(round_{name}[i]) : \"f\"({name}[i]));"
+                 \"=r\"(own_{name}[i]) : \"f\"({name}[i]));"
+            );
+        }
+    }
+    if fp8 {
+        // ptxas 13.0 converts the upper half of an operand that it knows to be zero to 2^-6. Of the
+        // lanes before one it knows nothing; the last bit of their mask is never set.
+        text += "  unsigned zero;\n  asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(zero));\n  \
+                 zero >>= 31;\n";
+        for (name, count) in [("a", a), ("b", b)] {
+            let _ = writeln!(text, "  unsigned own_{name}[{count}];");
+            let _ = writeln!(
+                text,
+                "  for (int i = 0; i < {count}; ++i) own_{name}[i] = {name}[i] | zero;"
             );
         }
     }

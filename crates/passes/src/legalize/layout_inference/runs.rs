@@ -4,19 +4,24 @@
 //! else it lies so that memory is accessed 16 bytes a lane, or that a lane has much of the lines that are
 //! folded. Fragments that loops touch at the same index lie alike, so their uses count together.
 //!
-//! Runs of more than one instruction take neighbours of the operand from two places. Reads that
-//! transpose bring 8 bytes a lane and find them 16 apart then, on half of the banks, in every step;
+//! Runs of more than one instruction take neighbours of the operand from two places. Reads of 8 bytes a
+//! lane, and all that transpose, find them 16 apart then, on half of the banks, in every step;
 //! results are stored once. So such products keep the runs of one instruction, and so do those whose operand
 //! is a fragment, which lies as it is.
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{Buffer, Func, GemmOp, GemmPlan, GemmPolicy, MmaFamily, Scope, Target};
+use tilewright_ir::{
+    Buffer, Func, GemmOp, GemmPlan, GemmPolicy, MmaFamily, MmaInst, Scope, Target,
+};
 use tilewright_layout::lanes::{Operand, lane_map};
 
 use super::uses::{Run, Use, UseKind};
 use crate::legalize::gemm_plan::{Choice, matrix, tiling_by};
+
+/// Bits of the widest read of shared memory.
+const WIDE_READ: i64 = 128;
 
 /// How warps share the gemms out, in program order: as the user says, or where he leaves it open so that
 /// the warp that has a row of a sum has all of it, where it is the operand of another product. Where
@@ -157,17 +162,20 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
             })
         };
         let of_one = |dim: usize| {
-            let of_one = |g: &GemmOp| {
-                let (operand, across) = match dim {
-                    0 => (&g.a, g.trans_a),
-                    _ => (&g.b, !g.trans_b),
+            let of_one = |g: &GemmOp, inst: &MmaInst| {
+                let (operand, across, side) = match dim {
+                    0 => (&g.a, g.trans_a, Operand::A),
+                    _ => (&g.b, !g.trans_b, Operand::B),
                 };
+                let slots = lane_map(inst, side).map_or(0, |map| map.slots());
+                let short = slots * i64::from(inst.ab.bits()) < WIDE_READ;
                 match func.buffers[operand.buffer].scope {
                     Scope::Fragment => true,
-                    _ => across && target.machine().ds_read_tr,
+                    _ => short || across && target.machine().ds_read_tr,
                 }
             };
-            same.iter().any(|&at| of_one(gemms[at].0))
+            let mut own = same.iter();
+            own.any(|&at| of_one(gemms[at].0, &choices[at].plan.inst))
         };
         let own = wishes.iter().filter(|(of, _)| *of == class);
         let own = own.flat_map(|(_, wish)| wish.runs(of_one(wish.dim)));

@@ -316,10 +316,13 @@ fn starves(question: Question<'_>) -> bool {
         kernel,
         machine,
         pieces,
-        ..
+        l,
     } = question;
     let ahead = pieces.list.iter().map(|p| p.distance).max().unwrap_or(0);
     let cycles = product_cycles((kernel, machine), pieces.list.iter());
     let registers = need::registers(func) * kernel.num_threads();
-    ahead * cycles < BULK_LOAD && 2 * registers <= machine.registers.file
+    // Of a loop that is over when the loads come, the first ones are what is waited for.
+    let trips = l.axes[0].const_trip_count();
+    let long = trips.is_none_or(|n| n * u64::from(cycles) >= 4 * u64::from(BULK_LOAD));
+    long && ahead * cycles < BULK_LOAD && 2 * registers <= machine.registers.file
 }
