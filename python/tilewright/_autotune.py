@@ -224,7 +224,7 @@ def _compile_elsewhere(executor, kernels, target, timeout=None):
 
 def _kept_of(executor, kernels, name, arch, timeout=None):
     jobs = [
-        executor.submit(_core.compile_for_another, k.core.ir(), name, arch, k.core.fast_math)
+        executor.submit(_core.compile_for_another, k.core.called_ir(), name, arch, k.core.fast_math)
         for k in kernels
     ]
     kept = 0

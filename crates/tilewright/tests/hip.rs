@@ -19,16 +19,21 @@ use tilewright::runtime::toolchain::{AmdClang, HipOptions};
 const FEW: Budget = addresses(6);
 
 /// The same where both operands of a gemm are read along their rows: a place for each operand and
-/// half of a swizzled row, and on gfx942 the place that tiles are written to.
-const ALONG_ROWS: Budget = addresses(5);
+/// half of a swizzled row, on gfx942 the place that tiles are written to, and on gfx950 the other half of
+/// the rows of B that neighbours of C need.
+const ALONG_ROWS: Budget = addresses(6);
 
 /// The same for halves of the waves that change places: the parts that a half reads at one time
 /// have places of their own. The loop takes two thirds of the time that it took with 5.
 const HALVES: Budget = addresses(14);
 
+/// Conditions that are kept for all of a loop are more than there are scalar registers; the compiler puts
+/// some into lanes of a vector register.
+const SCALARS_IN_LANES: (&str, Target) = ("mamba_chunk_scan.py", Target::Gfx950);
+
 /// What the hot loops of other examples spend, on gfx942 and on gfx950: the figures measured, so
 /// that one instruction more is seen.
-const BUDGETS: [(&str, Budget, Budget); 12] = [
+const BUDGETS: [(&str, Budget, Budget); 13] = [
     // Rows are reduced in LDS by inner loops, whose index is in the addresses. On gfx950 the
     // compiler keeps the outer loop's index in a vector register, for lanes compare with it or load
     // by it, and reads it back for the copies.
@@ -36,15 +41,23 @@ const BUDGETS: [(&str, Budget, Budget); 12] = [
     ("attention_fwd.py", addresses(17), index_read(17)),
     ("attention_gqa.py", addresses(17), index_read(17)),
     ("blocksparse_gemm.py", FEW, index_read(6)),
-    ("dequant_gemm.py", addresses(9), index_read(8)),
+    ("dequant_gemm.py", addresses(9), index_read(10)),
+    ("fp8_gemm_blockwise.py", FEW, addresses(7)),
     // Every element's place in the image is worked out from its number in the patch.
     ("convolution.py", addresses(86), addresses(88)),
     // An operand that is read across its rows has one place for each pattern of its swizzle, and
     // the version is added to each.
     ("gemm.py", addresses(23), addresses(10)),
-    ("linear_attention.py", addresses(8), addresses(24)),
+    ("linear_attention.py", addresses(8), addresses(27)),
     // Loads that nothing counts, or that are guarded, are plain: addresses of 64 bits.
-    ("mamba_chunk_scan.py", addresses(13), addresses(17)),
+    (
+        "mamba_chunk_scan.py",
+        addresses(13),
+        Budget {
+            lane_reads: 42,
+            ..addresses(4)
+        },
+    ),
     ("grouped_gemm.py", addresses(8), addresses(10)),
     ("grouped_gemm_fp8.py", addresses(12), FEW),
     // The copying waves' loop is joined with the multiplying ones', and its loads are plain.
@@ -407,7 +420,8 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
         return Err(format!("the compiler warns: {warnings:?}").into());
     }
     for kernel in program.kernels() {
-        if kernel.scratch_bytes > 0 || kernel.vgpr_spills + kernel.sgpr_spills > 0 {
+        let scalars = kernel.sgpr_spills > 0 && (name, target) != SCALARS_IN_LANES;
+        if kernel.scratch_bytes > 0 || kernel.vgpr_spills > 0 || scalars {
             return Err(format!("{kernel:?}").into());
         }
     }

@@ -69,9 +69,9 @@ const KERNELS: &[Kernel] = &[
         file: "attention_fwd.py",
         settings: &[],
         target: Target::Gfx950,
-        barriers: (5, 0, 5),
+        barriers: (2, 0, 2),
         vmcnt: (12, 0, 12),
-        lgkmcnt: (117, 11, 130),
+        lgkmcnt: (12, 0, 12),
     },
     Kernel {
         file: "cumsum.py",
@@ -86,8 +86,8 @@ const KERNELS: &[Kernel] = &[
         settings: &[],
         target: Target::Gfx942,
         barriers: (1, 0, 1),
-        vmcnt: (10, 0, 10),
-        lgkmcnt: (60, 0, 60),
+        vmcnt: (8, 0, 8),
+        lgkmcnt: (28, 0, 28),
     },
     Kernel {
         file: "reduce.py",
@@ -95,7 +95,7 @@ const KERNELS: &[Kernel] = &[
         target: Target::Gfx950,
         barriers: (0, 0, 0),
         vmcnt: (22, 0, 22),
-        lgkmcnt: (158, 0, 158),
+        lgkmcnt: (4, 0, 4),
     },
 ];
 

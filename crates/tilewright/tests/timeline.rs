@@ -2,19 +2,31 @@
 
 use tilewright::frontend::stage;
 use tilewright::ir::{Block, DeviceOp, Func, SourceMap, StmtKind, Target, visit};
+use tilewright::passes::schedules::ask_for_schedule;
 use tilewright::timeline::{Event, Kind, Timeline, timelines, to_svg};
 
 const GEMM: &str = include_str!("../../../examples/gemm.py");
 
 fn lowered(target: Target) -> Func {
+    lowered_by("auto", target)
+}
+
+fn lowered_by(schedule: &str, target: Target) -> Func {
     let mut sources = SourceMap::new();
     let file = sources.add("gemm.py", GEMM);
-    let staged = stage(&sources, file, None, &[]).expect("it is staged");
+    let mut staged = stage(&sources, file, None, &[]).expect("it is staged");
+    if schedule != "auto" {
+        ask_for_schedule(&mut staged.func, schedule);
+    }
     tilewright::lower(&staged.func, target).expect("it is lowered")
 }
 
 fn drawn(target: Target) -> Timeline {
-    let mut all = timelines(&lowered(target), target);
+    drawn_by("auto", target)
+}
+
+fn drawn_by(schedule: &str, target: Target) -> Timeline {
+    let mut all = timelines(&lowered_by(schedule, target), target);
     assert_eq!(all.len(), 1);
     all.remove(0)
 }
@@ -79,7 +91,7 @@ fn products_follow_their_reads() {
 /// Producer and consumer are streams of their own.
 #[test]
 fn warp_groups_are_streams() {
-    let timeline = drawn(Target::Sm90a);
+    let timeline = drawn_by("producer_consumer", Target::Sm90a);
     let names: Vec<&str> = timeline.streams.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["warp group 0", "warp group 1"]);
     let has = |at: usize, kind: Kind| timeline.streams[at].lanes.iter().any(|l| l.kind == kind);

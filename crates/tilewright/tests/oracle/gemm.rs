@@ -352,7 +352,7 @@ pub fn long_cases() -> Vec<Case> {
         fp8_fast((32, 40, 640), "float8_e4m3fn"),
         blockwise((32, 40, 640), 64),
         grouped_fp8(&[40], 40, 640),
-        moe(&[40], 40, (40, 640)),
+        moe(&[56], 56, (40, 640)),
         batched(1, size),
         batched_shared_b(1, size),
         grouped(&[40], 40, 150),

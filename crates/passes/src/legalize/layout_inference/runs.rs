@@ -5,7 +5,8 @@
 //! folded. Fragments that loops touch at the same index lie alike, so their uses count together.
 //!
 //! Runs of more than one instruction take neighbours of the operand from two places. Reads of 8 bytes a
-//! lane, and all that transpose, find them 16 apart then, on half of the banks, in every step;
+//! lane, all that transpose, and the two of 16 that an operand of 32 takes, find them on half of the banks
+//! then, in every step;
 //! results are stored once. So such products keep the runs of one instruction, and so do those whose operand
 //! is a fragment, which lies as it is.
 
@@ -168,10 +169,10 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
                     _ => (&g.b, !g.trans_b, Operand::B),
                 };
                 let slots = lane_map(inst, side).map_or(0, |map| map.slots());
-                let short = slots * i64::from(inst.ab.bits()) < WIDE_READ;
+                let other = slots * i64::from(inst.ab.bits()) != WIDE_READ;
                 match func.buffers[operand.buffer].scope {
                     Scope::Fragment => true,
-                    _ => short || across && target.machine().ds_read_tr,
+                    _ => other || across && target.machine().ds_read_tr,
                 }
             };
             let mut own = same.iter();

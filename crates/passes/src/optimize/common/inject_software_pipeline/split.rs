@@ -84,13 +84,7 @@ impl Split {
         let (Some(product), None) = (products.next(), products.next()) else {
             return Err(shape());
         };
-        let (true, [(rows, _), (columns, _)]) = (product.sources.len() == 2, &product.axes[..])
-        else {
-            return Err(shape());
-        };
-        // A product may be done as its transpose, the right operand first.
-        let right_first =
-            mentions(&product.sources[0], *columns) || mentions(&product.sources[1], *rows);
+        let right_first = right_first(product).ok_or_else(shape)?;
         let [rows_of, columns_of] = [usize::from(right_first), usize::from(!right_first)];
         let [a, b] = [rows_of, columns_of].map(|at| product.sources[at].region.buffer);
         let mut ops: Vec<(MicroOp, Within)> = Vec::new();
@@ -222,4 +216,13 @@ fn is_inside(op: &MicroOp, access: &Access) -> bool {
         points = longer.collect();
     }
     points.iter().all(|point| inside(point))
+}
+
+/// Whether a product is done as its transpose, the right operand first.
+pub(super) fn right_first(product: &MicroOp) -> Option<bool> {
+    let ([left, right], [(rows, _), (columns, _)]) = (&product.sources[..], &product.axes[..])
+    else {
+        return None;
+    };
+    Some(mentions(left, *columns) || mentions(right, *rows))
 }

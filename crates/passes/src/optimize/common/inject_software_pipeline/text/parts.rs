@@ -14,6 +14,7 @@ use crate::optimize::common::effects::Effects;
 use crate::optimize::common::inject_software_pipeline::arrangement::{Entry, Part};
 use crate::optimize::common::inject_software_pipeline::pieces::Pieces;
 use crate::optimize::common::inject_software_pipeline::schedules::Why;
+use crate::optimize::common::inject_software_pipeline::split::right_first;
 use crate::optimize::common::inject_software_pipeline::steps::{Steps, Within};
 
 /// What a part of the products does.
@@ -60,7 +61,11 @@ impl<'a> Products<'a> {
     fn registers(&self, product: usize, operand: usize) -> Option<Buffer> {
         let mut ops = self.steps(product)?.ops.iter();
         let multiply = ops.find(|op| op.kind == MicroKind::Mma)?;
-        Some(multiply.sources.get(operand)?.region.buffer)
+        let at = match right_first(multiply) {
+            Some(true) => 1usize.checked_sub(operand)?,
+            _ => operand,
+        };
+        Some(multiply.sources.get(at)?.region.buffer)
     }
 
     /// The tile that an operand is read from.
