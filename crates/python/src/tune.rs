@@ -115,7 +115,7 @@ fn tune<'py>(
     };
     let said = |event: Event<'_>| {
         if let Some(tell) = &tell {
-            let text = doing(event);
+            let text = event.to_string();
             // A progress line that cannot be shown is nobody's loss.
             Python::attach(|py| drop(tell.call1(py, (text,))));
         }
@@ -178,19 +178,6 @@ fn tune<'py>(
     let outcome = outcome.ok_or_else(|| PyRuntimeError::new_err("the tuner gave no result"))?;
     let tuned = outcome.map_err(|e| raise_jit(py, e, &SourceMap::new()))?;
     as_dict(py, &tuned)
-}
-
-fn doing(event: Event<'_>) -> String {
-    match event {
-        Event::Compiled { done, of } => format!("compiled {done} of {of}"),
-        Event::Checked { done, of } => format!("checked {done} of {of}"),
-        Event::Timed {
-            running,
-            best,
-            time,
-            unit,
-        } => format!("{running} in the race; best {}: {best}", unit.show(time)),
-    }
 }
 
 fn as_dict<'py>(py: Python<'py>, tuned: &Tuned) -> PyResult<Bound<'py, PyDict>> {

@@ -1,8 +1,9 @@
 //! What the arguments of a call make of a function, whoever runs it: the GPU and the emulator take
 //! their memory, grids and scalar arguments from here.
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{Buffer, Func, Kernel, Scalar, Var};
+use tilewright_ir::{Buffer, Expr, Func, Kernel, Scalar, Var};
 use tilewright_runtime::device::{Arg, ScalarType};
 use tilewright_sim::Resolved;
 
@@ -20,6 +21,30 @@ pub fn bytes(func: &Func, buffer: Buffer, call: &Resolved) -> usize {
     let count: i64 = shape.map_or(0, |shape| shape.iter().product());
     let bits = func.buffers[buffer].dtype.bits() as usize;
     (count.max(0) as usize * bits).div_ceil(8)
+}
+
+/// The value of an integer expression over sizes and indices that have these values; none where it
+/// reads memory.
+pub fn value(
+    func: &Func,
+    call: &Resolved,
+    values: &FxHashMap<Var, i128>,
+    e: &Expr,
+) -> Option<i128> {
+    if let Some(value) = e.as_int() {
+        return Some(value);
+    }
+    let known = e.rewrite(&mut |node| {
+        let value = values.get(&node.as_var()?)?;
+        Some(Expr::int(*value, node.dtype()))
+    });
+    match known.names_memory() {
+        true => None,
+        false => match call.constant(func, &known).ok()? {
+            Number::Int(value) => Some(value),
+            Number::Float(_) => None,
+        },
+    }
 }
 
 /// The blocks of a launch in x, y, z.

@@ -6,7 +6,7 @@ mod corpus;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::codegen;
-use tilewright::gfx9::audit::Step;
+use tilewright::gfx9::audit::{Kind, Step};
 use tilewright::ir::{SourceMap, Target};
 use tilewright::jit::{
     self,
@@ -419,20 +419,25 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
     if !warnings.is_empty() {
         return Err(format!("the compiler warns: {warnings:?}").into());
     }
+    let in_lanes = (name, target) == SCALARS_IN_LANES;
     for kernel in program.kernels() {
-        let scalars = kernel.sgpr_spills > 0 && (name, target) != SCALARS_IN_LANES;
+        let scalars = kernel.sgpr_spills > 0 && !in_lanes;
         if kernel.scratch_bytes > 0 || kernel.vgpr_spills > 0 || scalars {
             return Err(format!("{kernel:?}").into());
         }
     }
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
-    for audit in jit::audit::audit(
+    for mut audit in jit::audit::audit(
         &func,
         target,
         &names,
         program.asm(),
         budget(name, &[], target),
     )? {
+        if in_lanes {
+            // That it has some is known; that no vector register is among them was seen above.
+            audit.report.findings.retain(|f| f.kind != Kind::Spill);
+        }
         if !audit.passed() {
             return Err(format!("{audit:?}\n{}", audit.report).into());
         }

@@ -5,8 +5,8 @@ mod evaluated;
 mod resident;
 mod split_k;
 
-use evaluated::{check, ramp};
-use tilewright::ir::DType;
+use evaluated::{check, check_on, ramp};
+use tilewright::ir::{DType, Target};
 
 const THREADS: [i64; 5] = [32, 64, 96, 128, 256];
 
@@ -194,5 +194,43 @@ fn fragments_that_only_fills_and_scans_touch() {
         let inputs = [("Y", ramp(DType::I32, &[m, n]))];
         let result = check(&source, &inputs, &["Y"], i64::MAX);
         passes(&format!("{m} by {n}"), result);
+    }
+}
+
+/// Dies take sections of the grid, and what is left of it behind the last round stays where it is.
+#[test]
+fn blocks_that_dies_take_in_sections() {
+    let (rows, cols, depth) = (19 * 16 - 3, 17 * 16 - 5, 20);
+    let source = format!(
+        "func @product level=tile {{
+           param A: float16[{rows}, {depth}]
+           param B: float16[{cols}, {depth}]
+           output C: float32[{rows}, {cols}]
+           attr pass_config \"tilewright.chiplets\" = true
+           kernel grid(bx: 17, by: 19) threads(tx: 64, ty: 1, tz: 1) {{
+             alloc a: shared float16[16, 32]
+             alloc b: shared float16[16, 32]
+             alloc c: fragment float32[16, 16]
+             fill c[0 +: 16, 0 +: 16], 0.0
+             copy A[by * 16 +: 16, 0 +: 32] -> a[0 +: 16, 0 +: 32]
+             copy B[bx * 16 +: 16, 0 +: 32] -> b[0 +: 16, 0 +: 32]
+             gemm a[0 +: 16, 0 +: 32], b[0 +: 16, 0 +: 32] -> c[0 +: 16, 0 +: 16] trans_b
+             copy c[0 +: 16, 0 +: 16] -> C[by * 16 +: 16, bx * 16 +: 16]
+           }}
+         }}"
+    );
+    let inputs = [
+        ("A", ramp(DType::F16, &[rows, depth])),
+        ("B", ramp(DType::F16, &[cols, depth])),
+        ("C", ramp(DType::F32, &[rows, cols])),
+    ];
+    let made = check_on(&[Target::Gfx942, Target::Gfx950], &source, &inputs, &["C"]);
+    for func in made.unwrap_or_else(|why| panic!("{why}")) {
+        let grid = &func.kernels[0].grid;
+        assert_eq!(
+            (grid.len(), grid[0].1.as_int()),
+            (1, Some(17 * 19)),
+            "{func}"
+        );
     }
 }

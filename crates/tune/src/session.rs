@@ -1,5 +1,6 @@
 //! The way of all configurations: compiled in parallel, checked one by one, timed in turns.
 
+use std::fmt;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -42,6 +43,25 @@ pub enum Event<'a> {
         time: f64,
         unit: Unit,
     },
+}
+
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Compiled { done, of } => write!(f, "compiled {done} of {of}"),
+            Event::Checked { done, of } => write!(f, "checked {done} of {of}"),
+            Event::Timed {
+                running,
+                best,
+                time,
+                unit,
+            } => write!(
+                f,
+                "{running} in the race; best {}: {best}",
+                unit.show(*time)
+            ),
+        }
+    }
 }
 
 /// Tunes: `configs` names what the lab compiles. Those with a fate already are left as they are.

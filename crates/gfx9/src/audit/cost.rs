@@ -40,11 +40,11 @@ pub(super) fn check_kernel(kernel: &Function, expected: &Expectation, report: &m
         let reason = format!("a lane has {} bytes of scratch", needs.scratch_bytes);
         report.findings.push(whole(Kind::Scratch, reason));
     }
-    // Scalar registers go to lanes of vector ones, without an access to memory; reads of those in the loop
-    // have their budget. Where they do not, there is scratch.
-    if needs.vgpr_spills > 0 {
-        let reason = format!("{} vector registers are spilled", needs.vgpr_spills);
-        report.findings.push(whole(Kind::Spill, reason));
+    for (count, what) in [(needs.vgpr_spills, "vector"), (needs.sgpr_spills, "scalar")] {
+        if count > 0 {
+            let reason = format!("{count} {what} registers are spilled");
+            report.findings.push(whole(Kind::Spill, reason));
+        }
     }
     if let Some(limit) = expected.vgprs
         && needs.vgprs > limit

@@ -49,6 +49,7 @@ pub(crate) const GFX942: Machine = Machine {
         counter: Counter::Vmcnt,
     }),
     bulk_copies: false,
+    bulk_latency: 0,
     async_proxy: false,
     buffer_descriptors: true, // [ISA3] buffer instructions
     l2_windows: false,

@@ -74,6 +74,8 @@ pub struct Machine {
     /// Whether an engine copies boxes of tensors between global and shared memory by itself, told by a
     /// map that the host makes of each tensor.
     pub bulk_copies: bool,
+    /// Cycles from the issue of a load by it until its bytes are there, while all multiprocessors load.
+    pub bulk_latency: u32,
     /// Whether asynchronous copies see memory through a proxy of their own, which a fence orders.
     pub async_proxy: bool,
     /// Whether loads of tensors go by a description of the tensor (where it starts, how many bytes
@@ -89,7 +91,7 @@ pub struct Machine {
     pub ldmatrix: bool,
     /// `stmatrix`.
     pub stmatrix: bool,
-    /// LDS loads that transpose across lanes. Generated and simulated; no pass chooses them.
+    /// LDS loads that transpose across lanes.
     pub ds_read_tr: bool,
     /// Matrix instructions; of those of a family for the same types the ones of the full rate
     /// first.
@@ -216,6 +218,21 @@ impl Machine {
     /// Whether warp groups multiply from shared memory.
     pub fn group_mma(&self) -> bool {
         self.mma.iter().any(|m| m.inst.family == MmaFamily::Wgmma)
+    }
+
+    /// Multiply-adds a cycle of a multiprocessor by the fastest instruction for operands of a type.
+    pub fn mma_rate(&self, ab: Scalar) -> Option<u32> {
+        let known = self.mma.iter().filter(|f| f.inst.ab == ab);
+        let rate = known.map(|f| {
+            let work = u32::from(f.inst.m) * u32::from(f.inst.n) * u32::from(f.inst.k);
+            let units = match f.inst.family {
+                // A warp group's instruction takes the units of all of them.
+                MmaFamily::Wgmma => 1,
+                MmaFamily::MmaSync | MmaFamily::Mfma => self.simds,
+            };
+            work * units / f.cycles.max(1)
+        });
+        rate.max()
     }
 
     /// Whether something on the machine is counted by this.

@@ -43,6 +43,7 @@ use tilewright_ir::{
 
 use crate::Changed;
 use crate::decisions::SPLIT_K;
+use crate::legalize::gemm_plan::register_type;
 
 /// The topic of this pass's remarks.
 const TOPIC: Code = Code("split-k");
@@ -66,7 +67,7 @@ pub fn split_k(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Chan
     }
     let span = func.kernels[0].span;
     let machine = target.machine();
-    let found = Product::of(func, &func.kernels[0]);
+    let found = Product::of(func, &func.kernels[0], target);
     let split = found.and_then(|product| {
         let parts = product.parts(machine, asked == Some(true))?;
         Ok((product, parts))
@@ -110,13 +111,14 @@ struct Product {
     sum: Buffer,
     /// Rows and columns of the sum.
     tile: [i64; 2],
-    /// Multiply-adds and bytes of an iteration.
-    products: Vec<(u64, Scalar, Scalar)>,
+    /// Multiply-adds of each product of an iteration, and the type of its operands in registers.
+    products: Vec<(u64, Scalar)>,
+    /// Bytes that an iteration brings.
     bytes: u64,
 }
 
 impl Product {
-    fn of(func: &Func, kernel: &Kernel) -> Result<Product, Why> {
+    fn of(func: &Func, kernel: &Kernel, target: Target) -> Result<Product, Why> {
         if kernel.grid.len() > 2 {
             return Err("the grid has no axis left".into());
         }
@@ -177,7 +179,7 @@ impl Product {
             let a = &func.buffers[g.a.buffer];
             let all = elements(&g.a).unwrap_or(0) as u64;
             // Rows of A by columns of B by what they share.
-            (all * cols as u64, a.dtype.scalar, data.dtype.scalar)
+            (all * cols as u64, register_type(target, a.dtype.scalar))
         });
         Ok(Product {
             grid,
@@ -197,44 +199,31 @@ impl Product {
         let room = u64::from(machine.multiprocessors) / tiles.max(1);
         let most = room.min(self.trips);
         let parts = (2..=most).rev().filter(|n| self.trips.is_multiple_of(*n));
-        let [alone, best] = [
-            Some(1),
-            parts.clone().min_by_key(|n| self.cycles(machine, *n)),
-        ]
-        .map(|n| n.map(|n| (self.cycles(machine, n), n)));
-        match (alone, best) {
-            (Some((alone, _)), Some((cycles, parts)))
-                if asked || cycles + alone * WORTH.0 / WORTH.1 <= alone =>
-            {
-                Ok(parts)
+        let Some(parts) = parts.min_by_key(|n| self.cycles(machine, *n)) else {
+            return Err(match room < 2 {
+                true => format!("{tiles} blocks leave no {tiles} multiprocessors idle"),
+                false => format!(
+                    "the {} iterations of the loop have no divisor up to {room}",
+                    self.trips
+                ),
             }
-            (Some((alone, _)), Some((cycles, parts))) => Err(format!(
-                "in {parts} parts it would take {cycles} cycles, as one {alone}"
-            )
-            .into()),
-            _ if room < 2 => {
-                Err(format!("{tiles} blocks leave no {tiles} multiprocessors idle").into())
+            .into());
+        };
+        let [alone, split] = [1, parts].map(|n| self.cycles(machine, n));
+        match asked || split + alone * WORTH.0 / WORTH.1 <= alone {
+            true => Ok(parts),
+            false => {
+                Err(format!("in {parts} parts it would take {split} cycles, as one {alone}").into())
             }
-            _ => Err(format!(
-                "the {} iterations of the loop have no divisor up to {room}",
-                self.trips
-            )
-            .into()),
         }
     }
 
     /// Cycles from the first load to the last store, where every multiprocessor has one block.
     fn cycles(&self, machine: &Machine, parts: u64) -> u64 {
         let rate = u64::from(machine.l2_rate);
-        let product = |&(work, ab, acc): &(u64, Scalar, Scalar)| {
-            let facts = machine
-                .mma
-                .iter()
-                .find(|m| m.inst.ab == ab && m.inst.acc == acc);
-            facts.map_or(work, |m| {
-                let [rows, cols, k] = [m.inst.m, m.inst.n, m.inst.k].map(u64::from);
-                work * u64::from(m.cycles) / (rows * cols * k * u64::from(machine.simds)).max(1)
-            })
+        let lanes = machine.simds * machine.warp_size;
+        let product = |&(work, ab): &(u64, Scalar)| {
+            work / u64::from(machine.mma_rate(ab).unwrap_or(lanes).max(1))
         };
         let products: u64 = self.products.iter().map(product).sum();
         let iteration = products.max(self.bytes / rate);

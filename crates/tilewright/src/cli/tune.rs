@@ -109,7 +109,7 @@ pub fn tune(args: &TuneArgs) -> Outcome {
     let mut subjects = Vec::new();
     let mut spec: Option<(InputSpec, Vec<String>)> = None;
     for config in &values {
-        let loaded = load(args, &settings, config);
+        let loaded = load(args, target, &settings, config);
         if let Ok(loaded) = &loaded
             && spec.is_none()
         {
@@ -151,27 +151,13 @@ pub fn tune(args: &TuneArgs) -> Outcome {
         judge: None,
         cache,
     };
-    let tell = |event: Event<'_>| progress.doing(&doing(event));
+    let tell = |event: Event<'_>| progress.doing(&event.to_string());
     let sources = subjects.iter().flatten().map(|s| &s.sources).next();
     let tuned = tune::tune(request, &tell)
         .map_err(|e| gpu::fail(e, sources.unwrap_or(&SourceMap::new()), args.json))?;
     drop(progress);
     let name = subjects.iter().flatten().map(|s| &*s.func.name).next();
     show(&tuned, name.unwrap_or("kernel"), &notes, args.json)
-}
-
-/// What the user sees while it runs.
-fn doing(event: Event<'_>) -> String {
-    match event {
-        Event::Compiled { done, of } => format!("compiled {done} of {of}"),
-        Event::Checked { done, of } => format!("checked {done} of {of}"),
-        Event::Timed {
-            running,
-            best,
-            time,
-            unit,
-        } => format!("{running} in the race; best {}: {best}", unit.show(time)),
-    }
 }
 
 type Values = Vec<(String, SettingValue)>;
@@ -289,11 +275,15 @@ fn chosen(
 }
 
 /// The kernel of a configuration.
-fn load(args: &TuneArgs, settings: &Values, config: &Values) -> Result<input::Loaded, Unloaded> {
+fn load(
+    args: &TuneArgs,
+    target: Option<Target>,
+    settings: &Values,
+    config: &Values,
+) -> Result<input::Loaded, Unloaded> {
     let mut settings = settings.clone();
     settings.extend(config.iter().cloned());
-    let target = args.target.as_deref().map(parse_target).transpose();
-    let target = target.ok().flatten().unwrap_or(Target::DEFAULT);
+    let target = target.unwrap_or(Target::DEFAULT);
     match input::try_load(&args.kernel, target, &settings) {
         Err(why) => {
             // A schedule that the function does not ask for itself is its loops'.

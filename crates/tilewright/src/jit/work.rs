@@ -2,7 +2,6 @@
 //! of its tensors, counted from the tile IR. What a bench divides by time.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::small_float::Number;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     Block, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind, Region, Stmt, StmtKind, TileOp,
@@ -166,22 +165,7 @@ impl Counter<'_> {
 
     /// The value of an expression over sizes and the indices around it.
     fn value(&self, e: &Expr) -> Option<i128> {
-        let known = e.rewrite(&mut |node| match node.kind() {
-            ExprKind::Var(var) => {
-                let value = self.values.get(var)?;
-                Some(Expr::int(*value, node.dtype()))
-            }
-            _ => None,
-        });
-        let mut loads = false;
-        known.walk_distinct(&mut |node| loads |= matches!(node.kind(), ExprKind::Load { .. }));
-        if loads {
-            return None;
-        }
-        match self.call.constant(self.func, &known).ok()? {
-            Number::Int(v) => Some(v),
-            Number::Float(_) => None,
-        }
+        call::value(self.func, self.call, &self.values, e)
     }
 }
 

@@ -14,13 +14,13 @@
 //! Blocks are dealt out to the multiprocessors in rounds, and rounds follow each other. It knows
 //! nothing of what lowering makes of the kernel: it orders tiles, stages and threads, roughly.
 
+use crate::call;
 use rustc_hash::FxHashMap;
-use tilewright_ir::small_float::Number;
 use tilewright_ir::touched::{Part, touched};
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    Block, Buffer, DType, Expr, ExprKind, Func, GemmOp, Kernel, Loop, LoopKind, Machine, MmaFamily,
-    Region, Scope, Stmt, StmtKind, TileOp, Var,
+    Block, Buffer, DType, Expr, Func, GemmOp, Kernel, Loop, LoopKind, Machine, Region, Scope, Stmt,
+    StmtKind, TileOp, Var,
 };
 use tilewright_sim::Resolved;
 
@@ -255,24 +255,12 @@ impl Walk<'_> {
 
     /// Multiplications and additions a cycle of a multiprocessor.
     fn rate(&self, dtype: DType) -> f64 {
-        let known = self
-            .machine
-            .mma
-            .iter()
-            .filter(|f| f.inst.ab == dtype.scalar);
-        let rates = known.map(|f| {
-            let inst = f.inst;
-            let work = f64::from(inst.m) * f64::from(inst.n) * f64::from(inst.k);
-            // A warp group's instruction takes the matrix units of four SIMDs.
-            let units = match inst.family {
-                MmaFamily::Wgmma => 4.0,
-                MmaFamily::MmaSync | MmaFamily::Mfma => 1.0,
-            };
-            work / f64::from(f.cycles.max(1)) / units
-        });
-        let simds = f64::from(self.machine.simds);
-        let lanes = f64::from(self.machine.warp_size);
-        rates.fold(lanes, f64::max) * simds
+        let Machine {
+            simds, warp_size, ..
+        } = *self.machine;
+        let by_lanes = simds * warp_size;
+        let rate = self.machine.mma_rate(dtype.scalar).unwrap_or(0);
+        f64::from(rate.max(by_lanes))
     }
 
     fn matrix(&self, region: &Region) -> (f64, f64) {
@@ -293,24 +281,6 @@ impl Walk<'_> {
 
     /// The value of an expression over sizes and the indices around it.
     fn value(&self, e: &Expr) -> Option<i128> {
-        if let Some(v) = e.as_int() {
-            return Some(v);
-        }
-        let known = e.rewrite(&mut |node| match node.kind() {
-            ExprKind::Var(var) => {
-                let value = self.values.get(var)?;
-                Some(Expr::int(*value, node.dtype()))
-            }
-            _ => None,
-        });
-        let mut loads = false;
-        known.walk_distinct(&mut |node| loads |= matches!(node.kind(), ExprKind::Load { .. }));
-        if loads {
-            return None;
-        }
-        match self.call.constant(self.func, &known).ok()? {
-            Number::Int(v) => Some(v),
-            Number::Float(_) => None,
-        }
+        call::value(self.func, self.call, &self.values, e)
     }
 }

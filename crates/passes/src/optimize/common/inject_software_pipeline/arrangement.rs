@@ -303,11 +303,6 @@ pub(super) fn label(func: &Func, stmt: &Stmt) -> String {
     })
 }
 
-/// Cycles from a bulk load's issue until its bytes are there while all multiprocessors load. Of
-/// products with 128x128 tiles on an H200 those whose copies have more wait for none: 3 and 4 stages of
-/// 64 along K, 6 of 32; those with less do: 2 of 64, 2 to 4 of 32.
-const BULK_LOAD: u32 = 1000;
-
 /// Whether a producer has too few versions to keep products busy, and a block is small enough that
 /// others could run beside it without one.
 fn starves(question: Question<'_>) -> bool {
@@ -323,6 +318,6 @@ fn starves(question: Question<'_>) -> bool {
     let registers = need::registers(func) * kernel.num_threads();
     // Of a loop that is over when the loads come, the first ones are what is waited for.
     let trips = l.axes[0].const_trip_count();
-    let long = trips.is_none_or(|n| n * u64::from(cycles) >= 4 * u64::from(BULK_LOAD));
-    long && ahead * cycles < BULK_LOAD && 2 * registers <= machine.registers.file
+    let long = trips.is_none_or(|n| n * u64::from(cycles) >= 4 * u64::from(machine.bulk_latency));
+    long && ahead * cycles < machine.bulk_latency && 2 * registers <= machine.registers.file
 }
