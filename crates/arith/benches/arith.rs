@@ -1,29 +1,25 @@
 //! Wall-clock benchmarks of simplification and proofs on a GEMM kernel's index arithmetic.
 
-use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
+
+use tilewright_testkit::bench::time;
 
 mod workload;
 
-fn benches(c: &mut Criterion) {
+fn main() {
     let kernel = workload::kernel();
     let all = workload::expressions(&kernel);
-    c.bench_function("simplify, new analyzer", |b| b.iter(workload::simplify_all));
-    c.bench_function("prove, new analyzer", |b| b.iter(workload::prove_all));
-    c.bench_function("simplify again in one scope", |b| {
-        let mut a = workload::analyzer(&kernel);
-        b.iter(|| all.iter().map(|e| a.simplify(black_box(e))).count());
+    let claims = workload::claims(&kernel);
+    let mut a = workload::analyzer(&kernel);
+    time("simplify, new analyzer", workload::simplify_all);
+    time("prove, new analyzer", workload::prove_all);
+    time("simplify again in one scope", || {
+        all.iter().map(|e| a.simplify(black_box(e))).count()
     });
-    c.bench_function("simplify one swizzle in a new scope", |b| {
-        let mut a = workload::analyzer(&kernel);
-        b.iter(|| a.scoped(|a| a.simplify(black_box(&all[3]))));
+    time("simplify one swizzle in a new scope", || {
+        a.scoped(|a| a.simplify(black_box(&all[3])))
     });
-    c.bench_function("prove one bound in a new scope", |b| {
-        let mut a = workload::analyzer(&kernel);
-        let claims = workload::claims(&kernel);
-        b.iter(|| a.scoped(|a| a.prove(black_box(&claims[4].0))));
+    time("prove one bound in a new scope", || {
+        a.scoped(|a| a.prove(black_box(&claims[4].0)))
     });
 }
-
-criterion_group!(group, benches);
-criterion_main!(group);

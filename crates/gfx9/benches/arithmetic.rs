@@ -1,8 +1,8 @@
 //! What an instruction costs in the emulator.
 
-use criterion::{Criterion, criterion_group, criterion_main};
 use tilewright_gfx9::asm::parse;
 use tilewright_gfx9::emu::{Arch, LANES, Wave};
+use tilewright_testkit::bench::time;
 
 const CODE: [&str; 13] = [
     "v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]",
@@ -20,7 +20,7 @@ const CODE: [&str; 13] = [
     "s_add_u32 s0, s1, s2",
 ];
 
-fn all(c: &mut Criterion) {
+fn main() {
     for code in CODE {
         let program = parse(&format!("f:\n{code}\n")).expect("an instruction");
         let instruction = &program.functions[0].instructions[0];
@@ -29,11 +29,6 @@ fn all(c: &mut Criterion) {
             *register = [0x3f80_3f80; LANES];
         }
         let name = code.split(' ').next().unwrap_or(code);
-        c.bench_function(name, |b| {
-            b.iter(|| wave.compute(instruction, Arch::Gfx950));
-        });
+        time(name, || wave.compute(instruction, Arch::Gfx950));
     }
 }
-
-criterion_group!(benches, all);
-criterion_main!(benches);

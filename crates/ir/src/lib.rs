@@ -30,8 +30,6 @@
 //! | [`nearest`] | what a misspelt name may have meant |
 //! | [`diag`] | spans, sources, diagnostics |
 
-#[cfg(feature = "arbitrary")]
-pub mod arbitrary;
 pub mod buffer;
 pub mod builder;
 pub mod compile_flags;

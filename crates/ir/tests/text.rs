@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use tilewright_ir::arbitrary::any_func;
 use tilewright_ir::text::{parse, parse_module, print};
 use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, ThreadOp, TileOp};
+use tilewright_testkit::arbitrary::any_func;
 
 const EVERYTHING: &str = include_str!("everything.tw");
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use tilewright_ir::arbitrary::any_func;
 use tilewright_ir::text::parse_module;
 use tilewright_ir::touched::{Mode, touched};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::visit_ids::{Id, stmt_ids};
 use tilewright_ir::{Buffer, CopyKind, FileId, Func, Stmt, StmtKind, TileOp};
+use tilewright_testkit::arbitrary::any_func;
 
 /// The buffers that an operation names, but for the barriers that it arrives at when it is done.
 fn named(stmt: &Stmt) -> BTreeSet<Buffer> {

@@ -1,9 +1,9 @@
 //! The verifier: what is sound passes, and each rule finds its fault.
 
 use proptest::prelude::*;
-use tilewright_ir::arbitrary::any_func;
 use tilewright_ir::text::{parse, print};
 use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, verify};
+use tilewright_testkit::arbitrary::any_func;
 
 fn parsed(text: &str) -> Func {
     parse(text, FileId(0)).unwrap_or_else(|errors| panic!("{}", rendered(text, &errors)))

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use tilewright_ir::arbitrary::any_func;
 use tilewright_ir::{Diagnostic, FileId, SourceMap, Target, text, verify};
 use tilewright_schedule::hazard::{self, HazardKind, HazardReport};
+use tilewright_testkit::arbitrary::any_func;
 
 fn check_text(source: &str, target: Target) -> HazardReport {
     let mut sources = SourceMap::new();

@@ -1,11 +1,11 @@
 //! How fast kernels run on this machine: tile by tile in the reference evaluator, thread by
 //! thread in the SIMT simulator.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tilewright_ir::{Func, SourceMap, Target, text};
 use tilewright_passes::driver;
 use tilewright_sim::simt::{self, SimtOptions};
 use tilewright_sim::{Args, InputSpec, RunOptions, make_inputs, run};
+use tilewright_testkit::bench::time_with;
 
 /// A matrix product of one tile a block.
 fn gemm(size: usize, tile: usize, step: usize, threads: usize, ty: &str) -> String {
@@ -59,57 +59,43 @@ fn inputs(func: &Func) -> Args {
     make_inputs(func, &InputSpec::default()).expect("inputs")
 }
 
-fn reference(c: &mut Criterion) {
-    let mut group = c.benchmark_group("reference");
-    for (name, source, work) in [
-        ("gemm 1024", gemm(1024, 128, 32, 128, "float16"), 1 << 30),
-        ("elementwise 2^22", elementwise(1 << 22), 1 << 22),
+fn main() {
+    reference();
+    simulator();
+}
+
+/// 2^30 multiply-adds, then 2^22 points.
+fn reference() {
+    for (name, source) in [
+        ("gemm 1024", gemm(1024, 128, 32, 128, "float16")),
+        ("elementwise 2^22", elementwise(1 << 22)),
     ] {
         let func = parse(&source);
         let args = inputs(&func);
-        group.throughput(Throughput::Elements(work));
-        group.bench_function(name, |b| {
-            b.iter_batched(
-                || args.clone(),
-                |mut args| run(&func, &mut args, &RunOptions::default()).expect("a run"),
-                criterion::BatchSize::PerIteration,
-            );
-        });
+        time_with(
+            &format!("reference {name}"),
+            || args.clone(),
+            |mut args| run(&func, &mut args, &RunOptions::default()).expect("a run"),
+        );
     }
-    group.finish();
 }
 
 /// One block of 256 threads: a 256 x 256 tile of bfloat16, 256 deep. It must take less than two
 /// seconds.
-fn simulator(c: &mut Criterion) {
-    let mut group = c.benchmark_group("simulator");
+fn simulator() {
     for target in [Target::Sm80, Target::Gfx942, Target::Gfx950] {
         let mut func = parse(&gemm(256, 256, 32, 256, "bfloat16"));
         let ran = driver::run(&mut func, target, &driver::Options::default());
         assert!(ran.is_ok(), "{target} refuses the kernel: {ran:?}");
         let args = inputs(&func);
-        group.throughput(Throughput::Elements(1 << 24));
-        group.bench_function(format!("gemm 256 {target}"), |b| {
-            b.iter_batched(
-                || args.clone(),
-                |mut args| {
-                    let options = SimtOptions::default();
-                    let report = simt::run(&func, target, &mut args, &options).expect("a run");
-                    assert!(report.is_clean());
-                },
-                criterion::BatchSize::PerIteration,
-            );
-        });
+        time_with(
+            &format!("simulator gemm 256 {target}"),
+            || args.clone(),
+            |mut args| {
+                let options = SimtOptions::default();
+                let report = simt::run(&func, target, &mut args, &options).expect("a run");
+                assert!(report.is_clean());
+            },
+        );
     }
-    group.finish();
 }
-
-criterion_group! {
-    name = benches;
-    config = Criterion::default()
-        .sample_size(10)
-        .warm_up_time(std::time::Duration::from_millis(500))
-        .measurement_time(std::time::Duration::from_secs(5));
-    targets = reference, simulator
-}
-criterion_main!(benches);

@@ -1,9 +1,9 @@
 //! Random functions: whatever they are, the evaluator answers and does not panic.
 
 use proptest::prelude::*;
-use tilewright_ir::arbitrary::any_func;
 use tilewright_ir::{Expr, Func, Level, Param};
 use tilewright_sim::{Args, InputSpec, Number, RunOptions, make_inputs, run};
+use tilewright_testkit::arbitrary::any_func;
 
 /// Runs a function with small sizes. The outcome does not matter, only that there is one; the
 /// same call must have the same outcome twice.

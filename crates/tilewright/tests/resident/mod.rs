@@ -2,7 +2,7 @@
 //! compiler's: what they compute is what the reference evaluator says, in whatever order the tiles are,
 //! however many iterations a tile has.
 
-use crate::evaluated::{check_on, ramp};
+use super::evaluated::{check_on, ramp};
 use tilewright::ir::{DType, Target};
 
 /// `C = A @ B.T` on tiles of 128 x 128, in an order of the tiles.

@@ -1,7 +1,7 @@
 //! Sums that are split along K over several blocks: what they compute is what the reference evaluator
 //! says, for tiles that stick out of their tensors too, on every target.
 
-use crate::evaluated::{check_on, ramp};
+use super::evaluated::{check_on, ramp};
 use tilewright::ir::{DType, Target};
 
 /// `C = A @ B.T` on tiles of 64 by `width`, over `trips` steps of 32.

@@ -2,16 +2,16 @@
 
 use crate::arbitrary::Gen;
 use crate::arbitrary::samples::Sample;
-use crate::buffer::{BufferOrigin, LayoutAttr, Region, RegionDim, Scope};
-use crate::dtype::{DType, Scalar};
-use crate::expr::Expr;
-use crate::func::VarKind;
-use crate::ids::Buffer;
-use crate::micro_op::{MmaFamily, MmaInst};
-use crate::stmt::{Axis, Loop, LoopKind, StmtKind};
-use crate::text::Word;
-use crate::thread_op::{AtomicOp, MemoryOrder};
-use crate::tile_op::{
+use tilewright_ir::buffer::{BufferOrigin, LayoutAttr, Region, RegionDim, Scope};
+use tilewright_ir::dtype::{DType, Scalar};
+use tilewright_ir::expr::Expr;
+use tilewright_ir::func::VarKind;
+use tilewright_ir::ids::Buffer;
+use tilewright_ir::micro_op::{MmaFamily, MmaInst};
+use tilewright_ir::stmt::{Axis, Loop, LoopKind, StmtKind};
+use tilewright_ir::text::Word;
+use tilewright_ir::thread_op::{AtomicOp, MemoryOrder};
+use tilewright_ir::tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPlan,
     GemmPolicy, Im2colOp, ReduceKind, ReduceOp, TileOp,
 };

@@ -1,17 +1,17 @@
 //! Micro-ops and device operations on buffers made for them.
 
 use crate::arbitrary::Gen;
-use crate::buffer::{BufferOrigin, Scope, SharedPlace};
-use crate::device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
-use crate::dtype::DType;
-use crate::dtype::Scalar;
-use crate::expr::Expr;
-use crate::func::{Level, VarKind};
-use crate::ids::Buffer;
-use crate::micro_op::{
+use tilewright_ir::buffer::{BufferOrigin, Scope, SharedPlace};
+use tilewright_ir::device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
+use tilewright_ir::dtype::DType;
+use tilewright_ir::dtype::Scalar;
+use tilewright_ir::expr::Expr;
+use tilewright_ir::func::{Level, VarKind};
+use tilewright_ir::ids::Buffer;
+use tilewright_ir::micro_op::{
     Access, Arrival, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst, TmaBox,
 };
-use crate::stmt::StmtKind;
+use tilewright_ir::stmt::StmtKind;
 
 impl Gen<'_> {
     pub(super) fn micro_statement(&mut self) {

@@ -2,12 +2,12 @@
 
 use crate::arbitrary::Gen;
 use crate::arbitrary::samples::Sample;
-use crate::buffer::Scope;
-use crate::dtype::{DType, Scalar};
-use crate::expr::Expr;
-use crate::func::VarKind;
-use crate::stmt::StmtKind;
-use crate::thread_op::{Combiner, ThreadOp};
+use tilewright_ir::buffer::Scope;
+use tilewright_ir::dtype::{DType, Scalar};
+use tilewright_ir::expr::Expr;
+use tilewright_ir::func::VarKind;
+use tilewright_ir::stmt::StmtKind;
+use tilewright_ir::thread_op::{Combiner, ThreadOp};
 
 impl Gen<'_> {
     pub(super) fn thread_statement(&mut self) {

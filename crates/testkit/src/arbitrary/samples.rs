@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::arbitrary::Gen;
-use crate::buffer::{BufferOrigin, Scope};
-use crate::diag::FileId;
-use crate::func::{Func, VarKind};
-use crate::ids::Buffer;
-use crate::operand::OperandMut;
-use crate::stmt::StmtKind;
-use crate::text::parse;
+use tilewright_ir::buffer::{BufferOrigin, Scope};
+use tilewright_ir::diag::FileId;
+use tilewright_ir::func::{Func, VarKind};
+use tilewright_ir::ids::Buffer;
+use tilewright_ir::operand::OperandMut;
+use tilewright_ir::stmt::StmtKind;
+use tilewright_ir::text::parse;
 
 static SAMPLES: LazyLock<Func> = LazyLock::new(|| {
     let text = include_str!("samples.tw");

@@ -16,15 +16,15 @@ mod tile;
 
 use proptest::prelude::*;
 
-use crate::buffer::{BufferData, BufferOrigin, LayoutAttr, Scope};
-use crate::diag::Span;
-use crate::dtype::{DType, Scalar};
-use crate::expr::{Expr, F64};
-use crate::func::{
+use tilewright_ir::buffer::{BufferData, BufferOrigin, LayoutAttr, Scope};
+use tilewright_ir::diag::Span;
+use tilewright_ir::dtype::{DType, Scalar};
+use tilewright_ir::expr::{Expr, F64};
+use tilewright_ir::func::{
     AttrValue, Func, Kernel, KernelAttrs, Level, Param, RasterOrder, Swizzle, VarKind,
 };
-use crate::ids::{Buffer, Var};
-use crate::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
+use tilewright_ir::ids::{Buffer, Var};
+use tilewright_ir::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
 
 /// Functions of all levels.
 pub fn any_func() -> impl Strategy<Value = Func> {

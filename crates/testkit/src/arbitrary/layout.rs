@@ -6,10 +6,10 @@ use tilewright_form::swizzle::{RowXor, Swizzle};
 use tilewright_form::{Family, Fragment, Layout, Place};
 
 use super::Gen;
-use crate::buffer::{FragmentMap, IndexMap, LayoutAttr, Scope};
-use crate::dtype::DType;
-use crate::func::{Level, VarKind};
-use crate::ids::{Buffer, Var};
+use tilewright_ir::buffer::{FragmentMap, IndexMap, LayoutAttr, Scope};
+use tilewright_ir::dtype::DType;
+use tilewright_ir::func::{Level, VarKind};
+use tilewright_ir::ids::{Buffer, Var};
 
 impl Gen<'_> {
     pub(super) fn layout(&mut self, scope: Scope, buffer: Buffer) -> Option<LayoutAttr> {

@@ -1,12 +1,12 @@
 //! Expressions of a given type.
 
 use crate::arbitrary::Gen;
-use crate::buffer::{BufferData, Scope};
-use crate::diag::Span;
-use crate::dtype::{DType, Scalar};
-use crate::expr::{BinOp, Expr, ExprKind, F64, MathFn, UnOp};
-use crate::ids::Buffer;
-use crate::small_float::round_to;
+use tilewright_ir::buffer::{BufferData, Scope};
+use tilewright_ir::diag::Span;
+use tilewright_ir::dtype::{DType, Scalar};
+use tilewright_ir::expr::{BinOp, Expr, ExprKind, F64, MathFn, UnOp};
+use tilewright_ir::ids::Buffer;
+use tilewright_ir::small_float::round_to;
 
 impl Gen<'_> {
     pub(super) fn any_f64(&mut self) -> f64 {
