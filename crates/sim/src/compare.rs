@@ -1,5 +1,9 @@
 //! Summaries of tensors and comparison of two of them.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use crate::tensor::HostTensor;
 
 /// What a tensor holds, in a few numbers. NaN and infinity are counted, not averaged.
@@ -40,48 +44,111 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    const NONE: Comparison = Comparison {
+        elements: 0,
+        left_out: 0,
+        max_abs_err: 0.0,
+        max_rel_err: 0.0,
+        mismatches: 0,
+        worst: None,
+    };
+
     pub fn ok(&self) -> bool {
         self.mismatches == 0
     }
 }
 
+/// Elements that one thread looks at. Sums are made of the sums of such runs, in their order, so
+/// that they are the same on every machine.
+const RUN: usize = 1 << 16;
+
+/// What `look` says of each run of the positions below `len`, in order.
+fn by_runs<R: Send>(len: usize, look: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    let runs = (0..len.div_ceil(RUN)).into_par_iter();
+    runs.map(|run| look(run * RUN..len.min((run + 1) * RUN)))
+        .collect()
+}
+
+/// Sums over some elements of a tensor.
+struct Sums {
+    min: f64,
+    max: f64,
+    sum: f64,
+    squares: f64,
+    finite: usize,
+    nans: usize,
+    infinities: usize,
+    unwritten: usize,
+}
+
+const NOTHING: Sums = Sums {
+    min: f64::INFINITY,
+    max: f64::NEG_INFINITY,
+    sum: 0.0,
+    squares: 0.0,
+    finite: 0,
+    nans: 0,
+    infinities: 0,
+    unwritten: 0,
+};
+
+impl Sums {
+    fn of(tensor: &HostTensor, positions: Range<usize>) -> Sums {
+        let mut s = NOTHING;
+        for i in positions {
+            if !tensor.is_written(i) {
+                s.unwritten += 1;
+                continue;
+            }
+            let v = tensor.get_f64(i);
+            if v.is_nan() {
+                s.nans += 1;
+                continue;
+            }
+            (s.min, s.max) = (s.min.min(v), s.max.max(v));
+            if v.is_infinite() {
+                s.infinities += 1;
+            } else {
+                s.finite += 1;
+                s.sum += v;
+                s.squares += v * v;
+            }
+        }
+        s
+    }
+
+    fn and(self, other: Sums) -> Sums {
+        Sums {
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+            sum: self.sum + other.sum,
+            squares: self.squares + other.squares,
+            finite: self.finite + other.finite,
+            nans: self.nans + other.nans,
+            infinities: self.infinities + other.infinities,
+            unwritten: self.unwritten + other.unwritten,
+        }
+    }
+}
+
 /// The summary of a tensor; an empty one has zeros.
 pub fn summarize(tensor: &HostTensor) -> Summary {
-    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-    let (mut sum, mut squares, mut finite) = (0.0, 0.0, 0usize);
-    let (mut nans, mut infinities, mut unwritten) = (0, 0, 0);
-    for i in 0..tensor.len() {
-        if !tensor.is_written(i) {
-            unwritten += 1;
-            continue;
-        }
-        let v = tensor.get_f64(i);
-        if v.is_nan() {
-            nans += 1;
-            continue;
-        }
-        (min, max) = (min.min(v), max.max(v));
-        if v.is_infinite() {
-            infinities += 1;
-        } else {
-            finite += 1;
-            sum += v;
-            squares += v * v;
-        }
-    }
-    let n = finite.max(1) as f64;
-    let mean = sum / n;
-    if min > max {
-        (min, max) = (0.0, 0.0);
-    }
+    let runs = by_runs(tensor.len(), |positions| Sums::of(tensor, positions));
+    let s = runs.into_iter().fold(NOTHING, Sums::and);
+    let n = s.finite.max(1) as f64;
+    let mean = s.sum / n;
+    let (min, max) = match s.min > s.max {
+        true => (0.0, 0.0),
+        false => (s.min, s.max),
+    };
     Summary {
         min,
         max,
         mean,
-        deviation: (squares / n - mean * mean).max(0.0).sqrt(),
-        nans,
-        infinities,
-        unwritten,
+        deviation: (s.squares / n - mean * mean).max(0.0).sqrt(),
+        nans: s.nans,
+        infinities: s.infinities,
+        unwritten: s.unwritten,
     }
 }
 
@@ -103,21 +170,43 @@ pub fn compare_where(
     actual: &HostTensor,
     expected: &HostTensor,
     tolerance: Tolerance,
-    matters: impl Fn(usize) -> bool,
+    matters: impl Fn(usize) -> bool + Sync,
 ) -> Option<Comparison> {
     if actual.shape() != expected.shape() || actual.len() != expected.len() {
         return None;
     }
-    let mut result = Comparison {
-        elements: 0,
-        left_out: 0,
-        max_abs_err: 0.0,
-        max_rel_err: 0.0,
-        mismatches: 0,
-        worst: None,
-    };
+    let runs = by_runs(actual.len(), |positions| {
+        compare_run(actual, expected, tolerance, positions, &matters)
+    });
+    let none = (Comparison::NONE, f64::NEG_INFINITY);
+    let whole = runs.into_iter().fold(none, |(all, worst), (run, excess)| {
+        let all = Comparison {
+            elements: all.elements + run.elements,
+            left_out: all.left_out + run.left_out,
+            max_abs_err: all.max_abs_err.max(run.max_abs_err),
+            max_rel_err: all.max_rel_err.max(run.max_rel_err),
+            mismatches: all.mismatches + run.mismatches,
+            worst: match excess > worst {
+                true => run.worst,
+                false => all.worst,
+            },
+        };
+        (all, worst.max(excess))
+    });
+    Some(whole.0)
+}
+
+/// The comparison of some positions, and by how much the worst of them is over the tolerance.
+fn compare_run(
+    actual: &HostTensor,
+    expected: &HostTensor,
+    tolerance: Tolerance,
+    positions: Range<usize>,
+    matters: &impl Fn(usize) -> bool,
+) -> (Comparison, f64) {
+    let mut result = Comparison::NONE;
     let mut worst_excess = f64::NEG_INFINITY;
-    for i in 0..actual.len() {
+    for i in positions {
         if !matters(i) {
             result.left_out += 1;
             continue;
@@ -146,7 +235,7 @@ pub fn compare_where(
             }
         }
     }
-    Some(result)
+    (result, worst_excess)
 }
 
 #[cfg(test)]
@@ -184,6 +273,22 @@ mod tests {
         let c = compare(&a, &b, loose).expect("same shape");
         assert_eq!((c.max_abs_err, c.max_rel_err), (1.0, 0.25));
         assert_eq!((c.mismatches, c.worst), (1, Some((2, 4.0, 5.0))));
+    }
+
+    #[test]
+    fn runs_make_a_whole() {
+        let len = 3 * RUN + 5;
+        let mut expected: Vec<f64> = (0..len).map(|i| (i % 7) as f64).collect();
+        let b = tensor(&expected);
+        let (mean, max) = (summarize(&b).mean, summarize(&b).max);
+        assert!((mean - 3.0).abs() < 1e-4 && max == 6.0, "{mean} {max}");
+        for (at, error) in [(3, 1.0), (RUN, 4.0), (2 * RUN - 1, 8.0), (len - 1, 2.0)] {
+            expected[at] += error;
+        }
+        let c = compare(&tensor(&expected), &b, EXACT).expect("same shape");
+        assert_eq!((c.elements, c.mismatches, c.max_abs_err), (len, 4, 8.0));
+        let at = 2 * RUN - 1;
+        assert_eq!(c.worst, Some((at, expected[at], expected[at] - 8.0)));
     }
 
     #[test]

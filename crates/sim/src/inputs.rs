@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Diagnostic, Func, Param, Scalar};
+use tilewright_ir::{Buffer, Diagnostic, Func, Param, Scalar};
 
 use crate::args::{Arg, Args, allocate, has_room};
 use crate::compile::names::{Bound, Names, slot};
 use crate::error::{RunError, codes};
 use crate::rng::Rng;
-use crate::tensor::Fill;
+use crate::tensor::{Fill, HostTensor, row_major};
 
 /// How inputs are made up where the caller gives none.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -27,6 +27,58 @@ pub struct InputSpec {
 
 /// Makes arguments for every parameter: inputs filled from the seed, outputs uninitialised.
 pub fn make_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
+    let (mut args, tensors) = described(func, spec)?;
+    // A bit of data has a bit of shadow.
+    let bytes = tensors.iter().map(|t| {
+        elements(&t.shape).saturating_mul(u64::from(func.buffers[t.buffer].dtype.bits())) / 4
+    });
+    let (mut needed, mut largest) = (0u64, None);
+    for (bytes, tensor) in bytes.zip(&tensors) {
+        needed = needed.saturating_add(bytes);
+        largest = largest.max(Some((bytes, tensor.buffer)));
+    }
+    let needed = needed.saturating_mul(u64::from(spec.copies) + 1);
+    has_room(func, largest.map(|(_, buffer)| buffer), needed)?;
+    for asked in tensors {
+        let name = &func.buffers[asked.buffer].name;
+        let mut tensor = allocate(func, asked.buffer, &asked.shape, asked.strides.as_deref())?;
+        if !asked.output {
+            let fill = spec.fills.get(name).copied();
+            let mut rng = Rng::named(spec.seed, name);
+            tensor.fill(fill.unwrap_or(Fill::Default), &mut rng);
+        }
+        args.insert(name.clone(), Arg::Tensor(tensor));
+    }
+    Ok(args)
+}
+
+/// The same without elements: what a call is, for those who do not make it.
+pub fn describe_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
+    let (mut args, tensors) = described(func, spec)?;
+    for asked in tensors {
+        let data = &func.buffers[asked.buffer];
+        let sizes = |list: &[i64]| list.iter().map(|&n| n as usize).collect::<Vec<usize>>();
+        let shape = sizes(&asked.shape);
+        let strides = match &asked.strides {
+            Some(strides) => sizes(strides),
+            None => row_major(&shape).unwrap_or_default(),
+        };
+        let tensor = HostTensor::described(data.dtype, &shape, &strides);
+        args.insert(data.name.clone(), Arg::Tensor(tensor));
+    }
+    Ok(args)
+}
+
+/// A tensor that a call is to have.
+struct Asked {
+    buffer: Buffer,
+    output: bool,
+    shape: Vec<i64>,
+    strides: Option<Vec<i64>>,
+}
+
+/// The scalars of a call, and the tensors that it needs beside them.
+fn described(func: &Func, spec: &InputSpec) -> Result<(Args, Vec<Asked>), RunError> {
     let mut args = Args::new();
     let mut bound = Bound::default();
     for param in &func.params {
@@ -70,7 +122,6 @@ pub fn make_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
         }
     }
     let mut tensors = Vec::new();
-    let (mut needed, mut largest) = (0u64, None);
     for param in &func.params {
         let Param::Tensor { buffer, output } = *param else {
             continue;
@@ -82,25 +133,14 @@ pub fn make_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
             Some(strides) => Some(names.extents(strides, &data.name)?),
             None => None,
         };
-        // A bit of data has a bit of shadow.
-        let bytes = elements(&shape).saturating_mul(u64::from(data.dtype.bits())) / 4;
-        needed = needed.saturating_add(bytes);
-        largest = largest.max(Some((bytes, buffer)));
-        tensors.push((buffer, output, shape, strides));
+        tensors.push(Asked {
+            buffer,
+            output,
+            shape,
+            strides,
+        });
     }
-    let needed = needed.saturating_mul(u64::from(spec.copies) + 1);
-    has_room(func, largest.map(|(_, buffer)| buffer), needed)?;
-    for (buffer, output, shape, strides) in tensors {
-        let name = &func.buffers[buffer].name;
-        let mut tensor = allocate(func, buffer, &shape, strides.as_deref())?;
-        if !output {
-            let fill = spec.fills.get(name).copied();
-            let mut rng = Rng::named(spec.seed, name);
-            tensor.fill(fill.unwrap_or(Fill::Default), &mut rng);
-        }
-        args.insert(name.clone(), Arg::Tensor(tensor));
-    }
-    Ok(args)
+    Ok((args, tensors))
 }
 
 fn elements(shape: &[i64]) -> u64 {

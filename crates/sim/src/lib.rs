@@ -56,7 +56,7 @@ pub use block_races::Watch;
 pub use compare::{Comparison, Summary, Tolerance, compare, compare_where, summarize};
 pub use error::{RunError, codes};
 pub use grid::Schedule;
-pub use inputs::{InputSpec, make_inputs};
+pub use inputs::{InputSpec, describe_inputs, make_inputs};
 pub use resolve::{Resolved, resolve, shapes};
 pub use rng::Rng;
 pub use tensor::{Fill, HostTensor};

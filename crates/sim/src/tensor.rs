@@ -229,17 +229,15 @@ impl HostTensor {
 
     /// Whether the element was ever written.
     pub fn is_written(&self, position: usize) -> bool {
-        let (Some(at), width) = (
-            self.storage_index(position),
-            self.dtype.scalar.bits() as usize,
-        ) else {
+        let Some(written) = &self.written else {
+            return position < self.len();
+        };
+        let Some(at) = self.storage_index(position) else {
             return false;
         };
-        self.written.as_ref().is_none_or(|w| {
-            w[at * width / 8..(at * width + width).div_ceil(8)]
-                .iter()
-                .all(|&b| b != 0)
-        })
+        let width = self.dtype.scalar.bits() as usize;
+        let flags = &written[at * width / 8..(at * width + width).div_ceil(8)];
+        flags.iter().all(|&b| b != 0)
     }
 
     /// Whether nothing of it was left unwritten.

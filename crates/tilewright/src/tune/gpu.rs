@@ -144,6 +144,14 @@ impl Set {
     }
 }
 
+/// Whether a tensor is whole and has the bytes of another.
+fn is_same(arg: &Arg, other: Option<&HostTensor>) -> bool {
+    let (Arg::Tensor(one), Some(other)) = (arg, other) else {
+        return false;
+    };
+    one.is_whole() && other.is_whole() && one.bytes() == other.bytes()
+}
+
 /// Arguments without their tensors' bytes.
 fn described(given: &Args) -> Args {
     let mut args = Args::new();
@@ -231,8 +239,12 @@ impl Lab for Gpu<'_> {
 
     fn agree(&self, answer: &Answer, other: &Answer) -> Result<(), String> {
         let subject = self.shared.subject(answer.at)?;
-        let sums = summation(&subject.func, self.shared.target);
         let (a, b) = (&answer.tensors, &other.tensors);
+        // Most are the same to the last bit, which is seen at once.
+        if a.iter().all(|(name, arg)| is_same(arg, b.tensor(name))) {
+            return Ok(());
+        }
+        let sums = summation(&subject.func, self.shared.target);
         let judged = verdict_within(&subject.func, a, b, Compared::All, sums);
         match judged.wrong.first() {
             None => Ok(()),

@@ -12,12 +12,11 @@ mod model;
 
 use std::fmt;
 
-use tilewright_ir::small_float::Number;
 use tilewright_ir::{Diagnostic, Func, Machine, SourceMap, Target, text};
 use tilewright_runtime::cache::Cache;
 use tilewright_runtime::device::{self, Device};
 use tilewright_runtime::env::Env;
-use tilewright_sim::{Args, InputSpec, make_inputs, resolve};
+use tilewright_sim::{Args, InputSpec, describe_inputs, make_inputs, resolve};
 
 pub use tilewright_tune::space::{self, Config};
 pub use tilewright_tune::{Event, Fate, Options, Report, Row, Rules, Unit};
@@ -248,15 +247,7 @@ fn facts(device: Option<&Device>) -> String {
 
 fn estimate(func: &Func, spec: &InputSpec, machine: &Machine) -> Option<f64> {
     // Shapes are enough.
-    let mut args = Args::new();
-    for (name, value) in &spec.values {
-        let Number::Int(v) = value else { continue };
-        args.symbols.insert(name.clone(), *v);
-    }
-    let resolved = match resolve(func, &mut args) {
-        Ok(resolved) => resolved,
-        Err(_) => resolve(func, &mut make_inputs(func, spec).ok()?).ok()?,
-    };
+    let resolved = resolve(func, &mut describe_inputs(func, spec).ok()?).ok()?;
     cost::cost(func, &resolved, machine)
 }
 
