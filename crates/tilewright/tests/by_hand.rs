@@ -31,6 +31,7 @@ const KERNELS: &[&str] = &[
     "block",
     "cluster_halves",
     "cluster_sync",
+    "copy_cluster",
     "elected_arrival",
     "gemm_waits_itself",
     "groups_store",

@@ -257,6 +257,11 @@ impl Stage {
         self.blocks.iter().any(|b| b.kind == BlockKind::Parallel)
     }
 
+    /// Whether what is recorded here is done once by all threads of a block.
+    pub fn once(&self) -> bool {
+        self.blocks.iter().all(|b| b.kind == BlockKind::Kernel)
+    }
+
     /// The kernel being recorded; outside one, an error that names `what`.
     pub fn kernel(&self, what: &str) -> Result<&KernelState> {
         self.kernel

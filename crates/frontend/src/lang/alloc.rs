@@ -1,6 +1,6 @@
 //! Allocations.
 
-use tilewright_ir::{BufferOrigin, DType, Expr, ReduceKind, Scalar, Scope};
+use tilewright_ir::{Buffer, BufferOrigin, DType, Expr, ReduceKind, Scalar, Scope, Span};
 
 use super::extents::{const_product, show_extents};
 use super::reducer::KINDS;
@@ -283,6 +283,12 @@ fn alloc_barrier(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         arrivals.push(n as u32);
     }
+    not_in_parallel(stage, args, "T.alloc_barrier")?;
+    barriers(stage, arrivals, args.span()).map(Value::Buffer)
+}
+
+/// Barriers that so many arrivals complete.
+pub(super) fn barriers(stage: &mut Stage, arrivals: Vec<u32>, span: Span) -> Result<Buffer> {
     let shape = vec![Expr::i32(arrivals.len() as i32)];
     let data = stage.buffer_data(
         "",
@@ -290,10 +296,9 @@ fn alloc_barrier(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         DType::U64,
         shape,
         BufferOrigin::Barriers(arrivals),
-        args.span(),
+        span,
     );
-    not_in_parallel(stage, args, "T.alloc_barrier")?;
-    stage.alloc(data).map(Value::Buffer)
+    stage.alloc(data)
 }
 
 fn alloc_tmem(stage: &mut Stage, args: &CallArgs) -> Result<Value> {

@@ -1,8 +1,8 @@
 //! Copies between tiles: `T.copy`, the asynchronous ones, `T.transpose` and `T.im2col`.
 
 use tilewright_ir::{
-    Buffer, CopyHints, CopyKind, CopyOp, Diagnostic, EvictionPolicy, Expr, Im2colOp, Region,
-    Scalar, Scope, StmtKind, TileOp,
+    ArriveAt, BinOp, Buffer, CopyHints, CopyKind, CopyOp, Diagnostic, EvictionPolicy, Expr,
+    Im2colOp, Region, Scalar, Scope, StmtKind, ThreadOp, TileOp,
 };
 
 use super::barrier::barrier_element;
@@ -11,6 +11,7 @@ use super::threads;
 use super::{CallArgs, LangFn, Ty, func, kw, opt, req};
 use crate::eval::Stage;
 use crate::eval::convert::Tile;
+use crate::eval::scope::BlockKind;
 use crate::value::{Element, Value};
 use crate::{Result, codes};
 
@@ -54,6 +55,21 @@ pub(super) static FNS: &[LangFn] = &[
         tma_copy,
     ),
     func(
+        "copy_cluster",
+        &[
+            req("src", Ty::Tile),
+            req("dst", Ty::Tile),
+            kw("dst_block", Ty::Any),
+            kw("cluster_mask", Ty::Any),
+            kw("remote_barrier", Ty::Any),
+            kw("eviction_policy", Ty::Str),
+            kw("coalesced_width", Ty::Int),
+            kw("annotations", Ty::Any),
+            kw("loop_layout", Ty::Any),
+        ],
+        copy_cluster,
+    ),
+    func(
         "transpose",
         &[
             req("src", Ty::Tile),
@@ -86,6 +102,11 @@ fn copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         eviction: eviction(stage, args)?,
         prefer_instruction: args.str("prefer_instruction").map(|s| s.to_string()),
     };
+    copy_wishing(stage, args, hints)
+}
+
+/// The copy of the operands, with these wishes.
+fn copy_wishing(stage: &mut Stage, args: &CallArgs, hints: CopyHints) -> Result<Value> {
     let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
     check_copyable(stage, args, &src, &dst)?;
     let Some((src, dst)) = pair(stage, sides("T.copy", args, &src, &dst))? else {
@@ -196,6 +217,92 @@ fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         kind: CopyKind::Tma { barrier, multicast },
         hints,
     }))?;
+    Ok(Value::None)
+}
+
+/// One load for several blocks of a cluster, complete when it ends: a bulk copy with a barrier of its
+/// own, behind a barrier of the cluster.
+fn copy_cluster(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    const WHAT: &str = "T.copy_cluster";
+    for name in ["dst_block", "remote_barrier"] {
+        if args.has(name) {
+            return Err(super::not_supported(
+                stage,
+                args.span_of(name),
+                "a copy to the shared memory of another block",
+                "hand the data over through a tensor, with `T.cluster_sync()` between",
+            ));
+        }
+    }
+    let hints = CopyHints {
+        coalesced_width: super::positive(stage, args, "coalesced_width")?,
+        eviction: eviction(stage, args)?,
+        ..CopyHints::default()
+    };
+    let Some(multicast) = super::cluster::mask(stage, args)? else {
+        super::cluster::blocks(stage, "`T.copy_cluster`", args.span())?;
+        return copy_wishing(stage, args, hints);
+    };
+    super::sync::check_uniform(stage, args, WHAT)?;
+    if !stage.once() {
+        return Err(stage
+            .error(
+                codes::CLUSTER,
+                args.span(),
+                "T.copy_cluster with a mask in a loop, a branch or a warp group",
+            )
+            .note("it waits for its own barrier, of which each copy is one phase")
+            .help(
+                "allocate one with `T.alloc_cluster_barrier(1)` before it and use `T.tma_copy(src, \
+                 dst, barrier=b, cluster_mask=m)`, an arrival and a wait",
+            )
+            .into());
+    }
+    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+    let pairs = [(Scope::Global, Scope::Shared)];
+    check_scopes(stage, args, WHAT, &src, &dst, &pairs)?;
+    check_same_dtype(stage, args, WHAT, src.buffer(), dst.buffer())?;
+    let Some((src, dst)) = pair(stage, sides(WHAT, args, &src, &dst))? else {
+        return Err(no_extents(stage, args, WHAT));
+    };
+    super::cluster::rank(stage, "`cluster_mask`", args.span_of("cluster_mask"))?;
+    let barrier = super::alloc::barriers(stage, vec![1], args.span())?;
+    stage.lang.cluster_barriers.push(barrier);
+    let first = Expr::i32(0);
+    // What was in the tiles of all blocks is used up.
+    stage.emit_thread(ThreadOp::SyncCluster)?;
+    stage.emit_tile(TileOp::Copy(CopyOp {
+        src,
+        dst,
+        kind: CopyKind::Tma {
+            barrier: Some((barrier, first.clone())),
+            multicast: Some(multicast),
+        },
+        hints,
+    }))?;
+    let span = stage.span();
+    let me = super::warp::linear_thread(stage, "`T.copy_cluster`")?;
+    let zero = Expr::zero(me.dtype());
+    let cond = stage.binary_expr(BinOp::Eq, me, zero, span)?;
+    stage.open_block(BlockKind::Branch, span)?;
+    let arrived = stage.emit_thread(ThreadOp::BarrierArrive {
+        at: ArriveAt::Own,
+        barrier,
+        index: first.clone(),
+        warp: false,
+    });
+    let then = stage.close_block();
+    arrived?;
+    stage.emit(StmtKind::If {
+        cond,
+        then,
+        otherwise: Vec::new(),
+    })?;
+    stage.emit_thread(ThreadOp::BarrierWait {
+        barrier,
+        index: first.clone(),
+        parity: first,
+    })?;
     Ok(Value::None)
 }
 

@@ -39,8 +39,6 @@ const USE_GEMM: &str = "use `T.gemm`; the compiler chooses the matrix instructio
 const USE_COPY: &str = "use `T.copy`; the compiler chooses vector width and instruction";
 const USE_TMA: &str = "use `T.copy`; in a `T.Pipelined` loop it runs ahead";
 const USE_KERNEL: &str = "write the body as statements inside `with T.Kernel(...)`";
-const CLUSTERS: &str =
-    "use `T.tma_copy` with `cluster_mask` and a `T.alloc_cluster_barrier`, or global memory";
 
 static TABLE: &[(&str, &str)] = &[
     (
@@ -84,7 +82,6 @@ static TABLE: &[(&str, &str)] = &[
         "BaseTileScheduler",
         "use `T.Persistent` or compute the tile number in a loop",
     ),
-    ("copy_cluster", CLUSTERS),
     (
         "cluster_arrive_relaxed",
         "use `T.cluster_arrive()`, which orders memory too",

@@ -159,6 +159,22 @@ fn clusters() {
             "copy between blocks",
             pairs("S = T.alloc_shared((64, 64), \"float16\")\nT.copy_cluster(S, S, dst_block=1)"),
         ),
+        (
+            "copy of a cluster in a loop",
+            pairs(
+                "S = T.alloc_shared((64, 64), \"float16\")\nfor k in T.serial(2):\n    T.copy_cluster(A, S, cluster_mask=3)"
+            ),
+        ),
+        (
+            "copy of a cluster without one",
+            alone("S = T.alloc_shared((64, 64), \"float16\")\nT.copy_cluster(A, S)"),
+        ),
+        (
+            "copy of a cluster from shared memory",
+            pairs(
+                "S = T.alloc_shared((64, 64), \"float16\")\nT.copy_cluster(S, A, cluster_mask=3)"
+            ),
+        ),
     ]));
 }
 
