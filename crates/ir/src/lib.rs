@@ -77,6 +77,6 @@ pub use target::{Dialect, Machine, MmaFacts, Target, WARP_GROUP};
 pub use thread_op::{ArriveAt, AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPlan,
-    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, TileOp,
+    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, Sparse, Sparsity, TileOp,
 };
 pub use verify::verify;

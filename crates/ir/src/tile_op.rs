@@ -4,6 +4,7 @@
 //! before it. The text form of each is the first line of its comment.
 
 use crate::buffer::Region;
+use crate::dtype::Scalar;
 use crate::expr::Expr;
 use crate::ids::Buffer;
 use crate::micro_op::MmaInst;
@@ -78,6 +79,9 @@ macro_rules! tile_operands {
                 $f($Operand::Region { region: &$($mutability)? g.a, how: How::READ });
                 $f($Operand::Region { region: &$($mutability)? g.b, how: How::READ });
                 $f($Operand::Region { region: &$($mutability)? g.c, how });
+                if let Some(sparse) = &$($mutability)? g.sparse {
+                    $f($Operand::Region { region: &$($mutability)? sparse.e, how: How::READ });
+                }
                 $f($Operand::Value(&$($mutability)? g.clear));
                 if let Some((buffer, index)) = &$($mutability)? g.barrier {
                     $f($Operand::Barrier { buffer, index });
@@ -215,11 +219,12 @@ pub enum EvictionPolicy {
     Last,
 }
 
-/// `gemm A[…], B[…] -> C[…] trans_a trans_b policy=full_row clear=(k == 0) k_pack=2 kind=wgmma
-/// barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2] run=[1, 4]`, what is default left out
+/// `gemm A[…], B[…] -> C[…] trans_a trans_b sparse=E[…] trans_e policy=full_row clear=(k == 0) k_pack=2
+/// kind=wgmma barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2] run=[1, 4]`, what is default left out
 ///
 /// `C[m, n] = (clear ? 0 : C[m, n]) + Σ_k opA(A)[m, k] · opB(B)[k, n]`; the last two dimensions
 /// are the matrix, leading extents are one. Products are exact, the sum is in C's type.
+/// With `sparse`, A has half of K and opA(A) is what [`Sparsity`] makes of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GemmOp {
     pub a: Region,
@@ -227,6 +232,8 @@ pub struct GemmOp {
     pub c: Region,
     pub trans_a: bool,
     pub trans_b: bool,
+    /// `sparse=E[0 +: 64, 0 +: 4] trans_e`: which elements of A are there.
+    pub sparse: Option<Sparse>,
     pub policy: GemmPolicy,
     /// A bool, evaluated once.
     pub clear: Expr,
@@ -236,6 +243,68 @@ pub struct GemmOp {
     pub barrier: Option<(Buffer, Expr)>,
     /// How it is done, once layout inference has decided.
     pub plan: Option<GemmPlan>,
+}
+
+/// Where a product reads which elements of a left factor are there that has half of its elements.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sparse {
+    /// A row for each row of A, or a column where `trans_e`: integers of [`Sparsity::BITS`] for each
+    /// group, from the least significant ones on.
+    pub e: Region,
+    pub trans_e: bool,
+}
+
+/// How a left factor of half its elements is stored: of each `group` neighbours along K the first
+/// `kept`, which bits of the metadata give their places. What is at no place is zero; where two have
+/// one place, the second is there.
+///
+/// Of four neighbours two are kept, each with a place of two bits, the first one's below. Of two that
+/// are as wide as four halves one is kept, with the places of its halves: 4 (0 and 1) for the first
+/// neighbour, 14 (2 and 3) for the second, of which the upper bit of the first place says which.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sparsity {
+    pub kept: u32,
+    pub group: u32,
+}
+
+impl Sparsity {
+    /// Metadata of a group.
+    pub const BITS: u32 = 4;
+
+    /// How left factors of this type are stored, where they may be sparse.
+    pub fn of(scalar: Scalar) -> Option<Sparsity> {
+        match scalar {
+            Scalar::F32 | Scalar::TF32 => Some(Sparsity { kept: 1, group: 2 }),
+            Scalar::F16
+            | Scalar::BF16
+            | Scalar::I8
+            | Scalar::U8
+            | Scalar::F8E4M3FN
+            | Scalar::F8E4M3FNUZ
+            | Scalar::F8E5M2
+            | Scalar::F8E5M2FNUZ => Some(Sparsity { kept: 2, group: 4 }),
+            _ => None,
+        }
+    }
+
+    /// Elements along K that one integer of this type speaks of, where metadata may be of it.
+    pub fn per_integer(self, metadata: Scalar) -> Option<u32> {
+        match metadata {
+            Scalar::I8 | Scalar::U8 | Scalar::I16 | Scalar::U16 | Scalar::I32 | Scalar::U32 => {
+                Some(metadata.bits() / Sparsity::BITS * self.group)
+            }
+            _ => None,
+        }
+    }
+
+    /// How far the place of an element that is kept lies above the first bit of its group, and how many
+    /// bits it has.
+    pub fn place(self, element: u32) -> (u32, u32) {
+        match self.group {
+            4 => (2 * element, 2),
+            _ => (1, 1),
+        }
+    }
 }
 
 /// The instruction of a product and who does which part; where operands lie in registers follows.

@@ -63,6 +63,12 @@ pub const PASSES: &[PassInfo] = &[
         run: simplify::simplify,
     },
     PassInfo {
+        name: "expand-sparse",
+        about: "sparse factors of products get their zeros",
+        makes: None,
+        run: legalize::expand_sparse::expand_sparse,
+    },
+    PassInfo {
         name: "drop-unread-products",
         about: "leaves products out whose sum nobody reads",
         makes: None,
@@ -246,6 +252,7 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
 /// Tile IR becomes one thread's program, legal for the target.
 const LEGALIZE: &[&str] = &[
     "bind-target",
+    "expand-sparse",
     "simplify",
     "drop-unread-products",
     "split-k",

@@ -1,10 +1,11 @@
-//! Matrix products: `T.gemm` and its split-phase forms.
+//! Matrix products: `T.gemm`, its split-phase forms, and `T.gemm_sp`.
 
 use std::any::Any;
 use std::rc::Rc;
 
 use tilewright_ir::{
-    DType, Expr, GemmKind, GemmOp, GemmPolicy, Region, Scalar, Scope, Span, TileOp,
+    DType, Expr, GemmKind, GemmOp, GemmPolicy, Region, Scalar, Scope, Span, Sparse, Sparsity,
+    TileOp,
 };
 
 use super::barrier::barrier_element;
@@ -31,6 +32,24 @@ pub(super) static FNS: &[LangFn] = &[
             opt("annotations", Ty::Any),
         ],
         |stage, args| gemm(stage, args, "T.gemm", GemmKind::Auto),
+    ),
+    func(
+        "gemm_sp",
+        &[
+            req("A_sparse", Ty::Tile),
+            req("E", Ty::Tile),
+            B,
+            C,
+            TRANS_A,
+            opt("transpose_E", Ty::Bool),
+            TRANS_B,
+            POLICY,
+            CLEAR,
+            opt("k_pack", Ty::Int),
+            opt("wg_wait", Ty::Int),
+            opt("annotations", Ty::Any),
+        ],
+        gemm_sp,
     ),
     func(
         "wgmma_gemm",
@@ -163,6 +182,7 @@ fn gemm(stage: &mut Stage, args: &CallArgs, what: &str, kind: GemmKind) -> Resul
         c: c.region,
         trans_a,
         trans_b,
+        sparse: None,
         k_pack,
         kind,
         barrier,
@@ -170,6 +190,134 @@ fn gemm(stage: &mut Stage, args: &CallArgs, what: &str, kind: GemmKind) -> Resul
     };
     stage.emit_tile(TileOp::Gemm(op))?;
     Ok(Value::None)
+}
+
+fn gemm_sp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+    let (what, kind) = ("T.gemm_sp", GemmKind::Auto);
+    let a = matrix(stage, args, what, "A_sparse")?;
+    let e = matrix(stage, args, what, "E")?;
+    let b = matrix(stage, args, what, "B")?;
+    let c = matrix(stage, args, what, "C")?;
+    let trans_a = args.bool_or(stage, "transpose_A", false)?;
+    let trans_e = args.bool_or(stage, "transpose_E", false)?;
+    let trans_b = args.bool_or(stage, "transpose_B", false)?;
+    check_scopes(stage, what, kind, &a, &b, &c)?;
+    check_metadata_scope(stage, &e, &c)?;
+    check_dtypes(stage, args, what, kind, &a, &b, &c)?;
+    let sparsity = Sparsity::of(a.dtype.scalar).ok_or_else(|| -> Error {
+        stage
+            .error(
+                codes::GEMM_DTYPE,
+                a.span,
+                format!("{what}: a sparse factor cannot be {}", a.dtype),
+            )
+            .help("sparse factors are float16, bfloat16, float32, int8, uint8 or fp8")
+            .into()
+    })?;
+    // What is left out counts: A has its full shape from here on.
+    let full = Matrix {
+        rows: if trans_a { 2 * a.rows } else { a.rows },
+        cols: if trans_a { a.cols } else { 2 * a.cols },
+        region: a.region.clone(),
+        ..a
+    };
+    check_shapes(stage, args, what, (&full, trans_a), (&b, trans_b), &c)?;
+    let k = if trans_a { full.rows } else { full.cols };
+    check_metadata(stage, (&full, sparsity), (&e, trans_e), [c.rows, k])?;
+    let op = GemmOp {
+        policy: policy(stage, args)?,
+        clear: clear_accum(stage, args)?,
+        a: a.region,
+        b: b.region,
+        c: c.region,
+        trans_a,
+        trans_b,
+        sparse: Some(Sparse {
+            e: e.region,
+            trans_e,
+        }),
+        k_pack: k_pack(stage, args)?,
+        kind,
+        barrier: None,
+        plan: None,
+    };
+    stage.emit_tile(TileOp::Gemm(op))?;
+    Ok(Value::None)
+}
+
+fn check_metadata_scope(stage: &Stage, e: &Matrix, c: &Matrix) -> Result<()> {
+    let (message, help) = if !matches!(e.scope, Scope::Shared | Scope::Fragment) {
+        (
+            format!("T.gemm_sp: E cannot be {}", place(e.scope)),
+            "copy it to shared memory first: `T.copy(E, E_shared)`",
+        )
+    } else if e.region.buffer == c.region.buffer {
+        (
+            "T.gemm_sp: E is also the accumulator C".to_string(),
+            "copy it to another buffer before the product",
+        )
+    } else {
+        return Ok(());
+    };
+    let error = stage.error(codes::GEMM_SCOPE, e.span, message);
+    Err(error.help(help).into())
+}
+
+/// Metadata has a row for each row of A, and bits for each group along K.
+fn check_metadata(
+    stage: &Stage,
+    (a, sparsity): (&Matrix, Sparsity),
+    (e, trans_e): (&Matrix, bool),
+    [m, k]: [i128; 2],
+) -> Result<()> {
+    let per_integer = match e.dtype.is_scalar() {
+        true => sparsity.per_integer(e.dtype.scalar),
+        false => None,
+    };
+    let Some(per_integer) = per_integer else {
+        return Err(stage
+            .error(
+                codes::GEMM_DTYPE,
+                e.span,
+                format!("T.gemm_sp: the metadata E cannot be {}", e.dtype),
+            )
+            .help("it is int8, int16 or int32, or one of these without sign")
+            .into());
+    };
+    let (rows, integers) = match trans_e {
+        true => (e.cols, e.rows),
+        false => (e.rows, e.cols),
+    };
+    if rows == m && integers * i128::from(per_integer) == k {
+        return Ok(());
+    }
+    let Sparsity { kept, group } = sparsity;
+    let mut error = stage
+        .error(
+            codes::GEMM_SHAPE,
+            e.span,
+            format!(
+                "T.gemm_sp: E is ({}, {}){}, which is no metadata of {m} by {k} elements",
+                e.rows,
+                e.cols,
+                if trans_e { " transposed" } else { "" }
+            ),
+        )
+        .note(format!(
+            "{kept} of {group} {} neighbours stored; one {} has the places of {per_integer} along K",
+            a.dtype, e.dtype
+        ));
+    error = match k % i128::from(per_integer) {
+        0 => {
+            let needed = k / i128::from(per_integer);
+            error.help(match trans_e {
+                true => format!("make E ({needed}, {m})"),
+                false => format!("make E ({m}, {needed}), or ({needed}, {m}) with transpose_E"),
+            })
+        }
+        _ => error.help(format!("K must be a multiple of {per_integer}")),
+    };
+    Err(error.into())
 }
 
 fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) -> Result<Matrix> {
@@ -357,13 +505,17 @@ fn check_shapes(
     };
     let mismatch = |dim: &str, x: &Matrix, xv: i128, y: &Matrix, yv: i128| -> Error {
         let transposed = |name: &str| match name {
-            "A" if trans_a => " transposed",
+            "A" | "A_sparse" if trans_a => " transposed",
             "B" if trans_b => " transposed",
             _ => "",
         };
         let shape = |m: &Matrix| {
+            let zeros = match m.name {
+                "A_sparse" => " with its zeros",
+                _ => "",
+            };
             format!(
-                "{} is ({}, {}){}",
+                "{} is ({}, {}){zeros}{}",
                 m.name,
                 m.rows,
                 m.cols,

@@ -36,6 +36,7 @@ fn find(name: &str) -> Option<&'static (&'static str, &'static str)> {
 }
 
 const USE_GEMM: &str = "use `T.gemm`; the compiler chooses the matrix instruction of the target";
+const USE_GEMM_SP: &str = "use `T.gemm_sp`, whose result is there when it ends";
 const USE_COPY: &str = "use `T.copy`; the compiler chooses vector width and instruction";
 const USE_TMA: &str = "use `T.copy`; in a `T.Pipelined` loop it runs ahead";
 const USE_KERNEL: &str = "write the body as statements inside `with T.Kernel(...)`";
@@ -126,18 +127,8 @@ static TABLE: &[(&str, &str)] = &[
         "make_blockscaled_gemm_layout",
         "leave the layout to the compiler",
     ),
-    (
-        "gemm_sp",
-        "expand the sparse operand in a `T.Parallel` loop and use `T.gemm`",
-    ),
-    (
-        "wgmma_gemm_sp",
-        "expand the sparse operand in a `T.Parallel` loop and use `T.gemm`",
-    ),
-    (
-        "tcgen05_gemm_sp",
-        "expand the sparse operand in a `T.Parallel` loop and use `T.gemm`",
-    ),
+    ("wgmma_gemm_sp", USE_GEMM_SP),
+    ("tcgen05_gemm_sp", USE_GEMM_SP),
     ("wgmma_mma", USE_GEMM),
     ("tcgen05_mma", USE_GEMM),
     (

@@ -75,6 +75,30 @@ fn products() {
         ),
         ("a vector operand", "T.gemm(row, S, F)"),
         (
+            "metadata of too few groups",
+            "Q = T.alloc_shared((64, 32), \"float16\")\nE = T.alloc_shared((64, 2), \"int16\")\nT.gemm_sp(Q, E, S, F)"
+        ),
+        (
+            "metadata the other way round",
+            "Q = T.alloc_shared((64, 32), \"float16\")\nE = T.alloc_shared((64, 4), \"int16\")\nT.gemm_sp(Q, E, S, F, transpose_E=True)"
+        ),
+        (
+            "metadata of a type that has none",
+            "Q = T.alloc_shared((64, 32), \"float16\")\nE = T.alloc_shared((64, 4), \"float16\")\nT.gemm_sp(Q, E, S, F)"
+        ),
+        (
+            "metadata in global memory",
+            "Q = T.alloc_shared((64, 32), \"float16\")\nT.gemm_sp(Q, A, S, F)"
+        ),
+        (
+            "a sparse factor with all of its elements",
+            "E = T.alloc_shared((64, 4), \"int16\")\nT.gemm_sp(S, E, S, F)"
+        ),
+        (
+            "a sparse factor of four bits",
+            "Q = T.alloc_shared((64, 32), \"int4\")\nR = T.alloc_shared((64, 64), \"int4\")\nE = T.alloc_shared((64, 4), \"int16\")\nG = T.alloc_fragment((64, 64), \"int32\")\nT.gemm_sp(Q, E, R, G)"
+        ),
+        (
             "a batch of matrices",
             "P = T.alloc_shared((2, 64, 64), \"float16\")\nT.gemm(P, S, F)"
         ),

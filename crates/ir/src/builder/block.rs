@@ -339,6 +339,7 @@ impl<'f> BlockBuilder<'f> {
             c: c.into_region(),
             trans_a: false,
             trans_b: false,
+            sparse: None,
             policy: GemmPolicy::Square,
             clear: Expr::bool(false),
             k_pack: 1,

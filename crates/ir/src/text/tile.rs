@@ -9,7 +9,7 @@ use crate::text::printer::Printer;
 use crate::text::words::Word;
 use crate::tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, GemmKind, GemmOp, GemmPlan, GemmPolicy, Im2colOp,
-    ReduceOp, ScanOp, TileOp,
+    ReduceOp, ScanOp, Sparse, TileOp,
 };
 
 impl Printer<'_> {
@@ -138,6 +138,11 @@ impl Printer<'_> {
         self.region(&gemm.c);
         self.flag("trans_a", gemm.trans_a);
         self.flag("trans_b", gemm.trans_b);
+        if let Some(Sparse { e, trans_e }) = &gemm.sparse {
+            self.put(" sparse=");
+            self.region(e);
+            self.flag("trans_e", *trans_e);
+        }
         if gemm.policy != GemmPolicy::Square {
             self.attr("policy", Some(gemm.policy.word()));
         }
@@ -369,6 +374,7 @@ impl<'t> Parser<'t> {
             c,
             trans_a: false,
             trans_b: false,
+            sparse: None,
             policy: GemmPolicy::Square,
             clear: Expr::bool(false),
             k_pack: 1,
@@ -380,6 +386,12 @@ impl<'t> Parser<'t> {
             match attr {
                 "trans_a" => gemm.trans_a = true,
                 "trans_b" => gemm.trans_b = true,
+                "sparse" => {
+                    self.expect("=")?;
+                    let e = self.region()?;
+                    let trans_e = self.eat_word("trans_e");
+                    gemm.sparse = Some(Sparse { e, trans_e });
+                }
                 "policy" => {
                     self.expect("=")?;
                     gemm.policy = self.word()?;
@@ -407,8 +419,8 @@ impl<'t> Parser<'t> {
                 }
                 _ => {
                     let known = [
-                        "trans_a", "trans_b", "policy", "clear", "k_pack", "kind", "barrier",
-                        "inst",
+                        "trans_a", "trans_b", "sparse", "policy", "clear", "k_pack", "kind",
+                        "barrier", "inst",
                     ];
                     return Err(self.unknown_attr(attr, span, &known));
                 }

@@ -1,11 +1,11 @@
 //! Matrix products.
 //!
 //! `gemm-shape`, `gemm-scope`, `gemm-types`, `gemm-region` (a fragment takes part whole),
-//! `gemm-k-pack`, `gemm-clear`, `gemm-plan`, `gemm-barrier`
+//! `gemm-sparse` (the metadata of a sparse left factor), `gemm-k-pack`, `gemm-clear`, `gemm-plan`, `gemm-barrier`
 
 use crate::buffer::{Region, Scope};
 use crate::dtype::{Class, DType, Scalar};
-use crate::tile_op::{GemmKind, GemmOp};
+use crate::tile_op::{GemmKind, GemmOp, Sparse, Sparsity};
 use crate::verify::Verifier;
 
 impl<'a> Verifier<'a> {
@@ -41,18 +41,23 @@ impl<'a> Verifier<'a> {
         }
         let sound =
             self.region(&gemm.a, false) & self.region(&gemm.b, false) & self.region(&gemm.c, false);
-        if !sound {
+        let told = (gemm.sparse.as_ref()).is_none_or(|sparse| self.region(&sparse.e, false));
+        if !sound || !told {
             return;
         }
         let inputs = [Scope::Shared, Scope::Fragment, Scope::Tmem];
         let outputs = [Scope::Fragment, Scope::Shared, Scope::Tmem];
         let placed = self.in_scope(&gemm.a, &inputs, "gemm-scope", "the left factor")
             & self.in_scope(&gemm.b, &inputs[..2], "gemm-scope", "the right factor")
-            & self.in_scope(&gemm.c, &outputs, "gemm-scope", "the accumulator");
+            & self.in_scope(&gemm.c, &outputs, "gemm-scope", "the accumulator")
+            & (gemm.sparse.as_ref()).is_none_or(|sparse| {
+                self.in_scope(&sparse.e, &inputs[..2], "gemm-scope", "the metadata")
+            });
         if !placed {
             return;
         }
-        for region in [&gemm.a, &gemm.b, &gemm.c] {
+        let metadata = gemm.sparse.iter().map(|sparse| &sparse.e);
+        for region in [&gemm.a, &gemm.b, &gemm.c].into_iter().chain(metadata) {
             if self.data(region).scope == Scope::Fragment && !self.is_whole(region) {
                 let name = self.buffer_name(region.buffer);
                 self.fail(
@@ -85,7 +90,13 @@ impl<'a> Verifier<'a> {
             }
             sizes.map(|(r, c)| if transposed { (c, r) } else { (r, c) })
         };
-        let a = matrix(&gemm.a, gemm.trans_a);
+        let stored = matrix(&gemm.a, gemm.trans_a);
+        let kept = stored.map(|(m, k)| (m, if gemm.sparse.is_some() { 2 * k } else { k }));
+        let told = match &gemm.sparse {
+            Some(sparse) => matrix(&sparse.e, sparse.trans_e),
+            None => None,
+        };
+        let a = kept;
         let b = matrix(&gemm.b, gemm.trans_b);
         let c = matrix(&gemm.c, false);
         let (Some((am, ak)), Some((bk, bn)), Some((cm, cn))) = (a, b, c) else {
@@ -95,6 +106,26 @@ impl<'a> Verifier<'a> {
             let message = format!("a product of {am}x{ak} and {bk}x{bn} is not {cm}x{cn}");
             self.fail("gemm-shape", message);
         }
+        if let (Some(sparse), Some((rows, integers))) = (&gemm.sparse, told) {
+            self.metadata(gemm, sparse, [am, ak], [rows, integers]);
+        }
+    }
+
+    /// The metadata of a left factor of this size.
+    fn metadata(&mut self, gemm: &GemmOp, sparse: &Sparse, [m, k]: [i128; 2], e: [i128; 2]) {
+        let (a, integer) = (self.dtype_of(&gemm.a), self.dtype_of(&sparse.e));
+        let speaks_of = Sparsity::of(a.scalar).and_then(|s| s.per_integer(integer.scalar));
+        let message = match speaks_of {
+            _ if gemm.kind != GemmKind::Auto || gemm.plan.is_some() => {
+                "a sparse product has no instruction".to_string()
+            }
+            None => format!("metadata of {integer} for a left factor of {a}"),
+            Some(n) if e[0] != m || e[1] * i128::from(n) != k => {
+                format!("metadata of {}x{} for a left factor of {m}x{k}", e[0], e[1])
+            }
+            Some(_) => return,
+        };
+        self.fail("gemm-sparse", message);
     }
 
     fn gemm_types(&mut self, gemm: &'a GemmOp) {

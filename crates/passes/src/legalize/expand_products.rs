@@ -160,12 +160,12 @@ fn by_threads(func: &mut Func, g: &GemmOp, sizes: [i64; 3], span: Span, out: &mu
     out.push(Stmt::new(StmtKind::For(points), span));
 }
 
-fn upto(var: tilewright_ir::Var, extent: i64) -> Axis {
+pub(super) fn upto(var: tilewright_ir::Var, extent: i64) -> Axis {
     Axis::upto(var, Expr::int(extent.into(), DType::I32))
 }
 
 /// The indices of an element of the matrix that a region is.
-fn place(region: &Region, at: [Expr; 2]) -> Vec<Expr> {
+pub(super) fn place(region: &Region, at: [Expr; 2]) -> Vec<Expr> {
     let matrix = region.dims.len() - 2;
     let mut at = at.into_iter();
     let dims = region.dims.iter().enumerate();
@@ -181,7 +181,7 @@ fn place(region: &Region, at: [Expr; 2]) -> Vec<Expr> {
 }
 
 /// The operand where every thread can read it.
-fn in_memory(func: &mut Func, region: &Region, span: Span, out: &mut Block) -> Region {
+pub(super) fn in_memory(func: &mut Func, region: &Region, span: Span, out: &mut Block) -> Region {
     let data = &func.buffers[region.buffer];
     if data.scope != Scope::Fragment {
         return region.clone();

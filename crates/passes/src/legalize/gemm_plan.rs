@@ -262,11 +262,12 @@ enum NoPlan {
 /// What a gemm asks of the target.
 fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
     let [m, n] = matrix(&g.c)?;
-    let [x, y] = matrix(&g.a)?;
+    // Not of A, which has half of its elements where it is sparse.
+    let [x, y] = matrix(&g.b)?;
     Some(GemmShape {
         m,
         n,
-        k: if g.trans_a { x } else { y },
+        k: if g.trans_b { y } else { x },
         ab: func.buffers[g.a.buffer].dtype.scalar,
         acc: func.buffers[g.c.buffer].dtype.scalar,
         policy: g.policy,

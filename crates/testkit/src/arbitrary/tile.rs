@@ -13,7 +13,7 @@ use tilewright_ir::text::Word;
 use tilewright_ir::thread_op::{AtomicOp, MemoryOrder};
 use tilewright_ir::tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPlan,
-    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, TileOp,
+    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, Sparse, TileOp,
 };
 
 impl Gen<'_> {
@@ -133,16 +133,37 @@ impl Gen<'_> {
             (DType::scalar(Scalar::F8E4M3FN), DType::F16),
         ]);
         let (trans_a, trans_b) = (self.chance(2), self.chance(2));
+        let plan = self.optional(|g| GemmPlan {
+            inst: MmaInst {
+                family: MmaFamily::MmaSync,
+                m: 16,
+                n: 8,
+                k: 16,
+                ab: Scalar::F16,
+                acc: accumulator.scalar,
+            },
+            warps: [g.small(), g.small()],
+            run: g.optional(|g| [g.small(), g.small()]),
+        });
         let kind = self.one_of(GemmKind::VALUES);
         let barrier = match kind {
             GemmKind::Tcgen05 => self.optional(|g| g.barrier()),
             GemmKind::Auto | GemmKind::Wgmma => None,
         };
-        let a = self.alloc(
-            Scope::Shared,
-            input,
-            if trans_a { &[32, 64] } else { &[64, 32] },
-        );
+        let sparse = match (kind, plan) {
+            (GemmKind::Auto, None) if input != DType::F64 => self.optional(|g| {
+                let trans_e = g.chance(2);
+                // An int16 has the places of four groups of four.
+                let shape: [i64; 2] = if trans_e { [2, 64] } else { [64, 2] };
+                let e = g.alloc(Scope::Shared, DType::scalar(Scalar::I16), &shape);
+                let e = g.whole(e);
+                Sparse { e, trans_e }
+            }),
+            _ => None,
+        };
+        let k = if sparse.is_some() { 16 } else { 32 };
+        let shape: [i64; 2] = if trans_a { [k, 64] } else { [64, k] };
+        let a = self.alloc(Scope::Shared, input, &shape);
         let b = self.alloc(
             Scope::Shared,
             input,
@@ -159,23 +180,13 @@ impl Gen<'_> {
             c: self.whole(c),
             trans_a,
             trans_b,
+            sparse,
             policy: self.one_of(GemmPolicy::VALUES),
             clear: self.bool_expr(2),
             k_pack: self.one_of(&[1, 2]),
             kind,
             barrier,
-            plan: self.optional(|g| GemmPlan {
-                inst: MmaInst {
-                    family: MmaFamily::MmaSync,
-                    m: 16,
-                    n: 8,
-                    k: 16,
-                    ab: Scalar::F16,
-                    acc: accumulator.scalar,
-                },
-                warps: [g.small(), g.small()],
-                run: g.optional(|g| [g.small(), g.small()]),
-            }),
+            plan,
         };
         self.emit(StmtKind::Tile(TileOp::Gemm(gemm)));
     }

@@ -148,8 +148,9 @@ impl Counter<'_> {
 
     fn gemm(&mut self, op: &GemmOp) -> Option<u128> {
         let (m, n) = self.matrix(&op.c)?;
-        let (rows, columns) = self.matrix(&op.a)?;
-        let k = if op.trans_a { rows } else { columns };
+        // Not of A, which may have half of its elements.
+        let (rows, columns) = self.matrix(&op.b)?;
+        let k = if op.trans_b { columns } else { rows };
         Some(2 * m * n * k)
     }
 

@@ -248,8 +248,9 @@ impl Walk<'_> {
 
     fn gemm(&self, op: &GemmOp) -> f64 {
         let (m, n) = self.matrix(&op.c);
-        let (rows, columns) = self.matrix(&op.a);
-        let k = if op.trans_a { rows } else { columns };
+        // Not of A, which may have half of its elements.
+        let (rows, columns) = self.matrix(&op.b);
+        let k = if op.trans_b { columns } else { rows };
         m * n * k / self.rate(self.func.buffers[op.a.buffer].dtype)
     }
 

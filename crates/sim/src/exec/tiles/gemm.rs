@@ -7,9 +7,9 @@
 //! * integers wrap at the accumulator's width.
 //!
 //! The sum starts at the accumulator and is rounded to its type once, at the end of the
-//! operation.
+//! operation. A sparse left factor gets its zeros first.
 
-use tilewright_ir::{GemmOp, Scalar, Span};
+use tilewright_ir::{Buffer, GemmOp, Scalar, Span, Sparse, Sparsity};
 
 use crate::compile::expr;
 use crate::compile::names::Compiled;
@@ -28,9 +28,20 @@ pub(super) struct Code {
     c: Rect,
     trans_a: bool,
     trans_b: bool,
+    sparse: Option<Metadata>,
     clear: Int,
     /// The barrier that completion arrives on, one arrival.
     barrier: Option<BarrierRef>,
+}
+
+/// Which elements of a sparse left factor are there.
+#[derive(Clone, Debug)]
+struct Metadata {
+    e: Rect,
+    trans_e: bool,
+    kept: Sparsity,
+    /// Bits of an integer.
+    bits: u32,
 }
 
 pub(super) fn compile(b: &mut Builder<'_, '_>, g: &GemmOp, span: Span) -> Compiled<Code> {
@@ -52,6 +63,10 @@ pub(super) fn compile(b: &mut Builder<'_, '_>, g: &GemmOp, span: Span) -> Compil
     if float(&a) != float(&bb) || float(&a) != float(&c) {
         return Err(b.invalid("a gemm of floats and integers"));
     }
+    let sparse = match &g.sparse {
+        Some(sparse) => Some(metadata(b, g, sparse, span)?),
+        None => None,
+    };
     let barrier = match &g.barrier {
         Some((buffer, index)) => Some(barrier_ref(b, *buffer, index)?),
         None => None,
@@ -62,8 +77,26 @@ pub(super) fn compile(b: &mut Builder<'_, '_>, g: &GemmOp, span: Span) -> Compil
         c,
         trans_a: g.trans_a,
         trans_b: g.trans_b,
+        sparse,
         clear: expr::int(b.names, &g.clear, 0)?,
         barrier,
+    })
+}
+
+fn metadata(b: &mut Builder<'_, '_>, g: &GemmOp, s: &Sparse, span: Span) -> Compiled<Metadata> {
+    let e = b.names.rect(&s.e, span)?;
+    b.names.reads(e.buffer);
+    let scalar = |buffer: Buffer| b.names.func.buffers[buffer].dtype.scalar;
+    let (a, integer) = (scalar(g.a.buffer), scalar(s.e.buffer));
+    let kept = Sparsity::of(a).filter(|kept| kept.per_integer(integer).is_some());
+    let Some(kept) = kept.filter(|_| e.start.len() >= 2) else {
+        return Err(b.invalid("metadata that no sparse product takes"));
+    };
+    Ok(Metadata {
+        e,
+        trans_e: s.trans_e,
+        kept,
+        bits: integer.bits(),
     })
 }
 
@@ -106,8 +139,11 @@ impl Exec<'_, '_> {
                 (rows, columns)
             })
         };
+        let stored = if g.sparse.is_some() { 2 } else { 1 };
         match (matrix(a, g.trans_a), matrix(b, g.trans_b), matrix(c, false)) {
-            (Some((m, k)), Some((k2, n)), Some((m2, n2))) if k == k2 && m == m2 && n == n2 => {
+            (Some((m, k2)), Some((k, n)), Some((m2, n2)))
+                if k == stored * k2 && m == m2 && n == n2 =>
+            {
                 Ok((m, n, k))
             }
             _ => {
@@ -146,7 +182,10 @@ impl Exec<'_, '_> {
             }
         }
         if g.trans_a {
-            left = transposed(&left, k, m);
+            left = transposed(&left, left.len() / m.max(1), m);
+        }
+        if let Some(metadata) = &g.sparse {
+            left = self.spread(metadata, &left, [m, k])?;
         }
         if g.trans_b {
             right = transposed(&right, n, k);
@@ -163,6 +202,32 @@ impl Exec<'_, '_> {
         }
         sum.iter_mut().for_each(|v| *v = finish(*v));
         self.scatter(c, &sum, Outside::Trap)
+    }
+}
+
+impl Exec<'_, '_> {
+    /// A left factor with all of its elements, by rows, from those that are kept.
+    fn spread<T: Term>(&mut self, by: &Metadata, kept: &[T], [m, k]: [usize; 2]) -> Eval<Vec<T>> {
+        let area = self.area(&by.e)?;
+        let mut integers = self.gather::<i64>(&area, Outside::Trap)?;
+        let (count, group) = (by.kept.kept as usize, by.kept.group as usize);
+        let in_one = (by.bits / Sparsity::BITS) as usize;
+        if integers.len() * in_one * group != m * k {
+            let message = format!("metadata {:?} of a factor of {m} by {k}", area.extent);
+            return Err(self.fail(Fault::new(codes::EXTENTS, message)));
+        }
+        if by.trans_e {
+            integers = transposed(&integers, integers.len() / m.max(1), m);
+        }
+        let mut all = vec![T::ZERO; m * k];
+        for (at, group) in all.chunks_exact_mut(group).enumerate() {
+            let places = integers[at / in_one] >> (at % in_one * Sparsity::BITS as usize);
+            for (element, value) in kept[at * count..(at + 1) * count].iter().enumerate() {
+                let (first, bits) = by.kept.place(element as u32);
+                group[(places >> first) as usize & ((1 << bits) - 1)] = *value;
+            }
+        }
+        Ok(all)
     }
 }
 

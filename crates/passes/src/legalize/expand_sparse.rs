@@ -1,0 +1,144 @@
+//! ExpandSparse: a sparse left factor gets its zeros in a tile of shared memory, and the product is a
+//! plain one of that tile.
+//!
+//! Before:
+//! ```text
+//! gemm a[0 +: 64, 0 +: 32], b[0 +: 64, 0 +: 32] -> c[0 +: 64, 0 +: 32] sparse=e[0 +: 64, 0 +: 4]
+//! ```
+//! After:
+//! ```text
+//! alloc a_all: shared float16[64, 64]
+//! for i, k in parallel(64, 64) {
+//!   let places: int32 = int32(e[i, k // 4 // 4]) >> k // 4 % 4 * 4
+//!   a_all[i, k] = select(k % 4 == places >> 2 & 3, a[i, k // 4 * 2 + 1], select(k % 4 == places >> 0 & 3, a[i, k // 4 * 2 + 0], 0.0:float16))
+//! }
+//! gemm a_all[0 +: 64, 0 +: 64], b[0 +: 64, 0 +: 32] -> c[0 +: 64, 0 +: 32]
+//! ```
+//!
+//! What lies in registers goes to shared memory first. Needs tile IR; afterwards no product is sparse.
+
+use tilewright_ir::visit::{child_blocks_mut, rewrite_block};
+use tilewright_ir::{
+    Block, BufferData, BufferOrigin, DType, Diagnostics, Expr, ExprKind, Func, GemmOp, Loop,
+    LoopKind, Region, RegionDim, Scope, Span, Sparse, Sparsity, Stmt, StmtKind, Target, TileOp,
+    VarKind,
+};
+
+use crate::Changed;
+use crate::legalize::expand_products::{in_memory, place, upto};
+use crate::legalize::gemm_plan::matrix;
+
+/// Expands the left factors of all sparse products.
+pub fn expand_sparse(func: &mut Func, _: Target, _: &mut Diagnostics) -> Changed {
+    let mut changed = false;
+    for at in 0..func.kernels.len() {
+        let body = std::mem::take(&mut func.kernels[at].body);
+        func.kernels[at].body = expand(func, body, &mut changed);
+    }
+    match changed {
+        true => Changed::Yes,
+        false => Changed::No,
+    }
+}
+
+fn expand(func: &mut Func, block: Block, changed: &mut bool) -> Block {
+    rewrite_block(block, |mut stmt, out| {
+        if let StmtKind::Tile(TileOp::Gemm(g)) = &mut stmt.kind
+            && let Some(all) = spread(func, g, stmt.span, out)
+        {
+            (g.a, g.sparse) = (all, None);
+            *changed = true;
+        }
+        for child in child_blocks_mut(&mut stmt) {
+            let inner = std::mem::take(child);
+            *child = expand(func, inner, changed);
+        }
+        out.push(stmt);
+    })
+}
+
+/// The left factor with all of its elements, where the product is sparse.
+fn spread(func: &mut Func, g: &GemmOp, span: Span, out: &mut Block) -> Option<Region> {
+    let Sparse { e, trans_e } = g.sparse.as_ref()?;
+    let dtype = func.buffers[g.a.buffer].dtype;
+    let sparsity = Sparsity::of(dtype.scalar)?;
+    let metadata = func.buffers[e.buffer].dtype;
+    let [m, k] = match (matrix(&g.a)?, g.trans_a) {
+        ([rows, columns], false) => [rows, 2 * columns],
+        ([rows, columns], true) => [columns, 2 * rows],
+    };
+    let a = in_memory(func, &g.a, span, out);
+    let e = in_memory(func, e, span, out);
+    let turned = |turn: bool, x: Expr, y: Expr| if turn { [y, x] } else { [x, y] };
+    let int = |v: u32| Expr::int(v.into(), DType::I32);
+
+    let data = &func.buffers[a.buffer];
+    let shape = turned(g.trans_a, int(m as u32), int(k as u32));
+    let all = BufferData {
+        name: format!("{}_all", data.name),
+        scope: Scope::Shared,
+        dtype,
+        shape: shape.to_vec(),
+        strides: None,
+        origin: BufferOrigin::Alloc,
+        layout: None,
+        versions: 1,
+        place: None,
+        safe_value: None,
+        span,
+    };
+    let dims = all.shape.iter().map(|extent| RegionDim {
+        start: Expr::zero(DType::I32),
+        extent: extent.clone(),
+    });
+    let dims = dims.collect();
+    let buffer = func.buffers.push(all);
+    let all = Region { buffer, dims };
+
+    let [i, j, places] = [
+        ("i", VarKind::Loop),
+        ("k", VarKind::Loop),
+        ("places", VarKind::Let),
+    ]
+    .map(|(name, kind)| func.add_var(name, DType::I32, kind));
+    let [row, column, told] = [i, j, places].map(|var| func.var_expr(var));
+    let group = column.clone().floor_div(int(sparsity.group));
+    let in_one = metadata.bits() / Sparsity::BITS;
+    let integer = turned(*trans_e, row.clone(), group.clone().floor_div(int(in_one)));
+    let integer = Expr::load(e.buffer, place(&e, integer), metadata).cast_to(DType::I32);
+    let shift = group.clone().floor_mod(int(in_one)) * int(Sparsity::BITS);
+    let value = (0..sparsity.kept).fold(Expr::zero(dtype), |otherwise, element| {
+        let (first, bits) = sparsity.place(element);
+        let at = (told.clone() >> int(first)) & int((1 << bits) - 1);
+        let kept = group.clone() * int(sparsity.kept) + int(element);
+        let kept = place(&a, turned(g.trans_a, row.clone(), kept));
+        let chosen = ExprKind::Select {
+            cond: column.clone().floor_mod(int(sparsity.group)).equal(at),
+            then: Expr::load(a.buffer, kept, dtype),
+            otherwise,
+        };
+        Expr::new(chosen, dtype, span)
+    });
+    let kinds = [
+        StmtKind::Let {
+            var: places,
+            value: integer >> shift,
+        },
+        StmtKind::Store {
+            buffer,
+            indices: turned(g.trans_a, row, column).to_vec(),
+            value,
+        },
+    ];
+    let points = Loop {
+        kind: LoopKind::Parallel {
+            coalesced_width: None,
+            layout: None,
+        },
+        axes: vec![upto(i, m), upto(j, k)],
+        body: kinds.map(|kind| Stmt::new(kind, span)).into(),
+    };
+    out.push(Stmt::new(StmtKind::Alloc(buffer), span));
+    out.push(Stmt::new(StmtKind::For(points), span));
+    Some(all)
+}
