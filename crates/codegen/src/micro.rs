@@ -234,7 +234,7 @@ impl Emitter<'_> {
                 }
                 false => {
                     for i in 0..scalars {
-                        let line = dest.plus(i).write(&code.text, span)?;
+                        let line = dest.plus(i).write(&code.text, span, &mut self.needs)?;
                         self.out.line(line);
                     }
                 }
@@ -248,8 +248,16 @@ impl Emitter<'_> {
     /// Moves scalars from one place to another.
     fn transfer(&mut self, source: &Place, dest: &Place, scalars: u32, span: Span) -> Emit<()> {
         match (source.is_register(), dest.is_register()) {
-            (true, false) => self.move_elements(source, dest, scalars, false),
-            (false, true) => self.move_elements(dest, source, scalars, true),
+            (true, false) => self.move_elements(source, dest, scalars, false, span)?,
+            (false, true) => self.move_elements(dest, source, scalars, true, span)?,
+            // Halves of bytes go one by one.
+            (false, false) if !(scalars * source.scalar.bits()).is_multiple_of(8) => {
+                for i in 0..scalars {
+                    let value = source.plus(i).read();
+                    let line = dest.plus(i).write(&value.text, span, &mut self.needs)?;
+                    self.out.line(line);
+                }
+            }
             (false, false) => {
                 self.needs.piece(Piece::Memory);
                 for (at, bytes) in split(scalars, source.scalar.bits()) {
@@ -263,7 +271,8 @@ impl Emitter<'_> {
             }
             (true, true) => {
                 for i in 0..scalars {
-                    let line = dest.plus(i).write(&source.plus(i).read().text, span)?;
+                    let value = source.plus(i).read();
+                    let line = dest.plus(i).write(&value.text, span, &mut self.needs)?;
                     self.out.line(line);
                 }
             }
@@ -271,21 +280,39 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Moves one scalar between registers and memory.
+    fn move_one(&mut self, regs: &Place, memory: &Place, load: bool, span: Span) -> Emit<()> {
+        let line = match load {
+            true => regs.write(&memory.read().text, span, &mut self.needs)?,
+            false => memory.write(&regs.read().text, span, &mut self.needs)?,
+        };
+        self.out.line(line);
+        Ok(())
+    }
+
     /// Moves scalars between registers and memory, in pieces of at most 16 bytes.
-    pub(crate) fn move_elements(&mut self, regs: &Place, memory: &Place, scalars: u32, load: bool) {
+    pub(crate) fn move_elements(
+        &mut self,
+        regs: &Place,
+        memory: &Place,
+        scalars: u32,
+        load: bool,
+        span: Span,
+    ) -> Emit<()> {
         let bits = regs.scalar.bits();
+        // Halves of bytes go one by one.
+        if !(scalars * bits).is_multiple_of(8) {
+            for at in 0..scalars {
+                self.move_one(&regs.plus(at), &memory.plus(at), load, span)?;
+            }
+            return Ok(());
+        }
         for (at, bytes) in split(scalars, bits) {
             let (r, m) = (regs.plus(at), memory.plus(at));
             // One element needs no vector.
             if u32::from(bytes) * 8 == bits {
-                let line = match load {
-                    true => r.write(&m.read().text, Span::NONE),
-                    false => m.write(&r.read().text, Span::NONE),
-                };
-                if let Ok(line) = line {
-                    self.out.line(line);
-                    continue;
-                }
+                self.move_one(&r, &m, load, span)?;
+                continue;
             }
             self.needs.piece(Piece::Memory);
             self.out.line(match load {
@@ -303,6 +330,7 @@ impl Emitter<'_> {
                 ),
             });
         }
+        Ok(())
     }
 
     fn cp_async(&mut self, op: &MicroOp, span: Span) -> Emit<()> {

@@ -8,7 +8,7 @@ use tilewright_ir::{
 use tilewright_layout::{Layout, to_expr};
 
 use crate::ctype::{ctype, is_packed, piece_of};
-use crate::device::Piece;
+use crate::device::{Needs, Piece};
 use crate::expr::{ADD, Code, MUL, POSTFIX};
 use crate::kernel::Emitter;
 use crate::{Emit, unsupported};
@@ -86,18 +86,25 @@ impl Place {
         }
     }
 
-    /// The statement that stores a value there.
-    pub fn write(&self, value: &str, span: Span) -> Emit<String> {
+    /// The statement that stores a value there. Where elements share a byte, another thread may store
+    /// to the rest of it meanwhile.
+    pub fn write(&self, value: &str, span: Span, needs: &mut Needs) -> Emit<String> {
         Ok(match self.kind {
             Kind::Variable => format!("{} = {value};", self.name),
-            Kind::Memory if self.scalar.bits() < 8 => {
+            Kind::Memory if self.scalar.bits() < 8 && self.scalar.bits() != 4 => {
                 return unsupported(
                     span,
-                    format!(
-                        "one element of {} stored to memory: two of them share a byte",
-                        self.scalar
-                    ),
+                    format!("one element of {} stored to memory", self.scalar),
                 );
+            }
+            Kind::Memory if self.scalar.bits() == 4 => {
+                needs.piece(Piece::StorePacked);
+                format!(
+                    "tw::store_packed<{}>({}, {}, {value});",
+                    ctype(self.scalar),
+                    self.name,
+                    self.offset.text
+                )
             }
             Kind::Memory | Kind::Array => format!("{}[{}] = {value};", self.name, self.offset.text),
             Kind::Regs => format!("{}.set({}, {value});", self.name, self.offset.text),

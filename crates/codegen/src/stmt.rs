@@ -195,7 +195,7 @@ impl Emitter<'_> {
                     scalar,
                     offset: crate::expr::Code::primary("0".to_string()),
                 };
-                self.move_elements(&target, &source, lanes, true);
+                self.move_elements(&target, &source, lanes, true, span)?;
                 return Ok(name);
             }
         }
@@ -230,7 +230,7 @@ impl Emitter<'_> {
             let code = self.expr(&value, 0)?;
             let code = self.convert(code, value.dtype().scalar, scalar);
             let place = self.place(buffer, indices, None, 0, span)?;
-            let line = place.write(&code.text, span)?;
+            let line = place.write(&code.text, span, &mut self.needs)?;
             self.out.line(line);
             return Ok(());
         }
@@ -251,7 +251,7 @@ impl Emitter<'_> {
                 scalar,
                 offset: crate::expr::Code::primary("0".to_string()),
             };
-            self.move_elements(&source, &first, total, false);
+            self.move_elements(&source, &first, total, false, span)?;
             self.names.close();
             self.out.dedent();
             self.out.line("}");
@@ -267,7 +267,7 @@ impl Emitter<'_> {
                     place.plus(lane % own)
                 }
             };
-            let line = place.write(&code.text, span)?;
+            let line = place.write(&code.text, span, &mut self.needs)?;
             self.out.line(line);
         }
         Ok(())

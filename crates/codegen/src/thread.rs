@@ -237,7 +237,7 @@ impl Emitter<'_> {
                     false => format!("*(const int*)({})", p.address()),
                 };
                 let value = self.dot4(&word(&a), &word(&b), &c.read().text);
-                let line = c.write(&value, span)?;
+                let line = c.write(&value, span, &mut self.needs)?;
                 self.out.line(line);
                 Ok(())
             }
@@ -266,7 +266,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn converted(&mut self, value: &Expr, to: Scalar) -> Emit<String> {
+    pub(crate) fn converted(&mut self, value: &Expr, to: Scalar) -> Emit<String> {
         let value = self.settled(value);
         let code = self.expr(&value, 0)?;
         Ok(self.convert(code, value.dtype().scalar, to).text)
@@ -483,7 +483,7 @@ impl Emitter<'_> {
             self.out.dedent();
             self.out.line("}");
         }
-        let store = place.write(&total, span)?;
+        let store = place.write(&total, span, &mut self.needs)?;
         self.out.line(store);
         self.names.close();
         self.out.dedent();

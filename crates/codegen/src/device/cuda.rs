@@ -54,6 +54,10 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             (include_str!("cuda/add_bf16_sm80.h"), &[Piece::Bf16])
         }
         Piece::AddBf16 => (ADD_TWO_OR_FOUR, &[Piece::Bf16]),
+        Piece::StorePacked => (
+            include_str!("cuda/store_packed.h"),
+            &[Piece::Packed, Piece::Atomic],
+        ),
         Piece::Warp => (include_str!("cuda/warp.h"), &[Piece::Core]),
         Piece::Barriers => (include_str!("cuda/barriers.h"), &[Piece::Core]),
         Piece::Bulk => (

@@ -67,6 +67,10 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::AtomicF16 => ("", &[Piece::F16, Piece::Atomic]),
         // Elements are added to one by one.
         Piece::AddF32 | Piece::AddF16 | Piece::AddBf16 => ("", &[]),
+        Piece::StorePacked => (
+            include_str!("cuda/store_packed.h"),
+            &[Piece::Packed, Piece::Atomic],
+        ),
         Piece::Warp => (include_str!("hip/warp.h"), &[Piece::Core]),
         Piece::Barriers => (include_str!("hip/barriers.h"), &[Piece::Core]),
         Piece::Waits => (include_str!("hip/waits.h"), &[Piece::Core]),

@@ -42,6 +42,7 @@ pub enum Piece {
     AddF32,
     AddF16,
     AddBf16,
+    StorePacked,
     Warp,
     Barriers,
     Bulk,

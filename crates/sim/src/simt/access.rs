@@ -288,7 +288,9 @@ impl Env<'_> {
             Space::Shared(base) => {
                 self.count(warp, InstKind::SharedStore);
                 self.shared_cost(warp, access, addresses, banks::Kind::Write);
-                let id = self.instance(warp, Which::Shared, false, true);
+                // Compiled code changes half of a byte atomically, so that another thread may have the rest.
+                let halves = bits == 4 && !width.is_multiple_of(2);
+                let id = self.instance(warp, Which::Shared, halves, true);
                 self.shared.through(info.owner);
                 let mut buffer = Vec::with_capacity(width * 8);
                 for lane in addresses.workers() {
@@ -299,7 +301,7 @@ impl Env<'_> {
                             let value = raw(warp, i, lane);
                             let who = Who {
                                 lanes: addresses.done_by(lane),
-                                ..who(warp, id, lane, false)
+                                ..who(warp, id, lane, halves)
                             };
                             let at = (base as usize, bits, at + i);
                             let one = self.shared.store_packed(who, at, value);

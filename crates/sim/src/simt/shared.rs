@@ -427,7 +427,7 @@ impl Shared {
     }
 
     /// Stores part of a byte: the bits of an element narrower than that. Another thread's
-    /// write of the other bits is a race, for memory is written by whole bytes.
+    /// write of the other bits is a race where either is not atomic, for memory is written by whole bytes.
     /// The place is a first byte, a width in bits and the number of elements after that byte.
     pub fn store_packed(
         &mut self,
