@@ -65,8 +65,8 @@ impl Emitter<'_> {
             let value = self.scalar(arg)?;
             format += if position == 0 { " " } else { ", " };
             let (spec, cast) = match scalar {
-                _ if scalar.is_float() => ("%g", "(double)(float)"),
                 Scalar::F64 => ("%g", ""),
+                _ if scalar.is_float() => ("%g", "(double)(float)"),
                 Scalar::I64 => ("%lld", "(long long)"),
                 Scalar::U64 | Scalar::Handle => ("%llu", "(unsigned long long)"),
                 Scalar::U32 => ("%u", "(unsigned)"),

@@ -9,7 +9,7 @@ use tilewright_ir::{DeviceOp, Dialect, Expr, Kernel, Span, Var, VoteKind};
 use crate::device::Piece;
 use crate::kernel::Emitter;
 use crate::stmt::c_string;
-use crate::{Emit, cuda, hip, unsupported};
+use crate::{Emit, cuda, hip};
 
 impl Emitter<'_> {
     fn dialect(&self) -> Dialect {
@@ -103,10 +103,7 @@ impl Emitter<'_> {
     pub(crate) fn print(&mut self, message: &str, args: &[Expr], span: Span) -> Emit<()> {
         match self.dialect() {
             Dialect::Cuda => self.cuda_print(message, args),
-            Dialect::Hip => unsupported(
-                span,
-                format!("{} prints only with a library of its vendor", self.target),
-            ),
+            Dialect::Hip => self.hip_print(message, args, span),
         }
     }
 

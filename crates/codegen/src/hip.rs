@@ -2,8 +2,9 @@
 //!
 //! Waits and barriers are printed as the IR has them.
 
+use tilewright_ir::prints::{self, PrintFormat};
 use tilewright_ir::{
-    BarrierKind, Counter, DeviceOp, FenceKind, Kernel, Scalar, Span, Var, VoteKind,
+    BarrierKind, Counter, DeviceOp, Expr, FenceKind, Kernel, Scalar, Span, Var, VoteKind,
 };
 
 use crate::device::Piece;
@@ -70,6 +71,55 @@ impl Emitter<'_> {
             VoteKind::BlockCount => count(self, value.to_string()),
         };
         Ok(call)
+    }
+
+    /// A line in the memory for them, where there is room.
+    pub(crate) fn hip_print(&mut self, message: &str, args: &[Expr], span: Span) -> Emit<()> {
+        let values: Vec<Scalar> = args.iter().map(|arg| arg.dtype().scalar).collect();
+        let found = self.func.attrs.prints.as_ref().and_then(|prints| {
+            let same = |f: &PrintFormat| {
+                f.kernel == self.kernel && f.message == message && f.values == values
+            };
+            let number = prints.formats.iter().position(same)?;
+            Some((prints.buffer, number + 1, prints.formats[number].words()))
+        });
+        let Some((buffer, number, words)) = found else {
+            return unsupported(
+                span,
+                "a line without memory for it: `record-prints` gives it some",
+            );
+        };
+        self.needs.piece(Piece::Print);
+        let first = Expr::i32(0);
+        let printed = self.place(buffer, &[first], None, 0, span)?.address();
+        let room = prints::WORDS - prints::COUNTS;
+        let axes = self.func.kernels[self.kernel as usize].grid.len();
+        let block = match axes {
+            0 | 1 => "blockIdx.x",
+            2 => "blockIdx.y * gridDim.x + blockIdx.x",
+            _ => "(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x",
+        };
+        let mut lines = vec![format!("{number}"), block.to_string(), self.linear_thread()];
+        for arg in args {
+            let carried = prints::carried(arg.dtype().scalar);
+            let value = self.converted(arg, carried)?;
+            match carried {
+                Scalar::F32 => lines.push(format!("__builtin_bit_cast(unsigned, {value})")),
+                Scalar::I32 | Scalar::U32 => lines.push(format!("(unsigned)({value})")),
+                _ => {
+                    let bits = format!("__builtin_bit_cast(unsigned long long, {value})");
+                    lines.push(format!("(unsigned){bits}"));
+                    lines.push(format!("(unsigned)({bits} >> 32)"));
+                }
+            }
+        }
+        let call = format!("tw::print_line({printed}, {room}, {words})");
+        self.out.line(format!("if (unsigned* line = {call}) {{"));
+        for (at, word) in lines.iter().enumerate() {
+            self.out.line(format!("  line[{at}] = {word};"));
+        }
+        self.out.line("}");
+        Ok(())
     }
 
     pub(crate) fn hip_device_op(&mut self, op: &DeviceOp, span: Span) -> Emit<()> {

@@ -46,6 +46,8 @@ pub(crate) struct Emitter<'f> {
     /// The condition of the predicated instructions that are printed.
     pub when: Option<String>,
     pub uses: Uses,
+    /// Which kernel of the function is printed.
+    pub kernel: u32,
     /// Threads of a block along x, y, z.
     pub threads: [u32; 3],
     /// Blocks of a cluster, and whether they reach each other's memory.
@@ -87,6 +89,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         unrolled: FxHashSet::default(),
         when: None,
         uses: Uses::default(),
+        kernel: 0,
         threads: [1; 3],
         cluster: 1,
         reaches_others: false,
@@ -104,6 +107,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         if number > 0 {
             emitter.out.line("");
         }
+        emitter.kernel = number as u32;
         kernels.push(emitter.kernel(kernel, name)?);
     }
     let mut imports = String::new();

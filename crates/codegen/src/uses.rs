@@ -77,6 +77,11 @@ impl Uses {
             if matches!(stmt.kind, StmtKind::Thread(ThreadOp::SyncGrid)) {
                 self.sync_grid = true;
             }
+            if let StmtKind::Thread(ThreadOp::Print { .. }) = &stmt.kind
+                && let Some(prints) = &func.attrs.prints
+            {
+                self.touch(func, prints.buffer, true);
+            }
             printed_exprs(stmt, &mut |e| {
                 for (buffer, written) in mentioned(e) {
                     self.touch(func, buffer, written);

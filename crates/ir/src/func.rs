@@ -9,6 +9,7 @@ use crate::diag::Span;
 use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::ids::{Buffer, Var};
+use crate::prints::Prints;
 use crate::stmt::{Block, StmtKind};
 use crate::thread_op::ThreadOp;
 use crate::tile_op::TileOp;
@@ -182,6 +183,8 @@ pub struct FuncAttrs {
     pub pass_configs: BTreeMap<String, AttrValue>,
     /// The configurations that the user gave the autotuner, each a set of parameters.
     pub autotune: Vec<BTreeMap<String, AttrValue>>,
+    /// Where kernels leave what they print, on machines that do not print themselves.
+    pub prints: Option<Prints>,
 }
 
 /// A value of a configuration.

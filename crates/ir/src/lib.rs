@@ -45,6 +45,7 @@ mod machine;
 pub mod micro_op;
 pub mod nearest;
 pub mod operand;
+pub mod prints;
 mod renumber;
 pub mod small_float;
 pub mod stmt;

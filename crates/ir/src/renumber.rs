@@ -46,6 +46,9 @@ impl Func {
         for buffer in &mut func.workspaces {
             r.buffer(buffer);
         }
+        if let Some(prints) = &mut func.attrs.prints {
+            r.buffer(&mut prints.buffer);
+        }
         for kernel in &mut func.kernels {
             for (var, extent) in &mut kernel.grid {
                 r.var(var);

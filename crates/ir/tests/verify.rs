@@ -81,6 +81,7 @@ const SOUND: &[&str] = &[
     "copy S[0 +: 32, 0 +: 64] -> S[32 +: 32, 0 +: 64]",
     "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] clear=(bx == 0)",
     "gemm S[0 +: 64, 0 +: 32], T[0 +: 32, 0 +: 64] -> F[0 +: 64, 0 +: 64]",
+    "alloc E: shared int16[4, 64]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 4, 0 +: 64] trans_e",
     "reduce sum F[0 +: 64, 0 +: 64] -> R[0 +: 64] dim=1",
     "reduce sum L[0 +: 8] -> x[] dim=0 clear",
     "if tx == 0 {\nreduce sum L[0 +: 8] -> x[] dim=0 clear\n}",
@@ -395,6 +396,30 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "gemm S[0 +: 32, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 32, 0 +: 64]",
         "gemm-region",
+    ),
+    (
+        "alloc E: shared int16[64, 4]\ngemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 64, 0 +: 4]",
+        "gemm-shape",
+    ),
+    (
+        "alloc E: shared int16[64, 4]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 64, 0 +: 2]",
+        "gemm-sparse",
+    ),
+    (
+        "alloc E: shared int16[64, 4]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 64, 0 +: 4] trans_e",
+        "gemm-sparse",
+    ),
+    (
+        "alloc E: shared int64[64, 1]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 64, 0 +: 1]",
+        "gemm-sparse",
+    ),
+    (
+        "alloc E: shared int16[64, 4]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 64, 0 +: 4] inst=\"mma.16x8x16.float16.float32\" warps=[2, 2]",
+        "gemm-sparse",
+    ),
+    (
+        "alloc E: local int16[64, 4]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 64, 0 +: 4]",
+        "gemm-scope",
     ),
     (
         "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] k_pack=3",
@@ -887,5 +912,25 @@ fn every_rule_is_tested_and_documented() {
             docs.contains(&format!("`{rule}`")),
             "`{rule}` is not documented"
         );
+    }
+}
+
+#[test]
+fn lines_that_are_printed_need_words_and_a_kernel() {
+    let func = |workspace: &str, formats: &str| {
+        format!(
+            "func @f level=device {{\n  workspace W: {workspace}\n  attr prints = W[{formats}]\n  \
+             kernel grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {{\n  }}\n}}\n"
+        )
+    };
+    let right = func("uint32[65536]", "[0, \"x\", int8]");
+    assert!(verify(&parsed(&right)).is_ok());
+    for wrong in [
+        func("int32[65536]", "[0, \"x\", int8]"),
+        func("uint32[64]", "[0, \"x\", int8]"),
+        func("uint32[65536]", "[1, \"x\"]"),
+    ] {
+        let errors = verify(&parsed(&wrong)).expect_err("it is wrong");
+        assert!(errors.iter().all(|d| d.code.0 == "prints"), "{errors:?}");
     }
 }

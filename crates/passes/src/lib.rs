@@ -219,6 +219,12 @@ pub const PASSES: &[PassInfo] = &[
         run: finish::split_vector_adds::split_vector_adds,
     },
     PassInfo {
+        name: "record-prints",
+        about: "gives kernels that print memory for their lines",
+        makes: None,
+        run: finish::record_prints::record_prints,
+    },
+    PassInfo {
         name: "stage-copies",
         about: "loads all of a copy to shared memory before it stores the first",
         makes: None,
@@ -297,6 +303,9 @@ const FINISH: &[&str] = &[
     "unroll-register-loops",
 ];
 
+/// Where kernels do not print by themselves, they leave their lines in memory.
+const RECORD: &[&str] = &["record-prints"];
+
 /// Shared buffers get their bytes.
 const PLACE: &[&str] = &["merge-shared-memory-allocations"];
 
@@ -312,7 +321,8 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
         &[]
     };
     let before = named(LEGALIZE).chain(named(around)).chain(named(dies));
-    let after = named(FINISH).chain(named(PLACE));
+    let lines = if target.machine().prints { &[] } else { RECORD };
+    let after = named(FINISH).chain(named(lines)).chain(named(PLACE));
     let written = before.chain(named(SCHEDULE));
     let in_order = written.chain(barriers()).chain(waits(target));
     in_order.chain(after).collect()

@@ -65,9 +65,14 @@ impl Programs {
             // SAFETY: the caller's library made the stream on this device, and holds it.
             let stream = unsafe { device.borrow_stream(raw) };
             let call = loaded.bind_memory(&mut args, buffers)?;
-            loaded.launch_on(&call, &stream)
+            loaded.launch_on(&call, &stream)?;
+            loaded.printed(&call, &stream)
         });
-        queued.map_err(|error| raise_call(py, error, sources))
+        let printed = queued.map_err(|error| raise_call(py, error, sources))?;
+        for line in printed.told() {
+            py.import("builtins")?.call_method1("print", (line,))?;
+        }
+        Ok(())
     }
 
     /// The program for a GPU, built where it is not there yet.

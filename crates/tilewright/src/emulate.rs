@@ -10,6 +10,7 @@ use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
 use tilewright_gfx9::asm;
 use tilewright_gfx9::cycles::Trace;
 use tilewright_gfx9::emu::{self, Arch, Argument, Finding, Landing, Launch, Refused};
+use tilewright_ir::prints::Printed;
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
     Code, Diagnostic, Diagnostics, Func, Kernel, SourceMap, Span, StmtKind, Target,
@@ -66,6 +67,8 @@ pub struct Ran {
     pub kinds: BTreeSet<emu::Kind>,
     /// The lines of the assembly that some wave ran.
     pub lines: BTreeSet<u32>,
+    /// What the kernels printed.
+    pub printed: Printed,
 }
 
 impl Default for Options {
@@ -249,6 +252,11 @@ impl Emulator {
                 break;
             }
         }
+        if let Some(prints) = &func.attrs.prints
+            && let Some(at) = call::tensors(func).position(|b| b == prints.buffer)
+        {
+            ran.printed = prints.read(&buffers[at].bytes);
+        }
         for ((buffer, _), memory) in func.tensors().zip(&buffers) {
             if let Some(tensor) = args.tensor_mut(&func.buffers[buffer].name) {
                 let count = tensor.bytes().len();
@@ -299,10 +307,15 @@ impl Emulator {
         let buffer = |buffer| {
             let data = &func.buffers[buffer];
             let tensor = args.tensor(&data.name);
-            let bytes = match tensor {
+            let mut bytes = match tensor {
                 Some(tensor) => tensor.bytes().to_vec(),
                 None => vec![0; call::bytes(func, buffer, resolved)],
             };
+            // Halves of bytes are stored by operations on whole words, which keep the rest as it is.
+            let in_words = data.dtype.bits() < 8;
+            if in_words {
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+            }
             let element = (data.dtype.bits() / 8).clamp(1, 4);
             let whole = tensor.is_some_and(|tensor| tensor.is_whole());
             let holds = |piece: usize| {
@@ -310,6 +323,10 @@ impl Emulator {
                 tensor.is_some_and(|tensor| tensor.is_written(position))
             };
             let pieces = 0..bytes.len() / element as usize;
+            // Lines that kernels print are found among zeros.
+            let of_lines = func.attrs.prints.as_ref();
+            let of_lines = of_lines.is_some_and(|prints| prints.buffer == buffer);
+            let whole = whole || of_lines || in_words;
             emu::Buffer {
                 name: data.name.clone(),
                 element,
@@ -350,8 +367,10 @@ impl Emulator {
             if let StmtKind::Alloc(buffer) = &stmt.kind
                 && let Some(place) = func.buffers[*buffer].place
             {
-                let rest = place.end()..place.end().next_multiple_of(4);
-                launch.lds_rests.push(rest);
+                let end = place.end().next_multiple_of(4);
+                let in_words = func.buffers[*buffer].dtype.bits() < 8;
+                let start = if in_words { place.offset } else { place.end() };
+                launch.lds_rests.push(start..end);
             }
         });
         for arg in &source.args {

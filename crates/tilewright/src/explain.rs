@@ -806,6 +806,11 @@ const VERIFIER: &[Row] = &[
         "A plan of a product for other threads than there are.",
         "",
     ),
+    (
+        "gemm-sparse",
+        "Metadata that is none of a sparse factor.",
+        "",
+    ),
     ("gemm-types", "Types that have no product.", ""),
     (
         "multicast",
@@ -890,6 +895,7 @@ const VERIFIER: &[Row] = &[
         "A parallel loop where none can stand.",
         "",
     ),
+    ("prints", "Memory for lines that kernels print is none.", ""),
     ("priority-range", "A priority that waves do not have.", ""),
     (
         "reduce-types",

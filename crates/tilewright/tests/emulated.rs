@@ -3,7 +3,9 @@
 //! Each file of `emulated/` is a kernel on whole numbers that the compiled code of was once read
 //! wrongly, or that it was wrong for. In every mode of landing the emulator finds nothing, and the
 //! result is the reference evaluator's. A line `# without 2: s_barrier -> race` says that this rule
-//! is broken where the second such instruction is left out. No GPU is needed; clang is.
+//! is broken where the second such instruction is left out. Lines `# prints: …` are all that it prints;
+//! of several blocks those of a later one stand behind. `# prints 3 lines, loses 1` counts them. No GPU
+//! is needed; clang is.
 
 #[expect(dead_code, reason = "the list of examples is for other tests")]
 mod corpus;
@@ -52,6 +54,9 @@ struct Compiled {
     target: Target,
     inputs: Args,
     right: Args,
+    prints: Vec<String>,
+    /// Lines that are printed, and lines that are lost.
+    counts: Option<(usize, u32)>,
 }
 
 fn kernel(file: &str, target: Target) -> Result<(), Failed> {
@@ -69,12 +74,15 @@ fn kernel(file: &str, target: Target) -> Result<(), Failed> {
         .assembly(&source.text, target.name(), &options)
         .map_err(|e| e.to_string())?;
     let (inputs, right) = evaluated(file, &text)?;
+    let prints = text.lines().filter_map(|l| l.strip_prefix("# prints: "));
     let compiled = Compiled {
         func,
         source,
         target,
         inputs,
         right,
+        prints: prints.map(str::to_string).collect(),
+        counts: text.lines().find_map(counts),
     };
     compiled.is_right(&assembly)?;
     for line in text.lines().filter_map(|l| l.strip_prefix("# without ")) {
@@ -90,6 +98,14 @@ fn kernel(file: &str, target: Target) -> Result<(), Failed> {
         })?;
     }
     Ok(())
+}
+
+/// What `# prints 3 lines, loses 1` says.
+fn counts(line: &str) -> Option<(usize, u32)> {
+    let (lines, lost) = line
+        .strip_prefix("# prints ")?
+        .split_once(" lines, loses ")?;
+    Some((lines.parse().ok()?, lost.parse().ok()?))
 }
 
 /// The tensors before and after a kernel, as it was written.
@@ -151,6 +167,18 @@ impl Compiled {
                 let (ran, args) = self.run(&code, landing, seed)?;
                 if let Some(found) = ran.findings.first() {
                     return Err(format!("landing {name}, seed {seed}: {found:?}").into());
+                }
+                let printed = ran.printed.told();
+                let counts = (
+                    printed.len() - usize::from(ran.printed.lost > 0),
+                    ran.printed.lost,
+                );
+                let right = match self.counts {
+                    Some(expected) => counts == expected,
+                    None => printed == self.prints,
+                };
+                if !right {
+                    return Err(format!("landing {name}, seed {seed}: {printed:#?}").into());
                 }
                 for (buffer, _) in self.func.tensors() {
                     let tensor = &self.func.buffers[buffer].name;

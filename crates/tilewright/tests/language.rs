@@ -215,3 +215,84 @@ fn rounding_by_random_bits() {
         assert!(up > 500 && down > 500, "{tensor}: {up} up, {down} down");
     }
 }
+
+/// The sum of products with a left factor of which `kept` of `group` neighbours are stored, each by
+/// its place: element, row and column to value.
+fn sparse_sum(
+    [m, n, k]: [usize; 3],
+    [kept, group]: [usize; 2],
+    place: impl Fn(usize, usize) -> usize,
+    a: impl Fn(usize, usize) -> f64,
+    b: impl Fn(usize, usize) -> f64,
+) -> Vec<f64> {
+    let mut sums = Vec::new();
+    for row in 0..m {
+        let mut left = vec![0.0; k];
+        for stored in 0..k / group * kept {
+            left[stored / kept * group + place(row, stored)] = a(row, stored);
+        }
+        for column in 0..n {
+            sums.push((0..k).map(|k| left[k] * b(k, column)).sum());
+        }
+    }
+    sums
+}
+
+#[test]
+fn products_of_sparse_factors() {
+    // float16 has the whole numbers up to 2048 and every second one to 4096.
+    let half = |v: usize| {
+        (if v <= 2048 {
+            v
+        } else {
+            v / 4 * 4 + [0, 0, 2, 4][v % 4]
+        }) as f64
+    };
+    let expected = sparse_sum(
+        [64, 32, 128],
+        [2, 4],
+        |row, stored| (row * 8 + stored / 8) >> (stored % 8 * 2) & 3,
+        |row, stored| half(row * 64 + stored),
+        |k, column| half(column * 128 + k),
+    );
+    let found = result("sparse_product.py", "C");
+    for (found, expected) in found.iter().zip(&expected) {
+        // Each addition may round.
+        let bound = expected.abs() * 128.0 * f64::from(f32::EPSILON);
+        assert!((found - expected).abs() <= bound, "{found} {expected}");
+    }
+
+    let byte = |v: usize| f64::from(v as u8 as i8);
+    let bits = |at: usize| (at as u32).wrapping_mul(2_654_435_761) as usize;
+    let expected = sparse_sum(
+        [32, 32, 64],
+        [2, 4],
+        |row, stored| bits(stored / 16 * 32 + row) >> (stored % 16 * 2) & 3,
+        |row, stored| byte(stored * 32 + row),
+        |k, column| byte(k * 32 + column),
+    );
+    assert_eq!(result("sparse_product_turned.py", "C"), expected);
+
+    // 0x4E is the second of a pair and then the first, 0xE4 the other way round.
+    let expected = sparse_sum(
+        [32, 32, 32],
+        [1, 2],
+        |row, stored| usize::from(((row * 8 + stored / 2) % 256 % 3 == 0) != (stored % 2 == 1)),
+        |row, stored| (row * 16 + stored) as f64,
+        |k, column| (k * 32 + column) as f64,
+    );
+    assert_eq!(result("sparse_product_of_halves.py", "C"), expected);
+}
+
+#[test]
+fn elements_of_four_bits_are_stored_one_by_one() {
+    let file = "four_bits_stored.py";
+    let wrapped = |v: i32| f64::from((v << 28) >> 28);
+    let expected: Vec<f64> = (0..512).map(|v| wrapped(v - 5)).collect();
+    assert_eq!(result(file, "O"), expected);
+    // The largest float4 is 6.
+    let expected = (0..45).map(|at| f64::from((at / 3 * 32 + at % 3).min(6)));
+    assert_eq!(result(file, "P"), expected.collect::<Vec<f64>>());
+    let expected = (0..512).map(|at| f64::from((at / 32 * 32 + 31 - at % 32) & 15));
+    assert_eq!(result(file, "Q"), expected.collect::<Vec<f64>>());
+}

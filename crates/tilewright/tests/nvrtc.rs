@@ -18,12 +18,26 @@ fn main() {
     trials.push(Trial::test("registers that live in blocks", || {
         compiles(FOUND, &[], Target::Sm90a)
     }));
+    for file in LANGUAGE {
+        for target in [Target::Sm80, Target::Sm90a] {
+            let name = format!("../crates/tilewright/tests/language/{file}.py");
+            let test = move || compiles(&name, &[], target);
+            trials.push(Trial::test(format!("{target} {file}"), test));
+        }
+    }
     trials.extend(LARGE.iter().map(|(name, settings)| {
         let test = || compiles(name, settings, Target::Sm90a);
         Trial::test(format!("sm_90a {name}, large tiles"), test)
     }));
     libtest_mimic::run(&args, trials).exit();
 }
+
+/// Kernels whose source has what no example's has.
+const LANGUAGE: [&str; 3] = [
+    "four_bits_stored",
+    "sparse_product",
+    "sparse_product_of_halves",
+];
 
 /// Tiles that take all registers that warp groups with roles can share.
 type Settings = &'static [(&'static str, &'static str)];

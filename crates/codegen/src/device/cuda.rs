@@ -70,6 +70,8 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Waits => ("", &[]),
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
         Piece::Grid => (include_str!("cuda/grid.h"), &[Piece::Core]),
+        // The compiler's own.
+        Piece::Print => ("", &[]),
     }
 }
 

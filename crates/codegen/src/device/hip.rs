@@ -76,6 +76,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Waits => (include_str!("hip/waits.h"), &[Piece::Core]),
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
         Piece::Grid => (include_str!("hip/grid.h"), &[Piece::Atomic]),
+        Piece::Print => (include_str!("hip/print.h"), &[Piece::Atomic]),
         // No AMD target has them; the emitter refuses what would ask for them.
         Piece::Shared
         | Piece::Matrix

@@ -51,6 +51,7 @@ pub enum Piece {
     Waits,
     Swizzle,
     Grid,
+    Print,
 }
 
 impl Piece {

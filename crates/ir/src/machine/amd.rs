@@ -10,6 +10,7 @@ use crate::micro_op::{Inst, MmaFamily};
 pub(crate) const GFX942: Machine = Machine {
     dialect: Dialect::Hip,
     forward_compatible: false, // [LLVM] matrix instructions and LDS differ by generation
+    prints: false,             // [LLVM] printf needs the vendor's device library
     warp_size: 64,             // [ISA3]
     lockstep: true,            // [ISA3] one program counter a wave
     scalar_registers: true,    // [ISA3] SGPRs

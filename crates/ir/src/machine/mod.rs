@@ -29,6 +29,8 @@ pub struct Machine {
     pub dialect: Dialect,
     /// Whether source made for it can be compiled for a later GPU of its vendor.
     pub forward_compatible: bool,
+    /// Whether a kernel can print by itself; elsewhere it leaves its lines in memory.
+    pub prints: bool,
 
     /// Lanes of a warp or wave.
     pub warp_size: u32,

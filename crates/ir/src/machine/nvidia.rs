@@ -11,6 +11,7 @@ use crate::micro_op::{Inst, MmaFamily};
 pub(crate) const SM80: Machine = Machine {
     dialect: Dialect::Cuda,
     forward_compatible: true, // [CUDA] compute capabilities are kept by later ones
+    prints: true,             // [CUDA] printf is the compiler's own
     warp_size: 32,            // [CUDA]
     lockstep: false,          // [CUDA] independent thread scheduling, from 7.0 on
     scalar_registers: false,

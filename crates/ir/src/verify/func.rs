@@ -8,6 +8,7 @@ use crate::dtype::DType;
 use crate::expr::ExprKind;
 use crate::func::{Kernel, Param, VarKind};
 use crate::ids::Var;
+use crate::prints::{self, PrintFormat, Prints};
 use crate::target::MAX_CLUSTER;
 use crate::verify::{BlockKind, Verifier};
 
@@ -54,8 +55,28 @@ impl<'a> Verifier<'a> {
                 self.fail("compile-flag", message).help.push(help);
             }
         }
+        if let Some(prints) = &func.attrs.prints {
+            self.prints(prints);
+        }
         for kernel in &func.kernels {
             self.kernel(kernel);
+        }
+    }
+
+    /// Lines that are printed to memory need words of it, and a kernel each.
+    fn prints(&mut self, prints: &Prints) {
+        let func = self.func;
+        let words = func.buffers.get(prints.buffer).is_some_and(|data| {
+            let sized = matches!(&data.shape[..], [words] if words.is_int(prints::WORDS.into()));
+            sized && data.dtype == Prints::DTYPE && func.workspaces.contains(&prints.buffer)
+        });
+        let kernels = func.kernels.len();
+        let known = |format: &PrintFormat| (format.kernel as usize) < kernels;
+        if !words || !prints.formats.iter().all(known) {
+            self.fail(
+                "prints",
+                "lines are printed to a workspace of words, by kernels",
+            );
         }
     }
 

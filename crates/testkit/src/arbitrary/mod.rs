@@ -24,6 +24,7 @@ use tilewright_ir::func::{
     AttrValue, Func, Kernel, KernelAttrs, Level, Param, RasterOrder, Swizzle, VarKind,
 };
 use tilewright_ir::ids::{Buffer, Var};
+use tilewright_ir::prints::{self, PrintFormat, Prints};
 use tilewright_ir::stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
 
 /// Functions of all levels.
@@ -189,6 +190,9 @@ impl Gen<'_> {
         }
         self.attributes();
         let kernels = self.pick(3);
+        if kernels > 0 && self.chance(4) {
+            self.prints(kernels as u32);
+        }
         for _ in 0..kernels {
             self.kernel();
         }
@@ -204,6 +208,19 @@ impl Gen<'_> {
             let config = self.list(3, |g| (g.name(), g.attr_value(0)));
             self.func.attrs.autotune.push(config.into_iter().collect());
         }
+    }
+
+    /// A place for what kernels print.
+    fn prints(&mut self, kernels: u32) {
+        let shape = self.shape_of(&[prints::WORDS.into()]);
+        let buffer = self.tensor(BufferOrigin::Workspace, Prints::DTYPE, shape);
+        self.func.workspaces.push(buffer);
+        let formats = self.list(2, |g| PrintFormat {
+            kernel: g.one_of(&[0, kernels - 1]),
+            message: g.text(),
+            values: g.list(2, |g| g.one_of(&[Scalar::I32, Scalar::F64, Scalar::BF16])),
+        });
+        self.func.attrs.prints = Some(Prints { buffer, formats });
     }
 
     fn attr_value(&mut self, depth: usize) -> AttrValue {

@@ -4,6 +4,7 @@ use std::env;
 use std::process::Command;
 use std::time::Duration;
 
+use tilewright::ir::prints::Printed;
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
 use tilewright::jit::gpu::{best_target, check_target, compiled_for, vendor};
 use tilewright::jit::{self, Compiler, Error, Loaded, Program};
@@ -67,19 +68,20 @@ impl Gpu {
         jit::build_with(func, self.target, &options, sources, compiler, cache)
     }
 
-    /// Runs a function once on host tensors, and says how long its kernels took.
+    /// Runs a function once on host tensors, and says how long its kernels took and what they left to
+    /// be printed.
     pub fn run(
         &self,
         func: &Func,
         args: &mut sim::Args,
         options: &jit::Options,
         sources: &SourceMap,
-    ) -> Result<Duration, Error> {
+    ) -> Result<(Duration, Printed), Error> {
         let loaded = self.build(func, options, sources)?.load(&self.device)?;
         let call = loaded.bind(args)?;
         let took = self.timed(&loaded, || loaded.launch(&call))?;
         loaded.fetch(&call, args)?;
-        Ok(took)
+        Ok((took, loaded.printed(&call, loaded.stream())?))
     }
 
     /// The time that the GPU takes for what `work` puts into the queue.

@@ -212,7 +212,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     let start = Instant::now();
     let result = sim::run(func, &mut tensors, &options);
     let mut ms = start.elapsed().as_secs_f64() * 1e3;
-    let report = result.map_err(|e| fail(&e.diagnostics.into_vec()))?;
+    let mut report = result.map_err(|e| fail(&e.diagnostics.into_vec()))?;
     if report.races.has_errors() {
         // What the blocks leave is undefined, so there is nothing to compare with.
         return Err(fail(&report.races.into_vec()));
@@ -227,7 +227,10 @@ pub fn run(args: &RunArgs) -> Outcome {
             let options = jit::Options::default();
             progress.doing("compiling and running on the GPU");
             let done = gpu.run(func, &mut found, &options, sources);
-            let took = done.map_err(|e| fail(&e.into_diagnostics()))?;
+            let (took, printed) = done.map_err(|e| fail(&e.into_diagnostics()))?;
+            if !gpu.target.machine().prints {
+                report.prints = printed.told();
+            }
             ms = took.as_secs_f64() * 1e3;
             let sums = summation(func, gpu.target);
             let found_right = verdict_within(func, &found, &tensors, Compared::Expected, sums);
@@ -257,6 +260,7 @@ pub fn run(args: &RunArgs) -> Outcome {
             if !ran.findings.is_empty() {
                 return Err(fail(&ran.findings));
             }
+            report.prints = ran.printed.told();
             let sums = summation(func, target);
             let found_right = verdict_within(func, &emulated, &tensors, Compared::Expected, sums);
             if let Some(diag) = found_right.diagnostic(func) {

@@ -1,6 +1,7 @@
 //! A compiled function on a device: binding arguments and launching its kernels.
 
 use tilewright_ir::Func;
+use tilewright_ir::prints::{self, Printed};
 use tilewright_runtime::device::cuda::TensorMap;
 use tilewright_runtime::device::{
     Arg, Buffer, Device, Kernel, KernelSpec, Launch, ParamKind, ParamSpec, Stream,
@@ -155,7 +156,7 @@ impl Loaded {
         for &buffer in &func.workspaces {
             let memory = match call::bytes(func, buffer, resolved) {
                 0 => self.upload(&[])?,
-                bytes => self.device.alloc(bytes.max(16))?,
+                bytes => self.device.alloc(bytes.max(16).next_multiple_of(4))?,
             };
             buffers.push((buffer, memory));
         }
@@ -207,7 +208,9 @@ impl Loaded {
 
     /// Puts bytes on the device; of an empty tensor there are zeros.
     fn upload(&self, bytes: &[u8]) -> Result<Buffer, Error> {
-        let buffer = self.device.alloc(bytes.len().max(16))?;
+        // Halves of bytes are stored by whole words.
+        let room = bytes.len().max(16).next_multiple_of(4);
+        let buffer = self.device.alloc(room)?;
         match bytes.is_empty() {
             true => buffer.fill(0, &self.stream)?,
             false => buffer.write(0, bytes, &self.stream)?,
@@ -254,6 +257,9 @@ impl Loaded {
 
     /// The same on a stream of the caller's.
     pub fn launch_on(&self, call: &Call, stream: &Stream) -> Result<(), Error> {
+        if let Some(lines) = self.lines(call) {
+            lines.fill(0, stream)?;
+        }
         for ((kernel, _), (launch, values)) in self.kernels.iter().zip(&call.launches) {
             if launch.grid.contains(&0) {
                 continue;
@@ -279,6 +285,26 @@ impl Loaded {
             }
         }
         Ok(())
+    }
+
+    /// What the last launch of a call printed, where its kernels do not print by themselves. Waits for
+    /// the stream that it was launched on.
+    pub fn printed(&self, call: &Call, stream: &Stream) -> Result<Printed, Error> {
+        let (Some(prints), Some(lines)) = (&self.signature.attrs.prints, self.lines(call)) else {
+            return Ok(Printed::default());
+        };
+        let mut bytes = vec![0; 4 * prints::WORDS as usize];
+        lines.read(0, &mut bytes, stream)?;
+        stream.synchronize()?;
+        Ok(prints.read(&bytes))
+    }
+
+    /// The memory for lines that are printed.
+    fn lines<'c>(&self, call: &'c Call) -> Option<&'c Buffer> {
+        let prints = self.signature.attrs.prints.as_ref()?;
+        let mut buffers = call.buffers.iter();
+        let (_, memory) = buffers.find(|(buffer, _)| *buffer == prints.buffer)?;
+        Some(memory)
     }
 
     /// Brings all tensors back to the host.

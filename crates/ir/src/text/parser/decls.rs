@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::func::{Func, FuncAttrs, Kernel, KernelAttrs, Level, Param, Swizzle, VarKind};
 use crate::ids::{Buffer, Var};
 use crate::nearest::suggestion;
+use crate::prints::{PrintFormat, Prints};
 use crate::text::lexer::Tok;
 use crate::text::names::{Entity, without_number};
 use crate::text::parser::{Parser, Result1};
@@ -190,11 +191,33 @@ impl<'t> Parser<'t> {
                 })?;
                 attrs.autotune.push(config.into_iter().collect());
             }
+            "prints" => {
+                self.expect("=")?;
+                let buffer = self.buffer()?;
+                self.expect("[")?;
+                let formats = self.list("]", |p| {
+                    p.expect("[")?;
+                    let kernel = p.number("the number of a kernel")?;
+                    p.expect(",")?;
+                    let message = p.string()?;
+                    let mut values = Vec::new();
+                    while p.eat(",") {
+                        values.push(p.dtype()?.scalar);
+                    }
+                    p.expect("]")?;
+                    Ok(PrintFormat {
+                        kernel,
+                        message,
+                        values,
+                    })
+                })?;
+                attrs.prints = Some(Prints { buffer, formats });
+            }
             other => {
                 return Err(self.unknown_attr(
                     other,
                     span,
-                    &["compile_flags", "pass_config", "autotune"],
+                    &["compile_flags", "pass_config", "autotune", "prints"],
                 ));
             }
         }

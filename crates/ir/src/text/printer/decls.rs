@@ -189,6 +189,21 @@ impl Printer<'_> {
             }
             self.put(")\n");
         }
+        if let Some(prints) = &attrs.prints {
+            self.start_line();
+            self.put("attr prints = ");
+            self.buffer(prints.buffer);
+            self.put("[");
+            self.list(&prints.formats, |p, format| {
+                p.put_fmt(format_args!("[{}, ", format.kernel));
+                p.string(&format.message);
+                for scalar in &format.values {
+                    p.put_fmt(format_args!(", {}", scalar.name()));
+                }
+                p.put("]");
+            });
+            self.put("]\n");
+        }
     }
 
     /// A name of something that is not a variable: as it is, or quoted.
