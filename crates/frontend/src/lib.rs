@@ -26,6 +26,7 @@ pub mod eval;
 mod help;
 pub mod host;
 pub mod lang;
+pub mod record;
 pub mod syntax;
 pub mod value;
 
@@ -36,8 +37,9 @@ use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, Span, Target};
 
 pub use eval::Stage;
 pub use eval::beside::{MAX_FILES, imports};
-pub use eval::settings::SettingValue;
 pub use help::advice;
+pub use record::Recorder;
+pub use record::settings::SettingValue;
 
 /// An error is a located diagnostic; the first one ends the compilation.
 pub type Error = Box<Diagnostic>;
@@ -107,7 +109,7 @@ pub fn survey(
     on_large_stack(|| {
         let mut symbols = syntax::Symbols::default();
         let module = syntax::parse_source(sources.text(file), file, &mut symbols)?;
-        let mut stage = Stage::new(module, symbols, eval::settings::Settings::new(&[]));
+        let mut stage = Stage::new(module, symbols, record::settings::Settings::new(&[]));
         stage.survey(entry).map_err(|mut e| {
             help::complete(&mut e);
             vec![*e]
@@ -186,10 +188,10 @@ fn stage_here(
 ) -> std::result::Result<Staged, Vec<Diagnostic>> {
     let mut symbols = syntax::Symbols::default();
     let module = syntax::parse_source(sources.text(file), file, &mut symbols)?;
-    let settings = eval::settings::Settings::new(settings);
+    let settings = record::settings::Settings::new(settings);
     let mut stage = Stage::new(module, symbols, settings);
     stage.texts = eval::beside::texts(sources, file);
-    stage.target = target;
+    stage.rec.target = target;
     match stage.run_entry(entry) {
         Ok(func) => Ok(Staged {
             func,

@@ -10,8 +10,8 @@ use tilewright_ir::{
 use super::barrier::barrier_element;
 use super::extents::show_extents;
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::value::{Object, Value};
 use crate::{Error, Result, codes};
 
@@ -30,7 +30,7 @@ pub(super) static FNS: &[LangFn] = &[
             opt("mbar", Ty::Any),
             opt("annotations", Ty::Any),
         ],
-        |stage, args| gemm(stage, args, "T.gemm", GemmKind::Auto),
+        |rec, args| gemm(rec, args, "T.gemm", GemmKind::Auto),
     ),
     func(
         "wgmma_gemm",
@@ -44,7 +44,7 @@ pub(super) static FNS: &[LangFn] = &[
             CLEAR,
             opt("annotations", Ty::Any),
         ],
-        |stage, args| gemm(stage, args, "T.wgmma_gemm", GemmKind::Wgmma),
+        |rec, args| gemm(rec, args, "T.wgmma_gemm", GemmKind::Wgmma),
     ),
     func(
         "tcgen05_gemm",
@@ -60,7 +60,7 @@ pub(super) static FNS: &[LangFn] = &[
             kw("use_2cta", Ty::Bool),
             kw("annotations", Ty::Any),
         ],
-        |stage, args| gemm(stage, args, "T.tcgen05_gemm", GemmKind::Tcgen05),
+        |rec, args| gemm(rec, args, "T.tcgen05_gemm", GemmKind::Tcgen05),
     ),
 ];
 
@@ -89,13 +89,13 @@ impl Object for GemmWarpPolicy {
         self
     }
 
-    fn attr(&self, stage: &mut Stage, name: &str, span: Span) -> Option<Result<Value>> {
+    fn attr(&self, rec: &mut Recorder, name: &str, span: Span) -> Option<Result<Value>> {
         let policy = match name {
             "Square" => GemmPolicy::Square,
             "FullRow" => GemmPolicy::FullRow,
             "FullCol" => GemmPolicy::FullCol,
             _ => {
-                return Some(Err(stage
+                return Some(Err(rec
                     .error(
                         codes::UNKNOWN_ATTRIBUTE,
                         span,
@@ -131,33 +131,33 @@ struct Matrix {
     span: Span,
 }
 
-fn gemm(stage: &mut Stage, args: &CallArgs, what: &str, kind: GemmKind) -> Result<Value> {
-    let a = matrix(stage, args, what, "A")?;
-    let b = matrix(stage, args, what, "B")?;
-    let c = matrix(stage, args, what, "C")?;
-    let trans_a = args.bool_or(stage, "transpose_A", false)?;
-    let trans_b = args.bool_or(stage, "transpose_B", false)?;
-    check_scopes(stage, what, kind, &a, &b, &c)?;
-    check_shapes(stage, args, what, (&a, trans_a), (&b, trans_b), &c)?;
-    check_dtypes(stage, args, what, kind, &a, &b, &c)?;
+fn gemm(rec: &mut Recorder, args: &CallArgs, what: &str, kind: GemmKind) -> Result<Value> {
+    let a = matrix(rec, args, what, "A")?;
+    let b = matrix(rec, args, what, "B")?;
+    let c = matrix(rec, args, what, "C")?;
+    let trans_a = args.bool_or(rec, "transpose_A", false)?;
+    let trans_b = args.bool_or(rec, "transpose_B", false)?;
+    check_scopes(rec, what, kind, &a, &b, &c)?;
+    check_shapes(rec, args, what, (&a, trans_a), (&b, trans_b), &c)?;
+    check_dtypes(rec, args, what, kind, &a, &b, &c)?;
     let (barrier, k_pack) = match kind {
-        GemmKind::Auto => (barrier(stage, args, what, &c)?, k_pack(stage, args)?),
+        GemmKind::Auto => (barrier(rec, args, what, &c)?, k_pack(rec, args)?),
         GemmKind::Wgmma => (None, 1),
         GemmKind::Tcgen05 => {
-            if args.bool_or(stage, "use_2cta", false)? {
+            if args.bool_or(rec, "use_2cta", false)? {
                 return Err(super::not_supported(
-                    stage,
+                    rec,
                     args.span_of("use_2cta"),
                     "a product over two blocks (`use_2cta`)",
                     "leave `use_2cta` out",
                 ));
             }
-            (barrier(stage, args, what, &c)?, 1)
+            (barrier(rec, args, what, &c)?, 1)
         }
     };
     let op = GemmOp {
-        policy: policy(stage, args)?,
-        clear: clear_accum(stage, args)?,
+        policy: policy(rec, args)?,
+        clear: clear_accum(rec, args)?,
         a: a.region,
         b: b.region,
         c: c.region,
@@ -168,15 +168,15 @@ fn gemm(stage: &mut Stage, args: &CallArgs, what: &str, kind: GemmKind) -> Resul
         barrier,
         plan: None,
     };
-    stage.emit_tile(TileOp::Gemm(op))?;
+    rec.emit_tile(TileOp::Gemm(op))?;
     Ok(Value::None)
 }
 
-fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) -> Result<Matrix> {
-    let tile = args.tile(stage, name)?;
+fn matrix(rec: &mut Recorder, args: &CallArgs, what: &str, name: &'static str) -> Result<Matrix> {
+    let tile = args.tile(rec, name)?;
     let span = args.span_of(name);
     if matches!(tile, Tile::Element(_)) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_RANK,
                 span,
@@ -185,12 +185,12 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help("pass the whole buffer, or slice the last two dimensions")
             .into());
     }
-    let region = tile.region(stage);
-    let data = stage.buffer(region.buffer);
+    let region = tile.region(rec);
+    let data = rec.buffer(region.buffer);
     let (dtype, scope) = (data.dtype, data.scope);
-    let shown = show_extents(stage, region.dims.iter().map(|d| &d.extent));
+    let shown = show_extents(rec, region.dims.iter().map(|d| &d.extent));
     let [leading @ .., rows, cols] = &region.dims[..] else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_RANK,
                 span,
@@ -199,11 +199,8 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help("operands have at least two dimensions; `T.reshape` can add one of extent 1")
             .into());
     };
-    if leading
-        .iter()
-        .any(|d| stage.const_int(&d.extent) != Some(1))
-    {
-        return Err(stage
+    if leading.iter().any(|d| rec.const_int(&d.extent) != Some(1)) {
+        return Err(rec
             .error(
                 codes::GEMM_RANK,
                 span,
@@ -212,9 +209,9 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help(format!("pick one matrix of it, such as `{name}[i, :, :]`"))
             .into());
     }
-    let (Some(rows), Some(cols)) = (stage.const_int(&rows.extent), stage.const_int(&cols.extent))
+    let (Some(rows), Some(cols)) = (rec.const_int(&rows.extent), rec.const_int(&cols.extent))
     else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_SHAPE,
                 span,
@@ -223,9 +220,9 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help("slice a tile of constant size")
             .into());
     };
-    super::extents::check_inside(stage, &region, span, matches!(tile, Tile::Region(_)))?;
+    super::extents::check_inside(rec, &region, span, matches!(tile, Tile::Region(_)))?;
     if scope == Scope::Fragment {
-        check_whole(stage, what, name, &region, span)?;
+        check_whole(rec, what, name, &region, span)?;
     }
     Ok(Matrix {
         name,
@@ -239,22 +236,22 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
 }
 
 /// A fragment has no addresses, so a part of one cannot be an operand.
-fn check_whole(stage: &Stage, what: &str, name: &str, region: &Region, span: Span) -> Result<()> {
-    let shape = &stage.buffer(region.buffer).shape;
+fn check_whole(rec: &Recorder, what: &str, name: &str, region: &Region, span: Span) -> Result<()> {
+    let shape = &rec.buffer(region.buffer).shape;
     let whole = region.dims.iter().zip(shape).all(|(d, size)| {
-        stage.const_int(&d.start) == Some(0) && stage.const_int(&d.extent) == stage.const_int(size)
+        rec.const_int(&d.start) == Some(0) && rec.const_int(&d.extent) == rec.const_int(size)
     });
     if whole {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::GEMM_REGION,
             span,
             format!(
                 "{what}: {name} is a part of the fragment {} of shape {}",
-                stage.buffer_name(region.buffer),
-                show_extents(stage, shape)
+                rec.buffer_name(region.buffer),
+                show_extents(rec, shape)
             ),
         )
         .help("pass the whole fragment, or allocate one for this part")
@@ -262,7 +259,7 @@ fn check_whole(stage: &Stage, what: &str, name: &str, region: &Region, span: Spa
 }
 
 fn check_scopes(
-    stage: &Stage,
+    rec: &Recorder,
     what: &str,
     kind: GemmKind,
     a: &Matrix,
@@ -298,7 +295,7 @@ fn check_scopes(
         ),
     ] {
         if !allowed {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::GEMM_SCOPE,
                     m.span,
@@ -310,7 +307,7 @@ fn check_scopes(
     }
     for m in [a, b] {
         if m.region.buffer == c.region.buffer {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::GEMM_REGION,
                     m.span,
@@ -338,7 +335,7 @@ fn place(scope: Scope) -> &'static str {
 }
 
 fn check_shapes(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     (a, trans_a): (&Matrix, bool),
@@ -370,7 +367,7 @@ fn check_shapes(
                 transposed(m.name)
             )
         };
-        let mut error = stage
+        let mut error = rec
             .error(
                 codes::GEMM_SHAPE,
                 args.span(),
@@ -418,7 +415,7 @@ fn check_shapes(
 }
 
 fn check_dtypes(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     kind: GemmKind,
@@ -429,7 +426,7 @@ fn check_dtypes(
     let narrow = |m: &Matrix| m.dtype.scalar.is_float() && m.dtype.scalar.bits() <= 8;
     let may_mix = kind == GemmKind::Tcgen05 && narrow(a) && narrow(b);
     if a.dtype != b.dtype && !may_mix {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_DTYPE,
                 args.span(),
@@ -440,7 +437,7 @@ fn check_dtypes(
     }
     let accumulators = accumulators(a.dtype.scalar);
     if !a.dtype.is_scalar() || accumulators.is_empty() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_DTYPE,
                 a.span,
@@ -451,7 +448,7 @@ fn check_dtypes(
     }
     if !c.dtype.is_scalar() || !accumulators.contains(&c.dtype.scalar) {
         let names: Vec<&str> = accumulators.iter().map(|s| s.name()).collect();
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_DTYPE,
                 c.span,
@@ -495,7 +492,7 @@ fn accumulators(operand: Scalar) -> &'static [Scalar] {
 }
 
 fn barrier(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     what: &str,
     c: &Matrix,
@@ -504,7 +501,7 @@ fn barrier(
         return Ok(None);
     };
     if c.scope != Scope::Tmem {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("mbar"),
@@ -513,14 +510,14 @@ fn barrier(
             .help("leave `mbar` out; the product is complete before the next statement")
             .into());
     }
-    barrier_element(stage, &value, args.span_of("mbar")).map(Some)
+    barrier_element(rec, &value, args.span_of("mbar")).map(Some)
 }
 
-fn k_pack(stage: &mut Stage, args: &CallArgs) -> Result<u8> {
-    match args.int_or(stage, "k_pack", 1)? {
+fn k_pack(rec: &mut Recorder, args: &CallArgs) -> Result<u8> {
+    match args.int_or(rec, "k_pack", 1)? {
         1 => Ok(1),
         2 => Ok(2),
-        other => Err(stage
+        other => Err(rec
             .error(
                 codes::K_PACK,
                 args.span_of("k_pack"),
@@ -531,12 +528,12 @@ fn k_pack(stage: &mut Stage, args: &CallArgs) -> Result<u8> {
     }
 }
 
-fn policy(stage: &Stage, args: &CallArgs) -> Result<GemmPolicy> {
+fn policy(rec: &Recorder, args: &CallArgs) -> Result<GemmPolicy> {
     match args.value("policy") {
         None => Ok(GemmPolicy::Square),
         Some(value) => match value.object::<PolicyValue>() {
             Some(PolicyValue(policy)) => Ok(*policy),
-            None => Err(stage
+            None => Err(rec
                 .error(
                     codes::WRONG_TYPE,
                     args.span_of("policy"),
@@ -551,9 +548,9 @@ fn policy(stage: &Stage, args: &CallArgs) -> Result<GemmPolicy> {
     }
 }
 
-fn clear_accum(stage: &Stage, args: &CallArgs) -> Result<Expr> {
+fn clear_accum(rec: &Recorder, args: &CallArgs) -> Result<Expr> {
     match args.value("clear_accum") {
         None => Ok(Expr::bool(false)),
-        Some(value) => stage.condition(value, args.span_of("clear_accum")),
+        Some(value) => rec.condition(value, args.span_of("clear_accum")),
     }
 }

@@ -48,14 +48,14 @@ pub(crate) mod vectors;
 pub mod views;
 pub mod warp;
 
+use std::rc::Rc;
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
 use crate::Result;
-use crate::eval::Stage;
-use crate::eval::modules;
-use crate::value::Value;
+use crate::record::{Program, Recorder};
+use crate::value::{Decorator, JitOptions, Value};
 
 pub use args::{Arg, CallArgs};
 pub use common::LangState;
@@ -67,9 +67,18 @@ pub struct LangFn {
     /// The name after `T.`.
     pub name: &'static str,
     pub params: &'static [ParamSpec],
-    pub call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+    pub body: Body,
     /// Whether `T.name[a, b]` is the call `T.name(a, b)`.
     pub subscript: bool,
+}
+
+/// What a call does.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// It computes a value or records statements.
+    Records(fn(&mut Recorder, &CallArgs) -> Result<Value>),
+    /// It also calls back into the program: a function that it was given, say.
+    Calls(fn(&mut dyn Program, &CallArgs) -> Result<Value>),
 }
 
 impl std::fmt::Debug for LangFn {
@@ -82,12 +91,26 @@ impl LangFn {
     pub const fn new(
         name: &'static str,
         params: &'static [ParamSpec],
-        call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+        call: fn(&mut Recorder, &CallArgs) -> Result<Value>,
     ) -> LangFn {
         LangFn {
             name,
             params,
-            call,
+            body: Body::Records(call),
+            subscript: false,
+        }
+    }
+
+    /// As [`LangFn::new`], for functions that call back into the program.
+    pub const fn calling(
+        name: &'static str,
+        params: &'static [ParamSpec],
+        call: fn(&mut dyn Program, &CallArgs) -> Result<Value>,
+    ) -> LangFn {
+        LangFn {
+            name,
+            params,
+            body: Body::Calls(call),
             subscript: false,
         }
     }
@@ -96,12 +119,12 @@ impl LangFn {
     pub const fn with_subscript(
         name: &'static str,
         params: &'static [ParamSpec],
-        call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+        call: fn(&mut Recorder, &CallArgs) -> Result<Value>,
     ) -> LangFn {
         LangFn {
             name,
             params,
-            call,
+            body: Body::Records(call),
             subscript: true,
         }
     }
@@ -243,8 +266,19 @@ pub fn name(name: &str) -> Option<Value> {
     lookup(name)
         .map(Value::Lang)
         .or_else(|| dtypes::from_name(name).map(Value::DType))
-        .or_else(|| modules::decorator(name))
+        .or_else(|| decorator(name))
         .or_else(|| constants::lookup(name))
+}
+
+/// The decorators of the language, which are values like any other.
+pub fn decorator(name: &str) -> Option<Value> {
+    Some(Value::Decorator(Rc::new(match name {
+        "prim_func" => Decorator::PrimFunc,
+        "macro" | "inline" => Decorator::Macro,
+        "jit" | "lazy_jit" => Decorator::Jit(JitOptions::default()),
+        "autotune" => Decorator::Autotune(Vec::new()),
+        _ => return None,
+    })))
 }
 
 /// Every function of the language, family by family.
