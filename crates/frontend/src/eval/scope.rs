@@ -1,8 +1,8 @@
 //! Scopes, and what becomes of names when a block of the kernel ends.
 //!
 //! A name bound to a run-time value inside a loop, a branch or a kernel must not be used after
-//! it: the value is not there any more, or was computed on one path only. Each open block
-//! therefore keeps a log of the names bound while it was open. When it closes, the names it
+//! it: the value is not there any more, or was computed on one path only. Of each open
+//! block a log is therefore kept of the names bound while it was open. When it closes, the names it
 //! leaves behind are marked dead, with the reason; using a dead name is an error that says so.
 
 use std::cell::RefCell;
