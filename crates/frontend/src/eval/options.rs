@@ -332,7 +332,7 @@ impl Stage {
         let sets: Vec<String> = chosen.iter().map(|c| format!("--set {c}")).collect();
         self.rec.warn(
             Diagnostic::new(Severity::Note, codes::FIRST_CONFIG, def.head, message).help(format!(
-                "nothing is tuned; choose another with `{}`",
+                "`tilewright tune` finds the fastest; or choose with `{}`",
                 sets.join(" ")
             )),
         );

@@ -105,12 +105,11 @@ struct Report {
 
 pub fn bench(args: &BenchArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
-    let loaded = input::load(&args.kernel, named.unwrap_or(Target::DEFAULT), args.json)?;
+    let (gpu, loaded) = Gpu::open_with(named, &args.kernel, args.json)?;
     let (func, sources) = (&loaded.func, &loaded.sources);
     let fail = |e: jit::Error| gpu::fail(e, sources, args.json);
 
     let env = Env::process();
-    let gpu = Gpu::open(named).map_err(fail)?;
     let compiler = Compiler::find(gpu.target, &env).map_err(fail)?;
     let options = jit::Options {
         fast_math: args.fast_math,

@@ -47,11 +47,26 @@ pub enum Unloaded {
     Diagnostics(Vec<Diagnostic>, SourceMap),
 }
 
-/// Loads and verifies a kernel; what it asks of the machine is the target's. Errors have been reported
-/// when this fails.
-pub fn load(args: &KernelArgs, target: Target, as_json: bool) -> Result<Loaded, Failure> {
+/// What a kernel is told where it asks for the machine.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub target: Target,
+    /// What is known better than by the target; settings of the user come before it.
+    pub settings: Vec<(String, SettingValue)>,
+}
+
+impl From<Target> for Facts {
+    fn from(target: Target) -> Facts {
+        let settings = Vec::new();
+        Facts { target, settings }
+    }
+}
+
+/// Loads and verifies a kernel; what it asks of the machine is in the facts. Errors have been
+/// reported when this fails.
+pub fn load(args: &KernelArgs, facts: impl Into<Facts>, as_json: bool) -> Result<Loaded, Failure> {
     let settings = parse_settings(&args.set)?;
-    let loaded = try_load(args, target, &settings).map_err(|e| refuse(e, as_json))?;
+    let loaded = try_load(args, &facts.into(), &settings).map_err(|e| refuse(e, as_json))?;
     output::warn(&loaded.warnings, &loaded.sources);
     Ok(loaded)
 }
@@ -67,11 +82,11 @@ pub fn refuse(why: Unloaded, as_json: bool) -> Failure {
 /// The same with settings as values, and without a word.
 pub fn try_load(
     args: &KernelArgs,
-    target: Target,
+    facts: &Facts,
     settings: &[(String, SettingValue)],
 ) -> Result<Loaded, Unloaded> {
     let mut sources = SourceMap::new();
-    match loaded(args, target, settings, &mut sources) {
+    match loaded(args, facts, settings, &mut sources) {
         Ok(mut loaded) => {
             loaded.sources = sources;
             Ok(loaded)
@@ -101,7 +116,7 @@ impl From<Box<Diagnostic>> for Problem {
 
 fn loaded(
     args: &KernelArgs,
-    target: Target,
+    facts: &Facts,
     settings: &[(String, SettingValue)],
     sources: &mut SourceMap,
 ) -> Result<Loaded, Problem> {
@@ -115,7 +130,9 @@ fn loaded(
         (func, sizes, scalars)
     } else {
         read_beside(sources, path, file)?;
-        let staged = frontend::stage_for(sources, file, entry, settings, target)?;
+        // The last one of a name is taken.
+        let settings = [&*facts.settings, settings].concat();
+        let staged = frontend::stage_for(sources, file, entry, &settings, facts.target)?;
         warnings = staged.warnings;
         (staged.func, staged.symbol_values, staged.scalar_values)
     };
