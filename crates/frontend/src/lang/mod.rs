@@ -217,44 +217,42 @@ pub const fn kwrest(name: &'static str) -> ParamSpec {
     }
 }
 
-/// The tables of all families.
-static FAMILIES: &[&[LangFn]] = &[
-    alloc::FNS,
-    allreduce::FNS,
-    annotations::FNS,
-    atomics::FNS,
-    barrier::FNS,
-    casts::FNS,
-    cluster::FNS,
-    copy::FNS,
-    debug::FNS,
-    fill::FNS,
-    foreign::FNS,
-    gemm::FNS,
-    ieee::FNS,
-    kernel::FNS,
-    layouts::FNS,
-    limits::FNS,
-    logical::FNS,
-    loops::FNS,
-    math::FNS,
-    reduce::FNS,
-    reducer::FNS,
-    random::FNS,
-    scalar::FNS,
-    scan::FNS,
-    scheduler::FNS,
-    sync::FNS,
-    tensor::FNS,
-    vectors::FNS,
-    views::FNS,
-    warp::FNS,
+/// The tables of all families, each with the section of the specification that speaks of it.
+static FAMILIES: &[(&str, &[LangFn])] = &[
+    ("4 Memory", alloc::FNS),
+    ("9 Reductions and scans", allreduce::FNS),
+    ("13 Annotations", annotations::FNS),
+    ("10 Atomics", atomics::FNS),
+    ("14 Barriers, warps, warp groups", barrier::FNS),
+    ("3 Types and arithmetic", casts::FNS),
+    ("14 Barriers, warps, warp groups", cluster::FNS),
+    ("6 Copies", copy::FNS),
+    ("13 Annotations", debug::FNS),
+    ("6 Copies", fill::FNS),
+    ("12 Views, pointers, foreign code", foreign::FNS),
+    ("7 Matrix products", gemm::FNS),
+    ("11 Elementwise functions", ieee::FNS),
+    ("5 Launch", kernel::FNS),
+    ("13 Annotations", layouts::FNS),
+    ("3 Types and arithmetic", limits::FNS),
+    ("9 Reductions and scans", logical::FNS),
+    ("8 Loops", loops::FNS),
+    ("11 Elementwise functions", math::FNS),
+    ("9 Reductions and scans", reduce::FNS),
+    ("9 Reductions and scans", reducer::FNS),
+    ("11 Elementwise functions", random::FNS),
+    ("3 Types and arithmetic", scalar::FNS),
+    ("9 Reductions and scans", scan::FNS),
+    ("5 Launch", scheduler::FNS),
+    ("14 Barriers, warps, warp groups", sync::FNS),
+    ("2 Programs and staging", tensor::FNS),
+    ("3 Types and arithmetic", vectors::FNS),
+    ("12 Views, pointers, foreign code", views::FNS),
+    ("14 Barriers, warps, warp groups", warp::FNS),
 ];
 
-static BY_NAME: LazyLock<FxHashMap<&'static str, &'static LangFn>> = LazyLock::new(|| {
-    let rows = FAMILIES.iter().flat_map(|family| family.iter());
-    rows.map(|f| (f.name, f)).collect()
-});
+static BY_NAME: LazyLock<FxHashMap<&'static str, &'static LangFn>> =
+    LazyLock::new(|| functions().map(|f| (f.name, f)).collect());
 
 /// The function of this name.
 pub fn lookup(name: &str) -> Option<&'static LangFn> {
@@ -283,7 +281,13 @@ pub fn decorator(name: &str) -> Option<Value> {
 
 /// Every function of the language, family by family.
 pub fn functions() -> impl Iterator<Item = &'static LangFn> {
-    FAMILIES.iter().flat_map(|family| family.iter())
+    with_sections().map(|(_, f)| f)
+}
+
+/// Every function, with the heading of the specification's section that speaks of it.
+pub fn with_sections() -> impl Iterator<Item = (&'static str, &'static LangFn)> {
+    let families = FAMILIES.iter();
+    families.flat_map(|(section, rows)| rows.iter().map(move |f| (*section, f)))
 }
 
 /// The families whose functions compute a value and record no statement, so that a call can be
@@ -306,8 +310,8 @@ pub fn is_value(name: &str) -> bool {
 
 /// Every name of the language, for suggestions.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
-    let functions = FAMILIES.iter().flat_map(|f| f.iter()).map(|f| f.name);
-    functions
+    functions()
+        .map(|f| f.name)
         .chain(dtypes::names())
         .chain(constants::NAMES.iter().copied())
         .chain(["prim_func", "macro", "jit", "autotune"])
@@ -319,13 +323,25 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let rows: usize = FAMILIES.iter().map(|f| f.len()).sum();
-        assert_eq!(BY_NAME.len(), rows, "two functions share a name");
+        assert_eq!(
+            BY_NAME.len(),
+            functions().count(),
+            "two functions share a name"
+        );
+    }
+
+    #[test]
+    fn sections_are_those_of_the_specification() {
+        let page = include_str!("../../../../docs/language.md");
+        for (section, _) in FAMILIES {
+            let heading = format!("## {section}");
+            assert!(page.lines().any(|line| line == heading), "no {heading}");
+        }
     }
 
     #[test]
     fn required_parameters_come_first() {
-        for f in FAMILIES.iter().flat_map(|f| f.iter()) {
+        for f in functions() {
             let mut optional = false;
             for p in f.params {
                 match p.arity {
