@@ -114,8 +114,8 @@ def test_an_executor_measures(tmp_path):
     """One worker of the pool does all of it, in a cache of its own."""
     there = tmp_path / "there"
     context = multiprocessing.get_context("spawn")
-    options = dict(mp_context=context, initializer=os.environ.update)
-    options["initargs"] = ({"TILEWRIGHT_CACHE_DIR": str(there)},)
+    options = dict(mp_context=context, initializer=os.putenv)
+    options["initargs"] = ("TILEWRIGHT_CACHE_DIR", str(there))
     with concurrent.futures.ProcessPoolExecutor(1, **options) as pool:
         found = gemm(CONFIGS, executor=pool)(64, 64, 64)
         assert any(there.rglob("*")), "nothing was done there"

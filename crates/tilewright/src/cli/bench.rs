@@ -19,7 +19,7 @@ use tilewright::verdict::{Compared, Verdict, summation, verdict_within};
 use super::gpu::{self, Gpu};
 use super::output::{self, Failure, Outcome};
 use super::progress::Progress;
-use super::{KernelArgs, input, passes::parse_target, run};
+use super::{KernelArgs, passes::parse_target, run};
 
 /// Device copies that set the limit are at least so large, so that starting them does not count.
 const LEAST_COPY: usize = 256 << 20;
