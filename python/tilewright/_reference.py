@@ -144,6 +144,7 @@ def text():
         for name in names.split():
             lines += _entry(module, name, getattr(held, name))
     lines += ["## The language, `tilewright.language`", ""]
+    lines += ["Each function stands under the section of its family, or under [other names](language.md#141-other-names).", ""]
     lines += _language()
     return "\n".join(lines).rstrip() + "\n"
 

@@ -212,7 +212,7 @@ class LanguageFunction:
         self.section = section
         self.__doc__ = (
             f"T.{name}{_signature(params)}\n\n"
-            f"Section {section} of the language's specification says what it means."
+            f"Its family is section {section} of the language's specification; rarer names are in 14.1."
         )
 
     @property

@@ -217,7 +217,8 @@ pub const fn kwrest(name: &'static str) -> ParamSpec {
     }
 }
 
-/// The tables of all families, each with the section of the specification that speaks of it.
+/// The tables of all families, each with its section of the specification. Rarer names of all of
+/// them are in that of other names.
 static FAMILIES: &[(&str, &[LangFn])] = &[
     ("4 Memory", alloc::FNS),
     ("9 Reductions and scans", allreduce::FNS),
@@ -227,21 +228,21 @@ static FAMILIES: &[(&str, &[LangFn])] = &[
     ("3 Types and arithmetic", casts::FNS),
     ("14 Barriers, warps, warp groups", cluster::FNS),
     ("6 Copies", copy::FNS),
-    ("13 Annotations", debug::FNS),
+    ("14 Barriers, warps, warp groups", debug::FNS),
     ("6 Copies", fill::FNS),
     ("12 Views, pointers, foreign code", foreign::FNS),
     ("7 Matrix products", gemm::FNS),
     ("11 Elementwise functions", ieee::FNS),
     ("5 Launch", kernel::FNS),
     ("13 Annotations", layouts::FNS),
-    ("3 Types and arithmetic", limits::FNS),
+    ("11 Elementwise functions", limits::FNS),
     ("9 Reductions and scans", logical::FNS),
     ("8 Loops", loops::FNS),
     ("11 Elementwise functions", math::FNS),
     ("9 Reductions and scans", reduce::FNS),
     ("9 Reductions and scans", reducer::FNS),
     ("11 Elementwise functions", random::FNS),
-    ("3 Types and arithmetic", scalar::FNS),
+    ("11 Elementwise functions", scalar::FNS),
     ("9 Reductions and scans", scan::FNS),
     ("5 Launch", scheduler::FNS),
     ("14 Barriers, warps, warp groups", sync::FNS),
