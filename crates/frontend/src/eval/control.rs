@@ -260,7 +260,7 @@ impl Stage {
         for axis in ir_axes.into_iter().rev() {
             let mut body = self.close_block();
             if let Some(turns) = turns {
-                turns.give(&mut self.rec, &mut body)?;
+                turns.give(&self.rec, &mut body)?;
             }
             self.emit_loop(kind.clone(), vec![axis], body, span)?;
         }

@@ -70,6 +70,8 @@ pub struct Recorder {
     pub(crate) settings: Settings,
     /// What is known of the machine where the program asks.
     pub(crate) target: Target,
+    /// Its multiprocessors, where they are known better than by the target.
+    pub(crate) multiprocessors: Option<u32>,
     /// What language functions remember.
     pub(crate) lang: crate::lang::LangState,
     /// The call or statement being recorded: the span of what it emits.
@@ -114,6 +116,7 @@ impl Recorder {
             signature: Signature::default(),
             settings,
             target: Target::DEFAULT,
+            multiprocessors: None,
             lang: crate::lang::LangState::default(),
             span: Span::NONE,
             warnings: Vec::new(),

@@ -135,8 +135,9 @@ impl Settings {
 impl Recorder {
     /// How many multiprocessors the machine has.
     pub(crate) fn num_sms(&mut self, span: Span) -> Result<Value> {
-        let count = Value::Int(self.target.machine().multiprocessors.into());
-        self.fact("num_sms", count, span)
+        let of_target = self.target.machine().multiprocessors;
+        let count = self.multiprocessors.unwrap_or(of_target);
+        self.fact("num_sms", Value::Int(count.into()), span)
     }
 
     /// What a setting says, else what is known.

@@ -4,7 +4,7 @@ use std::env;
 use std::process::Command;
 use std::time::Duration;
 
-use tilewright::frontend::SettingValue;
+use tilewright::frontend::Facts;
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
 use tilewright::jit::gpu::{best_target, check_target, compiled_for, vendor};
 use tilewright::jit::{self, Compiler, Error, Program};
@@ -14,7 +14,7 @@ use tilewright::runtime::env::Env;
 use tilewright::sim;
 
 use super::KernelArgs;
-use super::input::{self, Facts, Loaded};
+use super::input::{self, Loaded};
 use super::output::{self, Failure, Outcome};
 
 /// The first GPU, and what kernels are lowered for on it.
@@ -62,11 +62,10 @@ impl Gpu {
     /// What a kernel is told of the machine: of a target that the user named that target's facts,
     /// else those of this very GPU.
     pub fn facts(&self, named: Option<Target>) -> Facts {
-        let count = self.device.info().multiprocessors;
-        let own = || ("num_sms".to_owned(), SettingValue::Int(count.into()));
+        let own = self.device.info().multiprocessors;
         Facts {
             target: self.target,
-            settings: named.is_none().then(own).into_iter().collect(),
+            multiprocessors: named.is_none().then_some(own),
         }
     }
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tilewright::frontend::{self, SettingValue};
+use tilewright::frontend::{self, Facts, SettingValue};
 use tilewright::ir::nearest::suggestion;
 use tilewright::ir::small_float::Number;
 use tilewright::ir::{
-    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, Target, VarData, text, verify,
+    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, VarData, text, verify,
 };
 use tilewright::passes::order_text;
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule, find_schedule};
@@ -47,26 +47,11 @@ pub enum Unloaded {
     Diagnostics(Vec<Diagnostic>, SourceMap),
 }
 
-/// What a kernel is told where it asks for the machine.
-#[derive(Clone, Debug)]
-pub struct Facts {
-    pub target: Target,
-    /// What is known better than by the target; settings of the user come before it.
-    pub settings: Vec<(String, SettingValue)>,
-}
-
-impl From<Target> for Facts {
-    fn from(target: Target) -> Facts {
-        let settings = Vec::new();
-        Facts { target, settings }
-    }
-}
-
 /// Loads and verifies a kernel; what it asks of the machine is in the facts. Errors have been
 /// reported when this fails.
 pub fn load(args: &KernelArgs, facts: impl Into<Facts>, as_json: bool) -> Result<Loaded, Failure> {
     let settings = parse_settings(&args.set)?;
-    let loaded = try_load(args, &facts.into(), &settings).map_err(|e| refuse(e, as_json))?;
+    let loaded = try_load(args, facts.into(), &settings).map_err(|e| refuse(e, as_json))?;
     output::warn(&loaded.warnings, &loaded.sources);
     Ok(loaded)
 }
@@ -82,7 +67,7 @@ pub fn refuse(why: Unloaded, as_json: bool) -> Failure {
 /// The same with settings as values, and without a word.
 pub fn try_load(
     args: &KernelArgs,
-    facts: &Facts,
+    facts: Facts,
     settings: &[(String, SettingValue)],
 ) -> Result<Loaded, Unloaded> {
     let mut sources = SourceMap::new();
@@ -116,7 +101,7 @@ impl From<Box<Diagnostic>> for Problem {
 
 fn loaded(
     args: &KernelArgs,
-    facts: &Facts,
+    facts: Facts,
     settings: &[(String, SettingValue)],
     sources: &mut SourceMap,
 ) -> Result<Loaded, Problem> {
@@ -130,9 +115,7 @@ fn loaded(
         (func, sizes, scalars)
     } else {
         read_beside(sources, path, file)?;
-        // The last one of a name is taken.
-        let settings = [&*facts.settings, settings].concat();
-        let staged = frontend::stage_for(sources, file, entry, &settings, facts.target)?;
+        let staged = frontend::stage_for(sources, file, entry, settings, facts)?;
         warnings = staged.warnings;
         (staged.func, staged.symbol_values, staged.scalar_values)
     };

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use tilewright::frontend::{self, SettingValue};
+use tilewright::frontend::{self, Facts, SettingValue};
 use tilewright::ir::{Code, Diagnostic, SourceMap, Span, Target};
 use tilewright::passes::schedules::SCHEDULES;
 use tilewright::runtime::cache::Cache;
@@ -12,7 +12,7 @@ use tilewright::tune::space::{self, Limits};
 use tilewright::tune::{self, Config, Event, Fate, On, Options, Request, Rules, Subject, Tuned};
 
 use super::gpu::Gpu;
-use super::input::{self, Facts, Unloaded};
+use super::input::{self, Unloaded};
 use super::output::{self, Failure, Outcome};
 use super::progress::Progress;
 use super::{AUTO, KernelArgs, gpu, passes::parse_target, run};
@@ -111,7 +111,7 @@ pub fn tune(args: &TuneArgs) -> Outcome {
     let mut subjects = Vec::new();
     let mut spec: Option<(InputSpec, Vec<String>)> = None;
     for config in &values {
-        let loaded = load(args, &facts, &settings, config);
+        let loaded = load(args, facts, &settings, config);
         if let Ok(loaded) = &loaded
             && spec.is_none()
         {
@@ -290,7 +290,7 @@ fn chosen(
 /// The kernel of a configuration.
 fn load(
     args: &TuneArgs,
-    facts: &Facts,
+    facts: Facts,
     settings: &Values,
     config: &Values,
 ) -> Result<input::Loaded, Unloaded> {
