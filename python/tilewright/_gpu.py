@@ -86,7 +86,7 @@ def call(kernel, values):
         for name, kind, _, _ in outputs:
             made[name] = empty(shapes[name][0], shapes[name][1], dtype(kind))
             given.append((name, describe(name, made[name])[0]))
-    kernel.core.launch(kernel.target.name, is_amd, ordinal, stream, given, scratch)
+    kernel.core.launch(kernel.target.name, (is_amd, ordinal, stream), given, scratch)
     held.clear()
     return kernel._returned(made)
 

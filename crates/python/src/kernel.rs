@@ -355,9 +355,7 @@ impl Kernel {
         &self,
         py: Python<'_>,
         target_name: Option<&str>,
-        is_amd: bool,
-        ordinal: u32,
-        stream: u64,
+        (is_amd, ordinal, stream): (bool, u32, u64),
         given: Vec<(String, Described<'_>)>,
         empty: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
