@@ -75,7 +75,7 @@ def empty_strided(shape, strides, dtype, device):
 
 torch = types.ModuleType("torch")
 torch.Tensor, torch.dtype = Tensor, dtype
-for name in ("float32", "float16", "int32", "float64"):
+for name in ("float32", "float16", "int32", "float64", "uint8"):
     setattr(torch, name, dtype(name))
 torch.nn = types.SimpleNamespace(Parameter=Parameter)
 torch.version = types.SimpleNamespace(hip="7.1")
@@ -195,6 +195,82 @@ def dlpack():
     a, b, c = (Foreign(t.array) for t in tensors())
     kernel(a, b, c)
     return {"right": bool((c.array == a.array + b.array).all())}
+
+
+def by_scratch():
+    """Two kernels that hand a row to each other through a workspace."""
+
+    @T.prim_func
+    def by_scratch(A: T.Tensor((64, 256), "float32"), C: T.Tensor((64, 256), "float32")):
+        W = T.alloc_global((64, 256), "float32")
+        with T.Kernel(64, threads=128) as b:
+            for i in T.Parallel(256):
+                W[b, i] = A[b, i]
+        with T.Kernel(64, threads=128) as b:
+            for i in T.Parallel(256):
+                C[b, i] = W[b, i] + W[b, i]
+
+    return tilewright.compile(by_scratch, target="gfx950", out_idx=[1])
+
+
+def driver():
+    return ctypes.CDLL(os.path.join(os.environ["TILEWRIGHT_HIP"], "libamdhip64.so.7"))
+
+
+def workspaces():
+    kernel, library = by_scratch(), driver()
+    library.stub_allocations.restype = ctypes.c_long
+    (a,) = tensors(count=1)
+    right = [bool((kernel(a).array == a.array * 2).all()) for _ in range(2)]
+    before, made = library.stub_allocations(), len(MADE)
+    right += [bool((kernel(a).array == a.array * 2).all()) for _ in range(5)]
+    of_torch = [(list(shape), list(strides)) for shape, strides, _ in MADE[made:]]
+    return {
+        "right": all(right),
+        "short": kernel._launch(a) is not None,
+        "of_the_driver": library.stub_allocations() - before,
+        "of_torch": of_torch[:2],
+        "calls_of_torch": len(of_torch),
+    }
+
+
+def workspaces_without_torch():
+    kernel, library = by_scratch(), driver()
+    library.stub_allocations.restype = ctypes.c_long
+    kernel = tilewright.compile(kernel.prim_func, target="gfx950")
+    a, c = (Foreign(t.array) for t in tensors(count=2))
+    kernel(a, c)
+    right, before = bool((c.array == a.array * 2).all()), library.stub_allocations()
+    for _ in range(5):
+        c.array[:] = 0
+        kernel(a, c)
+        right &= bool((c.array == a.array * 2).all())
+    return {"right": right, "of_the_driver": library.stub_allocations() - before}
+
+
+def workspaces_of_threads():
+    kernel = by_scratch()
+    plain = tilewright.compile(kernel.prim_func, target="gfx950")
+    wrong = []
+
+    def work(number):
+        for turn in range(200):
+            (a,) = tensors(count=1)
+            a.array += number * 1000 + turn
+            if number % 2:
+                c = kernel(a).array
+            else:
+                c = aligned((64, 256))
+                plain(Foreign(a.array), Foreign(c))
+            if not (c == a.array * 2).all():
+                wrong.append(number)
+
+    running = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return {"wrong": len(wrong)}
 
 
 def memory_mb():

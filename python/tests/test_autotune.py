@@ -1,6 +1,9 @@
 """`@autotune` on machines without a GPU: what is chosen, what is reported, what is kept."""
 
+import concurrent.futures
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -105,6 +108,55 @@ def test_results_are_kept_and_never_for_others(cache):
     assert not gemm(CONFIGS[:2])(64, 64, 96).tuning.stored
     assert not gemm([CONFIGS[0], CONFIGS[4]])(64, 64, 64).tuning.stored
     assert not gemm(CONFIGS[:2], use_cache=False)(64, 64, 64).tuning.stored
+
+
+def test_an_executor_measures(tmp_path):
+    """One worker of the pool does all of it, in a cache of its own."""
+    there = tmp_path / "there"
+    context = multiprocessing.get_context("spawn")
+    options = dict(mp_context=context, initializer=os.putenv)
+    options["initargs"] = ("TILEWRIGHT_CACHE_DIR", str(there))
+    with concurrent.futures.ProcessPoolExecutor(1, **options) as pool:
+        found = gemm(CONFIGS, executor=pool)(64, 64, 64)
+        assert any(there.rglob("*")), "nothing was done there"
+        again = gemm(CONFIGS, executor=pool)(64, 64, 64)
+        assert again.tuning.stored and again.config == found.config
+
+        def reference(a, b):
+            return a.astype(np.float32) @ b.astype(np.float32)
+
+        pair = [dict(block=32, wrong=1), dict(block=32)]
+        judged = gemm(pair, executor=pool, ref_prog=reference)(64, 64, 64)
+        assert judged.config == pair[1]
+        assert "differs from the program's" in judged.tuning.rows[0]["failed"]
+        with pytest.raises(tilewright.TilewrightError, match="no configuration of `gemm`"):
+            gemm([dict(block=4096), dict(block=8192)], executor=pool)(64, 64, 64)
+    here = gemm(CONFIGS)(64, 64, 64)
+    assert not here.tuning.stored
+    assert (found.config, found.tuning.time) == (here.config, here.tuning.time)
+    assert [bool(row["failed"]) for row in found.tuning.rows] == [
+        bool(row["failed"]) for row in here.tuning.rows
+    ]
+
+
+def test_executors_that_fail():
+    with pytest.raises(TypeError, match="`executor` is a `concurrent.futures.Executor`, not a int"):
+        gemm(CONFIGS, executor=4)
+
+    class Refuses(concurrent.futures.Executor):
+        def submit(self, function, *args):
+            raise pickle.PicklingError("cannot pickle this")
+
+    class Loses(concurrent.futures.Executor):
+        def submit(self, function, *args):
+            job = concurrent.futures.Future()
+            job.set_exception(concurrent.futures.BrokenExecutor("a worker died"))
+            return job
+
+    for executor, why in [(Refuses(), "cannot pickle this"), (Loses(), "a worker died")]:
+        with pytest.raises(tilewright.KernelError, match=why) as caught:
+            gemm(CONFIGS[:2], executor=executor)(64, 64, 64)
+        assert caught.value.code == "tune-executor" and len(caught.value.help) == 2
 
 
 def test_a_call_that_gives_everything_is_not_tuned():

@@ -53,6 +53,22 @@ def test_outputs_are_made_by_the_library(said):
     assert said("outputs") == {"right": True, "fresh": True}
 
 
+def test_workspaces_come_from_the_library(said):
+    found = said("workspaces")
+    assert found["right"] and found["short"] and found["of_the_driver"] == 0, found
+    # The output, then the workspace, for each call.
+    assert found["of_torch"] == [[[64, 256], [256, 1]], [[64 * 256 * 4], [1]]], found
+    assert found["calls_of_torch"] == 10, found
+
+
+def test_workspaces_are_kept_where_the_library_gives_none(said):
+    assert said("workspaces_without_torch") == {"right": True, "of_the_driver": 0}
+
+
+def test_workspaces_of_threads(said):
+    assert said("workspaces_of_threads") == {"wrong": 0}
+
+
 def test_threads(said):
     assert said("threads") == {"wrong": 0}
 

@@ -12,13 +12,38 @@ import numpy as np
 import pytest
 import tilewright
 import tilewright.language as T
-from tilewright import _stubs
+from conftest import ROOT
+from tilewright import _reference, _stubs
 
 PACKAGE = pathlib.Path(tilewright.__file__).parent
 
 
 def test_the_stub_is_what_the_table_says():
     assert (PACKAGE / "language" / "__init__.pyi").read_text() == _stubs.text()
+
+
+def test_the_reference_is_what_the_docstrings_say():
+    page = ROOT / "docs" / "python-api.md"
+    assert page.read_text() == _reference.text(), "python -m tilewright._reference > docs/python-api.md"
+
+
+def test_the_reference_misses_nothing(monkeypatch):
+    assert _reference.unlisted() == []
+
+    def quiet():
+        pass
+
+    monkeypatch.setattr(tilewright, "quiet", quiet, raising=False)
+    with pytest.raises(_reference.Undocumented, match="`tilewright.quiet` is on no section"):
+        _reference.text()
+    monkeypatch.delattr(tilewright, "quiet")
+    monkeypatch.setattr(tilewright, "cdiv", quiet)
+    with pytest.raises(_reference.Undocumented, match="`tilewright.cdiv` has no docstring"):
+        _reference.text()
+    monkeypatch.undo()
+    monkeypatch.setattr(tilewright.JITKernel, "quiet", quiet, raising=False)
+    with pytest.raises(_reference.Undocumented, match="`tilewright.JITKernel.quiet`"):
+        _reference.text()
 
 
 def test_the_stub_names_everything():

@@ -42,11 +42,15 @@ __version__ = _core.version
 
 
 def set_log_level(level):
-    """How much the compiler logs; it logs nothing but warnings, which are Python's."""
+    """Accepted for programs that call it. The compiler logs nothing; what it has to tell are Python's
+    warnings, of the class `TilewrightWarning`."""
 
 
 def disable_cache():
-    """Kernels of a process are kept by the function that made them; there is nothing to turn off."""
+    """Accepted for programs that call it, and changes nothing: kernels are kept by all that they are
+    made from. An empty
+    `TILEWRIGHT_CACHE_DIR` in the environment turns the cache on disk off."""
 
 
-enable_cache = disable_cache
+def enable_cache():
+    """The counterpart of `disable_cache`; it changes nothing either."""

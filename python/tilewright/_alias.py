@@ -32,7 +32,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def as_tilelang():
-    """From here on `import tilelang` means Tilewright in this process."""
+    """From here on `import tilelang` means Tilewright in this process. Raises `ImportError` where
+    another `tilelang` is imported already."""
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     loaded = sys.modules.get("tilelang")

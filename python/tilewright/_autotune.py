@@ -59,9 +59,12 @@ class TunedFunction:
 
     @property
     def is_eager(self):
+        """As of the `jit` function."""
         return self.function.is_eager
 
     def __call__(self, *args, **keywords):
+        """Of a lazy function the kernel of the best configuration, of an eager one its outputs.
+        Raises `KernelError` where no configuration can be used; its text is the table."""
         if not self.is_eager:
             return self.compile(*args, **keywords)
         chosen = self._chosen(args, keywords)
@@ -74,6 +77,7 @@ class TunedFunction:
         return self.function.compile(*args, **keywords, **chosen)
 
     def get_kernel_source(self, *args, **keywords):
+        """The source of the kernel of the best configuration."""
         return self.compile(*args, **keywords).get_kernel_source()
 
     def __get__(self, instance, owner=None):
@@ -151,27 +155,31 @@ class TunedFunction:
             bound = self.signature.bind_partial(*args, **keywords).arguments
             inputs = [bound.get(name) for name, *_ in recorded[0]._given]
         target = recorded[0].target
-        if options["executor"] is not None and options["on"] in (None, "gpu"):
-            _compile_elsewhere(options["executor"], recorded, target, options["timeout"])
-        report = _core.tune(
-            [[(n, repr(v)) for n, v in config.items()] for config in configs],
-            [k.core if isinstance(k, JITKernel) else _reason(k) for k in kernels],
-            {
-                "target": target.name,
-                "on": options["on"] or ("cost" if target.simulated else None),
-                "keep": _KEPT if isinstance(self.configs, str) else None,
-                "values": _sizes(recorded[0], inputs),
-                "warmup": min(options["warmup"], 100),
-                "rounds": options["rep"],
-                "tolerance": options["tolerance"],
-                "timeout": options["timeout"],
-                "threads": options["threads"],
-                "skip_check": options["skip_check"],
-                "fresh": not options["use_cache"],
-                "judge": self._judge(kernels, inputs),
-                "tell": _line if sys.stderr.isatty() else None,
-            },
-        )
+        named = [[(n, repr(v)) for n, v in config.items()] for config in configs]
+        wishes = {
+            "target": target.name,
+            "on": options["on"] or ("cost" if target.simulated else None),
+            "keep": _KEPT if isinstance(self.configs, str) else None,
+            "values": _sizes(recorded[0], inputs),
+            "warmup": min(options["warmup"], 100),
+            "rounds": options["rep"],
+            "tolerance": options["tolerance"],
+            "timeout": options["timeout"],
+            "threads": options["threads"],
+            "skip_check": options["skip_check"],
+            "fresh": not options["use_cache"],
+        }
+        judge = self._judge(kernels, inputs)
+        executor = options["executor"]
+        here = executor is None
+        if not here and wishes["on"] in (None, "gpu"):
+            here = _compile_elsewhere(executor, recorded, target, options["timeout"]) is not None
+        if here:
+            tried = [k.core if isinstance(k, JITKernel) else _reason(k) for k in kernels]
+            wishes["judge"], wishes["tell"] = judge, _line if sys.stderr.isatty() else None
+            report = _core.tune(named, tried, wishes)
+        else:
+            report = _tuned_elsewhere(executor, named, _judged(kernels, judge), wishes)
         tuning = Tuning(configs, report)
         if sys.stderr.isatty():
             print(f"\r\033[K{self.function.__name__} on {tuning.device}", file=sys.stderr)
@@ -217,25 +225,84 @@ class TunedFunction:
 
 def _compile_elsewhere(executor, kernels, target, timeout=None):
     """Has an executor compile kernels for the GPU of this machine, and keeps what it made in the
-    cache, where the tuner finds it. Returns how many were kept."""
+    cache, where the tuner finds it. Returns how many were kept; `None` where there is no GPU."""
     found = None if target.simulated else _core.gpu_target(target.name)
-    return 0 if found is None else _kept_of(executor, kernels, *found, timeout)
+    return None if found is None else _kept_of(executor, kernels, *found, timeout)
 
 
 def _kept_of(executor, kernels, name, arch, timeout=None):
     jobs = [
-        executor.submit(_core.compile_for_another, k.core.called_ir(), name, arch, k.core.fast_math)
+        _submitted(executor, _core.compile_for_another, k.core.ir(), name, arch, k.core.fast_math)
         for k in kernels
     ]
     kept = 0
     for kernel, job in zip(kernels, jobs):
         try:
-            made = job.result(timeout)
-        except TilewrightError:
+            made = _result(job, timeout)
+        except TilewrightError as error:
+            if error.code == "tune-executor":
+                raise
             # It is compiled here too, where the error is said in the table.
             continue
         kept += _core.keep_of_another(kernel.core, name, arch, *made)
     return kept
+
+
+def _judged(kernels, judge):
+    """Each kernel as what can be sent elsewhere: its tile IR, or why it has none. Those that a
+    reference program finds wrong stay here."""
+    tried = []
+    for at, kernel in enumerate(kernels):
+        if not isinstance(kernel, JITKernel):
+            tried.append(_reason(kernel))
+            continue
+        try:
+            if judge is not None:
+                judge(at)
+            tried.append((kernel.core.ir(), kernel.core.fast_math))
+        except Exception as error:
+            tried.append(_reason(error))
+    return tried
+
+
+def _tuned_elsewhere(executor, configs, tried, wishes):
+    """The report of one worker of an executor. All is done by one, so that its times are those of
+    one machine; its compiler and its cache are used."""
+    return _result(_submitted(executor, _tuned_here, configs, tried, wishes))
+
+
+def _tuned_here(configs, tried, wishes):
+    """What a worker runs."""
+    return _core.tune(configs, tried, {**wishes, "judge": None, "tell": None})
+
+
+def _submitted(executor, function, *args):
+    try:
+        return executor.submit(function, *args)
+    except Exception as error:
+        raise _executor_failed(error) from error
+
+
+def _result(job, timeout=None):
+    try:
+        return job.result(timeout)
+    except TilewrightError:
+        raise
+    except Exception as error:
+        raise _executor_failed(error) from error
+
+
+def _executor_failed(error):
+    return plain(
+        "run",
+        "tune-executor",
+        f"the executor did not do its work: {type(error).__name__}: {error}",
+        (
+            "its workers need the package `tilewright` of this version, and must take functions and "
+            "plain values from this process",
+            "without `executor` everything is done here",
+        ),
+    )
 
 
 def _call_key(given):
@@ -310,19 +377,29 @@ def autotune(
     names of the open parameters allow (`block_M`, `threads`, `num_stages`, `schedule`, `enable_…`).
 
     They are compiled in parallel, compared with each other and with the reference evaluator (or with
-    `ref_prog`, and by `manual_check_prog(found, expected)` where that is given), then timed in turns with a cold cache until no other can be faster by more than
-    `tolerance`, in at most `rep` rounds after `warmup`. `timeout` is in seconds, for compiling one.
+    `ref_prog`, and by `manual_check_prog(found, expected)` where that is given), then timed in turns
+    with a cold cache until no other can be faster by more than `tolerance`, in at most `rep` rounds
+    after `warmup`. `timeout` is in seconds, for compiling one.
     `on` says what times them: `"gpu"`, `"model"` (the cycle model of gfx942 and gfx950), or
     `"cost"` (an estimate); without it a GPU where there is one, else the estimate. What was found
     is kept on disk by kernel, sizes, device and compiler; `use_cache=False` tunes anew.
 
-    `executor`, a `concurrent.futures.Executor`, compiles the kernels that are timed on a GPU: a pool
-    of processes, or a cluster whose machines have the same compilers. What a machine with others
-    made is not taken.
+    `executor`, a `concurrent.futures.Executor` (a pool of processes, a cluster's), works for this
+    process. Where this machine has the GPU, its workers compile, and what one with other compilers
+    made is not taken. Elsewhere one of its workers does everything, timing included: on its GPU, or
+    by the model that `on` names. What is sent are tile IR and plain values; `ref_prog` stays here.
+
+    Raises `TypeError` for options that there are not, for an executor without `submit` and for what
+    is no `jit` function. Calls of what it gives raise `KernelError` where no configuration can be
+    used or the executor fails.
     """
     unknown = sorted(set(accepted) - _ACCEPTED)
     if unknown:
         raise TypeError(f"autotune has no option {unknown[0]!r}")
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise TypeError(
+            f"`executor` is a `concurrent.futures.Executor`, not a {type(executor).__name__}"
+        )
     if func is not None and not isinstance(func, JITFunction):
         func, configs = None, func
     options = {

@@ -41,12 +41,15 @@ class PrimFunc:
 
     @property
     def params(self):
+        """The names of the parameters in their order."""
         return [name for name, *_ in self.core.params]
 
     def script(self):
+        """The tile IR, as text."""
         return self.core.ir()
 
     def __call__(self, *args, **keywords):
+        """Raises `TypeError`: what `tilewright.compile` makes of it is called."""
         raise TypeError(
             f"the kernel `{self.function.__name__}` is not compiled; "
             "call what `tilewright.compile` makes of it, or return it from a `jit` function"
@@ -57,7 +60,12 @@ class PrimFunc:
 
 
 def prim_func(function=None, *, eager_jit=False):
-    """Decorates a kernel: tensors as parameters, annotated with their shapes and dtypes."""
+    """Decorates a kernel: tensors as parameters, annotated with their shapes and dtypes.
+
+    The body is recorded at once, with the names that it sees; gives a `PrimFunc`. Raises
+    `KernelSyntaxError` or `StagingError`, located in the file, where it is no kernel. With
+    `eager_jit=True` it is `jit`.
+    """
     if eager_jit:
         from ._jit import jit
 
@@ -69,5 +77,6 @@ def prim_func(function=None, *, eager_jit=False):
 
 
 def macro(function=None):
-    """Decorates a function whose body becomes part of the kernels that call it."""
+    """Decorates a function whose body becomes part of the kernels that call it; gives a `Macro`.
+    Called outside a kernel that raises `StagingError`."""
     return macro if function is None else Macro(function)

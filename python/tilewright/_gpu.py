@@ -78,7 +78,7 @@ def call(kernel, values):
                 f"`{name}` is on GPU {device}, and other tensors of the call are on GPU {ordinal}",
             )
         given.append((name, facts))
-    is_amd, stream, empty = _library(first, ordinal)
+    is_amd, stream, empty, scratch = _library(first, ordinal)
     outputs = [p for p in kernel._params if p[2]]
     made = {}
     if outputs:
@@ -86,7 +86,7 @@ def call(kernel, values):
         for name, kind, _, _ in outputs:
             made[name] = empty(shapes[name][0], shapes[name][1], dtype(kind))
             given.append((name, describe(name, made[name])[0]))
-    kernel.core.launch(kernel.target.name, is_amd, ordinal, stream, given)
+    kernel.core.launch(kernel.target.name, (is_amd, ordinal, stream), given, scratch)
     held.clear()
     return kernel._returned(made)
 
@@ -105,7 +105,8 @@ def _null(kernel, name):
 
 
 def _library(tensor, ordinal):
-    """Whether the GPU is AMD's, the current stream, and how outputs are made."""
+    """Whether the GPU is AMD's, the current stream, how outputs are made, and how memory for
+    workspaces: bytes to what holds them and their address, `None` where the library gives none."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
         stream = torch.cuda.current_stream(tensor.device).cuda_stream
@@ -113,14 +114,22 @@ def _library(tensor, ordinal):
         def empty(shape, strides, kind):
             return torch.empty_strided(shape, strides, dtype=kind.as_torch(), device=tensor.device)
 
-        return torch.version.hip is not None, stream, empty
+        def scratch(bytes):
+            made = torch.empty_strided((bytes,), (1,), dtype=torch.uint8, device=tensor.device)
+            return made, made.data_ptr()
+
+        return torch.version.hip is not None, stream, empty, scratch
     cupy = sys.modules.get("cupy")
     if cupy is not None and isinstance(tensor, cupy.ndarray):
 
         def empty(shape, strides, kind):
             return cupy.empty(shape, kind.as_numpy())
 
-        return bool(cupy.cuda.runtime.is_hip), cupy.cuda.get_current_stream().ptr, empty
+        def scratch(bytes):
+            made = cupy.empty((bytes,), "uint8")
+            return made, made.data.ptr
+
+        return bool(cupy.cuda.runtime.is_hip), cupy.cuda.get_current_stream().ptr, empty, scratch
 
     def refuse(shape, strides, kind):
         raise _tensors.refuse(
@@ -131,8 +140,8 @@ def _library(tensor, ordinal):
 
     interface = getattr(tensor, "__cuda_array_interface__", None)
     if interface is None:
-        return int(tensor.__dlpack_device__()[0]) == _ROCM, 0, refuse
-    return False, interface.get("stream") or 0, refuse
+        return int(tensor.__dlpack_device__()[0]) == _ROCM, 0, refuse, None
+    return False, interface.get("stream") or 0, refuse, None
 
 
 def _find_nvrtc():

@@ -35,9 +35,20 @@ class JITKernel:
 
     @property
     def params(self):
+        """The names of the parameters in their order, outputs included."""
         return [name for name, *_ in self._params]
 
     def __call__(self, *args, **keywords):
+        """Runs the kernel: an argument for each parameter that is no output, by place or name.
+
+        Tensors are written in place where the kernel writes them. `None` is a null pointer of the
+        size that the kernel states. Returns the output, a list of several, or `None`. On a GPU the
+        kernel is queued on the current stream and the call does not wait for it.
+
+        Raises `LaunchError` (or `LaunchTypeError`) where an argument does not fit, `LoweringError`
+        and `ToolchainError` where a first call cannot be compiled, and `KernelError` where the
+        kernel did something wrong while it ran.
+        """
         if _torch_op.is_compiling():
             return _torch_op.call(self, self._bind(args, keywords))
         if self._launch is not None and not keywords:
@@ -128,24 +139,27 @@ class JITKernel:
         return self.target.name or "sm_90a"
 
     def get_kernel_source(self, kernel_only=True):
-        """The source that is compiled for the target."""
+        """The CUDA or HIP source that is compiled for the target. Raises `LoweringError` where the
+        kernel cannot be compiled for it."""
         return self.core.source(self._source_target())
 
     def show_source(self):
+        """Prints the source that is compiled."""
         print(self.get_kernel_source())
 
     def script(self):
-        """The tile IR."""
+        """The tile IR, as text."""
         return self.core.ir()
 
     def get_profiler(self, tensor_supply_type=None):
-        """What times and checks the kernel on inputs that it makes, on a GPU."""
+        """A `Profiler`, which times and checks the kernel on inputs that it makes."""
         from .profiler import Profiler, TensorSupplyType
 
         return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
 
     def export_sources(self, kernel_path):
-        """Writes the source that is compiled into a file."""
+        """Writes the source that is compiled into the file of this path. Raises `OSError` where that
+        cannot be written."""
         with open(kernel_path, "w") as file:
             file.write(self.get_kernel_source())
 
@@ -163,7 +177,19 @@ def compile(
     pass_configs=None,
     compile_flags=None,
 ):
-    """Makes a kernel that can be called of a `@T.prim_func`."""
+    """Makes a kernel that can be called, a `JITKernel`, of a `@T.prim_func`.
+
+    - `out_idx`: the parameter, or the list of them, that calls make and return; negative numbers
+      count from the end.
+    - `target`: what it is compiled for: `auto`, `cuda`, `hip`, a machine (`sm_80`, `sm_90a`,
+      `gfx942`, `gfx950`), or `sim:NAME`, with which calls run in the simulator of that machine.
+    - `pass_configs`: settings of the compiler by name; keys that mean nothing here are accepted.
+    - `compile_flags`: further flags of the target's compiler, a string or a list.
+
+    The other arguments are accepted and change nothing. Raises `TypeError` for what is no
+    `@T.prim_func`, `ValueError` for a target that there is not, and `StagingError` for an `out_idx`
+    that names no tensor.
+    """
     if isinstance(func, JITKernel):
         return func
     if not isinstance(func, PrimFunc):
@@ -172,7 +198,8 @@ def compile(
 
 
 def par_compile(funcs, **options):
-    """Compiles several kernels."""
+    """Makes kernels of several `@T.prim_func`s, with the options of `compile`: a list of
+    `JITKernel`s in the same order. Raises what `compile` raises."""
     return [compile(func, **options) for func in funcs]
 
 
@@ -210,23 +237,28 @@ class JITFunction:
 
     @property
     def is_eager(self):
+        """Whether the function is a kernel itself, rather than one that returns a kernel."""
         if self._eager is None:
             self._eager = "eager" if _core.is_eager(self.function) else "lazy"
         return self._eager == "eager"
 
     def __call__(self, *args, **keywords):
+        """Of a lazy function the kernel for these arguments, of an eager one its outputs for these
+        tensors. Raises what the function raises, and what recording and calling a kernel raise."""
         if self.is_eager:
             kernel, tensors = self._eager_kernel(args, keywords)
             return kernel(**tensors)
         return self._lazy_kernel(args, keywords)
 
     def compile(self, *args, **keywords):
-        """The kernel for these arguments; of an eager function, tensors or what has their shape."""
+        """The `JITKernel` for these arguments; of an eager function, tensors or what has their shape
+        (`T.Tensor((M, N), dtype)`)."""
         if self.is_eager:
             return self._eager_kernel(args, keywords)[0]
         return self._lazy_kernel(args, keywords)
 
     def get_kernel_source(self, *args, **keywords):
+        """The source of the kernel for these arguments."""
         return self.compile(*args, **keywords).get_kernel_source()
 
     def _lazy_kernel(self, args, keywords):
@@ -346,7 +378,17 @@ def jit(
     compile_flags=None,
     mode=None,
 ):
-    """Decorates a kernel, or a function that returns one."""
+    """Decorates a kernel, or a function that returns one; gives a `JITFunction`.
+
+    A function that returns a `@T.prim_func` is lazy: called, it gives the kernel for its arguments.
+    A function that annotates its tensors in its own body is eager: called with tensors, it computes.
+    `mode="lazy"` or `mode="eager"` says which where the body does not.
+
+    `out_idx`, `target`, `pass_configs` and `compile_flags` are those of `compile`; the other
+    arguments are accepted and change nothing. The source of the function must be known: from its
+    file, or from `linecache`. Raises `KernelSyntaxError` and `StagingError`, located in the
+    function's file, when the kernel is recorded, which is when it is first needed.
+    """
     if func is not None and not callable(func):
         func, out_idx = None, func
     frame = sys._getframe(1)
@@ -370,3 +412,4 @@ def jit(
 
 
 lazy_jit = functools.partial(jit, mode="lazy")
+lazy_jit.__doc__ = 'As `jit` with `mode="lazy"`: the function returns a kernel.'

@@ -9,4 +9,7 @@ class _Keys(type):
 
 
 class PassConfigKey(metaclass=_Keys):
-    """The keys that TileLang's programs give; a key that has no meaning here is accepted."""
+    """The keys of `pass_configs` as attributes: `PassConfigKey.TL_ENABLE_FAST_MATH`.
+
+    Every name is there, and is its own value. A key that has no meaning here is accepted.
+    """

@@ -72,7 +72,7 @@ def text():
     lines.append("")
     lines += [f"{name}: Any" for name in sorted(_core.constant_names()) if name not in _OWN]
     lines.append("")
-    for name, params, _, subscript in sorted(_core.functions()):
+    for name, params, _, subscript, _ in sorted(_core.functions()):
         if name in _OWN or not name.isidentifier():
             continue
         if subscript:

@@ -7,9 +7,10 @@ from ._errors import plain
 
 
 class dtype(str):
-    """A data type: its name as a string, with what is known of it.
+    """A data type: its name as a string, with the `bits` of a lane and the number of `lanes`.
 
-    Called with a value it converts: `T.float32(x)`.
+    Made of a name, or of a dtype of torch, numpy or Python; equal to all of them. Called with a
+    value it converts: `T.float32(x)`. Raises `ValueError` for what names no dtype.
     """
 
     __slots__ = ("bits", "lanes")
@@ -24,12 +25,13 @@ class dtype(str):
 
     @property
     def itemsize(self):
+        """The bytes of an element, those of all lanes together."""
         return (self.bits * self.lanes + 7) // 8
 
     bytes = itemsize
 
     def as_torch(self):
-        """The same type of torch."""
+        """The same type of torch. Raises `TypeError` where torch has none."""
         import torch
 
         found = getattr(torch, _TORCH_NAMES.get(str(self), str(self)), None)
@@ -38,7 +40,8 @@ class dtype(str):
         return found
 
     def as_numpy(self):
-        """The same type of numpy; those that only `ml_dtypes` has need that package."""
+        """The same type of numpy; those that only `ml_dtypes` has need that package. Raises
+        `TypeError` where there is none."""
         import numpy
 
         name = str(self)
@@ -56,6 +59,7 @@ class dtype(str):
             ) from None
 
     def __call__(self, *args):
+        """The value, converted to this type in the kernel that uses it; without one the type."""
         if not args:
             return self
         return Deferred("call", (self, args, {}))
@@ -200,12 +204,16 @@ class LanguageFunction:
     be called too.
     """
 
-    def __init__(self, name, params, is_value, subscript):
+    def __init__(self, name, params, is_value, subscript, section):
         self.name = name
         self.params = params
         self._is_value = is_value
         self._subscript = subscript
-        self.__doc__ = f"T.{name}{_signature(params)}"
+        self.section = section
+        self.__doc__ = (
+            f"T.{name}{_signature(params)}\n\n"
+            f"Its family is section {section} of the language's specification; rarer names are in 14.1."
+        )
 
     @property
     def __name__(self):

@@ -2,7 +2,7 @@
 
 
 def cdiv(a, b):
-    """`a / b`, rounded up."""
+    """`a / b`, rounded up. Raises `ZeroDivisionError` where `b` is zero."""
     return -(a // -b)
 
 

@@ -42,7 +42,10 @@ def do_bench(
     """Milliseconds that a function takes: on the GPU, with a cold L2 before each run and times by
     events; on a machine without one, of the host's clock.
 
-    `warmup` and `rep` are milliseconds.
+    `fn` is called without arguments. `warmup` and `rep` are the milliseconds that are spent on runs
+    that do not count and on those that do; `_n_warmup` and `_n_repeat` are numbers of runs instead.
+    `quantiles` asks for these of the times; without it `return_mode` is `mean`, `median`, `min` or
+    `max`, and any other raises `ValueError`. What `fn` raises is raised.
     """
     torch = _gpu_torch()
     fn()
@@ -100,14 +103,16 @@ def _quantile(times, q):
 
 
 class Profiler:
-    """Runs a kernel on inputs that it makes."""
+    """Runs a kernel on inputs that it makes: tensors of torch on the GPU where there is one, else
+    arrays of numpy, or tensors of the CPU where torch is loaded."""
 
     def __init__(self, kernel, tensor_supply_type=TensorSupplyType.Auto):
         self.kernel = kernel
         self.supply = tensor_supply_type
 
     def inputs(self):
-        """One tensor or number for each argument."""
+        """One tensor or number for each argument. Raises `ValueError` where a size is known at a call
+        only."""
         return [self._input(*param) for param in self.kernel._given]
 
     _get_inputs = inputs
@@ -162,6 +167,7 @@ class Profiler:
         return numpy.random.standard_normal(shape)
 
     def run_once(self, func=None):
+        """What the kernel, or a function with the same arguments, gives for such inputs."""
         return (func or self.kernel)(*self.inputs())
 
     def assert_allclose(
@@ -172,7 +178,12 @@ class Profiler:
         rtol=1e-2,
         max_mismatched_ratio=0.0,
     ):
-        """Compares the kernel's outputs with those of a program."""
+        """Compares the kernel's outputs with those of a program that gets the same inputs.
+
+        Elements differ where `|found - expected| > atol + rtol * |expected|`; `max_mismatched_ratio`
+        of them may. Raises `AssertionError` where more do or a shape is another, and `ValueError`
+        where there are more or fewer outputs.
+        """
         inputs = self.inputs() if input_tensors is None else input_tensors
         expected, found = _listed(reference_program(*inputs)), _listed(self.kernel(*inputs))
         if len(found) != len(expected):
@@ -192,7 +203,8 @@ class Profiler:
                 )
 
     def do_bench(self, func=None, warmup=25, rep=100, input_tensors=None, **options):
-        """Milliseconds of the kernel, or of a function with the same arguments."""
+        """Milliseconds of the kernel, or of a function with the same arguments, as the function
+        `do_bench` takes them. `n_warmup` and `n_repeat` are numbers of runs."""
         inputs = self.inputs() if input_tensors is None else input_tensors
         run = func or self.kernel
         passed = ("quantiles", "backend", "return_mode")

@@ -6,7 +6,8 @@ import sys
 
 
 def main():
-    """Runs the tests of the calling file by pytest."""
+    """Runs the tests of the calling file by pytest, with the arguments of the command line, and
+    ends the program with its status."""
     import pytest
 
     path = inspect.getsourcefile(sys._getframe(1))
@@ -48,5 +49,11 @@ def _requires(is_amd, what):
     return decorate
 
 
-requires_cuda = _requires(False, "an NVIDIA GPU")
-requires_rocm = _requires(True, "an AMD GPU")
+def requires_cuda(function):
+    """Decorates a test that is skipped where torch has no NVIDIA GPU."""
+    return _requires(False, "an NVIDIA GPU")(function)
+
+
+def requires_rocm(function):
+    """Decorates a test that is skipped where torch has no AMD GPU."""
+    return _requires(True, "an AMD GPU")(function)

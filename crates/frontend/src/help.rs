@@ -114,7 +114,10 @@ static TABLE: &[(Code, &str)] = &[
         codes::BAD_SETTING,
         "write a Python literal or the name of a dtype",
     ),
-    (codes::FIRST_CONFIG, "choose with `--set NAME=VALUE`"),
+    (
+        codes::FIRST_CONFIG,
+        "find the fastest with `tilewright tune`, or choose with `--set NAME=VALUE`",
+    ),
     (
         codes::NOT_A_KERNEL,
         "return the inner function decorated `@T.prim_func`",

@@ -26,6 +26,7 @@ pub mod eval;
 mod help;
 pub mod host;
 pub mod lang;
+pub mod record;
 pub mod syntax;
 pub mod value;
 
@@ -36,8 +37,9 @@ use tilewright_ir::{Diagnostic, FileId, Func, SourceMap, Span, Target};
 
 pub use eval::Stage;
 pub use eval::beside::{MAX_FILES, imports};
-pub use eval::settings::SettingValue;
 pub use help::advice;
+pub use record::Recorder;
+pub use record::settings::SettingValue;
 
 /// An error is a located diagnostic; the first one ends the compilation.
 pub type Error = Box<Diagnostic>;
@@ -86,16 +88,34 @@ pub fn stage(
     stage_for(sources, file, entry, settings, Target::DEFAULT)
 }
 
-/// As [`stage`], for a target: where the file asks for the number of multiprocessors or the vendor,
+/// What a kernel's file is told where it asks for the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    pub target: Target,
+    /// Multiprocessors, where they are known better than by the target.
+    pub multiprocessors: Option<u32>,
+}
+
+impl From<Target> for Facts {
+    fn from(target: Target) -> Facts {
+        Facts {
+            target,
+            multiprocessors: None,
+        }
+    }
+}
+
+/// As [`stage`], for a machine: where the file asks for the number of multiprocessors or the vendor,
 /// the answers are its.
 pub fn stage_for(
     sources: &SourceMap,
     file: FileId,
     entry: Option<&str>,
     settings: &[(String, SettingValue)],
-    target: Target,
+    facts: impl Into<Facts>,
 ) -> std::result::Result<Staged, Vec<Diagnostic>> {
-    on_large_stack(|| stage_here(sources, file, entry, settings, target))
+    let facts = facts.into();
+    on_large_stack(|| stage_here(sources, file, entry, settings, facts))
 }
 
 /// Reads the parameters and configurations of a file's kernel, and stages nothing.
@@ -107,7 +127,7 @@ pub fn survey(
     on_large_stack(|| {
         let mut symbols = syntax::Symbols::default();
         let module = syntax::parse_source(sources.text(file), file, &mut symbols)?;
-        let mut stage = Stage::new(module, symbols, eval::settings::Settings::new(&[]));
+        let mut stage = Stage::new(module, symbols, record::settings::Settings::new(&[]));
         stage.survey(entry).map_err(|mut e| {
             help::complete(&mut e);
             vec![*e]
@@ -182,14 +202,15 @@ fn stage_here(
     file: FileId,
     entry: Option<&str>,
     settings: &[(String, SettingValue)],
-    target: Target,
+    facts: Facts,
 ) -> std::result::Result<Staged, Vec<Diagnostic>> {
     let mut symbols = syntax::Symbols::default();
     let module = syntax::parse_source(sources.text(file), file, &mut symbols)?;
-    let settings = eval::settings::Settings::new(settings);
+    let settings = record::settings::Settings::new(settings);
     let mut stage = Stage::new(module, symbols, settings);
     stage.texts = eval::beside::texts(sources, file);
-    stage.target = target;
+    stage.rec.target = facts.target;
+    stage.rec.multiprocessors = facts.multiprocessors;
     match stage.run_entry(entry) {
         Ok(func) => Ok(Staged {
             func,

@@ -14,13 +14,13 @@ use rustc_hash::FxBuildHasher;
 use tilewright_ir::{Buffer, DType, Expr, LoopKind, Region, Span};
 
 use crate::Result;
-use crate::eval::Stage;
 use crate::eval::builtins::Builtin;
 use crate::eval::modules::ModuleId;
 use crate::eval::scope::Scope;
 use crate::host::{HostKey, HostObject};
 use crate::lang::LangFn;
 use crate::lang::pipelined::Turns;
+use crate::record::Recorder;
 use crate::syntax::Symbol;
 use crate::syntax::ast::FuncDef;
 
@@ -182,9 +182,9 @@ impl AxisSpec {
 /// What a `with` statement enters and leaves.
 pub trait Frame: fmt::Debug {
     /// Runs before the suite; gives what `as` binds.
-    fn enter(&self, stage: &mut Stage, span: Span) -> Result<Value>;
+    fn enter(&self, rec: &mut Recorder, span: Span) -> Result<Value>;
     /// Runs after the suite.
-    fn exit(&self, stage: &mut Stage, span: Span) -> Result<()>;
+    fn exit(&self, rec: &mut Recorder, span: Span) -> Result<()>;
 }
 
 /// A value that one family of language functions makes and reads.
@@ -193,11 +193,11 @@ pub trait Object: fmt::Debug {
     fn type_name(&self) -> &'static str;
     fn as_any(&self) -> &dyn Any;
     /// `value.name`, or `None` when there is no such attribute.
-    fn attr(&self, _stage: &mut Stage, _name: &str, _span: Span) -> Option<Result<Value>> {
+    fn attr(&self, _rec: &mut Recorder, _name: &str, _span: Span) -> Option<Result<Value>> {
         None
     }
     /// `value(args)`, or `None` when it cannot be called.
-    fn call(&self, _stage: &mut Stage, _args: &[Value], _span: Span) -> Option<Result<Value>> {
+    fn call(&self, _rec: &mut Recorder, _args: &[Value], _span: Span) -> Option<Result<Value>> {
         None
     }
 }

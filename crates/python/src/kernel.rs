@@ -15,7 +15,6 @@ use tilewright::ir::touched::written;
 use tilewright::ir::visit::walk_stmts;
 use tilewright::ir::{Buffer, DType, Diagnostic, Func, Level, Param, SourceMap, Target, text};
 use tilewright::lowering::{self, Lowered, Until};
-use tilewright::passes::decisions::SPLIT_K;
 use tilewright::runtime::device::Vendor;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
@@ -31,9 +30,6 @@ use crate::host::{Python_, Shared};
 #[pyclass(frozen, module = "tilewright._core")]
 pub struct Kernel {
     func: Func,
-    /// The same as it is compiled: sums are split along K only where that is asked for, since every call
-    /// would have to get memory for the parts.
-    called: Func,
     sources: SourceMap,
     warnings: Vec<Diagnostic>,
     /// The function as lowered, by target.
@@ -57,13 +53,8 @@ type Left<'py> = (
 
 impl Kernel {
     pub fn new(func: Func, sources: SourceMap, warnings: Vec<Diagnostic>) -> Kernel {
-        let mut called = func.clone();
-        if SPLIT_K.asked(&called).is_none() {
-            SPLIT_K.ask(&mut called, false);
-        }
         Kernel {
             func,
-            called,
             sources,
             warnings,
             lowered: Mutex::default(),
@@ -74,7 +65,7 @@ impl Kernel {
     /// The kernel as the tuner takes it.
     pub fn subject(&self) -> Subject {
         Subject {
-            func: self.called.clone(),
+            func: self.func.clone(),
             sources: self.sources.clone(),
             fast_math: fast_math(&self.func),
         }
@@ -91,7 +82,7 @@ impl Kernel {
         }
         let lowered = py.detach(|| {
             let until = Until::Level(Level::Device);
-            lowering::lower(&self.called, target, until).and_then(Lowered::checked)
+            lowering::lower(&self.func, target, until).and_then(Lowered::checked)
         });
         let lowered = lowered.map_err(|refused| {
             let errors = refused.errors.into_vec();
@@ -106,7 +97,7 @@ impl Kernel {
 
     /// The parts that a launcher works with.
     pub fn parts(&self) -> (&Func, &SourceMap, &Programs) {
-        (&self.called, &self.sources, &self.programs)
+        (&self.func, &self.sources, &self.programs)
     }
 
     fn arguments(&self, given: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Args> {
@@ -258,11 +249,6 @@ impl Kernel {
         text::print(&self.func)
     }
 
-    /// The tile IR as it is compiled for calls.
-    fn called_ir(&self) -> String {
-        text::print(&self.called)
-    }
-
     /// The device IR for a target.
     fn device_ir(&self, py: Python<'_>, target_name: &str) -> PyResult<String> {
         Ok(text::print(&*self.lower(py, target(target_name)?)?))
@@ -363,17 +349,18 @@ impl Kernel {
         Ok(named.collect())
     }
 
-    /// Queues the kernel on a stream of a GPU, with tensors that lie there.
+    /// Queues the kernel on a stream of a GPU, with tensors that lie there. `empty` makes memory for
+    /// its workspaces: called with bytes, it gives an object that holds them, and their address.
     fn launch(
         &self,
         py: Python<'_>,
         target_name: Option<&str>,
-        is_amd: bool,
-        ordinal: u32,
-        stream: u64,
+        place: (bool, u32, u64),
         given: Vec<(String, Described<'_>)>,
+        empty: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let target = target_name.map(target).transpose()?;
+        let (is_amd, ordinal, stream) = place;
         let vendor = match is_amd {
             true => Vendor::Amd,
             false => Vendor::Nvidia,
@@ -384,8 +371,10 @@ impl Kernel {
             stream,
         };
         let (args, memory) = described(given)?;
-        let of = (&self.called, &self.sources);
-        self.programs.launch(py, of, target, place, args, &memory)
+        let of = (&self.func, &self.sources);
+        let empty = empty.as_ref();
+        self.programs
+            .launch(py, of, target, place, (args, &memory), empty)
     }
 }
 

@@ -14,7 +14,7 @@ use tilewright::ir::{DType, Param, Target};
 use tilewright::runtime::device::Vendor;
 use tilewright::sim::{self, Arg, Args, HostTensor};
 
-use crate::gpu::{Memory, Place, Prepared};
+use crate::gpu::{Memory, Place, Prepared, pieces, whole};
 use crate::kernel::{Kernel, named_dtype, target};
 
 /// Calls that are remembered of a kernel.
@@ -50,9 +50,14 @@ struct Earlier {
     prepared: Prepared,
     /// The bytes of each tensor: those that are given, then those that are made.
     bytes: Vec<usize>,
-    /// How each output is made: the arguments of torch's `empty_strided`.
-    outputs: Vec<(Py<PyTuple>, Py<PyDict>)>,
+    /// How each output is made.
+    outputs: Vec<Empty>,
+    /// How the memory of the workspaces is made, where there are any.
+    scratch: Option<Empty>,
 }
+
+/// A tensor that is made by a call: the arguments of torch's `empty_strided`.
+type Empty = (Py<PyTuple>, Py<PyDict>);
 
 /// What decides a call but addresses and the stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,6 +87,7 @@ struct Torch {
     parameter: Py<PyAny>,
     raw_stream: Py<PyAny>,
     empty_strided: Py<PyAny>,
+    uint8: Py<PyAny>,
     is_hip: bool,
 }
 
@@ -103,11 +109,21 @@ impl Torch {
                 parameter: torch.getattr("nn")?.getattr("Parameter")?.unbind(),
                 raw_stream: raw.unbind(),
                 empty_strided: torch.getattr("empty_strided")?.unbind(),
+                uint8: torch.getattr("uint8")?.unbind(),
                 is_hip: !version.getattr("hip")?.is_none(),
             })
         };
         // A build of torch without GPUs is never asked again.
         TORCH.get_or_init(py, || find().ok()).as_ref()
+    }
+
+    /// Makes a tensor; gives its address too.
+    fn empty<'py>(&self, py: Python<'py>, of: &Empty) -> PyResult<(Bound<'py, PyAny>, u64)> {
+        let (sizes, keywords) = of;
+        let empty = self.empty_strided.bind(py);
+        let tensor = empty.call(sizes.bind(py).clone(), Some(keywords.bind(py)))?;
+        let address = tensor.call_method0(intern!(py, "data_ptr"))?.extract()?;
+        Ok((tensor, address))
     }
 
     fn is_tensor(&self, object: &Bound<'_, PyAny>) -> bool {
@@ -340,14 +356,25 @@ impl Launcher {
         };
         let program = programs.program(py, (func, sources), self.target, place)?;
         let prepared = Prepared::new(py, program, sources, described, &places)?;
-        let Some(prepared) = prepared else {
+        if places.len() + prepared.workspaces.len() > MOST {
             return Ok(None);
+        }
+        let scratch = match whole(&prepared.workspaces) {
+            0 => None,
+            bytes => {
+                let keywords = PyDict::new(py);
+                keywords.set_item("dtype", &torch.uint8)?;
+                keywords.set_item("device", format!("cuda:{}", key.device))?;
+                let sizes = PyTuple::new(py, [PyTuple::new(py, [bytes])?, PyTuple::new(py, [1])?])?;
+                Some((sizes.unbind(), keywords.unbind()))
+            }
         };
         let made = Arc::new(Earlier {
             key,
             prepared,
             bytes: places.iter().map(|place| place.bytes).collect(),
             outputs,
+            scratch,
         });
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.calls.retain(|e| !e.prepared.is_lost());
@@ -378,20 +405,32 @@ impl Launcher {
             }
         }
         let mut made = Vec::new();
-        for (sizes, keywords) in &earlier.outputs {
-            let empty = torch.empty_strided.bind(py);
-            let tensor = empty.call(sizes.bind(py).clone(), Some(keywords.bind(py)))?;
-            let address: u64 = tensor.call_method0(intern!(py, "data_ptr"))?.extract()?;
+        for output in &earlier.outputs {
+            let (tensor, address) = torch.empty(py, output)?;
             if let Some((place, bytes)) = free.next() {
                 *place = (address, *bytes);
             }
             made.push(tensor);
         }
+        // It is held until all is queued; torch gives it to others in the order of the stream.
+        let scratch = match &earlier.scratch {
+            Some(scratch) => Some(torch.empty(py, scratch)?),
+            None => None,
+        };
+        let workspaces = &earlier.prepared.workspaces;
+        let tensors = earlier.bytes.len();
+        if let Some((_, address)) = &scratch {
+            let pieces = pieces(*address, workspaces);
+            for (place, piece) in places[tensors..].iter_mut().zip(pieces) {
+                *place = piece;
+            }
+        }
         let stream = torch.raw_stream.bind(py).call1((earlier.key.device,))?;
         let stream: u64 = stream.extract()?;
         let (_, sources, _) = self.kernel.get().parts();
-        let places = &places[..earlier.bytes.len()];
+        let places = &places[..tensors + workspaces.len()];
         earlier.prepared.launch(py, sources, stream, places)?;
+        drop(scratch);
         Ok(Some(PyTuple::new(py, made)?.into_any()))
     }
 }

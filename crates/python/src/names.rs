@@ -15,17 +15,21 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 type Param = (&'static str, &'static str, &'static str);
 
-/// Functions: name, parameters as (name, how it is given, type), whether a call computes a value
-/// and records nothing, whether `T.name[…]` is a call.
+/// A row of the table: the name, parameters as (name, how it is given, type), whether a call
+/// computes a value and records nothing, whether `T.name[…]` is a call, the section of the
+/// specification.
+type Row = (&'static str, Vec<Param>, bool, bool, &'static str);
+
 #[pyfunction]
-fn functions() -> Vec<(&'static str, Vec<Param>, bool, bool)> {
-    let rows = lang::functions().map(|f| {
+fn functions() -> Vec<Row> {
+    let rows = lang::with_sections().map(|(section, f)| {
         let params = f.params.iter().map(|p| (p.name, arity(p.arity), ty(p.ty)));
         (
             f.name,
             params.collect(),
             lang::is_value(f.name),
             f.subscript,
+            section,
         )
     });
     rows.collect()

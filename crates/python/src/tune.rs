@@ -38,10 +38,13 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// How often signals are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What is tuned: the kernel of a configuration, or why there is none.
+/// What is tuned: the kernel of a configuration, its tile IR as text with whether it asks for
+/// approximate functions, or why there is none.
 #[derive(FromPyObject)]
 enum Tried<'py> {
     Kernel(PyRef<'py, Kernel>),
+    Text(String, bool),
+    #[pyo3(transparent)]
     Failed(String),
 }
 
@@ -79,10 +82,15 @@ fn tune<'py>(
     let subjects: Vec<Result<Subject, String>> = kernels
         .into_iter()
         .map(|one| match one {
-            Tried::Kernel(kernel) => Ok(kernel.subject()),
-            Tried::Failed(why) => Err(why),
+            Tried::Kernel(kernel) => Ok(Ok(kernel.subject())),
+            Tried::Text(ir, fast_math) => Ok(Ok(Subject {
+                func: parsed(&ir)?,
+                sources: SourceMap::new(),
+                fast_math,
+            })),
+            Tried::Failed(why) => Ok(Err(why)),
         })
-        .collect();
+        .collect::<PyResult<_>>()?;
     let on = match &wishes.on {
         None => None,
         Some(name) => Some(On::from_name(name).ok_or_else(|| {

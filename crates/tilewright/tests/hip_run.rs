@@ -99,6 +99,57 @@ fn a_kernel_is_compiled_loaded_launched_and_compared() {
     }
 }
 
+/// A kernel whose tiles depend on what it is told of the machine.
+const ASKS: &str = r#"
+import tilelang.language as T
+import torch
+from tilelang.carver.arch import driver
+
+def elementwise_add(M=64, N=128):
+    is_here = torch.version.hip is not None and driver.get_num_sms() == 80
+    block_M = 32 if is_here else 16
+
+    @T.prim_func
+    def elementwise_add(
+        A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N), "float32")
+    ):
+        with T.Kernel(1, T.ceildiv(M, block_M), threads=128) as (bx, by):
+            for i, j in T.Parallel(block_M, N):
+                C[by * block_M + i, j] = A[by * block_M + i, j] + B[by * block_M + i, j]
+
+    return elementwise_add
+"#;
+
+#[test]
+fn a_kernel_is_told_of_the_gpu_that_runs_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("asks.py");
+    std::fs::write(&path, ASKS).expect("it is written");
+    let path = path.to_str().expect("a plain path");
+    // Sums are off with the tiles of any other machine.
+    let right = |args: &[&str]| {
+        let mut command = command(Some("gfx950"), args);
+        command
+            .env("STUB_UNITS", "80")
+            .env("STUB_ELEMENTS", (64 * 128).to_string())
+            .env("STUB_WRONG_GRID", "4");
+        command.output().expect("it starts").status.success()
+    };
+    let (run, bench) = (
+        ["run", path, "--on", "gpu"],
+        ["bench", path, "--iters", "2"],
+    );
+    if !has_nvidia() {
+        assert!(right(&run), "run");
+        assert!(right(&bench), "bench");
+        let set = [&run[..], &["--set", "num_sms=81"]].concat();
+        assert!(!right(&set), "a setting comes before the GPU");
+    }
+    // A target that is named is what is asked, and it has more units.
+    let named = [&run[..], &["--target", "gfx950"]].concat();
+    assert!(!right(&named), "a named target comes before the GPU");
+}
+
 #[test]
 fn verify_compiles_once() {
     let clang = AmdClang::find(&Env::process()).expect("this test needs clang for AMD");

@@ -4,6 +4,11 @@
 //!
 //! Files that make their tests from data, and those with snapshots, are binaries of their own.
 
+#![expect(
+    clippy::duplicate_mod,
+    reason = "files that share helpers stay files that could be run alone"
+)]
+
 #[path = "banks.rs"]
 mod banks;
 #[path = "bench.rs"]

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
-use tilewright_ir::{Block, DType, Expr, ExprKind as IrKind, Scope, Span, StmtKind, Var, visit};
+use tilewright_ir::{DType, Expr, ExprKind as IrKind, Scope, Span};
 
 use crate::codes;
 use crate::eval::Stage;
@@ -42,12 +41,12 @@ impl Stage {
                 match &container {
                     Value::Buffer(_) | Value::Element(_) => {
                         match self.subscript(&container, index, target.span)? {
-                            Value::Element(e) => self.store(&e, &value, span),
-                            Value::Region(r) => match self.store_region(&r, &value, span)? {
+                            Value::Element(e) => self.rec.store(&e, &value, span),
+                            Value::Region(r) => match self.rec.store_region(&r, &value, span)? {
                                 true => Ok(()),
                                 false => Err(self.region_store(r.region.buffer, target.span)),
                             },
-                            other => Err(self.wrong_type("an element", &other, target.span)),
+                            other => Err(self.rec.wrong_type("an element", &other, target.span)),
                         }
                     }
                     _ => {
@@ -108,17 +107,17 @@ impl Stage {
             other => other,
         };
         // A name that stands for storage is stored to, unless it is given new storage.
-        if self.in_kernel() && !matches!(value, Value::Buffer(_)) {
+        if self.rec.in_kernel() && !matches!(value, Value::Buffer(_)) {
             match self.local_binding(name) {
-                Some(Value::Buffer(b)) if self.buffer(b).scope == Scope::Var => {
+                Some(Value::Buffer(b)) if self.rec.buffer(b).scope == Scope::Var => {
                     let element = Element {
                         buffer: b,
                         indices: Vec::new(),
                         span,
                     };
-                    return self.store(&element, &value, span);
+                    return self.rec.store(&element, &value, span);
                 }
-                Some(Value::Ref(element)) => return self.store(&element, &value, span),
+                Some(Value::Ref(element)) => return self.rec.store(&element, &value, span),
                 Some(Value::Expr(old)) if value.is_runtime() && old.as_int().is_none() => {
                     self.warn_rebound(name, span);
                 }
@@ -138,7 +137,7 @@ impl Stage {
     /// Whether assigning a run-time value takes a snapshot: in the kernel's own code. Before
     /// the kernel a pure expression stays symbolic, and helper functions are plain Python.
     fn snapshots(&self) -> bool {
-        self.traced && self.in_kernel()
+        self.traced && self.rec.in_kernel()
     }
 
     /// An int32 or bool constant bound to a name is a Python value.
@@ -156,17 +155,20 @@ impl Stage {
         let element = match &value {
             Value::Element(e) => {
                 // A barrier or tensor-memory element is a place, not a value.
-                if matches!(self.buffer(e.buffer).scope, Scope::Barrier | Scope::Tmem) {
+                if matches!(
+                    self.rec.buffer(e.buffer).scope,
+                    Scope::Barrier | Scope::Tmem
+                ) {
                     return Ok(value);
                 }
                 Some(e.clone())
             }
             _ => None,
         };
-        let expr = self.to_expr(&value, span)?;
+        let expr = self.rec.to_expr(&value, span)?;
         let expr = self.snapshot_expr(expr, name, span)?;
         if let (Some(element), Some(var)) = (element, expr.as_var()) {
-            self.let_elements.insert(var, element);
+            self.rec.let_elements.insert(var, element);
         }
         Ok(self.plain(Value::Expr(expr)))
     }
@@ -174,13 +176,13 @@ impl Stage {
     pub(crate) fn snapshot_expr(&mut self, expr: Expr, name: &str, span: Span) -> Result<Expr> {
         match expr.kind() {
             IrKind::Int(_) | IrKind::Float(_) | IrKind::Var(_) => Ok(expr),
-            _ => self.let_value(name, expr, span),
+            _ => self.rec.let_value(name, expr, span),
         }
     }
 
     fn warn_rebound(&mut self, name: Symbol, span: Span) {
-        let here = self.blocks.last().is_some_and(|b| b.binds(name));
-        let nested = self.blocks.len() > self.return_base.max(1);
+        let here = self.logs.last().is_some_and(|log| log.binds(name));
+        let nested = self.rec.blocks.len() > self.return_base.max(1);
         if here || !nested {
             return;
         }
@@ -195,109 +197,7 @@ impl Stage {
         .help(format!(
             "declare `{text} = T.alloc_var(dtype)` for a variable that changes"
         ));
-        self.warn(warning);
-    }
-
-    /// `buffer[indices] = value`, converted to the element's type.
-    pub(crate) fn store(&mut self, element: &Element, value: &Value, span: Span) -> Result<()> {
-        let data = self.buffer(element.buffer);
-        let (scope, dtype) = (data.scope, data.dtype);
-        match scope {
-            Scope::Barrier | Scope::Tmem => {
-                return Err(self
-                    .error(
-                        codes::BUFFER_SCOPE,
-                        span,
-                        format!("elements of {} memory cannot be assigned", scope.name()),
-                    )
-                    .into());
-            }
-            Scope::Fragment if !self.in_parallel() => self.check_fragment_store(element, span)?,
-            Scope::Global
-            | Scope::Shared
-            | Scope::Fragment
-            | Scope::Local
-            | Scope::Var
-            | Scope::Reducer => {}
-        }
-        if let Value::Buffer(b) = value
-            && self.buffer(*b).scope != Scope::Var
-        {
-            let name = self.buffer_name(*b);
-            return Err(self
-                .error(
-                    codes::BAD_STORE,
-                    span,
-                    format!("{name} is a whole buffer and cannot be stored into one element"),
-                )
-                .help("use `T.copy`")
-                .into());
-        }
-        if scope == Scope::Reducer {
-            let value = self.to_expr(value, span)?;
-            let indices = element.indices.clone();
-            return crate::lang::reducer::reducer_store(
-                self,
-                element.buffer,
-                indices,
-                &value,
-                span,
-            );
-        }
-        self.warn_lossy(value, dtype, span);
-        let value = self.to_expr_as(value, dtype, span)?;
-        self.emit_at(
-            StmtKind::Store {
-                buffer: element.buffer,
-                indices: element.indices.clone(),
-                value,
-            },
-            span,
-        )
-    }
-
-    /// Storing a float into an integer drops its fraction, which is seldom meant.
-    fn warn_lossy(&mut self, value: &Value, dtype: DType, span: Span) {
-        let from = match value {
-            Value::Float(f) if f.fract() != 0.0 => "a float".to_string(),
-            Value::Expr(e) if e.dtype().scalar.is_float() => e.dtype().to_string(),
-            Value::Element(e) if self.buffer(e.buffer).dtype.scalar.is_float() => {
-                self.buffer(e.buffer).dtype.to_string()
-            }
-            _ => return,
-        };
-        if dtype.scalar.is_int() {
-            let warning = tilewright_ir::Diagnostic::warning(
-                codes::LOSSY_STORE,
-                span,
-                format!("{from} is stored as {dtype}; its fraction is dropped"),
-            )
-            .help(format!("write `T.cast(x, \"{dtype}\")` if that is meant"));
-            self.warn(warning);
-        }
-    }
-
-    /// Outside a parallel loop no thread owns a given fragment element, except the first.
-    fn check_fragment_store(&self, element: &Element, span: Span) -> Result<()> {
-        let outside = element
-            .indices
-            .iter()
-            .any(|i| self.const_int(i).is_some_and(|v| v != 0));
-        if !outside {
-            return Ok(());
-        }
-        Err(self
-            .error(
-                codes::BUFFER_SCOPE,
-                span,
-                format!(
-                    "{} is spread over the threads; one element of it can be stored only \
-                     inside `T.Parallel`",
-                    self.buffer_name(element.buffer)
-                ),
-            )
-            .help("write `for i in T.Parallel(n): …`, or use `T.fill`")
-            .into())
+        self.rec.warn(warning);
     }
 
     fn region_store(&self, buffer: tilewright_ir::Buffer, span: Span) -> Error {
@@ -306,7 +206,7 @@ impl Stage {
             span,
             format!(
                 "a region of {} cannot be assigned",
-                self.buffer_name(buffer)
+                self.rec.buffer_name(buffer)
             ),
         )
         .help("use `T.copy(src, A[a:b])` or `T.fill(A[a:b], value)`")
@@ -325,7 +225,7 @@ impl Stage {
             ExprKind::Name(name) => {
                 let old = self.eval(target)?;
                 if let Value::Buffer(b) = old {
-                    let name = self.buffer_name(b);
+                    let name = self.rec.buffer_name(b);
                     return Err(self
                         .error(
                             codes::BAD_STORE,
@@ -339,7 +239,8 @@ impl Stage {
                 // `list += items` changes the list itself.
                 if let (BinOp::Add, Value::List(items)) = (op, &old) {
                     let more = self.iterate(&value, span)?;
-                    self.check_items(items.borrow().len() + more.len(), span)?;
+                    self.rec
+                        .check_items(items.borrow().len() + more.len(), span)?;
                     items.borrow_mut().extend(more);
                     return Ok(());
                 }
@@ -370,13 +271,13 @@ impl Stage {
                     let place = self.subscript(&container, index, target.span)?;
                     let Value::Element(element) = &place else {
                         let Value::Region(r) = &place else {
-                            return Err(self.wrong_type("an element", &place, span));
+                            return Err(self.rec.wrong_type("an element", &place, span));
                         };
                         return Err(self.region_store(r.region.buffer, target.span));
                     };
                     let value = self.eval(value)?;
                     let new = self.binop(op, &place, &value, span)?;
-                    return self.store(element, &new, span);
+                    return self.rec.store(element, &new, span);
                 }
                 let key = self.eval(index)?;
                 let old = self.subscript(&container, index, target.span)?;
@@ -425,37 +326,6 @@ impl Stage {
         match &target.kind {
             ExprKind::Name(name) => self.symbols.text(*name).clone(),
             _ => Rc::from("tmp"),
-        }
-    }
-}
-
-/// Drops the loads of names that only ever served as start points of tile operations: reading
-/// there would be reading memory that the program never reads.
-pub(super) fn drop_unused_lets(body: &mut Block, elements: &FxHashMap<Var, Rc<Element>>) {
-    if elements.is_empty() {
-        return;
-    }
-    let mut used: FxHashMap<Var, ()> = FxHashMap::default();
-    visit::walk_stmts(body, &mut |stmt| {
-        visit::stmt_exprs(stmt, &mut |e| {
-            e.walk(&mut |e| {
-                if let Some(var) = e.as_var() {
-                    used.insert(var, ());
-                }
-            });
-        });
-    });
-    sweep(body, elements, &used);
-}
-
-fn sweep(body: &mut Block, elements: &FxHashMap<Var, Rc<Element>>, used: &FxHashMap<Var, ()>) {
-    body.retain(|stmt| match stmt.kind {
-        StmtKind::Let { var, .. } => used.contains_key(&var) || !elements.contains_key(&var),
-        _ => true,
-    });
-    for stmt in body {
-        for child in visit::child_blocks_mut(stmt) {
-            sweep(child, elements, used);
         }
     }
 }

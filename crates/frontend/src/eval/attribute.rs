@@ -6,7 +6,8 @@ use tilewright_ir::{DType, Expr, ExprKind, Scope, Span};
 
 use crate::codes;
 use crate::eval::scope::Binding;
-use crate::eval::{Stage, elsewhere, methods, modules};
+use crate::eval::{Stage, methods, modules};
+use crate::record::elsewhere;
 use crate::value::{Method, OpaqueReason, Value};
 use crate::{Error, Result};
 
@@ -30,7 +31,7 @@ impl Stage {
             Value::Host(object) => object.clone().attribute(self, name, span)?,
             Value::Object(object) => {
                 let object = object.clone();
-                match object.attr(self, name, span) {
+                match object.attr(&mut self.rec, name, span) {
                     Some(result) => return result,
                     None => None,
                 }
@@ -39,11 +40,11 @@ impl Stage {
             Value::Element(e) if e.indices.is_empty() => self.buffer_attribute(e.buffer, name),
             Value::Region(r) => match name {
                 "buffer" => Some(Value::Buffer(r.region.buffer)),
-                "dtype" => Some(Value::DType(self.buffer(r.region.buffer).dtype)),
+                "dtype" => Some(Value::DType(self.rec.buffer(r.region.buffer).dtype)),
                 _ => None,
             },
             Value::Expr(_) | Value::Element(_) if name == "dtype" => {
-                let e = self.to_expr(value, span)?;
+                let e = self.rec.to_expr(value, span)?;
                 Some(Value::DType(e.dtype()))
             }
             Value::DType(d) => match name {
@@ -103,7 +104,7 @@ impl Stage {
     }
 
     fn buffer_attribute(&self, buffer: tilewright_ir::Buffer, name: &str) -> Option<Value> {
-        let data = self.buffer(buffer);
+        let data = self.rec.buffer(buffer);
         Some(match name {
             "shape" => {
                 let extents = data.shape.iter().map(|e| self.expr_value(e.clone()));
@@ -127,6 +128,7 @@ impl Stage {
                     for extent in data.shape.iter().rev() {
                         out.push(self.expr_value(stride.clone()));
                         stride = self
+                            .rec
                             .binary_expr(
                                 tilewright_ir::BinOp::Mul,
                                 stride,
@@ -156,7 +158,7 @@ impl Stage {
         let mut d = self.error(
             codes::UNKNOWN_ATTRIBUTE,
             span,
-            format!("{} has no attribute `{name}`", self.what_is(value)),
+            format!("{} has no attribute `{name}`", self.rec.what_is(value)),
         );
         if let Some(help) =
             tilewright_ir::nearest::suggestion(name, methods::names(value).iter().copied())

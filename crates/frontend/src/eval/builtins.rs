@@ -174,7 +174,7 @@ fn abs(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
                     .help(help)
                     .into())
             }
-            None => Err(stage.wrong_type("a number", v, a.span())),
+            None => Err(stage.rec.wrong_type("a number", v, a.span())),
         },
     }
 }
@@ -182,7 +182,7 @@ fn abs(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 fn all(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "all", 1, 1)?;
     for item in stage.iterate(&args[0], a.span())? {
-        if !stage.truth(&item, a.span())? {
+        if !stage.rec.truth(&item, a.span())? {
             return Ok(Value::Bool(false));
         }
     }
@@ -192,7 +192,7 @@ fn all(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 fn any(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "any", 1, 1)?;
     for item in stage.iterate(&args[0], a.span())? {
-        if stage.truth(&item, a.span())? {
+        if stage.rec.truth(&item, a.span())? {
             return Ok(Value::Bool(true));
         }
     }
@@ -208,7 +208,7 @@ fn radix(stage: &mut Stage, a: &PyArgs, name: &str, kind: char) -> Result<Value>
 fn bool_(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "bool", 0, 1)?;
     match args.first() {
-        Some(v) => Ok(Value::Bool(stage.truth(v, a.span())?)),
+        Some(v) => Ok(Value::Bool(stage.rec.truth(v, a.span())?)),
         None => Ok(Value::Bool(false)),
     }
 }
@@ -232,7 +232,7 @@ fn callable(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 
 fn chr(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "chr", 1, 1)?;
-    let code = stage.to_int(&args[0], a.span(), "the code point")?;
+    let code = stage.rec.to_int(&args[0], a.span(), "the code point")?;
     match u32::try_from(code).ok().and_then(char::from_u32) {
         Some(c) => Ok(Value::str(c.to_string())),
         None => {
@@ -252,7 +252,9 @@ pub(super) fn dict(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
                 let Some([key, value]) =
                     pair.sequence().and_then(|p| <[Value; 2]>::try_from(p).ok())
                 else {
-                    return Err(stage.wrong_type("pairs of key and value", &pair, a.span()));
+                    return Err(stage
+                        .rec
+                        .wrong_type("pairs of key and value", &pair, a.span()));
                 };
                 let hash = stage.hash(&key, a.span())?;
                 dict.insert(hash, Entry { key, value });
@@ -266,7 +268,7 @@ pub(super) fn dict(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         let value = keyword.value.clone();
         dict.insert(hash, Entry { key, value });
     }
-    stage.check_items(dict.len(), a.span())?;
+    stage.rec.check_items(dict.len(), a.span())?;
     Ok(Value::Dict(Rc::new(dict.into())))
 }
 
@@ -281,7 +283,7 @@ fn divmod(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 fn enumerate(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.counted(stage, "enumerate", 1, 2)?;
     let start = match args.get(1).or_else(|| a.keyword(stage, "start")) {
-        Some(v) => stage.to_int(v, a.span(), "the start")?,
+        Some(v) => stage.rec.to_int(v, a.span(), "the start")?,
         None => 0,
     };
     let items = stage.iterate(&args[0], a.span())?;
@@ -300,7 +302,7 @@ fn filter(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
             Value::None => item.clone(),
             f => stage.call_value(f, vec![item.clone()], a.span())?,
         };
-        if stage.truth(&test, a.span())? {
+        if stage.rec.truth(&test, a.span())? {
             kept.push(item);
         }
     }
@@ -319,12 +321,14 @@ fn float(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
             }
         },
         Some(v) if v.is_runtime() => {
-            let e = stage.to_expr_as(v, tilewright_ir::DType::F32, a.span())?;
+            let e = stage
+                .rec
+                .to_expr_as(v, tilewright_ir::DType::F32, a.span())?;
             Ok(Value::Expr(e))
         }
         Some(v) => match v.as_float() {
             Some(f) => Ok(Value::Float(f)),
-            None => Err(stage.wrong_type("a number", v, a.span())),
+            None => Err(stage.rec.wrong_type("a number", v, a.span())),
         },
     }
 }
@@ -333,7 +337,7 @@ fn format(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "format", 1, 2)?;
     let spec = match args.get(1) {
         Some(Value::Str(s)) => s.clone(),
-        Some(v) => return Err(stage.wrong_type("a format string", v, a.span())),
+        Some(v) => return Err(stage.rec.wrong_type("a format string", v, a.span())),
         None => Rc::from(""),
     };
     Ok(Value::str(stage.format_value(&args[0], &spec, a.span())?))
@@ -342,7 +346,7 @@ fn format(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 fn getattr(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "getattr", 2, 3)?;
     let Value::Str(name) = &args[1] else {
-        return Err(stage.wrong_type("a string", &args[1], a.span()));
+        return Err(stage.rec.wrong_type("a string", &args[1], a.span()));
     };
     match (stage.attribute(&args[0], name, a.span()), args.get(2)) {
         (Err(_), Some(default)) => Ok(default.clone()),
@@ -353,7 +357,7 @@ fn getattr(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 fn hasattr(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "hasattr", 2, 2)?;
     let Value::Str(name) = &args[1] else {
-        return Err(stage.wrong_type("a string", &args[1], a.span()));
+        return Err(stage.rec.wrong_type("a string", &args[1], a.span()));
     };
     let found = stage.attribute(&args[0], name, a.span()).is_ok();
     Ok(Value::Bool(found))
@@ -368,7 +372,7 @@ fn int(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         None => Ok(Value::Int(0)),
         Some(Value::Str(s)) => {
             let radix = match args.get(1) {
-                Some(v) => stage.to_int(v, a.span(), "the base")?,
+                Some(v) => stage.rec.to_int(v, a.span(), "the base")?,
                 None => 10,
             };
             let text = s.trim().replace('_', "");
@@ -385,12 +389,14 @@ fn int(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         Some(Value::Float(f)) if f.is_finite() && f.abs() < 1e37 => Ok(Value::Int(*f as i128)),
         Some(Value::Float(f)) => Err(bad(stage, format!("`{f}` has no integer value"))),
         Some(v) if v.is_runtime() => {
-            let e = stage.to_expr_as(v, tilewright_ir::DType::I32, a.span())?;
+            let e = stage
+                .rec
+                .to_expr_as(v, tilewright_ir::DType::I32, a.span())?;
             Ok(Value::Expr(e))
         }
         Some(v) => match v.as_int() {
             Some(i) => Ok(Value::Int(i)),
-            None => Err(stage.wrong_type("a number", v, a.span())),
+            None => Err(stage.rec.wrong_type("a number", v, a.span())),
         },
     }
 }
@@ -444,11 +450,15 @@ fn len(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         Value::List(items) => items.borrow().len(),
         Value::Dict(items) | Value::Set(items) => items.borrow().len(),
         Value::Range(r) => usize::try_from(r.len()).unwrap_or(usize::MAX),
-        Value::Buffer(b) => match stage.buffer(*b).shape.first() {
+        Value::Buffer(b) => match stage.rec.buffer(*b).shape.first() {
             Some(extent) => return Ok(stage.expr_value(extent.clone())),
-            None => return Err(stage.wrong_type("something with a length", &args[0], a.span())),
+            None => {
+                return Err(stage
+                    .rec
+                    .wrong_type("something with a length", &args[0], a.span()));
+            }
         },
-        v => return Err(stage.wrong_type("something with a length", v, a.span())),
+        v => return Err(stage.rec.wrong_type("something with a length", v, a.span())),
     };
     Ok(Value::Int(n as i128))
 }
@@ -501,7 +511,7 @@ fn extreme(stage: &mut Stage, a: &PyArgs, name: &str, wanted: Ordering) -> Resul
             } else {
                 BinOp::Min
             };
-            best = stage.binary(op, &best, &item, a.span())?;
+            best = stage.rec.binary(op, &best, &item, a.span())?;
             continue;
         }
         let (x, y) = match &key {
@@ -524,7 +534,7 @@ fn next(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         // An iterator here is a list that is used up from its front.
         Value::List(items) if !items.borrow().is_empty() => Some(items.borrow_mut().remove(0)),
         Value::List(_) => None,
-        v => return Err(stage.wrong_type("an iterator", v, a.span())),
+        v => return Err(stage.rec.wrong_type("an iterator", v, a.span())),
     };
     match (first, args.get(1)) {
         (Some(v), _) => Ok(v),
@@ -541,7 +551,9 @@ fn ord(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let mut chars = args[0].as_str().map(|s| s.chars());
     match chars.as_mut().and_then(|c| Some((c.next()?, c.next()))) {
         Some((c, None)) => Ok(Value::Int(i128::from(u32::from(c)))),
-        _ => Err(stage.wrong_type("a string of one character", &args[0], a.span())),
+        _ => Err(stage
+            .rec
+            .wrong_type("a string of one character", &args[0], a.span())),
     }
 }
 
@@ -566,7 +578,7 @@ fn print(stage: &mut Stage, args: &PyArgs) -> Result<Value> {
             format!("printed when the kernel is built: {text}"),
         ),
     };
-    stage.warn(said);
+    stage.rec.warn(said);
     Ok(Value::None)
 }
 
@@ -579,7 +591,7 @@ fn pow(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 fn range(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "range", 1, 3)?.to_vec();
     if let Some(f) = args.iter().find(|v| matches!(v, Value::Float(_))) {
-        return Err(stage.wrong_type("an int", f, a.span()));
+        return Err(stage.rec.wrong_type("an int", f, a.span()));
     }
     if let Some(ints) = args.iter().map(Value::as_int).collect::<Option<Vec<_>>>() {
         let (start, stop, step) = match *ints.as_slice() {
@@ -594,7 +606,7 @@ fn range(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         }
         return Ok(Value::Range(PyRange { start, stop, step }));
     }
-    let axis = stage.axis(&args, a.span())?;
+    let axis = stage.rec.axis(&args, a.span())?;
     let kind = tilewright_ir::LoopKind::Serial;
     Ok(Value::Loop(Rc::new(LoopSpec::new(kind, vec![axis]))))
 }
@@ -614,7 +626,7 @@ fn reversed(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 fn round(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "round", 1, 2)?;
     let Some(v) = args[0].as_float() else {
-        return Err(stage.wrong_type("a number", &args[0], a.span()));
+        return Err(stage.rec.wrong_type("a number", &args[0], a.span()));
     };
     match args.get(1) {
         None if args[0].as_int().is_some() => Ok(args[0].clone()),
@@ -625,6 +637,7 @@ fn round(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         }
         Some(n) => {
             let n = stage
+                .rec
                 .to_int(n, a.span(), "the number of digits")?
                 .clamp(0, 17);
             let text = format!("{v:.*}", n as usize);
@@ -657,7 +670,7 @@ fn sorted(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let items = stage.iterate(&args[0], a.span())?;
     let key = a.keyword(stage, "key").cloned();
     let reverse = match a.keyword(stage, "reverse") {
-        Some(v) => stage.truth(v, a.span())?,
+        Some(v) => stage.rec.truth(v, a.span())?,
         None => false,
     };
     Ok(Value::list(stage.sort(items, key, reverse, a.span())?))
@@ -708,7 +721,11 @@ fn type_(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
             })));
         }
     };
-    lookup(name).ok_or_else(|| stage.wrong_type("a value with a type", &args[0], a.span()))
+    lookup(name).ok_or_else(|| {
+        stage
+            .rec
+            .wrong_type("a value with a type", &args[0], a.span())
+    })
 }
 
 fn zip(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
@@ -718,7 +735,9 @@ fn zip(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
         .map(|v| stage.iterate(v, a.span()))
         .collect::<Result<Vec<_>>>()?;
     let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
-    stage.check_items(rows * columns.len().max(1), a.span())?;
+    stage
+        .rec
+        .check_items(rows * columns.len().max(1), a.span())?;
     let tuples = (0..rows).map(|i| Value::tuple(columns.iter().map(|c| c[i].clone()).collect()));
     Ok(Value::list(tuples.collect()))
 }

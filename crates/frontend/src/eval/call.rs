@@ -9,7 +9,7 @@ use crate::eval::Stage;
 use crate::eval::builtins::PyArgs;
 use crate::eval::scope::Scope;
 use crate::eval::stmt::Flow;
-use crate::lang::{Arg, CallArgs};
+use crate::lang::{Arg, Body, CallArgs, LangFn};
 use crate::syntax::Symbol;
 use crate::syntax::ast::{Call, Expr, ExprKind, FuncBody, FuncDef, ParamKind};
 use crate::value::{Closure, Keyword, Role, StagedFn, Value};
@@ -104,11 +104,11 @@ impl Stage {
     fn spread(&mut self, value: Value, span: Span, out: &mut Vec<Keyword>) -> Result<()> {
         let value = self.own_container(value, span)?;
         let Value::Dict(items) = &value else {
-            return Err(self.wrong_type("a dict after `**`", &value, span));
+            return Err(self.rec.wrong_type("a dict after `**`", &value, span));
         };
         for entry in items.borrow().values() {
             let Value::Str(name) = &entry.key else {
-                return Err(self.wrong_type(
+                return Err(self.rec.wrong_type(
                     "a string as the name of an argument",
                     &entry.key,
                     span,
@@ -123,18 +123,13 @@ impl Stage {
         Ok(())
     }
 
-    /// Calls a value with positional arguments: the lambda of a layout, say.
-    pub fn call_value(&mut self, func: &Value, args: Vec<Value>, span: Span) -> Result<Value> {
-        self.call(func, Args::of(args, span))
-    }
-
     pub(crate) fn call(&mut self, func: &Value, args: Args) -> Result<Value> {
         let span = args.span;
         match func {
             Value::Function(closure) => self.call_function(closure, args),
             Value::Staged(staged) => self.call_staged(staged, args),
             Value::Builtin(builtin) => {
-                self.charge(1, span)?;
+                self.rec.charge(1, span)?;
                 if let Some(object) = self.host_builtin(*builtin, &args)? {
                     return self.host_call(&object, args);
                 }
@@ -142,10 +137,13 @@ impl Stage {
             }
             Value::Method(method) => self.call_method(method, &args.into_py()),
             Value::Lang(function) => {
-                let bound = CallArgs::bind(self, function, args)?;
-                let outer = std::mem::replace(&mut self.span, span);
-                let result = (function.call)(self, &bound);
-                self.span = outer;
+                let bound = self.language_args(function, args)?;
+                let outer = std::mem::replace(&mut self.rec.span, span);
+                let result = match function.body {
+                    Body::Records(body) => body(&mut self.rec, &bound),
+                    Body::Calls(body) => body(self, &bound),
+                };
+                self.rec.span = outer;
                 result
             }
             Value::DType(dtype) => self.call_dtype(*dtype, args),
@@ -153,14 +151,14 @@ impl Stage {
             Value::Object(object) => {
                 let object = object.clone();
                 let values: Vec<Value> = args.positional.into_iter().map(|a| a.value).collect();
-                match object.call(self, &values, span) {
+                match object.call(&mut self.rec, &values, span) {
                     Some(result) => result,
                     None => Err(self.not_callable(func, span)),
                 }
             }
             Value::Opaque(o) => match self.known_call(&o.name, args)? {
                 Some(value) => Ok(value),
-                None => Err(self.opaque_error(o, span)),
+                None => Err(self.rec.opaque_error(o, span)),
             },
             Value::Host(object) => self.host_call(object, args),
             Value::Class(class) => Err(self
@@ -178,6 +176,26 @@ impl Stage {
         }
     }
 
+    /// Calls a value with positional arguments: the lambda of a layout, say.
+    pub fn call_value(&mut self, func: &Value, args: Vec<Value>, span: Span) -> Result<Value> {
+        self.call(func, Args::of(args, span))
+    }
+
+    /// The arguments of a function of the language, with values of the host as what it takes.
+    fn language_args(&mut self, function: &'static LangFn, args: Args) -> Result<CallArgs> {
+        let keywords = args.keywords.into_iter().map(|keyword| {
+            let name = self.symbols.text(keyword.name).clone();
+            let (value, span) = (keyword.value, keyword.span);
+            (name, Arg { value, span })
+        });
+        let mut bound = CallArgs::bind(function, args.positional, keywords.collect(), args.span)?;
+        for (ty, arg) in bound.given_mut() {
+            self.host_argument(ty, arg)?;
+        }
+        bound.check(&self.rec)?;
+        Ok(bound)
+    }
+
     fn not_callable(&self, func: &Value, span: Span) -> Error {
         let message = format!("{} cannot be called", func.type_name());
         self.error(codes::NOT_CALLABLE, span, message).into()
@@ -187,12 +205,13 @@ impl Stage {
     fn call_dtype(&mut self, dtype: tilewright_ir::DType, args: Args) -> Result<Value> {
         match args.positional.as_slice() {
             [] if args.keywords.is_empty() => Ok(Value::DType(dtype)),
-            [arg] if args.keywords.is_empty() => {
-                Ok(Value::Expr(self.to_expr_as(&arg.value, dtype, args.span)?))
-            }
-            lanes if args.keywords.is_empty() && lanes.len() == usize::from(dtype.lanes) => {
-                self.make_vector(dtype, lanes, args.span).map(Value::Expr)
-            }
+            [arg] if args.keywords.is_empty() => Ok(Value::Expr(
+                self.rec.to_expr_as(&arg.value, dtype, args.span)?,
+            )),
+            lanes if args.keywords.is_empty() && lanes.len() == usize::from(dtype.lanes) => self
+                .rec
+                .make_vector(dtype, lanes, args.span)
+                .map(Value::Expr),
             _ => Err(self
                 .error(
                     codes::WRONG_ARITY,
@@ -238,7 +257,7 @@ impl Stage {
         match staged.role {
             Role::Macro => self.call_macro(&staged.closure, args),
             // A factory that another factory calls is a function that returns a kernel.
-            Role::Jit if !self.building => self.call_factory(&staged.closure, args),
+            Role::Jit if !self.rec.building => self.call_factory(&staged.closure, args),
             Role::Jit | Role::PrimFunc => {
                 let name = self.symbols.text(staged.closure.def.name.sym);
                 Err(self
@@ -257,8 +276,10 @@ impl Stage {
     fn call_macro(&mut self, closure: &Rc<Closure>, args: Args) -> Result<Value> {
         let span = args.span;
         let name = self.symbols.text(closure.def.name.sym).clone();
-        if !self.building {
-            return Err(self.outside_kernel(&format!("the macro `{name}`"), span));
+        if !self.rec.building {
+            return Err(self
+                .rec
+                .outside_kernel(&format!("the macro `{name}`"), span));
         }
         let bound = self.bind_params(closure, args)?;
         let mut values = Vec::with_capacity(bound.len());
@@ -268,7 +289,7 @@ impl Stage {
             });
             let value = if by_ref {
                 self.reference(value, symbol, span)?
-            } else if self.in_kernel() && value.is_runtime() {
+            } else if self.rec.in_kernel() && value.is_runtime() {
                 let text = self.symbols.text(symbol).clone();
                 self.snapshot(value, &text, span)?
             } else {
@@ -303,7 +324,7 @@ impl Stage {
             Value::Element(e) => {
                 // The indices are evaluated once, at the call.
                 let mut element = (*e).clone();
-                if self.in_kernel() {
+                if self.rec.in_kernel() {
                     for index in &mut element.indices {
                         *index = self.snapshot_expr(index.clone(), "index", span)?;
                     }
@@ -340,7 +361,7 @@ impl Stage {
         let outer_scope = std::mem::replace(&mut self.scope, scope);
         let outer_traced = std::mem::replace(&mut self.traced, traced);
         let outer_loops = std::mem::take(&mut self.loops);
-        let outer_base = std::mem::replace(&mut self.return_base, self.blocks.len());
+        let outer_base = std::mem::replace(&mut self.return_base, self.rec.blocks.len());
         let result = self.nested_call(span, |stage| stage.deeper(span, f));
         self.scope = outer_scope;
         self.traced = outer_traced;

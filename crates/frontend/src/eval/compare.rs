@@ -5,78 +5,22 @@ use std::rc::Rc;
 
 use tilewright_ir::{BinOp, Expr as IrExpr, Scope, Span};
 
+use crate::Result;
 use crate::codes;
 use crate::eval::Stage;
 use crate::lang::dtypes;
 use crate::syntax::ast::{BoolOp, CmpOp, Expr};
 use crate::value::Value;
-use crate::{Error, Result};
 
 impl Stage {
-    /// Python's truth of a compile-time value.
-    pub(crate) fn truth(&self, value: &Value, span: Span) -> Result<bool> {
-        Ok(match value {
-            Value::None => false,
-            Value::Bool(_) | Value::Int(_) | Value::Dim(_) => value.as_int() != Some(0),
-            Value::Float(f) => *f != 0.0,
-            Value::Str(s) => !s.is_empty(),
-            Value::Tuple(items) => !items.is_empty(),
-            Value::List(items) => !items.borrow().is_empty(),
-            Value::Dict(items) | Value::Set(items) => !items.borrow().is_empty(),
-            Value::Range(r) => !r.is_empty(),
-            Value::Expr(e) => match e.as_int() {
-                Some(v) => v != 0,
-                None => return Err(self.not_python_bool(span)),
-            },
-            Value::Element(_) | Value::Ref(_) | Value::Region(_) => {
-                return Err(self.not_python_bool(span));
-            }
-            Value::Buffer(b) => {
-                return Err(self
-                    .error(
-                        codes::CONDITION,
-                        span,
-                        format!("{} is a buffer, not a condition", self.buffer_name(*b)),
-                    )
-                    .help("compare an element of it, or write `is not None`")
-                    .into());
-            }
-            Value::Opaque(o) => return Err(self.opaque_error(o, span)),
-            Value::Host(object) => object.truth(span)?,
-            Value::Ellipsis
-            | Value::Slice(_)
-            | Value::DType(_)
-            | Value::Loop(_)
-            | Value::Frame(_)
-            | Value::Object(_)
-            | Value::Function(_)
-            | Value::Staged(_)
-            | Value::Decorator(_)
-            | Value::Builtin(_)
-            | Value::Method(_)
-            | Value::Lang(_)
-            | Value::Module(_)
-            | Value::Class(_) => true,
-        })
-    }
-
-    fn not_python_bool(&self, span: Span) -> Error {
-        self.error(
-            codes::CONDITION,
-            span,
-            "this value is known at run time only, and a Python value is needed here",
-        )
-        .into()
-    }
-
     /// The value as a run-time operand of `and`, `or`, `not`; `None` for Python values.
     pub(crate) fn runtime_bool(&self, value: &Value) -> Result<Option<IrExpr>> {
         match value {
             Value::Expr(e) if e.as_int().is_some() => Ok(None),
             Value::Expr(e) => Ok(Some(e.clone())),
-            Value::Element(e) => Ok(Some(self.load(e)?)),
-            Value::Buffer(b) if self.buffer(*b).scope == Scope::Var => {
-                Ok(Some(self.to_expr(value, self.span)?))
+            Value::Element(e) => Ok(Some(self.rec.load(e)?)),
+            Value::Buffer(b) if self.rec.buffer(*b).scope == Scope::Var => {
+                Ok(Some(self.rec.to_expr(value, self.rec.span)?))
             }
             _ => Ok(None),
         }
@@ -105,7 +49,7 @@ impl Stage {
                 let right = self.pure_arm(next)?;
                 let b = match self.runtime_bool(&right)? {
                     Some(b) => b,
-                    None => IrExpr::bool(self.truth(&right, next.span)?).with_span(next.span),
+                    None => IrExpr::bool(self.rec.truth(&right, next.span)?).with_span(next.span),
                 };
                 // A constant right side decides or vanishes.
                 let ir_op = match op {
@@ -116,12 +60,12 @@ impl Stage {
                 left = if b.is_int(neutral) && a.dtype() == b.dtype() {
                     Value::Expr(a)
                 } else {
-                    Value::Expr(self.binary_expr(ir_op, a, b, span)?)
+                    Value::Expr(self.rec.binary_expr(ir_op, a, b, span)?)
                 };
                 left_span = span;
                 continue;
             }
-            let truth = self.truth(&left, left_span)?;
+            let truth = self.rec.truth(&left, left_span)?;
             let decided = truth == (op == BoolOp::Or);
             if self.traced {
                 left = Value::Bool(truth);
@@ -150,11 +94,11 @@ impl Stage {
             match self.runtime_bool(&result)? {
                 Some(e) => {
                     runtime = Some(match runtime {
-                        Some(before) => self.binary_expr(BinOp::LogicalAnd, before, e, span)?,
+                        Some(before) => self.rec.binary_expr(BinOp::LogicalAnd, before, e, span)?,
                         None => e,
                     });
                 }
-                None if !self.truth(&result, span)? => return Ok(Value::Bool(false)),
+                None if !self.rec.truth(&result, span)? => return Ok(Value::Bool(false)),
                 None => {}
             }
             left = right;
@@ -192,9 +136,9 @@ impl Stage {
                 CmpOp::Gt => BinOp::Gt,
                 _ => BinOp::Ge,
             };
-            let x = self.to_expr(a, span)?;
-            let y = self.to_expr(b, span)?;
-            let e = self.binary_expr(ir_op, x, y, span)?;
+            let x = self.rec.to_expr(a, span)?;
+            let y = self.rec.to_expr(b, span)?;
+            let e = self.rec.binary_expr(ir_op, x, y, span)?;
             return Ok(self.python_bool(e));
         }
         match op {
@@ -221,7 +165,7 @@ impl Stage {
     fn is_runtime_number(&self, v: &Value) -> bool {
         match v {
             Value::Expr(_) | Value::Element(_) => true,
-            Value::Buffer(b) => self.buffer(*b).scope == Scope::Var,
+            Value::Buffer(b) => self.rec.buffer(*b).scope == Scope::Var,
             Value::Loop(spec) => matches!(**spec, crate::value::LoopSpec::Bound(_)),
             _ => false,
         }
@@ -322,7 +266,7 @@ impl Stage {
         }
         for value in [a, b] {
             if let Value::Opaque(o) = value {
-                return Err(self.opaque_error(o, span));
+                return Err(self.rec.opaque_error(o, span));
             }
         }
         Err(self
@@ -343,12 +287,12 @@ impl Stage {
         match container {
             Value::DType(d) => match item {
                 Value::Str(part) => Ok(d.to_string().contains(&**part)),
-                _ => Err(self.wrong_type("a string", item, span)),
+                _ => Err(self.rec.wrong_type("a string", item, span)),
             },
             Value::Str(text) => match item {
                 Value::Str(part) => Ok(text.contains(&**part)),
                 Value::DType(d) => Ok(text.contains(&d.to_string())),
-                _ => Err(self.wrong_type("a string", item, span)),
+                _ => Err(self.rec.wrong_type("a string", item, span)),
             },
             Value::Dict(items) | Value::Set(items) => {
                 let key = self.hash(item, span)?;
@@ -360,7 +304,7 @@ impl Stage {
             })),
             _ => {
                 let items = self.iterate(container, span)?;
-                self.charge(items.len() as u64, span)?;
+                self.rec.charge(items.len() as u64, span)?;
                 Ok(items.iter().any(|i| self.equal(i, item)))
             }
         }

@@ -6,11 +6,11 @@ use tilewright_ir::{Axis, Block, Expr, Loop, LoopKind, Span, Stmt, StmtKind, Var
 
 use crate::codes;
 use crate::eval::Stage;
-use crate::eval::emit::OpenBlock;
-use crate::eval::scope::{Binding, BlockKind, Dead, Logged};
+use crate::eval::scope::{Binding, Dead, Logged};
 use crate::eval::stmt::Flow;
 use crate::host::HostObject;
 use crate::lang::pipelined::Turns;
+use crate::record::emit::BlockKind;
 use crate::syntax::Symbol;
 use crate::syntax::ast::{self, ExprKind, IfArm, WithItem};
 use crate::value::{AxisSpec, Frame, LoopSpec, PyRange, Value};
@@ -40,7 +40,7 @@ impl Stage {
         };
         let cond = self.eval(&first.test)?;
         if self.runtime_bool(&cond)?.is_none() {
-            return match self.truth(&cond, first.test.span)? {
+            return match self.rec.truth(&cond, first.test.span)? {
                 true => self.exec_suite(&first.body),
                 false => self.exec_if(rest, orelse, span),
             };
@@ -54,26 +54,29 @@ impl Stage {
                 )
                 .into());
         }
-        let cond = self.condition(&cond, first.test.span)?;
-        if !self.in_kernel() {
-            return Err(self.outside_kernel("an `if` on a run-time value", span));
+        let cond = self.rec.condition(&cond, first.test.span)?;
+        if !self.rec.in_kernel() {
+            return Err(self.rec.outside_kernel("an `if` on a run-time value", span));
         }
         self.open_block(BlockKind::Branch, span)?;
         let flow = self.deeper(span, |s| s.exec_suite(&first.body))?;
         self.no_flow(flow, span)?;
-        let (mut then, _, mut log) = self.take_block();
+        let (mut then, mut log) = self.take_block();
         self.undo_names(&log);
         self.open_block(BlockKind::Branch, span)?;
         let flow = self.deeper(span, |s| s.exec_if(rest, orelse, span))?;
         self.no_flow(flow, span)?;
-        let (mut otherwise, _, other_log) = self.take_block();
+        let (mut otherwise, other_log) = self.take_block();
         self.undo_names(&other_log);
         log.extend(other_log);
         self.bury(log);
-        if self.emit_groups(&cond, &mut then, &mut otherwise, span)? {
+        if self
+            .rec
+            .emit_groups(&cond, &mut then, &mut otherwise, span)?
+        {
             return Ok(Flow::Next);
         }
-        self.emit_at(
+        self.rec.emit_at(
             StmtKind::If {
                 cond,
                 then,
@@ -92,9 +95,7 @@ impl Stage {
                 block: BlockKind::Branch,
             };
             entry.scope.set(entry.name, Binding::Dead(dead));
-            if let Some(outer) = self.blocks.last_mut() {
-                outer.log.push(entry);
-            }
+            self.log(entry);
         }
     }
 
@@ -124,7 +125,7 @@ impl Stage {
         let spec = match &over {
             Value::Loop(spec) => Some(spec.clone()),
             // In a kernel `range` is a serial loop; in plain Python it is a range.
-            Value::Range(range) if self.traced && self.in_kernel() => {
+            Value::Range(range) if self.traced && self.rec.in_kernel() => {
                 Some(Rc::new(self.range_loop(*range, iter.span)?))
             }
             _ => None,
@@ -142,8 +143,8 @@ impl Stage {
                 self.exec_suite(body)
             }
             LoopSpec::Axes { kind, axes, turns } => {
-                if !self.in_kernel() {
-                    return Err(self.outside_kernel("a loop of the kernel", span));
+                if !self.rec.in_kernel() {
+                    return Err(self.rec.outside_kernel("a loop of the kernel", span));
                 }
                 self.kernel_for(target, (kind, turns.as_ref()), axes, body, span)?;
                 Ok(Flow::Next)
@@ -153,9 +154,9 @@ impl Stage {
 
     fn range_loop(&self, range: PyRange, span: Span) -> Result<LoopSpec> {
         let axis = AxisSpec {
-            start: self.int_expr(range.start, span)?,
-            stop: self.int_expr(range.stop, span)?,
-            step: self.int_expr(range.step, span)?,
+            start: self.rec.int_expr(range.start, span)?,
+            stop: self.rec.int_expr(range.stop, span)?,
+            step: self.rec.int_expr(range.step, span)?,
         };
         Ok(LoopSpec::new(LoopKind::Serial, vec![axis]))
     }
@@ -170,9 +171,9 @@ impl Stage {
         span: Span,
     ) -> Result<Flow> {
         let items = self.iterate(over, over_span)?;
-        let blocks = self.blocks.len();
+        let blocks = self.rec.blocks.len();
         for item in items {
-            self.charge(1, span)?;
+            self.rec.charge(1, span)?;
             self.bind_pattern(target, item)?;
             self.loops.push(LoopContext::Python { blocks });
             let flow = self.exec_suite(body);
@@ -195,7 +196,7 @@ impl Stage {
         span: Span,
     ) -> Result<()> {
         let parallel = matches!(kind, LoopKind::Parallel { .. });
-        if self.in_parallel()
+        if self.rec.in_parallel()
             && matches!(kind, LoopKind::Pipelined(_) | LoopKind::Persistent { .. })
         {
             return Err(self
@@ -216,14 +217,16 @@ impl Stage {
         let mut ir_axes = Vec::with_capacity(axes.len());
         let mut indices = Vec::with_capacity(axes.len());
         for (axis, name) in axes.iter().zip(names) {
-            let var = self.new_var(name, axis.stop.dtype(), VarKind::Loop, target.span);
+            let var = self
+                .rec
+                .new_var(name, axis.stop.dtype(), VarKind::Loop, target.span);
             if let Some(bounds) = self.axis_bounds(axis) {
-                self.var_bounds.insert(var, bounds);
+                self.rec.var_bounds.insert(var, bounds);
             }
             if parallel {
-                self.parallel_vars.push(var);
+                self.rec.parallel_vars.push(var);
             }
-            indices.push(self.var_expr(var).with_span(target.span));
+            indices.push(self.rec.var_expr(var).with_span(target.span));
             ir_axes.push(Axis {
                 var,
                 start: axis.start.clone(),
@@ -240,8 +243,9 @@ impl Stage {
         let flow = self.exec_suite(body);
         self.loops.pop();
         if parallel {
-            self.parallel_vars
-                .truncate(self.parallel_vars.len() - axes.len());
+            self.rec
+                .parallel_vars
+                .truncate(self.rec.parallel_vars.len() - axes.len());
         }
         match flow? {
             Flow::Next | Flow::Jumped => {}
@@ -256,7 +260,7 @@ impl Stage {
         for axis in ir_axes.into_iter().rev() {
             let mut body = self.close_block();
             if let Some(turns) = turns {
-                turns.give(self, &mut body)?;
+                turns.give(&self.rec, &mut body)?;
             }
             self.emit_loop(kind.clone(), vec![axis], body, span)?;
         }
@@ -302,14 +306,15 @@ impl Stage {
                 }
             }
         }
-        self.emit_at(StmtKind::For(Loop { kind, axes, body }), span)
+        self.rec
+            .emit_at(StmtKind::For(Loop { kind, axes, body }), span)
     }
 
     /// Smallest and largest value of a loop index, where the bounds are known.
     fn axis_bounds(&self, axis: &AxisSpec) -> Option<(i128, i128)> {
-        let (start_lo, start_hi) = self.range_of(&axis.start)?;
-        let (stop_lo, stop_hi) = self.range_of(&axis.stop)?;
-        let step = self.const_int(&axis.step)?;
+        let (start_lo, start_hi) = self.rec.range_of(&axis.start)?;
+        let (stop_lo, stop_hi) = self.rec.range_of(&axis.stop)?;
+        let step = self.rec.const_int(&axis.step)?;
         Some(match step {
             s if s > 0 => {
                 let constant = start_lo == start_hi && stop_lo == stop_hi && stop_hi > start_lo;
@@ -356,29 +361,31 @@ impl Stage {
         orelse: &[ast::Stmt],
         span: Span,
     ) -> Result<Flow> {
-        let before = self.recorded();
+        let before = self.rec.recorded();
         let cond = self.eval(test)?;
         if self.runtime_bool(&cond)?.is_some() {
             if !orelse.is_empty() {
                 return Err(self.unsupported("while … else on a run-time condition", span));
             }
-            if !self.in_kernel() {
-                return Err(self.outside_kernel("a `while` on a run-time value", span));
+            if !self.rec.in_kernel() {
+                return Err(self
+                    .rec
+                    .outside_kernel("a `while` on a run-time value", span));
             }
-            let mut cond = self.condition(&cond, test.span)?;
+            let mut cond = self.rec.condition(&cond, test.span)?;
             // What the condition does, such as an atomic load, is done before each iteration.
-            let prelude = self.take_recorded(before);
+            let prelude = self.rec.take_recorded(before);
             self.open_block(BlockKind::While, span)?;
             if !prelude.is_empty() {
                 for stmt in prelude {
-                    self.emit_at(stmt.kind, stmt.span)?;
+                    self.rec.emit_at(stmt.kind, stmt.span)?;
                 }
                 let leave = StmtKind::If {
-                    cond: self.logical_not(cond, test.span)?,
+                    cond: self.rec.logical_not(cond, test.span)?,
                     then: vec![Stmt::new(StmtKind::Break, test.span)],
                     otherwise: Vec::new(),
                 };
-                self.emit_at(leave, test.span)?;
+                self.rec.emit_at(leave, test.span)?;
                 cond = Expr::bool(true).with_span(test.span);
             }
             self.loops.push(LoopContext::Kernel { parallel: false });
@@ -391,11 +398,11 @@ impl Stage {
                 }
             }
             let body = self.close_block();
-            self.emit_at(StmtKind::While { cond, body }, span)?;
+            self.rec.emit_at(StmtKind::While { cond, body }, span)?;
             return Ok(Flow::Next);
         }
-        if self.traced && self.in_kernel() {
-            if self.truth(&cond, test.span)? {
+        if self.traced && self.rec.in_kernel() {
+            if self.rec.truth(&cond, test.span)? {
                 return Err(self
                     .error(
                         codes::CONTROL_FLOW,
@@ -410,7 +417,7 @@ impl Stage {
                 span,
                 "the condition is false at compile time, so the loop never runs",
             );
-            self.warn(warning);
+            self.rec.warn(warning);
             return Ok(Flow::Next);
         }
         self.python_while(cond, test, body, orelse, span)
@@ -424,9 +431,9 @@ impl Stage {
         orelse: &[ast::Stmt],
         span: Span,
     ) -> Result<Flow> {
-        let blocks = self.blocks.len();
-        while self.truth(&cond, test.span)? {
-            self.charge(1, span)?;
+        let blocks = self.rec.blocks.len();
+        while self.rec.truth(&cond, test.span)? {
+            self.rec.charge(1, span)?;
             self.loops.push(LoopContext::Python { blocks });
             let flow = self.exec_suite(body);
             self.loops.pop();
@@ -459,10 +466,10 @@ impl Stage {
                 } else {
                     StmtKind::Continue
                 };
-                self.emit_at(kind, span)?;
+                self.rec.emit_at(kind, span)?;
                 Ok(Flow::Jumped)
             }
-            Some(LoopContext::Python { blocks }) if self.blocks.len() > *blocks => Err(self
+            Some(LoopContext::Python { blocks }) if self.rec.blocks.len() > *blocks => Err(self
                 .error(
                     codes::CONTROL_FLOW,
                     span,
@@ -508,42 +515,80 @@ impl Stage {
         body: &[ast::Stmt],
         span: Span,
     ) -> Result<Flow> {
-        let mut entered: Vec<Rc<dyn Frame>> = Vec::with_capacity(items.len());
+        let mut entered = Vec::with_capacity(items.len());
         for item in items {
-            let mut value = self.eval(&item.context)?;
-            if let Value::Host(object) = &value {
-                value = Value::Frame(Rc::new(HostFrame(object.clone())));
-            }
-            let Value::Frame(frame) = value else {
-                return Err(match &value {
-                    Value::Opaque(o) => self.opaque_error(o, item.context.span),
-                    other => self
-                        .error(
-                            codes::WRONG_TYPE,
-                            item.context.span,
-                            format!("{} cannot be used in `with`", other.type_name()),
-                        )
-                        .into(),
-                });
+            let span = item.context.span;
+            let context = match self.eval(&item.context)? {
+                Value::Frame(frame) => Context::Kernel(frame),
+                Value::Host(object) => Context::Host(object),
+                Value::Opaque(o) => return Err(self.rec.opaque_error(&o, span)),
+                other => {
+                    let message = format!("{} cannot be used in `with`", other.type_name());
+                    return Err(self.error(codes::WRONG_TYPE, span, message).into());
+                }
             };
-            let bound = frame.enter(self, item.context.span)?;
+            let bound = self.enter(&context, span)?;
             if let Some(target) = &item.target {
                 self.check_names(target, &bound)?;
                 self.rename(target, &bound);
                 self.bind_pattern(target, bound)?;
             }
-            entered.push(frame);
+            entered.push(context);
         }
         let flow = self.exec_suite(body)?;
         if let Flow::Return(_) = flow
-            && self.blocks.len() > self.return_base
+            && self.rec.blocks.len() > self.return_base
         {
             return Err(self.return_in_block(span));
         }
-        for frame in entered.into_iter().rev() {
-            frame.exit(self, span)?;
+        for context in entered.into_iter().rev() {
+            self.exit(&context, span)?;
         }
         Ok(flow)
+    }
+
+    fn enter(&mut self, context: &Context, span: Span) -> Result<Value> {
+        match context {
+            Context::Kernel(frame) => {
+                let bound = frame.enter(&mut self.rec, span)?;
+                self.follow_blocks();
+                Ok(bound)
+            }
+            Context::Host(object) => self.context_call(object, "__enter__", Vec::new(), span),
+        }
+    }
+
+    fn exit(&mut self, context: &Context, span: Span) -> Result<()> {
+        match context {
+            Context::Kernel(frame) => {
+                frame.exit(&mut self.rec, span)?;
+                self.follow_blocks();
+            }
+            Context::Host(object) => {
+                let nothing = vec![Value::None, Value::None, Value::None];
+                self.context_call(object, "__exit__", nothing, span)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn context_call(
+        &mut self,
+        object: &Rc<dyn HostObject>,
+        name: &str,
+        args: Vec<Value>,
+        span: Span,
+    ) -> Result<Value> {
+        match object.attribute(self, name, span)? {
+            Some(method) => self.call_value(&method, args, span),
+            None => {
+                let message = format!(
+                    "a Python object of the type `{}` cannot be used in `with`",
+                    object.class()
+                );
+                Err(self.error(codes::WRONG_TYPE, span, message).into())
+            }
+        }
     }
 
     /// A launch has as many indices as the `as` clause has names.
@@ -585,41 +630,18 @@ impl Stage {
                 && let Some(var) = e.as_var()
                 && &**self.symbols.text(*name) != "_"
             {
-                self.func.vars[var].name = self.symbols.text(*name).to_string();
-                self.func.vars[var].span = target.span;
+                self.rec.func.vars[var].name = self.symbols.text(*name).to_string();
+                self.rec.func.vars[var].span = target.span;
             }
         }
     }
 }
 
-/// A context manager of the host.
-#[derive(Debug)]
-struct HostFrame(Rc<dyn HostObject>);
-
-impl HostFrame {
-    fn call(&self, stage: &mut Stage, name: &str, args: &[Value], span: Span) -> Result<Value> {
-        match self.0.attribute(stage, name, span)? {
-            Some(method) => stage.call_value(&method, args.to_vec(), span),
-            None => {
-                let message = format!(
-                    "a Python object of the type `{}` cannot be used in `with`",
-                    self.0.class()
-                );
-                Err(stage.error(codes::WRONG_TYPE, span, message).into())
-            }
-        }
-    }
-}
-
-impl Frame for HostFrame {
-    fn enter(&self, stage: &mut Stage, span: Span) -> Result<Value> {
-        self.call(stage, "__enter__", &[], span)
-    }
-
-    fn exit(&self, stage: &mut Stage, span: Span) -> Result<()> {
-        let nothing = [Value::None, Value::None, Value::None];
-        self.call(stage, "__exit__", &nothing, span).map(|_| ())
-    }
+/// What a `with` statement has entered.
+enum Context {
+    Kernel(Rc<dyn Frame>),
+    /// A context manager of the host.
+    Host(Rc<dyn HostObject>),
 }
 
 fn one_or_tuple(mut indices: Vec<Expr>) -> Value {
@@ -629,12 +651,5 @@ fn one_or_tuple(mut indices: Vec<Expr>) -> Value {
             indices.extend(last);
             Value::tuple(indices.into_iter().map(Value::Expr).collect())
         }
-    }
-}
-
-impl OpenBlock {
-    /// Whether the name was bound in this very block.
-    pub(super) fn binds(&self, name: Symbol) -> bool {
-        self.log.iter().any(|entry| entry.name == name)
     }
 }

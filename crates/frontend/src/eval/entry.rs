@@ -31,8 +31,8 @@ impl Stage {
     pub(crate) fn run_entry(&mut self, entry: Option<&str>) -> Result<Func> {
         let def = self.choose_entry(entry)?;
         let name = self.symbols.text(def.name.sym).to_string();
-        self.func.name = name;
-        self.func.span = def.head;
+        self.rec.func.name = name;
+        self.rec.func.span = def.head;
         self.check_language(&def)?;
         let style = self.style(&def);
         self.check_settings(&def, style)?;
@@ -64,7 +64,7 @@ impl Stage {
                         .help("return the `T.empty` outputs instead")
                         .into());
                 }
-                self.apply_out_idx(value, *span)?;
+                self.rec.apply_out_idx(value, *span)?;
             }
             self.record_jit_options(jit);
         }
@@ -72,7 +72,7 @@ impl Stage {
         self.bind_scalars()?;
         self.check_unused()?;
         self.name_the_nameless();
-        Ok(std::mem::replace(&mut self.func, Func::new("")))
+        Ok(std::mem::replace(&mut self.rec.func, Func::new("")))
     }
 
     /// What the kernel leaves open, without running it.
@@ -111,7 +111,7 @@ impl Stage {
     }
 
     pub(super) fn check_launches(&self, def: &FuncDef) -> Result<()> {
-        if !self.func.kernels.is_empty() {
+        if !self.rec.func.kernels.is_empty() {
             return Ok(());
         }
         Err(self
@@ -137,10 +137,11 @@ impl Stage {
 
     /// Values that the settings give to run-time sizes.
     pub(crate) fn symbol_values(&mut self) -> BTreeMap<String, i64> {
-        let names: Vec<String> = self.signature.symbols.keys().cloned().collect();
+        let names: Vec<String> = self.rec.signature.symbols.keys().cloned().collect();
         let mut out = BTreeMap::new();
         for name in names {
-            if let Some(super::settings::SettingValue::Int(v)) = self.settings.take(&name)
+            if let Some(crate::record::settings::SettingValue::Int(v)) =
+                self.rec.settings.take(&name)
                 && let Ok(v) = i64::try_from(v)
             {
                 out.insert(name, v);
@@ -255,7 +256,7 @@ impl Stage {
                 continue;
             }
             if let Ok(Value::Opaque(o)) = self.eval(function)
-                && let Some(language) = super::elsewhere::language(&o.name)
+                && let Some(language) = crate::record::elsewhere::language(&o.name)
             {
                 let name = self.symbols.text(def.name.sym);
                 let message = format!("`{name}` is a kernel of {language}, another language");
@@ -403,7 +404,7 @@ impl Stage {
                 }
                 Ok(f.jit.clone())
             }
-            Value::Opaque(o) => Err(self.opaque_error(&o, head)),
+            Value::Opaque(o) => Err(self.rec.opaque_error(&o, head)),
             other => Err(self
                 .error(
                     codes::NOT_A_KERNEL,
@@ -467,7 +468,7 @@ impl Stage {
     fn trace_prim_func(&mut self, closure: &Rc<Closure>) -> Result<()> {
         let def = closure.def.clone();
         let scope = Scope::new(Some(closure.scope.clone()));
-        self.building = true;
+        self.rec.building = true;
         self.in_function(scope, true, def.head, |stage| {
             for (position, param) in def.params.iter().enumerate() {
                 stage.prim_func_param(position, param)?;
@@ -478,7 +479,7 @@ impl Stage {
 
     /// Runs the body of a `@T.prim_func` whose parameters are declared.
     pub(super) fn finish_prim_func(&mut self, def: &FuncDef) -> Result<()> {
-        self.finish_params();
+        self.rec.finish_params();
         match self.run_body(def)? {
             Value::None => Ok(()),
             other => Err(self
@@ -540,8 +541,8 @@ impl Stage {
         };
         let args = self.entry_args(closure, options, &tensors)?;
         let scope = Scope::new(Some(closure.scope.clone()));
-        self.building = true;
-        self.signature.eager = true;
+        self.rec.building = true;
+        self.rec.signature.eager = true;
         self.in_function(scope, true, def.head, |stage| {
             for (position, (param, (name, value))) in def.params.iter().zip(args).enumerate() {
                 let span = param.name.span;
@@ -549,7 +550,7 @@ impl Stage {
                     stage.bind(name, value, span);
                     continue;
                 }
-                stage.signature.pending.insert(name, position);
+                stage.pending_params.insert(name, position);
                 let text = stage.symbols.text(name).clone();
                 let waiting = super::modules::opaque(&text, OpaqueReason::Tensor);
                 stage.bind(name, waiting, span);
@@ -563,7 +564,7 @@ impl Stage {
                         || launched && !stage.is_bare_tensor(a)
                 };
                 if let Some(annotation) = &param.annotation
-                    && stage.signature.pending.contains_key(&name)
+                    && stage.pending_params.contains_key(&name)
                     && stated(annotation)
                 {
                     let value = match annotations.get(position) {
@@ -577,14 +578,14 @@ impl Stage {
                         param.name.span,
                         annotation.span,
                     )?;
-                    stage.signature.pending.remove(&name);
+                    stage.pending_params.remove(&name);
                 }
             }
             let returned = match shapes_only {
                 true => stage.run_annotations(&def)?,
                 false => stage.run_body(&def)?,
             };
-            let waiting: Vec<_> = stage.signature.pending.keys().copied().collect();
+            let waiting: Vec<_> = stage.pending_params.keys().copied().collect();
             if let Some(name) = waiting.first() {
                 let text = stage.symbols.text(*name);
                 return Err(stage
@@ -600,10 +601,10 @@ impl Stage {
             }
             match shapes_only {
                 true => {
-                    stage.finish_params();
+                    stage.rec.finish_params();
                     Ok(())
                 }
-                false => stage.finish_eager(&returned, def.head),
+                false => stage.rec.finish_eager(&returned, def.head),
             }
         })
     }
@@ -620,7 +621,7 @@ impl Stage {
     /// Runs the body as far as tensors are annotated.
     fn run_annotations(&mut self, def: &FuncDef) -> Result<Value> {
         for stmt in def.statements() {
-            if self.signature.pending.is_empty() {
+            if self.pending_params.is_empty() {
                 break;
             }
             self.exec(stmt)?;
@@ -664,19 +665,19 @@ impl Stage {
     }
 
     pub(super) fn name_the_nameless(&mut self) {
-        for data in self.func.buffers.values_mut() {
+        for data in self.rec.func.buffers.values_mut() {
             if data.name.is_empty() {
                 data.name = data.scope.name().to_string();
             }
         }
-        for data in self.func.vars.values_mut() {
+        for data in self.rec.func.vars.values_mut() {
             if data.name.is_empty() {
                 data.name = "x".to_string();
             }
         }
         // A symbol that no tensor and no kernel speaks of is of no interest to a caller.
         let used: Vec<_> = self.used_symbols();
-        self.func.symbols.retain(|v| used.contains(v));
+        self.rec.func.symbols.retain(|v| used.contains(v));
     }
 
     fn used_symbols(&self) -> Vec<tilewright_ir::Var> {
@@ -688,14 +689,14 @@ impl Stage {
                 }
             });
         };
-        for param in &self.func.params {
+        for param in &self.rec.func.params {
             if let Param::Tensor { buffer, .. } = param {
-                let data = &self.func.buffers[*buffer];
+                let data = &self.rec.func.buffers[*buffer];
                 data.shape.iter().for_each(&mut note);
                 data.strides.iter().flatten().for_each(&mut note);
             }
         }
-        for kernel in &self.func.kernels {
+        for kernel in &self.rec.func.kernels {
             kernel.grid.iter().for_each(|(_, e)| note(e));
             tilewright_ir::visit::walk_stmts(&kernel.body, &mut |stmt| {
                 tilewright_ir::visit::stmt_exprs(stmt, &mut note);

@@ -124,7 +124,7 @@ impl Stage {
                         let other = other.borrow();
                         dict.extend(other.iter().map(|(k, v)| (k.clone(), v.clone())));
                     }
-                    other => return Err(self.wrong_type("a dict", &other, value.span)),
+                    other => return Err(self.rec.wrong_type("a dict", &other, value.span)),
                 }
                 continue;
             };
@@ -194,7 +194,7 @@ impl Stage {
     pub(super) fn read(&self, name: Symbol, binding: Binding, span: Span) -> Result<Value> {
         match binding {
             // Reading a mutable scalar is a load at this point.
-            Binding::Live(Value::Buffer(b)) if self.buffer(b).scope == BufferScope::Var => {
+            Binding::Live(Value::Buffer(b)) if self.rec.buffer(b).scope == BufferScope::Var => {
                 Ok(Value::Element(Rc::new(Element {
                     buffer: b,
                     indices: Vec::new(),
@@ -238,25 +238,27 @@ impl Stage {
     fn if_else(&mut self, test: &Expr, body: &Expr, orelse: &Expr, span: Span) -> Result<Value> {
         let cond = self.eval(test)?;
         if self.runtime_bool(&cond)?.is_none() {
-            return match self.truth(&cond, test.span)? {
+            return match self.rec.truth(&cond, test.span)? {
                 true => self.eval(body),
                 false => self.eval(orelse),
             };
         }
-        let cond = self.condition(&cond, test.span)?;
+        let cond = self.rec.condition(&cond, test.span)?;
         let then = self.pure_arm(body)?;
         let otherwise = self.pure_arm(orelse)?;
-        let then = self.to_expr(&then, body.span)?;
-        let otherwise = self.to_expr(&otherwise, orelse.span)?;
-        Ok(Value::Expr(self.if_then_else(cond, then, otherwise, span)?))
+        let then = self.rec.to_expr(&then, body.span)?;
+        let otherwise = self.rec.to_expr(&otherwise, orelse.span)?;
+        Ok(Value::Expr(
+            self.rec.if_then_else(cond, then, otherwise, span)?,
+        ))
     }
 
     /// Evaluates what runs only if a run-time condition says so: it must not record statements,
     /// which would run always.
     pub(crate) fn pure_arm(&mut self, expr: &Expr) -> Result<Value> {
-        let before = self.emitted;
+        let before = self.rec.emitted;
         let value = self.eval(expr)?;
-        if self.emitted != before {
+        if self.rec.emitted != before {
             return Err(self
                 .error(
                     codes::BAD_MACRO,

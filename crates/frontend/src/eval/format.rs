@@ -6,7 +6,8 @@ use std::rc::Rc;
 use tilewright_ir::Span;
 
 use crate::codes;
-use crate::eval::{MAX_ITEMS, Stage};
+use crate::eval::Stage;
+use crate::record::MAX_ITEMS;
 use crate::syntax::ast::FStringPart;
 use crate::value::{Decorator, Value};
 use crate::{Error, Result};
@@ -85,7 +86,7 @@ impl Stage {
             Value::DType(d) => {
                 let _ = write!(out, "{d}");
             }
-            Value::Buffer(b) => out.push_str(self.buffer_name(*b).trim_matches('`')),
+            Value::Buffer(b) => out.push_str(self.rec.buffer_name(*b).trim_matches('`')),
             Value::Opaque(o) => out.push_str(&o.name),
             Value::Host(object) => out.push_str(&object.text(true)),
             Value::Lang(f) => {
@@ -167,7 +168,7 @@ impl Stage {
                     } else {
                         self.format_value(&value, &format, expr.span)?
                     };
-                    self.check_items(out.len() + text.len(), span)?;
+                    self.rec.check_items(out.len() + text.len(), span)?;
                     out.push_str(&text);
                 }
             }
@@ -178,7 +179,7 @@ impl Stage {
     /// Python's `format(value, spec)`.
     pub(crate) fn format_value(&mut self, value: &Value, spec: &str, span: Span) -> Result<String> {
         if let Value::Opaque(o) = value {
-            return Err(self.opaque_error(o, span));
+            return Err(self.rec.opaque_error(o, span));
         }
         if let Value::Host(_) = value
             && let Some(host) = self.host.clone()
@@ -194,7 +195,8 @@ impl Stage {
         let Some(spec_) = Spec::parse(spec) else {
             return Err(self.bad_format(spec, span));
         };
-        self.check_items(spec_.width.max(spec_.precision.unwrap_or(0)), span)?;
+        self.rec
+            .check_items(spec_.width.max(spec_.precision.unwrap_or(0)), span)?;
         let body = match (value, spec_.kind) {
             (Value::Str(s), None | Some('s')) => match spec_.precision {
                 Some(p) => s.chars().take(p).collect(),
@@ -269,7 +271,7 @@ impl Stage {
                 _ => self.format_value(value, &spec.replace('i', "d"), span)?,
             };
             out.push_str(&text);
-            self.check_items(out.len(), span)?;
+            self.rec.check_items(out.len(), span)?;
         }
         out.push_str(rest);
         if args.next().is_some() {

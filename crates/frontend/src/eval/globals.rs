@@ -199,18 +199,20 @@ impl Stage {
     /// Runs `f` as module-level code, whatever is being traced.
     fn at_module_level<T>(&mut self, f: impl FnOnce(&mut Stage) -> Result<T>) -> Result<T> {
         let scope = std::mem::replace(&mut self.scope, self.globals.clone());
-        let blocks = std::mem::take(&mut self.blocks);
-        let kernel = self.kernel.take();
+        let blocks = std::mem::take(&mut self.rec.blocks);
+        let logs = std::mem::take(&mut self.logs);
+        let kernel = self.rec.kernel.take();
         let loops = std::mem::take(&mut self.loops);
         let traced = std::mem::replace(&mut self.traced, false);
-        let building = std::mem::replace(&mut self.building, false);
+        let building = std::mem::replace(&mut self.rec.building, false);
         let result = f(self);
         self.scope = scope;
-        self.blocks = blocks;
-        self.kernel = kernel;
+        self.rec.blocks = blocks;
+        self.logs = logs;
+        self.rec.kernel = kernel;
         self.loops = loops;
         self.traced = traced;
-        self.building = building;
+        self.rec.building = building;
         result
     }
 }

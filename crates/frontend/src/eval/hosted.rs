@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{DType, FileId, Func, Param, Span};
+use tilewright_ir::{FileId, Func, Param, Span};
 
 use crate::codes;
 use crate::eval::Stage;
@@ -13,9 +13,9 @@ use crate::eval::entry::Style;
 use crate::eval::modules::ModuleId;
 use crate::eval::options::EntryOptions;
 use crate::eval::scope::Scope;
-use crate::eval::settings::{SettingValue, Settings};
 use crate::host::{Host, HostFunction, HostObject};
 use crate::lang::{Arg, Ty};
+use crate::record::settings::{SettingValue, Settings};
 use crate::syntax::ast::{BinOp, CmpOp, FuncDef, Module, UnaryOp};
 use crate::value::{Closure, JitOptions, Keyword, Role, StagedFn, Value};
 use crate::{Error, Result};
@@ -57,6 +57,10 @@ impl Stage {
             functions: Vec::new(),
         };
         let mut stage = Stage::new(module, Default::default(), Default::default());
+        stage.rec.end_when({
+            let host = host.clone();
+            move || host.interrupted()
+        });
         stage.host = Some(host);
         stage
     }
@@ -157,7 +161,7 @@ impl Stage {
         let def = closure.def.clone();
         self.begin(&def);
         let scope = Scope::new(Some(closure.scope.clone()));
-        self.building = true;
+        self.rec.building = true;
         self.in_function(scope, true, def.head, |stage| {
             for (position, param) in def.params.iter().enumerate() {
                 match annotations.get(position) {
@@ -178,18 +182,18 @@ impl Stage {
     /// a tensor, and which of its dimensions.
     pub fn const_places(&mut self, kernel: &EagerCall<'_>) -> Result<Vec<(String, String, usize)>> {
         let closure = self.eager_closure(kernel)?;
-        self.signature.open_consts = true;
+        self.rec.signature.open_consts = true;
         let options = EntryOptions::default();
         self.trace_eager(&closure, &options, kernel.annotations, true)?;
         let mut places = Vec::new();
-        for param in &self.func.params {
+        for param in &self.rec.func.params {
             let Param::Tensor { buffer, .. } = param else {
                 continue;
             };
-            let data = &self.func.buffers[*buffer];
+            let data = &self.rec.func.buffers[*buffer];
             for (dim, extent) in data.shape.iter().enumerate() {
                 if let Some(var) = extent.as_var() {
-                    let name = self.func.vars[var].name.clone();
+                    let name = self.rec.func.vars[var].name.clone();
                     places.push((name, data.name.clone(), dim));
                 }
             }
@@ -208,7 +212,7 @@ impl Stage {
             .iter()
             .map(|(name, value)| (name.clone(), SettingValue::Int(*value)))
             .collect();
-        self.settings = Settings::new(&given);
+        self.rec.settings = Settings::new(&given);
         self.begin(&closure.def);
         let options = EntryOptions::default();
         self.trace_eager(&closure, &options, kernel.annotations, false)?;
@@ -233,14 +237,14 @@ impl Stage {
     }
 
     fn begin(&mut self, def: &FuncDef) {
-        self.func.name = self.symbols.text(def.name.sym).to_string();
-        self.func.span = def.head;
+        self.rec.func.name = self.symbols.text(def.name.sym).to_string();
+        self.rec.func.span = def.head;
     }
 
     fn finish_hosted(&mut self, def: &FuncDef) -> Result<Func> {
         self.check_launches(def)?;
         self.name_the_nameless();
-        Ok(std::mem::replace(&mut self.func, Func::new("")))
+        Ok(std::mem::replace(&mut self.rec.func, Func::new("")))
     }
 
     /// The items of a container of the host; other values as they are.
@@ -256,12 +260,12 @@ impl Stage {
 
     /// What a decorator of the host says of the kernel just recorded.
     pub fn apply_options(&mut self, func: Func, jit: &JitOptions) -> Result<Func> {
-        self.func = func;
+        self.rec.func = func;
         if let Some((value, span)) = &jit.out_idx {
-            self.apply_out_idx(value, *span)?;
+            self.rec.apply_out_idx(value, *span)?;
         }
         self.record_jit_options(jit);
-        Ok(std::mem::replace(&mut self.func, Func::new("")))
+        Ok(std::mem::replace(&mut self.rec.func, Func::new("")))
     }
 
     /// An attribute that the interpreter does not know of a value that Python has too.
@@ -286,18 +290,18 @@ impl Stage {
     /// Calls an object of the host.
     pub(super) fn host_call(&mut self, object: &Rc<dyn HostObject>, args: Args) -> Result<Value> {
         let span = args.span;
-        self.charge(1, span)?;
+        self.rec.charge(1, span)?;
         let values: Vec<Value> = args.positional.into_iter().map(|a| a.value).collect();
         let keywords: Vec<(Rc<str>, Value)> = args
             .keywords
             .into_iter()
             .map(|k| (self.symbols.text(k.name).clone(), k.value))
             .collect();
-        let outer = std::mem::replace(&mut self.span, span);
+        let outer = std::mem::replace(&mut self.rec.span, span);
         let result = self.nested_call(span, |stage| object.call(stage, &values, &keywords, span));
-        self.span = outer;
+        self.rec.span = outer;
         // It may have taken any time.
-        self.end_if_interrupted(span)?;
+        self.rec.end_if_interrupted(span)?;
         result
     }
 
@@ -347,7 +351,7 @@ impl Stage {
         b: &Value,
         span: Span,
     ) -> Result<Value> {
-        if self.is_ir_operand(b) {
+        if self.rec.is_ir_operand(b) {
             return self.host_binop(op, a, b, span);
         }
         let name = format!("i{}", operator_name(op).trim_end_matches('_'));
@@ -362,7 +366,7 @@ impl Stage {
         b: &Value,
         span: Span,
     ) -> Result<Value> {
-        if self.is_ir_operand(a) || self.is_ir_operand(b) {
+        if self.rec.is_ir_operand(a) || self.rec.is_ir_operand(b) {
             let (x, y) = (self.plain_number(a, span)?, self.plain_number(b, span)?);
             return self.binop(op, &x, &y, span);
         }
@@ -399,10 +403,10 @@ impl Stage {
             CmpOp::In => return self.host_operate("contains", &[b.clone(), a.clone()], span),
             CmpOp::NotIn => {
                 let found = self.host_operate("contains", &[b.clone(), a.clone()], span)?;
-                return Ok(Value::Bool(!self.truth(&found, span)?));
+                return Ok(Value::Bool(!self.rec.truth(&found, span)?));
             }
         };
-        if self.is_ir_operand(a) || self.is_ir_operand(b) {
+        if self.rec.is_ir_operand(a) || self.rec.is_ir_operand(b) {
             let (x, y) = (self.plain_number(a, span)?, self.plain_number(b, span)?);
             return self.compare(op, &x, &y, span);
         }
@@ -414,7 +418,7 @@ impl Stage {
         match value {
             Value::Host(object) => match object.number() {
                 Some(number) => Ok(number),
-                None => Err(self.wrong_type("a number", value, span)),
+                None => Err(self.rec.wrong_type("a number", value, span)),
             },
             other => Ok(other.clone()),
         }
@@ -474,26 +478,6 @@ impl Stage {
             arg.value = plain;
         }
         Ok(())
-    }
-
-    /// What messages call a value.
-    pub(crate) fn what_is(&self, value: &Value) -> String {
-        match value {
-            Value::Host(object) => format!("a Python object of the type `{}`", object.class()),
-            other => other.type_name().to_string(),
-        }
-    }
-
-    /// The dtype that an object of the host names.
-    pub(super) fn host_dtype(
-        &self,
-        object: &dyn HostObject,
-        value: &Value,
-        span: Span,
-    ) -> Result<DType> {
-        object
-            .dtype()
-            .ok_or_else(|| self.wrong_type("a dtype", value, span))
     }
 }
 

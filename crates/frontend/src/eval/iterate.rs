@@ -7,8 +7,9 @@ use tilewright_ir::Span;
 
 use crate::Result;
 use crate::codes;
+use crate::eval::Stage;
 use crate::eval::scope::Scope;
-use crate::eval::{MAX_ITEMS, Stage};
+use crate::record::MAX_ITEMS;
 use crate::syntax::ast::{Comprehension, ComprehensionKind, Expr, ForClause};
 use crate::value::{Dict, Entry, Key, Value};
 
@@ -24,7 +25,7 @@ impl Stage {
             }
             Value::Range(r) => {
                 let len = usize::try_from(r.len()).unwrap_or(usize::MAX);
-                self.check_items(len.min(MAX_ITEMS + 1), span)?;
+                self.rec.check_items(len.min(MAX_ITEMS + 1), span)?;
                 (0..r.len()).map(|i| Value::Int(r.at(i))).collect()
             }
             Value::Loop(_) => {
@@ -37,7 +38,7 @@ impl Stage {
                     .help("write it as a `for` statement, or use a range of compile-time ints")
                     .into());
             }
-            Value::Opaque(o) => return Err(self.opaque_error(o, span)),
+            Value::Opaque(o) => return Err(self.rec.opaque_error(o, span)),
             Value::Host(object) => object.clone().items(self, span)?,
             _ => {
                 return Err(self
@@ -49,7 +50,7 @@ impl Stage {
                     .into());
             }
         };
-        self.check_items(items.len(), span)?;
+        self.rec.check_items(items.len(), span)?;
         Ok(items)
     }
 
@@ -74,7 +75,7 @@ impl Stage {
         span: Span,
     ) -> Result<Vec<Value>> {
         let n = items.len() as u64;
-        self.charge(n * (64 - n.leading_zeros() as u64), span)?;
+        self.rec.charge(n * (64 - n.leading_zeros() as u64), span)?;
         let mut keyed = Vec::with_capacity(items.len());
         for item in items {
             let k = match &key {
@@ -148,11 +149,13 @@ impl Stage {
                 }
                 None => out.items.push(element),
             }
-            return self.check_items(out.items.len().max(out.dict.len()), span);
+            return self
+                .rec
+                .check_items(out.items.len().max(out.dict.len()), span);
         };
         let iter = self.eval(&first.iter)?;
         for item in self.iterate(&iter, first.iter.span)? {
-            self.charge(1, span)?;
+            self.rec.charge(1, span)?;
             self.bind_pattern(&first.target, item)?;
             if self.all_true(&first.tests)? {
                 self.clauses(c, rest, out, span)?;
@@ -164,7 +167,7 @@ impl Stage {
     fn all_true(&mut self, tests: &[Expr]) -> Result<bool> {
         for test in tests {
             let value = self.eval(test)?;
-            if !self.truth(&value, test.span)? {
+            if !self.rec.truth(&value, test.span)? {
                 return Ok(false);
             }
         }

@@ -12,8 +12,8 @@ use tilewright_ir::target::Dialect;
 use crate::eval::Stage;
 use crate::eval::builtins::PyArgs;
 use crate::eval::call::Args;
-use crate::eval::settings::SettingValue;
 use crate::lang::{self, dtypes};
+use crate::record::Recorder;
 use crate::value::{Object, Value};
 use crate::{Result, codes};
 
@@ -43,14 +43,14 @@ fn ends(path: &str) -> Option<(&str, &str)> {
 impl Stage {
     /// The value of a name of another library, where it is known.
     pub(super) fn known_value(&mut self, path: &str, span: Span) -> Result<Option<Value>> {
-        let dialect = self.target.machine().dialect;
+        let dialect = self.rec.target.machine().dialect;
         let version = |this: Dialect, name: &str| match dialect == this {
             true => Value::str(name),
             false => Value::None,
         };
         Ok(Some(match path {
-            "torch.version.hip" => self.fact(path, version(Dialect::Hip, "hip"), span)?,
-            "torch.version.cuda" => self.fact(path, version(Dialect::Cuda, "cuda"), span)?,
+            "torch.version.hip" => self.rec.fact(path, version(Dialect::Hip, "hip"), span)?,
+            "torch.version.cuda" => self.rec.fact(path, version(Dialect::Cuda, "cuda"), span)?,
             _ => match path.rsplit_once('.') {
                 Some((dtype, "itemsize")) => match ends(dtype).map(|(_, n)| dtypes::from_name(n)) {
                     Some(Some(d)) => Value::Int(i128::from(d.bits().div_ceil(8))),
@@ -77,43 +77,16 @@ impl Stage {
                 next_power_of_2(self, &args.into_py())?
             }
             "DataType" if ours || root == "tvm" => data_type(self, &args.into_py())?,
-            "get_num_sms" if ours => self.num_sms(span)?,
+            "get_num_sms" if ours => self.rec.num_sms(span)?,
             "is_available" if path == "torch.cuda.is_available" => {
-                self.fact("is_available", Value::Bool(true), span)?
+                self.rec.fact("is_available", Value::Bool(true), span)?
             }
             "get_device_properties" if root == "torch" => {
-                let count = self.num_sms(span)?;
+                let count = self.rec.num_sms(span)?;
                 Value::Object(Rc::new(Device { count }))
             }
             _ => return Ok(None),
         }))
-    }
-
-    pub(crate) fn num_sms(&mut self, span: Span) -> Result<Value> {
-        let count = Value::Int(self.target.machine().multiprocessors.into());
-        self.fact("num_sms", count, span)
-    }
-
-    /// What a setting says, else what is known.
-    fn fact(&mut self, name: &str, known: Value, span: Span) -> Result<Value> {
-        let Some(setting) = self.settings.take(name) else {
-            return Ok(known);
-        };
-        let takes = match (&setting, name) {
-            (SettingValue::Int(n), "num_sms") if *n > 0 => None,
-            (_, "num_sms") => Some("a positive int"),
-            (SettingValue::Bool(_), "is_available") => None,
-            (_, "is_available") => Some("True or False"),
-            (SettingValue::Str(_) | SettingValue::None, _) => None,
-            _ => Some("a string in quotes, or None"),
-        };
-        match takes {
-            None => Ok(setting.value()),
-            Some(takes) => {
-                let message = format!("`--set {name}={setting}`: this takes {takes}");
-                Err(self.bad_setting(span, message))
-            }
-        }
     }
 }
 
@@ -132,11 +105,11 @@ impl Object for Device {
         self
     }
 
-    fn attr(&self, stage: &mut Stage, name: &str, _: Span) -> Option<Result<Value>> {
+    fn attr(&self, rec: &mut Recorder, name: &str, _: Span) -> Option<Result<Value>> {
         match name {
             "multi_processor_count" => Some(Ok(self.count.clone())),
             "warp_size" => {
-                let lanes = stage.target.machine().warp_size;
+                let lanes = rec.target.machine().warp_size;
                 Some(Ok(Value::Int(lanes.into())))
             }
             _ => None,
@@ -146,7 +119,7 @@ impl Object for Device {
 
 fn next_power_of_2(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "next_power_of_2", 1, 1)?;
-    let n = stage.to_int(&args[0], a.span(), "the argument")?;
+    let n = stage.rec.to_int(&args[0], a.span(), "the argument")?;
     match u64::try_from(n)
         .ok()
         .and_then(u64::checked_next_power_of_two)
@@ -161,5 +134,5 @@ fn next_power_of_2(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
 
 fn data_type(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.positional(stage, "DataType", 1, 1)?;
-    Ok(Value::DType(stage.to_dtype(&args[0], a.span())?))
+    Ok(Value::DType(stage.rec.to_dtype(&args[0], a.span())?))
 }

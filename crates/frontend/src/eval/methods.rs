@@ -116,13 +116,17 @@ impl Stage {
             }
             Value::Float(f) => Ok(Value::Bool(f.fract() == 0.0)),
             Value::DType(_) => Ok(method.receiver.clone()),
-            Value::Buffer(b) => Ok(Value::str(self.buffer(*b).scope.name())),
+            Value::Buffer(b) => Ok(Value::str(self.rec.buffer(*b).scope.name())),
             receiver @ (Value::Expr(_) | Value::Element(_)) => {
                 let args = a.positional(self, name, 1, 1)?;
-                let dtype = self.to_dtype(&args[0], a.span())?;
-                Ok(Value::Expr(self.to_expr_as(receiver, dtype, a.span())?))
+                let dtype = self.rec.to_dtype(&args[0], a.span())?;
+                Ok(Value::Expr(self.rec.to_expr_as(
+                    receiver,
+                    dtype,
+                    a.span(),
+                )?))
             }
-            other => Err(self.wrong_type("a value with methods", other, a.span())),
+            other => Err(self.rec.wrong_type("a value with methods", other, a.span())),
         }
     }
 
@@ -134,7 +138,7 @@ impl Stage {
         let text = |i: usize| -> Result<Rc<str>> {
             match args.get(i) {
                 Some(Value::Str(t)) => Ok(t.clone()),
-                Some(v) => Err(self.wrong_type("a string", v, a.span())),
+                Some(v) => Err(self.rec.wrong_type("a string", v, a.span())),
                 None => Err(self.missing_argument(name, a.span())),
             }
         };
@@ -189,12 +193,12 @@ impl Stage {
             "replace" => {
                 let (from, to) = (text(0)?, text(1)?);
                 let grown = s.len().saturating_mul(to.len().max(1)).max(s.len());
-                self.check_items(grown, a.span())?;
+                self.rec.check_items(grown, a.span())?;
                 Value::str(s.replace(&*from, &to))
             }
             "zfill" => {
                 let width = match args.first() {
-                    Some(v) => self.to_int(v, a.span(), "the width")?,
+                    Some(v) => self.rec.to_int(v, a.span(), "the width")?,
                     None => return Err(self.missing_argument(name, a.span())),
                 };
                 Value::str(self.format_value(
@@ -215,7 +219,7 @@ impl Stage {
                             return Err(self.error(codes::PYTHON_ERROR, a.span(), message).into());
                         }
                         let limit = match limit {
-                            Some(v) => self.to_int(v, a.span(), "the limit")?,
+                            Some(v) => self.rec.to_int(v, a.span(), "the limit")?,
                             None => -1,
                         };
                         let n = usize::try_from(limit).map_or(usize::MAX, |n| n.saturating_add(1));
@@ -229,7 +233,7 @@ impl Stage {
                         }
                     }
                 };
-                self.check_items(parts.len(), a.span())?;
+                self.rec.check_items(parts.len(), a.span())?;
                 Value::list(parts)
             }
             "splitlines" => Value::list(s.lines().map(Value::str).collect()),
@@ -240,13 +244,13 @@ impl Stage {
                 let mut out = String::new();
                 for (i, part) in self.iterate(parts, a.span())?.iter().enumerate() {
                     let Value::Str(part) = part else {
-                        return Err(self.wrong_type("strings", part, a.span()));
+                        return Err(self.rec.wrong_type("strings", part, a.span()));
                     };
                     if i > 0 {
                         out.push_str(s);
                     }
                     out.push_str(part);
-                    self.check_items(out.len(), a.span())?;
+                    self.rec.check_items(out.len(), a.span())?;
                 }
                 Value::str(out)
             }
@@ -288,7 +292,7 @@ impl Stage {
                 return Err(self.error(codes::PYTHON_ERROR, a.span(), message).into());
             };
             out.push_str(&self.format_value(&value, spec, a.span())?);
-            self.check_items(out.len(), a.span())?;
+            self.rec.check_items(out.len(), a.span())?;
         }
         out.push_str(rest);
         Ok(Value::str(out))
@@ -306,23 +310,24 @@ impl Stage {
         };
         match (name, args) {
             ("append", [v]) => {
-                self.check_items(items.borrow().len() + 1, a.span())?;
+                self.rec.check_items(items.borrow().len() + 1, a.span())?;
                 items.borrow_mut().push(v.clone());
             }
             ("extend", [v]) => {
                 let more = self.iterate(v, a.span())?;
-                self.check_items(items.borrow().len() + more.len(), a.span())?;
+                self.rec
+                    .check_items(items.borrow().len() + more.len(), a.span())?;
                 items.borrow_mut().extend(more);
             }
             ("insert", [at, v]) => {
                 let len = items.borrow().len() as i128;
-                let at = self.to_int(at, a.span(), "the position")?;
+                let at = self.rec.to_int(at, a.span(), "the position")?;
                 let at = if at < 0 {
                     (at + len).max(0)
                 } else {
                     at.min(len)
                 };
-                self.check_items(len as usize + 1, a.span())?;
+                self.rec.check_items(len as usize + 1, a.span())?;
                 items.borrow_mut().insert(at as usize, v.clone());
             }
             ("pop", []) if !items.borrow().is_empty() => {
@@ -330,7 +335,7 @@ impl Stage {
             }
             ("pop", [at]) => {
                 let len = items.borrow().len() as i128;
-                let at = self.to_int(at, a.span(), "the position")?;
+                let at = self.rec.to_int(at, a.span(), "the position")?;
                 let at = if at < 0 { at + len } else { at };
                 if !(0..len).contains(&at) {
                     return Err(self.out_of_range(at, len, a.span()));
@@ -354,7 +359,7 @@ impl Stage {
             ("sort", _) => {
                 let key = a.keyword(self, "key").cloned();
                 let reverse = match a.keyword(self, "reverse").cloned() {
-                    Some(v) => self.truth(&v, a.span())?,
+                    Some(v) => self.rec.truth(&v, a.span())?,
                     None => false,
                 };
                 let unsorted = items.borrow().clone();
@@ -390,7 +395,7 @@ impl Stage {
 
     fn dict_method(&mut self, receiver: &Value, name: &str, a: &PyArgs) -> Result<Value> {
         let Value::Dict(items) = receiver else {
-            return Err(self.wrong_type("a dict", receiver, a.span()));
+            return Err(self.rec.wrong_type("a dict", receiver, a.span()));
         };
         let key_of = |stage: &Stage| -> Result<Key> {
             match a.args.first() {
@@ -437,7 +442,8 @@ impl Stage {
                 let more = (crate::eval::builtins::dict)(self, a)?;
                 if let Value::Dict(more) = more {
                     let more = more.borrow().clone();
-                    self.check_items(items.borrow().len() + more.len(), a.span())?;
+                    self.rec
+                        .check_items(items.borrow().len() + more.len(), a.span())?;
                     items.borrow_mut().extend(more);
                 }
                 Value::None

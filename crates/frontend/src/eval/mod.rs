@@ -2,7 +2,7 @@
 //! the rest as tile IR.
 //!
 //! It walks the tree. What is a Python value is computed; what involves a run-time value is
-//! recorded in the function under construction. One file a concern:
+//! handed to the [`Recorder`]. One file a concern:
 //!
 //! | module | holds |
 //! |---|---|
@@ -12,7 +12,6 @@
 //! | `known` | what other libraries say that needs no Python |
 //! | [`expr`] | expressions |
 //! | [`ops`] | operators on Python values |
-//! | [`ir_ops`] | operators on run-time values |
 //! | [`compare`] | comparisons, truth, `and`, `or` |
 //! | [`subscript`] | `a[i]`, slices, buffer elements and regions |
 //! | [`attribute`], [`methods`] | `a.b` and the methods of Python types |
@@ -21,32 +20,23 @@
 //! | [`format`] | `str`, `repr`, f-strings, format specs |
 //! | [`builtins`] | `len`, `range`, `min`, `math.…` |
 //! | [`stmt`], [`assign`], [`control`] | statements |
-//! | `warp_groups` | arms of an `if` that whole warp groups take |
-//! | [`emit`] | the function under construction |
-//! | [`convert`] | Python values to IR |
-//! | [`bounds`] | intervals of index expressions |
 //! | [`hosted`] | functions and values of a running Python |
 //! | [`entry`] | the choice of a kernel, and the run that records it |
 //! | [`options`], [`settings`] | decorators, `--set`, the arguments of an entry |
-//! | [`signature`] | parameters, dimensions and outputs |
+//! | [`signature`] | parameters and their annotations |
 
 pub mod assign;
 pub mod attribute;
 pub mod beside;
-pub mod bounds;
 pub mod builtins;
 pub mod call;
 pub mod compare;
 pub mod control;
-pub mod convert;
-mod elsewhere;
-pub mod emit;
 pub mod entry;
 pub mod expr;
 pub mod format;
 pub mod globals;
 pub mod hosted;
-pub mod ir_ops;
 pub mod iterate;
 mod known;
 pub mod methods;
@@ -60,38 +50,33 @@ pub mod stmt;
 pub mod subscript;
 #[cfg(test)]
 mod tests;
-mod warp_groups;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Buffer, Code, Diagnostic, Func, Span, Target, Var};
+use tilewright_ir::{Buffer, Code, Diagnostic, Span};
 
 use crate::codes;
 use crate::host::Host;
+use crate::record::settings::Settings;
+use crate::record::{Program, Recorder};
 use crate::syntax::ast::Module;
 use crate::syntax::{Symbol, Symbols};
-use crate::value::{Element, Value};
+use crate::value::Value;
 use crate::{Error, Result};
 
-use emit::{KernelState, OpenBlock};
 use globals::Globals;
 use scope::Scope;
 
-/// Steps of evaluation before a compilation is given up: a second's work at the most.
-const MAX_STEPS: u64 = 3_000_000;
-/// Steps between two looks at whether the host wants the compilation to end.
-const INTERRUPT_STEPS: u64 = 1024;
 /// Nested evaluations; the thread's stack is made for them.
 const MAX_DEPTH: u32 = 2_500;
 /// Nested calls.
 const MAX_CALLS: u32 = 200;
-/// Items of one list, dict or string.
-pub(crate) const MAX_ITEMS: usize = 1 << 20;
 
-/// The state of one compilation. Language functions reach everything through it.
+/// The interpreter of one compilation: names, control flow and Python's values. What it records,
+/// and the functions of the language with it, is in its [`Recorder`].
 #[derive(Debug)]
 pub struct Stage {
     pub(crate) symbols: Symbols,
@@ -109,44 +94,23 @@ pub struct Stage {
     slots: Vec<beside::Slot>,
     /// Which of them the module-level names are now.
     active: usize,
-    /// What is known of the machine where Python code asks.
-    pub(crate) target: Target,
     /// Scopes that closures captured, cleared at the end to break the cycles.
     captured: Vec<Rc<Scope>>,
 
     /// The function under construction.
-    pub(crate) func: Func,
-    /// Whether a function body is being recorded, so that `T.const` and the like have meaning.
-    pub(crate) building: bool,
+    pub(crate) rec: Recorder,
     /// Whether the code now evaluated is a kernel's or a macro's own body, where assignment
     /// and `range` speak of the kernel; not so in ordinary helper functions.
     pub(crate) traced: bool,
-    pub(crate) blocks: Vec<OpenBlock>,
-    pub(crate) kernel: Option<KernelState>,
-    /// The elements that names stand for, so that `p = A[i, j]` can start a copy.
-    pub(crate) let_elements: FxHashMap<Var, Rc<Element>>,
-    /// Constant bounds of variables, both inclusive.
-    pub(crate) var_bounds: FxHashMap<Var, (i128, i128)>,
-    /// Integer values that names stand for, to see that `end - start` is a constant.
-    pub(crate) let_values: FxHashMap<Var, tilewright_ir::Expr>,
-    /// Indices of the parallel loops around.
-    pub(crate) parallel_vars: Vec<Var>,
-    /// Statements recorded so far.
-    pub(crate) emitted: u64,
+    /// Names bound in each open block of the kernel.
+    logs: Vec<scope::Log>,
     pub(crate) loops: Vec<control::LoopContext>,
     /// Blocks that were open when the current function was called.
     pub(crate) return_base: usize,
-    pub(crate) signature: signature::Signature,
-    pub(crate) settings: settings::Settings,
+    /// Parameters that wait for the annotation of their shape, with their position.
+    pub(crate) pending_params: FxHashMap<Symbol, usize>,
     /// What the settings give to scalar parameters.
     pub(crate) scalar_values: BTreeMap<String, Number>,
-    /// What language functions remember.
-    pub(crate) lang: crate::lang::LangState,
-
-    /// The call or statement being evaluated: the span of what it emits.
-    pub(crate) span: Span,
-    warnings: Vec<Diagnostic>,
-    steps: u64,
     depth: u32,
     calls: u32,
 }
@@ -158,7 +122,7 @@ pub(crate) struct KnownSymbols {
 }
 
 impl Stage {
-    pub(crate) fn new(module: Module, mut symbols: Symbols, settings: settings::Settings) -> Stage {
+    pub(crate) fn new(module: Module, mut symbols: Symbols, settings: Settings) -> Stage {
         let known = KnownSymbols {
             dunder_name: symbols.intern("__name__"),
         };
@@ -172,30 +136,17 @@ impl Stage {
             texts: beside::Texts::new(),
             slots: vec![beside::Slot::own(&globals)],
             active: 0,
-            target: Target::DEFAULT,
             globals,
             host: None,
             files: FxHashMap::default(),
             captured: Vec::new(),
-            func: Func::new("kernel"),
-            building: false,
+            rec: Recorder::new(settings),
             traced: false,
-            blocks: Vec::new(),
-            kernel: None,
-            let_elements: FxHashMap::default(),
-            var_bounds: FxHashMap::default(),
-            let_values: FxHashMap::default(),
-            parallel_vars: Vec::new(),
-            emitted: 0,
+            logs: Vec::new(),
             loops: Vec::new(),
             return_base: 0,
-            signature: signature::Signature::default(),
-            settings,
+            pending_params: FxHashMap::default(),
             scalar_values: BTreeMap::new(),
-            lang: crate::lang::LangState::default(),
-            span: Span::NONE,
-            warnings: Vec::new(),
-            steps: 0,
             depth: 0,
             calls: 0,
         }
@@ -206,22 +157,9 @@ impl Stage {
         Diagnostic::error(code, span, message)
     }
 
-    /// Tells the user something without stopping.
-    pub fn warn(&mut self, warning: Diagnostic) {
-        // A loop unrolled at compile time would say the same thing many times.
-        if self.warnings.len() < MAX_WARNINGS && !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
-    }
-
     /// What was told so far.
     pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
-        std::mem::take(&mut self.warnings)
-    }
-
-    /// The span of the call or statement being evaluated.
-    pub fn span(&self) -> Span {
-        self.span
+        self.rec.take_warnings()
     }
 
     pub(crate) fn capture(&mut self) -> Rc<Scope> {
@@ -229,53 +167,9 @@ impl Stage {
         self.scope.clone()
     }
 
-    /// Ends the compilation where the user wants that.
-    pub(crate) fn end_if_interrupted(&self, span: Span) -> Result<()> {
-        match self.host.as_ref().is_some_and(|host| host.interrupted()) {
-            true => {
-                let message = "the compilation was interrupted";
-                Err(self.error(codes::INTERRUPTED, span, message).into())
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// Counts `n` units of work against the budget.
-    pub(crate) fn charge(&mut self, n: u64, span: Span) -> Result<()> {
-        self.steps = self.steps.saturating_add(n);
-        if self.steps % INTERRUPT_STEPS < n {
-            self.end_if_interrupted(span)?;
-        }
-        if self.steps > MAX_STEPS {
-            return Err(self
-                .error(
-                    codes::BUDGET,
-                    span,
-                    format!("compile-time evaluation took more than {MAX_STEPS} steps"),
-                )
-                .help("move the work into the kernel, or bound the loop")
-                .into());
-        }
-        Ok(())
-    }
-
-    /// Refuses collections past the size limit.
-    pub(crate) fn check_items(&mut self, n: usize, span: Span) -> Result<()> {
-        if n > MAX_ITEMS {
-            return Err(self
-                .error(
-                    codes::BUDGET,
-                    span,
-                    format!("a compile-time value of {n} items; the limit is {MAX_ITEMS}"),
-                )
-                .into());
-        }
-        self.charge(n as u64 / 16, span)
-    }
-
     /// Runs `f` one level deeper.
     pub fn deeper<T>(&mut self, span: Span, f: impl FnOnce(&mut Stage) -> Result<T>) -> Result<T> {
-        self.charge(1, span)?;
+        self.rec.charge(1, span)?;
         if self.depth >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
@@ -316,9 +210,9 @@ impl Stage {
             Value::Buffer(b) => self.name_buffer(*b, || None, name),
             Value::Expr(e) => {
                 if let Some(var) = e.as_var()
-                    && self.func.vars[var].name.is_empty()
+                    && self.rec.func.vars[var].name.is_empty()
                 {
-                    self.func.vars[var].name = self.symbols.text(name).to_string();
+                    self.rec.func.vars[var].name = self.symbols.text(name).to_string();
                 }
             }
             Value::List(items) => {
@@ -333,9 +227,9 @@ impl Stage {
     }
 
     fn name_buffer(&mut self, buffer: Buffer, index: impl Fn() -> Option<usize>, name: Symbol) {
-        if self.func.buffers[buffer].name.is_empty() {
+        if self.rec.func.buffers[buffer].name.is_empty() {
             let text = self.symbols.text(name);
-            self.func.buffers[buffer].name = match index() {
+            self.rec.func.buffers[buffer].name = match index() {
                 Some(i) => format!("{text}_{i}"),
                 None => text.to_string(),
             };
@@ -343,7 +237,19 @@ impl Stage {
     }
 }
 
-const MAX_WARNINGS: usize = 50;
+impl Program for Stage {
+    fn recorder(&mut self) -> &mut Recorder {
+        &mut self.rec
+    }
+
+    fn call_value(&mut self, function: &Value, args: Vec<Value>, span: Span) -> Result<Value> {
+        self.call(function, call::Args::of(args, span))
+    }
+
+    fn leave_loop(&mut self, span: Span) -> Result<()> {
+        self.exec_jump(true, span).map(|_| ())
+    }
+}
 
 impl Drop for Stage {
     fn drop(&mut self) {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use tilewright_ir::Span;
 
 use crate::codes;
+use crate::eval::Stage;
 use crate::eval::builtins::{Builtin, BuiltinFn, PyArgs};
-use crate::eval::{Stage, elsewhere};
 use crate::lang;
 use crate::syntax::Symbol;
 use crate::syntax::ast::{FromName, ImportName};
@@ -108,7 +108,7 @@ impl Stage {
         for (path, level) in self.lazy.stars.clone() {
             let known = match (module(&path), level) {
                 (Value::Module(ModuleId::Language), 0) => lang::name(&text),
-                (Value::Module(ModuleId::Root), 0) => decorator(&text),
+                (Value::Module(ModuleId::Root), 0) => lang::decorator(&text),
                 (Value::Module(ModuleId::Math), 0) => math_name(&text),
                 (Value::Module(ModuleId::Itertools), 0) => table(ITERTOOLS, &text),
                 (Value::Module(ModuleId::Functools), 0) => table(FUNCTOOLS, &text),
@@ -151,7 +151,7 @@ impl Stage {
             ModuleId::Root => match name {
                 "language" => Some(Value::Module(ModuleId::Language)),
                 "layout" | "intrinsics" => Some(Value::Module(ModuleId::Root)),
-                _ => decorator(name)
+                _ => lang::decorator(name)
                     .or_else(|| table(ROOT, name))
                     .or_else(|| lang::name(name)),
             },
@@ -196,7 +196,7 @@ impl Stage {
     }
 
     fn unknown_language_name(&self, name: &str, span: Span) -> Error {
-        if let Some(error) = lang::unsupported::unsupported_name(self, name, span) {
+        if let Some(error) = lang::unsupported::unsupported_name(&self.rec, name, span) {
             return error;
         }
         let mut d = self.error(
@@ -210,42 +210,6 @@ impl Stage {
             d = d.help(format!("did you mean {}?", list.join(" or ")));
         }
         d.into()
-    }
-
-    pub(crate) fn opaque_error(&self, o: &Opaque, span: Span) -> Error {
-        match o.reason {
-            OpaqueReason::ForeignModule => self
-                .error(
-                    codes::OPAQUE_VALUE,
-                    span,
-                    format!("`{}` exists only in a running Python", o.name),
-                )
-                .help(
-                    match self.in_kernel() {
-                        true => elsewhere::function(&o.name),
-                        false => None,
-                    }
-                    .unwrap_or_else(|| {
-                        "pass its value as a parameter of the factory and set it with `--set`"
-                            .to_string()
-                    }),
-                ),
-            OpaqueReason::Tensor => self
-                .error(
-                    codes::PARAM_ANNOTATION,
-                    span,
-                    format!(
-                        "the parameter `{}` is used before its shape is stated",
-                        o.name
-                    ),
-                )
-                .help(format!(
-                    "annotate it first: `{}: T.Tensor[[M, N], T.float16]`, or give it a value \
-                     with `--set {}=…`",
-                    o.name, o.name
-                )),
-        }
-        .into()
     }
 }
 
@@ -268,17 +232,6 @@ pub fn opaque(name: &str, reason: OpaqueReason) -> Value {
         name: name.to_string(),
         reason,
     }))
-}
-
-/// The decorators of the language, which are values like any other.
-pub fn decorator(name: &str) -> Option<Value> {
-    Some(Value::Decorator(Rc::new(match name {
-        "prim_func" => Decorator::PrimFunc,
-        "macro" | "inline" => Decorator::Macro,
-        "jit" | "lazy_jit" => Decorator::Jit(JitOptions::default()),
-        "autotune" => Decorator::Autotune(Vec::new()),
-        _ => return None,
-    })))
 }
 
 fn table(rows: &'static [BuiltinFn], name: &str) -> Option<Value> {
@@ -307,10 +260,10 @@ static TIR: &[BuiltinFn] = &[row("const", |s, a| {
     let args = a.positional(s, "const", 1, 2)?;
     match args.get(1) {
         Some(dtype) => {
-            let dtype = s.to_dtype(dtype, a.span())?;
-            Ok(Value::Expr(s.to_expr_as(&args[0], dtype, a.span())?))
+            let dtype = s.rec.to_dtype(dtype, a.span())?;
+            Ok(Value::Expr(s.rec.to_expr_as(&args[0], dtype, a.span())?))
         }
-        None => Ok(Value::Expr(s.to_expr(&args[0], a.span())?)),
+        None => Ok(Value::Expr(s.rec.to_expr(&args[0], a.span())?)),
     }
 })];
 
@@ -318,7 +271,7 @@ static TIR: &[BuiltinFn] = &[row("const", |s, a| {
 fn compile(stage: &mut Stage, a: &PyArgs) -> Result<Value> {
     let args = a.counted(stage, "compile", 1, 2)?;
     let Value::Staged(f) = &args[0] else {
-        return Err(stage.wrong_type("a kernel", &args[0], a.span()));
+        return Err(stage.rec.wrong_type("a kernel", &args[0], a.span()));
     };
     let out_idx = args.get(1).or_else(|| a.keyword(stage, "out_idx"));
     let jit = JitOptions {
@@ -378,7 +331,7 @@ static MATH: &[BuiltinFn] = &[
     }),
     row("isqrt", |s, a| {
         let args = a.positional(s, "isqrt", 1, 1)?;
-        let v = s.to_int(&args[0], a.span(), "the argument")?;
+        let v = s.rec.to_int(&args[0], a.span(), "the argument")?;
         if v < 0 {
             let message = "`isqrt` of a negative number";
             return Err(s.error(codes::PYTHON_ERROR, a.span(), message).into());
@@ -391,13 +344,14 @@ static ITERTOOLS: &[BuiltinFn] = &[
     row("product", |s, a| {
         let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
         let repeat = match a.keyword(s, "repeat").cloned() {
-            Some(v) => usize::try_from(s.to_int(&v, a.span(), "repeat")?).unwrap_or(0),
+            Some(v) => usize::try_from(s.rec.to_int(&v, a.span(), "repeat")?).unwrap_or(0),
             None => 1,
         };
         for _ in 0..repeat.min(64) {
             for column in &a.args {
                 let items = s.iterate(column, a.span())?;
-                s.check_items(rows.len().saturating_mul(items.len()), a.span())?;
+                s.rec
+                    .check_items(rows.len().saturating_mul(items.len()), a.span())?;
                 rows = rows
                     .iter()
                     .flat_map(|row| {
@@ -416,7 +370,7 @@ static ITERTOOLS: &[BuiltinFn] = &[
         let mut out = Vec::new();
         for part in &a.args {
             out.extend(s.iterate(part, a.span())?);
-            s.check_items(out.len(), a.span())?;
+            s.rec.check_items(out.len(), a.span())?;
         }
         Ok(Value::list(out))
     }),
@@ -478,7 +432,7 @@ fn float_arg(stage: &mut Stage, a: &PyArgs, name: &str) -> Result<f64> {
             )
             .help(format!("write `T.{name}(x)`"))
             .into()),
-        None => Err(stage.wrong_type("a number", &args[0], a.span())),
+        None => Err(stage.rec.wrong_type("a number", &args[0], a.span())),
     }
 }
 
@@ -486,8 +440,8 @@ fn floats2(stage: &mut Stage, a: &PyArgs, name: &str) -> Result<(f64, f64)> {
     let args = a.positional(stage, name, 2, 2)?;
     match (args[0].as_float(), args[1].as_float()) {
         (Some(x), Some(y)) => Ok((x, y)),
-        (None, _) => Err(stage.wrong_type("a number", &args[0], a.span())),
-        (_, None) => Err(stage.wrong_type("a number", &args[1], a.span())),
+        (None, _) => Err(stage.rec.wrong_type("a number", &args[0], a.span())),
+        (_, None) => Err(stage.rec.wrong_type("a number", &args[1], a.span())),
     }
 }
 
@@ -541,7 +495,7 @@ fn int_fold(
 ) -> Result<Value> {
     let mut total = start;
     for v in a.positional(stage, name, 0, usize::MAX)? {
-        let v = stage.to_int(v, a.span(), "the argument")?;
+        let v = stage.rec.to_int(v, a.span(), "the argument")?;
         total = f(total, v).ok_or_else(|| {
             let message = "the integer needs more than 127 bits";
             Error::from(stage.error(codes::INT_OVERFLOW, a.span(), message))

@@ -1,10 +1,10 @@
 //! Operators on Python values.
 
-use tilewright_ir::Span;
+use tilewright_ir::{BinOp as IrOp, Expr, Span};
 
 use crate::codes;
 use crate::eval::Stage;
-use crate::eval::ir_ops::floor_div;
+use crate::record::ops::floor_div;
 use crate::syntax::ast::{BinOp, UnaryOp};
 use crate::value::Value;
 use crate::{Error, Result};
@@ -30,7 +30,7 @@ impl Stage {
         if matches!(a, Value::Host(_)) || matches!(b, Value::Host(_)) {
             return self.host_binop(op, a, b, span);
         }
-        if self.is_ir_operand(a) || self.is_ir_operand(b) {
+        if self.rec.is_ir_operand(a) || self.rec.is_ir_operand(b) {
             return self.operator(op, a, b, span);
         }
         // A dtype is its name beside text.
@@ -45,12 +45,60 @@ impl Stage {
         }
     }
 
-    pub(crate) fn is_ir_operand(&self, value: &Value) -> bool {
-        match value {
-            Value::Expr(_) | Value::Element(_) | Value::Buffer(_) | Value::Region(_) => true,
-            Value::Loop(spec) => matches!(**spec, crate::value::LoopSpec::Bound(_)),
-            _ => false,
-        }
+    /// A binary operator as written in the source.
+    pub(crate) fn operator(
+        &mut self,
+        op: BinOp,
+        a: &Value,
+        b: &Value,
+        span: Span,
+    ) -> Result<Value> {
+        let ir_op = match op {
+            BinOp::Add => IrOp::Add,
+            BinOp::Sub => IrOp::Sub,
+            BinOp::Mul => IrOp::Mul,
+            BinOp::Div => IrOp::Div,
+            BinOp::FloorDiv => IrOp::FloorDiv,
+            BinOp::Mod => IrOp::FloorMod,
+            BinOp::Shl => IrOp::Shl,
+            BinOp::Shr => IrOp::Shr,
+            BinOp::BitOr => IrOp::BitOr,
+            BinOp::BitXor => IrOp::BitXor,
+            BinOp::BitAnd => IrOp::BitAnd,
+            BinOp::Pow | BinOp::MatMul => {
+                let help = match op {
+                    BinOp::Pow => "write `T.pow(x, n)`",
+                    _ => "write `T.gemm(A, B, C)`",
+                };
+                return Err(self
+                    .error(
+                        codes::OPERAND_TYPES,
+                        span,
+                        format!("`{}` is not defined on run-time values", op.text()),
+                    )
+                    .help(help)
+                    .into());
+            }
+        };
+        let a = self.operand(a, op.text(), span)?;
+        let b = self.operand(b, op.text(), span)?;
+        Ok(Value::Expr(self.rec.binary_expr(ir_op, a, b, span)?))
+    }
+
+    fn operand(&self, value: &Value, op: &str, span: Span) -> Result<Expr> {
+        self.rec.to_expr(value, span).map_err(|mut e| {
+            let named = matches!(value, Value::Buffer(_) | Value::Region(_));
+            if e.code == codes::WRONG_TYPE
+                && !named
+                && self.rec.unnamed_indices(value, span).is_none()
+            {
+                e.message = format!(
+                    "`{op}` is not defined on {} and a run-time value",
+                    value.type_name()
+                );
+            }
+            e
+        })
     }
 
     fn int_op(&mut self, op: BinOp, x: i128, y: i128, span: Span) -> Result<Value> {
@@ -111,17 +159,17 @@ impl Stage {
     fn container_op(&mut self, op: BinOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
         match (op, a, b) {
             (BinOp::Add, Value::Str(x), Value::Str(y)) => {
-                self.check_items(x.len() + y.len(), span)?;
+                self.rec.check_items(x.len() + y.len(), span)?;
                 Ok(Value::str(format!("{x}{y}")))
             }
             (BinOp::Add, Value::List(x), Value::List(y)) => {
                 let mut items = x.borrow().clone();
                 items.extend(y.borrow().iter().cloned());
-                self.check_items(items.len(), span)?;
+                self.rec.check_items(items.len(), span)?;
                 Ok(Value::list(items))
             }
             (BinOp::Add, Value::Tuple(x), Value::Tuple(y)) => {
-                self.check_items(x.len() + y.len(), span)?;
+                self.rec.check_items(x.len() + y.len(), span)?;
                 Ok(Value::tuple(x.iter().chain(y.iter()).cloned().collect()))
             }
             (BinOp::Mul, Value::Str(_) | Value::List(_) | Value::Tuple(_), n)
@@ -137,7 +185,7 @@ impl Stage {
             (BinOp::BitOr, Value::Dict(x), Value::Dict(y)) => {
                 let mut dict = x.borrow().clone();
                 dict.extend(y.borrow().iter().map(|(k, v)| (k.clone(), v.clone())));
-                self.check_items(dict.len(), span)?;
+                self.rec.check_items(dict.len(), span)?;
                 Ok(Value::Dict(std::rc::Rc::new(dict.into())))
             }
             (BinOp::Mod, Value::Str(format), args) => self.percent_format(format, args, span),
@@ -150,7 +198,7 @@ impl Stage {
             _ => {
                 for value in [a, b] {
                     if let Value::Opaque(o) = value {
-                        return Err(self.opaque_error(o, span));
+                        return Err(self.rec.opaque_error(o, span));
                     }
                 }
                 Err(self.no_operator(op, a.type_name(), b.type_name(), span))
@@ -159,7 +207,7 @@ impl Stage {
     }
 
     fn repeat(&mut self, value: &Value, n: i128, span: Span) -> Result<Value> {
-        if let Some(error) = self.unnamed_indices(value, span) {
+        if let Some(error) = self.rec.unnamed_indices(value, span) {
             return Err(error);
         }
         let n = usize::try_from(n.max(0)).unwrap_or(usize::MAX);
@@ -169,7 +217,7 @@ impl Stage {
             Value::Tuple(items) => items.len(),
             _ => 0,
         };
-        self.check_items(len.saturating_mul(n), span)?;
+        self.rec.check_items(len.saturating_mul(n), span)?;
         Ok(match value {
             Value::Str(s) => Value::str(s.repeat(n)),
             Value::List(items) => {
@@ -201,8 +249,8 @@ impl Stage {
     pub(crate) fn unary(&mut self, op: UnaryOp, value: &Value, span: Span) -> Result<Value> {
         if op == UnaryOp::Not {
             return match self.runtime_bool(value)? {
-                Some(e) => Ok(self.python_bool(self.logical_not(e, span)?)),
-                None => Ok(Value::Bool(!self.truth(value, span)?)),
+                Some(e) => Ok(self.python_bool(self.rec.logical_not(e, span)?)),
+                None => Ok(Value::Bool(!self.rec.truth(value, span)?)),
             };
         }
         match (op, value) {
@@ -220,15 +268,15 @@ impl Stage {
                     self.error(codes::INT_OVERFLOW, span, message).into()
                 })
             }
-            _ if self.is_ir_operand(value) => {
-                let expr = self.to_expr(value, span)?;
+            _ if self.rec.is_ir_operand(value) => {
+                let expr = self.rec.to_expr(value, span)?;
                 Ok(Value::Expr(match op {
                     UnaryOp::Plus => expr,
-                    UnaryOp::Minus => self.negate(expr, span)?,
-                    UnaryOp::Invert | UnaryOp::Not => self.invert(expr, span)?,
+                    UnaryOp::Minus => self.rec.negate(expr, span)?,
+                    UnaryOp::Invert | UnaryOp::Not => self.rec.invert(expr, span)?,
                 }))
             }
-            (_, Value::Opaque(o)) => Err(self.opaque_error(o, span)),
+            (_, Value::Opaque(o)) => Err(self.rec.opaque_error(o, span)),
             (_, Value::Host(_)) => self.host_unary(op, value, span),
             _ => Err(self
                 .error(

@@ -9,9 +9,9 @@ use crate::codes;
 use crate::eval::Stage;
 use crate::eval::call::Args;
 use crate::eval::entry::{Style, walk};
-use crate::eval::settings::{SettingValue, setting_error};
-use crate::eval::signature::split_names;
 use crate::lang::Arg;
+use crate::record::settings::{SettingValue, setting_error};
+use crate::record::signature::split_names;
 use crate::syntax::Symbol;
 use crate::syntax::ast::{ExprKind, FuncDef, Param, ParamKind, StmtKind};
 use crate::value::{Closure, Decorator, JitOptions, Role, StagedFn, Value};
@@ -61,7 +61,7 @@ impl Stage {
                 None => loose = true,
             }
         }
-        let unused = self.settings.unused();
+        let unused = self.rec.settings.unused();
         let named = |n: &str| known.iter().any(|k| k == n) || super::known::is_setting(n);
         let Some(bad) = unused.iter().find(|n| !named(n)) else {
             return Ok(());
@@ -126,8 +126,9 @@ impl Stage {
     }
 
     pub(super) fn check_unused(&mut self) -> Result<()> {
-        let symbols: Vec<String> = self.signature.symbols.keys().cloned().collect();
+        let symbols: Vec<String> = self.rec.signature.symbols.keys().cloned().collect();
         let unused: Vec<String> = self
+            .rec
             .settings
             .unused()
             .into_iter()
@@ -137,11 +138,11 @@ impl Stage {
         match unused.first() {
             None => Ok(()),
             Some(name) => {
-                let consts = self.signature.consts.iter().map(|c| c.name.clone());
+                let consts = self.rec.signature.consts.iter().map(|c| c.name.clone());
                 let scalars = self.scalar_params();
                 let scalars = scalars.into_iter().map(|(name, ..)| name);
                 let known: Vec<String> = consts.chain(scalars).collect();
-                Err(self.unknown_setting(name, &known, self.func.span))
+                Err(self.unknown_setting(name, &known, self.rec.func.span))
             }
         }
     }
@@ -190,7 +191,7 @@ impl Stage {
                     row.insert(name.to_string(), value);
                 }
             }
-            self.func.attrs.autotune.push(row);
+            self.rec.func.attrs.autotune.push(row);
         }
     }
 
@@ -203,7 +204,7 @@ impl Stage {
                     _ => continue,
                 };
                 if let Some(value) = attr_value(&entry.value, 0) {
-                    self.func.attrs.pass_configs.insert(name, value);
+                    self.rec.func.attrs.pass_configs.insert(name, value);
                 }
             }
         }
@@ -216,7 +217,8 @@ impl Stage {
                 .filter_map(|v| v.as_str().map(|s| s.to_string()))
                 .collect(),
         });
-        self.func
+        self.rec
+            .func
             .attrs
             .compile_flags
             .extend(flags.unwrap_or_default());
@@ -328,9 +330,9 @@ impl Stage {
             chosen.join(", ")
         );
         let sets: Vec<String> = chosen.iter().map(|c| format!("--set {c}")).collect();
-        self.warn(
+        self.rec.warn(
             Diagnostic::new(Severity::Note, codes::FIRST_CONFIG, def.head, message).help(format!(
-                "nothing is tuned; choose another with `{}`",
+                "`tilewright tune` finds the fastest; or choose with `{}`",
                 sets.join(" ")
             )),
         );

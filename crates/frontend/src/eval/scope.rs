@@ -1,19 +1,20 @@
 //! Scopes, and what becomes of names when a block of the kernel ends.
 //!
 //! A name bound to a run-time value inside a loop, a branch or a kernel must not be used after
-//! it: the value is not there any more, or was computed on one path only. Each open block
-//! therefore keeps a log of the names bound while it was open. When it closes, the names it
+//! it: the value is not there any more, or was computed on one path only. Of each open
+//! block a log is therefore kept of the names bound while it was open. When it closes, the names it
 //! leaves behind are marked dead, with the reason; using a dead name is an error that says so.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{Diagnostic, Span};
+use tilewright_ir::{Block, Diagnostic, Span};
 
 use crate::codes;
 use crate::eval::Stage;
 use crate::host::Namespace;
+use crate::record::emit::BlockKind;
 use crate::syntax::Symbol;
 use crate::value::Value;
 use crate::{Error, Result};
@@ -43,18 +44,17 @@ pub struct Dead {
     pub block: BlockKind,
 }
 
-/// The blocks of a kernel that end the life of names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BlockKind {
-    Kernel,
-    Loop,
-    /// A loop whose points run in no order.
-    Parallel,
-    While,
-    /// An arm of a run-time `if`.
-    Branch,
-    /// A `T.ws` suite and the like.
-    Frame,
+/// The names bound while a block was open.
+#[derive(Debug)]
+pub(super) struct Log {
+    kind: BlockKind,
+    names: Vec<Logged>,
+}
+
+impl Log {
+    pub(super) fn binds(&self, name: Symbol) -> bool {
+        self.names.iter().any(|entry| entry.name == name)
+    }
 }
 
 /// One name bound while a block was open.
@@ -137,14 +137,12 @@ impl Stage {
 
     pub(super) fn bind_in(&mut self, scope: Rc<Scope>, name: Symbol, value: Value, span: Span) {
         let before = scope.set(name, Binding::Live(value));
-        if let Some(block) = self.blocks.last_mut() {
-            block.log.push(Logged {
-                scope,
-                name,
-                before,
-                span,
-            });
-        }
+        self.log(Logged {
+            scope,
+            name,
+            before,
+            span,
+        });
     }
 
     /// The value that assigning to `name` would replace, if it is one of this very scope.
@@ -156,8 +154,51 @@ impl Stage {
         }
     }
 
+    /// Notes a name in the innermost block.
+    pub(super) fn log(&mut self, entry: Logged) {
+        if let Some(log) = self.logs.last_mut() {
+            log.names.push(entry);
+        }
+    }
+
+    pub(super) fn open_block(&mut self, kind: BlockKind, span: Span) -> Result<()> {
+        self.rec.open_block(kind, span)?;
+        self.follow_blocks();
+        Ok(())
+    }
+
+    /// Ends the innermost block and the names bound in it.
+    pub(super) fn close_block(&mut self) -> Block {
+        let block = self.rec.close_block();
+        self.follow_blocks();
+        block
+    }
+
+    /// Ends the innermost block. The names bound in it live on.
+    pub(super) fn take_block(&mut self) -> (Block, Vec<Logged>) {
+        let block = self.rec.close_block();
+        let log = self.logs.pop();
+        (block, log.map_or_else(Vec::new, |log| log.names))
+    }
+
+    /// Starts to note names for blocks that were opened, and ends those of blocks that were
+    /// closed.
+    pub(super) fn follow_blocks(&mut self) {
+        for block in self.rec.blocks.iter().skip(self.logs.len()) {
+            self.logs.push(Log {
+                kind: block.kind,
+                names: Vec::new(),
+            });
+        }
+        while self.logs.len() > self.rec.blocks.len()
+            && let Some(log) = self.logs.pop()
+        {
+            self.retire_names(log.kind, log.names);
+        }
+    }
+
     /// Ends the life of names that a block leaves behind.
-    pub(super) fn retire_names(&mut self, kind: BlockKind, log: Vec<Logged>) {
+    fn retire_names(&mut self, kind: BlockKind, log: Vec<Logged>) {
         for entry in log {
             let Some(Binding::Live(value)) = entry.scope.get(entry.name) else {
                 continue;
@@ -171,9 +212,7 @@ impl Stage {
                 };
                 entry.scope.set(entry.name, Binding::Dead(dead));
             }
-            if let Some(outer) = self.blocks.last_mut() {
-                outer.log.push(entry);
-            }
+            self.log(entry);
         }
     }
 

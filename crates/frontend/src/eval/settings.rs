@@ -1,34 +1,18 @@
-//! `--set NAME=VALUE`: values for factory parameters, `T.const` dimensions, symbols, and scalars
-//! that a kernel takes at its launch.
+//! Settings as Python literals, and the parameters of functions that take them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::rc::Rc;
 
-use rustc_hash::FxHashSet;
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Code, DType, Diagnostic, FileId, Param, Scalar, Span};
+use tilewright_ir::{DType, FileId, Param, Span};
 
-use crate::codes;
+use crate::Result;
 use crate::eval::Stage;
 use crate::lang::dtypes;
+use crate::record::settings::SettingValue;
 use crate::syntax::Symbols;
 use crate::syntax::ast::{Expr, ExprKind, StmtKind, UnaryOp};
 use crate::value::Value;
-use crate::{Error, Result};
-
-/// A Python literal, or the name of a dtype.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SettingValue {
-    None,
-    Bool(bool),
-    Int(i128),
-    Float(f64),
-    Str(String),
-    DType(DType),
-    List(Vec<SettingValue>),
-    Tuple(Vec<SettingValue>),
-}
 
 impl SettingValue {
     /// Reads `128`, `True`, `"row"`, `(1, 2)`, `float16` or `T.float16`.
@@ -43,56 +27,6 @@ impl SettingValue {
                 _ => Err(bad()),
             },
             _ => Err(bad()),
-        }
-    }
-
-    pub(super) fn value(&self) -> Value {
-        match self {
-            SettingValue::None => Value::None,
-            SettingValue::Bool(b) => Value::Bool(*b),
-            SettingValue::Int(v) => Value::Int(*v),
-            SettingValue::Float(f) => Value::Float(*f),
-            SettingValue::Str(s) => Value::str(s),
-            SettingValue::DType(d) => Value::DType(*d),
-            SettingValue::List(items) => {
-                Value::list(items.iter().map(SettingValue::value).collect())
-            }
-            SettingValue::Tuple(items) => {
-                Value::tuple(items.iter().map(SettingValue::value).collect())
-            }
-        }
-    }
-}
-
-impl fmt::Display for SettingValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let items = |f: &mut fmt::Formatter<'_>, items: &[SettingValue]| {
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    f.write_str(", ")?;
-                }
-                write!(f, "{item}")?;
-            }
-            Ok(())
-        };
-        match self {
-            SettingValue::None => f.write_str("None"),
-            SettingValue::Bool(true) => f.write_str("True"),
-            SettingValue::Bool(false) => f.write_str("False"),
-            SettingValue::Int(v) => write!(f, "{v}"),
-            SettingValue::Float(v) => write!(f, "{v:?}"),
-            SettingValue::Str(s) => write!(f, "{s:?}"),
-            SettingValue::DType(d) => write!(f, "{d}"),
-            SettingValue::List(list) => {
-                f.write_str("[")?;
-                items(f, list)?;
-                f.write_str("]")
-            }
-            SettingValue::Tuple(list) => {
-                f.write_str("(")?;
-                items(f, list)?;
-                f.write_str(if list.len() == 1 { ",)" } else { ")" })
-            }
         }
     }
 }
@@ -125,62 +59,6 @@ fn literal(e: &Expr, symbols: &Symbols, depth: u32) -> Option<SettingValue> {
         ExprKind::Tuple(list) => SettingValue::Tuple(items(list)?),
         _ => return None,
     })
-}
-
-impl SettingValue {
-    /// The setting as a scalar of a type; else what the type takes.
-    pub fn scalar(&self, dtype: DType) -> std::result::Result<Number, String> {
-        let scalar = dtype.scalar;
-        let number = match (self, scalar.int_range()) {
-            (SettingValue::Bool(b), _) if scalar == Scalar::Bool => {
-                Some(Number::Int(i128::from(*b)))
-            }
-            (SettingValue::Int(v), Some((low, high))) if scalar != Scalar::Bool => {
-                if !(low..=high).contains(v) {
-                    return Err(format!("{dtype} holds {low} to {high}"));
-                }
-                Some(Number::Int(*v))
-            }
-            (SettingValue::Int(v), None) if scalar.is_float() => Some(Number::Float(*v as f64)),
-            (SettingValue::Float(v), None) if scalar.is_float() => Some(Number::Float(*v)),
-            _ => None,
-        };
-        number.ok_or_else(|| match scalar {
-            Scalar::Bool => "the parameter takes True or False".to_string(),
-            Scalar::Handle => "the parameter is a pointer and takes no value".to_string(),
-            _ if scalar.is_float() => format!("the parameter takes a number ({dtype})"),
-            _ => format!("the parameter takes an int ({dtype})"),
-        })
-    }
-}
-
-/// The settings of a compilation and which of them were used.
-#[derive(Debug, Default)]
-pub struct Settings {
-    given: Vec<(String, SettingValue)>,
-    used: FxHashSet<String>,
-}
-
-impl Settings {
-    pub fn new(given: &[(String, SettingValue)]) -> Settings {
-        Settings {
-            given: given.to_vec(),
-            used: FxHashSet::default(),
-        }
-    }
-
-    /// The last value given for a name, now counted as used.
-    pub fn take(&mut self, name: &str) -> Option<SettingValue> {
-        let (_, value) = self.given.iter().rev().find(|(n, _)| n == name)?;
-        self.used.insert(name.to_string());
-        Some(value.clone())
-    }
-
-    /// Names that nothing asked for.
-    pub fn unused(&self) -> Vec<&str> {
-        let names = self.given.iter().map(|(n, _)| n.as_str());
-        names.filter(|n| !self.used.contains(*n)).collect()
-    }
 }
 
 /// What a parameter accepts, judged by its default or annotation.
@@ -216,7 +94,7 @@ impl Stage {
         annotation: Option<&Expr>,
         span: Span,
     ) -> Result<Option<Value>> {
-        let Some(setting) = self.settings.take(name) else {
+        let Some(setting) = self.rec.settings.take(name) else {
             return Ok(None);
         };
         let wanted = self.wanted(default, annotation);
@@ -234,7 +112,7 @@ impl Stage {
             },
         };
         if !fits {
-            return Err(self.bad_setting(
+            return Err(self.rec.bad_setting(
                 span,
                 format!(
                     "`--set {name}={setting}`: the parameter takes {}",
@@ -277,8 +155,8 @@ impl Stage {
 
     /// The kernel's scalar parameters: name, type, and where they stand.
     pub(crate) fn scalar_params(&self) -> Vec<(String, DType, Span)> {
-        let vars = self.func.params.iter().filter_map(|param| match param {
-            Param::Scalar(var) => Some(&self.func.vars[*var]),
+        let vars = self.rec.func.params.iter().filter_map(|param| match param {
+            Param::Scalar(var) => Some(&self.rec.func.vars[*var]),
             Param::Tensor { .. } => None,
         });
         vars.map(|v| (v.name.clone(), v.dtype, v.span)).collect()
@@ -287,14 +165,15 @@ impl Stage {
     /// Gives the kernel's scalar parameters the values that settings name and nothing else took.
     pub(crate) fn bind_scalars(&mut self) -> Result<()> {
         for (name, dtype, span) in self.scalar_params() {
-            if !self.settings.unused().contains(&name.as_str()) {
+            if !self.rec.settings.unused().contains(&name.as_str()) {
                 continue;
             }
-            let Some(setting) = self.settings.take(&name) else {
+            let Some(setting) = self.rec.settings.take(&name) else {
                 continue;
             };
             let value = setting.scalar(dtype).map_err(|why| {
-                self.bad_setting(span, format!("`--set {name}={setting}`: {why}"))
+                self.rec
+                    .bad_setting(span, format!("`--set {name}={setting}`: {why}"))
             })?;
             self.scalar_values.insert(name, value);
         }
@@ -304,12 +183,4 @@ impl Stage {
     pub(crate) fn take_scalar_values(&mut self) -> BTreeMap<String, Number> {
         std::mem::take(&mut self.scalar_values)
     }
-
-    pub(crate) fn bad_setting(&self, span: Span, message: String) -> Error {
-        setting_error(codes::BAD_SETTING, span, message).into()
-    }
-}
-
-pub(crate) fn setting_error(code: Code, span: Span, message: String) -> Diagnostic {
-    Diagnostic::error(code, span, message)
 }

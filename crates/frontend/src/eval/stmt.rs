@@ -34,7 +34,8 @@ impl Stage {
             flow = match &stmt.kind {
                 StmtKind::Expr(e) => {
                     if let Some(frame) = self.exec_expr(e, stmt.span)? {
-                        frame.enter(self, stmt.span)?;
+                        frame.enter(&mut self.rec, stmt.span)?;
+                        self.follow_blocks();
                         frames.push((frame, stmt.span));
                     }
                     Flow::Next
@@ -48,13 +49,14 @@ impl Stage {
                         next.span,
                         "statements after `break` or `continue` are never reached",
                     );
-                    self.warn(warning);
+                    self.rec.warn(warning);
                 }
                 break;
             }
         }
         for (frame, span) in frames.into_iter().rev() {
-            frame.exit(self, span)?;
+            frame.exit(&mut self.rec, span)?;
+            self.follow_blocks();
         }
         Ok(flow)
     }
@@ -64,9 +66,9 @@ impl Stage {
         if let ExprKind::Str(_) = e.kind {
             return Ok(None);
         }
-        let outer = std::mem::replace(&mut self.span, span);
+        let outer = std::mem::replace(&mut self.rec.span, span);
         let value = self.eval(e);
-        self.span = outer;
+        self.rec.span = outer;
         match value? {
             Value::Frame(frame) => Ok(Some(frame)),
             _ => Ok(None),
@@ -74,9 +76,9 @@ impl Stage {
     }
 
     pub(crate) fn exec(&mut self, stmt: &Stmt) -> Result<Flow> {
-        let outer = std::mem::replace(&mut self.span, stmt.span);
+        let outer = std::mem::replace(&mut self.rec.span, stmt.span);
         let result = self.deeper(stmt.span, |stage| stage.exec_inner(stmt));
-        self.span = outer;
+        self.rec.span = outer;
         result
     }
 
@@ -135,7 +137,7 @@ impl Stage {
                     Some(value) => self.eval(value)?,
                     None => Value::None,
                 };
-                if self.blocks.len() > self.return_base {
+                if self.rec.blocks.len() > self.return_base {
                     return Err(match value {
                         Value::None => self.bare_return_in_block(span),
                         _ => self.return_in_block(span),
@@ -151,7 +153,7 @@ impl Stage {
                 finalbody,
                 ..
             } => {
-                if self.traced && self.in_kernel() {
+                if self.traced && self.rec.in_kernel() {
                     return Err(self.unsupported("try", span));
                 }
                 for part in [body, orelse, finalbody] {
@@ -207,7 +209,7 @@ impl Stage {
     fn exec_assert(&mut self, test: &Expr, message: Option<&Expr>, span: Span) -> Result<()> {
         let cond = self.eval(test)?;
         let runtime = self.runtime_bool(&cond)?.is_some();
-        if !runtime && self.truth(&cond, test.span)? {
+        if !runtime && self.rec.truth(&cond, test.span)? {
             return Ok(());
         }
         let text = match message {
@@ -218,8 +220,8 @@ impl Stage {
             None => String::new(),
         };
         if runtime {
-            let cond = self.condition(&cond, test.span)?;
-            return self.emit_at(
+            let cond = self.rec.condition(&cond, test.span)?;
+            return self.rec.emit_at(
                 IrStmt::Assert {
                     cond,
                     message: text,
@@ -297,7 +299,7 @@ impl Stage {
                         }
                     }
                     Value::List(items) => {
-                        let at = self.to_int(&key, target.span, "the index")?;
+                        let at = self.rec.to_int(&key, target.span, "the index")?;
                         let len = items.borrow().len() as i128;
                         let wrapped = if at < 0 { at + len } else { at };
                         if !(0..len).contains(&wrapped) {
@@ -306,7 +308,7 @@ impl Stage {
                         items.borrow_mut().remove(wrapped as usize);
                         Ok(())
                     }
-                    other => Err(self.wrong_type("a dict or a list", other, target.span)),
+                    other => Err(self.rec.wrong_type("a dict or a list", other, target.span)),
                 }
             }
             _ => Err(self.unsupported("del of this", target.span)),

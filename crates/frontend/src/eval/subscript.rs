@@ -27,7 +27,7 @@ impl Stage {
                 self.index_buffer(*b, &indices, span)
             }
             Value::Element(e) if e.indices.is_empty() => {
-                let name = self.buffer_name(e.buffer);
+                let name = self.rec.buffer_name(e.buffer);
                 Err(self
                     .error(
                         codes::INDEX_COUNT,
@@ -112,7 +112,7 @@ impl Stage {
         }
         if key.is_runtime() && key.as_int().is_none() {
             let constant = match key {
-                Value::Expr(e) => self.const_int(e),
+                Value::Expr(e) => self.rec.const_int(e),
                 _ => None,
             };
             if constant.is_none() {
@@ -126,7 +126,7 @@ impl Stage {
                     .into());
             }
         }
-        let at = self.to_int(key, span, "the index")?;
+        let at = self.rec.to_int(key, span, "the index")?;
         let len = items.len() as i128;
         let wrapped = if at < 0 { at + len } else { at };
         match usize::try_from(wrapped).ok().and_then(|i| items.get(i)) {
@@ -143,7 +143,7 @@ impl Stage {
     ) -> Result<Vec<Value>> {
         let bound = |v: &Value, what: &str| match v {
             Value::None => Ok(None),
-            v => self.to_int(v, span, what).map(Some),
+            v => self.rec.to_int(v, span, what).map(Some),
         };
         let step = bound(&slice.step, "the step")?.unwrap_or(1);
         if step == 0 {
@@ -179,11 +179,11 @@ impl Stage {
         items: &[(Value, Span)],
         span: Span,
     ) -> Result<Value> {
-        let rank = self.buffer(buffer).shape.len();
+        let rank = self.rec.buffer(buffer).shape.len();
         // A variable may be indexed as the one element that it is.
         if let [(index, _)] = items
             && rank == 0
-            && self.buffer(buffer).scope == Scope::Var
+            && self.rec.buffer(buffer).scope == Scope::Var
             && index.as_int() == Some(0)
         {
             return Ok(Value::Element(Rc::new(Element {
@@ -200,11 +200,11 @@ impl Stage {
                     span,
                     format!(
                         "{} has {rank} dimensions and is given {} indices",
-                        self.buffer_name(buffer),
+                        self.rec.buffer_name(buffer),
                         items.len()
                     ),
                 )
-                .also(self.buffer(buffer).span, "declared here")
+                .also(self.rec.buffer(buffer).span, "declared here")
                 .into());
         }
         if let Some((_, at)) = items.iter().find(|(v, _)| matches!(v, Value::Ellipsis)) {
@@ -250,7 +250,7 @@ impl Stage {
     /// What is negative only because a grid has one block or a loop one iteration is a halo: it
     /// means the same as in a larger launch, a place outside.
     fn index(&mut self, buffer: Buffer, dim: usize, value: &Value, span: Span) -> Result<Expr> {
-        let mut index = self.to_expr(value, span)?;
+        let mut index = self.rec.to_expr(value, span)?;
         if !index.dtype().scalar.is_int() {
             return Err(self
                 .error(
@@ -261,7 +261,7 @@ impl Stage {
                 .help("divide with `//`, or cast with `T.cast(x, T.int32)`")
                 .into());
         }
-        let data = self.buffer(buffer);
+        let data = self.rec.buffer(buffer);
         let scope = data.scope;
         let extent = data.shape[dim].clone();
         if scope == Scope::Local && self.mentions_parallel(&index) {
@@ -271,7 +271,7 @@ impl Stage {
                     span,
                     format!(
                         "{} is private to each thread and cannot be indexed by a `T.Parallel` index",
-                        self.buffer_name(buffer)
+                        self.rec.buffer_name(buffer)
                     ),
                 )
                 .help("use a fragment, or a `T.serial` or `T.vectorized` loop")
@@ -279,14 +279,14 @@ impl Stage {
         }
         let constant = value.as_int().is_some();
         let folded = index.as_int().is_some() && !constant;
-        if self.is_negative_anywhere(&index) && !folded {
+        if self.rec.is_negative_anywhere(&index) && !folded {
             let common = extent.clone();
-            index = self.binary_expr(BinOp::Add, common, index, span)?;
+            index = self.rec.binary_expr(BinOp::Add, common, index, span)?;
         }
-        if let Some((lo, hi)) = self.range_of(&index) {
-            let limit = self.const_int(&extent);
+        if let Some((lo, hi)) = self.rec.range_of(&index) {
+            let limit = self.rec.const_int(&extent);
             if hi < 0 && !constant && scope == Scope::Global {
-                self.warn(
+                self.rec.warn(
                     Diagnostic::warning(
                         codes::OUT_OF_BOUNDS,
                         span,
@@ -307,10 +307,10 @@ impl Stage {
                         span,
                         format!(
                             "{place} is outside dimension {dim} of {}, which is {size}",
-                            self.buffer_name(buffer)
+                            self.rec.buffer_name(buffer)
                         ),
                     )
-                    .also(self.buffer(buffer).span, "declared here")
+                    .also(self.rec.buffer(buffer).span, "declared here")
                     .into());
             }
         }
@@ -318,7 +318,7 @@ impl Stage {
     }
 
     fn mentions_parallel(&self, index: &Expr) -> bool {
-        if self.parallel_vars.is_empty() {
+        if self.rec.parallel_vars.is_empty() {
             return false;
         }
         let mut found = false;
@@ -330,8 +330,8 @@ impl Stage {
                 break;
             }
             if let Some(var) = e.as_var() {
-                found |= self.parallel_vars.contains(&var);
-                if let Some(value) = self.let_values.get(&var) {
+                found |= self.rec.parallel_vars.contains(&var);
+                if let Some(value) = self.rec.let_values.get(&var) {
                     pending.push(value.clone());
                 }
             }
@@ -357,12 +357,12 @@ impl Stage {
                 .help("loop over the elements inside `T.Parallel`")
                 .into());
         }
-        let extent = self.buffer(buffer).shape[dim].clone();
+        let extent = self.rec.buffer(buffer).shape[dim].clone();
         let bound = |value: &Value, default: Expr| -> Result<Expr> {
             if matches!(value, Value::None) {
                 return Ok(default);
             }
-            let e = self.to_expr(value, span)?;
+            let e = self.rec.to_expr(value, span)?;
             if !e.dtype().scalar.is_int() {
                 return Err(self
                     .error(
@@ -373,7 +373,7 @@ impl Stage {
                     .help("divide with `//`")
                     .into());
             }
-            if let Some((_, hi)) = self.range_of(&e)
+            if let Some((_, hi)) = self.rec.range_of(&e)
                 && hi < 0
             {
                 return Err(self
@@ -390,25 +390,25 @@ impl Stage {
         let lower = bound(&slice.lower, Expr::zero(extent.dtype()))?;
         let upper = bound(&slice.upper, extent.clone())?;
         let size = self.difference(&upper, &lower, span)?;
-        if let Some(n) = self.const_int(&size)
+        if let Some(n) = self.rec.const_int(&size)
             && n <= 0
         {
             return Err(self
                 .error(
                     codes::BAD_SLICE,
                     span,
-                    format!("the slice of {} is empty", self.buffer_name(buffer)),
+                    format!("the slice of {} is empty", self.rec.buffer_name(buffer)),
                 )
                 .into());
         }
         // A tile that overhangs global memory is meant: what is outside reads as the safe value.
         // Bounds that are written as constants are a mistake, and so is leaving other memory.
         let written = |value: &Value| matches!(value, Value::None) || value.as_int().is_some();
-        let checked = self.buffer(buffer).scope != Scope::Global
+        let checked = self.rec.buffer(buffer).scope != Scope::Global
             || (written(&slice.lower) && written(&slice.upper));
-        let end = self.const_int(&upper);
-        let limit = self.const_int(&extent);
-        if let (Some(end), Some(limit), Some(_)) = (end, limit, self.const_int(&lower))
+        let end = self.rec.const_int(&upper);
+        let limit = self.rec.const_int(&extent);
+        if let (Some(end), Some(limit), Some(_)) = (end, limit, self.rec.const_int(&lower))
             && checked
             && end > limit
         {
@@ -418,10 +418,10 @@ impl Stage {
                     span,
                     format!(
                         "the slice ends at {end}, dimension {dim} of {} at {limit}",
-                        self.buffer_name(buffer)
+                        self.rec.buffer_name(buffer)
                     ),
                 )
-                .also(self.buffer(buffer).span, "declared here")
+                .also(self.rec.buffer(buffer).span, "declared here")
                 .into());
         }
         Ok(RegionDim {
@@ -440,7 +440,7 @@ impl Stage {
         if known && form.terms.values().all(|c| *c == 0) {
             return Ok(Expr::int(form.constant, common.unwrap_or(a.dtype())).with_span(span));
         }
-        self.binary_expr(BinOp::Sub, a.clone(), b.clone(), span)
+        self.rec.binary_expr(BinOp::Sub, a.clone(), b.clone(), span)
     }
 
     /// Adds `factor * e` to a linear form; false when there is too much of it.
@@ -474,7 +474,7 @@ impl Stage {
                 };
                 return self.flatten(inner, factor, form, fuel);
             }
-            IrKind::Var(var) => match self.let_values.get(var) {
+            IrKind::Var(var) => match self.rec.let_values.get(var) {
                 Some(value) => return self.flatten(value, factor, form, fuel),
                 None => *form.terms.entry(e.clone()).or_default() += factor,
             },
@@ -493,13 +493,13 @@ impl Stage {
         match container {
             Value::Dict(items) => {
                 let hash = self.hash(&key, span)?;
-                self.check_items(items.borrow().len() + 1, span)?;
+                self.rec.check_items(items.borrow().len() + 1, span)?;
                 let entry = crate::value::Entry { key, value };
                 items.borrow_mut().insert(hash, entry);
                 Ok(())
             }
             Value::List(items) => {
-                let at = self.to_int(&key, span, "the index")?;
+                let at = self.rec.to_int(&key, span, "the index")?;
                 let len = items.borrow().len() as i128;
                 let wrapped = if at < 0 { at + len } else { at };
                 match items
@@ -513,7 +513,7 @@ impl Stage {
                     None => Err(self.out_of_range(at, len, span)),
                 }
             }
-            Value::Opaque(o) => Err(self.opaque_error(o, span)),
+            Value::Opaque(o) => Err(self.rec.opaque_error(o, span)),
             Value::Host(_) => {
                 let operands = [container.clone(), key, value];
                 self.host_operate("setitem", &operands, span).map(|_| ())

@@ -3,7 +3,7 @@
 use tilewright_ir::FileId;
 
 use crate::eval::Stage;
-use crate::eval::settings::Settings;
+use crate::record::settings::Settings;
 use crate::syntax::{Symbols, parse_source};
 use crate::value::Value;
 

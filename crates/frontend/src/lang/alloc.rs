@@ -5,7 +5,7 @@ use tilewright_ir::{Buffer, BufferOrigin, DType, Expr, ReduceKind, Scalar, Scope
 use super::extents::{const_product, show_extents};
 use super::reducer::KINDS;
 use super::{CallArgs, LangFn, Ty, func, kw, opt, req, rest};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -64,11 +64,11 @@ pub(super) static FNS: &[LangFn] = &[
     func(
         "alloc_cluster_barrier",
         &[req("arrive_count", Ty::Any)],
-        |stage, args| {
-            super::cluster::blocks(stage, "`T.alloc_cluster_barrier`", args.span())?;
-            let barrier = alloc_barrier(stage, args)?;
+        |rec, args| {
+            super::cluster::blocks(rec, "`T.alloc_cluster_barrier`", args.span())?;
+            let barrier = alloc_barrier(rec, args)?;
             if let Value::Buffer(buffer) = barrier {
-                stage.lang.cluster_barriers.push(buffer);
+                rec.lang.cluster_barriers.push(buffer);
             }
             Ok(barrier)
         },
@@ -96,7 +96,7 @@ const MAX_ELEMENTS: i128 = 1 << 30;
 const MAX_ARRIVALS: i128 = (1 << 20) - 1;
 
 /// The scope may be named as well, and then it is the named one that counts.
-fn alloc_tile(stage: &mut Stage, args: &CallArgs, what: &str, usual: Scope) -> Result<Value> {
+fn alloc_tile(rec: &mut Recorder, args: &CallArgs, what: &str, usual: Scope) -> Result<Value> {
     let scope = match args.str("scope") {
         None => Some(usual),
         Some(name) => {
@@ -104,7 +104,7 @@ fn alloc_tile(stage: &mut Stage, args: &CallArgs, what: &str, usual: Scope) -> R
         }
     };
     let Some(scope) = scope else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("scope"),
@@ -113,16 +113,16 @@ fn alloc_tile(stage: &mut Stage, args: &CallArgs, what: &str, usual: Scope) -> R
             .help("leave `scope` out, or use the allocation function of that scope")
             .into());
     };
-    let dtype = super::required_dtype(stage, args, "dtype")?;
-    on_chip(stage, args, what, scope, dtype, BufferOrigin::Alloc)
+    let dtype = super::required_dtype(rec, args, "dtype")?;
+    on_chip(rec, args, what, scope, dtype, BufferOrigin::Alloc)
 }
 
-fn alloc_buffer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn alloc_buffer(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.alloc_buffer";
     for name in ["data", "strides", "elem_offset", "axis_separators"] {
         if args.has(name) {
             return Err(super::not_supported(
-                stage,
+                rec,
                 args.span_of(name),
                 &format!("`{name}` of {WHAT}"),
                 "leave it out",
@@ -130,7 +130,7 @@ fn alloc_buffer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
     }
     let dtype = match args.has("dtype") {
-        true => super::required_dtype(stage, args, "dtype")?,
+        true => super::required_dtype(rec, args, "dtype")?,
         false => DType::F32,
     };
     let name = args.str("scope");
@@ -138,22 +138,21 @@ fn alloc_buffer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         None => Scope::Global,
         Some(name) => scope_of(name).ok_or_else(|| {
             crate::Error::from(
-                stage
-                    .error(
-                        codes::BAD_OPTION,
-                        args.span_of("scope"),
-                        format!("\"{name}\" is no scope"),
-                    )
-                    .help("use \"shared\", \"local\", \"local.fragment\" or \"global\""),
+                rec.error(
+                    codes::BAD_OPTION,
+                    args.span_of("scope"),
+                    format!("\"{name}\" is no scope"),
+                )
+                .help("use \"shared\", \"local\", \"local.fragment\" or \"global\""),
             )
         })?,
     };
     match scope {
-        Scope::Global => workspace(stage, args, WHAT, dtype),
+        Scope::Global => workspace(rec, args, WHAT, dtype),
         Scope::Shared | Scope::Fragment | Scope::Local => {
-            on_chip(stage, args, WHAT, scope, dtype, BufferOrigin::Alloc)
+            on_chip(rec, args, WHAT, scope, dtype, BufferOrigin::Alloc)
         }
-        Scope::Var | Scope::Barrier | Scope::Tmem | Scope::Reducer => Err(stage
+        Scope::Var | Scope::Barrier | Scope::Tmem | Scope::Reducer => Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("scope"),
@@ -178,11 +177,11 @@ fn scope_of(name: &str) -> Option<Scope> {
     })
 }
 
-fn alloc_var(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn alloc_var(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.alloc_var";
-    let dtype = super::required_dtype(stage, args, "dtype")?;
+    let dtype = super::required_dtype(rec, args, "dtype")?;
     if dtype.scalar == Scalar::Handle {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span_of("dtype"),
@@ -198,7 +197,7 @@ fn alloc_var(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             // The older form names the scope here.
             (Value::Str(name), _) if scope_of(name) == Some(Scope::Var) => {}
             (Value::Str(name), _) => {
-                return Err(stage
+                return Err(rec
                     .error(
                         codes::BAD_OPTION,
                         arg.span,
@@ -207,7 +206,7 @@ fn alloc_var(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     .into());
             }
             (_, Some(_)) => {
-                return Err(stage
+                return Err(rec
                     .error(
                         codes::WRONG_ARITY,
                         arg.span,
@@ -220,28 +219,28 @@ fn alloc_var(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
     }
     let init = match init {
-        Some((value, span)) => stage.to_expr_as(&value, dtype, span)?,
+        Some((value, span)) => rec.to_expr_as(&value, dtype, span)?,
         None => Expr::zero(dtype),
     };
-    stage.alloc_var("", init, args.span()).map(Value::Buffer)
+    rec.alloc_var("", init, args.span()).map(Value::Buffer)
 }
 
-fn alloc_global(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let dtype = super::required_dtype(stage, args, "dtype")?;
-    workspace(stage, args, "T.alloc_global", dtype)
+fn alloc_global(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let dtype = super::required_dtype(rec, args, "dtype")?;
+    workspace(rec, args, "T.alloc_global", dtype)
 }
 
 /// A buffer in device memory that all kernels of the call share.
-fn workspace(stage: &mut Stage, args: &CallArgs, what: &str, dtype: DType) -> Result<Value> {
-    let shape = args.shape(stage, "shape")?;
+fn workspace(rec: &mut Recorder, args: &CallArgs, what: &str, dtype: DType) -> Result<Value> {
+    let shape = args.shape(rec, "shape")?;
     let span = args.span();
-    if !stage.building {
-        return Err(stage.outside_kernel(&format!("`{what}`"), span));
+    if !rec.building {
+        return Err(rec.outside_kernel(&format!("`{what}`"), span));
     }
     for extent in &shape {
-        super::check_host_value(stage, extent, args.span_of("shape"), "an extent")?;
+        super::check_host_value(rec, extent, args.span_of("shape"), "an extent")?;
     }
-    let data = stage.buffer_data(
+    let data = rec.buffer_data(
         "",
         Scope::Global,
         dtype,
@@ -249,17 +248,17 @@ fn workspace(stage: &mut Stage, args: &CallArgs, what: &str, dtype: DType) -> Re
         BufferOrigin::Workspace,
         span,
     );
-    let buffer = stage.new_buffer(data);
-    stage.func.workspaces.push(buffer);
+    let buffer = rec.new_buffer(data);
+    rec.func.workspaces.push(buffer);
     Ok(Value::Buffer(buffer))
 }
 
-fn alloc_barrier(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn alloc_barrier(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("arrive_count");
     let value = args.required("arrive_count").clone();
     let counts = value.sequence().unwrap_or_else(|| vec![value]);
     if counts.is_empty() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 span,
@@ -270,9 +269,9 @@ fn alloc_barrier(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     }
     let mut arrivals = Vec::with_capacity(counts.len());
     for count in &counts {
-        let n = stage.to_int(count, span, "an arrival count")?;
+        let n = rec.to_int(count, span, "an arrival count")?;
         if !(1..=MAX_ARRIVALS).contains(&n) {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::NON_POSITIVE,
                     span,
@@ -283,14 +282,14 @@ fn alloc_barrier(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         arrivals.push(n as u32);
     }
-    not_in_parallel(stage, args, "T.alloc_barrier")?;
-    barriers(stage, arrivals, args.span()).map(Value::Buffer)
+    not_in_parallel(rec, args, "T.alloc_barrier")?;
+    barriers(rec, arrivals, args.span()).map(Value::Buffer)
 }
 
 /// Barriers that so many arrivals complete.
-pub(super) fn barriers(stage: &mut Stage, arrivals: Vec<u32>, span: Span) -> Result<Buffer> {
+pub(super) fn barriers(rec: &mut Recorder, arrivals: Vec<u32>, span: Span) -> Result<Buffer> {
     let shape = vec![Expr::i32(arrivals.len() as i32)];
-    let data = stage.buffer_data(
+    let data = rec.buffer_data(
         "",
         Scope::Barrier,
         DType::U64,
@@ -298,39 +297,39 @@ pub(super) fn barriers(stage: &mut Stage, arrivals: Vec<u32>, span: Span) -> Res
         BufferOrigin::Barriers(arrivals),
         span,
     );
-    stage.alloc(data)
+    rec.alloc(data)
 }
 
-fn alloc_tmem(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn alloc_tmem(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.alloc_tmem";
-    let dtype = super::required_dtype(stage, args, "dtype")?;
-    let shape = args.shape(stage, "shape")?;
-    let columns = shape.last().and_then(|e| stage.const_int(e));
+    let dtype = super::required_dtype(rec, args, "dtype")?;
+    let shape = args.shape(rec, "shape")?;
+    let columns = shape.last().and_then(|e| rec.const_int(e));
     let fits = columns.is_some_and(|n| n >= 32 && (n as u128).is_power_of_two());
     if shape.len() < 2 || !fits {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::SHAPE,
                 args.span_of("shape"),
                 format!(
                     "{WHAT} of {}: tensor memory has rows and a power of two of columns, 32 or more",
-                    show_extents(stage, &shape)
+                    show_extents(rec, &shape)
                 ),
             )
             .help("for example `T.alloc_tmem((128, 256), T.float32)`")
             .into());
     }
-    on_chip(stage, args, WHAT, Scope::Tmem, dtype, BufferOrigin::Alloc)
+    on_chip(rec, args, WHAT, Scope::Tmem, dtype, BufferOrigin::Alloc)
 }
 
-fn alloc_reducer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn alloc_reducer(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.alloc_reducer";
-    let dtype = super::required_dtype(stage, args, "dtype")?;
+    let dtype = super::required_dtype(rec, args, "dtype")?;
     let name = args.str("op").unwrap_or("sum");
     let kind = ReduceKind::from_name(name).filter(|k| KINDS.contains(k));
     let Some(kind) = kind else {
         let names: Vec<&str> = KINDS.iter().map(|k| k.name()).collect();
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("op"),
@@ -340,7 +339,7 @@ fn alloc_reducer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .into());
     };
     if super::limits::identity(kind, dtype).is_none() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::REDUCE_DTYPE,
                 args.span_of("dtype"),
@@ -352,7 +351,7 @@ fn alloc_reducer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         None => {}
         Some(Value::Str(s)) if matches!(&**s, "all" | "none") => {}
         Some(_) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BAD_OPTION,
                     args.span_of("replication"),
@@ -363,7 +362,7 @@ fn alloc_reducer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
     }
     on_chip(
-        stage,
+        rec,
         args,
         WHAT,
         Scope::Reducer,
@@ -374,17 +373,17 @@ fn alloc_reducer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 
 /// Allocates memory of the block or of its threads, whose size must be constant.
 fn on_chip(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     what: &str,
     scope: Scope,
     dtype: DType,
     origin: BufferOrigin,
 ) -> Result<Value> {
-    let shape = args.shape(stage, "shape")?;
+    let shape = args.shape(rec, "shape")?;
     let span = args.span_of("shape");
     if shape.is_empty() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::SHAPE,
                 span,
@@ -394,7 +393,7 @@ fn on_chip(
             .into());
     }
     if dtype.scalar == Scalar::Handle {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span_of("dtype"),
@@ -402,29 +401,29 @@ fn on_chip(
             )
             .into());
     }
-    match const_product(stage, &shape) {
+    match const_product(rec, &shape) {
         Some(n) if n <= MAX_ELEMENTS => {}
         Some(n) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::SHAPE,
                     span,
                     format!(
                         "{what} of {}: {n} elements are too many",
-                        show_extents(stage, &shape)
+                        show_extents(rec, &shape)
                     ),
                 )
                 .help("on-chip memory holds tiles; keep the whole tensor in global memory")
                 .into());
         }
         None => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::SHAPE,
                     span,
                     format!(
                         "{what} of {}: the extents must be known at compile time",
-                        show_extents(stage, &shape)
+                        show_extents(rec, &shape)
                     ),
                 )
                 .help("use a tile size; only global tensors have run-time extents")
@@ -432,17 +431,17 @@ fn on_chip(
         }
     }
     if scope != Scope::Local {
-        not_in_parallel(stage, args, what)?;
+        not_in_parallel(rec, args, what)?;
     }
-    let data = stage.buffer_data("", scope, dtype, shape, origin, args.span());
-    stage.alloc(data).map(Value::Buffer)
+    let data = rec.buffer_data("", scope, dtype, shape, origin, args.span());
+    rec.alloc(data).map(Value::Buffer)
 }
 
-fn not_in_parallel(stage: &Stage, args: &CallArgs, what: &str) -> Result<()> {
-    if !stage.in_parallel() {
+fn not_in_parallel(rec: &Recorder, args: &CallArgs, what: &str) -> Result<()> {
+    if !rec.in_parallel() {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::BAD_LOOP,
             args.span(),

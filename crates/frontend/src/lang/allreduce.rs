@@ -7,8 +7,8 @@ use std::rc::Rc;
 use tilewright_ir::{Combiner, Expr, Scope, Span, ThreadOp, VarKind};
 
 use super::{CallArgs, LangFn, Ty, func, kw, req, rest};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::convert::Tile;
+use crate::record::{Program, Recorder};
 use crate::value::{Object, Value};
 use crate::{Result, codes};
 
@@ -18,7 +18,7 @@ pub(super) static FNS: &[LangFn] = &[
         &[req("combiner", Ty::Callable), req("identity", Ty::Any)],
         comm_reducer,
     ),
-    func(
+    LangFn::calling(
         "tvm_thread_allreduce",
         &[rest("args", Ty::Any), kw("dtype", Ty::Any)],
         thread_allreduce,
@@ -43,12 +43,12 @@ impl Object for CommReducer {
     }
 }
 
-fn comm_reducer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn comm_reducer(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let identity = args.required("identity").clone();
     let mut items = identity.sequence().unwrap_or_else(|| vec![identity]);
     if items.len() != 1 {
         return Err(super::not_supported(
-            stage,
+            rec,
             args.span_of("identity"),
             &format!("a reducer of {} values at once", items.len()),
             "reduce one value at a time: `T.comm_reducer(lambda x, y: x + y, [identity])`",
@@ -61,10 +61,11 @@ fn comm_reducer(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     })))
 }
 
-fn thread_allreduce(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn thread_allreduce(program: &mut dyn Program, args: &CallArgs) -> Result<Value> {
+    let rec = program.recorder();
     const WHAT: &str = "T.tvm_thread_allreduce";
     let [count, value, cond, dst, axes @ ..] = args.rest() else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_ARITY,
                 args.span(),
@@ -73,17 +74,17 @@ fn thread_allreduce(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("write `T.tvm_thread_allreduce(T.uint32(1), value, True, dst[0], tx, dtype=\"handle\")`")
             .into());
     };
-    let n = stage.to_int(&count.value.clone(), count.span, "the number of values")?;
+    let n = rec.to_int(&count.value.clone(), count.span, "the number of values")?;
     if n != 1 {
         return Err(super::not_supported(
-            stage,
+            rec,
             count.span,
             &format!("{WHAT} of {n} values"),
             "reduce one value at a time",
         ));
     }
-    let Some(reducer) = stage.lang.reducers.last().cloned() else {
-        return Err(stage
+    let Some(reducer) = rec.lang.reducers.last().cloned() else {
+        return Err(rec
             .error(
                 codes::ALLREDUCE,
                 args.span(),
@@ -92,13 +93,13 @@ fn thread_allreduce(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("put it into `with T.attr(T.comm_reducer(lambda x, y: x + y, [0]), \"reduce_scope\", ...):`")
             .into());
     };
-    let (buffer, dst_indices) = destination(stage, &dst.value.clone(), dst.span)?;
-    let dtype = stage.buffer(buffer).dtype;
-    let value = stage.to_expr_as(&value.value.clone(), dtype, value.span)?;
-    let cond = stage.condition(&cond.value.clone(), cond.span)?;
-    let axes = thread_axes(stage, axes, args.span())?;
-    if stage.in_parallel() {
-        return Err(stage
+    let (buffer, dst_indices) = destination(rec, &dst.value.clone(), dst.span)?;
+    let dtype = rec.buffer(buffer).dtype;
+    let value = rec.to_expr_as(&value.value.clone(), dtype, value.span)?;
+    let cond = rec.condition(&cond.value.clone(), cond.span)?;
+    let axes = thread_axes(rec, axes, args.span())?;
+    if rec.in_parallel() {
+        return Err(rec
             .error(
                 codes::ALLREDUCE,
                 args.span(),
@@ -106,8 +107,8 @@ fn thread_allreduce(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             )
             .into());
     }
-    let combiner = combiner(stage, &reducer, dtype, args.span())?;
-    stage.emit_thread(ThreadOp::AllReduce {
+    let combiner = combiner(program, &reducer, dtype, args.span())?;
+    program.recorder().emit_thread(ThreadOp::AllReduce {
         combiner,
         value,
         cond,
@@ -120,7 +121,7 @@ fn thread_allreduce(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 
 /// The user's operation on two values of the type.
 fn combiner(
-    stage: &mut Stage,
+    program: &mut dyn Program,
     reducer: &Value,
     dtype: tilewright_ir::DType,
     span: Span,
@@ -131,27 +132,29 @@ fn combiner(
         span: made_at,
     }) = reducer.object::<CommReducer>()
     else {
-        return Err(stage.wrong_type("a reducer", reducer, span));
+        return Err(program.recorder().wrong_type("a reducer", reducer, span));
     };
-    let lhs = stage.new_var("x", dtype, VarKind::Bound, *made_at);
-    let rhs = stage.new_var("y", dtype, VarKind::Bound, *made_at);
-    let operands = [lhs, rhs].map(|v| Value::Expr(stage.var_expr(v)));
-    let mut body = stage.call_value(combiner, operands.to_vec(), *made_at)?;
+    let rec = program.recorder();
+    let lhs = rec.new_var("x", dtype, VarKind::Bound, *made_at);
+    let rhs = rec.new_var("y", dtype, VarKind::Bound, *made_at);
+    let operands = [lhs, rhs].map(|v| Value::Expr(rec.var_expr(v)));
+    let mut body = program.call_value(combiner, operands.to_vec(), *made_at)?;
     if let Some(items) = body.sequence()
         && let [only] = &items[..]
     {
         body = only.clone();
     }
+    let rec = program.recorder();
     Ok(Combiner {
         lhs,
         rhs,
-        body: stage.to_expr_as(&body, dtype, *made_at)?,
-        identity: stage.to_expr_as(identity, dtype, *made_at)?,
+        body: rec.to_expr_as(&body, dtype, *made_at)?,
+        identity: rec.to_expr_as(identity, dtype, *made_at)?,
     })
 }
 
 fn destination(
-    stage: &Stage,
+    rec: &Recorder,
     value: &Value,
     span: Span,
 ) -> Result<(tilewright_ir::Buffer, Vec<Expr>)> {
@@ -161,11 +164,11 @@ fn destination(
         _ => None,
     };
     let Some((buffer, tile)) = place else {
-        return Err(stage.wrong_type("an element to receive the result", value, span));
+        return Err(rec.wrong_type("an element to receive the result", value, span));
     };
-    let scope = stage.buffer(buffer).scope;
+    let scope = rec.buffer(buffer).scope;
     if !matches!(scope, Scope::Local | Scope::Var) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::ALLREDUCE,
                 span,
@@ -177,18 +180,18 @@ fn destination(
             .help("allocate the destination with `T.alloc_local((1,), dtype)`")
             .into());
     }
-    let region = tile.region(stage);
+    let region = tile.region(rec);
     Ok((buffer, region.dims.into_iter().map(|d| d.start).collect()))
 }
 
 /// The numbers of the thread axes, ascending.
-fn thread_axes(stage: &Stage, args: &[super::Arg], span: Span) -> Result<Vec<u8>> {
+fn thread_axes(rec: &Recorder, args: &[super::Arg], span: Span) -> Result<Vec<u8>> {
     let mut axes = Vec::new();
     for arg in args {
-        let e = stage.to_expr(&arg.value, arg.span)?;
-        let axis = e.as_var().and_then(|var| stage.thread_axis(var));
+        let e = rec.to_expr(&arg.value, arg.span)?;
+        let axis = e.as_var().and_then(|var| rec.thread_axis(var));
         let Some(axis) = axis else {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::ALLREDUCE,
                     arg.span,
@@ -198,7 +201,7 @@ fn thread_axes(stage: &Stage, args: &[super::Arg], span: Span) -> Result<Vec<u8>
                 .into());
         };
         if axes.contains(&axis) {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::ALLREDUCE,
                     arg.span,
@@ -209,7 +212,7 @@ fn thread_axes(stage: &Stage, args: &[super::Arg], span: Span) -> Result<Vec<u8>
         axes.push(axis);
     }
     if axes.is_empty() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::ALLREDUCE,
                 span,
@@ -222,7 +225,7 @@ fn thread_axes(stage: &Stage, args: &[super::Arg], span: Span) -> Result<Vec<u8>
     Ok(axes)
 }
 
-impl Stage {
+impl Recorder {
     /// Which thread axis a variable is, looking through names for it.
     fn thread_axis(&self, var: tilewright_ir::Var) -> Option<u8> {
         match self.func.vars[var].kind {

@@ -11,12 +11,12 @@ use tilewright_ir::{
 use super::extents::{shapes_equal, show_extents};
 use super::layouts::{FragmentValue, LayoutValue, index_map};
 use super::{CallArgs, LangFn, Ty, func, opt, req, rest};
-use crate::eval::Stage;
+use crate::record::{Program, Recorder};
 use crate::value::{Frame, Value};
 use crate::{Result, codes};
 
 pub(super) static FNS: &[LangFn] = &[
-    func(
+    LangFn::calling(
         "annotate_layout",
         &[req("layout_map", Ty::Any)],
         annotate_layout,
@@ -43,10 +43,9 @@ pub(super) static FNS: &[LangFn] = &[
     func(
         "annotate_min_blocks_per_sm",
         &[req("n", Ty::Int)],
-        |stage, args| {
-            let n = super::positive(stage, args, "n")?;
-            stage
-                .kernel_mut("`T.annotate_min_blocks_per_sm`")?
+        |rec, args| {
+            let n = super::positive(rec, args, "n")?;
+            rec.kernel_mut("`T.annotate_min_blocks_per_sm`")?
                 .attrs
                 .min_blocks_per_sm = n;
             Ok(Value::None)
@@ -67,11 +66,11 @@ pub(super) static FNS: &[LangFn] = &[
         &[req("configs", Ty::Any)],
         annotate_pass_configs,
     ),
-    func("assume", &[req("cond", Ty::Scalar)], |stage, args| {
+    func("assume", &[req("cond", Ty::Scalar)], |rec, args| {
         let value = args.required("cond").clone();
-        let cond = stage.condition(&value, args.span_of("cond"))?;
+        let cond = rec.condition(&value, args.span_of("cond"))?;
         if cond.is_int(0) {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::ASSERTION,
                     args.span_of("cond"),
@@ -81,7 +80,7 @@ pub(super) static FNS: &[LangFn] = &[
                 .into());
         }
         if !cond.is_int(1) {
-            stage.emit(StmtKind::Assume(cond))?;
+            rec.emit(StmtKind::Assume(cond))?;
         }
         Ok(Value::None)
     }),
@@ -104,12 +103,14 @@ pub(super) static FNS: &[LangFn] = &[
     func("ws_op", &[req("op_id", Ty::Any)], |_, _| Ok(Value::None)),
 ];
 
-fn annotate_layout(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn annotate_layout(program: &mut dyn Program, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("layout_map");
-    for (buffer, value) in buffer_map(stage, args, "T.annotate_layout", "layout_map")? {
-        if stage.buffer(buffer).scope == Scope::Global {
-            let name = stage.buffer_name(buffer);
-            stage.warn(
+    let map = buffer_map(program.recorder(), args, "T.annotate_layout", "layout_map")?;
+    for (buffer, value) in map {
+        let rec = program.recorder();
+        if rec.buffer(buffer).scope == Scope::Global {
+            let name = rec.buffer_name(buffer);
+            rec.warn(
                 Diagnostic::warning(
                     codes::LAYOUT,
                     span,
@@ -119,30 +120,36 @@ fn annotate_layout(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             );
             continue;
         }
-        let layout = layout_for(stage, buffer, &value, span)?;
-        stage.buffer_mut(buffer).layout = Some(layout);
+        let layout = layout_for(program, buffer, &value, span)?;
+        program.recorder().buffer_mut(buffer).layout = Some(layout);
     }
     Ok(Value::None)
 }
 
-fn layout_for(stage: &mut Stage, buffer: Buffer, value: &Value, span: Span) -> Result<LayoutAttr> {
+fn layout_for(
+    program: &mut dyn Program,
+    buffer: Buffer,
+    value: &Value,
+    span: Span,
+) -> Result<LayoutAttr> {
+    let rec = program.recorder();
     let (scope, shape) = {
-        let data = stage.buffer(buffer);
+        let data = rec.buffer(buffer);
         (data.scope, data.shape.clone())
     };
-    let name = stage.buffer_name(buffer);
-    let fits = |stage: &Stage, of: &[tilewright_ir::Expr]| -> Result<()> {
-        if shapes_equal(stage, of, &shape) {
+    let name = rec.buffer_name(buffer);
+    let fits = |rec: &Recorder, of: &[tilewright_ir::Expr]| -> Result<()> {
+        if shapes_equal(rec, of, &shape) {
             return Ok(());
         }
-        Err(stage
+        Err(rec
             .error(
                 codes::LAYOUT,
                 span,
                 format!(
                     "the layout is for the shape {}, {name} is {}",
-                    show_extents(stage, of),
-                    show_extents(stage, &shape)
+                    show_extents(rec, of),
+                    show_extents(rec, &shape)
                 ),
             )
             .help(format!("make the layout for {name}'s shape"))
@@ -151,10 +158,10 @@ fn layout_for(stage: &mut Stage, buffer: Buffer, value: &Value, span: Span) -> R
     match scope {
         Scope::Fragment => match value.object::<FragmentValue>() {
             Some(fragment) => {
-                fits(stage, &fragment.shape)?;
+                fits(rec, &fragment.shape)?;
                 Ok(LayoutAttr::FragmentMap(fragment.map.clone()))
             }
-            None => Err(stage
+            None => Err(rec
                 .error(
                     codes::LAYOUT,
                     span,
@@ -166,14 +173,14 @@ fn layout_for(stage: &mut Stage, buffer: Buffer, value: &Value, span: Span) -> R
         Scope::Shared => {
             if let Some(layout) = value.object::<LayoutValue>() {
                 if let Some(of) = &layout.shape {
-                    fits(stage, of)?;
+                    fits(rec, of)?;
                 }
                 return Ok(layout.attr.clone());
             }
             if matches!(value, Value::Function(_) | Value::Lang(_) | Value::Staged(_)) {
-                return Ok(LayoutAttr::Map(index_map(stage, &shape, value, span)?));
+                return Ok(LayoutAttr::Map(index_map(program, &shape, value, span)?));
             }
-            Err(stage
+            Err(rec
                 .error(
                     codes::LAYOUT,
                     span,
@@ -183,7 +190,7 @@ fn layout_for(stage: &mut Stage, buffer: Buffer, value: &Value, span: Span) -> R
                 .into())
         }
         Scope::Global | Scope::Local | Scope::Var | Scope::Barrier | Scope::Tmem | Scope::Reducer => {
-            Err(stage
+            Err(rec
                 .error(
                     codes::LAYOUT,
                     span,
@@ -195,21 +202,21 @@ fn layout_for(stage: &mut Stage, buffer: Buffer, value: &Value, span: Span) -> R
     }
 }
 
-fn use_swizzle(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn use_swizzle(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let order = args.str("order").unwrap_or("row");
     let raster = match order {
         "row" => RasterOrder::Row,
         "column" => RasterOrder::Column,
         "mlx" => {
             return Err(super::not_supported(
-                stage,
+                rec,
                 args.span_of("order"),
                 "the block order \"mlx\"",
                 "use \"row\" or \"column\"",
             ));
         }
         other => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::SWIZZLE,
                     args.span_of("order"),
@@ -219,20 +226,20 @@ fn use_swizzle(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .into());
         }
     };
-    let panel = super::positive(stage, args, "panel_size")?;
+    let panel = super::positive(rec, args, "panel_size")?;
     let Some(panel) = panel else {
         return Ok(Value::None);
     };
-    if !args.bool_or(stage, "enable", true)? {
+    if !args.bool_or(rec, "enable", true)? {
         return Ok(Value::None);
     }
     let swizzle = Swizzle {
         panel,
         order: raster,
     };
-    let attrs = &mut stage.kernel_mut("`T.use_swizzle`")?.attrs;
+    let attrs = &mut rec.kernel_mut("`T.use_swizzle`")?.attrs;
     if attrs.swizzle.is_some_and(|old| old != swizzle) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::SWIZZLE,
                 args.span(),
@@ -245,13 +252,13 @@ fn use_swizzle(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn annotate_safe_value(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn annotate_safe_value(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("safe_value_map");
-    for (buffer, value) in buffer_map(stage, args, "T.annotate_safe_value", "safe_value_map")? {
-        let (scope, dtype) = (stage.buffer(buffer).scope, stage.buffer(buffer).dtype);
-        let name = stage.buffer_name(buffer);
+    for (buffer, value) in buffer_map(rec, args, "T.annotate_safe_value", "safe_value_map")? {
+        let (scope, dtype) = (rec.buffer(buffer).scope, rec.buffer(buffer).dtype);
+        let name = rec.buffer_name(buffer);
         if scope != Scope::Global {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BUFFER_SCOPE,
                     span,
@@ -263,14 +270,14 @@ fn annotate_safe_value(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .help("annotate the tensor that the tile is loaded from")
                 .into());
         }
-        let value = stage.to_expr_as(&value, dtype, span)?;
-        if stage
+        let value = rec.to_expr_as(&value, dtype, span)?;
+        if rec
             .buffer(buffer)
             .safe_value
             .as_ref()
             .is_some_and(|old| *old != value)
         {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BAD_OPTION,
                     span,
@@ -279,18 +286,18 @@ fn annotate_safe_value(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .help("give a buffer one safe value in the whole function")
                 .into());
         }
-        stage.buffer_mut(buffer).safe_value = Some(value);
+        rec.buffer_mut(buffer).safe_value = Some(value);
     }
     Ok(Value::None)
 }
 
-fn annotate_l2_hit_ratio(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn annotate_l2_hit_ratio(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("l2_hit_ratio_map");
-    for (buffer, value) in buffer_map(stage, args, "T.annotate_l2_hit_ratio", "l2_hit_ratio_map")? {
+    for (buffer, value) in buffer_map(rec, args, "T.annotate_l2_hit_ratio", "l2_hit_ratio_map")? {
         if let Some(ratio) = value.as_float()
             && !(0.0..=1.0).contains(&ratio)
         {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BAD_OPTION,
                     span,
@@ -299,35 +306,35 @@ fn annotate_l2_hit_ratio(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .help("write a fraction, such as 0.8")
                 .into());
         }
-        let ratio = stage.to_expr_as(&value, tilewright_ir::DType::F32, span)?;
-        let attrs = &mut stage.kernel_mut("`T.annotate_l2_hit_ratio`")?.attrs;
+        let ratio = rec.to_expr_as(&value, tilewright_ir::DType::F32, span)?;
+        let attrs = &mut rec.kernel_mut("`T.annotate_l2_hit_ratio`")?.attrs;
         attrs.l2_hit_ratio.push((buffer, ratio));
     }
     Ok(Value::None)
 }
 
-fn annotate_restrict_buffers(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn annotate_restrict_buffers(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let mut buffers = Vec::new();
     for arg in args.rest() {
         if let Value::Buffer(b) = arg.value {
             buffers.push(b);
         }
     }
-    if !stage.building {
-        return Err(stage.outside_kernel("`T.annotate_restrict_buffers`", args.span()));
+    if !rec.building {
+        return Err(rec.outside_kernel("`T.annotate_restrict_buffers`", args.span()));
     }
     // Before the first kernel it speaks of all that follow.
-    match stage.in_kernel() {
+    match rec.in_kernel() {
         true => {
-            let attrs = &mut stage.kernel_mut("`T.annotate_restrict_buffers`")?.attrs;
+            let attrs = &mut rec.kernel_mut("`T.annotate_restrict_buffers`")?.attrs;
             attrs.may_alias.extend(buffers);
         }
-        false => stage.lang.may_alias.extend(buffers),
+        false => rec.lang.may_alias.extend(buffers),
     }
     Ok(Value::None)
 }
 
-fn annotate_compile_flags(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn annotate_compile_flags(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let value = args.required("flags").clone();
     let items = match &value {
         Value::Str(_) => vec![value.clone()],
@@ -337,39 +344,35 @@ fn annotate_compile_flags(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         match item.as_str() {
             Some(flag) if !compile_flags::is_allowed(flag) => {
                 let message = format!("`{flag}` is not passed to the target's compiler");
-                return Err(stage
+                return Err(rec
                     .error(codes::COMPILE_FLAG, args.span_of("flags"), message)
                     .note("flags come with a kernel, and must not load code or run programs")
                     .help(format!("what may be given: {}", compile_flags::ALLOWED))
                     .into());
             }
-            Some(flag) => stage.func.attrs.compile_flags.push(flag.to_string()),
+            Some(flag) => rec.func.attrs.compile_flags.push(flag.to_string()),
             None => {
-                return Err(stage.wrong_type("a string as a flag", &item, args.span_of("flags")));
+                return Err(rec.wrong_type("a string as a flag", &item, args.span_of("flags")));
             }
         }
     }
     Ok(Value::None)
 }
 
-fn annotate_pass_configs(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn annotate_pass_configs(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("configs");
     let value = args.required("configs").clone();
     let Value::Dict(items) = &value else {
-        return Err(stage.wrong_type("a dict of settings", &value, span));
+        return Err(rec.wrong_type("a dict of settings", &value, span));
     };
     for entry in items.borrow().values() {
         let Some(key) = entry.key.as_str() else {
-            return Err(stage.wrong_type("a string as the name of a setting", &entry.key, span));
+            return Err(rec.wrong_type("a string as the name of a setting", &entry.key, span));
         };
         let setting = attr_value(&entry.value).ok_or_else(|| {
-            stage.wrong_type("a bool, number or string as a setting", &entry.value, span)
+            rec.wrong_type("a bool, number or string as a setting", &entry.value, span)
         })?;
-        stage
-            .func
-            .attrs
-            .pass_configs
-            .insert(key.to_string(), setting);
+        rec.func.attrs.pass_configs.insert(key.to_string(), setting);
     }
     Ok(Value::None)
 }
@@ -394,13 +397,13 @@ fn attr_value(value: &Value) -> Option<AttrValue> {
 }
 
 /// `T.attr(node, key, value)`: the one key with a meaning makes a reducer current.
-fn attr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn attr(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let key = args.str("attr_key").unwrap_or_default();
     let node = args.required("node").clone();
     let reducer = match key {
         "reduce_scope" => {
             if node.object::<super::allreduce::CommReducer>().is_none() {
-                return Err(stage
+                return Err(rec
                     .error(
                         codes::WRONG_TYPE,
                         args.span_of("node"),
@@ -416,7 +419,7 @@ fn attr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         _ => {
             if !key.starts_with("pragma") {
-                stage.warn(Diagnostic::warning(
+                rec.warn(Diagnostic::warning(
                     codes::BAD_OPTION,
                     args.span_of("attr_key"),
                     format!("the attribute \"{key}\" has no meaning here and is ignored"),
@@ -434,14 +437,14 @@ struct AttrFrame {
 }
 
 impl Frame for AttrFrame {
-    fn enter(&self, stage: &mut Stage, _: Span) -> Result<Value> {
-        stage.lang.reducers.extend(self.reducer.clone());
+    fn enter(&self, rec: &mut Recorder, _: Span) -> Result<Value> {
+        rec.lang.reducers.extend(self.reducer.clone());
         Ok(Value::None)
     }
 
-    fn exit(&self, stage: &mut Stage, _: Span) -> Result<()> {
+    fn exit(&self, rec: &mut Recorder, _: Span) -> Result<()> {
         if self.reducer.is_some() {
-            stage.lang.reducers.pop();
+            rec.lang.reducers.pop();
         }
         Ok(())
     }
@@ -449,7 +452,7 @@ impl Frame for AttrFrame {
 
 /// The entries of a dict from buffers to something.
 fn buffer_map(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     name: &str,
@@ -457,14 +460,14 @@ fn buffer_map(
     let span = args.span_of(name);
     let value = args.required(name);
     let Value::Dict(items) = value else {
-        return Err(stage.wrong_type(&format!("a dict from buffers for {what}"), value, span));
+        return Err(rec.wrong_type(&format!("a dict from buffers for {what}"), value, span));
     };
     items
         .borrow()
         .values()
         .map(|entry| match &entry.key {
             Value::Buffer(b) => Ok((*b, entry.value.clone())),
-            other => Err(stage.wrong_type(&format!("a buffer as a key of {what}"), other, span)),
+            other => Err(rec.wrong_type(&format!("a buffer as a key of {what}"), other, span)),
         })
         .collect()
 }

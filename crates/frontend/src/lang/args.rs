@@ -2,13 +2,12 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{Buffer, DType, Expr, Span};
+use tilewright_ir::{Buffer, DType, Diagnostic, Expr, Span};
 
 use crate::codes;
-use crate::eval::Stage;
-use crate::eval::call::Args;
-use crate::eval::convert::Tile;
 use crate::lang::{Arity, LangFn, Ty};
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::value::{LoopSpec, Value};
 use crate::{Error, Result};
 
@@ -32,18 +31,19 @@ pub struct CallArgs {
 impl CallArgs {
     /// Binds arguments to the parameters of a function, or says what is wrong with them.
     pub(crate) fn bind(
-        stage: &mut Stage,
         function: &'static LangFn,
-        args: Args,
+        positional: Vec<Arg>,
+        keywords: Vec<(Rc<str>, Arg)>,
+        span: Span,
     ) -> Result<CallArgs> {
         let mut bound = CallArgs {
             function,
             slots: vec![None; function.params.len()],
             rest: Vec::new(),
             keywords: Vec::new(),
-            span: args.span,
+            span,
         };
-        let mut positional = args.positional.into_iter();
+        let mut positional = positional.into_iter();
         for (slot, param) in bound.slots.iter_mut().zip(function.params) {
             match param.arity {
                 Arity::Required | Arity::Optional => *slot = positional.next(),
@@ -58,39 +58,32 @@ impl CallArgs {
                 .filter(|p| matches!(p.arity, Arity::Required | Arity::Optional))
                 .count();
             let given = takes + 1 + positional.len();
-            return Err(stage
-                .error(
-                    codes::WRONG_ARITY,
-                    extra.span,
-                    format!(
-                        "`T.{}` takes {takes} positional arguments, {given} are given",
-                        function.name
-                    ),
-                )
-                .help(bound.usage())
-                .into());
+            return Err(Diagnostic::error(
+                codes::WRONG_ARITY,
+                extra.span,
+                format!(
+                    "`T.{}` takes {takes} positional arguments, {given} are given",
+                    function.name
+                ),
+            )
+            .help(bound.usage())
+            .into());
         }
-        for keyword in args.keywords {
-            let name = stage.symbols.text(keyword.name).clone();
-            let arg = Arg {
-                value: keyword.value,
-                span: keyword.span,
-            };
+        for (name, arg) in keywords {
             let at = function.params.iter().position(|p| {
                 p.name == &*name && !matches!(p.arity, Arity::Rest | Arity::KeywordRest)
             });
             match at {
                 Some(at) if bound.slots[at].is_some() => {
-                    return Err(stage
-                        .error(
-                            codes::WRONG_ARITY,
-                            arg.span,
-                            format!(
-                                "the argument `{name}` of `T.{}` is given twice",
-                                function.name
-                            ),
-                        )
-                        .into());
+                    return Err(Diagnostic::error(
+                        codes::WRONG_ARITY,
+                        arg.span,
+                        format!(
+                            "the argument `{name}` of `T.{}` is given twice",
+                            function.name
+                        ),
+                    )
+                    .into());
                 }
                 Some(at) => bound.slots[at] = Some(arg),
                 None if function
@@ -100,27 +93,27 @@ impl CallArgs {
                 {
                     bound.keywords.push((name, arg));
                 }
-                None => return Err(bound.unknown_keyword(stage, &name, arg.span)),
+                None => return Err(bound.unknown_keyword(&name, arg.span)),
             }
         }
-        bound.check(stage)?;
         Ok(bound)
     }
 
-    fn check(&mut self, stage: &mut Stage) -> Result<()> {
-        for (slot, param) in self.slots.iter_mut().zip(self.function.params) {
-            if let Some(arg) = slot {
-                stage.host_argument(param.ty, arg)?;
-            }
-        }
+    /// The arguments that were given, each with what it must be.
+    pub(crate) fn given_mut(&mut self) -> impl Iterator<Item = (Ty, &mut Arg)> {
         let rest = self.function.params.iter().find(|p| p.arity == Arity::Rest);
-        for arg in &mut self.rest {
-            stage.host_argument(rest.map_or(Ty::Any, |p| p.ty), arg)?;
-        }
+        let rest = rest.map_or(Ty::Any, |p| p.ty);
+        let slots = self.slots.iter_mut().zip(self.function.params);
+        let named = slots.filter_map(|(slot, param)| Some((param.ty, slot.as_mut()?)));
+        named.chain(self.rest.iter_mut().map(move |arg| (rest, arg)))
+    }
+
+    /// Says what is wrong with the arguments.
+    pub(crate) fn check(&mut self, rec: &Recorder) -> Result<()> {
         for (slot, param) in self.slots.iter_mut().zip(self.function.params) {
             match (&*slot, param.arity) {
                 (None, Arity::Required) => {
-                    return Err(stage
+                    return Err(rec
                         .error(
                             codes::WRONG_ARITY,
                             self.span,
@@ -139,7 +132,7 @@ impl CallArgs {
                     Arity::Optional | Arity::KeywordOnly,
                 ) => *slot = None,
                 (Some(arg), _) => {
-                    let checked = check_type(stage, self.function, param.name, param.ty, arg);
+                    let checked = check_type(rec, self.function, param.name, param.ty, arg);
                     if let Err(error) = checked {
                         return Err(self.with_usage(error));
                     }
@@ -149,7 +142,7 @@ impl CallArgs {
         }
         if let Some(param) = self.function.params.iter().find(|p| p.arity == Arity::Rest) {
             for arg in &self.rest {
-                check_type(stage, self.function, param.name, param.ty, arg)?;
+                check_type(rec, self.function, param.name, param.ty, arg)?;
             }
         }
         Ok(())
@@ -163,9 +156,9 @@ impl CallArgs {
         error
     }
 
-    fn unknown_keyword(&self, stage: &Stage, name: &str, span: Span) -> Error {
+    fn unknown_keyword(&self, name: &str, span: Span) -> Error {
         let names = self.function.params.iter().map(|p| p.name);
-        let mut d = stage.error(
+        let mut d = Diagnostic::error(
             codes::UNKNOWN_KEYWORD,
             span,
             format!("`T.{}` has no parameter `{name}`", self.function.name),
@@ -259,28 +252,28 @@ impl CallArgs {
     }
 
     /// A compile-time int.
-    pub fn int(&self, stage: &Stage, name: &str) -> Result<Option<i64>> {
+    pub fn int(&self, rec: &Recorder, name: &str) -> Result<Option<i64>> {
         let Some(arg) = self.arg(name) else {
             return Ok(None);
         };
-        let v = stage.to_int(&arg.value, arg.span, &format!("`{name}`"))?;
+        let v = rec.to_int(&arg.value, arg.span, &format!("`{name}`"))?;
         match i64::try_from(v) {
             Ok(v) => Ok(Some(v)),
             Err(_) => {
                 let message = format!("`{name}` is {v}, which is too large");
-                Err(stage.error(codes::WRONG_VALUE, arg.span, message).into())
+                Err(rec.error(codes::WRONG_VALUE, arg.span, message).into())
             }
         }
     }
 
-    pub fn int_or(&self, stage: &Stage, name: &str, default: i64) -> Result<i64> {
-        Ok(self.int(stage, name)?.unwrap_or(default))
+    pub fn int_or(&self, rec: &Recorder, name: &str, default: i64) -> Result<i64> {
+        Ok(self.int(rec, name)?.unwrap_or(default))
     }
 
     /// A compile-time bool.
-    pub fn bool_or(&self, stage: &Stage, name: &str, default: bool) -> Result<bool> {
+    pub fn bool_or(&self, rec: &Recorder, name: &str, default: bool) -> Result<bool> {
         match self.arg(name) {
-            Some(arg) => stage.truth(&arg.value, arg.span),
+            Some(arg) => rec.truth(&arg.value, arg.span),
             None => Ok(default),
         }
     }
@@ -289,49 +282,49 @@ impl CallArgs {
         self.value(name).and_then(Value::as_str).map(|s| &**s)
     }
 
-    pub fn dtype(&self, stage: &Stage, name: &str) -> Result<Option<DType>> {
+    pub fn dtype(&self, rec: &Recorder, name: &str) -> Result<Option<DType>> {
         match self.arg(name) {
-            Some(arg) => Ok(Some(stage.to_dtype(&arg.value, arg.span)?)),
+            Some(arg) => Ok(Some(rec.to_dtype(&arg.value, arg.span)?)),
             None => Ok(None),
         }
     }
 
     /// A run-time scalar.
-    pub fn expr(&self, stage: &Stage, name: &str) -> Result<Option<Expr>> {
+    pub fn expr(&self, rec: &Recorder, name: &str) -> Result<Option<Expr>> {
         match self.arg(name) {
-            Some(arg) => Ok(Some(stage.to_expr(&arg.value, arg.span)?)),
+            Some(arg) => Ok(Some(rec.to_expr(&arg.value, arg.span)?)),
             None => Ok(None),
         }
     }
 
     /// A required tile operand.
-    pub fn tile(&self, stage: &Stage, name: &str) -> Result<Tile> {
-        stage.to_tile(self.required(name), self.span_of(name))
+    pub fn tile(&self, rec: &Recorder, name: &str) -> Result<Tile> {
+        rec.to_tile(self.required(name), self.span_of(name))
     }
 
     /// A required whole buffer.
-    pub fn buffer(&self, stage: &Stage, name: &str) -> Result<Buffer> {
+    pub fn buffer(&self, rec: &Recorder, name: &str) -> Result<Buffer> {
         match self.required(name) {
             Value::Buffer(b) => Ok(*b),
             Value::Element(e) if e.indices.is_empty() => Ok(e.buffer),
-            other => Err(stage.wrong_type("a buffer", other, self.span_of(name))),
+            other => Err(rec.wrong_type("a buffer", other, self.span_of(name))),
         }
     }
 
-    pub fn shape(&self, stage: &mut Stage, name: &str) -> Result<Vec<Expr>> {
-        stage.to_shape(self.required(name), self.span_of(name))
+    pub fn shape(&self, rec: &mut Recorder, name: &str) -> Result<Vec<Expr>> {
+        rec.to_shape(self.required(name), self.span_of(name))
     }
 }
 
-fn check_type(stage: &Stage, function: &LangFn, param: &str, ty: Ty, arg: &Arg) -> Result<()> {
+fn check_type(rec: &Recorder, function: &LangFn, param: &str, ty: Ty, arg: &Arg) -> Result<()> {
     let v = &arg.value;
     if ty != Ty::Any
         && let Value::Opaque(o) = v
         && ty != Ty::DType
     {
-        return Err(stage.opaque_error(o, arg.span));
+        return Err(rec.opaque_error(o, arg.span));
     }
-    let constant = |e: &Expr| stage.const_int(e).is_some();
+    let constant = |e: &Expr| rec.const_int(e).is_some();
     let (fits, wanted) = match ty {
         Ty::Any => return Ok(()),
         Ty::Int => (
@@ -355,10 +348,10 @@ fn check_type(stage: &Stage, function: &LangFn, param: &str, ty: Ty, arg: &Arg) 
             "a dtype",
         ),
         Ty::Shape => (
-            matches!(v, Value::Tuple(_) | Value::List(_)) || is_scalar(stage, v),
+            matches!(v, Value::Tuple(_) | Value::List(_)) || is_scalar(rec, v),
             "a shape",
         ),
-        Ty::Scalar => (is_scalar(stage, v), "a number"),
+        Ty::Scalar => (is_scalar(rec, v), "a number"),
         Ty::Buffer => (
             matches!(v, Value::Buffer(_)) || matches!(v, Value::Element(e) if e.indices.is_empty()),
             "a buffer",
@@ -393,7 +386,7 @@ fn check_type(stage: &Stage, function: &LangFn, param: &str, ty: Ty, arg: &Arg) 
         v if v.is_runtime() => "a value known at run time only",
         v => v.type_name(),
     };
-    Err(stage
+    Err(rec
         .error(
             codes::WRONG_TYPE,
             arg.span,
@@ -405,9 +398,9 @@ fn check_type(stage: &Stage, function: &LangFn, param: &str, ty: Ty, arg: &Arg) 
         .into())
 }
 
-fn is_scalar(stage: &Stage, v: &Value) -> bool {
+fn is_scalar(rec: &Recorder, v: &Value) -> bool {
     match v {
-        Value::Buffer(b) => stage.buffer(*b).scope == tilewright_ir::Scope::Var,
+        Value::Buffer(b) => rec.buffer(*b).scope == tilewright_ir::Scope::Var,
         Value::Loop(spec) => matches!(&**spec, LoopSpec::Bound(i) if i.len() == 1),
         v => v.as_float().is_some() || v.is_runtime(),
     }

@@ -7,8 +7,8 @@ use tilewright_ir::{
 
 use super::extents::{Sides, check_inside, const_product, pair};
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -50,34 +50,34 @@ const ORDERS: [(&str, MemoryOrder); 6] = [
     ("seq_cst", MemoryOrder::SeqCst),
 ];
 
-fn atomic(stage: &mut Stage, args: &CallArgs, op: AtomicOp) -> Result<Value> {
+fn atomic(rec: &mut Recorder, args: &CallArgs, op: AtomicOp) -> Result<Value> {
     let what = format!("T.atomic_{}", name(op));
-    let order = order(stage, args, MemoryOrder::Relaxed, &ORDERS.map(|(_, o)| o))?;
-    let return_prev = args.is_param("return_prev") && args.bool_or(stage, "return_prev", false)?;
-    if args.is_param("use_tma") && args.bool_or(stage, "use_tma", false)? {
-        stage.warn(Diagnostic::warning(
+    let order = order(rec, args, MemoryOrder::Relaxed, &ORDERS.map(|(_, o)| o))?;
+    let return_prev = args.is_param("return_prev") && args.bool_or(rec, "return_prev", false)?;
+    if args.is_param("use_tma") && args.bool_or(rec, "use_tma", false)? {
+        rec.warn(Diagnostic::warning(
             codes::NO_EFFECT,
             args.span_of("use_tma"),
             "`use_tma` has no effect: elements are added by atomic operations",
         ));
     }
-    let dst = args.tile(stage, "dst")?;
+    let dst = args.tile(rec, "dst")?;
     let buffer = dst.buffer();
-    check_memory(stage, &what, buffer, args.span_of("dst"))?;
-    check_dtype(stage, &what, op, buffer, args.span_of("dst"))?;
+    check_memory(rec, &what, buffer, args.span_of("dst"))?;
+    check_dtype(rec, &what, op, buffer, args.span_of("dst"))?;
     let value = args.required("value").clone();
     let source = match &value {
-        Value::Buffer(b) if stage.buffer(*b).scope != Scope::Var => Some(Tile::Buffer(*b)),
+        Value::Buffer(b) if rec.buffer(*b).scope != Scope::Var => Some(Tile::Buffer(*b)),
         Value::Region(r) => Some(Tile::Region(r.clone())),
         // As in a copy, an element beside a tile is the start of one.
         Value::Element(e) if !matches!(dst, Tile::Element(_)) => Some(Tile::Element(e.clone())),
         _ => None,
     };
     if let (Tile::Element(element), None) = (&dst, &source) {
-        let dtype = stage.buffer(buffer).dtype;
-        let value = stage.to_expr_as(&value, dtype, args.span_of("value"))?;
-        let result = return_prev.then(|| stage.result_var(dtype));
-        stage.emit_thread(ThreadOp::AtomicRmw {
+        let dtype = rec.buffer(buffer).dtype;
+        let value = rec.to_expr_as(&value, dtype, args.span_of("value"))?;
+        let result = return_prev.then(|| rec.result_var(dtype));
+        rec.emit_thread(ThreadOp::AtomicRmw {
             op,
             buffer,
             indices: element.indices.clone(),
@@ -86,12 +86,12 @@ fn atomic(stage: &mut Stage, args: &CallArgs, op: AtomicOp) -> Result<Value> {
             result,
         })?;
         return Ok(match result {
-            Some(var) => Value::Expr(stage.var_expr(var).with_span(args.span())),
+            Some(var) => Value::Expr(rec.var_expr(var).with_span(args.span())),
             None => Value::None,
         });
     }
     if return_prev {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::ATOMIC_FORM,
                 args.span_of("return_prev"),
@@ -100,7 +100,7 @@ fn atomic(stage: &mut Stage, args: &CallArgs, op: AtomicOp) -> Result<Value> {
             .help("update one element, `T.atomic_add(C[i], v, return_prev=True)`, inside `T.Parallel`")
             .into());
     }
-    tile_atomic(stage, args, &what, op, order, dst, source, &value)
+    tile_atomic(rec, args, &what, op, order, dst, source, &value)
 }
 
 #[expect(
@@ -108,7 +108,7 @@ fn atomic(stage: &mut Stage, args: &CallArgs, op: AtomicOp) -> Result<Value> {
     reason = "the pieces of one call, already taken apart"
 )]
 fn tile_atomic(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     what: &str,
     op: AtomicOp,
@@ -119,7 +119,7 @@ fn tile_atomic(
 ) -> Result<Value> {
     let (dst, value) = match source {
         Some(source) => {
-            check_source(stage, what, source.buffer(), args.span_of("value"))?;
+            check_source(rec, what, source.buffer(), args.span_of("value"))?;
             let sides = Sides {
                 what,
                 src: &source,
@@ -127,22 +127,22 @@ fn tile_atomic(
                 dst: &dst,
                 dst_span: args.span_of("dst"),
             };
-            let Some((src, dst)) = pair(stage, sides)? else {
+            let Some((src, dst)) = pair(rec, sides)? else {
                 return Ok(Value::None);
             };
             (dst, AtomicSource::Region(src))
         }
         None => {
-            let region = dst.region(stage);
+            let region = dst.region(rec);
             let written = matches!(dst, Tile::Region(_));
-            check_inside(stage, &region, args.span_of("dst"), written)?;
-            warn_single(stage, args, what, &dst);
-            let dtype = stage.buffer(region.buffer).dtype;
-            let value = stage.to_expr_as(value, dtype, args.span_of("value"))?;
+            check_inside(rec, &region, args.span_of("dst"), written)?;
+            warn_single(rec, args, what, &dst);
+            let dtype = rec.buffer(region.buffer).dtype;
+            let value = rec.to_expr_as(value, dtype, args.span_of("value"))?;
             (region, AtomicSource::Value(value))
         }
     };
-    stage.emit_tile(TileOp::Atomic {
+    rec.emit_tile(TileOp::Atomic {
         op,
         dst,
         value,
@@ -152,15 +152,15 @@ fn tile_atomic(
 }
 
 /// A one-element buffer named as a whole is updated once by the block, which is rarely meant.
-fn warn_single(stage: &mut Stage, args: &CallArgs, what: &str, dst: &Tile) {
+fn warn_single(rec: &mut Recorder, args: &CallArgs, what: &str, dst: &Tile) {
     let Tile::Buffer(buffer) = dst else {
         return;
     };
-    if const_product(stage, &stage.buffer(*buffer).shape.clone()) != Some(1) {
+    if const_product(rec, &rec.buffer(*buffer).shape.clone()) != Some(1) {
         return;
     }
-    let name = stage.buffer_name(*buffer);
-    stage.warn(
+    let name = rec.buffer_name(*buffer);
+    rec.warn(
         Diagnostic::warning(
             codes::ATOMIC_FORM,
             args.span(),
@@ -170,18 +170,18 @@ fn warn_single(stage: &mut Stage, args: &CallArgs, what: &str, dst: &Tile) {
     );
 }
 
-fn vector_add(stage: &mut Stage, args: &CallArgs, lanes: u16) -> Result<Value> {
+fn vector_add(rec: &mut Recorder, args: &CallArgs, lanes: u16) -> Result<Value> {
     let what = format!("T.atomic_addx{lanes}");
-    let return_prev = args.bool_or(stage, "return_prev", false)?;
-    let (dst, dst_indices) = start(stage, args, "dst")?;
-    let (src, src_indices) = start(stage, args, "value")?;
+    let return_prev = args.bool_or(rec, "return_prev", false)?;
+    let (dst, dst_indices) = start(rec, args, "dst")?;
+    let (src, src_indices) = start(rec, args, "value")?;
     let dst_span = args.span_of("dst");
-    check_memory(stage, &what, dst, dst_span)?;
-    check_source(stage, &what, src, args.span_of("value"))?;
-    let (d, s) = (stage.buffer(dst).dtype, stage.buffer(src).dtype);
+    check_memory(rec, &what, dst, dst_span)?;
+    check_source(rec, &what, src, args.span_of("value"))?;
+    let (d, s) = (rec.buffer(dst).dtype, rec.buffer(src).dtype);
     let small = matches!(d.scalar, Scalar::F16 | Scalar::BF16);
     if !d.is_scalar() || !(small || d.scalar == Scalar::F32) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::ATOMIC_DTYPE,
                 dst_span,
@@ -191,7 +191,7 @@ fn vector_add(stage: &mut Stage, args: &CallArgs, lanes: u16) -> Result<Value> {
             .into());
     }
     if s != d && !(small && s == DType::F32) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::ATOMIC_DTYPE,
                 args.span_of("value"),
@@ -204,14 +204,14 @@ fn vector_add(stage: &mut Stage, args: &CallArgs, lanes: u16) -> Result<Value> {
         (dst, &dst_indices, dst_span),
         (src, &src_indices, args.span_of("value")),
     ] {
-        check_vector(stage, &what, buffer, indices, lanes, span)?;
+        check_vector(rec, &what, buffer, indices, lanes, span)?;
     }
     if return_prev {
         let at = (dst, dst_indices.as_slice());
         let from = (src, src_indices.as_slice());
-        return old_values(stage, args, at, from, lanes);
+        return old_values(rec, args, at, from, lanes);
     }
-    stage.emit_thread(ThreadOp::AtomicVecAdd {
+    rec.emit_thread(ThreadOp::AtomicVecAdd {
         dst,
         dst_indices,
         src,
@@ -223,14 +223,14 @@ fn vector_add(stage: &mut Stage, args: &CallArgs, lanes: u16) -> Result<Value> {
 
 /// Adds lane by lane, each atomic on its own, and gives the vector of what was there.
 fn old_values(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     (dst, dst_indices): (Buffer, &[Expr]),
     (src, src_indices): (Buffer, &[Expr]),
     lanes: u16,
 ) -> Result<Value> {
     let span = args.span();
-    let (to, from) = (stage.buffer(dst).dtype, stage.buffer(src).dtype);
+    let (to, from) = (rec.buffer(dst).dtype, rec.buffer(src).dtype);
     let mut old = Vec::with_capacity(usize::from(lanes));
     for lane in 0..lanes {
         let at = |indices: &[Expr]| {
@@ -241,39 +241,39 @@ fn old_values(
             indices
         };
         let value = Expr::load(src, at(src_indices), from).with_span(args.span_of("value"));
-        let result = stage.result_var(to);
-        stage.emit_thread(ThreadOp::AtomicRmw {
+        let result = rec.result_var(to);
+        rec.emit_thread(ThreadOp::AtomicRmw {
             op: AtomicOp::Add,
             buffer: dst,
             indices: at(dst_indices),
-            value: stage.cast_expr(value, to, span)?,
+            value: rec.cast_expr(value, to, span)?,
             order: MemoryOrder::Relaxed,
             result: Some(result),
         })?;
-        old.push(stage.var_expr(result));
+        old.push(rec.var_expr(result));
     }
-    super::vectors::vector(stage, &old, span).map(Value::Expr)
+    super::vectors::vector(rec, &old, span).map(Value::Expr)
 }
 
 /// Constant indices must leave room for the vector and be aligned to it.
 fn check_vector(
-    stage: &Stage,
+    rec: &Recorder,
     what: &str,
     buffer: Buffer,
     indices: &[Expr],
     lanes: u16,
     span: Span,
 ) -> Result<()> {
-    let data = stage.buffer(buffer);
+    let data = rec.buffer(buffer);
     let (Some(size), Some(index)) = (
-        data.shape.last().and_then(|e| stage.const_int(e)),
-        indices.last().and_then(|e| stage.const_int(e)),
+        data.shape.last().and_then(|e| rec.const_int(e)),
+        indices.last().and_then(|e| rec.const_int(e)),
     ) else {
         return Ok(());
     };
     let lanes = i128::from(lanes);
     if index + lanes > size {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OUT_OF_BOUNDS,
                 span,
@@ -287,7 +287,7 @@ fn check_vector(
     }
     let global = data.scope == Scope::Global;
     if global && index % lanes != 0 {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::ATOMIC_FORM,
                 span,
@@ -299,44 +299,39 @@ fn check_vector(
     Ok(())
 }
 
-fn load(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn load(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     use MemoryOrder::{Acquire, Consume, Relaxed, SeqCst};
     let order = order(
-        stage,
+        rec,
         args,
         MemoryOrder::SeqCst,
         &[Relaxed, Consume, Acquire, SeqCst],
     )?;
-    let (buffer, indices) = start(stage, args, "src")?;
+    let (buffer, indices) = start(rec, args, "src")?;
     let span = args.span_of("src");
-    check_memory(stage, "T.atomic_load", buffer, span)?;
-    check_word(stage, "T.atomic_load", buffer, span)?;
-    let result = stage.result_var(stage.buffer(buffer).dtype);
-    stage.emit_thread(ThreadOp::AtomicLoad {
+    check_memory(rec, "T.atomic_load", buffer, span)?;
+    check_word(rec, "T.atomic_load", buffer, span)?;
+    let result = rec.result_var(rec.buffer(buffer).dtype);
+    rec.emit_thread(ThreadOp::AtomicLoad {
         buffer,
         indices,
         order,
         result,
     })?;
-    Ok(Value::Expr(stage.var_expr(result).with_span(args.span())))
+    Ok(Value::Expr(rec.var_expr(result).with_span(args.span())))
 }
 
-fn store(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn store(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     use MemoryOrder::{Relaxed, Release, SeqCst};
-    let order = order(
-        stage,
-        args,
-        MemoryOrder::SeqCst,
-        &[Relaxed, Release, SeqCst],
-    )?;
-    let (buffer, indices) = start(stage, args, "dst")?;
+    let order = order(rec, args, MemoryOrder::SeqCst, &[Relaxed, Release, SeqCst])?;
+    let (buffer, indices) = start(rec, args, "dst")?;
     let span = args.span_of("dst");
-    check_memory(stage, "T.atomic_store", buffer, span)?;
-    check_word(stage, "T.atomic_store", buffer, span)?;
-    let dtype = stage.buffer(buffer).dtype;
+    check_memory(rec, "T.atomic_store", buffer, span)?;
+    check_word(rec, "T.atomic_store", buffer, span)?;
+    let dtype = rec.buffer(buffer).dtype;
     let value = args.required("src").clone();
-    let value = stage.to_expr_as(&value, dtype, args.span_of("src"))?;
-    stage.emit_thread(ThreadOp::AtomicStore {
+    let value = rec.to_expr_as(&value, dtype, args.span_of("src"))?;
+    rec.emit_thread(ThreadOp::AtomicStore {
         buffer,
         indices,
         value,
@@ -346,24 +341,24 @@ fn store(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 }
 
 /// The element that an operand names or starts at.
-fn start(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<(Buffer, Vec<Expr>)> {
-    let region = args.tile(stage, name)?.region(stage);
+fn start(rec: &mut Recorder, args: &CallArgs, name: &str) -> Result<(Buffer, Vec<Expr>)> {
+    let region = args.tile(rec, name)?.region(rec);
     let indices = region.dims.into_iter().map(|d| d.start).collect();
     Ok((region.buffer, indices))
 }
 
-fn check_memory(stage: &Stage, what: &str, buffer: Buffer, span: Span) -> Result<()> {
-    let scope = stage.buffer(buffer).scope;
+fn check_memory(rec: &Recorder, what: &str, buffer: Buffer, span: Span) -> Result<()> {
+    let scope = rec.buffer(buffer).scope;
     if matches!(scope, Scope::Global | Scope::Shared) {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::ATOMIC_FORM,
             span,
             format!(
                 "{what} works on global and shared memory; {} is {}",
-                stage.buffer_name(buffer),
+                rec.buffer_name(buffer),
                 scope.name()
             ),
         )
@@ -373,12 +368,12 @@ fn check_memory(stage: &Stage, what: &str, buffer: Buffer, span: Span) -> Result
         .into())
 }
 
-fn check_source(stage: &Stage, what: &str, buffer: Buffer, span: Span) -> Result<()> {
-    let scope = stage.buffer(buffer).scope;
+fn check_source(rec: &Recorder, what: &str, buffer: Buffer, span: Span) -> Result<()> {
+    let scope = rec.buffer(buffer).scope;
     if !matches!(scope, Scope::Barrier | Scope::Reducer | Scope::Tmem) {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::ATOMIC_FORM,
             span,
@@ -388,12 +383,12 @@ fn check_source(stage: &Stage, what: &str, buffer: Buffer, span: Span) -> Result
 }
 
 /// Plain atomic loads and stores move 1, 2, 4 or 8 bytes.
-fn check_word(stage: &Stage, what: &str, buffer: Buffer, span: Span) -> Result<()> {
-    let dtype = stage.buffer(buffer).dtype;
+fn check_word(rec: &Recorder, what: &str, buffer: Buffer, span: Span) -> Result<()> {
+    let dtype = rec.buffer(buffer).dtype;
     if matches!(dtype.bits(), 8 | 16 | 32 | 64) && dtype.scalar != Scalar::Handle {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::ATOMIC_DTYPE,
             span,
@@ -402,8 +397,8 @@ fn check_word(stage: &Stage, what: &str, buffer: Buffer, span: Span) -> Result<(
         .into())
 }
 
-fn check_dtype(stage: &Stage, what: &str, op: AtomicOp, buffer: Buffer, span: Span) -> Result<()> {
-    let dtype = stage.buffer(buffer).dtype;
+fn check_dtype(rec: &Recorder, what: &str, op: AtomicOp, buffer: Buffer, span: Span) -> Result<()> {
+    let dtype = rec.buffer(buffer).dtype;
     let word = matches!(
         dtype.scalar,
         Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64
@@ -422,7 +417,7 @@ fn check_dtype(stage: &Stage, what: &str, op: AtomicOp, buffer: Buffer, span: Sp
     if fits && dtype.is_scalar() {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::ATOMIC_DTYPE,
             span,
@@ -445,7 +440,7 @@ fn name(op: AtomicOp) -> &'static str {
 }
 
 fn order(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     default: MemoryOrder,
     allowed: &[MemoryOrder],
@@ -462,7 +457,7 @@ fn order(
                 .filter(|(_, o)| allowed.contains(o))
                 .map(|(n, _)| *n)
                 .collect();
-            Err(stage
+            Err(rec
                 .error(
                     codes::MEMORY_ORDER,
                     args.span_of("memory_order"),

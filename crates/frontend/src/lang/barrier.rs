@@ -3,7 +3,7 @@
 use tilewright_ir::{ArriveAt, BinOp, Buffer, Expr, ExprKind, Scope, Span, ThreadOp};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -13,9 +13,9 @@ pub(super) static FNS: &[LangFn] = &[
     func(
         "mbarrier_arrive",
         &[BARRIER, opt("cta_id", Ty::Any)],
-        |stage, args| match args.has("cta_id") {
-            true => arrive_in(stage, args),
-            false => arrive(stage, args),
+        |rec, args| match args.has("cta_id") {
+            true => arrive_in(rec, args),
+            false => arrive(rec, args),
         },
     ),
     func(
@@ -40,14 +40,14 @@ const BARRIER: ParamSpec = req("mbarrier", Ty::Any);
 const WAIT: &[ParamSpec] = &[BARRIER, req("parity", Ty::Scalar)];
 const EXPECT: &[ParamSpec] = &[BARRIER, req("tx", Ty::Scalar)];
 
-fn wait(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (barrier, index) = operand(stage, args)?;
+fn wait(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let (barrier, index) = operand(rec, args)?;
     let span = args.span_of("parity");
     let value = args.required("parity").clone();
-    let parity = stage.to_expr(&value, span)?;
-    super::check_index(stage, &parity, span, "a parity")?;
-    let parity = modulo_two(stage, parity, span)?;
-    stage.emit_thread(ThreadOp::BarrierWait {
+    let parity = rec.to_expr(&value, span)?;
+    super::check_index(rec, &parity, span, "a parity")?;
+    let parity = modulo_two(rec, parity, span)?;
+    rec.emit_thread(ThreadOp::BarrierWait {
         barrier,
         index,
         parity,
@@ -55,9 +55,9 @@ fn wait(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn arrive(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (barrier, index) = operand(stage, args)?;
-    stage.emit_thread(ThreadOp::BarrierArrive {
+fn arrive(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let (barrier, index) = operand(rec, args)?;
+    rec.emit_thread(ThreadOp::BarrierArrive {
         at: ArriveAt::Own,
         barrier,
         index,
@@ -67,12 +67,12 @@ fn arrive(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 }
 
 /// At the barrier of a block of the cluster.
-fn arrive_in(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (barrier, index) = operand(stage, args)?;
-    let rank = super::cluster::block(stage, args, "cta_id")?;
+fn arrive_in(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let (barrier, index) = operand(rec, args)?;
+    let rank = super::cluster::block(rec, args, "cta_id")?;
     let span = args.span_of("mbarrier");
-    super::cluster::check_reached(stage, barrier, span, "the arrival")?;
-    stage.emit_thread(ThreadOp::BarrierArrive {
+    super::cluster::check_reached(rec, barrier, span, "the arrival")?;
+    rec.emit_thread(ThreadOp::BarrierArrive {
         at: ArriveAt::Block(rank),
         barrier,
         index,
@@ -81,16 +81,16 @@ fn arrive_in(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn expect(stage: &mut Stage, args: &CallArgs, arrive: bool) -> Result<Value> {
-    let (barrier, index) = operand(stage, args)?;
+fn expect(rec: &mut Recorder, args: &CallArgs, arrive: bool) -> Result<Value> {
+    let (barrier, index) = operand(rec, args)?;
     let span = args.span_of("tx");
     let value = args.required("tx").clone();
-    let bytes = stage.to_expr(&value, span)?;
-    super::check_index(stage, &bytes, span, "a number of bytes")?;
-    if let Some(n) = stage.const_int(&bytes)
+    let bytes = rec.to_expr(&value, span)?;
+    super::check_index(rec, &bytes, span, "a number of bytes")?;
+    if let Some(n) = rec.const_int(&bytes)
         && n < 0
     {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 span,
@@ -98,7 +98,7 @@ fn expect(stage: &mut Stage, args: &CallArgs, arrive: bool) -> Result<Value> {
             )
             .into());
     }
-    stage.emit_thread(ThreadOp::BarrierExpect {
+    rec.emit_thread(ThreadOp::BarrierExpect {
         barrier,
         index,
         bytes,
@@ -107,14 +107,14 @@ fn expect(stage: &mut Stage, args: &CallArgs, arrive: bool) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn operand(stage: &mut Stage, args: &CallArgs) -> Result<(Buffer, Expr)> {
+fn operand(rec: &mut Recorder, args: &CallArgs) -> Result<(Buffer, Expr)> {
     let value = args.required("mbarrier").clone();
-    barrier_element(stage, &value, args.span_of("mbarrier"))
+    barrier_element(rec, &value, args.span_of("mbarrier"))
 }
 
 /// One barrier: an element of a barrier buffer, or the first when only the buffer is named.
 pub(super) fn barrier_element(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     value: &Value,
     span: Span,
 ) -> Result<(Buffer, Expr)> {
@@ -125,7 +125,7 @@ pub(super) fn barrier_element(
             e.indices.first().cloned().unwrap_or_else(|| Expr::i32(0)),
         ),
         Value::List(_) | Value::Tuple(_) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BARRIER,
                     span,
@@ -135,7 +135,7 @@ pub(super) fn barrier_element(
                 .into());
         }
         other => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BARRIER,
                     span,
@@ -145,15 +145,15 @@ pub(super) fn barrier_element(
                 .into());
         }
     };
-    let scope = stage.buffer(buffer).scope;
+    let scope = rec.buffer(buffer).scope;
     if scope != Scope::Barrier {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BARRIER,
                 span,
                 format!(
                     "{} is {} memory, not a barrier",
-                    stage.buffer_name(buffer),
+                    rec.buffer_name(buffer),
                     scope.name()
                 ),
             )
@@ -164,8 +164,8 @@ pub(super) fn barrier_element(
 }
 
 /// The last bit of a parity; most are written `… % 2` already.
-fn modulo_two(stage: &Stage, parity: Expr, span: Span) -> Result<Expr> {
-    let is_bit = stage
+fn modulo_two(rec: &Recorder, parity: Expr, span: Span) -> Result<Expr> {
+    let is_bit = rec
         .range_of(&parity)
         .is_some_and(|(lo, hi)| lo >= 0 && hi <= 1)
         || matches!(parity.kind(), ExprKind::Binary(BinOp::BitAnd, a, b) if a.is_int(1) || b.is_int(1));
@@ -173,5 +173,5 @@ fn modulo_two(stage: &Stage, parity: Expr, span: Span) -> Result<Expr> {
         return Ok(parity);
     }
     let one = Expr::int(1, parity.dtype());
-    stage.binary_expr(BinOp::BitAnd, parity, one, span)
+    rec.binary_expr(BinOp::BitAnd, parity, one, span)
 }

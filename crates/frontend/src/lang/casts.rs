@@ -1,7 +1,7 @@
 //! Conversions: `T.cast`, `T.Cast`, `T.reinterpret`.
 
 use super::{CallArgs, LangFn, Ty, func, opt, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -15,31 +15,31 @@ pub(super) static FNS: &[LangFn] = &[
             opt("sat", Ty::Bool),
             opt("rbits", Ty::Any),
         ],
-        |stage, args| {
+        |rec, args| {
             if args.str("round") == Some("rs") {
-                return super::stochastic::cast(stage, args);
+                return super::stochastic::cast(rec, args);
             }
-            check_rounding(stage, args)?;
-            convert(stage, args, "T.cast", Stage::cast_value)
+            check_rounding(rec, args)?;
+            convert(rec, args, "T.cast", Recorder::cast_value)
         },
     ),
     func(
         "Cast",
         &[req("dtype", Ty::Any), req("value", Ty::Any)],
-        |stage, args| convert(stage, args, "T.Cast", Stage::cast_value),
+        |rec, args| convert(rec, args, "T.Cast", Recorder::cast_value),
     ),
     func(
         "reinterpret",
         &[req("value", Ty::Any), req("dtype", Ty::Any)],
-        |stage, args| convert(stage, args, "T.reinterpret", reinterpret),
+        |rec, args| convert(rec, args, "T.reinterpret", reinterpret),
     ),
 ];
 
 type Conversion =
-    fn(&mut Stage, &Value, tilewright_ir::DType, tilewright_ir::Span) -> Result<Value>;
+    fn(&mut Recorder, &Value, tilewright_ir::DType, tilewright_ir::Span) -> Result<Value>;
 
 /// Older programs write the type first; whichever argument is a type is taken as the type.
-fn convert(stage: &mut Stage, args: &CallArgs, what: &str, f: Conversion) -> Result<Value> {
+fn convert(rec: &mut Recorder, args: &CallArgs, what: &str, f: Conversion) -> Result<Value> {
     let is_dtype = |v: &Value| {
         matches!(
             v,
@@ -52,7 +52,7 @@ fn convert(stage: &mut Stage, args: &CallArgs, what: &str, f: Conversion) -> Res
     }
     let to = args.required(dtype).clone();
     if !is_dtype(&to) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_TYPE,
                 args.span_of(dtype),
@@ -61,12 +61,12 @@ fn convert(stage: &mut Stage, args: &CallArgs, what: &str, f: Conversion) -> Res
             .help(format!("write `{what}(x, \"float16\")`"))
             .into());
     }
-    let to = stage.to_dtype(&to, args.span_of(dtype))?;
+    let to = rec.to_dtype(&to, args.span_of(dtype))?;
     let from = args.required(value).clone();
-    f(stage, &from, to, args.span())
+    f(rec, &from, to, args.span())
 }
 
-impl Stage {
+impl Recorder {
     /// The value converted to the type.
     pub fn cast_value(
         &mut self,
@@ -80,18 +80,18 @@ impl Stage {
 }
 
 fn reinterpret(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     value: &Value,
     dtype: tilewright_ir::DType,
     span: tilewright_ir::Span,
 ) -> Result<Value> {
-    let e = stage.to_expr(value, span)?;
+    let e = rec.to_expr(value, span)?;
     let from = e.dtype();
     if from == dtype {
         return Ok(Value::Expr(e));
     }
     if from.bits() != dtype.bits() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::REINTERPRET_WIDTH,
                 span,
@@ -107,21 +107,21 @@ fn reinterpret(
     Ok(Value::Expr(e.reinterpret_as(dtype).with_span(span)))
 }
 
-fn check_rounding(stage: &Stage, args: &CallArgs) -> Result<()> {
+fn check_rounding(rec: &Recorder, args: &CallArgs) -> Result<()> {
     let mode = args.str("round");
     let span = args.span_of("round");
     match mode {
         None | Some("" | "rn") => {}
         Some(mode @ ("rz" | "rp" | "rm")) => {
             return Err(super::not_supported(
-                stage,
+                rec,
                 span,
                 &format!("the rounding mode \"{mode}\" of T.cast"),
                 "leave `round` out: casts round to nearest, ties to even",
             ));
         }
         Some(other) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BAD_OPTION,
                     span,
@@ -132,7 +132,7 @@ fn check_rounding(stage: &Stage, args: &CallArgs) -> Result<()> {
         }
     }
     if args.has("rbits") {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("rbits"),

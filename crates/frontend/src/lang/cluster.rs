@@ -3,42 +3,42 @@
 use tilewright_ir::{DType, Expr, Span, ThreadOp, VarKind};
 
 use super::{CallArgs, LangFn, func};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
 pub(super) static FNS: &[LangFn] = &[
-    func("block_rank_in_cluster", &[], |stage, args| {
-        rank(stage, "`T.block_rank_in_cluster`", args.span()).map(Value::Expr)
+    func("block_rank_in_cluster", &[], |rec, args| {
+        rank(rec, "`T.block_rank_in_cluster`", args.span()).map(Value::Expr)
     }),
-    func("get_cluster_block_nums", &[], |stage, args| {
-        let blocks = blocks(stage, "`T.get_cluster_block_nums`", args.span())?;
+    func("get_cluster_block_nums", &[], |rec, args| {
+        let blocks = blocks(rec, "`T.get_cluster_block_nums`", args.span())?;
         Ok(Value::Int(blocks.into()))
     }),
-    func("cluster_sync", &[], |stage, args| {
-        barrier(stage, args, "T.cluster_sync", ThreadOp::SyncCluster)
+    func("cluster_sync", &[], |rec, args| {
+        barrier(rec, args, "T.cluster_sync", ThreadOp::SyncCluster)
     }),
-    func("cluster_arrive", &[], |stage, args| {
-        barrier(stage, args, "T.cluster_arrive", ThreadOp::ClusterArrive)
+    func("cluster_arrive", &[], |rec, args| {
+        barrier(rec, args, "T.cluster_arrive", ThreadOp::ClusterArrive)
     }),
-    func("cluster_wait", &[], |stage, args| {
-        barrier(stage, args, "T.cluster_wait", ThreadOp::ClusterWait)
+    func("cluster_wait", &[], |rec, args| {
+        barrier(rec, args, "T.cluster_wait", ThreadOp::ClusterWait)
     }),
 ];
 
 /// The barrier of the cluster, or a half of it.
-fn barrier(stage: &mut Stage, args: &CallArgs, what: &str, op: ThreadOp) -> Result<Value> {
-    blocks(stage, &format!("`{what}`"), args.span())?;
-    super::sync::check_uniform(stage, args, what)?;
-    stage.emit_thread(op)?;
+fn barrier(rec: &mut Recorder, args: &CallArgs, what: &str, op: ThreadOp) -> Result<Value> {
+    blocks(rec, &format!("`{what}`"), args.span())?;
+    super::sync::check_uniform(rec, args, what)?;
+    rec.emit_thread(op)?;
     Ok(Value::None)
 }
 
 /// The blocks of a cluster of the kernel, which has to have them.
-pub(super) fn blocks(stage: &Stage, what: &str, span: Span) -> Result<u32> {
-    match stage.kernel(what)?.attrs.cluster {
+pub(super) fn blocks(rec: &Recorder, what: &str, span: Span) -> Result<u32> {
+    match rec.kernel(what)?.attrs.cluster {
         Some(sizes) => Ok(sizes.iter().product()),
-        None => Err(stage
+        None => Err(rec
             .error(
                 codes::CLUSTER,
                 span,
@@ -50,31 +50,31 @@ pub(super) fn blocks(stage: &Stage, what: &str, span: Span) -> Result<u32> {
 }
 
 /// The number of the block in its cluster: one variable of the kernel.
-pub(super) fn rank(stage: &mut Stage, what: &str, span: Span) -> Result<Expr> {
-    let blocks = blocks(stage, what, span)?;
-    let kernel = stage.kernel(what)?;
+pub(super) fn rank(rec: &mut Recorder, what: &str, span: Span) -> Result<Expr> {
+    let blocks = blocks(rec, what, span)?;
+    let kernel = rec.kernel(what)?;
     let (known, launch) = (kernel.attrs.rank, kernel.span);
     let var = match known {
         Some(var) => var,
         None => {
-            let var = stage.new_var("rank", DType::I32, VarKind::Rank, launch);
-            stage.var_bounds.insert(var, (0, i128::from(blocks) - 1));
-            stage.kernel_mut(what)?.attrs.rank = Some(var);
+            let var = rec.new_var("rank", DType::I32, VarKind::Rank, launch);
+            rec.var_bounds.insert(var, (0, i128::from(blocks) - 1));
+            rec.kernel_mut(what)?.attrs.rank = Some(var);
             var
         }
     };
-    Ok(stage.var_expr(var))
+    Ok(rec.var_expr(var))
 }
 
 /// The block that an argument names.
-pub(super) fn block(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<Expr> {
+pub(super) fn block(rec: &mut Recorder, args: &CallArgs, name: &str) -> Result<Expr> {
     let span = args.span_of(name);
-    let blocks = blocks(stage, "`cta_id`", span)?;
+    let blocks = blocks(rec, "`cta_id`", span)?;
     let value = args.required(name).clone();
-    let rank = stage.to_expr(&value, span)?;
-    super::check_index(stage, &rank, span, "the number of a block")?;
-    match stage.const_int(&rank) {
-        Some(n) if !(0..i128::from(blocks)).contains(&n) => Err(stage
+    let rank = rec.to_expr(&value, span)?;
+    super::check_index(rec, &rank, span, "the number of a block")?;
+    match rec.const_int(&rank) {
+        Some(n) if !(0..i128::from(blocks)).contains(&n) => Err(rec
             .error(
                 codes::CLUSTER,
                 span,
@@ -90,23 +90,23 @@ pub(super) fn block(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<Ex
 }
 
 /// The blocks that `cluster_mask` names, a bit for each; without any none.
-pub(super) fn mask(stage: &mut Stage, args: &CallArgs) -> Result<Option<u16>> {
+pub(super) fn mask(rec: &mut Recorder, args: &CallArgs) -> Result<Option<u16>> {
     const NAME: &str = "cluster_mask";
     let Some(value) = args.value(NAME).cloned() else {
         return Ok(None);
     };
     let span = args.span_of(NAME);
-    let mask = stage.to_int(&value, span, "a mask of blocks")?;
+    let mask = rec.to_int(&value, span, "a mask of blocks")?;
     if mask == 0 {
         return Ok(None);
     }
-    let blocks = blocks(stage, "`cluster_mask`", span)?;
+    let blocks = blocks(rec, "`cluster_mask`", span)?;
     match u16::try_from(mask)
         .ok()
         .filter(|mask| u32::from(*mask) >> blocks == 0)
     {
         Some(mask) => Ok(Some(mask)),
-        None => Err(stage
+        None => Err(rec
             .error(
                 codes::CLUSTER,
                 span,
@@ -119,21 +119,21 @@ pub(super) fn mask(stage: &mut Stage, args: &CallArgs) -> Result<Option<u16>> {
 
 /// Refuses a barrier that only its own block may reach.
 pub(super) fn check_reached(
-    stage: &Stage,
+    rec: &Recorder,
     barrier: tilewright_ir::Buffer,
     span: Span,
     what: &str,
 ) -> Result<()> {
-    if stage.lang.cluster_barriers.contains(&barrier) {
+    if rec.lang.cluster_barriers.contains(&barrier) {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::BARRIER,
             span,
             format!(
                 "{what} reaches {} of other blocks, which is a barrier of its own block alone",
-                stage.buffer_name(barrier)
+                rec.buffer_name(barrier)
             ),
         )
         .help("allocate it with `T.alloc_cluster_barrier(arrive_count)`")

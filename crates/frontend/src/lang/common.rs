@@ -3,7 +3,7 @@
 use tilewright_ir::{DType, Expr, ExprKind, Span, VarKind};
 
 use super::{CallArgs, LangFn, ParamSpec};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Error, Result, codes};
 
@@ -11,24 +11,24 @@ use crate::{Error, Result, codes};
 pub(super) const fn func(
     name: &'static str,
     params: &'static [ParamSpec],
-    call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+    call: fn(&mut Recorder, &CallArgs) -> Result<Value>,
 ) -> LangFn {
     LangFn::new(name, params, call)
 }
 
 /// A required dtype argument.
-pub(super) fn required_dtype(stage: &Stage, args: &CallArgs, name: &str) -> Result<DType> {
-    stage.to_dtype(args.required(name), args.span_of(name))
+pub(super) fn required_dtype(rec: &Recorder, args: &CallArgs, name: &str) -> Result<DType> {
+    rec.to_dtype(args.required(name), args.span_of(name))
 }
 
 /// A compile-time count that must be at least one; `None` when it is left out.
-pub(super) fn positive(stage: &Stage, args: &CallArgs, name: &str) -> Result<Option<u32>> {
-    let Some(value) = args.int(stage, name)? else {
+pub(super) fn positive(rec: &Recorder, args: &CallArgs, name: &str) -> Result<Option<u32>> {
+    let Some(value) = args.int(rec, name)? else {
         return Ok(None);
     };
     match u32::try_from(value) {
         Ok(n) if n > 0 => Ok(Some(n)),
-        _ => Err(stage
+        _ => Err(rec
             .error(
                 codes::NON_POSITIVE,
                 args.span_of(name),
@@ -43,11 +43,11 @@ pub(super) fn positive(stage: &Stage, args: &CallArgs, name: &str) -> Result<Opt
 }
 
 /// Refuses what is no integer scalar where indices, extents and counts are meant.
-pub(super) fn check_index(stage: &Stage, e: &Expr, span: Span, what: &str) -> Result<()> {
+pub(super) fn check_index(rec: &Recorder, e: &Expr, span: Span, what: &str) -> Result<()> {
     if e.dtype().scalar.is_int() && e.dtype().is_scalar() {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::INDEX_TYPE,
             span,
@@ -58,19 +58,19 @@ pub(super) fn check_index(stage: &Stage, e: &Expr, span: Span, what: &str) -> Re
 }
 
 /// Refuses what the caller of the kernel cannot know before it runs.
-pub(super) fn check_host_value(stage: &Stage, e: &Expr, span: Span, what: &str) -> Result<()> {
+pub(super) fn check_host_value(rec: &Recorder, e: &Expr, span: Span, what: &str) -> Result<()> {
     let mut bad = false;
     e.walk(&mut |e| match e.kind() {
         ExprKind::Load { .. } | ExprKind::AddressOf { .. } => bad = true,
         ExprKind::Var(var) => {
-            bad |= !matches!(stage.func.vars[*var].kind, VarKind::Symbol | VarKind::Param);
+            bad |= !matches!(rec.func.vars[*var].kind, VarKind::Symbol | VarKind::Param);
         }
         _ => {}
     });
     if !bad {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::KERNEL_LAUNCH,
             span,
@@ -81,15 +81,14 @@ pub(super) fn check_host_value(stage: &Stage, e: &Expr, span: Span, what: &str) 
 }
 
 /// The refusal of what TileLang knows and this compiler does not.
-pub(super) fn not_supported(stage: &Stage, span: Span, what: &str, instead: &str) -> Error {
-    stage
-        .error(
-            codes::NOT_SUPPORTED,
-            span,
-            format!("{what} is not supported"),
-        )
-        .help(instead)
-        .into()
+pub(super) fn not_supported(rec: &Recorder, span: Span, what: &str, instead: &str) -> Error {
+    rec.error(
+        codes::NOT_SUPPORTED,
+        span,
+        format!("{what} is not supported"),
+    )
+    .help(instead)
+    .into()
 }
 
 /// What language functions remember while a kernel is recorded.

@@ -9,9 +9,9 @@ use super::barrier::barrier_element;
 use super::extents::{Sides, extents_equal, pair, show_extents};
 use super::threads;
 use super::{CallArgs, LangFn, Ty, func, kw, opt, req};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
-use crate::eval::scope::BlockKind;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
+use crate::record::emit::BlockKind;
 use crate::value::{Element, Value};
 use crate::{Result, codes};
 
@@ -95,30 +95,30 @@ const IM2COL: &[super::ParamSpec] = &[
     opt("annotations", Ty::Any),
 ];
 
-fn copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn copy(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let hints = CopyHints {
-        coalesced_width: super::positive(stage, args, "coalesced_width")?,
-        disable_tma: args.bool_or(stage, "disable_tma", false)?,
-        eviction: eviction(stage, args)?,
+        coalesced_width: super::positive(rec, args, "coalesced_width")?,
+        disable_tma: args.bool_or(rec, "disable_tma", false)?,
+        eviction: eviction(rec, args)?,
         prefer_instruction: args.str("prefer_instruction").map(|s| s.to_string()),
     };
-    copy_wishing(stage, args, hints)
+    copy_wishing(rec, args, hints)
 }
 
 /// The copy of the operands, with these wishes.
-fn copy_wishing(stage: &mut Stage, args: &CallArgs, hints: CopyHints) -> Result<Value> {
-    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
-    check_copyable(stage, args, &src, &dst)?;
-    let Some((src, dst)) = pair(stage, sides("T.copy", args, &src, &dst))? else {
-        return assign(stage, args, &src, &dst);
+fn copy_wishing(rec: &mut Recorder, args: &CallArgs, hints: CopyHints) -> Result<Value> {
+    let (src, dst) = (args.tile(rec, "src")?, args.tile(rec, "dst")?);
+    check_copyable(rec, args, &src, &dst)?;
+    let Some((src, dst)) = pair(rec, sides("T.copy", args, &src, &dst))? else {
+        return assign(rec, args, &src, &dst);
     };
-    if stage.buffer(src.buffer).scope == Scope::Reducer {
-        return super::reducer::copy(stage, args, &src, &dst);
+    if rec.buffer(src.buffer).scope == Scope::Reducer {
+        return super::reducer::copy(rec, args, &src, &dst);
     }
-    if threads::is_private(stage, src.buffer) || threads::is_private(stage, dst.buffer) {
-        return copy_by_thread(stage, args, src, dst);
+    if threads::is_private(rec, src.buffer) || threads::is_private(rec, dst.buffer) {
+        return copy_by_thread(rec, args, src, dst);
     }
-    stage.emit_tile(TileOp::Copy(CopyOp {
+    rec.emit_tile(TileOp::Copy(CopyOp {
         src,
         dst,
         kind: CopyKind::Sync,
@@ -127,25 +127,25 @@ fn copy_wishing(stage: &mut Stage, args: &CallArgs, hints: CopyHints) -> Result<
     Ok(Value::None)
 }
 
-fn async_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn async_copy(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let hints = CopyHints {
-        coalesced_width: super::positive(stage, args, "coalesced_width")?,
+        coalesced_width: super::positive(rec, args, "coalesced_width")?,
         ..CopyHints::default()
     };
-    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+    let (src, dst) = (args.tile(rec, "src")?, args.tile(rec, "dst")?);
     check_scopes(
-        stage,
+        rec,
         args,
         "T.async_copy",
         &src,
         &dst,
         &[(Scope::Global, Scope::Shared)],
     )?;
-    check_same_dtype(stage, args, "T.async_copy", src.buffer(), dst.buffer())?;
-    let Some((src, dst)) = pair(stage, sides("T.async_copy", args, &src, &dst))? else {
-        return Err(no_extents(stage, args, "T.async_copy"));
+    check_same_dtype(rec, args, "T.async_copy", src.buffer(), dst.buffer())?;
+    let Some((src, dst)) = pair(rec, sides("T.async_copy", args, &src, &dst))? else {
+        return Err(no_extents(rec, args, "T.async_copy"));
     };
-    stage.emit_tile(TileOp::Copy(CopyOp {
+    rec.emit_tile(TileOp::Copy(CopyOp {
         src,
         dst,
         kind: CopyKind::Async,
@@ -154,28 +154,28 @@ fn async_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn tma_copy(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.tma_copy";
     let hints = CopyHints {
-        eviction: eviction(stage, args)?,
+        eviction: eviction(rec, args)?,
         ..CopyHints::default()
     };
-    let multicast = super::cluster::mask(stage, args)?;
-    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+    let multicast = super::cluster::mask(rec, args)?;
+    let (src, dst) = (args.tile(rec, "src")?, args.tile(rec, "dst")?);
     let pairs = [
         (Scope::Global, Scope::Shared),
         (Scope::Shared, Scope::Global),
     ];
-    check_scopes(stage, args, WHAT, &src, &dst, &pairs)?;
-    check_same_dtype(stage, args, WHAT, src.buffer(), dst.buffer())?;
-    let is_load = stage.buffer(src.buffer()).scope == Scope::Global;
+    check_scopes(rec, args, WHAT, &src, &dst, &pairs)?;
+    check_same_dtype(rec, args, WHAT, src.buffer(), dst.buffer())?;
+    let is_load = rec.buffer(src.buffer()).scope == Scope::Global;
     let barrier = match (args.value("barrier"), is_load) {
         (Some(value), true) => {
             let value = value.clone();
-            Some(barrier_element(stage, &value, args.span_of("barrier"))?)
+            Some(barrier_element(rec, &value, args.span_of("barrier"))?)
         }
         (None, true) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::TMA_BARRIER,
                     args.span(),
@@ -185,7 +185,7 @@ fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .into());
         }
         (Some(_), false) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::TMA_BARRIER,
                     args.span_of("barrier"),
@@ -199,19 +199,19 @@ fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     if multicast.is_some() {
         let span = args.span_of("cluster_mask");
         let Some((barrier, _)) = &barrier else {
-            return Err(stage
+            return Err(rec
                 .error(codes::CLUSTER, span, "a bulk store goes to no other block")
                 .help("leave `cluster_mask` out")
                 .into());
         };
-        super::cluster::rank(stage, "`cluster_mask`", span)?;
+        super::cluster::rank(rec, "`cluster_mask`", span)?;
         let span = args.span_of("barrier");
-        super::cluster::check_reached(stage, *barrier, span, "the copy")?;
+        super::cluster::check_reached(rec, *barrier, span, "the copy")?;
     }
-    let Some((src, dst)) = pair(stage, sides(WHAT, args, &src, &dst))? else {
-        return Err(no_extents(stage, args, WHAT));
+    let Some((src, dst)) = pair(rec, sides(WHAT, args, &src, &dst))? else {
+        return Err(no_extents(rec, args, WHAT));
     };
-    stage.emit_tile(TileOp::Copy(CopyOp {
+    rec.emit_tile(TileOp::Copy(CopyOp {
         src,
         dst,
         kind: CopyKind::Tma { barrier, multicast },
@@ -222,12 +222,12 @@ fn tma_copy(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 
 /// One load for several blocks of a cluster, complete when it ends: a bulk copy with a barrier of its
 /// own, behind a barrier of the cluster.
-fn copy_cluster(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn copy_cluster(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.copy_cluster";
     for name in ["dst_block", "remote_barrier"] {
         if args.has(name) {
             return Err(super::not_supported(
-                stage,
+                rec,
                 args.span_of(name),
                 "a copy to the shared memory of another block",
                 "hand the data over through a tensor, with `T.cluster_sync()` between",
@@ -235,17 +235,17 @@ fn copy_cluster(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
     }
     let hints = CopyHints {
-        coalesced_width: super::positive(stage, args, "coalesced_width")?,
-        eviction: eviction(stage, args)?,
+        coalesced_width: super::positive(rec, args, "coalesced_width")?,
+        eviction: eviction(rec, args)?,
         ..CopyHints::default()
     };
-    let Some(multicast) = super::cluster::mask(stage, args)? else {
-        super::cluster::blocks(stage, "`T.copy_cluster`", args.span())?;
-        return copy_wishing(stage, args, hints);
+    let Some(multicast) = super::cluster::mask(rec, args)? else {
+        super::cluster::blocks(rec, "`T.copy_cluster`", args.span())?;
+        return copy_wishing(rec, args, hints);
     };
-    super::sync::check_uniform(stage, args, WHAT)?;
-    if !stage.once() {
-        return Err(stage
+    super::sync::check_uniform(rec, args, WHAT)?;
+    if !rec.once() {
+        return Err(rec
             .error(
                 codes::CLUSTER,
                 args.span(),
@@ -258,20 +258,20 @@ fn copy_cluster(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             )
             .into());
     }
-    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+    let (src, dst) = (args.tile(rec, "src")?, args.tile(rec, "dst")?);
     let pairs = [(Scope::Global, Scope::Shared)];
-    check_scopes(stage, args, WHAT, &src, &dst, &pairs)?;
-    check_same_dtype(stage, args, WHAT, src.buffer(), dst.buffer())?;
-    let Some((src, dst)) = pair(stage, sides(WHAT, args, &src, &dst))? else {
-        return Err(no_extents(stage, args, WHAT));
+    check_scopes(rec, args, WHAT, &src, &dst, &pairs)?;
+    check_same_dtype(rec, args, WHAT, src.buffer(), dst.buffer())?;
+    let Some((src, dst)) = pair(rec, sides(WHAT, args, &src, &dst))? else {
+        return Err(no_extents(rec, args, WHAT));
     };
-    super::cluster::rank(stage, "`cluster_mask`", args.span_of("cluster_mask"))?;
-    let barrier = super::alloc::barriers(stage, vec![1], args.span())?;
-    stage.lang.cluster_barriers.push(barrier);
+    super::cluster::rank(rec, "`cluster_mask`", args.span_of("cluster_mask"))?;
+    let barrier = super::alloc::barriers(rec, vec![1], args.span())?;
+    rec.lang.cluster_barriers.push(barrier);
     let first = Expr::i32(0);
     // What was in the tiles of all blocks is used up.
-    stage.emit_thread(ThreadOp::SyncCluster)?;
-    stage.emit_tile(TileOp::Copy(CopyOp {
+    rec.emit_thread(ThreadOp::SyncCluster)?;
+    rec.emit_tile(TileOp::Copy(CopyOp {
         src,
         dst,
         kind: CopyKind::Tma {
@@ -280,25 +280,25 @@ fn copy_cluster(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         },
         hints,
     }))?;
-    let span = stage.span();
-    let me = super::warp::linear_thread(stage, "`T.copy_cluster`")?;
+    let span = rec.span();
+    let me = super::warp::linear_thread(rec, "`T.copy_cluster`")?;
     let zero = Expr::zero(me.dtype());
-    let cond = stage.binary_expr(BinOp::Eq, me, zero, span)?;
-    stage.open_block(BlockKind::Branch, span)?;
-    let arrived = stage.emit_thread(ThreadOp::BarrierArrive {
+    let cond = rec.binary_expr(BinOp::Eq, me, zero, span)?;
+    rec.open_block(BlockKind::Branch, span)?;
+    let arrived = rec.emit_thread(ThreadOp::BarrierArrive {
         at: ArriveAt::Own,
         barrier,
         index: first.clone(),
         warp: false,
     });
-    let then = stage.close_block();
+    let then = rec.close_block();
     arrived?;
-    stage.emit(StmtKind::If {
+    rec.emit(StmtKind::If {
         cond,
         then,
         otherwise: Vec::new(),
     })?;
-    stage.emit_thread(ThreadOp::BarrierWait {
+    rec.emit_thread(ThreadOp::BarrierWait {
         barrier,
         index: first.clone(),
         parity: first,
@@ -306,26 +306,26 @@ fn copy_cluster(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn transpose(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (src, dst) = (args.tile(stage, "src")?, args.tile(stage, "dst")?);
+fn transpose(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let (src, dst) = (args.tile(rec, "src")?, args.tile(rec, "dst")?);
     let pairs = [(Scope::Shared, Scope::Shared)];
-    check_scopes(stage, args, "T.transpose", &src, &dst, &pairs)?;
-    let (src, dst) = (src.region(stage), dst.region(stage));
+    check_scopes(rec, args, "T.transpose", &src, &dst, &pairs)?;
+    let (src, dst) = (src.region(rec), dst.region(rec));
     let (s, d) = (src.non_unit_extents(), dst.non_unit_extents());
     let (rows_cols, cols_rows) = match (&src.dims[..], &dst.dims[..]) {
         ([a, b], [c, d]) => ((&a.extent, &b.extent), (&d.extent, &c.extent)),
         _ => match (&s[..], &d[..]) {
             ([a, b], [c, d]) => ((*a, *b), (*d, *c)),
-            _ => return Err(transpose_shapes(stage, args, &src, &dst)),
+            _ => return Err(transpose_shapes(rec, args, &src, &dst)),
         },
     };
-    if !extents_equal(stage, rows_cols.0, cols_rows.0)
-        || !extents_equal(stage, rows_cols.1, cols_rows.1)
+    if !extents_equal(rec, rows_cols.0, cols_rows.0)
+        || !extents_equal(rec, rows_cols.1, cols_rows.1)
     {
-        return Err(transpose_shapes(stage, args, &src, &dst));
+        return Err(transpose_shapes(rec, args, &src, &dst));
     }
     if src.buffer == dst.buffer {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::COPY_OVERLAP,
                 args.span(),
@@ -334,32 +334,31 @@ fn transpose(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("transpose into another buffer")
             .into());
     }
-    stage.emit_tile(TileOp::Transpose { src, dst })?;
+    rec.emit_tile(TileOp::Transpose { src, dst })?;
     Ok(Value::None)
 }
 
-fn transpose_shapes(stage: &Stage, args: &CallArgs, src: &Region, dst: &Region) -> crate::Error {
-    let show = |r: &Region| show_extents(stage, r.dims.iter().map(|d| &d.extent));
-    stage
-        .error(
-            codes::SHAPE,
-            args.span(),
-            format!(
-                "T.transpose: {} is not the transpose of {}",
-                show(dst),
-                show(src)
-            ),
-        )
-        .help("source and destination are matrices, (m, n) and (n, m)")
-        .into()
+fn transpose_shapes(rec: &Recorder, args: &CallArgs, src: &Region, dst: &Region) -> crate::Error {
+    let show = |r: &Region| show_extents(rec, r.dims.iter().map(|d| &d.extent));
+    rec.error(
+        codes::SHAPE,
+        args.span(),
+        format!(
+            "T.transpose: {} is not the transpose of {}",
+            show(dst),
+            show(src)
+        ),
+    )
+    .help("source and destination are matrices, (m, n) and (n, m)")
+    .into()
 }
 
-fn im2col(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn im2col(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.im2col";
-    eviction(stage, args)?;
-    let (image, col) = (args.tile(stage, "img")?, args.tile(stage, "col")?);
+    eviction(rec, args)?;
+    let (image, col) = (args.tile(rec, "img")?, args.tile(rec, "col")?);
     let Tile::Buffer(image) = image else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::SHAPE,
                 args.span_of("img"),
@@ -367,27 +366,27 @@ fn im2col(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             )
             .into());
     };
-    let rank = stage.buffer(image).shape.len();
-    if rank != 4 || stage.buffer(image).scope != Scope::Global {
-        return Err(stage
+    let rank = rec.buffer(image).shape.len();
+    if rank != 4 || rec.buffer(image).scope != Scope::Global {
+        return Err(rec
             .error(
                 codes::SHAPE,
                 args.span_of("img"),
                 format!(
                     "T.im2col needs a global tensor of shape (N, H, W, C); {} is {} and has {rank} dimensions",
-                    stage.buffer_name(image),
-                    stage.buffer(image).scope.name(),
+                    rec.buffer_name(image),
+                    rec.buffer(image).scope.name(),
                 ),
             )
             .into());
     }
-    let dst = col.region(stage);
+    let dst = col.region(rec);
     if !matches!(
-        stage.buffer(dst.buffer).scope,
+        rec.buffer(dst.buffer).scope,
         Scope::Shared | Scope::Fragment
     ) {
         return Err(scope_error(
-            stage,
+            rec,
             args.span_of("col"),
             WHAT,
             dst.buffer,
@@ -396,8 +395,8 @@ fn im2col(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     }
     let leading = dst.dims.len().saturating_sub(2);
     if dst.dims.len() < 2 || dst.dims[..leading].iter().any(|d| !d.extent.is_int(1)) {
-        let shown = show_extents(stage, dst.dims.iter().map(|d| &d.extent));
-        return Err(stage
+        let shown = show_extents(rec, dst.dims.iter().map(|d| &d.extent));
+        return Err(rec
             .error(
                 codes::SHAPE,
                 args.span_of("col"),
@@ -405,44 +404,43 @@ fn im2col(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             )
             .into());
     }
-    check_same_dtype(stage, args, WHAT, image, dst.buffer)?;
-    let at_least = |stage: &mut Stage, name: &str, least: i128| -> Result<u32> {
+    check_same_dtype(rec, args, WHAT, image, dst.buffer)?;
+    let at_least = |rec: &mut Recorder, name: &str, least: i128| -> Result<u32> {
         let value = args.value(name).cloned().unwrap_or(Value::None);
-        let v = stage.to_int(&value, args.span_of(name), name)?;
+        let v = rec.to_int(&value, args.span_of(name), name)?;
         u32::try_from(v).ok().filter(|_| v >= least).ok_or_else(|| {
-            stage
-                .error(
-                    codes::WRONG_VALUE,
-                    args.span_of(name),
-                    format!("`{name}` must be at least {least}, this is {v}"),
-                )
-                .into()
+            rec.error(
+                codes::WRONG_VALUE,
+                args.span_of(name),
+                format!("`{name}` must be at least {least}, this is {v}"),
+            )
+            .into()
         })
     };
     let op = Im2colOp {
         image,
         dst,
-        m_step: stage.to_expr(args.required("nhw_step"), args.span_of("nhw_step"))?,
-        k_step: stage.to_expr(args.required("c_step"), args.span_of("c_step"))?,
-        kernel: at_least(stage, "kernel", 1)?,
-        stride: at_least(stage, "stride", 1)?,
-        dilation: at_least(stage, "dilation", 1)?,
-        pad: at_least(stage, "pad", 0)?,
+        m_step: rec.to_expr(args.required("nhw_step"), args.span_of("nhw_step"))?,
+        k_step: rec.to_expr(args.required("c_step"), args.span_of("c_step"))?,
+        kernel: at_least(rec, "kernel", 1)?,
+        stride: at_least(rec, "stride", 1)?,
+        dilation: at_least(rec, "dilation", 1)?,
+        pad: at_least(rec, "pad", 0)?,
     };
     for (name, step) in [("nhw_step", &op.m_step), ("c_step", &op.k_step)] {
-        super::check_index(stage, step, args.span_of(name), name)?;
+        super::check_index(rec, step, args.span_of(name), name)?;
     }
-    stage.emit_tile(TileOp::Im2col(op))?;
+    rec.emit_tile(TileOp::Im2col(op))?;
     Ok(Value::None)
 }
 
 /// Two single elements: an assignment by each thread.
-fn assign(stage: &mut Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<Value> {
+fn assign(rec: &mut Recorder, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<Value> {
     let (Tile::Element(src), Tile::Element(dst)) = (src, dst) else {
         return Ok(Value::None);
     };
-    if !stage.in_parallel() {
-        stage.warn(
+    if !rec.in_parallel() {
+        rec.warn(
             Diagnostic::warning(
                 codes::COPY_ONE_ELEMENT,
                 args.span(),
@@ -452,28 +450,28 @@ fn assign(stage: &mut Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<
             .help("slice a side, `A[i:i + n]`, or copy to or from a tile; `B[j] = A[i]` for one element"),
         );
     }
-    let value = stage.load(src)?;
-    store(stage, args, dst, value)?;
+    let value = rec.load(src)?;
+    store(rec, args, dst, value)?;
     Ok(Value::None)
 }
 
-fn store(stage: &mut Stage, args: &CallArgs, dst: &Element, value: Expr) -> Result<()> {
-    stage.store(dst, &Value::Expr(value), args.span())
+fn store(rec: &mut Recorder, args: &CallArgs, dst: &Element, value: Expr) -> Result<()> {
+    rec.store(dst, &Value::Expr(value), args.span())
 }
 
 /// A copy where one side belongs to each thread alone.
-fn copy_by_thread(stage: &mut Stage, args: &CallArgs, src: Region, dst: Region) -> Result<Value> {
+fn copy_by_thread(rec: &mut Recorder, args: &CallArgs, src: Region, dst: Region) -> Result<Value> {
     for (private, other, name) in [(&src, &dst, "dst"), (&dst, &src, "src")] {
-        let scope = stage.buffer(other.buffer).scope;
-        if threads::is_private(stage, private.buffer) && scope == Scope::Fragment {
-            return Err(stage
+        let scope = rec.buffer(other.buffer).scope;
+        if threads::is_private(rec, private.buffer) && scope == Scope::Fragment {
+            return Err(rec
                 .error(
                     codes::COPY_SCOPE,
                     args.span_of(name),
                     format!(
                         "T.copy between {}, which each thread has of its own, and the fragment {}",
-                        stage.buffer_name(private.buffer),
-                        stage.buffer_name(other.buffer)
+                        rec.buffer_name(private.buffer),
+                        rec.buffer_name(other.buffer)
                     ),
                 )
                 .note("a fragment is one tensor spread over the threads; no thread holds all of it")
@@ -481,14 +479,14 @@ fn copy_by_thread(stage: &mut Stage, args: &CallArgs, src: Region, dst: Region) 
                 .into());
         }
     }
-    let dtype = stage.buffer(dst.buffer).dtype;
-    let src_dtype = stage.buffer(src.buffer).dtype;
+    let dtype = rec.buffer(dst.buffer).dtype;
+    let src_dtype = rec.buffer(src.buffer).dtype;
     let extents: Vec<Expr> = dst.non_unit_extents().into_iter().cloned().collect();
-    threads::nest(stage, &extents, |stage, offsets| {
+    threads::nest(rec, &extents, |rec, offsets| {
         let from = threads::point_of_non_unit(&src, offsets);
         let indices = threads::point_of_non_unit(&dst, offsets);
         let value = Expr::load(src.buffer, from, src_dtype).with_span(args.span_of("src"));
-        stage.emit(StmtKind::Store {
+        rec.emit(StmtKind::Store {
             buffer: dst.buffer,
             indices,
             value: value.cast_to(dtype),
@@ -508,14 +506,14 @@ fn sides<'a>(what: &'a str, args: &CallArgs, src: &'a Tile, dst: &'a Tile) -> Si
 }
 
 /// Refuses what holds no copyable data: barriers, reducers, addresses.
-fn check_copyable(stage: &Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<()> {
+fn check_copyable(rec: &Recorder, args: &CallArgs, src: &Tile, dst: &Tile) -> Result<()> {
     for (tile, name) in [(src, "src"), (dst, "dst")] {
-        let data = stage.buffer(tile.buffer());
+        let data = rec.buffer(tile.buffer());
         let help = match data.scope {
             Scope::Barrier => {
                 "a barrier holds no data; use `T.mbarrier_arrive` and `T.mbarrier_wait_parity`"
             }
-            Scope::Reducer if name == "src" && !threads::is_private(stage, dst.buffer()) => {
+            Scope::Reducer if name == "src" && !threads::is_private(rec, dst.buffer()) => {
                 continue;
             }
             Scope::Reducer => "finish it with `T.finalize_reducer(acc, dst)` and copy `dst`",
@@ -526,13 +524,13 @@ fn check_copyable(stage: &Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Res
             | Scope::Var
             | Scope::Tmem => continue,
         };
-        return Err(stage
+        return Err(rec
             .error(
                 codes::COPY_SCOPE,
                 args.span_of(name),
                 format!(
                     "T.copy cannot work on {}, which is a {}",
-                    stage.buffer_name(tile.buffer()),
+                    rec.buffer_name(tile.buffer()),
                     data.scope.name()
                 ),
             )
@@ -540,11 +538,11 @@ fn check_copyable(stage: &Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Res
             .into());
     }
     let (s, d) = (
-        stage.buffer(src.buffer()).dtype,
-        stage.buffer(dst.buffer()).dtype,
+        rec.buffer(src.buffer()).dtype,
+        rec.buffer(dst.buffer()).dtype,
     );
     if (s.scalar == Scalar::Handle) != (d.scalar == Scalar::Handle) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 args.span(),
@@ -556,14 +554,14 @@ fn check_copyable(stage: &Stage, args: &CallArgs, src: &Tile, dst: &Tile) -> Res
 }
 
 fn check_scopes(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     src: &Tile,
     dst: &Tile,
     allowed: &[(Scope, Scope)],
 ) -> Result<()> {
-    let scope = |t: &Tile| stage.buffer(t.buffer()).scope;
+    let scope = |t: &Tile| rec.buffer(t.buffer()).scope;
     if allowed.contains(&(scope(src), scope(dst))) {
         return Ok(());
     }
@@ -571,7 +569,7 @@ fn check_scopes(
         .iter()
         .map(|(a, b)| format!("{} to {}", a.name(), b.name()))
         .collect();
-    Err(stage
+    Err(rec
         .error(
             codes::COPY_SCOPE,
             args.span(),
@@ -587,17 +585,17 @@ fn check_scopes(
 }
 
 fn check_same_dtype(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     src: Buffer,
     dst: Buffer,
 ) -> Result<()> {
-    let (s, d) = (stage.buffer(src).dtype, stage.buffer(dst).dtype);
+    let (s, d) = (rec.buffer(src).dtype, rec.buffer(dst).dtype);
     if s == d {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::OPERAND_TYPES,
             args.span(),
@@ -608,37 +606,35 @@ fn check_same_dtype(
 }
 
 fn scope_error(
-    stage: &Stage,
+    rec: &Recorder,
     span: tilewright_ir::Span,
     what: &str,
     buffer: Buffer,
     wanted: &str,
 ) -> crate::Error {
-    stage
-        .error(
-            codes::COPY_SCOPE,
-            span,
-            format!(
-                "{what} needs {wanted} memory here; {} is {}",
-                stage.buffer_name(buffer),
-                stage.buffer(buffer).scope.name()
-            ),
-        )
-        .into()
+    rec.error(
+        codes::COPY_SCOPE,
+        span,
+        format!(
+            "{what} needs {wanted} memory here; {} is {}",
+            rec.buffer_name(buffer),
+            rec.buffer(buffer).scope.name()
+        ),
+    )
+    .into()
 }
 
-fn no_extents(stage: &Stage, args: &CallArgs, what: &str) -> crate::Error {
-    stage
-        .error(
-            codes::COPY_EXTENTS,
-            args.span(),
-            format!("{what}: both sides are single elements, so the size of the tile is not known"),
-        )
-        .help("give one side as a whole buffer or with slices")
-        .into()
+fn no_extents(rec: &Recorder, args: &CallArgs, what: &str) -> crate::Error {
+    rec.error(
+        codes::COPY_EXTENTS,
+        args.span(),
+        format!("{what}: both sides are single elements, so the size of the tile is not known"),
+    )
+    .help("give one side as a whole buffer or with slices")
+    .into()
 }
 
-fn eviction(stage: &Stage, args: &CallArgs) -> Result<Option<EvictionPolicy>> {
+fn eviction(rec: &Recorder, args: &CallArgs) -> Result<Option<EvictionPolicy>> {
     let Some(name) = args.str("eviction_policy") else {
         return Ok(None);
     };
@@ -646,7 +642,7 @@ fn eviction(stage: &Stage, args: &CallArgs) -> Result<Option<EvictionPolicy>> {
         "evict_normal" => Ok(Some(EvictionPolicy::Normal)),
         "evict_first" => Ok(Some(EvictionPolicy::First)),
         "evict_last" => Ok(Some(EvictionPolicy::Last)),
-        _ => Err(stage
+        _ => Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("eviction_policy"),

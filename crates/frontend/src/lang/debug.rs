@@ -6,9 +6,9 @@ use tilewright_ir::{
 };
 
 use super::{CallArgs, LangFn, Ty, func, opt, req, threads, warp};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
-use crate::eval::scope::BlockKind;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
+use crate::record::emit::BlockKind;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -34,12 +34,12 @@ pub(super) static FNS: &[LangFn] = &[
     ),
 ];
 
-fn print(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    stage.kernel("`T.print`")?;
+fn print(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    rec.kernel("`T.print`")?;
     let message = args.str("msg").map_or(String::new(), |s| s.to_string());
     let tile = match args.value("obj") {
         None => {
-            stage.emit_thread(ThreadOp::Print {
+            rec.emit_thread(ThreadOp::Print {
                 message,
                 args: Vec::new(),
             })?;
@@ -47,36 +47,36 @@ fn print(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         Some(Value::Str(text)) => {
             let message = [message.as_str(), text].concat();
-            stage.emit_thread(ThreadOp::Print {
+            rec.emit_thread(ThreadOp::Print {
                 message,
                 args: Vec::new(),
             })?;
             return Ok(Value::None);
         }
-        Some(Value::Buffer(b)) if stage.buffer(*b).scope != Scope::Var => Tile::Buffer(*b),
+        Some(Value::Buffer(b)) if rec.buffer(*b).scope != Scope::Var => Tile::Buffer(*b),
         Some(Value::Region(r)) => Tile::Region(r.clone()),
         Some(value) => {
             let value = value.clone();
-            let e = stage.to_expr(&value, args.span_of("obj"))?;
-            stage.emit_thread(ThreadOp::Print {
+            let e = rec.to_expr(&value, args.span_of("obj"))?;
+            rec.emit_thread(ThreadOp::Print {
                 message,
                 args: vec![e],
             })?;
             return Ok(Value::None);
         }
     };
-    print_tile(stage, args, &tile, message)?;
+    print_tile(rec, args, &tile, message)?;
     Ok(Value::None)
 }
 
 /// One thread prints every element; a fragment is gathered into shared memory first.
-fn print_tile(stage: &mut Stage, args: &CallArgs, tile: &Tile, message: String) -> Result<()> {
-    let mut region = tile.region(stage);
-    match stage.buffer(region.buffer).scope {
+fn print_tile(rec: &mut Recorder, args: &CallArgs, tile: &Tile, message: String) -> Result<()> {
+    let mut region = tile.region(rec);
+    match rec.buffer(region.buffer).scope {
         Scope::Global | Scope::Shared | Scope::Local => {}
-        Scope::Fragment => region = gather(stage, region)?,
+        Scope::Fragment => region = gather(rec, region)?,
         scope @ (Scope::Var | Scope::Barrier | Scope::Tmem | Scope::Reducer) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BUFFER_SCOPE,
                     args.span_of("obj"),
@@ -85,16 +85,16 @@ fn print_tile(stage: &mut Stage, args: &CallArgs, tile: &Tile, message: String) 
                 .into());
         }
     }
-    let span = stage.span();
-    let group = args.int_or(stage, "warp_group_id", 0)?;
-    let warp_id = args.int_or(stage, "warp_id", 0)?;
+    let span = rec.span();
+    let group = args.int_or(rec, "warp_group_id", 0)?;
+    let warp_id = args.int_or(rec, "warp_id", 0)?;
     let thread = group
         .checked_mul(4)
         .and_then(|w| w.checked_add(warp_id))
         .and_then(|w| w.checked_mul(32))
         .filter(|t| (0..1024).contains(t));
     let Some(thread) = thread else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span(),
@@ -102,25 +102,25 @@ fn print_tile(stage: &mut Stage, args: &CallArgs, tile: &Tile, message: String) 
             )
             .into());
     };
-    let me = warp::linear_thread(stage, "`T.print`")?;
+    let me = warp::linear_thread(rec, "`T.print`")?;
     let first = Expr::int(i128::from(thread), me.dtype());
-    let cond = stage.binary_expr(BinOp::Eq, me, first, span)?;
-    let dtype = stage.buffer(region.buffer).dtype;
+    let cond = rec.binary_expr(BinOp::Eq, me, first, span)?;
+    let dtype = rec.buffer(region.buffer).dtype;
     let extents: Vec<Expr> = region.dims.iter().map(|d| d.extent.clone()).collect();
-    stage.open_block(BlockKind::Branch, span)?;
-    let result = threads::nest(stage, &extents, |stage, offsets| {
+    rec.open_block(BlockKind::Branch, span)?;
+    let result = threads::nest(rec, &extents, |rec, offsets| {
         let indices = threads::point(&region, offsets);
         let value = Expr::load(region.buffer, indices.clone(), dtype);
         let mut shown = indices;
         shown.push(value);
-        stage.emit_thread(ThreadOp::Print {
+        rec.emit_thread(ThreadOp::Print {
             message,
             args: shown,
         })
     });
-    let then = stage.close_block();
+    let then = rec.close_block();
     result?;
-    stage.emit(StmtKind::If {
+    rec.emit(StmtKind::If {
         cond,
         then,
         otherwise: Vec::new(),
@@ -128,13 +128,13 @@ fn print_tile(stage: &mut Stage, args: &CallArgs, tile: &Tile, message: String) 
 }
 
 /// A copy of a fragment in shared memory.
-fn gather(stage: &mut Stage, src: Region) -> Result<Region> {
-    let span = stage.span();
+fn gather(rec: &mut Recorder, src: Region) -> Result<Region> {
+    let span = rec.span();
     let (dtype, shape) = {
-        let data = stage.buffer(src.buffer);
+        let data = rec.buffer(src.buffer);
         (data.dtype, data.shape.clone())
     };
-    let data = stage.buffer_data(
+    let data = rec.buffer_data(
         "printed",
         Scope::Shared,
         dtype,
@@ -142,12 +142,12 @@ fn gather(stage: &mut Stage, src: Region) -> Result<Region> {
         BufferOrigin::Alloc,
         span,
     );
-    let copy: Buffer = stage.alloc(data)?;
+    let copy: Buffer = rec.alloc(data)?;
     let dst = Region {
         buffer: copy,
         dims: src.dims.clone(),
     };
-    stage.emit_tile(TileOp::Copy(CopyOp {
+    rec.emit_tile(TileOp::Copy(CopyOp {
         src,
         dst: dst.clone(),
         kind: CopyKind::Sync,
@@ -156,10 +156,10 @@ fn gather(stage: &mut Stage, src: Region) -> Result<Region> {
     Ok(dst)
 }
 
-fn device_assert(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn device_assert(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let value = args.required("condition").clone();
-    let cond = stage.condition(&value, args.span_of("condition"))?;
+    let cond = rec.condition(&value, args.span_of("condition"))?;
     let message = args.str("msg").map_or(String::new(), |s| s.to_string());
-    stage.emit(StmtKind::Assert { cond, message })?;
+    rec.emit(StmtKind::Assert { cond, message })?;
     Ok(Value::None)
 }

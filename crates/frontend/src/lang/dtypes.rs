@@ -2,8 +2,6 @@
 
 use tilewright_ir::{DType, Scalar};
 
-use crate::eval::builtins::Builtin;
-
 /// Other spellings, and what they mean.
 const ALIASES: &[(&str, Scalar)] = &[
     ("half", Scalar::F16),
@@ -44,9 +42,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     scalars.chain(ALIASES.iter().map(|(alias, _)| *alias))
 }
 
-/// `int`, `float` and `bool` used as dtypes.
-pub fn of_builtin(builtin: Builtin) -> Option<DType> {
-    match builtin.0.name {
+/// `int`, `float` and `bool` of Python used as dtypes.
+pub fn of_builtin(name: &str) -> Option<DType> {
+    match name {
         "int" => Some(DType::I32),
         "float" => Some(DType::F32),
         "bool" => Some(DType::BOOL),

@@ -9,28 +9,28 @@ use std::collections::BTreeMap;
 use tilewright_arith::{Analyzer, Interval};
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Region, Scope, Span};
 
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::{Result, codes};
 
 /// Terms of a polynomial before giving up.
 const MAX_TERMS: usize = 64;
 
 /// Whether two extents are certainly equal.
-pub fn extents_equal(stage: &Stage, a: &Expr, b: &Expr) -> bool {
-    difference(stage, a, b) == Some(0) || proved_equal(stage, a, b)
+pub fn extents_equal(rec: &Recorder, a: &Expr, b: &Expr) -> bool {
+    difference(rec, a, b) == Some(0) || proved_equal(rec, a, b)
 }
 
 /// What the polynomials leave open, such as quotients and minima, the prover may know.
-fn proved_equal(stage: &Stage, a: &Expr, b: &Expr) -> bool {
-    if stage.const_int(a).is_some() && stage.const_int(b).is_some() {
+fn proved_equal(rec: &Recorder, a: &Expr, b: &Expr) -> bool {
+    if rec.const_int(a).is_some() && rec.const_int(b).is_some() {
         return false;
     }
     let mut analyzer = Analyzer::new();
     for e in [a, b] {
         e.walk(&mut |e| {
             if let Some(var) = e.as_var()
-                && let Some(&(lo, hi)) = stage.var_bounds.get(&var)
+                && let Some(&(lo, hi)) = rec.var_bounds.get(&var)
             {
                 analyzer.bind_interval(var, e.dtype(), Interval::new(lo, hi));
             }
@@ -40,18 +40,18 @@ fn proved_equal(stage: &Stage, a: &Expr, b: &Expr) -> bool {
 }
 
 /// Whether two lists of extents are certainly equal, one by one.
-pub fn shapes_equal(stage: &Stage, a: &[Expr], b: &[Expr]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| extents_equal(stage, x, y))
+pub fn shapes_equal(rec: &Recorder, a: &[Expr], b: &[Expr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| extents_equal(rec, x, y))
 }
 
 /// `a - b` where that is a constant.
-pub fn difference(stage: &Stage, a: &Expr, b: &Expr) -> Option<i128> {
+pub fn difference(rec: &Recorder, a: &Expr, b: &Expr) -> Option<i128> {
     if a == b {
         return Some(0);
     }
     let mut atoms = Vec::new();
-    let mut sum = polynomial(stage, a, &mut atoms)?;
-    let other = polynomial(stage, b, &mut atoms)?;
+    let mut sum = polynomial(rec, a, &mut atoms)?;
+    let other = polynomial(rec, b, &mut atoms)?;
     for (term, factor) in other {
         add_term(&mut sum, term, factor.checked_neg()?)?;
     }
@@ -63,19 +63,19 @@ pub fn difference(stage: &Stage, a: &Expr, b: &Expr) -> Option<i128> {
 }
 
 /// The product of extents as a message shows it, and as a number where all are constant.
-pub fn const_product(stage: &Stage, extents: &[Expr]) -> Option<i128> {
+pub fn const_product(rec: &Recorder, extents: &[Expr]) -> Option<i128> {
     extents
         .iter()
-        .try_fold(1i128, |product, e| product.checked_mul(stage.const_int(e)?))
+        .try_fold(1i128, |product, e| product.checked_mul(rec.const_int(e)?))
 }
 
 /// Whether the products of two lists of factors are certainly equal.
-pub fn products_equal(stage: &Stage, a: &[Expr], b: &[Expr]) -> bool {
+pub fn products_equal(rec: &Recorder, a: &[Expr], b: &[Expr]) -> bool {
     let mut atoms = Vec::new();
     let mut product = |factors: &[Expr]| {
         let mut all = Polynomial::from([(Term::default(), 1)]);
         for factor in factors {
-            all = multiply(&all, &polynomial(stage, factor, &mut atoms)?)?;
+            all = multiply(&all, &polynomial(rec, factor, &mut atoms)?)?;
         }
         Some(all)
     };
@@ -111,29 +111,29 @@ fn multiply(a: &Polynomial, b: &Polynomial) -> Option<Polynomial> {
 
 /// An integer expression as a polynomial; what is no sum or product is an atom.
 /// Index arithmetic is taken not to wrap, as everywhere in the language.
-fn polynomial(stage: &Stage, e: &Expr, atoms: &mut Vec<Expr>) -> Option<Polynomial> {
-    if let Some(value) = stage.const_int(e) {
+fn polynomial(rec: &Recorder, e: &Expr, atoms: &mut Vec<Expr>) -> Option<Polynomial> {
+    if let Some(value) = rec.const_int(e) {
         let mut p = Polynomial::new();
         add_term(&mut p, Term::default(), value)?;
         return Some(p);
     }
     match e.kind() {
         ExprKind::Binary(BinOp::Add, a, b) => {
-            let mut sum = polynomial(stage, a, atoms)?;
-            for (term, factor) in polynomial(stage, b, atoms)? {
+            let mut sum = polynomial(rec, a, atoms)?;
+            for (term, factor) in polynomial(rec, b, atoms)? {
                 add_term(&mut sum, term, factor)?;
             }
             Some(sum)
         }
         ExprKind::Binary(BinOp::Sub, a, b) => {
-            let mut sum = polynomial(stage, a, atoms)?;
-            for (term, factor) in polynomial(stage, b, atoms)? {
+            let mut sum = polynomial(rec, a, atoms)?;
+            for (term, factor) in polynomial(rec, b, atoms)? {
                 add_term(&mut sum, term, factor.checked_neg()?)?;
             }
             Some(sum)
         }
         ExprKind::Binary(BinOp::Mul, a, b) => {
-            let (a, b) = (polynomial(stage, a, atoms)?, polynomial(stage, b, atoms)?);
+            let (a, b) = (polynomial(rec, a, atoms)?, polynomial(rec, b, atoms)?);
             multiply(&a, &b)
         }
         // Widening keeps the value.
@@ -142,7 +142,7 @@ fn polynomial(stage: &Stage, e: &Expr, atoms: &mut Vec<Expr>) -> Option<Polynomi
                 && e.dtype().scalar.is_int()
                 && inner.dtype().bits() <= e.dtype().bits() =>
         {
-            polynomial(stage, inner, atoms)
+            polynomial(rec, inner, atoms)
         }
         _ => {
             let index = match atoms.iter().position(|a| a == e) {
@@ -158,8 +158,8 @@ fn polynomial(stage: &Stage, e: &Expr, atoms: &mut Vec<Expr>) -> Option<Polynomi
 }
 
 /// `64 x 128` for messages; what is not constant shows as `?`.
-pub fn show_extents<'a>(stage: &Stage, extents: impl IntoIterator<Item = &'a Expr>) -> String {
-    let parts: Vec<String> = extents.into_iter().map(|e| show_expr(stage, e)).collect();
+pub fn show_extents<'a>(rec: &Recorder, extents: impl IntoIterator<Item = &'a Expr>) -> String {
+    let parts: Vec<String> = extents.into_iter().map(|e| show_expr(rec, e)).collect();
     match parts.len() {
         0 => "()".to_string(),
         1 => format!("({},)", parts[0]),
@@ -168,12 +168,12 @@ pub fn show_extents<'a>(stage: &Stage, extents: impl IntoIterator<Item = &'a Exp
 }
 
 /// An extent for messages: its value, the name of a symbol, or `?`.
-pub fn show_expr(stage: &Stage, e: &Expr) -> String {
-    if let Some(v) = stage.const_int(e) {
+pub fn show_expr(rec: &Recorder, e: &Expr) -> String {
+    if let Some(v) = rec.const_int(e) {
         return v.to_string();
     }
     match e.as_var() {
-        Some(var) => stage.func.vars[var].name.clone(),
+        Some(var) => rec.func.vars[var].name.clone(),
         None => "?".to_string(),
     }
 }
@@ -182,16 +182,15 @@ pub fn show_expr(stage: &Stage, e: &Expr) -> String {
 ///
 /// A tile of a global buffer may hang over the far end: what lies outside reads as the safe
 /// value and is not written. Only a slice of written constants there is a mistake for certain.
-pub fn check_inside(stage: &Stage, region: &Region, span: Span, written: bool) -> Result<()> {
-    let data = stage.buffer(region.buffer);
+pub fn check_inside(rec: &Recorder, region: &Region, span: Span, written: bool) -> Result<()> {
+    let data = rec.buffer(region.buffer);
     for (axis, (dim, size)) in region.dims.iter().zip(&data.shape).enumerate() {
-        let (Some(size), Some((lo, hi))) = (stage.const_int(size), stage.range_of(&dim.start))
-        else {
+        let (Some(size), Some((lo, hi))) = (rec.const_int(size), rec.range_of(&dim.start)) else {
             continue;
         };
         let far_end_is_free =
             data.scope == Scope::Global && !(written && dim.start.as_int().is_some());
-        let extent = stage.const_int(&dim.extent);
+        let extent = rec.const_int(&dim.extent);
         let starts_outside = hi < 0 || lo >= size;
         let ends_outside =
             !far_end_is_free && extent.is_some_and(|extent| lo.saturating_add(extent) > size);
@@ -202,13 +201,13 @@ pub fn check_inside(stage: &Stage, region: &Region, span: Span, written: bool) -
             Some(extent) => format!("{lo}:{}", lo.saturating_add(extent)),
             None => format!("{lo}:"),
         };
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OUT_OF_BOUNDS,
                 span,
                 format!(
                     "the region {reaches} is outside dimension {axis} of {}, which has {size} elements",
-                    stage.buffer_name(region.buffer)
+                    rec.buffer_name(region.buffer)
                 ),
             )
             .help("shrink the extent or move the start")
@@ -219,16 +218,16 @@ pub fn check_inside(stage: &Stage, region: &Region, span: Span, written: bool) -
 
 /// Refuses source and destination regions of one buffer that certainly overlap without being
 /// the same.
-pub fn check_no_overlap(stage: &Stage, src: &Region, dst: &Region, span: Span) -> Result<()> {
+pub fn check_no_overlap(rec: &Recorder, src: &Region, dst: &Region, span: Span) -> Result<()> {
     if src.buffer != dst.buffer || src.dims.len() != dst.dims.len() {
         return Ok(());
     }
     let mut same = true;
     for (s, d) in src.dims.iter().zip(&dst.dims) {
         let (Some(distance), Some(s_extent), Some(d_extent)) = (
-            difference(stage, &d.start, &s.start),
-            stage.const_int(&s.extent),
-            stage.const_int(&d.extent),
+            difference(rec, &d.start, &s.start),
+            rec.const_int(&s.extent),
+            rec.const_int(&d.extent),
         ) else {
             return Ok(());
         };
@@ -240,13 +239,13 @@ pub fn check_no_overlap(stage: &Stage, src: &Region, dst: &Region, span: Span) -
     if same {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::COPY_OVERLAP,
             span,
             format!(
                 "source and destination overlap in {}; the result would depend on the order",
-                stage.buffer_name(src.buffer)
+                rec.buffer_name(src.buffer)
             ),
         )
         .help("copy through another buffer")
@@ -266,29 +265,29 @@ pub struct Sides<'a> {
 
 /// The regions of a point-by-point operation, extents filled in on both sides.
 /// `None` when both operands are single elements.
-pub fn pair(stage: &Stage, sides: Sides<'_>) -> Result<Option<(Region, Region)>> {
+pub fn pair(rec: &Recorder, sides: Sides<'_>) -> Result<Option<(Region, Region)>> {
     let Sides { src, dst, .. } = sides;
-    let (mut src_region, mut dst_region) = (src.region(stage), dst.region(stage));
+    let (mut src_region, mut dst_region) = (src.region(rec), dst.region(rec));
     match (src, dst) {
         (Tile::Element(_), Tile::Element(_)) => return Ok(None),
         (Tile::Buffer(a), Tile::Buffer(b)) => {
-            let (a, b) = (&stage.buffer(*a).shape, &stage.buffer(*b).shape);
-            if !shapes_equal(stage, a, b) {
-                return Err(unequal(stage, sides, &src_region, &dst_region).into());
+            let (a, b) = (&rec.buffer(*a).shape, &rec.buffer(*b).shape);
+            if !shapes_equal(rec, a, b) {
+                return Err(unequal(rec, sides, &src_region, &dst_region).into());
             }
         }
-        (Tile::Element(_), _) => extend(stage, &mut src_region, dst, sides)?,
-        (_, Tile::Element(_)) => extend(stage, &mut dst_region, src, sides)?,
+        (Tile::Element(_), _) => extend(rec, &mut src_region, dst, sides)?,
+        (_, Tile::Element(_)) => extend(rec, &mut dst_region, src, sides)?,
         (Tile::Buffer(_) | Tile::Region(_), Tile::Buffer(_) | Tile::Region(_)) => {
             let (s, d) = (src_region.non_unit_extents(), dst_region.non_unit_extents());
             if s.len() != d.len() {
-                widen(stage, sides, &mut src_region, &mut dst_region)?;
+                widen(rec, sides, &mut src_region, &mut dst_region)?;
             }
             let (s, d) = (src_region.non_unit_extents(), dst_region.non_unit_extents());
             let equal =
-                s.len() == d.len() && s.iter().zip(&d).all(|(a, b)| extents_equal(stage, a, b));
+                s.len() == d.len() && s.iter().zip(&d).all(|(a, b)| extents_equal(rec, a, b));
             if !equal {
-                return Err(unequal(stage, sides, &src_region, &dst_region).into());
+                return Err(unequal(rec, sides, &src_region, &dst_region).into());
             }
         }
     }
@@ -296,15 +295,15 @@ pub fn pair(stage: &Stage, sides: Sides<'_>) -> Result<Option<(Region, Region)>>
         (src, &src_region, sides.src_span),
         (dst, &dst_region, sides.dst_span),
     ] {
-        check_inside(stage, region, span, matches!(tile, Tile::Region(_)))?;
+        check_inside(rec, region, span, matches!(tile, Tile::Region(_)))?;
     }
-    check_no_overlap(stage, &src_region, &dst_region, sides.dst_span)?;
+    check_no_overlap(rec, &src_region, &dst_region, sides.dst_span)?;
     Ok(Some((src_region, dst_region)))
 }
 
 /// Gives a start point the other side's extents, aligned at the last dimension.
-fn extend(stage: &Stage, start: &mut Region, other: &Tile, sides: Sides<'_>) -> Result<()> {
-    let mut extents = other.extents(stage).unwrap_or_default();
+fn extend(rec: &Recorder, start: &mut Region, other: &Tile, sides: Sides<'_>) -> Result<()> {
+    let mut extents = other.extents(rec).unwrap_or_default();
     // A dimension that the other side wrote as one index is no part of its tile.
     if let Tile::Region(r) = other {
         let surplus = extents.len().saturating_sub(start.dims.len());
@@ -312,16 +311,16 @@ fn extend(stage: &Stage, start: &mut Region, other: &Tile, sides: Sides<'_>) -> 
         extents.drain(..surplus.min(scalars));
     }
     if extents.len() > start.dims.len() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::COPY_EXTENTS,
                 sides.src_span.to(sides.dst_span),
                 format!(
                     "{}: the start point in {} has {} indices, the other side has the extents {}",
                     sides.what,
-                    stage.buffer_name(start.buffer),
+                    rec.buffer_name(start.buffer),
                     start.dims.len(),
-                    show_extents(stage, &extents),
+                    show_extents(rec, &extents),
                 ),
             )
             .help("write both sides with slices, so that it is clear which dimensions take part")
@@ -337,7 +336,7 @@ fn extend(stage: &Stage, start: &mut Region, other: &Tile, sides: Sides<'_>) -> 
 /// Widens dimensions that were written as one index to the partner's extent, aligned at the
 /// last dimension. An extent of one that was written out never meets a larger one: that would
 /// read as a broadcast and be none.
-fn widen(stage: &Stage, sides: Sides<'_>, src: &mut Region, dst: &mut Region) -> Result<()> {
+fn widen(rec: &Recorder, sides: Sides<'_>, src: &mut Region, dst: &mut Region) -> Result<()> {
     let is_scalar = |tile: &Tile, axis: usize| match tile {
         Tile::Region(r) => r.scalar.get(axis).copied().unwrap_or(false),
         Tile::Buffer(_) | Tile::Element(_) => false,
@@ -351,7 +350,7 @@ fn widen(stage: &Stage, sides: Sides<'_>, src: &mut Region, dst: &mut Region) ->
         } else if d_unit && !s_unit && is_scalar(sides.dst, d) {
             dst.dims[d].extent = src.dims[s].extent.clone();
         } else if s_unit != d_unit {
-            return Err(unequal(stage, sides, src, dst)
+            return Err(unequal(rec, sides, src, dst)
                 .note("there is no broadcast: an extent of one does not stand for many")
                 .help("fill the larger tile in a `T.Parallel` loop to repeat a row or a column")
                 .into());
@@ -361,15 +360,15 @@ fn widen(stage: &Stage, sides: Sides<'_>, src: &mut Region, dst: &mut Region) ->
 }
 
 fn unequal(
-    stage: &Stage,
+    rec: &Recorder,
     sides: Sides<'_>,
     src: &Region,
     dst: &Region,
 ) -> tilewright_ir::Diagnostic {
-    let extents = |r: &Region| show_extents(stage, r.dims.iter().map(|d| &d.extent));
-    let name = |b: Buffer| stage.buffer_name(b);
+    let extents = |r: &Region| show_extents(rec, r.dims.iter().map(|d| &d.extent));
+    let name = |b: Buffer| rec.buffer_name(b);
     let (s, d) = (extents(src), extents(dst));
-    stage
+    rec
         .error(
             codes::COPY_EXTENTS,
             sides.src_span.to(sides.dst_span),

@@ -4,8 +4,8 @@ use tilewright_ir::{Expr, Scope, StmtKind, TileOp};
 
 use super::extents::check_inside;
 use super::{CallArgs, LangFn, Ty, func, opt, reducer, req, threads};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -17,40 +17,37 @@ pub(super) static FNS: &[LangFn] = &[
             req("value", Ty::Scalar),
             opt("annotations", Ty::Any),
         ],
-        |stage, args| {
+        |rec, args| {
             let value = args.required("value").clone();
-            fill(stage, args, &value)
+            fill(rec, args, &value)
         },
     ),
     func(
         "clear",
         &[req("buffer", Ty::Tile), opt("annotations", Ty::Any)],
-        |stage, args| fill(stage, args, &Value::Int(0)),
+        |rec, args| fill(rec, args, &Value::Int(0)),
     ),
 ];
 
-fn fill(stage: &mut Stage, args: &CallArgs, value: &Value) -> Result<Value> {
-    let tile = args.tile(stage, "buffer")?;
+fn fill(rec: &mut Recorder, args: &CallArgs, value: &Value) -> Result<Value> {
+    let tile = args.tile(rec, "buffer")?;
     let span = args.span_of("buffer");
     let buffer = tile.buffer();
-    let (scope, dtype) = (stage.buffer(buffer).scope, stage.buffer(buffer).dtype);
+    let (scope, dtype) = (rec.buffer(buffer).scope, rec.buffer(buffer).dtype);
     let value_span = if args.is_param("value") {
         args.span_of("value")
     } else {
         args.span()
     };
-    let value = stage.to_expr_as(value, dtype, value_span)?;
+    let value = rec.to_expr_as(value, dtype, value_span)?;
     match scope {
-        Scope::Reducer => return reducer::fill(stage, args, &tile, value),
+        Scope::Reducer => return reducer::fill(rec, args, &tile, value),
         Scope::Barrier => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BUFFER_SCOPE,
                     span,
-                    format!(
-                        "{} is a barrier and holds no data",
-                        stage.buffer_name(buffer)
-                    ),
+                    format!("{} is a barrier and holds no data", rec.buffer_name(buffer)),
                 )
                 .help("barriers are initialised where they are allocated")
                 .into());
@@ -63,32 +60,32 @@ fn fill(stage: &mut Stage, args: &CallArgs, value: &Value) -> Result<Value> {
         | Scope::Tmem => {}
     }
     if let Tile::Element(element) = &tile {
-        stage.store(element, &Value::Expr(value), args.span())?;
+        rec.store(element, &Value::Expr(value), args.span())?;
         return Ok(Value::None);
     }
-    let region = tile.region(stage);
-    check_inside(stage, &region, span, matches!(tile, Tile::Region(_)))?;
-    if threads::is_private(stage, buffer) {
-        let value = once(stage, value)?;
+    let region = tile.region(rec);
+    check_inside(rec, &region, span, matches!(tile, Tile::Region(_)))?;
+    if threads::is_private(rec, buffer) {
+        let value = once(rec, value)?;
         let extents: Vec<Expr> = region.dims.iter().map(|d| d.extent.clone()).collect();
-        threads::nest(stage, &extents, |stage, offsets| {
-            stage.emit(StmtKind::Store {
+        threads::nest(rec, &extents, |rec, offsets| {
+            rec.emit(StmtKind::Store {
                 buffer,
                 indices: threads::point(&region, offsets),
                 value,
             })
         })?;
     } else {
-        stage.emit_tile(TileOp::Fill { dst: region, value })?;
+        rec.emit_tile(TileOp::Fill { dst: region, value })?;
     }
     Ok(Value::None)
 }
 
 /// The value computed once, before what uses it many times.
-fn once(stage: &mut Stage, value: Expr) -> Result<Expr> {
+fn once(rec: &mut Recorder, value: Expr) -> Result<Expr> {
     if value.as_int().is_some() || value.as_float().is_some() || value.as_var().is_some() {
         return Ok(value);
     }
-    let span = stage.span();
-    stage.let_value("fill", value, span)
+    let span = rec.span();
+    rec.let_value("fill", value, span)
 }

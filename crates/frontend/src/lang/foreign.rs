@@ -3,8 +3,8 @@
 use tilewright_ir::{DType, Expr, ExprKind, Scope, Span, StmtKind, ThreadOp};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req, rest, vectors};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -21,10 +21,10 @@ pub(super) static FNS: &[LangFn] = &[
         ],
         access_ptr,
     ),
-    func("address_of", &[req("obj", Ty::Tile)], |stage, args| {
-        let tile = args.tile(stage, "obj")?;
+    func("address_of", &[req("obj", Ty::Tile)], |rec, args| {
+        let tile = args.tile(rec, "obj")?;
         let span = args.span();
-        address(stage, &tile, span).map(Value::Expr)
+        address(rec, &tile, span).map(Value::Expr)
     }),
     func(
         "ptx_cp_async",
@@ -38,9 +38,9 @@ pub(super) static FNS: &[LangFn] = &[
     ),
     func("call_extern", EXTERN, |s, a| call_extern(s, a, false)),
     func("call_pure_extern", EXTERN, |s, a| call_extern(s, a, true)),
-    func("import_source", &[opt("source", Ty::Str)], |stage, args| {
+    func("import_source", &[opt("source", Ty::Str)], |rec, args| {
         if let Some(source) = args.str("source") {
-            let kernel = stage.kernel_mut("`T.import_source`")?;
+            let kernel = rec.kernel_mut("`T.import_source`")?;
             kernel.attrs.imports.push(source.to_string());
         }
         Ok(Value::None)
@@ -58,7 +58,7 @@ const EXTERN: &[ParamSpec] = &[
     rest("args", Ty::Any),
 ];
 
-fn access_ptr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn access_ptr(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.access_ptr";
     let known = match args.value("access_type") {
         None => true,
@@ -66,7 +66,7 @@ fn access_ptr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         Some(value) => value.as_int().is_some_and(|v| (1..=3).contains(&v)),
     };
     if !known {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("access_type"),
@@ -74,16 +74,16 @@ fn access_ptr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             )
             .into());
     }
-    let tile = args.tile(stage, "base")?;
+    let tile = args.tile(rec, "base")?;
     let span = args.span();
-    let mut at = start(stage, &tile);
+    let mut at = start(rec, &tile);
     if let Some(offset) = args.value("offset").cloned() {
         let offset_span = args.span_of("offset");
-        let offset = stage.to_expr(&offset, offset_span)?;
-        super::check_index(stage, &offset, offset_span, "an offset")?;
-        if stage.const_int(&offset) != Some(0) {
+        let offset = rec.to_expr(&offset, offset_span)?;
+        super::check_index(rec, &offset, offset_span, "an offset")?;
+        if rec.const_int(&offset) != Some(0) {
             let [index] = &mut at[..] else {
-                return Err(stage
+                return Err(rec
                     .error(
                         codes::SHAPE,
                         offset_span,
@@ -95,38 +95,38 @@ fn access_ptr(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     .help("index the first element instead: `T.access_ptr(A[i, j], \"r\")`")
                     .into());
             };
-            *index = stage.binary_expr(tilewright_ir::BinOp::Add, index.clone(), offset, span)?;
+            *index = rec.binary_expr(tilewright_ir::BinOp::Add, index.clone(), offset, span)?;
         }
     }
-    address_at(stage, tile.buffer(), at, span).map(Value::Expr)
+    address_at(rec, tile.buffer(), at, span).map(Value::Expr)
 }
 
-fn start(stage: &Stage, tile: &Tile) -> Vec<Expr> {
-    let region = tile.region(stage);
+fn start(rec: &Recorder, tile: &Tile) -> Vec<Expr> {
+    let region = tile.region(rec);
     region.dims.into_iter().map(|d| d.start).collect()
 }
 
 /// The address of the first element.
-fn address(stage: &Stage, tile: &Tile, span: Span) -> Result<Expr> {
-    let at = start(stage, tile);
-    address_at(stage, tile.buffer(), at, span)
+fn address(rec: &Recorder, tile: &Tile, span: Span) -> Result<Expr> {
+    let at = start(rec, tile);
+    address_at(rec, tile.buffer(), at, span)
 }
 
 fn address_at(
-    stage: &Stage,
+    rec: &Recorder,
     buffer: tilewright_ir::Buffer,
     indices: Vec<Expr>,
     span: Span,
 ) -> Result<Expr> {
-    let scope = stage.buffer(buffer).scope;
+    let scope = rec.buffer(buffer).scope;
     if matches!(scope, Scope::Fragment | Scope::Reducer | Scope::Tmem) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BUFFER_SCOPE,
                 span,
                 format!(
                     "{} is a {} and has no addresses",
-                    stage.buffer_name(buffer),
+                    rec.buffer_name(buffer),
                     scope.name()
                 ),
             )
@@ -142,19 +142,19 @@ fn address_at(
 
 /// Elements in a row from a tensor to shared memory, by the thread that runs it; zeros where the
 /// predicate does not hold.
-fn cp_async(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn cp_async(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.ptx_cp_async";
     let span = args.span();
     let mut ends = Vec::new();
     for (name, scope) in [("dst", Scope::Shared), ("src", Scope::Global)] {
         let value = args.required(name).clone();
-        let address = stage.to_expr(&value, args.span_of(name))?;
+        let address = rec.to_expr(&value, args.span_of(name))?;
         let found = match address.kind() {
             ExprKind::AddressOf { buffer, indices } => Some((*buffer, indices.clone())),
             _ => None,
         };
-        let Some((buffer, indices)) = found.filter(|(b, _)| stage.buffer(*b).scope == scope) else {
-            return Err(stage
+        let Some((buffer, indices)) = found.filter(|(b, _)| rec.buffer(*b).scope == scope) else {
+            return Err(rec
                 .error(
                     codes::COPY_SCOPE,
                     args.span_of(name),
@@ -168,9 +168,9 @@ fn cp_async(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let [(dst, dst_indices), (src, src_indices)] = &ends[..] else {
         return Ok(Value::None);
     };
-    let (to, from) = (stage.buffer(*dst).dtype, stage.buffer(*src).dtype);
+    let (to, from) = (rec.buffer(*dst).dtype, rec.buffer(*src).dtype);
     if to != from {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 span,
@@ -178,10 +178,10 @@ fn cp_async(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             )
             .into());
     }
-    let count = args.int_or(stage, "num_elems", 0)?;
+    let count = args.int_or(rec, "num_elems", 0)?;
     let bytes = count.saturating_mul(i64::from(to.bits())) / 8;
     if !matches!(bytes, 4 | 8 | 16) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span_of("num_elems"),
@@ -191,14 +191,14 @@ fn cp_async(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     }
     let mut value = vectors::loaded(*src, src_indices.clone(), to, count as u16, span);
     if let Some(predicate) = args.value("predicate").cloned() {
-        let cond = stage.condition(&predicate, args.span_of("predicate"))?;
+        let cond = rec.condition(&predicate, args.span_of("predicate"))?;
         let zero = match count {
             1 => Expr::zero(to),
             n => Expr::zero(to).broadcast(n as u16),
         };
-        value = stage.choose(true, cond, value, zero, span)?;
+        value = rec.choose(true, cond, value, zero, span)?;
     }
-    stage.emit(StmtKind::Store {
+    rec.emit(StmtKind::Store {
         buffer: *dst,
         indices: vectors::in_a_row(dst_indices.clone(), count as u16),
         value,
@@ -206,10 +206,10 @@ fn cp_async(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn call_extern(stage: &mut Stage, args: &CallArgs, pure: bool) -> Result<Value> {
+fn call_extern(rec: &mut Recorder, args: &CallArgs, pure: bool) -> Result<Value> {
     let name = args.str("func_name").unwrap_or_default();
     if name.is_empty() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span_of("func_name"),
@@ -221,24 +221,22 @@ fn call_extern(stage: &mut Stage, args: &CallArgs, pure: bool) -> Result<Value> 
     let returns = args.required("dtype").clone();
     let dtype = match &returns {
         Value::Str(s) if matches!(&**s, "void" | "handle" | "") => None,
-        value => {
-            Some(stage.to_dtype(value, args.span_of("dtype"))?).filter(|d| *d != DType::HANDLE)
-        }
+        value => Some(rec.to_dtype(value, args.span_of("dtype"))?).filter(|d| *d != DType::HANDLE),
     };
     let mut exprs = Vec::with_capacity(args.rest().len());
     for arg in args.rest() {
         let value = arg.value.clone();
         exprs.push(match &value {
-            Value::Buffer(b) if stage.buffer(*b).scope != Scope::Var => {
-                address(stage, &Tile::Buffer(*b), arg.span)?
+            Value::Buffer(b) if rec.buffer(*b).scope != Scope::Var => {
+                address(rec, &Tile::Buffer(*b), arg.span)?
             }
-            Value::Region(r) => address(stage, &Tile::Region(r.clone()), arg.span)?,
-            value => stage.to_expr(value, arg.span)?,
+            Value::Region(r) => address(rec, &Tile::Region(r.clone()), arg.span)?,
+            value => rec.to_expr(value, arg.span)?,
         });
     }
-    stage.kernel("`T.call_extern`")?;
-    let result = dtype.map(|d| stage.result_var(d));
-    stage.emit_thread(ThreadOp::Extern {
+    rec.kernel("`T.call_extern`")?;
+    let result = dtype.map(|d| rec.result_var(d));
+    rec.emit_thread(ThreadOp::Extern {
         name: name.to_string(),
         args: exprs,
         dtype: dtype.unwrap_or(DType::HANDLE),
@@ -246,19 +244,19 @@ fn call_extern(stage: &mut Stage, args: &CallArgs, pure: bool) -> Result<Value> 
         result,
     })?;
     Ok(match result {
-        Some(var) => Value::Expr(stage.var_expr(var).with_span(args.span())),
+        Some(var) => Value::Expr(rec.var_expr(var).with_span(args.span())),
         None => Value::None,
     })
 }
 
 /// A load through the read-only cache is a load.
-fn ldg(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn ldg(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.__ldg";
-    let tile = args.tile(stage, "load_or_buf")?;
+    let tile = args.tile(rec, "load_or_buf")?;
     let span = args.span();
-    let scope = stage.buffer(tile.buffer()).scope;
+    let scope = rec.buffer(tile.buffer()).scope;
     if scope != Scope::Global {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BUFFER_SCOPE,
                 args.span_of("load_or_buf"),
@@ -266,10 +264,10 @@ fn ldg(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             )
             .into());
     }
-    let mut indices = start(stage, &tile);
+    let mut indices = start(rec, &tile);
     if let Some(index) = args.value("index").cloned() {
         let [only] = &mut indices[..] else {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::INDEX_COUNT,
                     args.span_of("index"),
@@ -279,10 +277,10 @@ fn ldg(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .into());
         };
         let index_span = args.span_of("index");
-        *only = stage.to_expr(&index, index_span)?;
-        super::check_index(stage, only, index_span, "an index")?;
+        *only = rec.to_expr(&index, index_span)?;
+        super::check_index(rec, only, index_span, "an index")?;
     }
-    let dtype = stage.buffer(tile.buffer()).dtype;
+    let dtype = rec.buffer(tile.buffer()).dtype;
     Ok(Value::Expr(
         Expr::load(tile.buffer(), indices, dtype).with_span(span),
     ))

@@ -11,8 +11,8 @@ use tilewright_ir::{
 use super::barrier::barrier_element;
 use super::extents::show_extents;
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::value::{Object, Value};
 use crate::{Error, Result, codes};
 
@@ -31,7 +31,7 @@ pub(super) static FNS: &[LangFn] = &[
             opt("mbar", Ty::Any),
             opt("annotations", Ty::Any),
         ],
-        |stage, args| gemm(stage, args, "T.gemm", GemmKind::Auto),
+        |rec, args| gemm(rec, args, "T.gemm", GemmKind::Auto),
     ),
     func(
         "gemm_sp",
@@ -63,7 +63,7 @@ pub(super) static FNS: &[LangFn] = &[
             CLEAR,
             opt("annotations", Ty::Any),
         ],
-        |stage, args| gemm(stage, args, "T.wgmma_gemm", GemmKind::Wgmma),
+        |rec, args| gemm(rec, args, "T.wgmma_gemm", GemmKind::Wgmma),
     ),
     func(
         "tcgen05_gemm",
@@ -79,7 +79,7 @@ pub(super) static FNS: &[LangFn] = &[
             kw("use_2cta", Ty::Bool),
             kw("annotations", Ty::Any),
         ],
-        |stage, args| gemm(stage, args, "T.tcgen05_gemm", GemmKind::Tcgen05),
+        |rec, args| gemm(rec, args, "T.tcgen05_gemm", GemmKind::Tcgen05),
     ),
 ];
 
@@ -108,13 +108,13 @@ impl Object for GemmWarpPolicy {
         self
     }
 
-    fn attr(&self, stage: &mut Stage, name: &str, span: Span) -> Option<Result<Value>> {
+    fn attr(&self, rec: &mut Recorder, name: &str, span: Span) -> Option<Result<Value>> {
         let policy = match name {
             "Square" => GemmPolicy::Square,
             "FullRow" => GemmPolicy::FullRow,
             "FullCol" => GemmPolicy::FullCol,
             _ => {
-                return Some(Err(stage
+                return Some(Err(rec
                     .error(
                         codes::UNKNOWN_ATTRIBUTE,
                         span,
@@ -150,33 +150,33 @@ struct Matrix {
     span: Span,
 }
 
-fn gemm(stage: &mut Stage, args: &CallArgs, what: &str, kind: GemmKind) -> Result<Value> {
-    let a = matrix(stage, args, what, "A")?;
-    let b = matrix(stage, args, what, "B")?;
-    let c = matrix(stage, args, what, "C")?;
-    let trans_a = args.bool_or(stage, "transpose_A", false)?;
-    let trans_b = args.bool_or(stage, "transpose_B", false)?;
-    check_scopes(stage, what, kind, &a, &b, &c)?;
-    check_shapes(stage, args, what, (&a, trans_a), (&b, trans_b), &c)?;
-    check_dtypes(stage, args, what, kind, &a, &b, &c)?;
+fn gemm(rec: &mut Recorder, args: &CallArgs, what: &str, kind: GemmKind) -> Result<Value> {
+    let a = matrix(rec, args, what, "A")?;
+    let b = matrix(rec, args, what, "B")?;
+    let c = matrix(rec, args, what, "C")?;
+    let trans_a = args.bool_or(rec, "transpose_A", false)?;
+    let trans_b = args.bool_or(rec, "transpose_B", false)?;
+    check_scopes(rec, what, kind, &a, &b, &c)?;
+    check_shapes(rec, args, what, (&a, trans_a), (&b, trans_b), &c)?;
+    check_dtypes(rec, args, what, kind, &a, &b, &c)?;
     let (barrier, k_pack) = match kind {
-        GemmKind::Auto => (barrier(stage, args, what, &c)?, k_pack(stage, args)?),
+        GemmKind::Auto => (barrier(rec, args, what, &c)?, k_pack(rec, args)?),
         GemmKind::Wgmma => (None, 1),
         GemmKind::Tcgen05 => {
-            if args.bool_or(stage, "use_2cta", false)? {
+            if args.bool_or(rec, "use_2cta", false)? {
                 return Err(super::not_supported(
-                    stage,
+                    rec,
                     args.span_of("use_2cta"),
                     "a product over two blocks (`use_2cta`)",
                     "leave `use_2cta` out",
                 ));
             }
-            (barrier(stage, args, what, &c)?, 1)
+            (barrier(rec, args, what, &c)?, 1)
         }
     };
     let op = GemmOp {
-        policy: policy(stage, args)?,
-        clear: clear_accum(stage, args)?,
+        policy: policy(rec, args)?,
+        clear: clear_accum(rec, args)?,
         a: a.region,
         b: b.region,
         c: c.region,
@@ -188,31 +188,30 @@ fn gemm(stage: &mut Stage, args: &CallArgs, what: &str, kind: GemmKind) -> Resul
         barrier,
         plan: None,
     };
-    stage.emit_tile(TileOp::Gemm(op))?;
+    rec.emit_tile(TileOp::Gemm(op))?;
     Ok(Value::None)
 }
 
-fn gemm_sp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn gemm_sp(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let (what, kind) = ("T.gemm_sp", GemmKind::Auto);
-    let a = matrix(stage, args, what, "A_sparse")?;
-    let e = matrix(stage, args, what, "E")?;
-    let b = matrix(stage, args, what, "B")?;
-    let c = matrix(stage, args, what, "C")?;
-    let trans_a = args.bool_or(stage, "transpose_A", false)?;
-    let trans_e = args.bool_or(stage, "transpose_E", false)?;
-    let trans_b = args.bool_or(stage, "transpose_B", false)?;
-    check_scopes(stage, what, kind, &a, &b, &c)?;
-    check_metadata_scope(stage, &e, &c)?;
-    check_dtypes(stage, args, what, kind, &a, &b, &c)?;
+    let a = matrix(rec, args, what, "A_sparse")?;
+    let e = matrix(rec, args, what, "E")?;
+    let b = matrix(rec, args, what, "B")?;
+    let c = matrix(rec, args, what, "C")?;
+    let trans_a = args.bool_or(rec, "transpose_A", false)?;
+    let trans_e = args.bool_or(rec, "transpose_E", false)?;
+    let trans_b = args.bool_or(rec, "transpose_B", false)?;
+    check_scopes(rec, what, kind, &a, &b, &c)?;
+    check_metadata_scope(rec, &e, &c)?;
+    check_dtypes(rec, args, what, kind, &a, &b, &c)?;
     let sparsity = Sparsity::of(a.dtype.scalar).ok_or_else(|| -> Error {
-        stage
-            .error(
-                codes::GEMM_DTYPE,
-                a.span,
-                format!("{what}: a sparse factor cannot be {}", a.dtype),
-            )
-            .help("sparse factors are float16, bfloat16, float32, int8, uint8 or fp8")
-            .into()
+        rec.error(
+            codes::GEMM_DTYPE,
+            a.span,
+            format!("{what}: a sparse factor cannot be {}", a.dtype),
+        )
+        .help("sparse factors are float16, bfloat16, float32, int8, uint8 or fp8")
+        .into()
     })?;
     // What is left out counts: A has its full shape from here on.
     let full = Matrix {
@@ -221,12 +220,12 @@ fn gemm_sp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         region: a.region.clone(),
         ..a
     };
-    check_shapes(stage, args, what, (&full, trans_a), (&b, trans_b), &c)?;
+    check_shapes(rec, args, what, (&full, trans_a), (&b, trans_b), &c)?;
     let k = if trans_a { full.rows } else { full.cols };
-    check_metadata(stage, (&full, sparsity), (&e, trans_e), [c.rows, k])?;
+    check_metadata(rec, (&full, sparsity), (&e, trans_e), [c.rows, k])?;
     let op = GemmOp {
-        policy: policy(stage, args)?,
-        clear: clear_accum(stage, args)?,
+        policy: policy(rec, args)?,
+        clear: clear_accum(rec, args)?,
         a: a.region,
         b: b.region,
         c: c.region,
@@ -236,16 +235,16 @@ fn gemm_sp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             e: e.region,
             trans_e,
         }),
-        k_pack: k_pack(stage, args)?,
+        k_pack: k_pack(rec, args)?,
         kind,
         barrier: None,
         plan: None,
     };
-    stage.emit_tile(TileOp::Gemm(op))?;
+    rec.emit_tile(TileOp::Gemm(op))?;
     Ok(Value::None)
 }
 
-fn check_metadata_scope(stage: &Stage, e: &Matrix, c: &Matrix) -> Result<()> {
+fn check_metadata_scope(rec: &Recorder, e: &Matrix, c: &Matrix) -> Result<()> {
     let (message, help) = if !matches!(e.scope, Scope::Shared | Scope::Fragment) {
         (
             format!("T.gemm_sp: E cannot be {}", place(e.scope)),
@@ -259,13 +258,13 @@ fn check_metadata_scope(stage: &Stage, e: &Matrix, c: &Matrix) -> Result<()> {
     } else {
         return Ok(());
     };
-    let error = stage.error(codes::GEMM_SCOPE, e.span, message);
+    let error = rec.error(codes::GEMM_SCOPE, e.span, message);
     Err(error.help(help).into())
 }
 
 /// Metadata has a row for each row of A, and bits for each group along K.
 fn check_metadata(
-    stage: &Stage,
+    rec: &Recorder,
     (a, sparsity): (&Matrix, Sparsity),
     (e, trans_e): (&Matrix, bool),
     [m, k]: [i128; 2],
@@ -275,7 +274,7 @@ fn check_metadata(
         false => None,
     };
     let Some(per_integer) = per_integer else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_DTYPE,
                 e.span,
@@ -292,7 +291,7 @@ fn check_metadata(
         return Ok(());
     }
     let Sparsity { kept, group } = sparsity;
-    let mut error = stage
+    let mut error = rec
         .error(
             codes::GEMM_SHAPE,
             e.span,
@@ -320,11 +319,11 @@ fn check_metadata(
     Err(error.into())
 }
 
-fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) -> Result<Matrix> {
-    let tile = args.tile(stage, name)?;
+fn matrix(rec: &mut Recorder, args: &CallArgs, what: &str, name: &'static str) -> Result<Matrix> {
+    let tile = args.tile(rec, name)?;
     let span = args.span_of(name);
     if matches!(tile, Tile::Element(_)) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_RANK,
                 span,
@@ -333,12 +332,12 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help("pass the whole buffer, or slice the last two dimensions")
             .into());
     }
-    let region = tile.region(stage);
-    let data = stage.buffer(region.buffer);
+    let region = tile.region(rec);
+    let data = rec.buffer(region.buffer);
     let (dtype, scope) = (data.dtype, data.scope);
-    let shown = show_extents(stage, region.dims.iter().map(|d| &d.extent));
+    let shown = show_extents(rec, region.dims.iter().map(|d| &d.extent));
     let [leading @ .., rows, cols] = &region.dims[..] else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_RANK,
                 span,
@@ -347,11 +346,8 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help("operands have at least two dimensions; `T.reshape` can add one of extent 1")
             .into());
     };
-    if leading
-        .iter()
-        .any(|d| stage.const_int(&d.extent) != Some(1))
-    {
-        return Err(stage
+    if leading.iter().any(|d| rec.const_int(&d.extent) != Some(1)) {
+        return Err(rec
             .error(
                 codes::GEMM_RANK,
                 span,
@@ -360,9 +356,9 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help(format!("pick one matrix of it, such as `{name}[i, :, :]`"))
             .into());
     }
-    let (Some(rows), Some(cols)) = (stage.const_int(&rows.extent), stage.const_int(&cols.extent))
+    let (Some(rows), Some(cols)) = (rec.const_int(&rows.extent), rec.const_int(&cols.extent))
     else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_SHAPE,
                 span,
@@ -371,9 +367,9 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
             .help("slice a tile of constant size")
             .into());
     };
-    super::extents::check_inside(stage, &region, span, matches!(tile, Tile::Region(_)))?;
+    super::extents::check_inside(rec, &region, span, matches!(tile, Tile::Region(_)))?;
     if scope == Scope::Fragment {
-        check_whole(stage, what, name, &region, span)?;
+        check_whole(rec, what, name, &region, span)?;
     }
     Ok(Matrix {
         name,
@@ -387,22 +383,22 @@ fn matrix(stage: &mut Stage, args: &CallArgs, what: &str, name: &'static str) ->
 }
 
 /// A fragment has no addresses, so a part of one cannot be an operand.
-fn check_whole(stage: &Stage, what: &str, name: &str, region: &Region, span: Span) -> Result<()> {
-    let shape = &stage.buffer(region.buffer).shape;
+fn check_whole(rec: &Recorder, what: &str, name: &str, region: &Region, span: Span) -> Result<()> {
+    let shape = &rec.buffer(region.buffer).shape;
     let whole = region.dims.iter().zip(shape).all(|(d, size)| {
-        stage.const_int(&d.start) == Some(0) && stage.const_int(&d.extent) == stage.const_int(size)
+        rec.const_int(&d.start) == Some(0) && rec.const_int(&d.extent) == rec.const_int(size)
     });
     if whole {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::GEMM_REGION,
             span,
             format!(
                 "{what}: {name} is a part of the fragment {} of shape {}",
-                stage.buffer_name(region.buffer),
-                show_extents(stage, shape)
+                rec.buffer_name(region.buffer),
+                show_extents(rec, shape)
             ),
         )
         .help("pass the whole fragment, or allocate one for this part")
@@ -410,7 +406,7 @@ fn check_whole(stage: &Stage, what: &str, name: &str, region: &Region, span: Spa
 }
 
 fn check_scopes(
-    stage: &Stage,
+    rec: &Recorder,
     what: &str,
     kind: GemmKind,
     a: &Matrix,
@@ -446,7 +442,7 @@ fn check_scopes(
         ),
     ] {
         if !allowed {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::GEMM_SCOPE,
                     m.span,
@@ -458,7 +454,7 @@ fn check_scopes(
     }
     for m in [a, b] {
         if m.region.buffer == c.region.buffer {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::GEMM_REGION,
                     m.span,
@@ -486,7 +482,7 @@ fn place(scope: Scope) -> &'static str {
 }
 
 fn check_shapes(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     (a, trans_a): (&Matrix, bool),
@@ -522,7 +518,7 @@ fn check_shapes(
                 transposed(m.name)
             )
         };
-        let mut error = stage
+        let mut error = rec
             .error(
                 codes::GEMM_SHAPE,
                 args.span(),
@@ -570,7 +566,7 @@ fn check_shapes(
 }
 
 fn check_dtypes(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     kind: GemmKind,
@@ -581,7 +577,7 @@ fn check_dtypes(
     let narrow = |m: &Matrix| m.dtype.scalar.is_float() && m.dtype.scalar.bits() <= 8;
     let may_mix = kind == GemmKind::Tcgen05 && narrow(a) && narrow(b);
     if a.dtype != b.dtype && !may_mix {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_DTYPE,
                 args.span(),
@@ -592,7 +588,7 @@ fn check_dtypes(
     }
     let accumulators = accumulators(a.dtype.scalar);
     if !a.dtype.is_scalar() || accumulators.is_empty() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_DTYPE,
                 a.span,
@@ -603,7 +599,7 @@ fn check_dtypes(
     }
     if !c.dtype.is_scalar() || !accumulators.contains(&c.dtype.scalar) {
         let names: Vec<&str> = accumulators.iter().map(|s| s.name()).collect();
-        return Err(stage
+        return Err(rec
             .error(
                 codes::GEMM_DTYPE,
                 c.span,
@@ -647,7 +643,7 @@ fn accumulators(operand: Scalar) -> &'static [Scalar] {
 }
 
 fn barrier(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     what: &str,
     c: &Matrix,
@@ -656,7 +652,7 @@ fn barrier(
         return Ok(None);
     };
     if c.scope != Scope::Tmem {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("mbar"),
@@ -665,14 +661,14 @@ fn barrier(
             .help("leave `mbar` out; the product is complete before the next statement")
             .into());
     }
-    barrier_element(stage, &value, args.span_of("mbar")).map(Some)
+    barrier_element(rec, &value, args.span_of("mbar")).map(Some)
 }
 
-fn k_pack(stage: &mut Stage, args: &CallArgs) -> Result<u8> {
-    match args.int_or(stage, "k_pack", 1)? {
+fn k_pack(rec: &mut Recorder, args: &CallArgs) -> Result<u8> {
+    match args.int_or(rec, "k_pack", 1)? {
         1 => Ok(1),
         2 => Ok(2),
-        other => Err(stage
+        other => Err(rec
             .error(
                 codes::K_PACK,
                 args.span_of("k_pack"),
@@ -683,12 +679,12 @@ fn k_pack(stage: &mut Stage, args: &CallArgs) -> Result<u8> {
     }
 }
 
-fn policy(stage: &Stage, args: &CallArgs) -> Result<GemmPolicy> {
+fn policy(rec: &Recorder, args: &CallArgs) -> Result<GemmPolicy> {
     match args.value("policy") {
         None => Ok(GemmPolicy::Square),
         Some(value) => match value.object::<PolicyValue>() {
             Some(PolicyValue(policy)) => Ok(*policy),
-            None => Err(stage
+            None => Err(rec
                 .error(
                     codes::WRONG_TYPE,
                     args.span_of("policy"),
@@ -703,9 +699,9 @@ fn policy(stage: &Stage, args: &CallArgs) -> Result<GemmPolicy> {
     }
 }
 
-fn clear_accum(stage: &Stage, args: &CallArgs) -> Result<Expr> {
+fn clear_accum(rec: &Recorder, args: &CallArgs) -> Result<Expr> {
     match args.value("clear_accum") {
         None => Ok(Expr::bool(false)),
-        Some(value) => stage.condition(value, args.span_of("clear_accum")),
+        Some(value) => rec.condition(value, args.span_of("clear_accum")),
     }
 }

@@ -3,7 +3,7 @@
 use tilewright_ir::{BinOp, Expr, MathFn};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, math, opt, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -48,27 +48,27 @@ const Y: ParamSpec = req("y", Ty::Scalar);
 const MODE: ParamSpec = opt("rounding_mode", Ty::Str);
 const XY_MODE: &[ParamSpec] = &[X, Y, MODE];
 
-fn floats(stage: &mut Stage, args: &CallArgs, what: &str, op: BinOp) -> Result<Value> {
-    nearest_only(stage, args, what)?;
+fn floats(rec: &mut Recorder, args: &CallArgs, what: &str, op: BinOp) -> Result<Value> {
+    nearest_only(rec, args, what)?;
     let [x, y] = ["x", "y"].map(|n| args.required(n).clone());
-    let x = float(stage, args, "x", &x, what)?;
-    let y = float(stage, args, "y", &y, what)?;
-    stage.binary_expr(op, x, y, args.span()).map(Value::Expr)
+    let x = float(rec, args, "x", &x, what)?;
+    let y = float(rec, args, "y", &y, what)?;
+    rec.binary_expr(op, x, y, args.span()).map(Value::Expr)
 }
 
-fn fma(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
-    nearest_only(stage, args, what)?;
+fn fma(rec: &mut Recorder, args: &CallArgs, what: &str) -> Result<Value> {
+    nearest_only(rec, args, what)?;
     let span = args.span();
     let mut operands = Vec::with_capacity(3);
     for name in ["x", "y", "z"] {
         let value = args.required(name).clone();
-        operands.push(float(stage, args, name, &value, what)?);
+        operands.push(float(rec, args, name, &value, what)?);
     }
     let common = operands[1..].iter().try_fold(operands[0].dtype(), |d, e| {
         tilewright_ir::dtype::promote(d, e.dtype())
     });
     let Some(common) = common else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 span,
@@ -78,35 +78,35 @@ fn fma(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
     };
     let operands = operands
         .into_iter()
-        .map(|e| stage.cast_expr(e, common, span))
+        .map(|e| rec.cast_expr(e, common, span))
         .collect::<Result<Vec<_>>>()?;
     Ok(Value::Expr(
         Expr::math(MathFn::Fma, operands).with_span(span),
     ))
 }
 
-fn one(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<Value> {
-    nearest_only(stage, args, what)?;
+fn one(rec: &mut Recorder, args: &CallArgs, what: &str, f: MathFn) -> Result<Value> {
+    nearest_only(rec, args, what)?;
     let value = args.required("x").clone();
-    math::apply(stage, f, what, &value, args.span())
+    math::apply(rec, f, what, &value, args.span())
 }
 
 /// The same operation on every lane of two-lane vectors, or on scalars.
-fn packed(stage: &mut Stage, args: &CallArgs, op: BinOp) -> Result<Value> {
+fn packed(rec: &mut Recorder, args: &CallArgs, op: BinOp) -> Result<Value> {
     let (x, y) = (args.required("x").clone(), args.required("y").clone());
-    stage.binary(op, &x, &y, args.span())
+    rec.binary(op, &x, &y, args.span())
 }
 
-fn float(stage: &Stage, args: &CallArgs, name: &str, value: &Value, what: &str) -> Result<Expr> {
+fn float(rec: &Recorder, args: &CallArgs, name: &str, value: &Value, what: &str) -> Result<Expr> {
     let value = match value.as_float() {
         Some(v) if value.as_int().is_some() => Value::Float(v),
         _ => value.clone(),
     };
-    let e = stage.to_expr(&value, args.span_of(name))?;
+    let e = rec.to_expr(&value, args.span_of(name))?;
     if e.dtype().scalar.is_float() {
         return Ok(e);
     }
-    Err(stage
+    Err(rec
         .error(
             codes::MATH_ARGUMENT,
             args.span_of(name),
@@ -117,19 +117,19 @@ fn float(stage: &Stage, args: &CallArgs, name: &str, value: &Value, what: &str) 
 }
 
 /// Expressions round to nearest even; another direction has no form here.
-fn nearest_only(stage: &Stage, args: &CallArgs, what: &str) -> Result<()> {
+fn nearest_only(rec: &Recorder, args: &CallArgs, what: &str) -> Result<()> {
     if !args.is_param("rounding_mode") {
         return Ok(());
     }
     match args.str("rounding_mode") {
         None | Some("rn") => Ok(()),
         Some(mode @ ("rz" | "ru" | "rd")) => Err(super::not_supported(
-            stage,
+            rec,
             args.span_of("rounding_mode"),
             &format!("the rounding mode \"{mode}\" of {what}"),
             "use \"rn\" (to nearest, ties to even)",
         )),
-        Some(other) => Err(stage
+        Some(other) => Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("rounding_mode"),

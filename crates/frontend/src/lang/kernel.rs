@@ -4,7 +4,7 @@ use tilewright_ir::target::MAX_CLUSTER;
 use tilewright_ir::{Expr, Span};
 
 use super::{CallArgs, LangFn, Ty, func, kw, opt, rest};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::{Frame, Value};
 use crate::{Result, codes};
 use std::rc::Rc;
@@ -18,9 +18,9 @@ pub(super) static FNS: &[LangFn] = &[
             kw("cluster_dims", Ty::Any),
             kw("prelude", Ty::Str),
         ],
-        |stage, args| match args.has("cluster_dims") {
-            true => cluster_kernel(stage, args, "T.Kernel"),
-            false => kernel(stage, args, "T.Kernel", None),
+        |rec, args| match args.has("cluster_dims") {
+            true => cluster_kernel(rec, args, "T.Kernel"),
+            false => kernel(rec, args, "T.Kernel", None),
         },
     ),
     func(
@@ -31,7 +31,7 @@ pub(super) static FNS: &[LangFn] = &[
             kw("threads", Ty::Any),
             kw("prelude", Ty::Str),
         ],
-        |stage, args| cluster_kernel(stage, args, "T.ClusterKernel"),
+        |rec, args| cluster_kernel(rec, args, "T.ClusterKernel"),
     ),
     func("get_thread_binding", &[opt("dim", Ty::Int)], |s, a| {
         let axis = axis(s, a, "T.get_thread_binding", 3)?;
@@ -97,10 +97,10 @@ struct KernelFrame {
 }
 
 impl Frame for KernelFrame {
-    fn enter(&self, stage: &mut Stage, span: Span) -> Result<Value> {
-        let mut indices = stage.begin_kernel(self.grid.clone(), self.threads, span)?;
-        let may_alias = stage.lang.may_alias.clone();
-        let attrs = &mut stage.kernel_mut("`T.Kernel`")?.attrs;
+    fn enter(&self, rec: &mut Recorder, span: Span) -> Result<Value> {
+        let mut indices = rec.begin_kernel(self.grid.clone(), self.threads, span)?;
+        let may_alias = rec.lang.may_alias.clone();
+        let attrs = &mut rec.kernel_mut("`T.Kernel`")?.attrs;
         attrs.cluster = self.cluster;
         attrs.may_alias = may_alias;
         attrs
@@ -113,21 +113,21 @@ impl Frame for KernelFrame {
         Ok(Value::tuple(indices.into_iter().map(Value::Expr).collect()))
     }
 
-    fn exit(&self, stage: &mut Stage, _: Span) -> Result<()> {
-        stage.end_kernel();
+    fn exit(&self, rec: &mut Recorder, _: Span) -> Result<()> {
+        rec.end_kernel();
         // What can only be told of the whole body.
-        if let Some(kernel) = stage.func.kernels.last() {
-            super::reducer_check::check(stage, &kernel.body)?;
-            super::parallel_check::check(stage, &kernel.body)?;
-            super::uniform_check::check(stage, kernel)?;
+        if let Some(kernel) = rec.func.kernels.last() {
+            super::reducer_check::check(rec, &kernel.body)?;
+            super::parallel_check::check(rec, &kernel.body)?;
+            super::uniform_check::check(rec, kernel)?;
         }
         Ok(())
     }
 }
 
-fn cluster_kernel(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
+fn cluster_kernel(rec: &mut Recorder, args: &CallArgs, what: &str) -> Result<Value> {
     let Some(dims) = args.value("cluster_dims").cloned() else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_ARITY,
                 args.span(),
@@ -137,10 +137,10 @@ fn cluster_kernel(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Valu
             .into());
     };
     let span = args.span_of("cluster_dims");
-    let dims = extents3(stage, &dims, span, "a cluster extent")?;
+    let dims = extents3(rec, &dims, span, "a cluster extent")?;
     let blocks: u64 = dims.iter().map(|d| u64::from(*d)).product();
     if blocks > u64::from(MAX_CLUSTER) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::KERNEL_LAUNCH,
                 span,
@@ -149,18 +149,18 @@ fn cluster_kernel(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Valu
             .help("use a smaller cluster")
             .into());
     }
-    kernel(stage, args, what, Some(dims))
+    kernel(rec, args, what, Some(dims))
 }
 
 fn kernel(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     what: &str,
     cluster: Option<[u32; 3]>,
 ) -> Result<Value> {
     let blocks = args.rest();
     if blocks.len() > 3 {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::KERNEL_LAUNCH,
                 args.span(),
@@ -171,18 +171,18 @@ fn kernel(
     }
     let mut grid = Vec::with_capacity(blocks.len());
     for arg in blocks {
-        grid.push(grid_extent(stage, &arg.value.clone(), arg.span)?);
+        grid.push(grid_extent(rec, &arg.value.clone(), arg.span)?);
     }
     if grid.is_empty() {
         grid.push(Expr::i32(1));
     }
     // Extents of the call are looked at when it comes.
     for (at, cluster) in cluster.iter().flatten().enumerate() {
-        let extent = grid.get(at).map_or(Some(1), |e| stage.const_int(e));
+        let extent = grid.get(at).map_or(Some(1), |e| rec.const_int(e));
         if extent.is_some_and(|n| n % i128::from(*cluster) != 0) {
             let extent = extent.unwrap_or_default();
             let axis = ["x", "y", "z"][at];
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::KERNEL_LAUNCH,
                     args.span_of("cluster_dims"),
@@ -194,16 +194,11 @@ fn kernel(
     }
     let threads = match args.value("threads").cloned() {
         None => [DEFAULT_THREADS, 1, 1],
-        Some(value) => extents3(
-            stage,
-            &value,
-            args.span_of("threads"),
-            "a number of threads",
-        )?,
+        Some(value) => extents3(rec, &value, args.span_of("threads"), "a number of threads")?,
     };
     let total: u64 = threads.iter().map(|n| u64::from(*n)).product();
     if total > MAX_THREADS {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::KERNEL_LAUNCH,
                 args.span_of("threads"),
@@ -220,12 +215,12 @@ fn kernel(
     })))
 }
 
-fn grid_extent(stage: &mut Stage, value: &Value, span: Span) -> Result<Expr> {
-    let extent = stage.to_expr(value, span)?;
-    super::check_index(stage, &extent, span, "a grid extent")?;
-    super::check_host_value(stage, &extent, span, "a grid extent")?;
-    match stage.const_int(&extent) {
-        Some(n) if n <= 0 => Err(stage
+fn grid_extent(rec: &mut Recorder, value: &Value, span: Span) -> Result<Expr> {
+    let extent = rec.to_expr(value, span)?;
+    super::check_index(rec, &extent, span, "a grid extent")?;
+    super::check_host_value(rec, &extent, span, "a grid extent")?;
+    match rec.const_int(&extent) {
+        Some(n) if n <= 0 => Err(rec
             .error(
                 codes::NON_POSITIVE,
                 span,
@@ -233,7 +228,7 @@ fn grid_extent(stage: &mut Stage, value: &Value, span: Span) -> Result<Expr> {
             )
             .help("count blocks with `T.ceildiv(size, block)`")
             .into()),
-        Some(n) if n > i128::from(i32::MAX) => Err(stage
+        Some(n) if n > i128::from(i32::MAX) => Err(rec
             .error(
                 codes::KERNEL_LAUNCH,
                 span,
@@ -241,16 +236,16 @@ fn grid_extent(stage: &mut Stage, value: &Value, span: Span) -> Result<Expr> {
             )
             .help("let each block do more, or use a second grid dimension")
             .into()),
-        Some(n) => stage.int_expr(n, span),
+        Some(n) => rec.int_expr(n, span),
         None => Ok(extent),
     }
 }
 
 /// One to three positive counts, the missing ones being one.
-fn extents3(stage: &mut Stage, value: &Value, span: Span, what: &str) -> Result<[u32; 3]> {
+fn extents3(rec: &mut Recorder, value: &Value, span: Span, what: &str) -> Result<[u32; 3]> {
     let items = value.sequence().unwrap_or_else(|| vec![value.clone()]);
     if !(1..=3).contains(&items.len()) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::KERNEL_LAUNCH,
                 span,
@@ -264,41 +259,39 @@ fn extents3(stage: &mut Stage, value: &Value, span: Span, what: &str) -> Result<
     }
     let mut extents = [1u32; 3];
     for (slot, item) in extents.iter_mut().zip(&items) {
-        let n = stage.to_int(item, span, what)?;
+        let n = rec.to_int(item, span, what)?;
         *slot = u32::try_from(n).ok().filter(|n| *n > 0).ok_or_else(|| {
             crate::Error::from(
-                stage
-                    .error(
-                        codes::NON_POSITIVE,
-                        span,
-                        format!("{what} must be positive, this is {n}"),
-                    )
-                    .help("count from one along each axis, for example 128"),
+                rec.error(
+                    codes::NON_POSITIVE,
+                    span,
+                    format!("{what} must be positive, this is {n}"),
+                )
+                .help("count from one along each axis, for example 128"),
             )
         })?;
     }
     Ok(extents)
 }
 
-fn axis(stage: &mut Stage, args: &CallArgs, what: &str, rank: usize) -> Result<usize> {
-    let dim = args.int_or(stage, "dim", 0)?;
+fn axis(rec: &mut Recorder, args: &CallArgs, what: &str, rank: usize) -> Result<usize> {
+    let dim = args.int_or(rec, "dim", 0)?;
     usize::try_from(dim)
         .ok()
         .filter(|d| *d < rank)
         .ok_or_else(|| {
-            stage
-                .error(
-                    codes::THREAD_AXIS,
-                    args.span_of("dim"),
-                    format!("{what}: there is no axis {dim}, the launch has {rank}"),
-                )
-                .help(format!("`dim` is 0 to {} (x, y, z)", rank - 1))
-                .into()
+            rec.error(
+                codes::THREAD_AXIS,
+                args.span_of("dim"),
+                format!("{what}: there is no axis {dim}, the launch has {rank}"),
+            )
+            .help(format!("`dim` is 0 to {} (x, y, z)", rank - 1))
+            .into()
         })
 }
 
-fn extent_value(stage: &Stage, extent: &Expr) -> Value {
-    match stage.const_int(extent) {
+fn extent_value(rec: &Recorder, extent: &Expr) -> Value {
+    match rec.const_int(extent) {
         Some(n) => Value::Int(n),
         None => Value::Expr(extent.clone()),
     }

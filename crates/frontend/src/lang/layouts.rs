@@ -6,17 +6,17 @@ use std::rc::Rc;
 use tilewright_ir::{DType, Expr, FragmentMap, IndexMap, LayoutAttr, Scope, Span, Var, VarKind};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, kwrest, opt, req};
-use crate::eval::Stage;
+use crate::record::{Program, Recorder};
 use crate::value::{Object, Value};
 use crate::{Result, codes};
 
 pub(super) static FNS: &[LangFn] = &[
-    func(
+    LangFn::calling(
         "Layout",
         &[req("shape", Ty::Shape), req("forward_fn", Ty::Callable)],
         layout,
     ),
-    func(
+    LangFn::calling(
         "Fragment",
         &[
             req("shape", Ty::Shape),
@@ -90,10 +90,10 @@ impl Object for FragmentValue {
     }
 }
 
-fn layout(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let shape = args.shape(stage, "shape")?;
+fn layout(program: &mut dyn Program, args: &CallArgs) -> Result<Value> {
+    let shape = args.shape(program.recorder(), "shape")?;
     let f = args.required("forward_fn").clone();
-    let map = index_map(stage, &shape, &f, args.span_of("forward_fn"))?;
+    let map = index_map(program, &shape, &f, args.span_of("forward_fn"))?;
     Ok(Value::Object(Rc::new(LayoutValue {
         shape: Some(shape),
         attr: LayoutAttr::Map(map),
@@ -102,61 +102,66 @@ fn layout(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 
 /// The map that a function of logical indices describes.
 pub(super) fn index_map(
-    stage: &mut Stage,
+    program: &mut dyn Program,
     shape: &[Expr],
     f: &Value,
     span: Span,
 ) -> Result<IndexMap> {
-    let inputs = inputs(stage, shape, span);
-    let values = indices(stage, &inputs);
-    let result = stage.call_value(f, values, span)?;
-    let outputs = outputs(stage, &result, span)?;
+    let rec = program.recorder();
+    let inputs = inputs(rec, shape, span);
+    let values = indices(rec, &inputs);
+    let result = program.call_value(f, values, span)?;
+    let rec = program.recorder();
+    let outputs = outputs(rec, &result, span)?;
     if outputs.is_empty() {
-        return Err(stage
+        return Err(rec
             .error(codes::LAYOUT, span, "the layout function gives no index")
             .into());
     }
     Ok(IndexMap { inputs, outputs })
 }
 
-fn fragment(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn fragment(program: &mut dyn Program, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.Fragment";
-    let shape = args.shape(stage, "shape")?;
+    let rec = program.recorder();
+    let shape = args.shape(rec, "shape")?;
     let span = args.span();
-    let replicas = args.int_or(stage, "replicate", 1)?;
+    let replicas = args.int_or(rec, "replicate", 1)?;
     let replicas = u32::try_from(replicas)
         .ok()
         .filter(|n| (1..=1024).contains(n))
         .ok_or_else(|| {
-            crate::Error::from(stage.error(
+            crate::Error::from(rec.error(
                 codes::NON_POSITIVE,
                 args.span_of("replicate"),
                 format!("`replicate` is between 1 and 1024, this is {replicas}"),
             ))
         })?;
-    let inputs = inputs(stage, &shape, span);
+    let inputs = inputs(rec, &shape, span);
     let replica = (replicas > 1).then(|| {
-        let var = stage.new_var("rep", DType::I32, VarKind::Bound, span);
-        stage.var_bounds.insert(var, (0, i128::from(replicas) - 1));
+        let var = rec.new_var("rep", DType::I32, VarKind::Bound, span);
+        rec.var_bounds.insert(var, (0, i128::from(replicas) - 1));
         var
     });
-    let logical = indices(stage, &inputs);
+    let logical = indices(rec, &inputs);
     let mut with_replica = logical.clone();
-    with_replica.extend(replica.map(|v| Value::Expr(stage.var_expr(v))));
-    let call = |stage: &mut Stage, name: &str, values: Vec<Value>| -> Result<Option<Vec<Expr>>> {
-        match args.value(name).cloned() {
-            None => Ok(None),
-            Some(f) => {
-                let at = args.span_of(name);
-                let result = stage.call_value(&f, values, at)?;
-                outputs(stage, &result, at).map(Some)
+    with_replica.extend(replica.map(|v| Value::Expr(rec.var_expr(v))));
+    let call =
+        |program: &mut dyn Program, name: &str, values: Vec<Value>| -> Result<Option<Vec<Expr>>> {
+            match args.value(name).cloned() {
+                None => Ok(None),
+                Some(f) => {
+                    let at = args.span_of(name);
+                    let result = program.call_value(&f, values, at)?;
+                    outputs(program.recorder(), &result, at).map(Some)
+                }
             }
-        }
-    };
-    let (thread, slots) = match call(stage, "forward_fn", with_replica.clone())? {
+        };
+    let (thread, slots) = match call(program, "forward_fn", with_replica.clone())? {
         Some(mut both) if both.len() >= 2 => (both.remove(0), both),
         Some(_) => {
-            return Err(stage
+            return Err(program
+                .recorder()
                 .error(
                     codes::LAYOUT,
                     args.span_of("forward_fn"),
@@ -166,15 +171,15 @@ fn fragment(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .into());
         }
         None => {
-            let thread = call(stage, "forward_thread_fn", with_replica)?;
-            let slots = call(stage, "forward_index_fn", logical)?;
+            let thread = call(program, "forward_thread_fn", with_replica)?;
+            let slots = call(program, "forward_index_fn", logical)?;
             match thread {
                 Some(mut thread) if thread.len() == 1 => {
                     let slots = slots.unwrap_or_else(|| vec![Expr::i32(0)]);
                     (thread.remove(0), slots)
                 }
                 _ => {
-                    return Err(stage
+                    return Err(program.recorder()
                         .error(
                             codes::LAYOUT,
                             span,
@@ -198,17 +203,17 @@ fn fragment(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     })))
 }
 
-fn ready(stage: &mut Stage, args: &CallArgs, attr: LayoutAttr) -> Result<Value> {
-    let buffer = args.buffer(stage, "buffer")?;
-    let data = stage.buffer(buffer);
+fn ready(rec: &mut Recorder, args: &CallArgs, attr: LayoutAttr) -> Result<Value> {
+    let buffer = args.buffer(rec, "buffer")?;
+    let data = rec.buffer(buffer);
     if data.scope != Scope::Shared {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::LAYOUT,
                 args.span_of("buffer"),
                 format!(
                     "this layout is for shared memory; {} is {}",
-                    stage.buffer_name(buffer),
+                    rec.buffer_name(buffer),
                     data.scope.name()
                 ),
             )
@@ -219,34 +224,32 @@ fn ready(stage: &mut Stage, args: &CallArgs, attr: LayoutAttr) -> Result<Value> 
 }
 
 /// One variable a dimension, with its range.
-fn inputs(stage: &mut Stage, shape: &[Expr], span: Span) -> Vec<Var> {
+fn inputs(rec: &mut Recorder, shape: &[Expr], span: Span) -> Vec<Var> {
     shape
         .iter()
         .enumerate()
         .map(|(i, extent)| {
             let name = ["i", "j", "k", "l"].get(i).copied().unwrap_or("m");
-            let var = stage.new_var(name, DType::I32, VarKind::Bound, span);
-            if let Some(n) = stage.const_int(extent) {
-                stage.var_bounds.insert(var, (0, n - 1));
+            let var = rec.new_var(name, DType::I32, VarKind::Bound, span);
+            if let Some(n) = rec.const_int(extent) {
+                rec.var_bounds.insert(var, (0, n - 1));
             }
             var
         })
         .collect()
 }
 
-fn indices(stage: &Stage, vars: &[Var]) -> Vec<Value> {
-    vars.iter()
-        .map(|v| Value::Expr(stage.var_expr(*v)))
-        .collect()
+fn indices(rec: &Recorder, vars: &[Var]) -> Vec<Value> {
+    vars.iter().map(|v| Value::Expr(rec.var_expr(*v))).collect()
 }
 
-fn outputs(stage: &Stage, result: &Value, span: Span) -> Result<Vec<Expr>> {
+fn outputs(rec: &Recorder, result: &Value, span: Span) -> Result<Vec<Expr>> {
     let items = result.sequence().unwrap_or_else(|| vec![result.clone()]);
     items
         .iter()
         .map(|item| {
-            let e = stage.to_expr(item, span)?;
-            super::check_index(stage, &e, span, "what a layout function gives")?;
+            let e = rec.to_expr(item, span)?;
+            super::check_index(rec, &e, span, "what a layout function gives")?;
             Ok(e)
         })
         .collect()

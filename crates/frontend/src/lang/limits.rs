@@ -4,28 +4,28 @@
 use tilewright_ir::{DType, Expr, ReduceKind, Scalar};
 
 use super::{CallArgs, LangFn, Ty, func, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
 pub(super) static FNS: &[LangFn] = &[
     func("infinity", &[req("dtype", Ty::DType)], infinity),
-    func("max_value", &[req("dtype", Ty::DType)], |stage, args| {
-        limit(stage, args, "T.max_value", true)
+    func("max_value", &[req("dtype", Ty::DType)], |rec, args| {
+        limit(rec, args, "T.max_value", true)
     }),
-    func("min_value", &[req("dtype", Ty::DType)], |stage, args| {
-        limit(stage, args, "T.min_value", false)
+    func("min_value", &[req("dtype", Ty::DType)], |rec, args| {
+        limit(rec, args, "T.min_value", false)
     }),
 ];
 
-fn infinity(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let dtype = super::required_dtype(stage, args, "dtype")?;
+fn infinity(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let dtype = super::required_dtype(rec, args, "dtype")?;
     if dtype.is_scalar() && has_infinity(dtype.scalar) {
         return Ok(Value::Expr(
             Expr::float(f64::INFINITY, dtype).with_span(args.span()),
         ));
     }
-    let mut error = stage.error(
+    let mut error = rec.error(
         codes::NO_INFINITY,
         args.span(),
         format!("{dtype} has no infinity"),
@@ -38,8 +38,8 @@ fn infinity(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Err(error.into())
 }
 
-fn limit(stage: &mut Stage, args: &CallArgs, what: &str, upper: bool) -> Result<Value> {
-    let dtype = super::required_dtype(stage, args, "dtype")?;
+fn limit(rec: &mut Recorder, args: &CallArgs, what: &str, upper: bool) -> Result<Value> {
+    let dtype = super::required_dtype(rec, args, "dtype")?;
     let value = if upper {
         largest(dtype.scalar)
     } else {
@@ -49,7 +49,7 @@ fn limit(stage: &mut Stage, args: &CallArgs, what: &str, upper: bool) -> Result<
         Some(number) if dtype.is_scalar() => {
             Ok(Value::Expr(number.expr(dtype).with_span(args.span())))
         }
-        _ => Err(stage
+        _ => Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span(),

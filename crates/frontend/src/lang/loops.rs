@@ -6,7 +6,7 @@ use tilewright_ir::{Diagnostic, Expr, LayoutAttr, LoopKind, Span};
 
 use super::layouts::{FragmentValue, LayoutValue};
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, kw, opt, req, rest};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::{AxisSpec, LoopSpec, Value};
 use crate::{Result, codes};
 
@@ -76,8 +76,8 @@ pub(super) static FNS: &[LangFn] = &[
         ],
         thread_binding,
     ),
-    func("loop_break", &[], |stage, args| {
-        stage.exec_jump(true, args.span())?;
+    LangFn::calling("loop_break", &[], |program, args| {
+        program.leave_loop(args.span())?;
         Ok(Value::None)
     }),
 ];
@@ -102,21 +102,21 @@ const UNROLL: &[ParamSpec] = &[
     kw("annotations", Ty::Any),
 ];
 
-fn stepped(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Result<Value> {
-    let mut axis = bounds(stage, args, what)?;
+fn stepped(rec: &mut Recorder, args: &CallArgs, kind: LoopKind, what: &str) -> Result<Value> {
+    let mut axis = bounds(rec, args, what)?;
     if let Some(step) = args.value("step").cloned() {
         let span = args.span_of("step");
-        let step = stage.to_expr(&step, span)?;
-        super::check_index(stage, &step, span, "a step")?;
-        match stage.const_int(&step) {
+        let step = rec.to_expr(&step, span)?;
+        super::check_index(rec, &step, span, "a step")?;
+        match rec.const_int(&step) {
             Some(0) => {
-                return Err(stage
+                return Err(rec
                     .error(codes::BAD_LOOP, span, format!("{what}: the step is zero"))
                     .help("use a positive step, or a negative one to count down")
                     .into());
             }
             Some(_) => {}
-            None => stage.warn(
+            None => rec.warn(
                 Diagnostic::warning(
                     codes::BAD_LOOP,
                     span,
@@ -127,20 +127,20 @@ fn stepped(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Re
         }
         axis.step = step;
     }
-    let axis = one_dtype(stage, axis, args.span())?;
+    let axis = one_dtype(rec, axis, args.span())?;
     Ok(Value::Loop(Rc::new(LoopSpec::new(kind, vec![axis]))))
 }
 
-fn range(stage: &mut Stage, args: &CallArgs, kind: LoopKind, what: &str) -> Result<Value> {
-    let axis = bounds(stage, args, what)?;
-    let axis = one_dtype(stage, axis, args.span())?;
+fn range(rec: &mut Recorder, args: &CallArgs, kind: LoopKind, what: &str) -> Result<Value> {
+    let axis = bounds(rec, args, what)?;
+    let axis = one_dtype(rec, axis, args.span())?;
     Ok(Value::Loop(Rc::new(LoopSpec::new(kind, vec![axis]))))
 }
 
-fn unroll(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let factor = super::positive(stage, args, "unroll_factor")?;
-    if factor.is_some() && args.bool_or(stage, "explicit", false)? {
-        return Err(stage
+fn unroll(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let factor = super::positive(rec, args, "unroll_factor")?;
+    if factor.is_some() && args.bool_or(rec, "explicit", false)? {
+        return Err(rec
             .error(
                 codes::BAD_LOOP,
                 args.span(),
@@ -149,7 +149,7 @@ fn unroll(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("leave one of them out")
             .into());
     }
-    stepped(stage, args, LoopKind::Unroll { factor }, "T.unroll")
+    stepped(rec, args, LoopKind::Unroll { factor }, "T.unroll")
 }
 
 fn plain_parallel() -> LoopKind {
@@ -159,14 +159,14 @@ fn plain_parallel() -> LoopKind {
     }
 }
 
-fn parallel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    stage.kernel("`T.Parallel`")?;
-    let coalesced_width = super::positive(stage, args, "coalesced_width")?;
+fn parallel(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    rec.kernel("`T.Parallel`")?;
+    let coalesced_width = super::positive(rec, args, "coalesced_width")?;
     let layout = match args.value("loop_layout") {
         None => None,
-        Some(value) => Some(loop_layout(stage, value, args.span_of("loop_layout"))?),
+        Some(value) => Some(loop_layout(rec, value, args.span_of("loop_layout"))?),
     };
-    let axes = extents(stage, args, "T.Parallel")?;
+    let axes = extents(rec, args, "T.Parallel")?;
     let kind = LoopKind::Parallel {
         coalesced_width,
         layout,
@@ -174,14 +174,14 @@ fn parallel(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Ok(Value::Loop(Rc::new(LoopSpec::new(kind, axes))))
 }
 
-fn loop_layout(stage: &Stage, value: &Value, span: Span) -> Result<LayoutAttr> {
+fn loop_layout(rec: &Recorder, value: &Value, span: Span) -> Result<LayoutAttr> {
     if let Some(fragment) = value.object::<FragmentValue>() {
         return Ok(LayoutAttr::FragmentMap(fragment.map.clone()));
     }
     if let Some(layout) = value.object::<LayoutValue>() {
         return Ok(layout.attr.clone());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::LAYOUT,
             span,
@@ -193,15 +193,15 @@ fn loop_layout(stage: &Stage, value: &Value, span: Span) -> Result<LayoutAttr> {
         .into())
 }
 
-fn grid(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let axes = extents(stage, args, "T.grid")?;
+fn grid(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let axes = extents(rec, args, "T.grid")?;
     Ok(Value::Loop(Rc::new(LoopSpec::new(LoopKind::Serial, axes))))
 }
 
 /// The axes `0 .. extent` of a loop over several dimensions.
-fn extents(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Vec<AxisSpec>> {
+fn extents(rec: &mut Recorder, args: &CallArgs, what: &str) -> Result<Vec<AxisSpec>> {
     if args.rest().is_empty() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_ARITY,
                 args.span(),
@@ -212,12 +212,12 @@ fn extents(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Vec<AxisSpe
     }
     let mut axes = Vec::with_capacity(args.rest().len());
     for arg in args.rest() {
-        let extent = stage.to_expr(&arg.value.clone(), arg.span)?;
-        super::check_index(stage, &extent, arg.span, "an extent")?;
-        if let Some(n) = stage.const_int(&extent)
+        let extent = rec.to_expr(&arg.value.clone(), arg.span)?;
+        super::check_index(rec, &extent, arg.span, "an extent")?;
+        if let Some(n) = rec.const_int(&extent)
             && n <= 0
         {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::NON_POSITIVE,
                     arg.span,
@@ -231,11 +231,11 @@ fn extents(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Vec<AxisSpe
     Ok(axes)
 }
 
-fn persistent(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn persistent(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.Persistent";
     let span = args.span_of("domain");
     let Some(domain) = args.required("domain").sequence().filter(|d| !d.is_empty()) else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_TYPE,
                 span,
@@ -246,12 +246,12 @@ fn persistent(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     };
     let mut axes = Vec::with_capacity(domain.len());
     for extent in &domain {
-        let extent = stage.to_expr(extent, span)?;
-        super::check_index(stage, &extent, span, "an extent")?;
-        if let Some(n) = stage.const_int(&extent)
+        let extent = rec.to_expr(extent, span)?;
+        super::check_index(rec, &extent, span, "an extent")?;
+        if let Some(n) = rec.const_int(&extent)
             && n <= 0
         {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::NON_POSITIVE,
                     span,
@@ -264,13 +264,13 @@ fn persistent(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let scalar = |name: &str, default: i128| -> Result<Expr> {
         let value = args.value(name).cloned().unwrap_or(Value::Int(default));
         let span = args.span_of(name);
-        let e = stage.to_expr(&value, span)?;
-        super::check_index(stage, &e, span, name)?;
+        let e = rec.to_expr(&value, span)?;
+        super::check_index(rec, &e, span, name)?;
         let least = i128::from(name != "index");
-        if let Some(n) = stage.const_int(&e)
+        if let Some(n) = rec.const_int(&e)
             && n < least
         {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::NON_POSITIVE,
                     span,
@@ -288,11 +288,11 @@ fn persistent(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     Ok(Value::Loop(Rc::new(LoopSpec::new(kind, axes))))
 }
 
-fn thread_binding(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn thread_binding(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.thread_binding";
-    let axis = bounds(stage, args, WHAT)?;
+    let axis = bounds(rec, args, WHAT)?;
     let name = args.str("thread").unwrap_or_default();
-    let kernel = stage.kernel("`T.thread_binding`")?;
+    let kernel = rec.kernel("`T.thread_binding`")?;
     let letter = |name: &str| "xyz".find(name).filter(|_| name.len() == 1);
     let place = match name.split_once('.') {
         Some(("threadIdx", axis)) => letter(axis).map(|i| {
@@ -303,7 +303,7 @@ fn thread_binding(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         _ => None,
     };
     let Some((var, extent)) = place else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::THREAD_AXIS,
                 args.span_of("thread"),
@@ -312,10 +312,10 @@ fn thread_binding(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("use thread=\"threadIdx.x\" (y, z) or \"blockIdx.x\" (y, z)")
             .into());
     };
-    let starts_at_zero = stage.const_int(&axis.start) == Some(0);
-    if !starts_at_zero || !super::extents::extents_equal(stage, &axis.stop, &extent) {
-        let show = |e: &Expr| super::extents::show_expr(stage, e);
-        return Err(stage
+    let starts_at_zero = rec.const_int(&axis.start) == Some(0);
+    if !starts_at_zero || !super::extents::extents_equal(rec, &axis.stop, &extent) {
+        let show = |e: &Expr| super::extents::show_expr(rec, e);
+        return Err(rec
             .error(
                 codes::THREAD_AXIS,
                 args.span(),
@@ -330,22 +330,22 @@ fn thread_binding(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .into());
     }
     Ok(Value::Loop(Rc::new(LoopSpec::Bound(vec![
-        stage.var_expr(var),
+        rec.var_expr(var),
     ]))))
 }
 
 /// `(stop)` or `(start, stop)`, step one.
-pub(super) fn bounds(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<AxisSpec> {
+pub(super) fn bounds(rec: &mut Recorder, args: &CallArgs, what: &str) -> Result<AxisSpec> {
     let first = args.required("start").clone();
     let first_span = args.span_of("start");
-    let first = stage.to_expr(&first, first_span)?;
-    check_bound(stage, &first, first_span, what)?;
+    let first = rec.to_expr(&first, first_span)?;
+    check_bound(rec, &first, first_span, what)?;
     let Some(stop) = args.value("stop").cloned() else {
         return Ok(AxisSpec::upto(first));
     };
     let span = args.span_of("stop");
-    let stop = stage.to_expr(&stop, span)?;
-    check_bound(stage, &stop, span, what)?;
+    let stop = rec.to_expr(&stop, span)?;
+    check_bound(rec, &stop, span, what)?;
     Ok(AxisSpec {
         step: Expr::int(1, stop.dtype()),
         start: first,
@@ -353,15 +353,15 @@ pub(super) fn bounds(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<A
     })
 }
 
-fn check_bound(stage: &Stage, bound: &Expr, span: Span, what: &str) -> Result<()> {
-    super::check_index(stage, bound, span, &format!("a bound of {what}")).map_err(|mut error| {
+fn check_bound(rec: &Recorder, bound: &Expr, span: Span, what: &str) -> Result<()> {
+    super::check_index(rec, bound, span, &format!("a bound of {what}")).map_err(|mut error| {
         error.code = codes::BAD_LOOP;
         error
     })
 }
 
 /// Start, stop and step in one type.
-pub(super) fn one_dtype(stage: &Stage, axis: AxisSpec, span: Span) -> Result<AxisSpec> {
+pub(super) fn one_dtype(rec: &Recorder, axis: AxisSpec, span: Span) -> Result<AxisSpec> {
     let dtype = [&axis.stop, &axis.step]
         .into_iter()
         .try_fold(axis.start.dtype(), |d, e| {
@@ -371,8 +371,8 @@ pub(super) fn one_dtype(stage: &Stage, axis: AxisSpec, span: Span) -> Result<Axi
         return Ok(axis);
     };
     Ok(AxisSpec {
-        start: stage.cast_expr(axis.start, dtype, span)?,
-        stop: stage.cast_expr(axis.stop, dtype, span)?,
-        step: stage.cast_expr(axis.step, dtype, span)?,
+        start: rec.cast_expr(axis.start, dtype, span)?,
+        stop: rec.cast_expr(axis.stop, dtype, span)?,
+        step: rec.cast_expr(axis.step, dtype, span)?,
     })
 }

@@ -6,7 +6,7 @@
 use tilewright_ir::{BinOp, DType, Expr, MathFn, Scalar, Span};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -99,14 +99,14 @@ const X1X2: &[ParamSpec] = &[req("x1", Ty::Scalar), req("x2", Ty::Scalar)];
 /// Exponents up to which a power is a chain of products.
 const MAX_PRODUCTS: i128 = 64;
 
-fn unary(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<Value> {
+fn unary(rec: &mut Recorder, args: &CallArgs, what: &str, f: MathFn) -> Result<Value> {
     let value = args.required("x").clone();
-    apply(stage, f, what, &value, args.span())
+    apply(rec, f, what, &value, args.span())
 }
 
 /// A function of one argument on any number.
 pub(super) fn apply(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     f: MathFn,
     what: &str,
     value: &Value,
@@ -115,16 +115,16 @@ pub(super) fn apply(
     if let Some(folded) = fold(f, value) {
         return Ok(folded);
     }
-    let x = stage.to_expr(value, span)?;
+    let x = rec.to_expr(value, span)?;
     let dtype = x.dtype();
     if !dtype.scalar.is_float() {
-        return on_integer(stage, f, what, x, span);
+        return on_integer(rec, f, what, x, span);
     }
     Ok(Value::Expr(Expr::math(f, vec![x]).with_span(span)))
 }
 
 /// What a function of floats means on an integer or bool.
-fn on_integer(stage: &Stage, f: MathFn, what: &str, x: Expr, span: Span) -> Result<Value> {
+fn on_integer(rec: &Recorder, f: MathFn, what: &str, x: Expr, span: Span) -> Result<Value> {
     let s = x.dtype().scalar;
     let lanes = DType::BOOL.with_lanes(x.dtype().lanes);
     Ok(Value::Expr(match f {
@@ -137,26 +137,25 @@ fn on_integer(stage: &Stage, f: MathFn, what: &str, x: Expr, span: Span) -> Resu
         MathFn::Abs if s.is_int() => x,
         MathFn::IsNan | MathFn::IsInf if s.is_int() => Expr::int(0, lanes),
         MathFn::IsFinite if s.is_int() => Expr::int(1, lanes),
-        _ => return Err(needs_float(stage, what, x.dtype(), span)),
+        _ => return Err(needs_float(rec, what, x.dtype(), span)),
     }))
 }
 
-fn needs_float(stage: &Stage, what: &str, dtype: DType, span: Span) -> crate::Error {
-    stage
-        .error(
-            codes::MATH_ARGUMENT,
-            span,
-            format!("{what} is a function of floats, this is {dtype}"),
-        )
-        .help("cast it first: `T.cast(x, \"float32\")`")
-        .into()
+fn needs_float(rec: &Recorder, what: &str, dtype: DType, span: Span) -> crate::Error {
+    rec.error(
+        codes::MATH_ARGUMENT,
+        span,
+        format!("{what} is a function of floats, this is {dtype}"),
+    )
+    .help("cast it first: `T.cast(x, \"float32\")`")
+    .into()
 }
 
-fn bits(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<Value> {
+fn bits(rec: &mut Recorder, args: &CallArgs, what: &str, f: MathFn) -> Result<Value> {
     let value = args.required("x").clone();
-    let x = stage.to_expr(&value, args.span_of("x"))?;
+    let x = rec.to_expr(&value, args.span_of("x"))?;
     if !x.dtype().scalar.is_int() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::MATH_ARGUMENT,
                 args.span_of("x"),
@@ -172,12 +171,12 @@ fn bits(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<Val
 }
 
 /// The position of the lowest set bit, counted from one; zero when there is none.
-fn find_first_set(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn find_first_set(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span();
     let value = args.required("value").clone();
-    let x = stage.to_expr(&value, args.span_of("value"))?;
+    let x = rec.to_expr(&value, args.span_of("value"))?;
     if !matches!(x.dtype().scalar, Scalar::I32 | Scalar::U32) || !x.dtype().is_scalar() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::MATH_ARGUMENT,
                 args.span_of("value"),
@@ -187,21 +186,20 @@ fn find_first_set(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .into());
     }
     // `x & -x` is the lowest set bit alone; with none set there are 32 leading zeros.
-    let lowest = stage.binary_expr(BinOp::BitAnd, x.clone(), stage.negate(x, span)?, span)?;
+    let lowest = rec.binary_expr(BinOp::BitAnd, x.clone(), rec.negate(x, span)?, span)?;
     let zeros = Expr::math(MathFn::Clz, vec![lowest]);
     let width = Expr::int(32, zeros.dtype());
-    stage
-        .binary_expr(BinOp::Sub, width, zeros, span)
+    rec.binary_expr(BinOp::Sub, width, zeros, span)
         .map(Value::Expr)
 }
 
-fn round(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn round(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let mode = args.str("rounding_mode");
     let f = match mode {
         None | Some("ties-to-even") => MathFn::Round,
         Some("ties-away-from-zero") => MathFn::RoundAway,
         Some(other) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BAD_OPTION,
                     args.span_of("rounding_mode"),
@@ -211,7 +209,7 @@ fn round(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .into());
         }
     };
-    unary(stage, args, "T.round", f)
+    unary(rec, args, "T.round", f)
 }
 
 /// The names of a function's two parameters.
@@ -222,7 +220,7 @@ fn two(args: &CallArgs) -> (&'static str, &'static str) {
     }
 }
 
-fn binary(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<Value> {
+fn binary(rec: &mut Recorder, args: &CallArgs, what: &str, f: MathFn) -> Result<Value> {
     let (x_name, y_name) = two(args);
     let (x, y) = (args.required(x_name).clone(), args.required(y_name).clone());
     if let (Some(x), Some(y)) = (x.as_float(), y.as_float())
@@ -230,39 +228,39 @@ fn binary(stage: &mut Stage, args: &CallArgs, what: &str, f: MathFn) -> Result<V
     {
         return Ok(Value::Float(v));
     }
-    let x = stage.to_expr(&x, args.span_of(x_name))?;
-    let y = stage.to_expr(&y, args.span_of(y_name))?;
+    let x = rec.to_expr(&x, args.span_of(x_name))?;
+    let y = rec.to_expr(&y, args.span_of(y_name))?;
     let span = args.span();
     let common =
         tilewright_ir::dtype::promote(x.dtype(), y.dtype()).filter(|d| d.scalar.is_float());
     let Some(common) = common else {
         let bad = if x.dtype().scalar.is_float() { &y } else { &x };
-        return Err(needs_float(stage, what, bad.dtype(), span));
+        return Err(needs_float(rec, what, bad.dtype(), span));
     };
-    let x = stage.cast_expr(x, common, span)?;
-    let y = stage.cast_expr(y, common, span)?;
+    let x = rec.cast_expr(x, common, span)?;
+    let y = rec.cast_expr(y, common, span)?;
     Ok(Value::Expr(Expr::math(f, vec![x, y]).with_span(span)))
 }
 
 /// `x · 2^y` in the type of `x`, whatever integer or float `y` is.
-fn ldexp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn ldexp(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let (x, y) = (args.required("x1").clone(), args.required("x2").clone());
     if let (Some(x), Some(y)) = (x.as_float(), y.as_float()) {
         return Ok(Value::Float(x * y.exp2()));
     }
     let span = args.span();
-    let x = stage.to_expr(&x, args.span_of("x1"))?;
+    let x = rec.to_expr(&x, args.span_of("x1"))?;
     if !x.dtype().scalar.is_float() {
-        return Err(needs_float(stage, "T.ldexp", x.dtype(), span));
+        return Err(needs_float(rec, "T.ldexp", x.dtype(), span));
     }
-    let y = stage.to_expr_as(&y, x.dtype(), args.span_of("x2"))?;
+    let y = rec.to_expr_as(&y, x.dtype(), args.span_of("x2"))?;
     Ok(Value::Expr(
         Expr::math(MathFn::Ldexp, vec![x, y]).with_span(span),
     ))
 }
 
 /// A constant whole exponent makes a chain of products in the base's type.
-fn pow(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn pow(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let (x, y) = (args.required("x").clone(), args.required("y").clone());
     let span = args.span();
     if let (Some(base), Some(exponent)) = (x.as_float(), y.as_float()) {
@@ -278,7 +276,7 @@ fn pow(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         Value::Expr(e) => e.as_int(),
         _ => None,
     });
-    let base = stage.to_expr(&x, args.span_of("x"))?;
+    let base = rec.to_expr(&x, args.span_of("x"))?;
     match exponent {
         Some(0) => {
             let dtype = base.dtype();
@@ -291,17 +289,17 @@ fn pow(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         Some(n) if (1..=MAX_PRODUCTS).contains(&n) => {
             if matches!(base.dtype().scalar, Scalar::Bool | Scalar::Handle) {
-                return Err(needs_float(stage, "T.pow", base.dtype(), span));
+                return Err(needs_float(rec, "T.pow", base.dtype(), span));
             }
             // The base is used many times; it is computed once where there is a place to.
-            let base = match stage.in_kernel() && n > 1 && base.as_var().is_none() {
-                true => stage.let_value("base", base, span)?,
+            let base = match rec.in_kernel() && n > 1 && base.as_var().is_none() {
+                true => rec.let_value("base", base, span)?,
                 false => base,
             };
             let product = (1..n).fold(base.clone(), |product, _| product * &base);
             Ok(Value::Expr(product.with_span(span)))
         }
-        _ => binary(stage, args, "T.pow", MathFn::Pow),
+        _ => binary(rec, args, "T.pow", MathFn::Pow),
     }
 }
 

@@ -48,14 +48,14 @@ pub(crate) mod vectors;
 pub mod views;
 pub mod warp;
 
+use std::rc::Rc;
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
 use crate::Result;
-use crate::eval::Stage;
-use crate::eval::modules;
-use crate::value::Value;
+use crate::record::{Program, Recorder};
+use crate::value::{Decorator, JitOptions, Value};
 
 pub use args::{Arg, CallArgs};
 pub use common::LangState;
@@ -67,9 +67,18 @@ pub struct LangFn {
     /// The name after `T.`.
     pub name: &'static str,
     pub params: &'static [ParamSpec],
-    pub call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+    pub body: Body,
     /// Whether `T.name[a, b]` is the call `T.name(a, b)`.
     pub subscript: bool,
+}
+
+/// What a call does.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// It computes a value or records statements.
+    Records(fn(&mut Recorder, &CallArgs) -> Result<Value>),
+    /// It also calls back into the program: a function that it was given, say.
+    Calls(fn(&mut dyn Program, &CallArgs) -> Result<Value>),
 }
 
 impl std::fmt::Debug for LangFn {
@@ -82,12 +91,26 @@ impl LangFn {
     pub const fn new(
         name: &'static str,
         params: &'static [ParamSpec],
-        call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+        call: fn(&mut Recorder, &CallArgs) -> Result<Value>,
     ) -> LangFn {
         LangFn {
             name,
             params,
-            call,
+            body: Body::Records(call),
+            subscript: false,
+        }
+    }
+
+    /// As [`LangFn::new`], for functions that call back into the program.
+    pub const fn calling(
+        name: &'static str,
+        params: &'static [ParamSpec],
+        call: fn(&mut dyn Program, &CallArgs) -> Result<Value>,
+    ) -> LangFn {
+        LangFn {
+            name,
+            params,
+            body: Body::Calls(call),
             subscript: false,
         }
     }
@@ -96,12 +119,12 @@ impl LangFn {
     pub const fn with_subscript(
         name: &'static str,
         params: &'static [ParamSpec],
-        call: fn(&mut Stage, &CallArgs) -> Result<Value>,
+        call: fn(&mut Recorder, &CallArgs) -> Result<Value>,
     ) -> LangFn {
         LangFn {
             name,
             params,
-            call,
+            body: Body::Records(call),
             subscript: true,
         }
     }
@@ -194,44 +217,43 @@ pub const fn kwrest(name: &'static str) -> ParamSpec {
     }
 }
 
-/// The tables of all families.
-static FAMILIES: &[&[LangFn]] = &[
-    alloc::FNS,
-    allreduce::FNS,
-    annotations::FNS,
-    atomics::FNS,
-    barrier::FNS,
-    casts::FNS,
-    cluster::FNS,
-    copy::FNS,
-    debug::FNS,
-    fill::FNS,
-    foreign::FNS,
-    gemm::FNS,
-    ieee::FNS,
-    kernel::FNS,
-    layouts::FNS,
-    limits::FNS,
-    logical::FNS,
-    loops::FNS,
-    math::FNS,
-    reduce::FNS,
-    reducer::FNS,
-    random::FNS,
-    scalar::FNS,
-    scan::FNS,
-    scheduler::FNS,
-    sync::FNS,
-    tensor::FNS,
-    vectors::FNS,
-    views::FNS,
-    warp::FNS,
+/// The tables of all families, each with its section of the specification. Rarer names of all of
+/// them are in that of other names.
+static FAMILIES: &[(&str, &[LangFn])] = &[
+    ("4 Memory", alloc::FNS),
+    ("9 Reductions and scans", allreduce::FNS),
+    ("13 Annotations", annotations::FNS),
+    ("10 Atomics", atomics::FNS),
+    ("14 Barriers, warps, warp groups", barrier::FNS),
+    ("3 Types and arithmetic", casts::FNS),
+    ("14 Barriers, warps, warp groups", cluster::FNS),
+    ("6 Copies", copy::FNS),
+    ("14 Barriers, warps, warp groups", debug::FNS),
+    ("6 Copies", fill::FNS),
+    ("12 Views, pointers, foreign code", foreign::FNS),
+    ("7 Matrix products", gemm::FNS),
+    ("11 Elementwise functions", ieee::FNS),
+    ("5 Launch", kernel::FNS),
+    ("13 Annotations", layouts::FNS),
+    ("11 Elementwise functions", limits::FNS),
+    ("9 Reductions and scans", logical::FNS),
+    ("8 Loops", loops::FNS),
+    ("11 Elementwise functions", math::FNS),
+    ("9 Reductions and scans", reduce::FNS),
+    ("9 Reductions and scans", reducer::FNS),
+    ("11 Elementwise functions", random::FNS),
+    ("11 Elementwise functions", scalar::FNS),
+    ("9 Reductions and scans", scan::FNS),
+    ("5 Launch", scheduler::FNS),
+    ("14 Barriers, warps, warp groups", sync::FNS),
+    ("2 Programs and staging", tensor::FNS),
+    ("3 Types and arithmetic", vectors::FNS),
+    ("12 Views, pointers, foreign code", views::FNS),
+    ("14 Barriers, warps, warp groups", warp::FNS),
 ];
 
-static BY_NAME: LazyLock<FxHashMap<&'static str, &'static LangFn>> = LazyLock::new(|| {
-    let rows = FAMILIES.iter().flat_map(|family| family.iter());
-    rows.map(|f| (f.name, f)).collect()
-});
+static BY_NAME: LazyLock<FxHashMap<&'static str, &'static LangFn>> =
+    LazyLock::new(|| functions().map(|f| (f.name, f)).collect());
 
 /// The function of this name.
 pub fn lookup(name: &str) -> Option<&'static LangFn> {
@@ -243,13 +265,30 @@ pub fn name(name: &str) -> Option<Value> {
     lookup(name)
         .map(Value::Lang)
         .or_else(|| dtypes::from_name(name).map(Value::DType))
-        .or_else(|| modules::decorator(name))
+        .or_else(|| decorator(name))
         .or_else(|| constants::lookup(name))
+}
+
+/// The decorators of the language, which are values like any other.
+pub fn decorator(name: &str) -> Option<Value> {
+    Some(Value::Decorator(Rc::new(match name {
+        "prim_func" => Decorator::PrimFunc,
+        "macro" | "inline" => Decorator::Macro,
+        "jit" | "lazy_jit" => Decorator::Jit(JitOptions::default()),
+        "autotune" => Decorator::Autotune(Vec::new()),
+        _ => return None,
+    })))
 }
 
 /// Every function of the language, family by family.
 pub fn functions() -> impl Iterator<Item = &'static LangFn> {
-    FAMILIES.iter().flat_map(|family| family.iter())
+    with_sections().map(|(_, f)| f)
+}
+
+/// Every function, with the heading of the specification's section that speaks of it.
+pub fn with_sections() -> impl Iterator<Item = (&'static str, &'static LangFn)> {
+    let families = FAMILIES.iter();
+    families.flat_map(|(section, rows)| rows.iter().map(move |f| (*section, f)))
 }
 
 /// The families whose functions compute a value and record no statement, so that a call can be
@@ -272,8 +311,8 @@ pub fn is_value(name: &str) -> bool {
 
 /// Every name of the language, for suggestions.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
-    let functions = FAMILIES.iter().flat_map(|f| f.iter()).map(|f| f.name);
-    functions
+    functions()
+        .map(|f| f.name)
         .chain(dtypes::names())
         .chain(constants::NAMES.iter().copied())
         .chain(["prim_func", "macro", "jit", "autotune"])
@@ -285,13 +324,25 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let rows: usize = FAMILIES.iter().map(|f| f.len()).sum();
-        assert_eq!(BY_NAME.len(), rows, "two functions share a name");
+        assert_eq!(
+            BY_NAME.len(),
+            functions().count(),
+            "two functions share a name"
+        );
+    }
+
+    #[test]
+    fn sections_are_those_of_the_specification() {
+        let page = include_str!("../../../../docs/language.md");
+        for (section, _) in FAMILIES {
+            let heading = format!("## {section}");
+            assert!(page.lines().any(|line| line == heading), "no {heading}");
+        }
     }
 
     #[test]
     fn required_parameters_come_first() {
-        for f in FAMILIES.iter().flat_map(|f| f.iter()) {
+        for f in functions() {
             let mut optional = false;
             for p in f.params {
                 match p.arity {

@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 
 use tilewright_ir::{Block, Expr, ExprKind, Loop, LoopKind, Scope, Span, StmtKind, Var, visit};
 
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::{Result, codes};
 
 /// Checks every parallel loop of a kernel's body.
-pub(super) fn check(stage: &Stage, body: &Block) -> Result<()> {
+pub(super) fn check(rec: &Recorder, body: &Block) -> Result<()> {
     for stmt in body {
         match &stmt.kind {
             StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => {
                 let mut points = Points {
-                    stage,
+                    rec,
                     axes: l,
                     lets: BTreeMap::new(),
                 };
@@ -26,7 +26,7 @@ pub(super) fn check(stage: &Stage, body: &Block) -> Result<()> {
             }
             _ => {
                 for child in visit::child_blocks(stmt) {
-                    check(stage, child)?;
+                    check(rec, child)?;
                 }
             }
         }
@@ -36,7 +36,7 @@ pub(super) fn check(stage: &Stage, body: &Block) -> Result<()> {
 
 /// One parallel loop.
 struct Points<'a> {
-    stage: &'a Stage,
+    rec: &'a Recorder,
     axes: &'a Loop,
     /// What names inside the loop stand for.
     lets: BTreeMap<Var, Expr>,
@@ -50,7 +50,7 @@ impl Points<'_> {
             visit::stmt_exprs(stmt, &mut |root| {
                 root.walk(&mut |e| {
                     if let ExprKind::Load { buffer, indices } = e.kind()
-                        && self.stage.buffer(*buffer).scope == Scope::Fragment
+                        && self.rec.buffer(*buffer).scope == Scope::Fragment
                         && symbolic.is_none()
                     {
                         symbolic = self.run_time_axis(indices).map(|a| (a, e.span()));
@@ -60,7 +60,7 @@ impl Points<'_> {
             if let StmtKind::Store {
                 buffer, indices, ..
             } = &stmt.kind
-                && self.stage.buffer(*buffer).scope == Scope::Fragment
+                && self.rec.buffer(*buffer).scope == Scope::Fragment
             {
                 symbolic = symbolic.or(self.run_time_axis(indices).map(|a| (a, stmt.span)));
             }
@@ -76,7 +76,7 @@ impl Points<'_> {
                     indices,
                     value,
                 } if !guarded => {
-                    let scope = self.stage.buffer(*buffer).scope;
+                    let scope = self.rec.buffer(*buffer).scope;
                     let shared = matches!(scope, Scope::Global | Scope::Shared | Scope::Fragment);
                     if shared
                         && reads(&self.expand(value), *buffer, indices)
@@ -119,7 +119,7 @@ impl Points<'_> {
 
     /// An axis with several points that no index depends on.
     fn missing_axis(&self, indices: &[Expr]) -> Option<Var> {
-        let several = |e: &Expr| self.stage.const_int(e).is_none_or(|n| n > 1);
+        let several = |e: &Expr| self.rec.const_int(e).is_none_or(|n| n > 1);
         let axes = self.axes.axes.iter().filter(|a| several(&a.stop));
         // An index loaded from memory may be anything.
         let loaded = |e: &Expr| {
@@ -139,15 +139,14 @@ impl Points<'_> {
     fn run_time_axis(&self, indices: &[Expr]) -> Option<Var> {
         let mut axes = self.axes.axes.iter();
         let axis = axes.find(|a| {
-            self.stage.const_int(&a.stop).is_none()
-                && indices.iter().any(|i| self.mentions(i, a.var))
+            self.rec.const_int(&a.stop).is_none() && indices.iter().any(|i| self.mentions(i, a.var))
         })?;
         Some(axis.var)
     }
 
     fn symbolic_index(&self, axis: Var, at: Span, stmt: Span) -> crate::Error {
-        let name = &self.stage.func.vars[axis].name;
-        self.stage
+        let name = &self.rec.func.vars[axis].name;
+        self.rec
             .error(
                 codes::FRAGMENT_INDEX,
                 if at.is_none() { stmt } else { at },
@@ -161,14 +160,14 @@ impl Points<'_> {
     }
 
     fn accumulation(&self, buffer: tilewright_ir::Buffer, axis: Var, at: Span) -> crate::Error {
-        let name = &self.stage.func.vars[axis].name;
-        self.stage
+        let name = &self.rec.func.vars[axis].name;
+        self.rec
             .error(
                 codes::PARALLEL_ACCUMULATION,
                 at,
                 format!(
                     "all points along `{name}` update one element of {}, at the same time",
-                    self.stage.buffer_name(buffer)
+                    self.rec.buffer_name(buffer)
                 ),
             )
             .help("use `T.reduce_sum`, `T.alloc_reducer` or `T.atomic_add`, or make the loop over it serial")

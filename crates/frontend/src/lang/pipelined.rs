@@ -6,7 +6,7 @@ use tilewright_ir::{Block, LoopKind, PipelineSpec, Span, Stmt, StmtKind, Turn};
 
 use super::CallArgs;
 use super::loops::{bounds, one_dtype};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::{LoopSpec, Value};
 use crate::{Result, codes};
 
@@ -15,12 +15,12 @@ const WHAT: &str = "T.Pipelined";
 /// Stages of a pipeline that anything could make use of.
 const MAX_STAGES: i64 = 64;
 
-pub(super) fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let axis = bounds(stage, args, WHAT)?;
-    let axis = one_dtype(stage, axis, args.span())?;
-    let stages = args.int_or(stage, "num_stages", 0)?;
+pub(super) fn pipelined(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let axis = bounds(rec, args, WHAT)?;
+    let axis = one_dtype(rec, axis, args.span())?;
+    let stages = args.int_or(rec, "num_stages", 0)?;
     if !(0..=MAX_STAGES).contains(&stages) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::PIPELINE,
                 args.span_of("num_stages"),
@@ -32,7 +32,7 @@ pub(super) fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let schedule = args.str("schedule").filter(|name| *name != "auto");
     let schedule = schedule.map(str::to_string);
     if schedule.is_some() && stages == 0 {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::PIPELINE,
                 args.span_of("schedule"),
@@ -43,14 +43,14 @@ pub(super) fn pipelined(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     }
     let spec = PipelineSpec {
         stages: stages as u32,
-        sync: lists(stage, args, "sync")?,
+        sync: lists(rec, args, "sync")?,
         versioned: Vec::new(),
         schedule,
     };
     Ok(Value::Loop(Rc::new(LoopSpec::Axes {
         kind: LoopKind::Pipelined(spec),
         axes: vec![axis],
-        turns: Turns::of(stage, args)?,
+        turns: Turns::of(rec, args)?,
     })))
 }
 
@@ -64,11 +64,11 @@ pub struct Turns {
 }
 
 impl Turns {
-    fn of(stage: &mut Stage, args: &CallArgs) -> Result<Option<Turns>> {
-        let order = ints(stage, args, "order")?;
-        let stage_of = ints(stage, args, "stage")?;
+    fn of(rec: &mut Recorder, args: &CallArgs) -> Result<Option<Turns>> {
+        let order = ints(rec, args, "order")?;
+        let stage_of = ints(rec, args, "stage")?;
         if order.len() != stage_of.len() {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::PIPELINE,
                     args.span(),
@@ -83,7 +83,7 @@ impl Turns {
         }
         // -1 leaves a statement where it is.
         if let Some(s) = stage_of.iter().find(|s| **s < -1) {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::PIPELINE,
                     args.span_of("stage"),
@@ -95,7 +95,7 @@ impl Turns {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         if sorted.windows(2).any(|w| w[0] == w[1] && w[0] >= 0) {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::PIPELINE,
                     args.span_of("order"),
@@ -104,13 +104,13 @@ impl Turns {
                 .help("give each statement a number of its own")
                 .into());
         }
-        let groups = lists(stage, args, "group")?;
+        let groups = lists(rec, args, "group")?;
         if order.is_empty() {
             return Ok(None);
         }
         let given = sorted.into_iter().filter(|p| *p >= 0);
         if let Some((want, _)) = (0..).zip(given.clone()).find(|(want, got)| want != got) {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::PIPELINE,
                     args.span_of("order"),
@@ -135,9 +135,9 @@ impl Turns {
     }
 
     /// Gives the statements of the body their turns.
-    pub fn give(&self, stage: &Stage, body: &mut Block) -> Result<()> {
+    pub fn give(&self, rec: &Recorder, body: &mut Block) -> Result<()> {
         let counted = counted(body);
-        let groups = self.groups(stage, counted.len())?;
+        let groups = self.groups(rec, counted.len())?;
         if groups.len() != self.entries.len() {
             let (n, entries) = (groups.len(), self.entries.len());
             let what = match self.groups.is_empty() {
@@ -148,7 +148,7 @@ impl Turns {
                 format!("{what}, `order` has {entries} entries and `stage` has {entries}");
             let help =
                 "give both lists one entry for each statement, -1 where the compiler shall choose";
-            return self.wrong(stage, message, help);
+            return self.wrong(rec, message, help);
         }
         for stmt in body.iter_mut().filter(|stmt| stmt.takes_turn()) {
             stmt.turn = Some(Turn::default());
@@ -162,7 +162,7 @@ impl Turns {
     }
 
     /// The statements of each entry, of a body of `n`.
-    fn groups(&self, stage: &Stage, n: usize) -> Result<Vec<Vec<usize>>> {
+    fn groups(&self, rec: &Recorder, n: usize) -> Result<Vec<Vec<usize>>> {
         if self.groups.is_empty() {
             return Ok((0..n).map(|i| vec![i]).collect());
         }
@@ -176,11 +176,11 @@ impl Turns {
                 let Some(member) = known else {
                     let message =
                         format!("`group` names statement {member}, the body has {n} statements");
-                    return self.wrong(stage, message, "statements are numbered from 0");
+                    return self.wrong(rec, message, "statements are numbered from 0");
                 };
                 if std::mem::replace(&mut seen[member], true) {
                     let message = format!("statement {member} is in two groups");
-                    return self.wrong(stage, message, ONE);
+                    return self.wrong(rec, message, ONE);
                 }
                 members.push(member);
             }
@@ -190,13 +190,13 @@ impl Turns {
             None => Ok(groups),
             Some(missing) => {
                 let message = format!("statement {missing} is in no group");
-                self.wrong(stage, message, ONE)
+                self.wrong(rec, message, ONE)
             }
         }
     }
 
-    fn wrong<T>(&self, stage: &Stage, message: String, help: &str) -> Result<T> {
-        let error = stage.error(codes::PIPELINE, self.span, message);
+    fn wrong<T>(&self, rec: &Recorder, message: String, help: &str) -> Result<T> {
+        let error = rec.error(codes::PIPELINE, self.span, message);
         Err(error.help(help).into())
     }
 }
@@ -224,55 +224,53 @@ fn is_initialised_by(stmt: &Stmt, next: &Stmt) -> bool {
     }
 }
 
-fn ints(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<Vec<i32>> {
+fn ints(rec: &mut Recorder, args: &CallArgs, name: &str) -> Result<Vec<i32>> {
     match args.value(name).cloned() {
         None => Ok(Vec::new()),
-        Some(value) => int_list(stage, &value, args.span_of(name), name),
+        Some(value) => int_list(rec, &value, args.span_of(name), name),
     }
 }
 
-fn lists(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<Vec<Vec<i32>>> {
+fn lists(rec: &mut Recorder, args: &CallArgs, name: &str) -> Result<Vec<Vec<i32>>> {
     let Some(value) = args.value(name).cloned() else {
         return Ok(Vec::new());
     };
     let span = args.span_of(name);
     let Some(items) = value.sequence() else {
-        return Err(not_a_list(stage, span, name, "lists of ints"));
+        return Err(not_a_list(rec, span, name, "lists of ints"));
     };
     items
         .iter()
-        .map(|item| int_list(stage, item, span, name))
+        .map(|item| int_list(rec, item, span, name))
         .collect()
 }
 
-fn int_list(stage: &mut Stage, value: &Value, span: Span, name: &str) -> Result<Vec<i32>> {
+fn int_list(rec: &mut Recorder, value: &Value, span: Span, name: &str) -> Result<Vec<i32>> {
     let Some(items) = value.sequence() else {
-        return Err(not_a_list(stage, span, name, "ints"));
+        return Err(not_a_list(rec, span, name, "ints"));
     };
     items
         .iter()
         .map(|item| {
-            let v = stage.to_int(item, span, &format!("an entry of `{name}`"))?;
+            let v = rec.to_int(item, span, &format!("an entry of `{name}`"))?;
             i32::try_from(v).map_err(|_| {
-                stage
-                    .error(
-                        codes::PIPELINE,
-                        span,
-                        format!("{v} is too large for `{name}`"),
-                    )
-                    .into()
+                rec.error(
+                    codes::PIPELINE,
+                    span,
+                    format!("{v} is too large for `{name}`"),
+                )
+                .into()
             })
         })
         .collect()
 }
 
-fn not_a_list(stage: &Stage, span: Span, name: &str, of: &str) -> crate::Error {
-    stage
-        .error(
-            codes::PIPELINE,
-            span,
-            format!("`{name}` must be a list of {of}"),
-        )
-        .help("leave it out; the compiler then makes the schedule")
-        .into()
+fn not_a_list(rec: &Recorder, span: Span, name: &str, of: &str) -> crate::Error {
+    rec.error(
+        codes::PIPELINE,
+        span,
+        format!("`{name}` must be a list of {of}"),
+    )
+    .help("leave it out; the compiler then makes the schedule")
+    .into()
 }

@@ -4,8 +4,8 @@
 use tilewright_ir::{BinOp, Buffer, BufferOrigin, DType, Expr, Scalar, Scope, Span, StmtKind};
 
 use super::{CallArgs, LangFn, Ty, func, opt, req, warp};
-use crate::eval::Stage;
-use crate::eval::scope::BlockKind;
+use crate::record::Recorder;
+use crate::record::emit::BlockKind;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -20,8 +20,8 @@ pub(super) static FNS: &[LangFn] = &[
         ],
         init,
     ),
-    func("rng_rand", &[], |stage, args| {
-        rand(stage, args.span()).map(Value::Expr)
+    func("rng_rand", &[], |rec, args| {
+        rand(rec, args.span()).map(Value::Expr)
     }),
     func(
         "rng_rand_float",
@@ -55,44 +55,44 @@ pub struct Made {
     generator: Generator,
 }
 
-fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn init(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span();
     if let Some(generator) = args.str("generator")
         && generator != GENERATOR
     {
         return Err(super::not_supported(
-            stage,
+            rec,
             args.span_of("generator"),
             &format!("the generator `{generator}`"),
             &format!("leave it out, or write \"{GENERATOR}\""),
         ));
     }
-    if stage.in_parallel() {
-        return Err(in_parallel(stage, "T.rng_init", span));
+    if rec.in_parallel() {
+        return Err(in_parallel(rec, "T.rng_init", span));
     }
-    let wide = |stage: &mut Stage, name: &str, or: Expr| -> Result<Expr> {
+    let wide = |rec: &mut Recorder, name: &str, or: Expr| -> Result<Expr> {
         let value = match args.value(name).cloned() {
             Some(value) => {
-                let e = stage.to_expr(&value, args.span_of(name))?;
-                super::check_index(stage, &e, args.span_of(name), &format!("`{name}`"))?;
+                let e = rec.to_expr(&value, args.span_of(name))?;
+                super::check_index(rec, &e, args.span_of(name), &format!("`{name}`"))?;
                 e
             }
             None => or,
         };
-        let value = stage.cast_expr(value, U64, span)?;
-        stage.let_value(name, value, span)
+        let value = rec.cast_expr(value, U64, span)?;
+        rec.let_value(name, value, span)
     };
-    let seed = wide(stage, "seed", Expr::i32(0))?;
+    let seed = wide(rec, "seed", Expr::i32(0))?;
     // Without a sequence each thread of the grid has its own.
     let own = match args.has("seq") {
         true => Expr::i32(0),
-        false => own_sequence(stage, span)?,
+        false => own_sequence(rec, span)?,
     };
-    let sequence = wide(stage, "seq", own)?;
-    let offset = wide(stage, "off", Expr::i32(0))?;
+    let sequence = wide(rec, "seq", own)?;
+    let offset = wide(rec, "off", Expr::i32(0))?;
     let mut var = |name: &str| {
-        let data = stage.buffer_data(name, Scope::Var, U32, vec![], BufferOrigin::Alloc, span);
-        stage.alloc(data)
+        let data = rec.buffer_data(name, Scope::Var, U32, vec![], BufferOrigin::Alloc, span);
+        rec.alloc(data)
     };
     let generator = Generator {
         counter: [
@@ -110,55 +110,55 @@ fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         ],
         next: var("rng_next")?,
     };
-    let quarter = op(stage, BinOp::Shr, &offset, 2, span)?;
-    let within = op(stage, BinOp::BitAnd, &offset, 3, span)?;
+    let quarter = op(rec, BinOp::Shr, &offset, 2, span)?;
+    let within = op(rec, BinOp::BitAnd, &offset, 3, span)?;
     let halves = [
         (generator.key, &seed),
         ([generator.counter[0], generator.counter[1]], &quarter),
         ([generator.counter[2], generator.counter[3]], &sequence),
     ];
     for (words, value) in halves {
-        let high = op(stage, BinOp::Shr, value, 32, span)?;
+        let high = op(rec, BinOp::Shr, value, 32, span)?;
         store(
-            stage,
+            rec,
             words[0],
-            stage.cast_expr(value.clone(), U32, span)?,
+            rec.cast_expr(value.clone(), U32, span)?,
             span,
         )?;
-        store(stage, words[1], stage.cast_expr(high, U32, span)?, span)?;
+        store(rec, words[1], rec.cast_expr(high, U32, span)?, span)?;
     }
-    let within = stage.cast_expr(within, U32, span)?;
-    store(stage, generator.next, within, span)?;
-    produce(stage, &generator, span)?;
-    stage.lang.generator = Some(Made {
-        kernel: stage.func.kernels.len(),
-        depth: stage.blocks.len(),
+    let within = rec.cast_expr(within, U32, span)?;
+    store(rec, generator.next, within, span)?;
+    produce(rec, &generator, span)?;
+    rec.lang.generator = Some(Made {
+        kernel: rec.func.kernels.len(),
+        depth: rec.blocks.len(),
         generator,
     });
     Ok(Value::None)
 }
 
 /// The number of the thread in the grid's first dimension.
-fn own_sequence(stage: &mut Stage, span: Span) -> Result<Expr> {
-    let thread = warp::linear_thread(stage, "`T.rng_init`")?;
-    let kernel = stage.kernel("`T.rng_init`")?;
+fn own_sequence(rec: &mut Recorder, span: Span) -> Result<Expr> {
+    let thread = warp::linear_thread(rec, "`T.rng_init`")?;
+    let kernel = rec.kernel("`T.rng_init`")?;
     let threads = kernel.num_threads();
     let block = kernel.grid[0].0;
-    let block = stage.var_expr(block);
-    let block = stage.cast_expr(block, U64, span)?;
-    let first = op(stage, BinOp::Mul, &block, threads.into(), span)?;
-    let thread = stage.cast_expr(thread, U64, span)?;
-    stage.binary_expr(BinOp::Add, first, thread, span)
+    let block = rec.var_expr(block);
+    let block = rec.cast_expr(block, U64, span)?;
+    let first = op(rec, BinOp::Mul, &block, threads.into(), span)?;
+    let thread = rec.cast_expr(thread, U64, span)?;
+    rec.binary_expr(BinOp::Add, first, thread, span)
 }
 
 /// The next 32 random bits.
-fn rand(stage: &mut Stage, span: Span) -> Result<Expr> {
-    let here = stage.func.kernels.len();
-    stage.kernel("`T.rng_rand`")?;
-    let generator = match stage.lang.generator {
-        Some(made) if made.kernel == here && made.depth <= stage.blocks.len() => made.generator,
+fn rand(rec: &mut Recorder, span: Span) -> Result<Expr> {
+    let here = rec.func.kernels.len();
+    rec.kernel("`T.rng_rand`")?;
+    let generator = match rec.lang.generator {
+        Some(made) if made.kernel == here && made.depth <= rec.blocks.len() => made.generator,
         _ => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::WRONG_VALUE,
                     span,
@@ -168,120 +168,120 @@ fn rand(stage: &mut Stage, span: Span) -> Result<Expr> {
                 .into());
         }
     };
-    if stage.in_parallel() {
-        return Err(in_parallel(stage, "T.rng_rand", span));
+    if rec.in_parallel() {
+        return Err(in_parallel(rec, "T.rng_rand", span));
     }
     let next = load(generator.next);
     let [a, b, c, d] = generator.output.map(load);
     let mut value = d;
     for (at, output) in [(2, c), (1, b), (0, a)] {
-        let here = stage.binary_expr(BinOp::Eq, next.clone(), Expr::int(at, U32), span)?;
-        value = stage.choose(false, here, output, value, span)?;
+        let here = rec.binary_expr(BinOp::Eq, next.clone(), Expr::int(at, U32), span)?;
+        value = rec.choose(false, here, output, value, span)?;
     }
-    let value = stage.let_value("random", value, span)?;
-    let after = op(stage, BinOp::Add, &next, 1, span)?;
-    store(stage, generator.next, after, span)?;
-    let used_up = stage.binary_expr(BinOp::Eq, next, Expr::int(4, U32), span)?;
-    stage.open_block(BlockKind::Branch, span)?;
-    let renewed = renew(stage, &generator, span);
-    let then = stage.close_block();
+    let value = rec.let_value("random", value, span)?;
+    let after = op(rec, BinOp::Add, &next, 1, span)?;
+    store(rec, generator.next, after, span)?;
+    let used_up = rec.binary_expr(BinOp::Eq, next, Expr::int(4, U32), span)?;
+    rec.open_block(BlockKind::Branch, span)?;
+    let renewed = renew(rec, &generator, span);
+    let then = rec.close_block();
     renewed?;
     let renewal = StmtKind::If {
         cond: used_up,
         then,
         otherwise: Vec::new(),
     };
-    stage.emit_at(renewal, span)?;
+    rec.emit_at(renewal, span)?;
     Ok(value)
 }
 
 /// Counts one further, with carries, and makes four more outputs.
-fn renew(stage: &mut Stage, generator: &Generator, span: Span) -> Result<()> {
+fn renew(rec: &mut Recorder, generator: &Generator, span: Span) -> Result<()> {
     let mut carry = Expr::int(1, U32);
     for word in generator.counter {
-        let sum = stage.binary_expr(BinOp::Add, load(word), carry, span)?;
-        let sum = stage.let_value("count", sum, span)?;
-        let over = stage.binary_expr(BinOp::Lt, sum.clone(), load(word), span)?;
-        let over = stage.cast_expr(over, U32, span)?;
-        carry = stage.let_value("carry", over, span)?;
-        store(stage, word, sum, span)?;
+        let sum = rec.binary_expr(BinOp::Add, load(word), carry, span)?;
+        let sum = rec.let_value("count", sum, span)?;
+        let over = rec.binary_expr(BinOp::Lt, sum.clone(), load(word), span)?;
+        let over = rec.cast_expr(over, U32, span)?;
+        carry = rec.let_value("carry", over, span)?;
+        store(rec, word, sum, span)?;
     }
-    store(stage, generator.next, Expr::zero(U32), span)?;
-    produce(stage, generator, span)
+    store(rec, generator.next, Expr::zero(U32), span)?;
+    produce(rec, generator, span)
 }
 
 /// The four outputs of the counter.
-fn produce(stage: &mut Stage, generator: &Generator, span: Span) -> Result<()> {
+fn produce(rec: &mut Recorder, generator: &Generator, span: Span) -> Result<()> {
     let mut words = generator.counter.map(load);
     let mut keys = generator.key.map(load);
     for round in 0..ROUNDS {
         if round > 0 {
             for (key, step) in keys.iter_mut().zip(KEY_STEPS) {
-                let next = op(stage, BinOp::Add, key, step, span)?;
-                *key = stage.let_value("key", next, span)?;
+                let next = op(rec, BinOp::Add, key, step, span)?;
+                *key = rec.let_value("key", next, span)?;
             }
         }
         let mut products = Vec::new();
         for (word, multiplier) in [&words[0], &words[2]].into_iter().zip(MULTIPLIERS) {
-            let word = stage.cast_expr(word.clone(), U64, span)?;
-            let product = op(stage, BinOp::Mul, &word, multiplier, span)?;
-            let product = stage.let_value("product", product, span)?;
-            let high = op(stage, BinOp::Shr, &product, 32, span)?;
+            let word = rec.cast_expr(word.clone(), U64, span)?;
+            let product = op(rec, BinOp::Mul, &word, multiplier, span)?;
+            let product = rec.let_value("product", product, span)?;
+            let high = op(rec, BinOp::Shr, &product, 32, span)?;
             products.push((
-                stage.cast_expr(high, U32, span)?,
-                stage.cast_expr(product, U32, span)?,
+                rec.cast_expr(high, U32, span)?,
+                rec.cast_expr(product, U32, span)?,
             ));
         }
-        let mixed = |stage: &mut Stage, high: &Expr, word: &Expr, key: &Expr| {
-            let a = stage.binary_expr(BinOp::BitXor, high.clone(), word.clone(), span)?;
-            let a = stage.binary_expr(BinOp::BitXor, a, key.clone(), span)?;
-            stage.let_value("word", a, span)
+        let mixed = |rec: &mut Recorder, high: &Expr, word: &Expr, key: &Expr| {
+            let a = rec.binary_expr(BinOp::BitXor, high.clone(), word.clone(), span)?;
+            let a = rec.binary_expr(BinOp::BitXor, a, key.clone(), span)?;
+            rec.let_value("word", a, span)
         };
-        let first = mixed(stage, &products[1].0, &words[1], &keys[0])?;
-        let third = mixed(stage, &products[0].0, &words[3], &keys[1])?;
-        let second = stage.let_value("word", products[1].1.clone(), span)?;
-        let fourth = stage.let_value("word", products[0].1.clone(), span)?;
+        let first = mixed(rec, &products[1].0, &words[1], &keys[0])?;
+        let third = mixed(rec, &products[0].0, &words[3], &keys[1])?;
+        let second = rec.let_value("word", products[1].1.clone(), span)?;
+        let fourth = rec.let_value("word", products[0].1.clone(), span)?;
         words = [first, second, third, fourth];
     }
     for (output, word) in generator.output.into_iter().zip(words) {
-        store(stage, output, word, span)?;
+        store(rec, output, word, span)?;
     }
     Ok(())
 }
 
 /// A float in (0, 1].
-fn rand_float(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn rand_float(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span();
-    let bits = args.int_or(stage, "bit", 32)?;
+    let bits = args.int_or(rec, "bit", 32)?;
     let dist = args.str("dist").unwrap_or("uniform");
     if dist != "uniform" || bits != 32 {
         return Err(super::not_supported(
-            stage,
+            rec,
             span,
             &format!("`T.rng_rand_float` of {bits} bits with the distribution \"{dist}\""),
             "uniform floats of 32 bits are there; make others of them",
         ));
     }
-    let value = rand(stage, span)?;
-    let value = stage.cast_expr(value, DType::F32, span)?;
+    let value = rand(rec, span)?;
+    let value = rec.cast_expr(value, DType::F32, span)?;
     let unit = Expr::float(1.0 / 4_294_967_296.0, DType::F32);
     let half = Expr::float(0.5 / 4_294_967_296.0, DType::F32);
-    let scaled = stage.binary_expr(BinOp::Mul, value, unit, span)?;
-    let value = stage.binary_expr(BinOp::Add, scaled, half, span)?;
-    stage.let_value("random", value, span).map(Value::Expr)
+    let scaled = rec.binary_expr(BinOp::Mul, value, unit, span)?;
+    let value = rec.binary_expr(BinOp::Add, scaled, half, span)?;
+    rec.let_value("random", value, span).map(Value::Expr)
 }
 
-fn op(stage: &mut Stage, op: BinOp, a: &Expr, b: i128, span: Span) -> Result<Expr> {
-    stage.binary_expr(op, a.clone(), Expr::int(b, a.dtype()), span)
+fn op(rec: &mut Recorder, op: BinOp, a: &Expr, b: i128, span: Span) -> Result<Expr> {
+    rec.binary_expr(op, a.clone(), Expr::int(b, a.dtype()), span)
 }
 
 fn load(buffer: Buffer) -> Expr {
     Expr::load(buffer, Vec::new(), U32)
 }
 
-fn store(stage: &mut Stage, buffer: Buffer, value: Expr, span: Span) -> Result<()> {
+fn store(rec: &mut Recorder, buffer: Buffer, value: Expr, span: Span) -> Result<()> {
     let indices = Vec::new();
-    stage.emit_at(
+    rec.emit_at(
         StmtKind::Store {
             buffer,
             indices,
@@ -291,15 +291,12 @@ fn store(stage: &mut Stage, buffer: Buffer, value: Expr, span: Span) -> Result<(
     )
 }
 
-fn in_parallel(stage: &Stage, what: &str, span: Span) -> crate::Error {
-    stage
-        .error(
-            codes::BAD_LOOP,
-            span,
-            format!(
-                "{what} inside `T.Parallel`: the generator is a thread's, points are no threads"
-            ),
-        )
-        .help("draw numbers in a loop of the thread, `for i in T.serial(n)`")
-        .into()
+fn in_parallel(rec: &Recorder, what: &str, span: Span) -> crate::Error {
+    rec.error(
+        codes::BAD_LOOP,
+        span,
+        format!("{what} inside `T.Parallel`: the generator is a thread's, points are no threads"),
+    )
+    .help("draw numbers in a loop of the thread, `for i in T.serial(n)`")
+    .into()
 }

@@ -7,8 +7,8 @@ use tilewright_ir::{
 use super::extents::{shapes_equal, show_extents};
 use super::limits::identity;
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req, threads};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -59,13 +59,13 @@ const ANNOTATIONS: ParamSpec = opt("annotations", Ty::Any);
 const PLAIN: &[ParamSpec] = &[BUFFER, OUT, DIM, CLEAR, BATCH, ANNOTATIONS];
 const WITH_NAN: &[ParamSpec] = &[BUFFER, OUT, DIM, CLEAR, BATCH, NAN, ANNOTATIONS];
 
-fn reduce_named(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn reduce_named(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let name = args.str("reduce_type").unwrap_or_default();
     match ReduceKind::from_name(name) {
-        Some(kind) => reduce(stage, args, kind),
+        Some(kind) => reduce(rec, args, kind),
         None => {
             let names: Vec<&str> = ReduceKind::ALL.iter().map(|k| k.name()).collect();
-            Err(stage
+            Err(rec
                 .error(
                     codes::BAD_OPTION,
                     args.span_of("reduce_type"),
@@ -77,13 +77,13 @@ fn reduce_named(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     }
 }
 
-fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value> {
+fn reduce(rec: &mut Recorder, args: &CallArgs, kind: ReduceKind) -> Result<Value> {
     let what = format!("T.reduce_{}", kind.name());
-    let (src_tile, dst_tile) = (args.tile(stage, "buffer")?, args.tile(stage, "out")?);
+    let (src_tile, dst_tile) = (args.tile(rec, "buffer")?, args.tile(rec, "out")?);
     for (tile, name) in [(&src_tile, "buffer"), (&dst_tile, "out")] {
-        let is_var = stage.buffer(tile.buffer()).scope == Scope::Var;
+        let is_var = rec.buffer(tile.buffer()).scope == Scope::Var;
         if matches!(tile, Tile::Element(_)) && !is_var {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::WRONG_TYPE,
                     args.span_of(name),
@@ -93,10 +93,10 @@ fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value>
                 .into());
         }
     }
-    let (src, dst) = (src_tile.region(stage), dst_tile.region(stage));
-    let batch = args.int_or(stage, "batch", 1)?;
+    let (src, dst) = (src_tile.region(rec), dst_tile.region(rec));
+    let batch = args.int_or(rec, "batch", 1)?;
     if batch < 1 {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::NON_POSITIVE,
                 args.span_of("batch"),
@@ -105,14 +105,14 @@ fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value>
             .help("it is a hint; leave it out")
             .into());
     }
-    check_scopes(stage, args, &what, &src, &dst)?;
-    check_dtypes(stage, args, &what, kind, &src, &dst)?;
+    check_scopes(rec, args, &what, &src, &dst)?;
+    check_dtypes(rec, args, &what, kind, &src, &dst)?;
     let rank = src.dims.len();
-    let dim = dimension(stage, args, args.int_or(stage, "dim", -1)?, rank, &what)?;
-    check_shape(stage, args, &what, &src, &dst, dim)?;
+    let dim = dimension(rec, args, args.int_or(rec, "dim", -1)?, rank, &what)?;
+    check_shape(rec, args, &what, &src, &dst, dim)?;
     let has = |name: &str| args.is_param(name);
     let clear = if has("clear") {
-        args.bool_or(stage, "clear", true)?
+        args.bool_or(rec, "clear", true)?
     } else {
         true
     };
@@ -122,19 +122,19 @@ fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value>
         dst,
         dim: dim as u32,
         clear,
-        nan_propagate: has("nan_propagate") && args.bool_or(stage, "nan_propagate", false)?,
+        nan_propagate: has("nan_propagate") && args.bool_or(rec, "nan_propagate", false)?,
     };
-    if threads::is_private(stage, op.src.buffer) {
-        reduce_by_thread(stage, &op)?;
+    if threads::is_private(rec, op.src.buffer) {
+        reduce_by_thread(rec, &op)?;
     } else {
-        stage.emit_tile(TileOp::Reduce(op))?;
+        rec.emit_tile(TileOp::Reduce(op))?;
     }
     Ok(Value::None)
 }
 
 /// A dimension counted from either end.
 pub(super) fn dimension(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     dim: i64,
     rank: usize,
@@ -143,7 +143,7 @@ pub(super) fn dimension(
     let from_start = if dim < 0 { dim + rank as i64 } else { dim };
     match usize::try_from(from_start) {
         Ok(d) if d < rank => Ok(d),
-        _ => Err(stage
+        _ => Err(rec
             .error(
                 codes::REDUCE_DIM,
                 args.span_of("dim"),
@@ -158,19 +158,19 @@ pub(super) fn dimension(
 }
 
 fn check_scopes(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     src: &Region,
     dst: &Region,
 ) -> Result<()> {
-    let scope = |r: &Region| stage.buffer(r.buffer).scope;
+    let scope = |r: &Region| rec.buffer(r.buffer).scope;
     let in_block = |s: Scope| matches!(s, Scope::Shared | Scope::Fragment);
     let in_thread = |s: Scope| matches!(s, Scope::Local | Scope::Var);
     let (s, d) = (scope(src), scope(dst));
     if in_block(s) && in_block(d) {
         if src.buffer == dst.buffer {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::REDUCE_SCOPE,
                     args.span_of("out"),
@@ -182,12 +182,9 @@ fn check_scopes(
         return Ok(());
     }
     if in_thread(s) && in_thread(d) {
-        let (a, b) = (
-            stage.buffer(src.buffer).dtype,
-            stage.buffer(dst.buffer).dtype,
-        );
+        let (a, b) = (rec.buffer(src.buffer).dtype, rec.buffer(dst.buffer).dtype);
         if a != b {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::REDUCE_DTYPE,
                     args.span(),
@@ -204,7 +201,7 @@ fn check_scopes(
         (_, Scope::Global) => "reduce into a fragment and copy that out",
         _ => "reduce shared or fragment buffers into each other, or local ones into local ones",
     };
-    Err(stage
+    Err(rec
         .error(
             codes::REDUCE_SCOPE,
             args.span(),
@@ -215,7 +212,7 @@ fn check_scopes(
 }
 
 fn check_dtypes(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     kind: ReduceKind,
@@ -223,10 +220,10 @@ fn check_dtypes(
     dst: &Region,
 ) -> Result<()> {
     for (region, name) in [(src, "buffer"), (dst, "out")] {
-        let dtype = stage.buffer(region.buffer).dtype;
+        let dtype = rec.buffer(region.buffer).dtype;
         let is_bits = dtype.scalar.is_int() || dtype.scalar == Scalar::Bool;
         if kind.is_bitwise() && !is_bits {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::REDUCE_DTYPE,
                     args.span_of(name),
@@ -236,7 +233,7 @@ fn check_dtypes(
                 .into());
         }
         if identity(kind, dtype).is_none() {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::REDUCE_DTYPE,
                     args.span_of(name),
@@ -250,7 +247,7 @@ fn check_dtypes(
 
 /// The destination has the source's shape without the dimension, or with one there.
 fn check_shape(
-    stage: &Stage,
+    rec: &Recorder,
     args: &CallArgs,
     what: &str,
     src: &Region,
@@ -263,27 +260,27 @@ fn check_shape(
     removed.remove(dim);
     let mut kept = whole.clone();
     kept[dim] = Expr::i32(1);
-    if shapes_equal(stage, &out, &removed) || shapes_equal(stage, &out, &kept) {
+    if shapes_equal(rec, &out, &removed) || shapes_equal(rec, &out, &kept) {
         return Ok(());
     }
     let expected = if removed.is_empty() {
-        show_extents(stage, &kept)
+        show_extents(rec, &kept)
     } else {
         format!(
             "{} or {}",
-            show_extents(stage, &removed),
-            show_extents(stage, &kept)
+            show_extents(rec, &removed),
+            show_extents(rec, &kept)
         )
     };
-    Err(stage
+    Err(rec
         .error(
             codes::REDUCE_SHAPE,
             args.span_of("out"),
             format!(
                 "{what} of {} along dimension {dim} gives {expected}, but {} is {}",
-                show_extents(stage, &whole),
-                stage.buffer_name(dst.buffer),
-                show_extents(stage, &out)
+                show_extents(rec, &whole),
+                rec.buffer_name(dst.buffer),
+                show_extents(rec, &out)
             ),
         )
         .help("change the shape of `out`, or the dimension")
@@ -291,9 +288,9 @@ fn check_shape(
 }
 
 /// The reduction of memory that each thread has of its own, as loops.
-fn reduce_by_thread(stage: &mut Stage, op: &ReduceOp) -> Result<()> {
+fn reduce_by_thread(rec: &mut Recorder, op: &ReduceOp) -> Result<()> {
     let dim = op.dim as usize;
-    let dtype = stage.buffer(op.dst.buffer).dtype;
+    let dtype = rec.buffer(op.dst.buffer).dtype;
     let outer: Vec<Expr> = op
         .src
         .dims
@@ -309,30 +306,30 @@ fn reduce_by_thread(stage: &mut Stage, op: &ReduceOp) -> Result<()> {
         .collect();
     let inner = [op.src.dims[dim].extent.clone()];
     let start = identity(op.kind, dtype).unwrap_or_else(|| Expr::zero(dtype));
-    threads::nest(stage, &outer, |stage, outer| {
+    threads::nest(rec, &outer, |rec, outer| {
         let mut out_offsets = outer.to_vec();
         if op.dst.dims.len() < op.src.dims.len() {
             out_offsets.remove(dim);
         }
         let out = threads::point(&op.dst, &out_offsets);
-        let store = |stage: &mut Stage, value: Expr| {
-            stage.emit(StmtKind::Store {
+        let store = |rec: &mut Recorder, value: Expr| {
+            rec.emit(StmtKind::Store {
                 buffer: op.dst.buffer,
                 indices: out.clone(),
                 value,
             })
         };
         if op.clear {
-            store(stage, start)?;
+            store(rec, start)?;
         }
         let loops = outer_loops(outer);
-        threads::nest_inside(stage, loops, &inner, |stage, along| {
+        threads::nest_inside(rec, loops, &inner, |rec, along| {
             let mut offsets = outer.to_vec();
             offsets[dim] = along[0].clone();
             let value = Expr::load(op.src.buffer, threads::point(&op.src, &offsets), dtype);
             let so_far = Expr::load(op.dst.buffer, out.clone(), dtype);
             let value = fold(op.kind, op.nan_propagate, so_far, value);
-            store(stage, value)
+            store(rec, value)
         })
     })
 }

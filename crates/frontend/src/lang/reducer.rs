@@ -12,9 +12,9 @@ use tilewright_ir::{
 use super::extents::{shapes_equal, show_extents};
 use super::limits::identity;
 use super::{CallArgs, LangFn, Ty, func, opt, req, threads};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
-use crate::eval::scope::BlockKind;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
+use crate::record::emit::BlockKind;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -51,13 +51,9 @@ pub(super) const KINDS: [ReduceKind; 6] = [
     ReduceKind::BitXor,
 ];
 
-fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (reducer, _) = reducer(
-        stage,
-        args.buffer(stage, "reducer")?,
-        args.span_of("reducer"),
-    )?;
-    let dtype = stage.buffer(reducer).dtype;
+fn init(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let (reducer, _) = reducer(rec, args.buffer(rec, "reducer")?, args.span_of("reducer"))?;
+    let dtype = rec.buffer(reducer).dtype;
     let span = args.span_of("init");
     let init = match args.value("init").cloned() {
         None => None,
@@ -67,7 +63,7 @@ fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 && e.as_int().is_none()
                 && e.as_float().is_none()
             {
-                return Err(stage
+                return Err(rec
                     .error(
                         codes::OPERAND_TYPES,
                         span,
@@ -76,17 +72,17 @@ fn init(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                     .help(format!("cast it: `T.cast(value, \"{dtype}\")`"))
                     .into());
             }
-            Some(stage.to_expr_as(&value, dtype, span)?)
+            Some(rec.to_expr_as(&value, dtype, span)?)
         }
     };
-    stage.emit_tile(TileOp::ReducerInit { reducer, init })?;
+    rec.emit_tile(TileOp::ReducerInit { reducer, init })?;
     Ok(Value::None)
 }
 
-fn update(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn update(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span_of("target");
-    let Tile::Element(target) = args.tile(stage, "target")? else {
-        return Err(stage
+    let Tile::Element(target) = args.tile(rec, "target")? else {
+        return Err(rec
             .error(
                 codes::WRONG_TYPE,
                 span,
@@ -95,38 +91,34 @@ fn update(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("index it: `T.reducer_update(acc[i], value)`")
             .into());
     };
-    let (buffer, _) = reducer(stage, target.buffer, span)?;
-    let dtype = stage.buffer(buffer).dtype;
+    let (buffer, _) = reducer(rec, target.buffer, span)?;
+    let dtype = rec.buffer(buffer).dtype;
     let value = args.required("value").clone();
-    let value = stage.to_expr_as(&value, dtype, args.span_of("value"))?;
-    contribute(stage, buffer, target.indices.clone(), value, args.span())?;
+    let value = rec.to_expr_as(&value, dtype, args.span_of("value"))?;
+    contribute(rec, buffer, target.indices.clone(), value, args.span())?;
     Ok(Value::None)
 }
 
-fn finalize(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (reducer, _) = reducer(
-        stage,
-        args.buffer(stage, "reducer")?,
-        args.span_of("reducer"),
-    )?;
-    super::positive(stage, args, "batch")?;
+fn finalize(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let (reducer, _) = reducer(rec, args.buffer(rec, "reducer")?, args.span_of("reducer"))?;
+    super::positive(rec, args, "batch")?;
     let dst = match args.has("dst") {
-        true => Some(destination(stage, args, reducer)?),
+        true => Some(destination(rec, args, reducer)?),
         false => None,
     };
-    stage.emit_tile(TileOp::ReducerFinalize { reducer, dst })?;
+    rec.emit_tile(TileOp::ReducerFinalize { reducer, dst })?;
     Ok(Value::None)
 }
 
-fn destination(stage: &mut Stage, args: &CallArgs, reducer: Buffer) -> Result<Region> {
+fn destination(rec: &mut Recorder, args: &CallArgs, reducer: Buffer) -> Result<Region> {
     let span = args.span_of("dst");
-    let dst = args.tile(stage, "dst")?.region(stage);
-    let (from, to) = (stage.buffer(reducer), stage.buffer(dst.buffer));
+    let dst = args.tile(rec, "dst")?.region(rec);
+    let (from, to) = (rec.buffer(reducer), rec.buffer(dst.buffer));
     if !matches!(
         to.scope,
         Scope::Fragment | Scope::Shared | Scope::Global | Scope::Local
     ) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BUFFER_SCOPE,
                 span,
@@ -136,15 +128,15 @@ fn destination(stage: &mut Stage, args: &CallArgs, reducer: Buffer) -> Result<Re
             .into());
     }
     let extents: Vec<Expr> = dst.dims.iter().map(|d| d.extent.clone()).collect();
-    if !shapes_equal(stage, &from.shape, &extents) {
-        return Err(stage
+    if !shapes_equal(rec, &from.shape, &extents) {
+        return Err(rec
             .error(
                 codes::REDUCE_SHAPE,
                 span,
                 format!(
                     "the reducer has the shape {}, the destination {}",
-                    show_extents(stage, &from.shape),
-                    show_extents(stage, &extents)
+                    show_extents(rec, &from.shape),
+                    show_extents(rec, &extents)
                 ),
             )
             .help("the destination has one element for each of the reducer's")
@@ -155,15 +147,15 @@ fn destination(stage: &mut Stage, args: &CallArgs, reducer: Buffer) -> Result<Re
 
 /// A copy of what a reducer holds once it is finished: each point reads its element.
 pub(super) fn copy(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     src: &Region,
     dst: &Region,
 ) -> Result<Value> {
     let span = args.span();
-    if stage.in_parallel() {
+    if rec.in_parallel() {
         let message = "a tile operation cannot stand inside `T.Parallel`";
-        return Err(stage.error(codes::BAD_LOOP, span, message).into());
+        return Err(rec.error(codes::BAD_LOOP, span, message).into());
     }
     let extents = src.dims.iter().map(|d| d.extent.clone());
     let extents: Vec<Expr> = extents.filter(|e| !e.is_int(1)).collect();
@@ -171,40 +163,37 @@ pub(super) fn copy(
     let mut offsets = Vec::new();
     for extent in extents {
         let name = ["i", "j", "k", "l"].get(axes.len()).copied();
-        let var = stage.new_var(name.unwrap_or("m"), extent.dtype(), VarKind::Loop, span);
-        offsets.push(stage.var_expr(var));
+        let var = rec.new_var(name.unwrap_or("m"), extent.dtype(), VarKind::Loop, span);
+        offsets.push(rec.var_expr(var));
         axes.push(Axis::upto(var, extent));
     }
     if axes.is_empty() {
-        let var = stage.new_var("i", DType::I32, VarKind::Loop, span);
+        let var = rec.new_var("i", DType::I32, VarKind::Loop, span);
         axes.push(Axis::upto(var, Expr::i32(1)));
     }
-    let (from, to) = (
-        stage.buffer(src.buffer).dtype,
-        stage.buffer(dst.buffer).dtype,
-    );
+    let (from, to) = (rec.buffer(src.buffer).dtype, rec.buffer(dst.buffer).dtype);
     let value = Expr::load(src.buffer, threads::point_of_non_unit(src, &offsets), from);
-    let value = stage.cast_expr(value.with_span(args.span_of("src")), to, span)?;
-    stage.open_block(BlockKind::Parallel, span)?;
-    stage.emit(StmtKind::Store {
+    let value = rec.cast_expr(value.with_span(args.span_of("src")), to, span)?;
+    rec.open_block(BlockKind::Parallel, span)?;
+    rec.emit(StmtKind::Store {
         buffer: dst.buffer,
         indices: threads::point_of_non_unit(dst, &offsets),
         value,
     })?;
-    let body = stage.close_block();
+    let body = rec.close_block();
     let kind = LoopKind::Parallel {
         coalesced_width: None,
         layout: None,
     };
-    stage.emit(StmtKind::For(Loop { kind, axes, body }))?;
+    rec.emit(StmtKind::For(Loop { kind, axes, body }))?;
     Ok(Value::None)
 }
 
 /// The older spelling of `T.reducer_init`: `T.clear(acc)` and `T.fill(acc, value)`.
-pub(super) fn fill(stage: &mut Stage, args: &CallArgs, tile: &Tile, value: Expr) -> Result<Value> {
+pub(super) fn fill(rec: &mut Recorder, args: &CallArgs, tile: &Tile, value: Expr) -> Result<Value> {
     let span = args.span_of("buffer");
     let Tile::Buffer(buffer) = tile else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::REDUCER_ACCESS,
                 span,
@@ -213,13 +202,13 @@ pub(super) fn fill(stage: &mut Stage, args: &CallArgs, tile: &Tile, value: Expr)
             .help("write `T.clear(acc)` or `T.fill(acc, value)`")
             .into());
     };
-    let (reducer, kind) = reducer(stage, *buffer, span)?;
-    let dtype = stage.buffer(reducer).dtype;
+    let (reducer, kind) = reducer(rec, *buffer, span)?;
+    let dtype = rec.buffer(reducer).dtype;
     let init = match identity(kind, dtype) {
         Some(same) if same == value => None,
         _ if matches!(kind, ReduceKind::Max | ReduceKind::Min) => Some(value),
         _ => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::REDUCER_ACCESS,
                     args.span(),
@@ -232,21 +221,21 @@ pub(super) fn fill(stage: &mut Stage, args: &CallArgs, tile: &Tile, value: Expr)
                 .into());
         }
     };
-    stage.emit_tile(TileOp::ReducerInit { reducer, init })?;
+    rec.emit_tile(TileOp::ReducerInit { reducer, init })?;
     Ok(Value::None)
 }
 
 /// A store to an element of a reducer, which must be a contribution: `acc[i] += v` for a sum,
 /// `acc[i] = T.max(acc[i], v)` for a maximum, and so on. `value` is the whole right side.
 pub(crate) fn reducer_store(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     buffer: Buffer,
     indices: Vec<Expr>,
     value: &Expr,
     span: Span,
 ) -> Result<()> {
-    let (_, kind) = reducer(stage, buffer, span)?;
-    let dtype = stage.buffer(buffer).dtype;
+    let (_, kind) = reducer(rec, buffer, span)?;
+    let dtype = rec.buffer(buffer).dtype;
     let op = match kind {
         ReduceKind::Max => BinOp::Max,
         ReduceKind::Min => BinOp::Min,
@@ -269,7 +258,7 @@ pub(crate) fn reducer_store(
         _ => None,
     };
     let Some(contribution) = contribution else {
-        let name = stage.buffer_name(buffer);
+        let name = rec.buffer_name(buffer);
         let form = match op {
             BinOp::Add => "acc[i] += value",
             BinOp::Max => "acc[i] = T.max(acc[i], value)",
@@ -278,7 +267,7 @@ pub(crate) fn reducer_store(
             BinOp::BitOr => "acc[i] |= value",
             _ => "acc[i] ^= value",
         };
-        return Err(stage
+        return Err(rec
             .error(
                 codes::REDUCER_ACCESS,
                 span,
@@ -292,32 +281,32 @@ pub(crate) fn reducer_store(
             ))
             .into());
     };
-    let contribution = stage.cast_expr(contribution.clone(), dtype, span)?;
-    contribute(stage, buffer, indices, contribution, span)
+    let contribution = rec.cast_expr(contribution.clone(), dtype, span)?;
+    contribute(rec, buffer, indices, contribution, span)
 }
 
 fn contribute(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     reducer: Buffer,
     indices: Vec<Expr>,
     value: Expr,
     span: Span,
 ) -> Result<()> {
-    if !stage.in_parallel() {
-        return Err(stage
+    if !rec.in_parallel() {
+        return Err(rec
             .error(
                 codes::REDUCER_LIFECYCLE,
                 span,
                 format!(
                     "a contribution to {} outside `T.Parallel`",
-                    stage.buffer_name(reducer)
+                    rec.buffer_name(reducer)
                 ),
             )
             .note("each point of the parallel loop contributes once; outside, every thread would")
             .help("contribute inside a `for … in T.Parallel(...)` loop")
             .into());
     }
-    stage.emit_tile(TileOp::ReducerUpdate {
+    rec.emit_tile(TileOp::ReducerUpdate {
         reducer,
         indices,
         value,
@@ -325,17 +314,17 @@ fn contribute(
 }
 
 /// The buffer as a reducer, with its operation.
-fn reducer(stage: &Stage, buffer: Buffer, span: Span) -> Result<(Buffer, ReduceKind)> {
-    match &stage.buffer(buffer).origin {
+fn reducer(rec: &Recorder, buffer: Buffer, span: Span) -> Result<(Buffer, ReduceKind)> {
+    match &rec.buffer(buffer).origin {
         BufferOrigin::Reducer(kind) => Ok((buffer, *kind)),
-        _ => Err(stage
+        _ => Err(rec
             .error(
                 codes::REDUCER_ACCESS,
                 span,
                 format!(
                     "{} is {} memory, not a reducer",
-                    stage.buffer_name(buffer),
-                    stage.buffer(buffer).scope.name()
+                    rec.buffer_name(buffer),
+                    rec.buffer(buffer).scope.name()
                 ),
             )
             .help("allocate it with `T.alloc_reducer(shape, dtype, op)`")

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Scope, Span, Stmt, StmtKind, TileOp, visit};
 
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::{Result, codes};
 
 /// Where a reducer stands.
@@ -23,16 +23,16 @@ enum State {
 }
 
 /// Checks every reducer of a kernel's body.
-pub(super) fn check(stage: &Stage, body: &Block) -> Result<()> {
+pub(super) fn check(rec: &Recorder, body: &Block) -> Result<()> {
     let mut checker = Checker {
-        stage,
+        rec,
         states: BTreeMap::new(),
     };
     checker.block(body, 0)
 }
 
 struct Checker<'a> {
-    stage: &'a Stage,
+    rec: &'a Recorder,
     states: BTreeMap<Buffer, State>,
 }
 
@@ -171,7 +171,7 @@ impl Checker<'_> {
         visit::stmt_exprs(stmt, &mut |root| {
             root.walk(&mut |e: &Expr| {
                 if let ExprKind::Load { buffer, .. } = e.kind()
-                    && self.stage.buffer(*buffer).scope == Scope::Reducer
+                    && self.rec.buffer(*buffer).scope == Scope::Reducer
                     && !matches!(self.state(*buffer), State::Done { readable: true, .. })
                 {
                     bad = Some((*buffer, if e.span().is_none() { span } else { e.span() }));
@@ -192,8 +192,8 @@ impl Checker<'_> {
     }
 
     fn error(&self, reducer: Buffer, at: Span, what: &str) -> tilewright_ir::Diagnostic {
-        let name = self.stage.buffer_name(reducer);
-        self.stage.error(
+        let name = self.rec.buffer_name(reducer);
+        self.rec.error(
             codes::REDUCER_LIFECYCLE,
             at,
             format!("the reducer {name} {what}"),

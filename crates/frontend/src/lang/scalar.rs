@@ -4,7 +4,7 @@
 use tilewright_ir::{BinOp, Expr, ExprKind, Scalar};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -20,20 +20,20 @@ pub(super) static FNS: &[LangFn] = &[
     func("bitwise_and", XY, |s, a| binary(s, a, BinOp::BitAnd)),
     func("bitwise_or", XY, |s, a| binary(s, a, BinOp::BitOr)),
     func("bitwise_xor", XY, |s, a| binary(s, a, BinOp::BitXor)),
-    func("bitwise_not", &[req("x", Ty::Scalar)], |stage, args| {
+    func("bitwise_not", &[req("x", Ty::Scalar)], |rec, args| {
         let value = args.required("x").clone();
         if let Some(v) = value.as_int() {
             return Ok(Value::Int(!v));
         }
-        let x = stage.to_expr(&value, args.span_of("x"))?;
-        stage.invert(x, args.span()).map(Value::Expr)
+        let x = rec.to_expr(&value, args.span_of("x"))?;
+        rec.invert(x, args.span()).map(Value::Expr)
     }),
     func("ceildiv", LHS_RHS, |s, a| ceildiv(s, a, "T.ceildiv")),
     func("cdiv", LHS_RHS, |s, a| ceildiv(s, a, "T.cdiv")),
-    func("align_up", XY, |stage, args| {
-        let count = ceildiv(stage, args, "T.align_up")?;
+    func("align_up", XY, |rec, args| {
+        let count = ceildiv(rec, args, "T.align_up")?;
         let (_, y) = operands(args);
-        stage.binary(BinOp::Mul, &count, &y, args.span())
+        rec.binary(BinOp::Mul, &count, &y, args.span())
     }),
     func(
         "clamp",
@@ -92,9 +92,9 @@ const CHOICE: &[ParamSpec] = &[
     req("f", Ty::Scalar),
 ];
 
-fn binary(stage: &mut Stage, args: &CallArgs, op: BinOp) -> Result<Value> {
+fn binary(rec: &mut Recorder, args: &CallArgs, op: BinOp) -> Result<Value> {
     let (a, b) = operands(args);
-    stage.binary(op, &a, &b, args.span())
+    rec.binary(op, &a, &b, args.span())
 }
 
 /// The two operands, whatever the function calls them.
@@ -106,16 +106,16 @@ fn operands(args: &CallArgs) -> (Value, Value) {
 }
 
 /// `(a + b - 1) // b`, which is the quotient rounded up for positive `b`.
-fn ceildiv(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
+fn ceildiv(rec: &mut Recorder, args: &CallArgs, what: &str) -> Result<Value> {
     let (a, b) = operands(args);
     let divisor = b.as_int().or_else(|| match &b {
-        Value::Expr(e) => stage.const_int(e),
+        Value::Expr(e) => rec.const_int(e),
         _ => None,
     });
     if let Some(d) = divisor
         && d <= 0
     {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span(),
@@ -127,7 +127,7 @@ fn ceildiv(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
     if a.as_int().is_none() && a.as_float().is_some()
         || b.as_int().is_none() && b.as_float().is_some()
     {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 args.span(),
@@ -143,51 +143,51 @@ fn ceildiv(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
             x.div_euclid(y) + i128::from(x.rem_euclid(y) != 0),
         ));
     }
-    let less_one = stage.binary(BinOp::Sub, &b, &Value::Int(1), span)?;
-    let sum = stage.binary(BinOp::Add, &a, &less_one, span)?;
-    stage.binary(BinOp::FloorDiv, &sum, &b, span)
+    let less_one = rec.binary(BinOp::Sub, &b, &Value::Int(1), span)?;
+    let sum = rec.binary(BinOp::Add, &a, &less_one, span)?;
+    rec.binary(BinOp::FloorDiv, &sum, &b, span)
 }
 
-fn clamp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn clamp(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let [x, lo, hi] = ["dst", "min_val", "max_val"].map(|n| args.required(n).clone());
     let span = args.span();
-    let raised = stage.binary(BinOp::Max, &x, &lo, span)?;
-    stage.binary(BinOp::Min, &raised, &hi, span)
+    let raised = rec.binary(BinOp::Max, &x, &lo, span)?;
+    rec.binary(BinOp::Min, &raised, &hi, span)
 }
 
-fn if_then_else(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn if_then_else(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let [cond, t, f] = ["cond", "t", "f"].map(|n| args.required(n).clone());
     let span = args.span();
     // The type is that of both arms even where one is chosen already.
     let known = cond.as_int().map(|c| c != 0);
     if let Some(c) = known
-        && ![&t, &f].into_iter().any(|v| stage.is_ir_operand(v))
+        && ![&t, &f].into_iter().any(|v| rec.is_ir_operand(v))
     {
         return Ok(if c { t } else { f });
     }
     let cond = match known {
         Some(c) => Expr::bool(c),
-        None => condition(stage, &cond, args, "cond", "T.if_then_else")?,
+        None => condition(rec, &cond, args, "cond", "T.if_then_else")?,
     };
-    let t = stage.to_expr(&t, args.span_of("t"))?;
-    let f = stage.to_expr(&f, args.span_of("f"))?;
-    stage.if_then_else(cond, t, f, span).map(Value::Expr)
+    let t = rec.to_expr(&t, args.span_of("t"))?;
+    let f = rec.to_expr(&f, args.span_of("f"))?;
+    rec.if_then_else(cond, t, f, span).map(Value::Expr)
 }
 
-fn select(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn select(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let names = ["condition", "true_value", "false_value"];
     let [cond, t, f] = names.map(|n| args.required(n).clone());
-    let cond = condition(stage, &cond, args, "condition", "T.Select")?;
-    let mut t_expr = stage.to_expr(&t, args.span_of("true_value"))?;
-    let mut f_expr = stage.to_expr(&f, args.span_of("false_value"))?;
+    let cond = condition(rec, &cond, args, "condition", "T.Select")?;
+    let mut t_expr = rec.to_expr(&t, args.span_of("true_value"))?;
+    let mut f_expr = rec.to_expr(&f, args.span_of("false_value"))?;
     // A literal takes the other side's type; two run-time values must agree.
     if !t.is_runtime() {
-        t_expr = stage.cast_expr(t_expr, f_expr.dtype(), args.span())?;
+        t_expr = rec.cast_expr(t_expr, f_expr.dtype(), args.span())?;
     } else if !f.is_runtime() {
-        f_expr = stage.cast_expr(f_expr, t_expr.dtype(), args.span())?;
+        f_expr = rec.cast_expr(f_expr, t_expr.dtype(), args.span())?;
     }
     if t_expr.dtype() != f_expr.dtype() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 args.span(),
@@ -200,24 +200,23 @@ fn select(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("cast one of them, or use `T.if_then_else`, which converts")
             .into());
     }
-    stage
-        .choose(false, cond, t_expr, f_expr, args.span())
+    rec.choose(false, cond, t_expr, f_expr, args.span())
         .map(Value::Expr)
 }
 
 fn condition(
-    stage: &Stage,
+    rec: &Recorder,
     value: &Value,
     args: &CallArgs,
     name: &str,
     what: &str,
 ) -> Result<Expr> {
     let span = args.span_of(name);
-    let cond = stage.to_expr(value, span)?;
+    let cond = rec.to_expr(value, span)?;
     if cond.dtype().scalar == Scalar::Bool {
         return Ok(cond);
     }
-    Err(stage
+    Err(rec
         .error(
             codes::CONDITION,
             span,
@@ -231,10 +230,10 @@ fn condition(
 }
 
 /// Row-major coordinates; the first is taken modulo its extent too.
-fn index_to_coordinates(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn index_to_coordinates(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span();
     let Some(shape) = args.required("shape").sequence() else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_TYPE,
                 args.span_of("shape"),
@@ -245,41 +244,40 @@ fn index_to_coordinates(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     let mut rest = args.required("index").clone();
     let mut coordinates = Vec::with_capacity(shape.len());
     for extent in shape.iter().rev() {
-        coordinates.push(stage.binary(BinOp::FloorMod, &rest, extent, span)?);
-        rest = stage.binary(BinOp::FloorDiv, &rest, extent, span)?;
+        coordinates.push(rec.binary(BinOp::FloorMod, &rest, extent, span)?);
+        rest = rec.binary(BinOp::FloorDiv, &rest, extent, span)?;
     }
     coordinates.reverse();
     Ok(Value::list(coordinates))
 }
 
-fn lane_count(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<u16> {
-    let n = args.int_or(stage, name, 0)?;
+fn lane_count(rec: &mut Recorder, args: &CallArgs, name: &str) -> Result<u16> {
+    let n = args.int_or(rec, name, 0)?;
     u16::try_from(n)
         .ok()
         .filter(|n| (2..=64).contains(n))
         .ok_or_else(|| {
-            stage
-                .error(
-                    codes::WRONG_VALUE,
-                    args.span_of(name),
-                    format!("a vector has 2 to 64 lanes, this is {n}"),
-                )
-                .into()
+            rec.error(
+                codes::WRONG_VALUE,
+                args.span_of(name),
+                format!("a vector has 2 to 64 lanes, this is {n}"),
+            )
+            .into()
         })
 }
 
-fn broadcast(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let lanes = lane_count(stage, args, "lanes")?;
+fn broadcast(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let lanes = lane_count(rec, args, "lanes")?;
     let value = args.required("value").clone();
-    let value = scalar_operand(stage, args, "value", &value)?;
+    let value = scalar_operand(rec, args, "value", &value)?;
     Ok(Value::Expr(value.broadcast(lanes).with_span(args.span())))
 }
 
-fn ramp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let lanes = lane_count(stage, args, "lanes")?;
+fn ramp(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let lanes = lane_count(rec, args, "lanes")?;
     let [base, stride] = ["base", "stride"].map(|n| args.required(n).clone());
-    let base = scalar_operand(stage, args, "base", &base)?;
-    let stride = stage.to_expr_as(&stride, base.dtype(), args.span_of("stride"))?;
+    let base = scalar_operand(rec, args, "base", &base)?;
+    let stride = rec.to_expr_as(&stride, base.dtype(), args.span_of("stride"))?;
     let dtype = base.dtype().with_lanes(lanes);
     Ok(Value::Expr(Expr::new(
         ExprKind::Ramp { base, stride },
@@ -288,12 +286,12 @@ fn ramp(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     )))
 }
 
-fn scalar_operand(stage: &Stage, args: &CallArgs, name: &str, value: &Value) -> Result<Expr> {
-    let e = stage.to_expr(value, args.span_of(name))?;
+fn scalar_operand(rec: &Recorder, args: &CallArgs, name: &str, value: &Value) -> Result<Expr> {
+    let e = rec.to_expr(value, args.span_of(name))?;
     if e.dtype().is_scalar() {
         return Ok(e);
     }
-    Err(stage
+    Err(rec
         .error(
             codes::OPERAND_TYPES,
             args.span_of(name),
@@ -302,16 +300,16 @@ fn scalar_operand(stage: &Stage, args: &CallArgs, name: &str, value: &Value) -> 
         .into())
 }
 
-fn extract_lane(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn extract_lane(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let value = args.required("vector").clone();
-    let vector = stage.to_expr(&value, args.span_of("vector"))?;
+    let vector = rec.to_expr(&value, args.span_of("vector"))?;
     let lanes = vector.dtype().lanes;
-    let lane = args.int_or(stage, "lane", 0)?;
+    let lane = args.int_or(rec, "lane", 0)?;
     let lane = u16::try_from(lane)
         .ok()
         .filter(|l| *l < lanes)
         .ok_or_else(|| {
-            crate::Error::from(stage.error(
+            crate::Error::from(rec.error(
                 codes::OUT_OF_BOUNDS,
                 args.span_of("lane"),
                 format!("{} has no lane {lane}", vector.dtype()),

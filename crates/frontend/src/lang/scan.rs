@@ -5,17 +5,17 @@ use tilewright_ir::{Expr, Region, Scalar, ScanKind, ScanOp, Scope, TileOp};
 use super::extents::{check_inside, shapes_equal, show_extents};
 use super::reduce::dimension;
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
-use crate::eval::Stage;
-use crate::eval::convert::Tile;
+use crate::record::Recorder;
+use crate::record::convert::Tile;
 use crate::value::Value;
 use crate::{Result, codes};
 
 pub(super) static FNS: &[LangFn] = &[
-    func("cumsum", PARAMS, |stage, args| {
-        scan(stage, args, "T.cumsum", ScanKind::Sum)
+    func("cumsum", PARAMS, |rec, args| {
+        scan(rec, args, "T.cumsum", ScanKind::Sum)
     }),
-    func("cummax", PARAMS, |stage, args| {
-        scan(stage, args, "T.cummax", ScanKind::Max)
+    func("cummax", PARAMS, |rec, args| {
+        scan(rec, args, "T.cummax", ScanKind::Max)
     }),
 ];
 
@@ -27,15 +27,15 @@ const PARAMS: &[ParamSpec] = &[
     opt("annotations", Ty::Any),
 ];
 
-fn scan(stage: &mut Stage, args: &CallArgs, what: &str, kind: ScanKind) -> Result<Value> {
-    let src = operand(stage, args, what, "src")?;
+fn scan(rec: &mut Recorder, args: &CallArgs, what: &str, kind: ScanKind) -> Result<Value> {
+    let src = operand(rec, args, what, "src")?;
     let dst = match args.has("dst") {
-        true => operand(stage, args, what, "dst")?,
+        true => operand(rec, args, what, "dst")?,
         false => src.clone(),
     };
     let rank = src.dims.len();
     if !(1..=2).contains(&rank) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::SCAN_RANK,
                 args.span_of("src"),
@@ -44,42 +44,42 @@ fn scan(stage: &mut Stage, args: &CallArgs, what: &str, kind: ScanKind) -> Resul
             .help("`T.reshape` it, or scan one slice at a time")
             .into());
     }
-    let dim = dimension(stage, args, args.int_or(stage, "dim", 0)?, rank, what)?;
+    let dim = dimension(rec, args, args.int_or(rec, "dim", 0)?, rank, what)?;
     let extents = |r: &Region| -> Vec<Expr> { r.dims.iter().map(|d| d.extent.clone()).collect() };
-    if !shapes_equal(stage, &extents(&src), &extents(&dst)) {
-        return Err(stage
+    if !shapes_equal(rec, &extents(&src), &extents(&dst)) {
+        return Err(rec
             .error(
                 codes::SCAN_SHAPE,
                 args.span_of("dst"),
                 format!(
                     "{what} of {} into {}",
-                    show_extents(stage, &extents(&src)),
-                    show_extents(stage, &extents(&dst))
+                    show_extents(rec, &extents(&src)),
+                    show_extents(rec, &extents(&dst))
                 ),
             )
             .help("source and destination have one shape")
             .into());
     }
     if src != dst {
-        super::extents::check_no_overlap(stage, &src, &dst, args.span_of("dst"))?;
+        super::extents::check_no_overlap(rec, &src, &dst, args.span_of("dst"))?;
     }
-    stage.emit_tile(TileOp::Scan(ScanOp {
+    rec.emit_tile(TileOp::Scan(ScanOp {
         kind,
         src,
         dst,
         dim: dim as u32,
-        reverse: args.bool_or(stage, "reverse", false)?,
+        reverse: args.bool_or(rec, "reverse", false)?,
     }))?;
     Ok(Value::None)
 }
 
-fn operand(stage: &mut Stage, args: &CallArgs, what: &str, name: &str) -> Result<Region> {
-    let tile = args.tile(stage, name)?;
+fn operand(rec: &mut Recorder, args: &CallArgs, what: &str, name: &str) -> Result<Region> {
+    let tile = args.tile(rec, name)?;
     let span = args.span_of(name);
-    let region = tile.region(stage);
-    let data = stage.buffer(region.buffer);
+    let region = tile.region(rec);
+    let data = rec.buffer(region.buffer);
     if matches!(tile, Tile::Element(_)) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_TYPE,
                 span,
@@ -89,13 +89,13 @@ fn operand(stage: &mut Stage, args: &CallArgs, what: &str, name: &str) -> Result
             .into());
     }
     if !matches!(data.scope, Scope::Shared | Scope::Fragment) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::SCAN_SCOPE,
                 span,
                 format!(
                     "{what} works on shared memory and fragments; {} is {}",
-                    stage.buffer_name(region.buffer),
+                    rec.buffer_name(region.buffer),
                     data.scope.name()
                 ),
             )
@@ -103,7 +103,7 @@ fn operand(stage: &mut Stage, args: &CallArgs, what: &str, name: &str) -> Result
             .into());
     }
     if data.dtype.scalar == Scalar::Bool || data.dtype.scalar == Scalar::Handle {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 span,
@@ -112,6 +112,6 @@ fn operand(stage: &mut Stage, args: &CallArgs, what: &str, name: &str) -> Result
             .help("copy it into a buffer of integers or floats first")
             .into());
     }
-    check_inside(stage, &region, span, matches!(tile, Tile::Region(_)))?;
+    check_inside(rec, &region, span, matches!(tile, Tile::Region(_)))?;
     Ok(region)
 }

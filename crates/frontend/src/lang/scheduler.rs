@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tilewright_ir::{BinOp, Buffer, BufferOrigin, DType, Scope, Span};
 
 use super::{CallArgs, LangFn, Ty, func, opt, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::{Element, Object, Value};
 use crate::{Result, codes};
 
@@ -63,28 +63,28 @@ struct Bound {
     step: Step,
 }
 
-fn scheduler(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn scheduler(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span();
-    stage.kernel("`T.PersistentTileScheduler`")?;
-    let panel = super::positive(stage, args, "swizzle_size")?.unwrap_or(1);
-    let cluster = super::positive(stage, args, "cluster_size")?.unwrap_or(1);
-    let column_major = args.bool_or(stage, "column_major", true)?;
+    rec.kernel("`T.PersistentTileScheduler`")?;
+    let panel = super::positive(rec, args, "swizzle_size")?.unwrap_or(1);
+    let cluster = super::positive(rec, args, "cluster_size")?.unwrap_or(1);
+    let column_major = args.bool_or(rec, "column_major", true)?;
     let (m, n) = (
         args.required("num_m_tiles").clone(),
         args.required("num_n_tiles").clone(),
     );
     let cluster = Value::Int(cluster.into());
-    let less_one = stage.binary(BinOp::Sub, &cluster, &Value::Int(1), span)?;
-    let m = stage.binary(BinOp::Add, &m, &less_one, span)?;
-    let m = stage.binary(BinOp::FloorDiv, &m, &cluster, span)?;
+    let less_one = rec.binary(BinOp::Sub, &cluster, &Value::Int(1), span)?;
+    let m = rec.binary(BinOp::Add, &m, &less_one, span)?;
+    let m = rec.binary(BinOp::FloorDiv, &m, &cluster, span)?;
     let workers = match args.value("num_workers").cloned() {
         Some(workers) => workers,
         None => {
-            let count = stage.num_sms(span)?;
-            stage.binary(BinOp::FloorDiv, &count, &cluster, span)?
+            let count = rec.num_sms(span)?;
+            rec.binary(BinOp::FloorDiv, &count, &cluster, span)?
         }
     };
-    let state = match args.bool_or(stage, "stateful", true)? {
+    let state = match args.bool_or(rec, "stateful", true)? {
         false => None,
         true => {
             let prefix = args.str("prefix").unwrap_or("tile").to_string();
@@ -92,8 +92,8 @@ fn scheduler(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 let name = format!("{prefix}_{name}");
                 let scope = Scope::Var;
                 let data =
-                    stage.buffer_data(&name, scope, DType::I32, vec![], BufferOrigin::Alloc, span);
-                stage.alloc(data)
+                    rec.buffer_data(&name, scope, DType::I32, vec![], BufferOrigin::Alloc, span);
+                rec.alloc(data)
             };
             Some(State {
                 m: var("m_idx")?,
@@ -103,7 +103,7 @@ fn scheduler(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             })
         }
     };
-    let total = stage.binary(BinOp::Mul, &m, &n, span)?;
+    let total = rec.binary(BinOp::Mul, &m, &n, span)?;
     let (swept, panelled) = match column_major {
         true => (m, n),
         false => (n, m),
@@ -128,7 +128,7 @@ impl Object for Scheduler {
         self
     }
 
-    fn attr(&self, stage: &mut Stage, name: &str, span: Span) -> Option<Result<Value>> {
+    fn attr(&self, rec: &mut Recorder, name: &str, span: Span) -> Option<Result<Value>> {
         let step = match name {
             "init" => Step::Init,
             "next_tile" => Step::Next,
@@ -137,7 +137,7 @@ impl Object for Scheduler {
             "num_workers" => return Some(Ok(self.0.workers.clone())),
             "m_idx" | "n_idx" | "linear_idx" | "current_iter" => {
                 let Some(state) = &self.0.state else {
-                    return Some(Err(stateless(stage, span)));
+                    return Some(Err(stateless(rec, span)));
                 };
                 let buffer = match name {
                     "m_idx" => state.m,
@@ -163,43 +163,43 @@ impl Object for Bound {
         self
     }
 
-    fn call(&self, stage: &mut Stage, args: &[Value], span: Span) -> Option<Result<Value>> {
+    fn call(&self, rec: &mut Recorder, args: &[Value], span: Span) -> Option<Result<Value>> {
         let wanted = usize::from(matches!(self.step, Step::Init | Step::Coord));
         if args.len() != wanted {
             let message = format!("{wanted} arguments are meant, {} are given", args.len());
-            return Some(Err(stage.error(codes::WRONG_ARITY, span, message).into()));
+            return Some(Err(rec.error(codes::WRONG_ARITY, span, message).into()));
         }
-        Some(self.run(stage, args, span))
+        Some(self.run(rec, args, span))
     }
 }
 
 impl Bound {
-    fn run(&self, stage: &mut Stage, args: &[Value], span: Span) -> Result<Value> {
+    fn run(&self, rec: &mut Recorder, args: &[Value], span: Span) -> Result<Value> {
         if self.step == Step::Coord {
-            let (m, n) = self.tiles.coord(stage, &args[0], span)?;
+            let (m, n) = self.tiles.coord(rec, &args[0], span)?;
             return Ok(Value::tuple(vec![m, n]));
         }
         let Some(state) = &self.tiles.state else {
-            return Err(stateless(stage, span));
+            return Err(stateless(rec, span));
         };
         let linear = value(state.linear, span);
         match self.step {
-            Step::Valid => return stage.binary(BinOp::Lt, &linear, &self.tiles.total, span),
+            Step::Valid => return rec.binary(BinOp::Lt, &linear, &self.tiles.total, span),
             Step::Init => {
-                store(stage, state.iteration, &Value::Int(0), span)?;
-                store(stage, state.linear, &args[0], span)?;
+                store(rec, state.iteration, &Value::Int(0), span)?;
+                store(rec, state.linear, &args[0], span)?;
             }
             Step::Next | Step::Coord => {
                 let iteration = value(state.iteration, span);
-                let next = stage.binary(BinOp::Add, &iteration, &Value::Int(1), span)?;
-                store(stage, state.iteration, &next, span)?;
-                let next = stage.binary(BinOp::Add, &linear, &self.tiles.workers, span)?;
-                store(stage, state.linear, &next, span)?;
+                let next = rec.binary(BinOp::Add, &iteration, &Value::Int(1), span)?;
+                store(rec, state.iteration, &next, span)?;
+                let next = rec.binary(BinOp::Add, &linear, &self.tiles.workers, span)?;
+                store(rec, state.linear, &next, span)?;
             }
         }
-        let (m, n) = self.tiles.coord(stage, &linear, span)?;
-        store(stage, state.m, &m, span)?;
-        store(stage, state.n, &n, span)?;
+        let (m, n) = self.tiles.coord(rec, &linear, span)?;
+        store(rec, state.m, &m, span)?;
+        store(rec, state.n, &n, span)?;
         Ok(Value::None)
     }
 }
@@ -207,8 +207,8 @@ impl Bound {
 impl Tiles {
     /// Row and column of a tile: the swept axis whole for each panel of the other one, of which
     /// the last may be narrower.
-    fn coord(&self, stage: &mut Stage, tile: &Value, span: Span) -> Result<(Value, Value)> {
-        let mut op = |op, a: &Value, b: &Value| stage.binary(op, a, b, span);
+    fn coord(&self, rec: &mut Recorder, tile: &Value, span: Span) -> Result<(Value, Value)> {
+        let mut op = |op, a: &Value, b: &Value| rec.binary(op, a, b, span);
         let panel = Value::Int(self.panel);
         let whole = op(BinOp::Mul, &self.swept, &panel)?;
         let group = op(BinOp::FloorDiv, tile, &whole)?;
@@ -235,22 +235,21 @@ fn value(buffer: Buffer, span: Span) -> Value {
     }))
 }
 
-fn store(stage: &mut Stage, buffer: Buffer, value: &Value, span: Span) -> Result<()> {
+fn store(rec: &mut Recorder, buffer: Buffer, value: &Value, span: Span) -> Result<()> {
     let element = Element {
         buffer,
         indices: Vec::new(),
         span,
     };
-    stage.store(&element, value, span)
+    rec.store(&element, value, span)
 }
 
-fn stateless(stage: &Stage, span: Span) -> crate::Error {
-    stage
-        .error(
-            codes::WRONG_VALUE,
-            span,
-            "a scheduler made with `stateful=False` has only `coord`",
-        )
-        .help("leave `stateful` out, or compute the tile's number and ask `coord(number)`")
-        .into()
+fn stateless(rec: &Recorder, span: Span) -> crate::Error {
+    rec.error(
+        codes::WRONG_VALUE,
+        span,
+        "a scheduler made with `stateful=False` has only `coord`",
+    )
+    .help("leave `stateful` out, or compute the tile's number and ask `coord(number)`")
+    .into()
 }

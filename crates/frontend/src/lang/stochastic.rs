@@ -7,7 +7,7 @@
 use tilewright_ir::{BinOp, DType, Expr, MathFn, Scalar, Span};
 
 use super::CallArgs;
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -33,11 +33,11 @@ fn format(dtype: DType) -> Option<(i128, i128)> {
 }
 
 /// The cast with its random bits.
-pub(super) fn cast(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+pub(super) fn cast(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let span = args.span();
-    let to = stage.to_dtype(args.required("dtype"), args.span_of("dtype"))?;
+    let to = rec.to_dtype(args.required("dtype"), args.span_of("dtype"))?;
     let Some((fraction, least)) = format(to) else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 args.span_of("dtype"),
@@ -47,7 +47,7 @@ pub(super) fn cast(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .into());
     };
     let Some(random) = args.value("rbits").cloned() else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_ARITY,
                 span,
@@ -56,9 +56,9 @@ pub(super) fn cast(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("pass 32 random bits, such as `T.rng_rand()`")
             .into());
     };
-    let random = stage.to_expr(&random, args.span_of("rbits"))?;
+    let random = rec.to_expr(&random, args.span_of("rbits"))?;
     if !matches!(random.dtype(), U32 | DType::I32) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 args.span_of("rbits"),
@@ -67,9 +67,9 @@ pub(super) fn cast(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .into());
     }
     let value = args.required("value").clone();
-    let value = stage.to_expr(&value, args.span_of("value"))?;
+    let value = rec.to_expr(&value, args.span_of("value"))?;
     if !matches!(value.dtype(), DType::F32 | DType::F16 | DType::BF16) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 args.span_of("value"),
@@ -78,18 +78,18 @@ pub(super) fn cast(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .help("cast it to float32 first")
             .into());
     }
-    stage.kernel("a cast with random bits")?;
-    let value = stage.cast_expr(value, DType::F32, span)?;
-    let value = stage.let_value("x", value, span)?;
-    let random = stage.cast_expr(random, U32, span)?;
-    let random = stage.let_value("random", random, span)?;
-    let rounded = round(stage, value, random, fraction, least, span)?;
-    stage.cast_expr(rounded, to, span).map(Value::Expr)
+    rec.kernel("a cast with random bits")?;
+    let value = rec.cast_expr(value, DType::F32, span)?;
+    let value = rec.let_value("x", value, span)?;
+    let random = rec.cast_expr(random, U32, span)?;
+    let random = rec.let_value("random", random, span)?;
+    let rounded = round(rec, value, random, fraction, least, span)?;
+    rec.cast_expr(rounded, to, span).map(Value::Expr)
 }
 
 /// The float32 that the type holds.
 fn round(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     value: Expr,
     random: Expr,
     fraction: i128,
@@ -97,50 +97,50 @@ fn round(
     span: Span,
 ) -> Result<Expr> {
     let bits = value.clone().reinterpret_as(U32);
-    let bits = stage.let_value("bits", bits, span)?;
-    let sign = word(stage, BinOp::BitAnd, &bits, SIGN, span)?;
-    let size = word(stage, BinOp::BitAnd, &bits, SIGN - 1, span)?;
-    let size = stage.let_value("size", size, span)?;
+    let bits = rec.let_value("bits", bits, span)?;
+    let sign = word(rec, BinOp::BitAnd, &bits, SIGN, span)?;
+    let size = word(rec, BinOp::BitAnd, &bits, SIGN - 1, span)?;
+    let size = rec.let_value("size", size, span)?;
     // Normal values: what is dropped carries into what stays.
     let dropped = FRACTION - fraction;
-    let chance = word(stage, BinOp::Shr, &random, 32 - dropped, span)?;
-    let sum = stage.binary_expr(BinOp::Add, size.clone(), chance, span)?;
-    let kept = word(stage, BinOp::Shr, &sum, dropped, span)?;
-    let mut kept = word(stage, BinOp::Shl, &kept, dropped, span)?;
+    let chance = word(rec, BinOp::Shr, &random, 32 - dropped, span)?;
+    let sum = rec.binary_expr(BinOp::Add, size.clone(), chance, span)?;
+    let kept = word(rec, BinOp::Shr, &sum, dropped, span)?;
+    let mut kept = word(rec, BinOp::Shl, &kept, dropped, span)?;
     // Smaller ones have a fixed distance; that of bfloat16 is float32's own.
     if least > 1 - BIAS {
         let unit = 2f64.powi((fraction - least) as i32);
         let small = size.clone().reinterpret_as(DType::F32);
-        let scaled = times(stage, small, unit, span)?;
-        let scaled = stage.let_value("scaled", scaled, span)?;
+        let scaled = times(rec, small, unit, span)?;
+        let scaled = rec.let_value("scaled", scaled, span)?;
         let below = Expr::math(MathFn::Floor, vec![scaled.clone()]);
-        let below = stage.let_value("below", below, span)?;
-        let rest = stage.binary_expr(BinOp::Sub, scaled, below.clone(), span)?;
-        let rest = times(stage, rest, f64::from(1 << 24), span)?;
-        let rest = stage.cast_expr(rest, U32, span)?;
-        let chance = word(stage, BinOp::Shr, &random, 8, span)?;
-        let sum = stage.binary_expr(BinOp::Add, rest, chance, span)?;
-        let up = word(stage, BinOp::Shr, &sum, 24, span)?;
-        let up = stage.cast_expr(up, DType::F32, span)?;
-        let units = stage.binary_expr(BinOp::Add, below, up, span)?;
-        let units = times(stage, units, 1.0 / unit, span)?;
+        let below = rec.let_value("below", below, span)?;
+        let rest = rec.binary_expr(BinOp::Sub, scaled, below.clone(), span)?;
+        let rest = times(rec, rest, f64::from(1 << 24), span)?;
+        let rest = rec.cast_expr(rest, U32, span)?;
+        let chance = word(rec, BinOp::Shr, &random, 8, span)?;
+        let sum = rec.binary_expr(BinOp::Add, rest, chance, span)?;
+        let up = word(rec, BinOp::Shr, &sum, 24, span)?;
+        let up = rec.cast_expr(up, DType::F32, span)?;
+        let units = rec.binary_expr(BinOp::Add, below, up, span)?;
+        let units = times(rec, units, 1.0 / unit, span)?;
         let units = units.reinterpret_as(U32);
         let first = Expr::int((least + BIAS) << FRACTION, U32);
-        let is_small = stage.binary_expr(BinOp::Lt, size.clone(), first, span)?;
-        kept = stage.choose(false, is_small, units, kept, span)?;
+        let is_small = rec.binary_expr(BinOp::Lt, size.clone(), first, span)?;
+        kept = rec.choose(false, is_small, units, kept, span)?;
     }
-    let signed = stage.binary_expr(BinOp::BitOr, kept, sign, span)?;
+    let signed = rec.binary_expr(BinOp::BitOr, kept, sign, span)?;
     let rounded = signed.reinterpret_as(DType::F32);
     // What is no number, or no end, stays.
     let end = Expr::int(INFINITY, U32);
-    let finite = stage.binary_expr(BinOp::Lt, size, end, span)?;
-    stage.choose(false, finite, rounded, value, span)
+    let finite = rec.binary_expr(BinOp::Lt, size, end, span)?;
+    rec.choose(false, finite, rounded, value, span)
 }
 
-fn word(stage: &mut Stage, op: BinOp, a: &Expr, b: i128, span: Span) -> Result<Expr> {
-    stage.binary_expr(op, a.clone(), Expr::int(b, U32), span)
+fn word(rec: &mut Recorder, op: BinOp, a: &Expr, b: i128, span: Span) -> Result<Expr> {
+    rec.binary_expr(op, a.clone(), Expr::int(b, U32), span)
 }
 
-fn times(stage: &mut Stage, a: Expr, factor: f64, span: Span) -> Result<Expr> {
-    stage.binary_expr(BinOp::Mul, a, Expr::float(factor, DType::F32), span)
+fn times(rec: &mut Recorder, a: Expr, factor: f64, span: Span) -> Result<Expr> {
+    rec.binary_expr(BinOp::Mul, a, Expr::float(factor, DType::F32), span)
 }

@@ -7,8 +7,8 @@ use tilewright_ir::target::{NAMED_BARRIERS, WARP_GROUP};
 use tilewright_ir::{Counter, DeviceOp, FenceKind, Span, StmtKind, ThreadOp, VoteKind};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req, rest};
-use crate::eval::Stage;
-use crate::eval::scope::BlockKind;
+use crate::record::Recorder;
+use crate::record::emit::BlockKind;
 use crate::value::{Frame, Value};
 use crate::{Result, codes};
 
@@ -18,11 +18,11 @@ pub(super) static FNS: &[LangFn] = &[
         &[opt("barrier_id", Ty::Int), opt("arrive_count", Ty::Int)],
         sync_threads,
     ),
-    func("sync_warp", &[opt("mask", Ty::Any)], |stage, args| {
+    func("sync_warp", &[opt("mask", Ty::Any)], |rec, args| {
         if let Some(mask) = args.value("mask").cloned() {
-            super::warp::check_full_mask(stage, &mask, args.span_of("mask"))?;
+            super::warp::check_full_mask(rec, &mask, args.span_of("mask"))?;
         }
-        stage.emit_thread(ThreadOp::SyncWarp)?;
+        rec.emit_thread(ThreadOp::SyncWarp)?;
         Ok(Value::None)
     }),
     func("sync_grid", &[], sync_grid),
@@ -50,9 +50,9 @@ pub(super) static FNS: &[LangFn] = &[
     func(
         "set_max_nreg",
         &[req("reg_count", Ty::Int), req("is_inc", Ty::Int)],
-        |stage, args| {
-            let increase = args.int_or(stage, "is_inc", 0)? != 0;
-            registers(stage, args, 0, increase)
+        |rec, args| {
+            let increase = args.int_or(rec, "is_inc", 0)? != 0;
+            registers(rec, args, 0, increase)
         },
     ),
     func("inc_max_nreg", &[req("reg_count", Ty::Int)], |s, a| {
@@ -122,15 +122,15 @@ pub(super) static FNS: &[LangFn] = &[
 
 const PREDICATE: &[ParamSpec] = &[req("predicate", Ty::Scalar)];
 
-fn sync_threads(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    check_uniform(stage, args, "T.sync_threads")?;
-    let threads = stage.kernel("`T.sync_threads`")?.num_threads();
-    let id = args.int(stage, "barrier_id")?;
-    let count = args.int(stage, "arrive_count")?;
+fn sync_threads(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    check_uniform(rec, args, "T.sync_threads")?;
+    let threads = rec.kernel("`T.sync_threads`")?.num_threads();
+    let id = args.int(rec, "barrier_id")?;
+    let count = args.int(rec, "arrive_count")?;
     let named = match (id, count) {
         (None, None) => None,
         (None, Some(_)) => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BARRIER,
                     args.span(),
@@ -141,7 +141,7 @@ fn sync_threads(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         (Some(id), count) => {
             if !(0..i64::from(NAMED_BARRIERS)).contains(&id) {
-                return Err(stage
+                return Err(rec
                     .error(
                         codes::BARRIER,
                         args.span_of("barrier_id"),
@@ -152,7 +152,7 @@ fn sync_threads(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             }
             let count = count.unwrap_or(i64::from(threads));
             if count <= 0 || count > i64::from(threads) || count % 32 != 0 {
-                return Err(stage
+                return Err(rec
                     .error(
                         codes::BARRIER,
                         args.span_of("arrive_count"),
@@ -166,25 +166,25 @@ fn sync_threads(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             Some((id as u32, count as u32))
         }
     };
-    stage.emit_thread(ThreadOp::SyncThreads { named })?;
+    rec.emit_thread(ThreadOp::SyncThreads { named })?;
     Ok(Value::None)
 }
 
-fn sync_grid(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    check_uniform(stage, args, "T.sync_grid")?;
-    stage.emit_thread(ThreadOp::SyncGrid)?;
+fn sync_grid(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    check_uniform(rec, args, "T.sync_grid")?;
+    rec.emit_thread(ThreadOp::SyncGrid)?;
     Ok(Value::None)
 }
 
-fn storage_sync(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    check_uniform(stage, args, "T.tvm_storage_sync")?;
+fn storage_sync(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    check_uniform(rec, args, "T.tvm_storage_sync")?;
     let scope = args.str("scope").unwrap_or_default();
     let op = match scope {
         "shared" | "shared.dyn" => ThreadOp::SyncThreads { named: None },
         "warp" => ThreadOp::SyncWarp,
         "global" => ThreadOp::SyncGrid,
         other => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BAD_OPTION,
                     args.span_of("scope"),
@@ -194,16 +194,16 @@ fn storage_sync(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .into());
         }
     };
-    stage.emit_thread(op)?;
+    rec.emit_thread(op)?;
     Ok(Value::None)
 }
 
 /// A barrier of the block stands where all threads pass together, not at single points.
-pub(super) fn check_uniform(stage: &Stage, args: &CallArgs, what: &str) -> Result<()> {
-    if !stage.in_parallel() {
+pub(super) fn check_uniform(rec: &Recorder, args: &CallArgs, what: &str) -> Result<()> {
+    if !rec.in_parallel() {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::BARRIER,
             args.span(),
@@ -213,11 +213,11 @@ pub(super) fn check_uniform(stage: &Stage, args: &CallArgs, what: &str) -> Resul
         .into())
 }
 
-fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn warp_groups(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     const WHAT: &str = "T.ws";
-    let threads = stage.kernel("`T.ws`")?.num_threads();
+    let threads = rec.kernel("`T.ws`")?.num_threads();
     if args.rest().is_empty() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_ARITY,
                 args.span(),
@@ -228,12 +228,12 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     }
     let mut groups = Vec::new();
     for arg in args.rest() {
-        let n = stage.to_int(&arg.value.clone(), arg.span, "a warp group")?;
+        let n = rec.to_int(&arg.value.clone(), arg.span, "a warp group")?;
         let group = u32::try_from(n)
             .ok()
             .filter(|g| (u64::from(*g) + 1) * u64::from(WARP_GROUP) <= u64::from(threads));
         let Some(group) = group else {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::WARP_GROUP,
                     arg.span,
@@ -250,7 +250,7 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
                 .into());
         };
         if groups.contains(&group) {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::WARP_GROUP,
                     arg.span,
@@ -261,8 +261,8 @@ fn warp_groups(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
         }
         groups.push(group);
     }
-    if stage.in_parallel() {
-        return Err(stage
+    if rec.in_parallel() {
+        return Err(rec
             .error(
                 codes::WARP_GROUP,
                 args.span(),
@@ -280,32 +280,32 @@ struct WarpGroupFrame {
 }
 
 impl Frame for WarpGroupFrame {
-    fn enter(&self, stage: &mut Stage, span: Span) -> Result<Value> {
-        if stage.lang.warp_groups > 0 {
-            return Err(stage
+    fn enter(&self, rec: &mut Recorder, span: Span) -> Result<Value> {
+        if rec.lang.warp_groups > 0 {
+            return Err(rec
                 .error(codes::WARP_GROUP, span, "a `T.ws` suite inside another")
                 .help(
                     "the inner suite's threads are a part of the outer one's; use one suite a role",
                 )
                 .into());
         }
-        stage.lang.warp_groups += 1;
-        stage.open_block(BlockKind::Frame, span)?;
+        rec.lang.warp_groups += 1;
+        rec.open_block(BlockKind::Frame, span)?;
         Ok(Value::None)
     }
 
-    fn exit(&self, stage: &mut Stage, span: Span) -> Result<()> {
-        stage.lang.warp_groups = stage.lang.warp_groups.saturating_sub(1);
-        let body = stage.close_block();
+    fn exit(&self, rec: &mut Recorder, span: Span) -> Result<()> {
+        rec.lang.warp_groups = rec.lang.warp_groups.saturating_sub(1);
+        let body = rec.close_block();
         let groups = self.groups.clone();
-        stage.emit_at(StmtKind::WarpGroup { groups, body }, span)
+        rec.emit_at(StmtKind::WarpGroup { groups, body }, span)
     }
 }
 
-fn registers(stage: &mut Stage, args: &CallArgs, default: i64, increase: bool) -> Result<Value> {
-    let count = args.int_or(stage, "reg_count", default)?;
+fn registers(rec: &mut Recorder, args: &CallArgs, default: i64, increase: bool) -> Result<Value> {
+    let count = args.int_or(rec, "reg_count", default)?;
     let Some(count) = u32::try_from(count).ok().filter(|n| *n <= 512) else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BAD_OPTION,
                 args.span_of("reg_count"),
@@ -314,35 +314,35 @@ fn registers(stage: &mut Stage, args: &CallArgs, default: i64, increase: bool) -
             .help("leave it out; the compiler knows how many are needed")
             .into());
     };
-    stage.emit_thread(ThreadOp::SetMaxRegs { count, increase })?;
+    rec.emit_thread(ThreadOp::SetMaxRegs { count, increase })?;
     Ok(Value::None)
 }
 
-fn launch_order(stage: &mut Stage, _: &CallArgs) -> Result<Value> {
-    stage.kernel("an order of launches")?;
+fn launch_order(rec: &mut Recorder, _: &CallArgs) -> Result<Value> {
+    rec.kernel("an order of launches")?;
     Ok(Value::None)
 }
 
-fn no_reg_realloc(stage: &mut Stage, _: &CallArgs) -> Result<Value> {
-    stage.kernel_mut("a register hint")?.attrs.no_reg_realloc = true;
+fn no_reg_realloc(rec: &mut Recorder, _: &CallArgs) -> Result<Value> {
+    rec.kernel_mut("a register hint")?.attrs.no_reg_realloc = true;
     Ok(Value::None)
 }
 
-fn device(stage: &mut Stage, op: DeviceOp) -> Result<Value> {
-    stage.emit(StmtKind::Device(op))?;
+fn device(rec: &mut Recorder, op: DeviceOp) -> Result<Value> {
+    rec.emit(StmtKind::Device(op))?;
     Ok(Value::None)
 }
 
-fn wait(stage: &mut Stage, args: &CallArgs, name: &str, counter: Counter) -> Result<Value> {
-    let at_most = left_in_flight(stage, args, name)?;
-    device(stage, DeviceOp::Wait { counter, at_most })
+fn wait(rec: &mut Recorder, args: &CallArgs, name: &str, counter: Counter) -> Result<Value> {
+    let at_most = left_in_flight(rec, args, name)?;
+    device(rec, DeviceOp::Wait { counter, at_most })
 }
 
 /// How many groups a wait leaves in flight.
-fn left_in_flight(stage: &mut Stage, args: &CallArgs, name: &str) -> Result<u32> {
-    let n = args.int_or(stage, name, 0)?;
+fn left_in_flight(rec: &mut Recorder, args: &CallArgs, name: &str) -> Result<u32> {
+    let n = args.int_or(rec, name, 0)?;
     let Some(at_most) = u32::try_from(n).ok().filter(|n| *n <= 63) else {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span_of(name),

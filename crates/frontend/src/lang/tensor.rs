@@ -8,8 +8,8 @@ use tilewright_ir::{DType, Expr};
 
 use crate::Result;
 use crate::codes;
-use crate::eval::Stage;
 use crate::lang::{CallArgs, LangFn, Ty, kw, opt, req, rest};
+use crate::record::Recorder;
 use crate::value::{Object, Value};
 
 pub(super) static FNS: &[LangFn] = &[
@@ -24,9 +24,9 @@ pub(super) static FNS: &[LangFn] = &[
         ],
         tensor,
     ),
-    LangFn::new("const", &[req("names", Ty::Str)], |stage, args| {
+    LangFn::new("const", &[req("names", Ty::Str)], |rec, args| {
         let names = args.str("names").unwrap_or_default().to_string();
-        stage.declare_consts(&names, args.span())
+        rec.declare_consts(&names, args.span())
     }),
     LangFn::new("dynamic", DYNAMIC, dynamic),
     LangFn::new("symbolic", DYNAMIC, dynamic),
@@ -76,15 +76,15 @@ impl Object for TensorType {
     }
 }
 
-fn tensor(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let shape = args.shape(stage, "shape")?;
-    let dtype = args.dtype(stage, "dtype")?.unwrap_or(DType::F32);
+fn tensor(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let shape = args.shape(rec, "shape")?;
+    let dtype = args.dtype(rec, "dtype")?.unwrap_or(DType::F32);
     let strides = match args.has("strides") {
-        true => Some(args.shape(stage, "strides")?),
+        true => Some(args.shape(rec, "strides")?),
         false => None,
     };
     if strides.as_ref().is_some_and(|s| s.len() != shape.len()) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::SHAPE,
                 args.span_of("strides"),
@@ -93,7 +93,7 @@ fn tensor(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .into());
     }
     if args.is_param("data") && args.has("data") {
-        return super::views::tensor_at(stage, args, shape, strides, dtype);
+        return super::views::tensor_at(rec, args, shape, strides, dtype);
     }
     Ok(Value::Object(Rc::new(TensorType {
         shape,
@@ -102,34 +102,34 @@ fn tensor(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
     })))
 }
 
-fn dtype(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let dtype = stage.to_dtype(args.required("name"), args.span_of("name"))?;
+fn dtype(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let dtype = rec.to_dtype(args.required("name"), args.span_of("name"))?;
     Ok(Value::DType(dtype))
 }
 
-fn dynamic(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
+fn dynamic(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let names = args.str("names").unwrap_or_default().to_string();
-    let dtype = args.dtype(stage, "dtype")?.unwrap_or(DType::I32);
-    stage.declare_symbols(&names, dtype, args.span())
+    let dtype = args.dtype(rec, "dtype")?.unwrap_or(DType::I32);
+    rec.declare_symbols(&names, dtype, args.span())
 }
 
 /// `T.empty(shape, dtype)`, `T.empty(m, n, dtype=…)`
-fn empty(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let mut dtype = args.dtype(stage, "dtype")?;
+fn empty(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let mut dtype = args.dtype(rec, "dtype")?;
     let shape = match args.rest() {
         [shape, given] if shape.value.sequence().is_some() && dtype.is_none() => {
-            dtype = Some(stage.to_dtype(&given.value, given.span)?);
-            stage.to_shape(&shape.value, shape.span)?
+            dtype = Some(rec.to_dtype(&given.value, given.span)?);
+            rec.to_shape(&shape.value, shape.span)?
         }
-        [shape] if shape.value.sequence().is_some() => stage.to_shape(&shape.value, shape.span)?,
+        [shape] if shape.value.sequence().is_some() => rec.to_shape(&shape.value, shape.span)?,
         dims => {
             let dims = dims.iter().map(|d| d.value.clone()).collect();
-            stage.to_shape(&Value::tuple(dims), args.span())?
+            rec.to_shape(&Value::tuple(dims), args.span())?
         }
     };
     if shape.is_empty() {
         let message = "an output needs at least one dimension";
-        return Err(stage.error(codes::SHAPE, args.span(), message).into());
+        return Err(rec.error(codes::SHAPE, args.span(), message).into());
     }
-    stage.declare_output(shape, dtype.unwrap_or(DType::F32), args.span())
+    rec.declare_output(shape, dtype.unwrap_or(DType::F32), args.span())
 }

@@ -7,39 +7,39 @@
 use tilewright_ir::{Axis, Buffer, Expr, Loop, LoopKind, Region, Scope, StmtKind, VarKind};
 
 use crate::Result;
-use crate::eval::Stage;
-use crate::eval::scope::BlockKind;
+use crate::record::Recorder;
+use crate::record::emit::BlockKind;
 
 /// Points up to which a nest is written out.
 const UNROLLED: i128 = 64;
 
 /// Whether each thread has its own copy of the buffer.
-pub fn is_private(stage: &Stage, buffer: Buffer) -> bool {
-    matches!(stage.buffer(buffer).scope, Scope::Local | Scope::Var)
+pub fn is_private(rec: &Recorder, buffer: Buffer) -> bool {
+    matches!(rec.buffer(buffer).scope, Scope::Local | Scope::Var)
 }
 
 /// Runs `body` in loops over the extents that are not one; it gets one index an extent.
 pub fn nest(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     extents: &[Expr],
-    body: impl FnOnce(&mut Stage, &[Expr]) -> Result<()>,
+    body: impl FnOnce(&mut Recorder, &[Expr]) -> Result<()>,
 ) -> Result<()> {
-    nest_inside(stage, 0, extents, body)
+    nest_inside(rec, 0, extents, body)
 }
 
 /// As [`nest`], inside `inside` loops of the same operation, whose names are taken.
 pub fn nest_inside(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     inside: usize,
     extents: &[Expr],
-    body: impl FnOnce(&mut Stage, &[Expr]) -> Result<()>,
+    body: impl FnOnce(&mut Recorder, &[Expr]) -> Result<()>,
 ) -> Result<()> {
-    let points = super::extents::const_product(stage, extents);
+    let points = super::extents::const_product(rec, extents);
     let kind = match points {
         Some(points) if points <= UNROLLED => LoopKind::Unroll { factor: None },
         _ => LoopKind::Serial,
     };
-    let span = stage.span();
+    let span = rec.span();
     let mut axes = Vec::new();
     let mut indices = Vec::new();
     for extent in extents {
@@ -49,18 +49,18 @@ pub fn nest_inside(
         }
         let depth = axes.len() + inside;
         let name = ["i", "j", "k", "l"].get(depth).copied().unwrap_or("m");
-        let var = stage.new_var(name, extent.dtype(), VarKind::Loop, span);
-        if let Some((_, hi)) = stage.range_of(extent) {
-            stage.var_bounds.insert(var, (0, (hi - 1).max(0)));
+        let var = rec.new_var(name, extent.dtype(), VarKind::Loop, span);
+        if let Some((_, hi)) = rec.range_of(extent) {
+            rec.var_bounds.insert(var, (0, (hi - 1).max(0)));
         }
-        stage.open_block(BlockKind::Loop, span)?;
-        indices.push(stage.var_expr(var));
+        rec.open_block(BlockKind::Loop, span)?;
+        indices.push(rec.var_expr(var));
         axes.push(Axis::upto(var, extent.clone()));
     }
-    let result = body(stage, &indices);
+    let result = body(rec, &indices);
     for axis in axes.into_iter().rev() {
-        let body = stage.close_block();
-        stage.emit(StmtKind::For(Loop {
+        let body = rec.close_block();
+        rec.emit(StmtKind::For(Loop {
             kind: kind.clone(),
             axes: vec![axis],
             body,

@@ -7,24 +7,18 @@
 use tilewright_ir::uniform::{Among, Points, Uniformity, Way};
 use tilewright_ir::{Block, Kernel, LoopKind, Stmt, StmtKind, ThreadOp, TileOp, VoteKind, visit};
 
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::{Result, codes};
 
 /// Checks every collective of a kernel's body.
-pub(super) fn check(stage: &Stage, kernel: &Kernel) -> Result<()> {
-    let uniformity = Uniformity::of(&stage.func, kernel, Points::OfThreads);
-    collectives(
-        stage,
-        &uniformity,
-        &kernel.body,
-        Way::TOGETHER,
-        Among::Block,
-    )
+pub(super) fn check(rec: &Recorder, kernel: &Kernel) -> Result<()> {
+    let uniformity = Uniformity::of(&rec.func, kernel, Points::OfThreads);
+    collectives(rec, &uniformity, &kernel.body, Way::TOGETHER, Among::Block)
 }
 
 /// Refuses collectives where fewer threads come together than `wanted`.
 fn collectives(
-    stage: &Stage,
+    rec: &Recorder,
     uniformity: &Uniformity<'_>,
     block: &Block,
     mut way: Way,
@@ -34,7 +28,7 @@ fn collectives(
         if let Some(what) = collective(stmt)
             && way.among < wanted
         {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::DIVERGENT_COLLECTIVE,
                     stmt.span,
@@ -52,7 +46,7 @@ fn collectives(
         };
         let inside = way.then(uniformity.inside(stmt));
         for child in visit::child_blocks(stmt) {
-            collectives(stage, uniformity, child, inside, wanted)?;
+            collectives(rec, uniformity, child, inside, wanted)?;
         }
         way = way.then(uniformity.jumps(stmt).both());
     }

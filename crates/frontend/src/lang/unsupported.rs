@@ -4,13 +4,13 @@
 
 use tilewright_ir::Span;
 
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::{Error, codes};
 
 /// The diagnostic for a name of TileLang that is not supported; `None` for unknown names.
-pub(crate) fn unsupported_name(stage: &Stage, name: &str, span: Span) -> Option<Error> {
+pub(crate) fn unsupported_name(rec: &Recorder, name: &str, span: Span) -> Option<Error> {
     let (_, instead) = find(name)?;
-    let mut error = stage.error(
+    let mut error = rec.error(
         codes::UNSUPPORTED_LANGUAGE_NAME,
         span,
         format!("`T.{name}` is known from TileLang but not supported"),

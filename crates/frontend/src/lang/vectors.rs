@@ -3,8 +3,8 @@
 use tilewright_ir::{Buffer, BufferOrigin, DType, Expr, ExprKind, Scalar, Scope, Span, StmtKind};
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
-use crate::eval::Stage;
-use crate::eval::scope::BlockKind;
+use crate::record::Recorder;
+use crate::record::emit::BlockKind;
 use crate::value::{RegionValue, Value};
 use crate::{Result, codes};
 
@@ -38,11 +38,11 @@ const MAX_LANES: u16 = 32;
 const MAX_BYTES: u32 = 32;
 
 /// A vector of scalars of one type, computed here.
-pub(crate) fn vector(stage: &mut Stage, lanes: &[Expr], span: Span) -> Result<Expr> {
+pub(crate) fn vector(rec: &mut Recorder, lanes: &[Expr], span: Span) -> Result<Expr> {
     let dtype = lanes[0].dtype();
     let count = lanes.len() as u16;
     let shape = vec![Expr::i32(lanes.len() as i32)];
-    let data = stage.buffer_data(
+    let data = rec.buffer_data(
         "lanes",
         Scope::Local,
         dtype,
@@ -50,17 +50,17 @@ pub(crate) fn vector(stage: &mut Stage, lanes: &[Expr], span: Span) -> Result<Ex
         BufferOrigin::Alloc,
         span,
     );
-    let buffer = stage.alloc(data)?;
+    let buffer = rec.alloc(data)?;
     for (lane, value) in lanes.iter().enumerate() {
         let store = StmtKind::Store {
             buffer,
             indices: vec![Expr::i32(lane as i32)],
             value: value.clone(),
         };
-        stage.emit_at(store, span)?;
+        rec.emit_at(store, span)?;
     }
     let whole = loaded(buffer, vec![Expr::i32(0)], dtype, count, span);
-    stage.let_value("vector", whole, span)
+    rec.let_value("vector", whole, span)
 }
 
 /// `count` elements in a row from an element on.
@@ -90,34 +90,34 @@ pub(super) fn in_a_row(mut indices: Vec<Expr>, count: u16) -> Vec<Expr> {
     indices
 }
 
-fn load(stage: &mut Stage, args: &CallArgs, scope: Scope, bits: u32) -> Result<Value> {
-    let (buffer, indices, count) = place(stage, args, "src", scope, bits)?;
+fn load(rec: &mut Recorder, args: &CallArgs, scope: Scope, bits: u32) -> Result<Value> {
+    let (buffer, indices, count) = place(rec, args, "src", scope, bits)?;
     let span = args.span();
-    let dtype = stage.buffer(buffer).dtype;
+    let dtype = rec.buffer(buffer).dtype;
     let value = loaded(buffer, indices, dtype, count, span);
     let words = DType::scalar(Scalar::U32).with_lanes((bits / 32) as u16);
     let mut value = value.reinterpret_as(words).with_span(span);
     if let Some(pred) = args.value("pred").cloned() {
-        let cond = stage.condition(&pred, args.span_of("pred"))?;
+        let cond = rec.condition(&pred, args.span_of("pred"))?;
         let zero = match words.lanes {
             1 => Expr::zero(words),
             lanes => Expr::zero(DType::scalar(Scalar::U32)).broadcast(lanes),
         };
-        value = stage.choose(true, cond, value, zero, span)?;
+        value = rec.choose(true, cond, value, zero, span)?;
     }
-    stage.kernel("a load")?;
+    rec.kernel("a load")?;
     // Loaded here, whatever is stored before the value is used.
-    stage.let_value("loaded", value, span).map(Value::Expr)
+    rec.let_value("loaded", value, span).map(Value::Expr)
 }
 
-fn store(stage: &mut Stage, args: &CallArgs, scope: Scope, bits: u32) -> Result<Value> {
-    let (buffer, indices, count) = place(stage, args, "dst", scope, bits)?;
+fn store(rec: &mut Recorder, args: &CallArgs, scope: Scope, bits: u32) -> Result<Value> {
+    let (buffer, indices, count) = place(rec, args, "dst", scope, bits)?;
     let span = args.span();
     let value_span = args.span_of("value");
     let value = args.required("value").clone();
-    let value = stage.to_expr(&value, value_span)?;
+    let value = rec.to_expr(&value, value_span)?;
     if value.dtype().bits() != bits {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::REINTERPRET_WIDTH,
                 value_span,
@@ -131,7 +131,7 @@ fn store(stage: &mut Stage, args: &CallArgs, scope: Scope, bits: u32) -> Result<
             .help("the value is one that a load of the same width gave, or `T.reinterpret` of one")
             .into());
     }
-    let dtype = stage.buffer(buffer).dtype.with_lanes(count);
+    let dtype = rec.buffer(buffer).dtype.with_lanes(count);
     let value = match value.dtype() == dtype {
         true => value,
         false => value.reinterpret_as(dtype).with_span(span),
@@ -143,13 +143,13 @@ fn store(stage: &mut Stage, args: &CallArgs, scope: Scope, bits: u32) -> Result<
         value,
     };
     match args.value("pred").cloned() {
-        None => stage.emit(store)?,
+        None => rec.emit(store)?,
         Some(pred) => {
-            let cond = stage.condition(&pred, args.span_of("pred"))?;
-            stage.open_block(BlockKind::Branch, span)?;
-            stage.emit(store)?;
-            let then = stage.close_block();
-            stage.emit(StmtKind::If {
+            let cond = rec.condition(&pred, args.span_of("pred"))?;
+            rec.open_block(BlockKind::Branch, span)?;
+            rec.emit(store)?;
+            let then = rec.close_block();
+            rec.emit(StmtKind::If {
                 cond,
                 then,
                 otherwise: Vec::new(),
@@ -161,26 +161,26 @@ fn store(stage: &mut Stage, args: &CallArgs, scope: Scope, bits: u32) -> Result<
 
 /// Where a load or store of `bits` begins, and how many elements it moves.
 fn place(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     name: &str,
     scope: Scope,
     bits: u32,
 ) -> Result<(Buffer, Vec<Expr>, u16)> {
     let what = args.name();
-    let region = args.tile(stage, name)?.region(stage);
+    let region = args.tile(rec, name)?.region(rec);
     let span = args.span_of(name);
-    let data = stage.buffer(region.buffer);
+    let data = rec.buffer(region.buffer);
     let (dtype, own) = (data.dtype, data.scope);
     if own != scope {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BUFFER_SCOPE,
                 span,
                 format!(
                     "{what} works on {} memory; {} is {}",
                     scope.name(),
-                    stage.buffer_name(region.buffer),
+                    rec.buffer_name(region.buffer),
                     own.name()
                 ),
             )
@@ -189,7 +189,7 @@ fn place(
     }
     let whole = dtype.is_scalar() && dtype.scalar.bits() >= 8 && bits.is_multiple_of(dtype.bits());
     if !whole || dtype.scalar == Scalar::Handle {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_TYPE,
                 span,
@@ -202,7 +202,7 @@ fn place(
     Ok((region.buffer, indices, (bits / dtype.bits()) as u16))
 }
 
-impl Stage {
+impl Recorder {
     /// `A[i, a:b] = value`: a vector that each thread stores for itself.
     pub(crate) fn store_region(
         &mut self,

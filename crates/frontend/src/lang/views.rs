@@ -4,7 +4,7 @@ use tilewright_ir::{Buffer, BufferData, BufferOrigin, DType, Expr, ExprKind, Sca
 
 use super::extents::{const_product, products_equal, show_extents};
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -12,7 +12,7 @@ pub(super) static FNS: &[LangFn] = &[
     func(
         "reshape",
         &[req("src", Ty::Buffer), req("shape", Ty::Shape)],
-        |stage, args| view(stage, args, "T.reshape"),
+        |rec, args| view(rec, args, "T.reshape"),
     ),
     func(
         "view",
@@ -21,10 +21,10 @@ pub(super) static FNS: &[LangFn] = &[
             opt("shape", Ty::Shape),
             opt("dtype", Ty::DType),
         ],
-        |stage, args| view(stage, args, "T.view"),
+        |rec, args| view(rec, args, "T.view"),
     ),
-    func("make_tensor", MAKE, |stage, args| {
-        make_tensor(stage, args, "T.make_tensor", "ptr")
+    func("make_tensor", MAKE, |rec, args| {
+        make_tensor(rec, args, "T.make_tensor", "ptr")
     }),
     func(
         "make_tensor_from_addr",
@@ -32,10 +32,10 @@ pub(super) static FNS: &[LangFn] = &[
             req("addr", Ty::Scalar),
             req("shape", Ty::Shape),
             opt("dtype", Ty::DType),
-            opt("strides", Ty::Any),
+            opt("strides", Ty::Shape),
             opt("storage_scope", Ty::Str),
         ],
-        |stage, args| make_tensor(stage, args, "T.make_tensor_from_addr", "addr"),
+        |rec, args| make_tensor(rec, args, "T.make_tensor_from_addr", "addr"),
     ),
 ];
 
@@ -43,49 +43,49 @@ const MAKE: &[ParamSpec] = &[
     req("ptr", Ty::Scalar),
     req("shape", Ty::Shape),
     opt("dtype", Ty::DType),
-    opt("strides", Ty::Any),
+    opt("strides", Ty::Shape),
 ];
 
-fn view(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
-    let base = args.buffer(stage, "src")?;
+fn view(rec: &mut Recorder, args: &CallArgs, what: &str) -> Result<Value> {
+    let base = args.buffer(rec, "src")?;
     let span = args.span();
-    check_viewable(stage, args, what, base)?;
+    check_viewable(rec, args, what, base)?;
     let (old_dtype, old_shape) = {
-        let data = stage.buffer(base);
+        let data = rec.buffer(base);
         (data.dtype, data.shape.clone())
     };
     let dtype = match args.is_param("dtype") && args.has("dtype") {
-        true => super::required_dtype(stage, args, "dtype")?,
+        true => super::required_dtype(rec, args, "dtype")?,
         false => old_dtype,
     };
     let shape = match args.has("shape") {
-        true => args.shape(stage, "shape")?,
-        false => same_bits_shape(stage, args, what, &old_shape, old_dtype, dtype)?,
+        true => args.shape(rec, "shape")?,
+        false => same_bits_shape(rec, args, what, &old_shape, old_dtype, dtype)?,
     };
     let bits = |shape: &[Expr], dtype: DType| {
         let mut factors = shape.to_vec();
         factors.push(Expr::int(i128::from(dtype.bits()), DType::I64));
         factors
     };
-    if !products_equal(stage, &bits(&old_shape, old_dtype), &bits(&shape, dtype)) {
-        return Err(stage
+    if !products_equal(rec, &bits(&old_shape, old_dtype), &bits(&shape, dtype)) {
+        return Err(rec
             .error(
                 codes::VIEW_SIZE,
                 span,
                 format!(
                     "{what}: {} of {old_dtype} is {}, {} of {dtype} is {}",
-                    show_extents(stage, &old_shape),
-                    show_bits(stage, &old_shape, old_dtype),
-                    show_extents(stage, &shape),
-                    show_bits(stage, &shape, dtype)
+                    show_extents(rec, &old_shape),
+                    show_bits(rec, &old_shape, old_dtype),
+                    show_extents(rec, &shape),
+                    show_bits(rec, &shape, dtype)
                 ),
             )
             .help("a view covers the same storage, so the total number of bits must be equal")
             .into());
     }
-    let scope = stage.buffer(base).scope;
+    let scope = rec.buffer(base).scope;
     if scope == Scope::Fragment && dtype.bits() != old_dtype.bits() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::VIEW_SIZE,
                 span,
@@ -97,21 +97,21 @@ fn view(stage: &mut Stage, args: &CallArgs, what: &str) -> Result<Value> {
             .help("go through shared memory, or use a dtype of the same width")
             .into());
     }
-    let mut data = stage.buffer_data("", scope, dtype, shape, BufferOrigin::View(base), span);
+    let mut data = rec.buffer_data("", scope, dtype, shape, BufferOrigin::View(base), span);
     if dtype == old_dtype {
-        data.safe_value = stage.buffer(base).safe_value.clone();
+        data.safe_value = rec.buffer(base).safe_value.clone();
     }
-    declare(stage, data)
+    declare(rec, data)
 }
 
-fn check_viewable(stage: &Stage, args: &CallArgs, what: &str, base: Buffer) -> Result<()> {
-    let data = stage.buffer(base);
+fn check_viewable(rec: &Recorder, args: &CallArgs, what: &str, base: Buffer) -> Result<()> {
+    let data = rec.buffer(base);
     let span = args.span_of("src");
-    let name = stage.buffer_name(base);
+    let name = rec.buffer_name(base);
     match data.scope {
         Scope::Global | Scope::Shared | Scope::Fragment | Scope::Local => {}
         Scope::Var | Scope::Barrier | Scope::Tmem | Scope::Reducer => {
-            return Err(stage
+            return Err(rec
                 .error(
                     codes::BUFFER_SCOPE,
                     span,
@@ -122,7 +122,7 @@ fn check_viewable(stage: &Stage, args: &CallArgs, what: &str, base: Buffer) -> R
         }
     }
     if data.strides.is_some() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BUFFER_SCOPE,
                 span,
@@ -136,7 +136,7 @@ fn check_viewable(stage: &Stage, args: &CallArgs, what: &str, base: Buffer) -> R
 
 /// The shape with its last extent changed so that the bits stay the same.
 fn same_bits_shape(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     what: &str,
     shape: &[Expr],
@@ -147,14 +147,14 @@ fn same_bits_shape(
         return Ok(shape.to_vec());
     }
     let mut shape = shape.to_vec();
-    let last = shape.last().and_then(|e| stage.const_int(e));
+    let last = shape.last().and_then(|e| rec.const_int(e));
     let bits = last.and_then(|n| n.checked_mul(i128::from(from.bits())));
     match (bits, shape.last_mut()) {
         (Some(bits), Some(last)) if bits % i128::from(to.bits()) == 0 => {
-            *last = stage.int_expr(bits / i128::from(to.bits()), args.span())?;
+            *last = rec.int_expr(bits / i128::from(to.bits()), args.span())?;
             Ok(shape)
         }
-        _ => Err(stage
+        _ => Err(rec
             .error(
                 codes::VIEW_SIZE,
                 args.span(),
@@ -165,38 +165,38 @@ fn same_bits_shape(
     }
 }
 
-fn show_bits(stage: &Stage, shape: &[Expr], dtype: DType) -> String {
-    match const_product(stage, shape) {
+fn show_bits(rec: &Recorder, shape: &[Expr], dtype: DType) -> String {
+    match const_product(rec, shape) {
         Some(n) => format!("{} bits", n.saturating_mul(i128::from(dtype.bits()))),
         None => format!("? x {} bits", dtype.bits()),
     }
 }
 
-fn make_tensor(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) -> Result<Value> {
+fn make_tensor(rec: &mut Recorder, args: &CallArgs, what: &str, address: &str) -> Result<Value> {
     let span = args.span();
-    if !stage.building {
-        return Err(stage.outside_kernel(&format!("`{what}`"), span));
+    if !rec.building {
+        return Err(rec.outside_kernel(&format!("`{what}`"), span));
     }
-    let pointer = pointer(stage, args, what, address)?;
+    let pointer = pointer(rec, args, what, address)?;
     if args.is_param("storage_scope") && args.str("storage_scope").is_some_and(|s| s != "global") {
         return Err(super::not_supported(
-            stage,
+            rec,
             args.span_of("storage_scope"),
             &format!("{what} outside global memory"),
             "allocate on-chip memory and copy to it",
         ));
     }
     let dtype = match args.has("dtype") {
-        true => super::required_dtype(stage, args, "dtype")?,
+        true => super::required_dtype(rec, args, "dtype")?,
         false => DType::F32,
     };
-    let shape = args.shape(stage, "shape")?;
+    let shape = args.shape(rec, "shape")?;
     let strides = match args.value("strides").cloned() {
         None => None,
         Some(value) => {
-            let strides = stage.to_shape(&value, args.span_of("strides"))?;
+            let strides = rec.to_shape(&value, args.span_of("strides"))?;
             if strides.len() != shape.len() {
-                return Err(stage
+                return Err(rec
                     .error(
                         codes::SHAPE,
                         args.span_of("strides"),
@@ -212,14 +212,14 @@ fn make_tensor(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) ->
         }
     };
     let origin = BufferOrigin::Pointer(pointer);
-    let mut data = stage.buffer_data("", Scope::Global, dtype, shape, origin, span);
+    let mut data = rec.buffer_data("", Scope::Global, dtype, shape, origin, span);
     data.strides = strides;
-    declare(stage, data)
+    declare(rec, data)
 }
 
 /// `T.Tensor(shape, dtype, A.data)`: other dimensions of a whole buffer, or a tensor at an address.
 pub(super) fn tensor_at(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     shape: Vec<Expr>,
     strides: Option<Vec<Expr>>,
@@ -227,10 +227,10 @@ pub(super) fn tensor_at(
 ) -> Result<Value> {
     const WHAT: &str = "T.Tensor";
     let span = args.span();
-    if !stage.building {
-        return Err(stage.outside_kernel("a tensor at an address", span));
+    if !rec.building {
+        return Err(rec.outside_kernel("a tensor at an address", span));
     }
-    let pointer = pointer(stage, args, WHAT, "data")?;
+    let pointer = pointer(rec, args, WHAT, "data")?;
     let whole = match pointer.kind() {
         ExprKind::AddressOf { buffer, indices } if indices.iter().all(|i| i.is_int(0)) => {
             Some(*buffer)
@@ -239,9 +239,9 @@ pub(super) fn tensor_at(
     };
     if let Some(base) = whole
         && strides.is_none()
-        && stage.buffer(base).strides.is_none()
+        && rec.buffer(base).strides.is_none()
     {
-        let data = stage.buffer(base);
+        let data = rec.buffer(base);
         let bits = |shape: &[Expr], dtype: DType| {
             let mut factors = shape.to_vec();
             factors.push(Expr::int(i128::from(dtype.bits()), DType::I64));
@@ -249,18 +249,18 @@ pub(super) fn tensor_at(
         };
         let scope = data.scope;
         let (own, seen) = (bits(&data.shape, data.dtype), bits(&shape, dtype));
-        if products_equal(stage, &own, &seen) {
+        if products_equal(rec, &own, &seen) {
             let origin = BufferOrigin::View(base);
-            let data = stage.buffer_data("", scope, dtype, shape, origin, span);
-            return declare(stage, data);
+            let data = rec.buffer_data("", scope, dtype, shape, origin, span);
+            return declare(rec, data);
         }
     }
     if let Some(base) = whole
-        && stage.buffer(base).scope != Scope::Global
+        && rec.buffer(base).scope != Scope::Global
     {
-        let name = stage.buffer_name(base);
-        let scope = stage.buffer(base).scope.name();
-        return Err(stage
+        let name = rec.buffer_name(base);
+        let scope = rec.buffer(base).scope.name();
+        return Err(rec
             .error(
                 codes::VIEW_SIZE,
                 span,
@@ -270,21 +270,21 @@ pub(super) fn tensor_at(
             .into());
     }
     let origin = BufferOrigin::Pointer(pointer);
-    let mut data = stage.buffer_data("", Scope::Global, dtype, shape, origin, span);
+    let mut data = rec.buffer_data("", Scope::Global, dtype, shape, origin, span);
     data.strides = strides;
-    declare(stage, data)
+    declare(rec, data)
 }
 
 /// An argument that is an address.
-fn pointer(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) -> Result<Expr> {
+fn pointer(rec: &mut Recorder, args: &CallArgs, what: &str, address: &str) -> Result<Expr> {
     let value = args.required(address).clone();
-    let pointer = stage.to_expr(&value, args.span_of(address))?;
+    let pointer = rec.to_expr(&value, args.span_of(address))?;
     let is_address = matches!(
         pointer.dtype().scalar,
         Scalar::Handle | Scalar::I64 | Scalar::U64
     );
     if !is_address || !pointer.dtype().is_scalar() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_TYPE,
                 args.span_of(address),
@@ -300,10 +300,10 @@ fn pointer(stage: &mut Stage, args: &CallArgs, what: &str, address: &str) -> Res
 }
 
 /// In a kernel a view is declared where it is made; before the first one it is the function's.
-fn declare(stage: &mut Stage, data: BufferData) -> Result<Value> {
-    let buffer = match stage.in_kernel() {
-        true => stage.alloc(data)?,
-        false => stage.new_buffer(data),
+fn declare(rec: &mut Recorder, data: BufferData) -> Result<Value> {
+    let buffer = match rec.in_kernel() {
+        true => rec.alloc(data)?,
+        false => rec.new_buffer(data),
     };
     Ok(Value::Buffer(buffer))
 }

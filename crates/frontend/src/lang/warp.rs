@@ -5,7 +5,7 @@ use tilewright_ir::{
 };
 
 use super::{CallArgs, LangFn, ParamSpec, Ty, func, opt, req};
-use crate::eval::Stage;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Result, codes};
 
@@ -107,13 +107,13 @@ const VOTE: &[ParamSpec] = &[req("predicate", Ty::Scalar), MASK];
 const WARP: i64 = 32;
 
 /// The thread's number in the block: x + y·ex + z·ex·ey.
-pub(super) fn linear_thread(stage: &Stage, what: &str) -> Result<Expr> {
-    let kernel = stage.kernel(what)?;
+pub(super) fn linear_thread(rec: &Recorder, what: &str) -> Result<Expr> {
+    let kernel = rec.kernel(what)?;
     let mut stride = 1i32;
     let mut sum: Option<Expr> = None;
     for (var, extent) in kernel.thread_vars.iter().zip(kernel.threads) {
         if extent > 1 {
-            let index = stage.var_expr(*var);
+            let index = rec.var_expr(*var);
             let term = if stride == 1 { index } else { index * stride };
             sum = Some(match sum {
                 None => term,
@@ -126,21 +126,20 @@ pub(super) fn linear_thread(stage: &Stage, what: &str) -> Result<Expr> {
 }
 
 /// The linear thread number divided by a multiple of the warp size, or the rest.
-fn thread_part(stage: &mut Stage, args: &CallArgs, op: BinOp, warps: u32) -> Result<Value> {
-    let warp = super::positive(stage, args, "warp_size")?.unwrap_or(WARP as u32);
+fn thread_part(rec: &mut Recorder, args: &CallArgs, op: BinOp, warps: u32) -> Result<Value> {
+    let warp = super::positive(rec, args, "warp_size")?.unwrap_or(WARP as u32);
     let by = warp.saturating_mul(warps).min(1 << 20);
-    let thread = linear_thread(stage, "a warp index")?;
+    let thread = linear_thread(rec, "a warp index")?;
     let by = Expr::i32(by as i32);
-    stage
-        .binary_expr(op, thread, by, args.span())
+    rec.binary_expr(op, thread, by, args.span())
         .map(Value::Expr)
 }
 
 /// True for one thread of each group of that size, or of the block when the size is zero.
-fn shuffle_elect(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let extent = args.int_or(stage, "thread_extent", 0)?;
+fn shuffle_elect(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let extent = args.int_or(rec, "thread_extent", 0)?;
     if !(0..=1024).contains(&extent) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span_of("thread_extent"),
@@ -150,29 +149,28 @@ fn shuffle_elect(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
             .into());
     }
     let span = args.span();
-    let mut thread = linear_thread(stage, "`T.shuffle_elect`")?;
+    let mut thread = linear_thread(rec, "`T.shuffle_elect`")?;
     if extent > 0 {
         let by = Expr::i32(extent as i32);
-        thread = stage.binary_expr(BinOp::FloorMod, thread, by, span)?;
+        thread = rec.binary_expr(BinOp::FloorMod, thread, by, span)?;
     }
     let zero = Expr::i32(0);
-    stage
-        .binary_expr(BinOp::Eq, thread, zero, span)
+    rec.binary_expr(BinOp::Eq, thread, zero, span)
         .map(Value::Expr)
 }
 
 fn shuffle(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     kind: ShuffleKind,
     lane_name: &str,
 ) -> Result<Value> {
     if let Some(mask) = args.value("mask").cloned() {
-        check_full_mask(stage, &mask, args.span_of("mask"))?;
+        check_full_mask(rec, &mask, args.span_of("mask"))?;
     }
-    let width = args.int_or(stage, "width", WARP)?;
+    let width = args.int_or(rec, "width", WARP)?;
     if !(1..=WARP).contains(&width) || !(width as u64).is_power_of_two() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::WRONG_VALUE,
                 args.span_of("width"),
@@ -182,31 +180,31 @@ fn shuffle(
             .into());
     }
     let value = args.required("value").clone();
-    let value = stage.to_expr(&value, args.span_of("value"))?;
-    check_shuffled(stage, args, &value)?;
+    let value = rec.to_expr(&value, args.span_of("value"))?;
+    check_shuffled(rec, args, &value)?;
     let span = args.span_of(lane_name);
     let lane = args.required(lane_name).clone();
-    let lane = stage.to_expr(&lane, span)?;
-    super::check_index(stage, &lane, span, "a lane")?;
-    stage.kernel("a shuffle")?;
-    let result = stage.result_var(value.dtype());
-    stage.emit_thread(ThreadOp::Shuffle {
+    let lane = rec.to_expr(&lane, span)?;
+    super::check_index(rec, &lane, span, "a lane")?;
+    rec.kernel("a shuffle")?;
+    let result = rec.result_var(value.dtype());
+    rec.emit_thread(ThreadOp::Shuffle {
         kind,
         value,
         lane,
         width: width as u32,
         result,
     })?;
-    Ok(Value::Expr(stage.var_expr(result).with_span(args.span())))
+    Ok(Value::Expr(rec.var_expr(result).with_span(args.span())))
 }
 
-fn check_shuffled(stage: &Stage, args: &CallArgs, value: &Expr) -> Result<()> {
+fn check_shuffled(rec: &Recorder, args: &CallArgs, value: &Expr) -> Result<()> {
     let dtype = value.dtype();
     let fits = dtype.scalar != Scalar::Handle && matches!(dtype.bits(), 8 | 16 | 32 | 64);
     if fits {
         return Ok(());
     }
-    Err(stage
+    Err(rec
         .error(
             codes::OPERAND_TYPES,
             args.span_of("value"),
@@ -217,9 +215,9 @@ fn check_shuffled(stage: &Stage, args: &CallArgs, value: &Expr) -> Result<()> {
 }
 
 /// All lanes take part: a partial mask has no form here.
-pub(super) fn check_full_mask(stage: &Stage, mask: &Value, span: Span) -> Result<()> {
+pub(super) fn check_full_mask(rec: &Recorder, mask: &Value, span: Span) -> Result<()> {
     let constant = mask.as_int().or_else(|| match mask {
-        Value::Expr(e) => stage.const_int(e),
+        Value::Expr(e) => rec.const_int(e),
         _ => None,
     });
     // The low 32 bits, so that -1 is a full mask too.
@@ -227,7 +225,7 @@ pub(super) fn check_full_mask(stage: &Stage, mask: &Value, span: Span) -> Result
         return Ok(());
     }
     Err(super::not_supported(
-        stage,
+        rec,
         span,
         "a mask that leaves lanes out",
         "use 0xFFFFFFFF: all lanes of the warp take part",
@@ -235,18 +233,18 @@ pub(super) fn check_full_mask(stage: &Stage, mask: &Value, span: Span) -> Result
 }
 
 /// A vote of the warp or of the block.
-pub(super) fn vote(stage: &mut Stage, args: &CallArgs, kind: VoteKind) -> Result<Value> {
+pub(super) fn vote(rec: &mut Recorder, args: &CallArgs, kind: VoteKind) -> Result<Value> {
     if args.is_param("mask")
         && let Some(mask) = args.value("mask").cloned()
     {
-        check_full_mask(stage, &mask, args.span_of("mask"))?;
+        check_full_mask(rec, &mask, args.span_of("mask"))?;
     }
     let value = args.required("predicate").clone();
-    let value = stage.condition(&value, args.span_of("predicate"))?;
-    stage.kernel("a vote")?;
+    let value = rec.condition(&value, args.span_of("predicate"))?;
+    rec.kernel("a vote")?;
     let dtype = kind.result_type();
-    if stage.in_parallel() && dtype == DType::I32 {
-        return Err(stage
+    if rec.in_parallel() && dtype == DType::I32 {
+        return Err(rec
             .error(
                 codes::BARRIER,
                 args.span(),
@@ -255,23 +253,23 @@ pub(super) fn vote(stage: &mut Stage, args: &CallArgs, kind: VoteKind) -> Result
             .help("vote outside the loop")
             .into());
     }
-    let result = stage.result_var(dtype);
-    stage.emit_thread(ThreadOp::Vote {
+    let result = rec.result_var(dtype);
+    rec.emit_thread(ThreadOp::Vote {
         kind,
         value,
         result,
     })?;
-    Ok(Value::Expr(stage.var_expr(result).with_span(args.span())))
+    Ok(Value::Expr(rec.var_expr(result).with_span(args.span())))
 }
 
-fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value> {
+fn reduce(rec: &mut Recorder, args: &CallArgs, kind: ReduceKind) -> Result<Value> {
     let what = format!("T.warp_reduce_{}", kind.name());
     let span = args.span_of("value");
     let value = args.required("value").clone();
-    let value = stage.to_expr(&value, span)?;
-    check_shuffled(stage, args, &value)?;
+    let value = rec.to_expr(&value, span)?;
+    check_shuffled(rec, args, &value)?;
     if kind.is_bitwise() && value.dtype().scalar.is_float() {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::REDUCE_DTYPE,
                 span,
@@ -280,21 +278,21 @@ fn reduce(stage: &mut Stage, args: &CallArgs, kind: ReduceKind) -> Result<Value>
             .help("`T.reinterpret` the float as an integer first")
             .into());
     }
-    stage.kernel(&format!("`{what}`"))?;
-    let result = stage.result_var(value.dtype());
-    stage.emit_thread(ThreadOp::WarpReduce {
+    rec.kernel(&format!("`{what}`"))?;
+    let result = rec.result_var(value.dtype());
+    rec.emit_thread(ThreadOp::WarpReduce {
         kind,
         value,
         result,
     })?;
-    Ok(Value::Expr(stage.var_expr(result).with_span(args.span())))
+    Ok(Value::Expr(rec.var_expr(result).with_span(args.span())))
 }
 
-fn dp4a(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
-    let (a, a_indices) = dp4a_operand(stage, args, "A", DType::I8)?;
-    let (b, b_indices) = dp4a_operand(stage, args, "B", DType::I8)?;
-    let (c, c_indices) = dp4a_operand(stage, args, "C", DType::I32)?;
-    stage.emit_thread(ThreadOp::Dp4a {
+fn dp4a(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let (a, a_indices) = dp4a_operand(rec, args, "A", DType::I8)?;
+    let (b, b_indices) = dp4a_operand(rec, args, "B", DType::I8)?;
+    let (c, c_indices) = dp4a_operand(rec, args, "C", DType::I32)?;
+    rec.emit_thread(ThreadOp::Dp4a {
         a,
         a_indices,
         b,
@@ -306,15 +304,15 @@ fn dp4a(stage: &mut Stage, args: &CallArgs) -> Result<Value> {
 }
 
 fn dp4a_operand(
-    stage: &mut Stage,
+    rec: &mut Recorder,
     args: &CallArgs,
     name: &str,
     wanted: DType,
 ) -> Result<(Buffer, Vec<Expr>)> {
-    let region = args.tile(stage, name)?.region(stage);
-    let data = stage.buffer(region.buffer);
+    let region = args.tile(rec, name)?.region(rec);
+    let data = rec.buffer(region.buffer);
     if data.dtype != wanted {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::OPERAND_TYPES,
                 args.span_of(name),
@@ -324,7 +322,7 @@ fn dp4a_operand(
             .into());
     }
     if !matches!(data.scope, Scope::Global | Scope::Shared | Scope::Local) {
-        return Err(stage
+        return Err(rec
             .error(
                 codes::BUFFER_SCOPE,
                 args.span_of(name),

@@ -1,7 +1,9 @@
 // A HIP runtime without a GPU, for tests: device memory is host memory, and code is not run but
 // known by name. `add` adds its third argument to the first `n` floats of its first;
 // `elementwise_add` is the example of that name at its default tiles; `flush` reads memory and
-// leaves nothing. With STUB_WRONG set, sums are off by one. It has two GPUs, of gfx950 or what STUB_ARCH says.
+// leaves nothing; `by_scratch_1` copies rows of 256 floats to its second argument, and `by_scratch_2`
+// doubles those of its second into its first. With STUB_WRONG set, sums are off by one. It has two GPUs, of gfx950 or what STUB_ARCH says, with 256 compute units
+// or as many as STUB_UNITS says.
 //
 // For other tiles STUB_ELEMENTS says how many elements `elementwise_add` has, STUB_WRONG_GRID at which
 // grid in y its sums are off, and with STUB_COST its time is its grid in y.
@@ -17,10 +19,12 @@ enum { OK = 0, INVALID = 1, NO_MEMORY = 2, BAD_DEVICE = 101, BAD_IMAGE = 200, NO
 
 static __thread int current;
 static int dead[2], pending[2];
-static long live_objects;
+static long live_objects, allocations;
 
 // Objects that are alive: allocations, streams, events, modules.
 long stub_live(void) { return live_objects; }
+// Allocations of memory so far.
+long stub_allocations(void) { return allocations; }
 int stub_current(void) { return current; }
 
 static void *object(size_t size) { live_objects++; return calloc(1, size ? size : 1); }
@@ -46,7 +50,7 @@ status hipDeviceGetAttribute(int *value, int what, int d) {
   case 56: *value = 1024; break;
   case 59: *value = 8192; break;
   case 60: *value = 2000000; break;
-  case 63: *value = 256; break;
+  case 63: *value = getenv("STUB_UNITS") ? atoi(getenv("STUB_UNITS")) : 256; break;
   case 74: *value = 163840; break;
   case 87: *value = 64; break;
   default: return INVALID;
@@ -73,6 +77,7 @@ status hipMalloc(void **p, size_t bytes) {
   ALIVE;
   if (bytes > 1ul << 29) return NO_MEMORY;
   *p = object(bytes);
+  allocations++;
   return OK;
 }
 status hipFree(void *p) { return drop(p); }
@@ -103,8 +108,8 @@ status hipModuleLoadData(void **m, const void *image) {
 status hipModuleUnload(void *m) { return drop(m); }
 status hipModuleGetFunction(void **f, void *m, const char *name) {
   ALIVE;
-  static const char *known[] = {"add", "elementwise_add", "flush"};
-  for (int i = 0; i < 3; i++)
+  static const char *known[] = {"add", "elementwise_add", "flush", "by_scratch_1", "by_scratch_2"};
+  for (int i = 0; i < 5; i++)
     if (!strcmp(name, known[i])) { *f = (void *)known[i]; return OK; }
   return NOT_FOUND;
 }
@@ -121,6 +126,14 @@ status hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, uns
     long count = elements ? atol(elements) : (long)gx * 128 * gy * 32;
     for (long i = 0; i < count; i++) c[i] = p[i] + b[i] + wrong;
     if (getenv("STUB_COST")) ticks += gy;
+    return OK;
+  }
+  if (!strncmp(f, "by_scratch_", 11)) {
+    float *w = *(float **)args[1];
+    int copies = ((char *)f)[11] == '1';
+    for (long i = 0; i < (long)gx * 256; i++)
+      if (copies) w[i] = p[i];
+      else p[i] = w[i] + w[i];
     return OK;
   }
   int n = *(int *)args[1];

@@ -19,7 +19,7 @@ use tilewright::verdict::{Compared, Verdict, summation, verdict_within};
 use super::gpu::{self, Gpu};
 use super::output::{self, Failure, Outcome};
 use super::progress::Progress;
-use super::{KernelArgs, input, passes::parse_target, run};
+use super::{KernelArgs, passes::parse_target, run};
 
 /// Device copies that set the limit are at least so large, so that starting them does not count.
 const LEAST_COPY: usize = 256 << 20;
@@ -105,12 +105,11 @@ struct Report {
 
 pub fn bench(args: &BenchArgs) -> Outcome {
     let named = args.target.as_deref().map(parse_target).transpose()?;
-    let loaded = input::load(&args.kernel, named.unwrap_or(Target::DEFAULT), args.json)?;
+    let (gpu, loaded) = Gpu::open_with(named, &args.kernel, args.json)?;
     let (func, sources) = (&loaded.func, &loaded.sources);
     let fail = |e: jit::Error| gpu::fail(e, sources, args.json);
 
     let env = Env::process();
-    let gpu = Gpu::open(named).map_err(fail)?;
     let compiler = Compiler::find(gpu.target, &env).map_err(fail)?;
     let options = jit::Options {
         fast_math: args.fast_math,

@@ -4,15 +4,18 @@ use std::env;
 use std::process::Command;
 use std::time::Duration;
 
+use tilewright::frontend::Facts;
 use tilewright::ir::prints::Printed;
 use tilewright::ir::{Code, Diagnostic, Func, SourceMap, Span, Target};
 use tilewright::jit::gpu::{best_target, check_target, compiled_for, vendor};
-use tilewright::jit::{self, Compiler, Error, Loaded, Program};
+use tilewright::jit::{self, Compiler, Error, Program};
 use tilewright::runtime::cache::Cache;
 use tilewright::runtime::device::{self, Device};
 use tilewright::runtime::env::Env;
 use tilewright::sim;
 
+use super::KernelArgs;
+use super::input::{self, Loaded};
 use super::output::{self, Failure, Outcome};
 
 /// The first GPU, and what kernels are lowered for on it.
@@ -36,6 +39,35 @@ impl Gpu {
         };
         check_target(target, device.info())?;
         Ok(Gpu { device, target })
+    }
+
+    /// Opens the GPU as [`Gpu::open`] does and loads a kernel for it. What is wrong with the kernel is
+    /// said even where there is no GPU.
+    pub fn open_with(
+        target: Option<Target>,
+        kernel: &KernelArgs,
+        as_json: bool,
+    ) -> Result<(Gpu, Loaded), Failure> {
+        let gpu = Gpu::open(target);
+        let facts = match &gpu {
+            Ok(gpu) => gpu.facts(target),
+            Err(_) => target.unwrap_or(Target::DEFAULT).into(),
+        };
+        let loaded = input::load(kernel, facts, as_json)?;
+        match gpu {
+            Ok(gpu) => Ok((gpu, loaded)),
+            Err(error) => Err(fail(error, &loaded.sources, as_json)),
+        }
+    }
+
+    /// What a kernel is told of the machine: of a target that the user named that target's facts,
+    /// else those of this very GPU.
+    pub fn facts(&self, named: Option<Target>) -> Facts {
+        let own = self.device.info().multiprocessors;
+        Facts {
+            target: self.target,
+            multiprocessors: named.is_none().then_some(own),
+        }
     }
 
     /// Compiles a function for the GPU: for what it was lowered for where the GPU runs that,
@@ -87,7 +119,7 @@ impl Gpu {
     /// The time that the GPU takes for what `work` puts into the queue.
     pub fn timed(
         &self,
-        loaded: &Loaded,
+        loaded: &jit::Loaded,
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<Duration, Error> {
         let stream = loaded.stream();

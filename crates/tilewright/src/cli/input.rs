@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tilewright::frontend::{self, SettingValue};
+use tilewright::frontend::{self, Facts, SettingValue};
 use tilewright::ir::nearest::suggestion;
 use tilewright::ir::small_float::Number;
 use tilewright::ir::{
-    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, Target, VarData, text, verify,
+    Code, Diagnostic, FileId, Func, Param, SourceMap, Span, VarData, text, verify,
 };
 use tilewright::passes::order_text;
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule, find_schedule};
@@ -47,11 +47,11 @@ pub enum Unloaded {
     Diagnostics(Vec<Diagnostic>, SourceMap),
 }
 
-/// Loads and verifies a kernel; what it asks of the machine is the target's. Errors have been reported
-/// when this fails.
-pub fn load(args: &KernelArgs, target: Target, as_json: bool) -> Result<Loaded, Failure> {
+/// Loads and verifies a kernel; what it asks of the machine is in the facts. Errors have been
+/// reported when this fails.
+pub fn load(args: &KernelArgs, facts: impl Into<Facts>, as_json: bool) -> Result<Loaded, Failure> {
     let settings = parse_settings(&args.set)?;
-    let loaded = try_load(args, target, &settings).map_err(|e| refuse(e, as_json))?;
+    let loaded = try_load(args, facts.into(), &settings).map_err(|e| refuse(e, as_json))?;
     output::warn(&loaded.warnings, &loaded.sources);
     Ok(loaded)
 }
@@ -67,11 +67,11 @@ pub fn refuse(why: Unloaded, as_json: bool) -> Failure {
 /// The same with settings as values, and without a word.
 pub fn try_load(
     args: &KernelArgs,
-    target: Target,
+    facts: Facts,
     settings: &[(String, SettingValue)],
 ) -> Result<Loaded, Unloaded> {
     let mut sources = SourceMap::new();
-    match loaded(args, target, settings, &mut sources) {
+    match loaded(args, facts, settings, &mut sources) {
         Ok(mut loaded) => {
             loaded.sources = sources;
             Ok(loaded)
@@ -101,7 +101,7 @@ impl From<Box<Diagnostic>> for Problem {
 
 fn loaded(
     args: &KernelArgs,
-    target: Target,
+    facts: Facts,
     settings: &[(String, SettingValue)],
     sources: &mut SourceMap,
 ) -> Result<Loaded, Problem> {
@@ -115,7 +115,7 @@ fn loaded(
         (func, sizes, scalars)
     } else {
         read_beside(sources, path, file)?;
-        let staged = frontend::stage_for(sources, file, entry, settings, target)?;
+        let staged = frontend::stage_for(sources, file, entry, settings, facts)?;
         warnings = staged.warnings;
         (staged.func, staged.symbol_values, staged.scalar_values)
     };

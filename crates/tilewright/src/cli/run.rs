@@ -147,7 +147,15 @@ pub fn run(args: &RunArgs) -> Outcome {
     if args.on == Executor::Gpu && !args.worker {
         return gpu::in_worker(args.json);
     }
-    let mut loaded = input::load(&args.kernel, target, args.json)?;
+    let (opened, mut loaded) = match args.on {
+        Executor::Gpu => {
+            let (gpu, loaded) = gpu::Gpu::open_with(named, &args.kernel, args.json)?;
+            (Some(gpu), loaded)
+        }
+        Executor::Reference | Executor::Sim | Executor::Gfx9 => {
+            (None, input::load(&args.kernel, target, args.json)?)
+        }
+    };
     let files = tensors::read(&args.tensors, &loaded.func);
     let files = files.map_err(|d| output::fail(&[*d], &loaded.sources, args.json))?;
     for (name, size) in files.sizes(&loaded.func) {
@@ -169,10 +177,6 @@ pub fn run(args: &RunArgs) -> Outcome {
     };
 
     // What is compared has warps of the target's width.
-    let opened = match args.on {
-        Executor::Gpu => Some(gpu::Gpu::open(named).map_err(|e| gpu::fail(e, sources, args.json))?),
-        Executor::Reference | Executor::Sim | Executor::Gfx9 => None,
-    };
     let lowered_for = match args.on {
         Executor::Reference => None,
         Executor::Sim | Executor::Gfx9 => Some(target),

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use tilewright::frontend::{self, SettingValue};
+use tilewright::frontend::{self, Facts, SettingValue};
 use tilewright::ir::{Code, Diagnostic, SourceMap, Span, Target};
 use tilewright::passes::schedules::SCHEDULES;
 use tilewright::runtime::cache::Cache;
@@ -11,6 +11,7 @@ use tilewright::sim::InputSpec;
 use tilewright::tune::space::{self, Limits};
 use tilewright::tune::{self, Config, Event, Fate, On, Options, Request, Rules, Subject, Tuned};
 
+use super::gpu::Gpu;
 use super::input::{self, Unloaded};
 use super::output::{self, Failure, Outcome};
 use super::progress::Progress;
@@ -103,13 +104,14 @@ pub fn tune(args: &TuneArgs) -> Outcome {
         return Err(Failure::Usage(text));
     }
     let settings = input::parse_settings(&args.kernel.set)?;
-    let (configs, values) = configurations(args, target, &settings)?;
+    let facts = facts(target, args.on);
+    let (configs, values) = configurations(args, facts.target, &settings)?;
     let progress = Progress::new(args.json);
     progress.doing("reading the configurations");
     let mut subjects = Vec::new();
     let mut spec: Option<(InputSpec, Vec<String>)> = None;
     for config in &values {
-        let loaded = load(args, target, &settings, config);
+        let loaded = load(args, facts, &settings, config);
         if let Ok(loaded) = &loaded
             && spec.is_none()
         {
@@ -160,12 +162,23 @@ pub fn tune(args: &TuneArgs) -> Outcome {
     show(&tuned, name.unwrap_or("kernel"), &notes, args.json)
 }
 
+/// What kernels are told of the machine: of the GPU that times them, else of the target.
+fn facts(target: Option<Target>, on: Option<OnArg>) -> Facts {
+    match on {
+        None | Some(OnArg::Gpu) => match Gpu::open(target) {
+            Ok(gpu) => gpu.facts(target),
+            Err(_) => target.unwrap_or(Target::DEFAULT).into(),
+        },
+        Some(OnArg::Model | OnArg::Cost) => target.unwrap_or(Target::DEFAULT).into(),
+    }
+}
+
 type Values = Vec<(String, SettingValue)>;
 
 /// The configurations, as the tuner names them and as values.
 fn configurations(
     args: &TuneArgs,
-    target: Option<Target>,
+    target: Target,
     settings: &Values,
 ) -> Result<(Vec<Config>, Vec<Values>), Failure> {
     let (path, entry) = input::split_entry(&args.kernel.kernel);
@@ -245,10 +258,10 @@ fn combined(axes: &[(String, Vec<SettingValue>)]) -> Result<Vec<Values>, Failure
 /// What is tried of each open parameter.
 fn chosen(
     survey: &frontend::Survey,
-    target: Option<Target>,
+    target: Target,
     is_set: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<(String, Vec<SettingValue>)>, Failure> {
-    let machine = target.unwrap_or(Target::DEFAULT).machine();
+    let machine = target.machine();
     let limits = Limits {
         warp: machine.warp_size,
         threads: machine.max_threads,
@@ -277,14 +290,13 @@ fn chosen(
 /// The kernel of a configuration.
 fn load(
     args: &TuneArgs,
-    target: Option<Target>,
+    facts: Facts,
     settings: &Values,
     config: &Values,
 ) -> Result<input::Loaded, Unloaded> {
     let mut settings = settings.clone();
     settings.extend(config.iter().cloned());
-    let target = target.unwrap_or(Target::DEFAULT);
-    match input::try_load(&args.kernel, target, &settings) {
+    match input::try_load(&args.kernel, facts, &settings) {
         Err(why) => {
             // A schedule that the function does not ask for itself is its loops'.
             let at = settings.iter().position(|(name, _)| name == "schedule");
@@ -292,7 +304,7 @@ fn load(
                 (Some((_, SettingValue::Str(name))), AUTO) => {
                     let mut kernel = args.kernel.clone();
                     kernel.schedule = name;
-                    input::try_load(&kernel, target, &settings)
+                    input::try_load(&kernel, facts, &settings)
                 }
                 _ => Err(why),
             }

@@ -125,15 +125,30 @@ impl Loaded {
             let bytes = args.tensor(name).map_or(&[][..], |t| t.bytes());
             buffers.push((buffer, self.upload(bytes)?));
         }
-        self.with_memory(&resolved, buffers)
+        self.with_memory(&resolved, buffers, Vec::new())
+    }
+
+    /// The bytes of each workspace that a call with these arguments takes.
+    pub fn workspaces(&self, args: &mut Args) -> Result<Vec<usize>, Error> {
+        let func = &self.signature;
+        if func.workspaces.is_empty() {
+            return Ok(Vec::new());
+        }
+        let resolved = resolve(func, args)?;
+        let sizes = func.workspaces.iter();
+        Ok(sizes
+            .map(|&buffer| call::bytes(func, buffer, &resolved).max(16))
+            .collect())
     }
 
     /// Checks arguments whose tensors lie on the device already: `args` describes them
-    /// (`HostTensor::described`), `memory` has the bytes of each by name.
+    /// (`HostTensor::described`), `memory` has the bytes of each by name. `workspaces` is the
+    /// memory of the workspaces in their order; those that have none there get their own.
     pub fn bind_memory(
         &self,
         args: &mut Args,
         memory: Vec<(String, Buffer)>,
+        workspaces: Vec<Buffer>,
     ) -> Result<Call, Error> {
         let func = &self.signature;
         let resolved = resolve(func, args)?;
@@ -143,20 +158,25 @@ impl Loaded {
             let (buffer, _) = known.ok_or_else(|| unknown_argument(func))?;
             buffers.push((buffer, memory));
         }
-        self.with_memory(&resolved, buffers)
+        self.with_memory(&resolved, buffers, workspaces)
     }
 
-    /// The call of a function whose tensors have their memory; workspaces get theirs.
+    /// The call of a function whose tensors have their memory; workspaces without any get theirs.
     fn with_memory(
         &self,
         resolved: &Resolved,
         mut buffers: Vec<(tilewright_ir::Buffer, Buffer)>,
+        workspaces: Vec<Buffer>,
     ) -> Result<Call, Error> {
         let func = &self.signature;
+        let mut given = workspaces.into_iter();
         for &buffer in &func.workspaces {
-            let memory = match call::bytes(func, buffer, resolved) {
-                0 => self.upload(&[])?,
-                bytes => self.device.alloc(bytes.max(16).next_multiple_of(4))?,
+            let memory = match given.next() {
+                Some(memory) => memory,
+                None => match call::bytes(func, buffer, resolved) {
+                    0 => self.upload(&[])?,
+                    bytes => self.device.alloc(bytes.max(16).next_multiple_of(4))?,
+                },
             };
             buffers.push((buffer, memory));
         }
@@ -181,8 +201,8 @@ impl Loaded {
         })
     }
 
-    /// Gives a call other memory for its tensors, of the same sizes and in the order in which it
-    /// got the first.
+    /// Gives a call other memory for its tensors and, behind them, its workspaces: of the same
+    /// sizes and in the order in which it got the first.
     pub fn move_call(
         &self,
         call: &mut Call,
@@ -199,11 +219,6 @@ impl Loaded {
             }
         }
         Ok(())
-    }
-
-    /// Whether calls have memory of their own beside the tensors: two at a time must not share it.
-    pub fn has_workspaces(&self) -> bool {
-        !self.signature.workspaces.is_empty()
     }
 
     /// Puts bytes on the device; of an empty tensor there are zeros.

@@ -103,7 +103,8 @@ impl<'a> Gpu<'a> {
         let Some(set) = &bench.set else {
             return Err(Error::plain("tune", tilewright_ir::Span::NONE, "no inputs"));
         };
-        let call = loaded.bind_memory(&mut described(&set.given), set.memory.clone())?;
+        let call =
+            loaded.bind_memory(&mut described(&set.given), set.memory.clone(), Vec::new())?;
         let both = Arc::new((loaded, call));
         *kept = Some((bench.life, both.clone()));
         Ok(both)

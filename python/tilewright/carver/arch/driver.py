@@ -12,9 +12,10 @@ def _properties(device):
 
 
 def get_num_sms(device_id=0):
-    """The multiprocessors of a GPU."""
+    """The multiprocessors of a GPU. Raises `RuntimeError` without torch or a GPU that it can use."""
     return _properties(device_id).multi_processor_count
 
 
 def get_cuda_device_properties(device_id=0):
+    """What torch knows of a GPU. Raises `RuntimeError` as `get_num_sms` does."""
     return _properties(device_id)

@@ -5,7 +5,7 @@
 
 use tilewright_ir::{BinOp, Expr, ExprKind, UnOp};
 
-use crate::eval::Stage;
+use crate::record::Recorder;
 
 /// Nodes looked at before giving up: an interval is a help, not a proof obligation.
 const FUEL: u32 = 200;
@@ -22,7 +22,7 @@ enum Extents {
 /// The end of what has none.
 const OPEN: i128 = 1 << 62;
 
-impl Stage {
+impl Recorder {
     /// The smallest and largest value an integer expression can take, where that is known and
     /// no step of its computation can leave the range of its type.
     pub fn range_of(&self, expr: &Expr) -> Option<(i128, i128)> {

@@ -6,10 +6,11 @@ use tilewright_ir::small_float::Number;
 use tilewright_ir::{Buffer, DType, Expr, Region, RegionDim, Scalar, Scope, Span};
 
 use crate::codes;
-use crate::eval::Stage;
-use crate::eval::ir_ops::constant;
 use crate::lang::dtypes;
-use crate::value::{AxisSpec, Dim, Element, RegionValue, Value};
+use crate::record::Recorder;
+use crate::record::elsewhere;
+use crate::record::ops::constant;
+use crate::value::{AxisSpec, Dim, Element, Opaque, OpaqueReason, RegionValue, Value};
 use crate::{Error, Result};
 
 /// An operand of a tile operation.
@@ -31,18 +32,18 @@ impl Tile {
     }
 
     /// The extents that the operand itself states; none for a start point.
-    pub fn extents(&self, stage: &Stage) -> Option<Vec<Expr>> {
+    pub fn extents(&self, rec: &Recorder) -> Option<Vec<Expr>> {
         match self {
-            Tile::Buffer(b) => Some(stage.buffer(*b).shape.clone()),
+            Tile::Buffer(b) => Some(rec.buffer(*b).shape.clone()),
             Tile::Region(r) => Some(r.region.dims.iter().map(|d| d.extent.clone()).collect()),
             Tile::Element(_) => None,
         }
     }
 
     /// The region as written; a start point has extents one.
-    pub fn region(&self, stage: &Stage) -> Region {
+    pub fn region(&self, rec: &Recorder) -> Region {
         match self {
-            Tile::Buffer(b) => Region::whole(*b, stage.buffer(*b)),
+            Tile::Buffer(b) => Region::whole(*b, rec.buffer(*b)),
             Tile::Region(r) => r.region.clone(),
             Tile::Element(e) => Region {
                 buffer: e.buffer,
@@ -59,7 +60,7 @@ impl Tile {
     }
 }
 
-impl Stage {
+impl Recorder {
     /// The value as a run-time scalar: ints become int32 (int64 when they need it), floats
     /// float32, elements are loaded.
     pub fn to_expr(&self, value: &Value, span: Span) -> Result<Expr> {
@@ -219,10 +220,12 @@ impl Stage {
                 Error::from(d)
             }),
             Value::Builtin(b) => {
-                dtypes::of_builtin(*b).ok_or_else(|| self.wrong_type("a dtype", value, span))
+                dtypes::of_builtin(b.0.name).ok_or_else(|| self.wrong_type("a dtype", value, span))
             }
             Value::Lang(f) if f.name == "ptr" => Ok(DType::HANDLE),
-            Value::Host(object) => self.host_dtype(&**object, value, span),
+            Value::Host(object) => object
+                .dtype()
+                .ok_or_else(|| self.wrong_type("a dtype", value, span)),
             Value::Opaque(o) => {
                 // `torch.float16` names the same type.
                 let last = o.name.rsplit('.').next().unwrap_or_default();
@@ -236,9 +239,6 @@ impl Stage {
     pub fn to_shape(&mut self, value: &Value, span: Span) -> Result<Vec<Expr>> {
         let items = match (value.sequence(), value) {
             (Some(items), _) => items,
-            (None, Value::Host(object)) if object.number().is_none() => {
-                object.clone().items(self, span)?
-            }
             (None, _) => vec![value.clone()],
         };
         let mut shape = Vec::with_capacity(items.len());
@@ -388,6 +388,115 @@ impl Stage {
                 .help(format!("write `with T.Kernel(...) as ({names})`"))
                 .into(),
         )
+    }
+
+    /// Python's truth of a compile-time value.
+    pub(crate) fn truth(&self, value: &Value, span: Span) -> Result<bool> {
+        Ok(match value {
+            Value::None => false,
+            Value::Bool(_) | Value::Int(_) | Value::Dim(_) => value.as_int() != Some(0),
+            Value::Float(f) => *f != 0.0,
+            Value::Str(s) => !s.is_empty(),
+            Value::Tuple(items) => !items.is_empty(),
+            Value::List(items) => !items.borrow().is_empty(),
+            Value::Dict(items) | Value::Set(items) => !items.borrow().is_empty(),
+            Value::Range(r) => !r.is_empty(),
+            Value::Expr(e) => match e.as_int() {
+                Some(v) => v != 0,
+                None => return Err(self.not_python_bool(span)),
+            },
+            Value::Element(_) | Value::Ref(_) | Value::Region(_) => {
+                return Err(self.not_python_bool(span));
+            }
+            Value::Buffer(b) => {
+                return Err(self
+                    .error(
+                        codes::CONDITION,
+                        span,
+                        format!("{} is a buffer, not a condition", self.buffer_name(*b)),
+                    )
+                    .help("compare an element of it, or write `is not None`")
+                    .into());
+            }
+            Value::Opaque(o) => return Err(self.opaque_error(o, span)),
+            Value::Host(object) => object.truth(span)?,
+            Value::Ellipsis
+            | Value::Slice(_)
+            | Value::DType(_)
+            | Value::Loop(_)
+            | Value::Frame(_)
+            | Value::Object(_)
+            | Value::Function(_)
+            | Value::Staged(_)
+            | Value::Decorator(_)
+            | Value::Builtin(_)
+            | Value::Method(_)
+            | Value::Lang(_)
+            | Value::Module(_)
+            | Value::Class(_) => true,
+        })
+    }
+
+    fn not_python_bool(&self, span: Span) -> Error {
+        self.error(
+            codes::CONDITION,
+            span,
+            "this value is known at run time only, and a Python value is needed here",
+        )
+        .into()
+    }
+
+    /// Whether an operator on the value is recorded.
+    pub(crate) fn is_ir_operand(&self, value: &Value) -> bool {
+        match value {
+            Value::Expr(_) | Value::Element(_) | Value::Buffer(_) | Value::Region(_) => true,
+            Value::Loop(spec) => matches!(**spec, crate::value::LoopSpec::Bound(_)),
+            _ => false,
+        }
+    }
+
+    /// What messages call a value.
+    pub(crate) fn what_is(&self, value: &Value) -> String {
+        match value {
+            Value::Host(object) => format!("a Python object of the type `{}`", object.class()),
+            other => other.type_name().to_string(),
+        }
+    }
+
+    pub(crate) fn opaque_error(&self, o: &Opaque, span: Span) -> Error {
+        match o.reason {
+            OpaqueReason::ForeignModule => self
+                .error(
+                    codes::OPAQUE_VALUE,
+                    span,
+                    format!("`{}` exists only in a running Python", o.name),
+                )
+                .help(
+                    match self.in_kernel() {
+                        true => elsewhere::function(&o.name),
+                        false => None,
+                    }
+                    .unwrap_or_else(|| {
+                        "pass its value as a parameter of the factory and set it with `--set`"
+                            .to_string()
+                    }),
+                ),
+            OpaqueReason::Tensor => self
+                .error(
+                    codes::PARAM_ANNOTATION,
+                    span,
+                    format!(
+                        "the parameter `{}` is used before its shape is stated",
+                        o.name
+                    ),
+                )
+                .help(format!(
+                    "annotate it first: `{}: T.Tensor[[M, N], T.float16]`, or give it a value \
+                     with `--set {}=…`",
+                    o.name, o.name
+                )),
+        }
+        .into()
     }
 }
 

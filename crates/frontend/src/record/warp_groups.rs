@@ -6,8 +6,8 @@ use tilewright_ir::target::WARP_GROUP;
 use tilewright_ir::{BinOp, Block, Expr, ExprKind, Span, Stmt, StmtKind, UnOp, visit};
 
 use crate::codes;
-use crate::eval::Stage;
 use crate::lang::is_tile_work;
+use crate::record::Recorder;
 use crate::{Error, Result};
 
 /// Steps of the evaluation of one condition for one thread.
@@ -21,10 +21,10 @@ struct Walk {
     by_thread: bool,
 }
 
-impl Stage {
+impl Recorder {
     /// Records an `if` whose arms have tile statements as regions of warp groups, where each
     /// group takes one arm whole. Returns false where it is another `if`.
-    pub(super) fn emit_groups(
+    pub(crate) fn emit_groups(
         &mut self,
         cond: &Expr,
         then: &mut Block,

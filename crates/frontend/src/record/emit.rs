@@ -7,19 +7,31 @@ use tilewright_ir::{
 };
 
 use crate::codes;
-use crate::eval::Stage;
-use crate::eval::scope::{BlockKind, Logged};
+use crate::record::Recorder;
 use crate::{Error, Result};
 
 /// Blocks inside blocks of one kernel.
 const MAX_BLOCKS: usize = 200;
+
+/// The kinds of blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockKind {
+    Kernel,
+    Loop,
+    /// A loop whose points run in no order.
+    Parallel,
+    While,
+    /// An arm of a run-time `if`.
+    Branch,
+    /// A `T.ws` suite and the like.
+    Frame,
+}
 
 /// A block whose statements are being recorded.
 #[derive(Debug)]
 pub struct OpenBlock {
     pub kind: BlockKind,
     stmts: Block,
-    pub(super) log: Vec<Logged>,
     pub span: Span,
 }
 
@@ -40,7 +52,7 @@ impl KernelState {
     }
 }
 
-impl Stage {
+impl Recorder {
     /// Records a statement, said to come from the call or statement being evaluated.
     pub fn emit(&mut self, kind: StmtKind) -> Result<()> {
         self.emit_at(kind, self.span)
@@ -215,24 +227,15 @@ impl Stage {
         self.blocks.push(OpenBlock {
             kind,
             stmts: Vec::new(),
-            log: Vec::new(),
             span,
         });
         Ok(())
     }
 
-    /// Ends the innermost block and the names bound in it.
+    /// Ends the innermost block.
     pub fn close_block(&mut self) -> Block {
-        let (block, kind, log) = self.take_block();
-        self.retire_names(kind, log);
-        block
-    }
-
-    pub(super) fn take_block(&mut self) -> (Block, BlockKind, Vec<Logged>) {
-        match self.blocks.pop() {
-            Some(block) => (block.stmts, block.kind, block.log),
-            None => (Vec::new(), BlockKind::Frame, Vec::new()),
-        }
+        let block = self.blocks.pop();
+        block.map_or_else(Vec::new, |block| block.stmts)
     }
 
     /// How many statements the innermost block has.
@@ -330,7 +333,7 @@ impl Stage {
         let Some(state) = self.kernel.take() else {
             return;
         };
-        crate::eval::assign::drop_unused_lets(&mut body, &self.let_elements);
+        crate::record::store::drop_unused_lets(&mut body, &self.let_elements);
         self.func.kernels.push(Kernel {
             grid: state.grid,
             threads: state.threads,

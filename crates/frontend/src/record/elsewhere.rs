@@ -52,7 +52,7 @@ static FUNCTIONS: &[(&str, &str)] = &[
 ];
 
 /// What to write for a function of another library (`numpy.exp`), where there is something.
-pub(super) fn function(path: &str) -> Option<String> {
+pub(crate) fn function(path: &str) -> Option<String> {
     let (root, rest) = path.split_once('.')?;
     if !LIBRARIES.contains(&root) {
         return None;
@@ -67,7 +67,7 @@ pub(super) fn function(path: &str) -> Option<String> {
 }
 
 /// What to do for an attribute that tensors of other libraries have.
-pub(super) fn attribute(name: &str) -> Option<&'static str> {
+pub(crate) fn attribute(name: &str) -> Option<&'static str> {
     Some(match name {
         "item" | "value" | "numpy" | "tolist" => {
             "leave it out: an indexed element is the value itself"
@@ -93,7 +93,7 @@ pub(super) fn attribute(name: &str) -> Option<&'static str> {
 }
 
 /// Languages of kernels that are not this one, by the module of their decorators.
-pub(super) fn language(path: &str) -> Option<&'static str> {
+pub(crate) fn language(path: &str) -> Option<&'static str> {
     Some(match path.split('.').next()? {
         "triton" => "Triton",
         "numba" => "Numba",

@@ -5,12 +5,11 @@ use tilewright_ir::small_float::{self, Number};
 use tilewright_ir::{BinOp, DType, Diagnostic, Expr, ExprKind, MathFn, Scalar, Span, UnOp};
 
 use crate::codes;
-use crate::eval::Stage;
-use crate::syntax::ast;
+use crate::record::Recorder;
 use crate::value::Value;
 use crate::{Error, Result};
 
-impl Stage {
+impl Recorder {
     /// `a op b` on any two values: Python values stay Python values, run-time values follow the
     /// promotion rules, constants are folded.
     pub fn binary(&mut self, op: BinOp, a: &Value, b: &Value, span: Span) -> Result<Value> {
@@ -36,60 +35,6 @@ impl Stage {
         let result =
             expr_build::binary(op, a, b).map_err(|e| self.type_error(op_text(op), e, span))?;
         self.checked(fold(result).with_span(span), span)
-    }
-
-    /// A binary operator as written in the source.
-    pub(crate) fn operator(
-        &mut self,
-        op: ast::BinOp,
-        a: &Value,
-        b: &Value,
-        span: Span,
-    ) -> Result<Value> {
-        let ir_op = match op {
-            ast::BinOp::Add => BinOp::Add,
-            ast::BinOp::Sub => BinOp::Sub,
-            ast::BinOp::Mul => BinOp::Mul,
-            ast::BinOp::Div => BinOp::Div,
-            ast::BinOp::FloorDiv => BinOp::FloorDiv,
-            ast::BinOp::Mod => BinOp::FloorMod,
-            ast::BinOp::Shl => BinOp::Shl,
-            ast::BinOp::Shr => BinOp::Shr,
-            ast::BinOp::BitOr => BinOp::BitOr,
-            ast::BinOp::BitXor => BinOp::BitXor,
-            ast::BinOp::BitAnd => BinOp::BitAnd,
-            ast::BinOp::Pow | ast::BinOp::MatMul => {
-                let help = match op {
-                    ast::BinOp::Pow => "write `T.pow(x, n)`",
-                    _ => "write `T.gemm(A, B, C)`",
-                };
-                return Err(self
-                    .error(
-                        codes::OPERAND_TYPES,
-                        span,
-                        format!("`{}` is not defined on run-time values", op.text()),
-                    )
-                    .help(help)
-                    .into());
-            }
-        };
-        let a = self.operand(a, op.text(), span)?;
-        let b = self.operand(b, op.text(), span)?;
-        Ok(Value::Expr(self.binary_expr(ir_op, a, b, span)?))
-    }
-
-    fn operand(&self, value: &Value, op: &str, span: Span) -> Result<Expr> {
-        self.to_expr(value, span).map_err(|mut e| {
-            let named = matches!(value, Value::Buffer(_) | Value::Region(_));
-            if e.code == codes::WRONG_TYPE && !named && self.unnamed_indices(value, span).is_none()
-            {
-                e.message = format!(
-                    "`{op}` is not defined on {} and a run-time value",
-                    value.type_name()
-                );
-            }
-            e
-        })
     }
 
     /// `-x`, which the language defines as `x * -1`.
@@ -174,7 +119,7 @@ impl Stage {
         self.choose(true, cond, then, otherwise, span)
     }
 
-    /// As [`Stage::if_then_else`], but `lazy` says whether only the chosen arm is evaluated.
+    /// As [`Recorder::if_then_else`], but `lazy` says whether only the chosen arm is evaluated.
     pub fn choose(
         &self,
         lazy: bool,
