@@ -175,6 +175,7 @@ impl Gen<'_> {
                 },
                 warps: [g.small(), g.small()],
                 run: g.optional(|g| [g.small(), g.small()]),
+                parts: [g.small(), g.small()],
             }),
         };
         self.emit(StmtKind::Tile(TileOp::Gemm(gemm)));
