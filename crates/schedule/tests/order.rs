@@ -229,7 +229,10 @@ fn halves_of_a_tile_need_no_versions_for_each_other() {
     let steady = line(&two.steady);
     assert!(!steady.contains("vmcnt(0)"), "{steady}");
     // What was read a moment ago is overwritten: the reader and the copy meet nowhere else.
-    assert!(steady.contains("1 barrier 2") || steady.contains("1 vmcnt(2) barrier 2"), "{steady}");
+    assert!(
+        steady.contains("1 barrier 2") || steady.contains("1 vmcnt(2) barrier 2"),
+        "{steady}"
+    );
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, BufferData, Code, CopyKind, CopyOp, Diagnostic, Func, GemmPlan, LayoutAttr, Scalar, Scope, Span,
-    StmtKind, Target, TileOp, visit,
+    Buffer, BufferData, Code, CopyKind, CopyOp, Diagnostic, Func, GemmPlan, LayoutAttr, Scalar,
+    Scope, Span, StmtKind, Target, TileOp, visit,
 };
 use tilewright_layout::bulk::BulkTile;
 use tilewright_layout::descriptor::MatrixDescriptor;

@@ -2,7 +2,8 @@
 //!
 //! Shared memory hands out so many bytes a cycle, one read after another, each some time after it was
 //! asked; the matrix units of all SIMDs multiply, one instruction after another; a wave issues in order,
-//! so what stands behind matrix instructions is issued when the last of them is. Halves of a block a
+//! so what stands behind matrix instructions is issued when the last of them is, and where a SIMD has
+//! several waves, one reads while another multiplies. Halves of a block a
 //! barrier apart are in neighbouring phases and share both. What is copied passes memory's width, one copy
 //! after another, and is there some time later; it is waited for at the barrier before it is read. No bank
 //! is asked twice, and memory serves nobody else: this ranks orders, it is no time.
@@ -215,55 +216,93 @@ impl Time {
     fn of(question: Question<'_>, threads: u32, entries: &[Entry]) -> Time {
         let machine = question.machine;
         let waves = threads.div_ceil(machine.warp_size);
-        let on_a_simd = u64::from(waves.div_ceil(machine.simds));
+        let on_a_simd = u64::from(waves.div_ceil(machine.simds)).max(1);
         let (mut matrix, mut shared, mut memory) = (0, 0, 0);
         // When the matrix unit, shared memory and memory are through with what was issued.
         let (mut multiplied, mut handed, mut brought) = (0u64, 0u64, 0u64);
-        let mut reads: Vec<(usize, Option<u32>, u32, u64)> = Vec::new();
+        // Until when each wave of a SIMD has issued what it multiplies: they take turns.
+        let mut clocks = vec![0u64; on_a_simd as usize];
+        let mut reads: Vec<Read> = Vec::new();
+        // What all waves read before they multiply again, each for itself: of what, cycles, from when on.
+        let mut wanted: Vec<(Of, u64, u64)> = Vec::new();
         let (mut issued, mut asked) = (Vec::new(), Vec::new());
         for entry in entries {
-            let queue = |brought: u64| brought.saturating_sub(QUEUE);
-            issued.push(multiplied.max(queue(brought)));
-            let step = entry.part.map(|p| p.step);
+            let queued = |brought: u64| brought.saturating_sub(QUEUE);
+            issued.push(last(&clocks).max(queued(brought)));
+            let of = (entry.piece, entry.part.map(|p| p.step), entry.ahead);
             each_op(question, entry, &mut |op, times| {
                 let count = times * u64::from(op.count());
                 match op.kind {
                     MicroKind::Mma => {
-                        let cycles = count * instruction_cycles(question, op.inst) * on_a_simd;
-                        let own = reads.iter().filter(|(piece, of, ahead, _)| {
-                            *piece == entry.piece && *of == step && *ahead == entry.ahead
-                        });
-                        let ready = own.map(|(.., at)| *at + READ).max().unwrap_or(0);
-                        multiplied = multiplied.max(ready) + cycles;
-                        matrix += cycles;
+                        let cycles = count * instruction_cycles(question, op.inst);
+                        matrix += cycles * on_a_simd;
+                        hand_out(&mut wanted, &clocks, &mut handed, &mut reads);
+                        for (wave, clock) in clocks.iter_mut().enumerate() {
+                            let own = reads.iter().filter(|r| r.of == of && r.wave == wave);
+                            let ready = own.map(|r| r.ready).max().unwrap_or(0);
+                            multiplied = multiplied.max(*clock).max(ready) + cycles;
+                            *clock = multiplied;
+                        }
                     }
                     MicroKind::G2s | MicroKind::G2r => {
                         let cycles = bytes(question, op, count, threads) / WIDTH;
-                        brought = brought.max(multiplied) + cycles;
+                        brought = brought.max(last(&clocks)) + cycles;
                         memory += cycles;
                     }
                     MicroKind::S2r | MicroKind::R2s => {
                         let bytes = bytes(question, op, count, threads);
                         let cycles = bytes / u64::from(4 * machine.shared.banks);
-                        handed = handed.max(multiplied).max(queue(brought)) + cycles;
                         shared += cycles;
-                        reads.push((entry.piece, step, entry.ahead, handed));
+                        wanted.push((of, cycles / on_a_simd, queued(brought)));
                     }
                     _ => {}
                 }
             });
-            asked.push(brought.max(multiplied));
+            asked.push(brought.max(last(&clocks)));
         }
-        let read = reads.last().map_or(0, |(.., at)| *at + READ);
+        hand_out(&mut wanted, &clocks, &mut handed, &mut reads);
+        let read = reads.iter().map(|r| r.ready).max().unwrap_or(0);
         Time {
             matrix,
             shared,
             memory,
             issued,
             asked,
-            end: multiplied.max(read),
+            end: last(&clocks).max(read),
         }
     }
+}
+
+/// Piece, step and iterations ahead.
+type Of = (usize, Option<u32>, u32);
+
+/// Shared memory serves one wave of each SIMD after the other.
+fn hand_out(
+    wanted: &mut Vec<(Of, u64, u64)>,
+    clocks: &[u64],
+    handed: &mut u64,
+    reads: &mut Vec<Read>,
+) {
+    for (wave, clock) in clocks.iter().enumerate() {
+        for &(of, cycles, from) in &*wanted {
+            *handed = (*handed).max(*clock).max(from) + cycles;
+            let ready = *handed + READ;
+            reads.push(Read { of, wave, ready });
+        }
+    }
+    wanted.clear();
+}
+
+/// What a wave of each SIMD reads.
+struct Read {
+    of: Of,
+    wave: usize,
+    /// When it is there.
+    ready: u64,
+}
+
+fn last(clocks: &[u64]) -> u64 {
+    clocks.iter().copied().max().unwrap_or(0)
 }
 
 /// What so many instructions of all threads move.

@@ -194,8 +194,8 @@ pub fn find_schedule(name: &str) -> Option<&'static NamedSchedule> {
     SCHEDULES.iter().find(|s| s.name == name)
 }
 
-/// The parts along M and N that what a loop over `index` asks for takes products into, where it takes
-/// copies into parts too: a part of a tile then serves all waves.
+/// The parts along M and N that what a loop over `index` asks for takes products into, where parts of a
+/// copy have distances of their own: a part of a tile then serves all waves.
 pub fn parts_asked(asked: &str, index: &str) -> [u32; 2] {
     let written = match is_text(asked) {
         true => parse(asked).unwrap_or_default(),
@@ -203,7 +203,7 @@ pub fn parts_asked(asked: &str, index: &str) -> [u32; 2] {
     };
     let named = || orders::order(asked).ok().flatten();
     let order = written.iter().find(|o| o.is_for(index)).or_else(named);
-    let order = order.filter(|order| order.p > 1);
+    let order = order.filter(|order| order.has_distances_of_parts());
     order.map_or([1, 1], |order| [order.m, order.n])
 }
 

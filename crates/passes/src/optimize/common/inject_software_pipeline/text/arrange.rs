@@ -3,8 +3,8 @@
 use tilewright_ir::{Func, Stmt, StmtKind};
 
 use super::parts::Products;
-use super::print::entry_text;
 use super::planned::Planned;
+use super::print::entry_text;
 use super::{ClusterText, EntryText, Item, OrderText, Stream, rounds, spare};
 use crate::optimize::common::inject_software_pipeline::arrangement::{
     Arrangement, Cluster, Entry, Part, label, place,

@@ -71,6 +71,17 @@ impl OrderText {
     pub fn is_for(&self, index: &str) -> bool {
         self.of_loop.as_ref().is_none_or(|of| of.name == index)
     }
+
+    /// Whether parts of a copy run ahead by different numbers of iterations.
+    pub fn has_distances_of_parts(&self) -> bool {
+        let clusters = self.items.iter().filter_map(|item| match item {
+            Item::Cluster(cluster) => Some(&cluster.entries),
+            Item::Planned(_) | Item::Rounds(_) => None,
+        });
+        let parts: Vec<&EntryText> = clusters.flatten().filter(|e| e.p.is_some()).collect();
+        let differs = |a: &EntryText, b: &EntryText| a.label == b.label && a.ahead != b.ahead;
+        parts.iter().any(|a| parts.iter().any(|b| differs(a, b)))
+    }
 }
 
 /// A loop, by its variable.

@@ -1,7 +1,8 @@
 //! Text to orders.
 
 use super::{
-    ClusterText, EntryText, Item, OfLoop, OrderText, PlannedText, RoundCluster, RoundEntry, RoundsText, Stream,
+    ClusterText, EntryText, Item, OfLoop, OrderText, PlannedText, RoundCluster, RoundEntry,
+    RoundsText, Stream,
 };
 
 /// The most iterations that something runs ahead.
@@ -199,7 +200,8 @@ impl<'a> Parser<'a> {
                 }
                 order.items.push(Item::Rounds(self.rounds()?));
             } else {
-                let known = "`split`, `stream`, `spare`, `cluster`, `planned`, `rounds` or `schedule`";
+                let known =
+                    "`split`, `stream`, `spare`, `cluster`, `planned`, `rounds` or `schedule`";
                 return Err(self.mistake(format!("{known} is expected here")));
             }
         }

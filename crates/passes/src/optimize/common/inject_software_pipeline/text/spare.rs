@@ -9,11 +9,7 @@ use crate::optimize::common::inject_software_pipeline::schedules::{Question, Why
 
 /// Where the spare versions leave room for fewer blocks, what runs `deep` iterations ahead or more runs
 /// that many less; what does not run so far ahead is refused.
-pub(super) fn take(
-    order: &mut Arrangement,
-    question: Question<'_>,
-    deep: u32,
-) -> Result<(), Why> {
+pub(super) fn take(order: &mut Arrangement, question: Question<'_>, deep: u32) -> Result<(), Why> {
     let depth = order.entries().map(|e| e.ahead).max().unwrap_or(0);
     let [now, then] =
         [depth + 1, depth + 1 + order.spare].map(|versions| blocks(question, versions));
