@@ -338,7 +338,7 @@ impl Known {
         }
     }
 
-    /// Free of hazards, and equal to the reference for some numbers of iterations in some mode of
+    /// Free of hazards, and equal to the reference for some number of iterations in some mode of
     /// asynchrony: the checker has looked at all of them.
     fn assert_right(&self, numbers: &mut Numbers, target: Target, lowered: &Func, order: &str) {
         let report = hazard::check(lowered, target);
@@ -347,16 +347,18 @@ impl Known {
             "{target}: {report:?}\n{order}\n{lowered}"
         );
         let modes = landings(lowered);
-        for at in [numbers.below(TRIPS.len() - 1), TRIPS.len() - 1] {
-            let options = SimtOptions {
-                seed: numbers.below(1 << 16) as u64,
-                landing: modes[numbers.below(modes.len())],
-                threads: 1,
-                ..SimtOptions::default()
-            };
-            let given = (self.inputs[at].clone(), &self.expected[at][..]);
-            assert_simulated((target, &options), given, lowered, order);
-        }
+        let at = match numbers.one_in(2) {
+            true => numbers.below(TRIPS.len() - 1),
+            false => TRIPS.len() - 1,
+        };
+        let options = SimtOptions {
+            seed: numbers.below(1 << 16) as u64,
+            landing: modes[numbers.below(modes.len())],
+            threads: 1,
+            ..SimtOptions::default()
+        };
+        let given = (self.inputs[at].clone(), &self.expected[at][..]);
+        assert_simulated((target, &options), given, lowered, order);
     }
 }
 
@@ -421,7 +423,7 @@ fn random_orders_are_refused_or_right() {
 /// What a steady iteration of the loop does: ops with how many instructions each is, in order.
 fn steady(lowered: &Func) -> Vec<String> {
     let text = text::print(lowered);
-    let lines = text.lines().skip_while(|l| !l.contains("in serial(0, 3)"));
+    let lines = text.lines().skip_while(|l| !l.contains(" in serial("));
     let body = lines.skip(1).take_while(|l| l.trim() != "}");
     let mut found = Vec::new();
     for line in body.map(str::trim) {
@@ -467,7 +469,8 @@ fn four_stages_have_a_quarter_of_the_copies_each() {
 }
 
 /// `half_tiles` on 256 x 256 x 64: seven halves of tiles are brought before the loop, two versions hold
-/// copies two iterations ahead, and the wait at the end of an iteration leaves three of them in flight.
+/// copies two iterations ahead, and each wait leaves five of them in flight. The published order of these
+/// clusters waits once for all but three, and not for the half of B that it reads ahead.
 #[test]
 fn half_tiles_have_distances_of_their_own() {
     let func = tile_of_256();
@@ -479,9 +482,24 @@ fn half_tiles_have_distances_of_their_own() {
     let before = text.lines().take_while(|l| !l.contains("in serial("));
     let copies = before.filter(|l| l.trim_start().starts_with("g2s for"));
     assert_eq!(copies.count(), 7, "{text}");
+    // Reads of A are still under way where the other half of the waves may overwrite B.
     let mut found = steady(&lowered);
+    let place = |step: &str| found.iter().position(|own| own == step);
+    assert!(place("wait lgkmcnt(8)") < place("mma 8"), "{found:?}");
     found.retain(|step| !step.starts_with("wait lgkmcnt"));
-    println!("{found:#?}");
+    let phase = |reads: &'static str| {
+        let steps = [
+            "barrier bare",
+            reads,
+            reads,
+            "g2s 2",
+            "wait vmcnt(10)",
+            "barrier bare",
+        ];
+        [&steps[..], &["set_prio 1", "mma 8", "mma 8", "set_prio 0"]].concat()
+    };
+    let expected = ["s2r 4", "s2r 2", "s2r 4", "s2r 2"].map(phase).concat();
+    assert_eq!(found, expected, "{order}");
     // On a tile of 128 the same order computes what the reference does.
     let small = product(512, 128, 64, 2);
     let (lowered, order) = self::lowered(&small, target, "half_tiles").expect("it applies");
