@@ -142,6 +142,39 @@ fn the_orders_of_the_examples_are_right() {
     assert_eq!(tried, 3);
 }
 
+/// What is stored to shared memory before the loop is waited for where halves of the block part.
+#[test]
+fn stores_before_the_loop_are_done_when_halves_part() {
+    let source = format!(
+        "func @f level=tile {{
+  scalar n: int32
+  param A: float16[64, 64]
+  param B: float16[64, {depth}]
+  output C: float32[64, 64]
+  kernel grid(bx: 1) threads(tx: 512, ty: 1, tz: 1) {{
+    alloc q: shared float16[64, 64]
+    alloc b: shared float16[64, 64]
+    alloc acc: fragment float32[64, 64]
+    copy A[0 +: 64, 0 +: 64] -> q[0 +: 64, 0 +: 64]
+    fill acc[0 +: 64, 0 +: 64], 0.0
+    for k in pipelined(0, n) stages=2 {{
+      copy B[0 +: 64, k * 64 +: 64] -> b[0 +: 64, 0 +: 64]
+      gemm q[0 +: 64, 0 +: 64], b[0 +: 64, 0 +: 64] -> acc[0 +: 64, 0 +: 64] trans_b
+    }}
+    copy acc[0 +: 64, 0 +: 64] -> C[0 +: 64, 0 +: 64]
+  }}
+}}
+",
+        depth = MOST * 64
+    );
+    let func = text::parse(&source, FileId(0)).expect("valid text");
+    for target in [Target::Gfx942, Target::Gfx950] {
+        let asked = "schedule apart\nstream halves lag 1\n  planned\n";
+        let (lowered, order) = lowered(&func, target, asked).expect("it applies");
+        assert_right(&func, target, &lowered, &order);
+    }
+}
+
 /// Numbers from a seed.
 struct Numbers(u64);
 
