@@ -220,7 +220,8 @@ pub enum EvictionPolicy {
 }
 
 /// `gemm A[…], B[…] -> C[…] trans_a trans_b sparse=E[…] trans_e policy=full_row clear=(k == 0) k_pack=2
-/// kind=wgmma barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2] run=[1, 4]`, what is default left out
+/// kind=wgmma barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2] run=[1, 4] parts=[2, 2]`,
+/// what is default left out
 ///
 /// `C[m, n] = (clear ? 0 : C[m, n]) + Σ_k opA(A)[m, k] · opB(B)[k, n]`; the last two dimensions
 /// are the matrix, leading extents are one. Products are exact, the sum is in C's type.
@@ -316,6 +317,9 @@ pub struct GemmPlan {
     /// `run=[1, 8]`: so many rows by so many columns of C follow each other in a lane's registers.
     /// `None`: as the instruction has them.
     pub run: Option<[u32; 2]>,
+    /// `parts=[2, 2]`: C is in so many parts along M and N, and each warp owns a piece of every part, so that
+    /// a part of A or B serves all warps. One: what a warp owns is in one piece.
+    pub parts: [u32; 2],
 }
 
 /// How warps tile C; no effect on values.

@@ -202,6 +202,35 @@ fn a_group_behind_needs_two_barriers() {
     );
 }
 
+/// A tile in two halves: the first is copied two iterations ahead, behind its own read, the second one
+/// iteration ahead. Together they would take three versions; apart they take two.
+#[test]
+fn halves_of_a_tile_need_no_versions_for_each_other() {
+    let copy = counted(Counter::Vmcnt, 2);
+    let halves = order(
+        vec![
+            op(1, 1, copy, &[(0, 'w')]),
+            op(2, 0, Completion::Sync, &[(0, 'r'), (1, 'w')]),
+            op(0, 2, copy, &[(0, 'w')]),
+            op(3, 0, Completion::Sync, &[(0, 'r'), (1, 'w')]),
+        ],
+        &[SHARED, ACCUMULATOR],
+        Tail::Peel,
+    );
+    // Which half each touches.
+    let half = [1, 0, 0, 1];
+    let apart = |a: usize, _: usize, b: usize, _: usize| match half[a] == half[b] {
+        true => Meeting::AcrossWarps,
+        false => Meeting::Nowhere,
+    };
+    assert_eq!(derive(&halves, &across).unwrap().versions, [3, 1]);
+    let two = derive(&halves, &apart).unwrap();
+    assert_eq!(two.versions, [2, 1]);
+    // The first half was copied two iterations ago, the second one ago; two copies are younger than each.
+    let steady = "vmcnt(4) barrier 0 1 vmcnt(4) barrier 2 3";
+    assert_eq!(line(&two.steady), steady);
+}
+
 #[test]
 fn an_order_that_breaks_the_loop_is_refused() {
     let mut wrong = gemm(2, Completion::Sync, Tail::Peel);

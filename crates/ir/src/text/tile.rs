@@ -160,11 +160,17 @@ impl Printer<'_> {
             inst,
             warps: [m, n],
             run,
+            parts,
         }) = &gemm.plan
         {
             self.put_fmt(format_args!(" inst=\"{inst}\" warps=[{m}, {n}]"));
             if let Some([rows, cols]) = run {
                 self.put_fmt(format_args!(" run=[{rows}, {cols}]"));
+            }
+            if let [rows, cols] = parts
+                && *parts != [1, 1]
+            {
+                self.put_fmt(format_args!(" parts=[{rows}, {cols}]"));
             }
         }
     }
@@ -415,7 +421,16 @@ impl<'t> Parser<'t> {
                         true => Some(self.eq_pair("a number of elements")?),
                         false => None,
                     };
-                    gemm.plan = Some(GemmPlan { inst, warps, run });
+                    let parts = match self.eat_word("parts") {
+                        true => self.eq_pair("a number of parts")?,
+                        false => [1, 1],
+                    };
+                    gemm.plan = Some(GemmPlan {
+                        inst,
+                        warps,
+                        run,
+                        parts,
+                    });
                 }
                 _ => {
                     let known = [

@@ -53,6 +53,8 @@ pub struct GemmTiling {
     pub slots: [i64; 3],
     /// Which neighbours of C a lane holds.
     pub run: LaneRun,
+    /// Parts of C along M and N, of each of which every warp owns a piece.
+    parts: [i64; 2],
 }
 
 impl GemmTiling {
@@ -99,7 +101,23 @@ impl GemmTiling {
         }
     }
 
-    /// `None` where nothing is known of the instruction's lanes, or they cannot hold the plan's runs.
+    /// The row of A or the column of B that a wave has at a place of its own, where the wave is the nth
+    /// along M or N.
+    pub fn line(&self, is_a: bool, wave: Expr, place: Expr) -> Expr {
+        let side = usize::from(!is_a);
+        let own = self.tiles[side] * i64::from([self.inst.m, self.inst.n][side]);
+        let place = self.dealt(is_a, place);
+        if self.parts[side] == 1 {
+            return wave * own + place;
+        }
+        let piece = own / self.parts[side];
+        place.clone().floor_div(piece) * (self.warps[side] * piece)
+            + wave * piece
+            + place.floor_mod(piece)
+    }
+
+    /// `None` where nothing is known of the instruction's lanes, or they cannot hold the plan's runs or
+    /// warps not a piece of each part.
     fn of(shape: &GemmShape, plan: GemmPlan) -> Option<GemmTiling> {
         let GemmPlan { inst, warps, .. } = plan;
         let warps = warps.map(i64::from);
@@ -109,6 +127,21 @@ impl GemmTiling {
         let own = tiles[run.dim()] * i64::from(side);
         if run.is_joined() && !(run.divides(own) && own * warps[run.dim()] == extent) {
             return None;
+        }
+        let parts = plan.parts.map(i64::from);
+        if parts != [1, 1] {
+            let sides = [(shape.m, inst.m), (shape.n, inst.n)];
+            let whole = |dim: usize| {
+                let (extent, side) = (sides[dim].0, i64::from(sides[dim].1));
+                let dealt = tiles[dim] * side / parts[dim].max(1);
+                parts[dim] > 0
+                    && tiles[dim] % parts[dim] == 0
+                    && tiles[dim] * side * warps[dim] == extent
+                    && !(run.dim() == dim && run.is_joined() && !run.divides(dealt))
+            };
+            if inst.family != MmaFamily::Mfma || !(whole(0) && whole(1)) {
+                return None;
+            }
         }
         let slots = |operand| lane_map(&inst, operand).map(|map| map.slots());
         let b = match inst.family {
@@ -122,6 +155,7 @@ impl GemmTiling {
             warps,
             tiles,
             run,
+            parts,
             steps: ceil_div(shape.k, inst.k.into()),
             slots: [slots(Operand::A)?, b, slots(Operand::C)?],
         })
@@ -241,9 +275,34 @@ impl GemmTiling {
         if dealt {
             warp = self.run.deal(&warp, self.run.dim())?;
         }
-        let whole = Fragment::product(warps, &warp)?.with_threads(self.shape.threads)?;
+        let mut whole = Fragment::product(warps, &warp)?;
+        for dim in [0, 1] {
+            let own = match operand {
+                Operand::A => dim == 0,
+                Operand::B => dim == 1,
+                Operand::C => true,
+            };
+            if own && self.parts[dim] > 1 {
+                whole = in_parts(&whole, dim, [self.warps[dim], self.parts[dim]])?;
+            }
+        }
+        let whole = whole.with_threads(self.shape.threads)?;
         whole.slice(&[0, 0], &extents)
     }
+}
+
+/// What warps own in one piece each along a dimension, as a piece of every part.
+fn in_parts(
+    whole: &Fragment,
+    dim: usize,
+    [warps, parts]: [i64; 2],
+) -> Result<Fragment, LayoutError> {
+    let shape = whole.shape().to_vec();
+    let apart = [warps, parts, shape[dim] / (warps * parts)];
+    let finer = [&shape[..dim], &apart[..], &shape[dim + 1..]].concat();
+    let mut order: Vec<usize> = (0..finer.len()).collect();
+    order.swap(dim, dim + 1);
+    whole.reshape(&finer)?.permute(&order)?.reshape(&shape)
 }
 
 /// Why there is no plan.
@@ -494,6 +553,7 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
             inst: facts.inst,
             warps: grid.map(|n| n as u32),
             run: None,
+            parts: [1, 1],
         },
         unlike: unlike.then_some(warps),
         idle: (warps * warp < shape.threads).then_some(Idle {

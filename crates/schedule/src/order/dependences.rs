@@ -47,19 +47,27 @@ impl Need {
     }
 }
 
-/// How many versions each resource needs; checks that the order keeps what the loop means.
-pub(super) fn versions(order: &Order) -> Result<Vec<u32>, OrderError> {
+/// How many versions each resource needs; checks that the order keeps what the loop means. Parts of a tile
+/// that have no place in common need none for each other.
+pub(super) fn versions(order: &Order, meets: Meets<'_>) -> Result<Vec<u32>, OrderError> {
     let mut versions = vec![1; order.resources.len()];
     let all = touches(order);
+    let apart = |resource: usize, (a, a_touch): (usize, usize), (b, b_touch): (usize, usize)| {
+        let shared = order.resources[resource].space == Space::Shared;
+        shared && a != b && meets(a, a_touch, b, b_touch) == Meeting::Nowhere
+    };
     for (resource, (data, touches)) in order.resources.iter().zip(&all).enumerate() {
         if data.private {
-            for &(w, _, writes) in touches {
+            for &(w, w_touch, writes) in touches {
                 if !writes {
                     continue;
                 }
-                for &(r, ..) in touches {
+                for &(r, r_touch, _) in touches {
                     let needed = distance(order, w) - distance(order, r) + i64::from(w <= r);
-                    versions[resource] = versions[resource].max(needed.max(1) as u32);
+                    let more = needed > i64::from(versions[resource]);
+                    if more && !apart(resource, (w, w_touch), (r, r_touch)) {
+                        versions[resource] = needed as u32;
+                    }
                 }
             }
             let copied = |(op, _, writes): &(usize, usize, bool)| {
@@ -75,13 +83,14 @@ pub(super) fn versions(order: &Order) -> Result<Vec<u32>, OrderError> {
                 });
             }
         }
-        for &(a, _, a_writes) in touches {
-            for &(b, _, b_writes) in touches {
+        for &(a, a_touch, a_writes) in touches {
+            for &(b, b_touch, b_writes) in touches {
                 if !(a_writes || b_writes) {
                     continue;
                 }
                 let gap = gap(order, a, b, versions[resource]);
-                if !runs_before(order, a, b, gap) {
+                let broken = !runs_before(order, a, b, gap);
+                if broken && !apart(resource, (a, a_touch), (b, b_touch)) {
                     return Err(OrderError::Breaks {
                         earlier: a,
                         later: b,

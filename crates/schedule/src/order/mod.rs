@@ -193,7 +193,7 @@ pub fn wait_limit(counter: Counter) -> u32 {
 
 /// Derives versions, barriers, waits, prologue and epilogue of an order.
 pub fn derive(order: &Order, meets: Meets<'_>) -> Result<Schedule, OrderError> {
-    let versions = dependences::versions(order)?;
+    let versions = dependences::versions(order, meets)?;
     let needs = dependences::needs(order, &versions, meets);
     let steady = barriers::place(order, &needs);
     let longest = versions.iter().copied().max().unwrap_or(1);

@@ -163,7 +163,8 @@ impl WaitWalk<'_, '_> {
             }
             Kind::Warp => state.cross_in_warp(item.number),
             Kind::Meets => {
-                self.wait_for_all(item, state, |p| p.op.is_some());
+                // Those without a counter of their own, too: who comes later finds them complete.
+                self.wait_for_all(item, state, |_| true);
                 state.complete(|_| true);
             }
             Kind::Loop(l) => self.repeated(item.number, l, state),

@@ -144,6 +144,7 @@ impl Gen<'_> {
             },
             warps: [g.small(), g.small()],
             run: g.optional(|g| [g.small(), g.small()]),
+            parts: [g.small(), g.small()],
         });
         let kind = self.one_of(GemmKind::VALUES);
         let barrier = match kind {

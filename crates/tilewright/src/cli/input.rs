@@ -120,10 +120,14 @@ fn loaded(
         (staged.func, staged.symbol_values, staged.scalar_values)
     };
     if args.schedule != super::AUTO {
-        let asked = schedule(&args.schedule, sources)?;
-        if let Some(name) = ask_for_schedule(&mut func, &asked).first() {
+        let (asked, file) = schedule(&args.schedule, sources)?;
+        if let Some(of) = ask_for_schedule(&mut func, &asked).first() {
+            let name = &of.name;
             let message = format!("an order is for the loop over `{name}`: no pipelined loop is");
-            let error = Diagnostic::error(ORDER, Span::NONE, message)
+            let span = file.map_or(Span::NONE, |file| {
+                Span::new(file, of.start as u32, of.end as u32)
+            });
+            let error = Diagnostic::error(ORDER, span, message)
                 .help("`--emit schedule` prints the orders of all loops that have one");
             return Err(vec![error].into());
         }
@@ -143,9 +147,9 @@ fn loaded(
 }
 
 /// The schedule that `--schedule` asks for: a name, or the orders of a file.
-fn schedule(asked: &str, sources: &mut SourceMap) -> Result<String, Problem> {
+fn schedule(asked: &str, sources: &mut SourceMap) -> Result<(String, Option<FileId>), Problem> {
     if find_schedule(asked).is_some() {
-        return Ok(asked.to_string());
+        return Ok((asked.to_string(), None));
     }
     if !Path::new(asked).exists() {
         let names = || SCHEDULES.iter().map(|s| s.name);
@@ -158,7 +162,7 @@ fn schedule(asked: &str, sources: &mut SourceMap) -> Result<String, Problem> {
     let file = read(sources, asked)?;
     let text = sources.text(file).to_owned();
     match order_text::parse(&text) {
-        Ok(_) => Ok(text),
+        Ok(_) => Ok((text, Some(file))),
         Err(mistake) => {
             let span = Span::new(file, mistake.start as u32, mistake.end as u32);
             let error = Diagnostic::error(ORDER, span, mistake.message);

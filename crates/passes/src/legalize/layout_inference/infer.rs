@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{
-    Buffer, BufferData, Code, CopyKind, CopyOp, Diagnostic, Func, LayoutAttr, Scalar, Scope, Span,
-    StmtKind, Target, TileOp, visit,
+    Buffer, BufferData, Code, CopyKind, CopyOp, Diagnostic, Func, GemmPlan, LayoutAttr, Scalar,
+    Scope, Span, StmtKind, Target, TileOp, visit,
 };
 use tilewright_layout::bulk::BulkTile;
 use tilewright_layout::descriptor::MatrixDescriptor;
@@ -50,7 +50,15 @@ fn plans(func: &Func, uses: &[Use], target: Target) -> Result<Vec<Choice>, Probl
             let mut g = g.clone();
             g.policy = policies.next().unwrap_or(g.policy);
             let choice = plan_gemm(func, &g, u.threads, target, u.span);
-            choices.push(choice.map_err(Problem::Error)?);
+            let mut choice = choice.map_err(Problem::Error)?;
+            let in_parts = GemmPlan {
+                parts: u.parts,
+                ..choice.plan
+            };
+            if g.plan.is_none() && tiling_by(func, &g, u.threads, in_parts).is_some() {
+                choice.plan = in_parts;
+            }
+            choices.push(choice);
         }
     }
     runs::decide(func, uses, target, &mut choices);

@@ -10,6 +10,8 @@ use tilewright_ir::{
 };
 use tilewright_layout::{Form, Fragment, Layout, from_expr};
 
+use crate::schedules::parts_asked;
+
 /// Something that touches fragments, or a parallel loop that touches none.
 #[derive(Debug)]
 pub struct Use {
@@ -17,6 +19,15 @@ pub struct Use {
     pub span: Span,
     /// Threads that take part: the block's, or those of the warp groups around it.
     pub threads: i64,
+    /// Parts along M and N that the order of the loop around takes products and copies into.
+    pub parts: [u32; 2],
+}
+
+/// What stands around a statement.
+#[derive(Clone, Copy)]
+struct Around {
+    threads: i64,
+    parts: [u32; 2],
 }
 
 #[derive(Debug)]
@@ -68,7 +79,11 @@ pub struct ElementUse {
 pub fn collect(func: &Func, kernel: &Kernel) -> Vec<Use> {
     let mut found = Vec::new();
     let walk = UseFinder { func };
-    walk.block(&kernel.body, kernel.num_threads() as i64, &mut found);
+    let around = Around {
+        threads: kernel.num_threads() as i64,
+        parts: [1, 1],
+    };
+    walk.block(&kernel.body, around, &mut found);
     found
 }
 
@@ -77,18 +92,19 @@ struct UseFinder<'f> {
 }
 
 impl UseFinder<'_> {
-    fn block(&self, block: &Block, threads: i64, found: &mut Vec<Use>) {
+    fn block(&self, block: &Block, around: Around, found: &mut Vec<Use>) {
         for stmt in block {
-            self.stmt(stmt, threads, found);
+            self.stmt(stmt, around, found);
         }
     }
 
-    fn stmt(&self, stmt: &Stmt, threads: i64, found: &mut Vec<Use>) {
+    fn stmt(&self, stmt: &Stmt, mut around: Around, found: &mut Vec<Use>) {
         let mut push = |kind| {
             found.push(Use {
                 kind,
                 span: stmt.span,
-                threads,
+                threads: around.threads,
+                parts: around.parts,
             });
         };
         match &stmt.kind {
@@ -131,12 +147,19 @@ impl UseFinder<'_> {
         {
             push(UseKind::Single(*buffer));
         }
-        let threads = match &stmt.kind {
-            StmtKind::WarpGroup { groups, .. } => 128 * groups.len() as i64,
-            _ => threads,
-        };
+        match &stmt.kind {
+            StmtKind::WarpGroup { groups, .. } => around.threads = 128 * groups.len() as i64,
+            StmtKind::For(l) => {
+                if let LoopKind::Pipelined(spec) = &l.kind
+                    && let Some(asked) = &spec.schedule
+                {
+                    around.parts = parts_asked(asked, &self.func.vars[l.axes[0].var].name);
+                }
+            }
+            _ => {}
+        }
         for child in child_blocks(stmt) {
-            self.block(child, threads, found);
+            self.block(child, around, found);
         }
     }
 

@@ -57,7 +57,7 @@ impl Lower<'_> {
         let place = t.clone() * columns
             + group.clone().floor_mod(across) * 16
             + own.clone().floor_mod(in_row) * read.elements;
-        let column = part * (tiles * columns) + plan.dealt(is_a, place);
+        let column = plan.line(is_a, part, place);
         let row = step.clone() * i64::from(plan.inst.k)
             + group.floor_div(across) * read.rows()
             + r.clone() * read.elements

@@ -1,7 +1,7 @@
 //! Pieces in an order: a schedule's answer, and the pieces that come of it.
 
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Func, MicroKind, Stmt, StmtKind};
+use tilewright_ir::{Buffer, Func, MicroKind, Stmt, StmtKind};
 use tilewright_schedule::order::Completion;
 
 use super::super::effects::Effects;
@@ -10,10 +10,10 @@ use super::idle::Iteration;
 use super::need;
 use super::pairs::product_cycles;
 use super::pieces::{Piece, Pieces};
-use super::registers::{self, Sets};
+use super::registers::{self, Renamed, Sets};
 use super::schedules::{Question, Why};
 use super::split::Split;
-use super::steps::Within;
+use super::steps::{Array, Steps, Within};
 
 /// The clusters of a steady iteration.
 #[derive(Clone, Debug)]
@@ -125,6 +125,12 @@ impl Arrangement {
             priorities.extend(cluster.entries.iter().map(|_| cluster.priority));
         }
         let renamed = sets.allocate(func, &mut pieces);
+        let mut as_run: Vec<Vec<Part>> = Vec::new();
+        for (at, piece) in question.pieces.list.iter().enumerate() {
+            let steps = piece.steps.as_deref();
+            let parts = steps.map(|steps| self.as_run((question.func, at), steps, &renamed));
+            as_run.push(parts.unwrap_or(Ok(Vec::new()))?);
+        }
         // Places of the body have room between them for parts.
         const APART: usize = 1 << 16;
         let list = self.entries().zip(priorities).map(|(entry, priority)| {
@@ -142,7 +148,11 @@ impl Arrangement {
             let name = |array| Sets::name(&renamed, array, part.step);
             Piece {
                 stmt: steps.op(func, part.step, part.op, &name),
-                program: program + part.step as usize * steps.ops.len() + part.op,
+                program: program
+                    + match as_run[entry.piece].iter().position(|own| *own == part) {
+                        Some(place) => place,
+                        None => part.step as usize * steps.ops.len() + part.op,
+                    },
                 completion: match whole.completion {
                     Completion::Counted {
                         counter,
@@ -158,6 +168,68 @@ impl Arrangement {
         });
         pieces.list = list.collect();
         Ok(Realised { pieces, barriers })
+    }
+
+    /// The parts of a product in the order in which they run for an iteration, which is what they mean: sums
+    /// of different parts of C are apart, and steps have registers of their own. None where they have not.
+    fn as_run(
+        &self,
+        (func, piece): (&Func, usize),
+        steps: &Steps,
+        renamed: &Renamed,
+    ) -> Result<Vec<Part>, Why> {
+        let len = self.entries().count() as i64;
+        let placed = self.entries().enumerate();
+        let placed = placed.filter(|(_, entry)| entry.piece == piece);
+        let timed = placed.filter_map(|(at, entry)| {
+            let time = at as i64 - i64::from(entry.ahead) * len;
+            Some((time, entry.part?))
+        });
+        let mut parts: Vec<(i64, Part)> = timed.collect();
+        parts.sort_by_key(|(time, _)| *time);
+        let op = |part: Part| &steps.ops[part.op];
+        let own = |&(_, part): &(i64, Part)| match op(part).kind {
+            MicroKind::Mma => true,
+            MicroKind::S2r => Array::of(func, &op(part).dest)
+                .is_some_and(|array| Sets::name(renamed, array, part.step).is_some()),
+            _ => false,
+        };
+        if !parts.iter().all(own) {
+            return Ok(Vec::new());
+        }
+        let breaks = |buffer: Buffer| -> Why {
+            let name = &func.buffers[buffer].name;
+            format!("its order breaks a dependence through `{name}`").into()
+        };
+        for (at, &(_, later)) in parts.iter().enumerate() {
+            if op(later).kind != MicroKind::Mma {
+                continue;
+            }
+            // What it multiplies is read before it.
+            let used = |read: Part| {
+                let array = Array::of(func, &op(read).dest);
+                let mut sources = op(later).sources.iter();
+                read.step == later.step && sources.any(|s| Array::of(func, s) == array)
+            };
+            let reads = |part: &Part| op(*part).kind == MicroKind::S2r;
+            let behind = parts[at..].iter().map(|(_, part)| *part);
+            if let Some(read) = behind.filter(reads).find(|read| used(*read)) {
+                return Err(breaks(op(read).dest.region.buffer));
+            }
+            // Steps are added up in turn.
+            let sum = op(later).dest.region.buffer;
+            let same = |part: Part| {
+                let [own, other] = [part, later].map(|p| steps.within[p.op]);
+                let apart = own != other && ![own, other].contains(&Within::default());
+                op(part).kind == MicroKind::Mma && op(part).dest.region.buffer == sum && !apart
+            };
+            let after = |part: Part| (part.step, part.op) > (later.step, later.op);
+            let before = parts[..at].iter().map(|(_, part)| *part);
+            if before.filter(|part| same(*part)).any(after) {
+                return Err(breaks(sum));
+            }
+        }
+        Ok(parts.into_iter().map(|(_, part)| part).collect())
     }
 
     /// Whether every piece has one place, itself or each of its parts, and the machine can do what

@@ -7,6 +7,7 @@ use tilewright_ir::nearest::suggestion;
 use tilewright_ir::{Buffer, Code, Diagnostic, Func, Loop, Span};
 use tilewright_schedule::order::{OrderError, Schedule, Step};
 
+use super::SCHEDULE_TEXT;
 use super::again::{self, Before};
 use super::arrangement::{Arrangement, Entry, Exposed, Realised};
 use super::derive::{Asked, Meetings, Scheduled, Site, derive};
@@ -19,7 +20,6 @@ use super::text::{self, OrderText, is_text, parse};
 
 const UNKNOWN_SCHEDULE: Code = Code("unknown-schedule");
 const SCHEDULE_REFUSED: Code = Code("schedule-refused");
-const SCHEDULE_TEXT: Code = Code("schedule-text");
 
 /// What a schedule costs, worst first: whether its versions are more than shared memory has room for,
 /// and in a steady iteration: how long products wait for operands or

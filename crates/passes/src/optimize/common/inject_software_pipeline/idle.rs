@@ -2,9 +2,11 @@
 //!
 //! Shared memory hands out so many bytes a cycle, one read after another, each some time after it was
 //! asked; the matrix units of all SIMDs multiply, one instruction after another; a wave issues in order,
-//! so what stands behind matrix instructions is issued when the last of them is. Halves of a block a
-//! barrier apart are in neighbouring phases and share both. What is copied is there some time after it
-//! was asked for. No bank is asked twice, and memory is never busy: this ranks orders, it is no time.
+//! so what stands behind matrix instructions is issued when the last of them is, and where a SIMD has
+//! several waves, one reads while another multiplies. Halves of a block a
+//! barrier apart are in neighbouring phases and share both. What is copied passes memory's width, one copy
+//! after another, and is there some time later; it is waited for at the barrier before it is read. No bank
+//! is asked twice, and memory serves nobody else: this ranks orders, it is no time.
 
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{Buffer, Inst, MicroKind, MicroOp, StmtKind};
@@ -17,6 +19,11 @@ use super::schedules::Question;
 /// Cycles until what a copy asks for is there, where caches have it (`docs/amd-cycles.md`: the lower end
 /// of what was measured).
 const COPY: u64 = 500;
+/// Bytes a cycle that a compute unit gets of memory (the same: documented, a little less on gfx942).
+const WIDTH: u64 = 64;
+/// For so long what memory was asked for waits in its queue; what is issued behind more than that waits too
+/// (the same: ten instructions of 1 KiB).
+const QUEUE: u64 = 160;
 /// Until what is read of shared memory is there (the same: measured).
 const READ: u64 = 64;
 /// From the last wave's arrival at a barrier until all issue again.
@@ -83,8 +90,11 @@ struct Placed {
     took: u64,
     /// For so long the matrix units multiply.
     busy: u64,
-    starts: Vec<u64>,
-    /// When the phase before the one before begins: where halves a barrier apart wait for what is read.
+    /// When each is issued, and when memory is through with what it asks for.
+    issued: Vec<u64>,
+    asked: Vec<u64>,
+    /// Where what each entry reads is waited for: where its phase begins, or, of halves a barrier apart,
+    /// the phase before.
     waits: Vec<i64>,
 }
 
@@ -92,12 +102,17 @@ struct Placed {
 fn alone(question: Question<'_>, threads: u32, phases: &[Vec<Entry>]) -> Placed {
     let entries: Vec<Entry> = phases.iter().flatten().copied().collect();
     let time = Time::of(question, threads, &entries);
-    let waits = time.starts.iter().map(|at| *at as i64);
+    let mut waits: Vec<i64> = Vec::new();
+    for phase in phases {
+        let begin = time.issued.get(waits.len()).map_or(0, |at| *at as i64);
+        waits.extend(phase.iter().map(|_| begin));
+    }
     Placed {
-        took: time.end + BARRIER,
+        took: (time.end + BARRIER * phases.len() as u64).max(time.memory),
         busy: time.matrix,
-        waits: waits.collect(),
-        starts: time.starts,
+        waits,
+        issued: time.issued,
+        asked: time.asked,
     }
 }
 
@@ -106,26 +121,30 @@ fn beside(question: Question<'_>, threads: u32, phases: &[Vec<Entry>]) -> Placed
     let times = phases.iter().map(|p| Time::of(question, threads, p));
     let times: Vec<Time> = times.collect();
     let before = times.iter().cycle().skip(times.len().saturating_sub(1));
-    let (mut busy, mut begin) = (0, 0);
+    let (mut busy, mut begin, mut memory) = (0, 0, 0);
     let mut begins = Vec::new();
     for (a, b) in times.iter().zip(before) {
+        memory += a.memory + b.memory;
         let (matrix, shared) = (a.matrix + b.matrix, a.shared + b.shared);
         begins.push(begin);
         begin += BARRIER + a.end.max(b.end).max(matrix).max(shared);
         busy += matrix;
     }
     let mut placed = Placed {
-        took: begin,
+        took: begin.max(memory),
         busy,
-        starts: Vec::new(),
+        issued: Vec::new(),
+        asked: Vec::new(),
         waits: Vec::new(),
     };
-    for (phase, entries) in phases.iter().enumerate() {
+    for (phase, (entries, time)) in phases.iter().zip(&times).enumerate() {
         let wait = match phase.checked_sub(1) {
             Some(before) => begins[before] as i64,
             None => begins.last().map_or(0, |last| *last as i64 - begin as i64),
         };
-        placed.starts.extend(entries.iter().map(|_| begins[phase]));
+        let within = |at: &u64| begins[phase] + at;
+        placed.issued.extend(time.issued.iter().map(within));
+        placed.asked.extend(time.asked.iter().map(within));
         placed.waits.extend(entries.iter().map(|_| wait));
     }
     placed
@@ -155,12 +174,12 @@ impl Placed {
             let given = needed.map(|(other, of)| {
                 let stored = list[of.piece].late;
                 let waited = if stored {
-                    self.starts[other] as i64
+                    self.issued[other] as i64
                 } else {
                     self.waits[other]
                 };
                 let iterations = i64::from(entry.ahead) - i64::from(of.ahead);
-                iterations * took + waited - self.starts[at] as i64
+                iterations * took + waited - self.asked[at] as i64
             });
             let given = given.min().unwrap_or(took);
             late = late.max(COPY as i64 - given);
@@ -185,8 +204,11 @@ struct Time {
     matrix: u64,
     /// Of shared memory.
     shared: u64,
-    /// When each entry is issued.
-    starts: Vec<u64>,
+    /// Of memory.
+    memory: u64,
+    /// When each entry is issued, and when memory is through with what it asks for.
+    issued: Vec<u64>,
+    asked: Vec<u64>,
     end: u64,
 }
 
@@ -194,48 +216,100 @@ impl Time {
     fn of(question: Question<'_>, threads: u32, entries: &[Entry]) -> Time {
         let machine = question.machine;
         let waves = threads.div_ceil(machine.warp_size);
-        let on_a_simd = u64::from(waves.div_ceil(machine.simds));
-        let (mut matrix, mut shared) = (0, 0);
-        // When the matrix unit and shared memory are through with what was issued.
-        let (mut multiplied, mut handed) = (0u64, 0u64);
-        let mut reads: Vec<(usize, Option<u32>, u32, u64)> = Vec::new();
-        let mut starts = Vec::new();
+        let on_a_simd = u64::from(waves.div_ceil(machine.simds)).max(1);
+        let (mut matrix, mut shared, mut memory) = (0, 0, 0);
+        // When the matrix unit, shared memory and memory are through with what was issued.
+        let (mut multiplied, mut handed, mut brought) = (0u64, 0u64, 0u64);
+        // Until when each wave of a SIMD has issued what it multiplies: they take turns.
+        let mut clocks = vec![0u64; on_a_simd as usize];
+        let mut reads: Vec<Read> = Vec::new();
+        // What all waves read before they multiply again, each for itself: of what, cycles, from when on.
+        let mut wanted: Vec<(Of, u64, u64)> = Vec::new();
+        let (mut issued, mut asked) = (Vec::new(), Vec::new());
         for entry in entries {
-            starts.push(multiplied);
-            let step = entry.part.map(|p| p.step);
+            let queued = |brought: u64| brought.saturating_sub(QUEUE);
+            issued.push(last(&clocks).max(queued(brought)));
+            let of = (entry.piece, entry.part.map(|p| p.step), entry.ahead);
             each_op(question, entry, &mut |op, times| {
                 let count = times * u64::from(op.count());
                 match op.kind {
                     MicroKind::Mma => {
-                        let cycles = count * instruction_cycles(question, op.inst) * on_a_simd;
-                        let own = reads.iter().filter(|(piece, of, ahead, _)| {
-                            *piece == entry.piece && *of == step && *ahead == entry.ahead
-                        });
-                        let ready = own.map(|(.., at)| *at + READ).max().unwrap_or(0);
-                        multiplied = multiplied.max(ready) + cycles;
-                        matrix += cycles;
+                        let cycles = count * instruction_cycles(question, op.inst);
+                        matrix += cycles * on_a_simd;
+                        hand_out(&mut wanted, &clocks, &mut handed, &mut reads);
+                        for (wave, clock) in clocks.iter_mut().enumerate() {
+                            let own = reads.iter().filter(|r| r.of == of && r.wave == wave);
+                            let ready = own.map(|r| r.ready).max().unwrap_or(0);
+                            multiplied = multiplied.max(*clock).max(ready) + cycles;
+                            *clock = multiplied;
+                        }
+                    }
+                    MicroKind::G2s | MicroKind::G2r => {
+                        let cycles = bytes(question, op, count, threads) / WIDTH;
+                        brought = brought.max(last(&clocks)) + cycles;
+                        memory += cycles;
                     }
                     MicroKind::S2r | MicroKind::R2s => {
-                        let data = &question.func.buffers[op.dest.region.buffer];
-                        let bits = count * u64::from(op.width) * u64::from(data.dtype.bits());
-                        let bytes = bits / 8 * u64::from(threads);
+                        let bytes = bytes(question, op, count, threads);
                         let cycles = bytes / u64::from(4 * machine.shared.banks);
-                        handed = handed.max(multiplied) + cycles;
                         shared += cycles;
-                        reads.push((entry.piece, step, entry.ahead, handed));
+                        wanted.push((of, cycles / on_a_simd, queued(brought)));
                     }
                     _ => {}
                 }
             });
+            asked.push(brought.max(last(&clocks)));
         }
-        let read = reads.last().map_or(0, |(.., at)| *at + READ);
+        hand_out(&mut wanted, &clocks, &mut handed, &mut reads);
+        let read = reads.iter().map(|r| r.ready).max().unwrap_or(0);
         Time {
             matrix,
             shared,
-            starts,
-            end: multiplied.max(read),
+            memory,
+            issued,
+            asked,
+            end: last(&clocks).max(read),
         }
     }
+}
+
+/// Piece, step and iterations ahead.
+type Of = (usize, Option<u32>, u32);
+
+/// Shared memory serves one wave of each SIMD after the other.
+fn hand_out(
+    wanted: &mut Vec<(Of, u64, u64)>,
+    clocks: &[u64],
+    handed: &mut u64,
+    reads: &mut Vec<Read>,
+) {
+    for (wave, clock) in clocks.iter().enumerate() {
+        for &(of, cycles, from) in &*wanted {
+            *handed = (*handed).max(*clock).max(from) + cycles;
+            let ready = *handed + READ;
+            reads.push(Read { of, wave, ready });
+        }
+    }
+    wanted.clear();
+}
+
+/// What a wave of each SIMD reads.
+struct Read {
+    of: Of,
+    wave: usize,
+    /// When it is there.
+    ready: u64,
+}
+
+fn last(clocks: &[u64]) -> u64 {
+    clocks.iter().copied().max().unwrap_or(0)
+}
+
+/// What so many instructions of all threads move.
+fn bytes(question: Question<'_>, op: &MicroOp, count: u64, threads: u32) -> u64 {
+    let data = &question.func.buffers[op.dest.region.buffer];
+    let bits = count * u64::from(op.width) * u64::from(data.dtype.bits());
+    bits / 8 * u64::from(threads)
 }
 
 /// The micro-ops that stand at a place, and how often each runs.

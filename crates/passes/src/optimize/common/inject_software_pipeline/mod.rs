@@ -78,6 +78,7 @@ use self::specialise::Producer;
 use crate::{Changed, Foreseen};
 
 const NOT_PIPELINED: Code = Code("not-pipelined");
+const SCHEDULE_TEXT: Code = Code("schedule-text");
 const THROUGH_REGISTERS: Code = Code("through-registers");
 
 /// Writes all planned loops out.
@@ -86,6 +87,14 @@ pub fn inject_software_pipeline(
     target: Target,
     diags: &mut Diagnostics,
 ) -> Changed {
+    for (span, of) in schedules::missing(func) {
+        let message = format!(
+            "an order is for the loop over `{}`: no pipelined loop is",
+            of.name
+        );
+        let error = Diagnostic::error(SCHEDULE_TEXT, span, message);
+        diags.push(error.help("name a pipelined loop behind `for`, or leave it out"));
+    }
     let mut changed = Changed::No;
     // One is written out at a time, in a function of its own: states that are gone back to are
     // cheap to keep without the others.

@@ -3,7 +3,8 @@
 //! A product's steps fill the same operand registers one after another. Where an order reads a
 //! step's operands before an earlier step has used its own, the steps need arrays of their own:
 //! each array is a value with a life from its first write to its last read, around the loop where
-//! it is read ahead, and values whose lives do not meet share a set.
+//! it is read ahead, and values whose lives do not meet share a set. Parts of an operand share sets with
+//! each other where the registers of a thread are too few for sets of their own.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::visit::walk_stmts;
@@ -21,37 +22,72 @@ use super::steps::Array;
 const OTHER_REGISTERS: u64 = 48;
 
 /// Which set of registers each step of each array is in.
-#[derive(Default)]
 pub(super) struct Sets {
-    /// By array, of each step.
-    of: Vec<(Array, Vec<u32>)>,
+    /// By array and step, in order.
+    of: Vec<(Array, u32)>,
 }
 
 /// The buffers of the sets.
 pub(super) type Renamed = FxHashMap<(Array, u32), Buffer>;
 
 impl Sets {
+    /// A set for each value, the first that is free of those that it may have.
+    fn of(values: &[Value], len: i64, share: fn(&Value, &Value) -> bool) -> Sets {
+        let mut of: Vec<(Array, u32)> = Vec::new();
+        for (at, value) in values.iter().enumerate() {
+            let taken = |set: u32| {
+                let others = values[..at].iter().zip(&of);
+                let mut same = others
+                    .filter(|(o, (_, own))| *own == set && o.array.buffer == value.array.buffer);
+                same.any(|(o, _)| !share(value, o) || value.life.meets(o.life, len))
+            };
+            let free = (0..).find(|set| !taken(*set)).unwrap_or(0);
+            of.push((value.array, free));
+        }
+        Sets { of }
+    }
+
+    /// The sets, each with an array that it serves.
+    fn distinct(&self) -> Vec<(Array, u32)> {
+        let mut found: Vec<(Array, u32)> = Vec::new();
+        for (array, set) in &self.of {
+            let known = |(a, s): &(Array, u32)| a.buffer == array.buffer && s == set;
+            if !found.iter().any(known) {
+                found.push((*array, *set));
+            }
+        }
+        found
+    }
+
     /// Adds the arrays of all sets to the function and to what iterations have for themselves; the
     /// first set of a whole array is that.
     pub fn allocate(&self, func: &mut Func, pieces: &mut Pieces) -> Renamed {
-        let mut renamed = Renamed::default();
-        for (array, sets) in &self.of {
-            let span = func.buffers[array.buffer].span;
-            let whole = array.part.is_none();
-            let mut arrays: Vec<Buffer> = whole.then_some(array.buffer).into_iter().collect();
-            while arrays.len() <= sets.iter().copied().max().unwrap_or(0) as usize {
-                let mut data = func.buffers[array.buffer].clone();
-                if let Some((_, slots)) = array.part {
-                    data.shape = vec![Expr::int(slots, data.shape[0].dtype())];
+        let mut arrays: FxHashMap<(Buffer, u32), Buffer> = FxHashMap::default();
+        for (array, set) in self.distinct() {
+            let own = match array.part {
+                None if set == 0 => array.buffer,
+                part => {
+                    let mut data = func.buffers[array.buffer].clone();
+                    if let Some((_, slots)) = part {
+                        data.shape = vec![Expr::int(slots, data.shape[0].dtype())];
+                    }
+                    let span = data.span;
+                    let twin = func.buffers.push(data);
+                    pieces.allocs.push(Stmt::new(StmtKind::Alloc(twin), span));
+                    twin
                 }
-                let twin = func.buffers.push(data);
-                pieces.allocs.push(Stmt::new(StmtKind::Alloc(twin), span));
-                arrays.push(twin);
+            };
+            arrays.insert((array.buffer, set), own);
+            pieces.versioned.push(own);
+        }
+        let mut steps: FxHashMap<Array, u32> = FxHashMap::default();
+        let mut renamed = Renamed::default();
+        for (array, set) in &self.of {
+            let step = steps.entry(*array).or_insert(0);
+            if let Some(own) = arrays.get(&(array.buffer, *set)) {
+                renamed.insert((*array, *step), *own);
             }
-            for (step, set) in sets.iter().enumerate() {
-                renamed.insert((*array, step as u32), arrays[*set as usize]);
-            }
-            pieces.versioned.extend(arrays);
+            *step += 1;
         }
         renamed
     }
@@ -64,8 +100,8 @@ impl Sets {
 
 /// The fewest sets that serve the order.
 pub(super) fn assign(question: Question<'_>, order: &Arrangement) -> Result<Sets, Why> {
-    let mut sets = Sets::default();
     let entries: Vec<Entry> = order.entries().collect();
+    let mut values: Vec<Value> = Vec::new();
     for (at, piece) in question.pieces.list.iter().enumerate() {
         let opened = entries.iter().any(|e| e.piece == at && e.part.is_some());
         let Some(steps) = piece.steps.as_ref().filter(|_| opened) else {
@@ -88,11 +124,36 @@ pub(super) fn assign(question: Question<'_>, order: &Arrangement) -> Result<Sets
                     format!("registers `{name}` would live longer than an iteration").into(),
                 );
             };
-            sets.of.push((array, color(&lives, entries.len() as i64)));
+            values.extend(lives.iter().map(|life| Value { array, life: *life }));
         }
     }
-    fits(question, &sets)?;
-    Ok(sets)
+    let len = entries.len() as i64;
+    let apart = Sets::of(&values, len, Value::is_of_same_array);
+    let tight = fits(question, &apart);
+    if tight.is_ok() {
+        return Ok(apart);
+    }
+    let together = Sets::of(&values, len, Value::is_alike);
+    fits(question, &together).map(|()| together)
+}
+
+/// What a step has in an array.
+#[derive(Clone, Copy)]
+struct Value {
+    array: Array,
+    life: Life,
+}
+
+impl Value {
+    fn is_of_same_array(&self, other: &Value) -> bool {
+        self.array == other.array
+    }
+
+    /// Whether they are parts of one operand, and alike.
+    fn is_alike(&self, other: &Value) -> bool {
+        let slots = |value: &Value| value.array.part.map(|(_, slots)| slots);
+        self.array.buffer == other.array.buffer && slots(self) == slots(other)
+    }
 }
 
 /// The time from the first place that touches a step's array to the last one.
@@ -137,17 +198,6 @@ impl Life {
     }
 }
 
-/// A set for each life, the first that is free.
-fn color(lives: &[Life], len: i64) -> Vec<u32> {
-    let mut sets: Vec<u32> = Vec::new();
-    for (at, life) in lives.iter().enumerate() {
-        let taken = |set: u32| (0..at).any(|o| sets[o] == set && life.meets(lives[o], len));
-        let free = (0..).find(|set| !taken(*set)).unwrap_or(0);
-        sets.push(free);
-    }
-    sets
-}
-
 /// Whether the registers of the loop fit a thread, where an order takes more than one set.
 fn fits(question: Question<'_>, sets: &Sets) -> Result<(), Why> {
     let words = |array: Array| {
@@ -159,9 +209,18 @@ fn fits(question: Question<'_>, sets: &Sets) -> Result<(), Why> {
         let bits = elements * i128::from(data.dtype.bits());
         u64::try_from(bits / 32).unwrap_or(u64::MAX)
     };
-    let more = sets.of.iter().map(|(array, sets)| {
-        let most = sets.iter().copied().max().unwrap_or(0);
-        words(*array).saturating_mul(most.into())
+    // Of each buffer beyond what the step as it was written takes.
+    let mut taken: FxHashMap<Buffer, u64> = FxHashMap::default();
+    for (array, _) in sets.distinct() {
+        let all = taken.entry(array.buffer).or_insert(0);
+        *all = all.saturating_add(words(array));
+    }
+    let more = taken.iter().map(|(buffer, all)| {
+        let whole = Array {
+            buffer: *buffer,
+            part: None,
+        };
+        all.saturating_sub(words(whole))
     });
     let more: u64 = more.sum();
     if more == 0 {

@@ -158,7 +158,7 @@ pub(super) fn derive(
         tiles: tiles.iter().map(tile).collect(),
     };
     // What consumers share among themselves ThreadSync orders.
-    let derived = derive_streams(&streams, &|_, _, _| Meeting::Nowhere);
+    let derived = derive_streams(&streams, &|_, _, _| Meeting::InThread);
     let derived = derived.map_err(|error| refusal(func, &tiles, error))?;
     let iteration = func.add_var("it", dtype, VarKind::Loop);
     let mut channels = Vec::new();

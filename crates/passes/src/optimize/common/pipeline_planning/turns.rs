@@ -96,7 +96,7 @@ impl Turns {
         });
         let placed: Vec<Placed<'_>> = placed.collect();
         let (order, buffers) = order_of(func, &placed, versioned, Tail::Guard);
-        let error = match derive(&order, &|_, _, _, _| Meeting::Nowhere) {
+        let error = match derive(&order, &|_, _, _, _| Meeting::InThread) {
             Ok(_) => return Ok(()),
             Err(error) => error,
         };

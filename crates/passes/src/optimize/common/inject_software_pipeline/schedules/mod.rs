@@ -1,29 +1,24 @@
 //! The named schedules: one table.
 //!
-//! A schedule is an order as text for all loops of a kind ([`orders`]), or, where what it does depends on
-//! more of the loop than such a text can say, a function from the pieces of a loop and the machine to
-//! an [`Arrangement`]: the pieces, or parts of them, in clusters, each with how many iterations ahead
-//! it runs. Or it says why it does not apply. It writes no wait, barrier, version, prologue or
-//! epilogue: those are derived from the order ([`super::derive`]).
+//! A schedule is an order as text for all loops of a kind (`table.order`), and what says whether a loop is
+//! one of them, or why not. It writes no wait, barrier, version, prologue or epilogue: those are derived
+//! from the order ([`super::derive`]).
 
-mod in_flight;
-mod late_wait;
-mod multiplies;
+mod applies;
 mod orders;
-mod ping_pong;
-mod plain;
 mod producer_consumer;
-mod read_ahead;
 pub(super) mod select;
 
 use std::borrow::Cow;
 
-use tilewright_ir::visit::child_blocks_mut;
-use tilewright_ir::{Func, Kernel, Loop, LoopKind, Machine, PipelineSpec, Stmt, StmtKind, Var};
+use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
+use tilewright_ir::{
+    Func, Kernel, Loop, LoopKind, Machine, PipelineSpec, Span, Stmt, StmtKind, Var,
+};
 
 use super::arrangement::Arrangement;
 use super::pieces::Pieces;
-use super::text::{is_text, parse};
+use super::text::{self, OfLoop, is_text, parse};
 
 /// Why a schedule does not apply.
 pub(super) type Why = Cow<'static, str>;
@@ -52,8 +47,8 @@ pub struct NamedSchedule {
 /// How a schedule makes an order of a loop.
 #[derive(Clone, Copy, Debug)]
 enum How {
-    Made(fn(Question<'_>) -> Result<Arrangement, Why>),
-    Written(&'static str),
+    /// By its text, for loops of which this holds.
+    Written(fn(Question<'_>) -> Result<(), Why>),
     /// By the rows of [`select`].
     Selected,
 }
@@ -61,10 +56,14 @@ enum How {
 impl NamedSchedule {
     /// The order of a loop, or why the schedule does not apply.
     pub(super) fn arrange(&self, question: Question<'_>) -> Result<Arrangement, Why> {
-        match self.how {
-            How::Made(arrange) => arrange(question),
-            How::Written(text) => orders::arrange(text, question),
-            How::Selected => select::arrange(question),
+        let How::Written(applies) = self.how else {
+            return select::arrange(question);
+        };
+        applies(question)?;
+        match orders::order(self.name) {
+            Ok(Some(order)) => text::arrange(order, question),
+            Ok(None) => Err("it has no text".into()),
+            Err(mistake) => Err(mistake.message.clone().into()),
         }
     }
 
@@ -73,12 +72,9 @@ impl NamedSchedule {
         matches!(self.how, How::Selected)
     }
 
-    /// The order as text, where it is one for all loops of a kind.
+    /// The order as text, where it is no choice between others.
     pub fn text(&self) -> Option<&'static str> {
-        match self.how {
-            How::Made(_) | How::Selected => None,
-            How::Written(text) => Some(text),
-        }
+        orders::text(self.name)
     }
 }
 
@@ -87,42 +83,42 @@ pub const SCHEDULES: &[NamedSchedule] = &[
     NamedSchedule {
         name: "plain",
         about: "copies first, then the rest of the body as it was written",
-        how: How::Made(plain::arrange),
+        how: How::Written(applies::always),
         tried: true,
     },
     NamedSchedule {
         name: "late_wait",
         about: "the same, with a barrier before the first use of what was copied, so that the wait \
                 for it leaves newer copies in flight",
-        how: How::Made(late_wait::arrange),
+        how: How::Written(applies::always),
         tried: true,
     },
     NamedSchedule {
         name: "read_ahead",
         about: "operands of a product are read one step along K ahead of the matrix instructions, \
                 into registers of their own",
-        how: How::Made(read_ahead::arrange),
+        how: How::Written(applies::reads_ahead),
         tried: true,
     },
     NamedSchedule {
         name: "in_flight",
         about: "the plain order with a version to spare, so that the product of the iteration \
                 before runs while the block meets and copies are issued",
-        how: How::Made(in_flight::arrange),
+        how: How::Written(applies::products_in_flight),
         tried: true,
     },
     NamedSchedule {
         name: "ping_pong",
         about: "one half of the block's waves reads the operands of a step along K while the other \
                 half multiplies, one cluster apart",
-        how: How::Made(ping_pong::arrange),
+        how: How::Written(applies::two_halves),
         tried: true,
     },
     NamedSchedule {
         name: "producer_consumer",
         about: "a thread of a warp group more has the copy engine bring the tiles, the others \
                 multiply; arrival barriers hand the tiles over",
-        how: How::Made(producer_consumer::arrange),
+        how: How::Written(producer_consumer::applies),
         tried: true,
     },
     NamedSchedule {
@@ -136,52 +132,59 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         name: "one_cluster",
         about: "reads and loads in turn, then the product, each issued first; the waves of two \
                 blocks alternate by themselves",
-        how: How::Written(orders::ONE_CLUSTER),
+        how: How::Written(applies::always),
         tried: false,
     },
     NamedSchedule {
         name: "two_clusters",
         about: "halves of the block a cluster apart: all reads, and the product in two slices along K",
-        how: How::Written(orders::TWO_CLUSTERS),
+        how: How::Written(applies::always),
         tried: false,
     },
     NamedSchedule {
         name: "four_clusters",
         about: "halves of the block a cluster apart: the product in four slices along K",
-        how: How::Written(orders::FOUR_CLUSTERS),
+        how: How::Written(applies::always),
         tried: false,
     },
     NamedSchedule {
         name: "reads_and_all",
         about: "halves of the block a cluster apart: reads and a copy, then a copy and the product",
-        how: How::Written(orders::READS_AND_ALL),
+        how: How::Written(applies::always),
         tried: false,
     },
     NamedSchedule {
         name: "copies_and_all",
         about: "halves of the block a cluster apart: copies, then reads and the product",
-        how: How::Written(orders::COPIES_AND_ALL),
+        how: How::Written(applies::always),
         tried: false,
     },
     NamedSchedule {
         name: "chained_products",
         about: "two products, the second of which needs the first, and the copies and reads of one \
                 beside the other; memory is issued first",
-        how: How::Written(orders::CHAINED_PRODUCTS),
+        how: How::Written(applies::always),
         tried: false,
     },
     NamedSchedule {
         name: "four_stages",
         about: "all waves together, a step along K and a half of the columns at a time, copies in \
                 parts behind the reads of each",
-        how: How::Written(orders::FOUR_STAGES),
+        how: How::Written(applies::always),
+        tried: false,
+    },
+    NamedSchedule {
+        name: "half_tiles",
+        about: "halves of the block a cluster apart: a quadrant of C at a time, and copies of half tiles, \
+                three quarters of them two iterations ahead in two versions",
+        how: How::Written(applies::always),
         tried: false,
     },
     NamedSchedule {
         name: "two_products",
         about: "two products of an iteration, each with a cluster of its reads, halves of the block \
                 a cluster apart",
-        how: How::Written(orders::TWO_PRODUCTS),
+        how: How::Written(applies::always),
         tried: false,
     },
 ];
@@ -191,25 +194,63 @@ pub fn find_schedule(name: &str) -> Option<&'static NamedSchedule> {
     SCHEDULES.iter().find(|s| s.name == name)
 }
 
+/// The parts along M and N that what a loop over `index` asks for takes products into, where parts of a
+/// copy have distances of their own: a part of a tile then serves all waves.
+pub fn parts_asked(asked: &str, index: &str) -> [u32; 2] {
+    let written = match is_text(asked) {
+        true => parse(asked).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let named = || orders::order(asked).ok().flatten();
+    let order = written.iter().find(|o| o.is_for(index)).or_else(named);
+    let order = order.filter(|order| order.has_distances_of_parts());
+    order.map_or([1, 1], |order| [order.m, order.n])
+}
+
 /// Asks for a schedule, by its name or as orders, for every pipelined loop that asks for none itself;
-/// orders are for the loops that they name. Gives the names that no pipelined loop has.
-pub fn ask_for_schedule(func: &mut Func, asked: &str) -> Vec<String> {
+/// orders are for the loops that they name. Gives those that are none of the pipelined ones.
+pub fn ask_for_schedule(func: &mut Func, asked: &str) -> Vec<OfLoop> {
     let orders = match is_text(asked) {
         true => parse(asked).unwrap_or_default(),
         false => Vec::new(),
     };
-    let mut missing: Vec<String> = orders.iter().filter_map(|o| o.of_loop.clone()).collect();
+    let mut missing: Vec<OfLoop> = orders.iter().filter_map(|o| o.of_loop.clone()).collect();
     let Func { kernels, vars, .. } = func;
     for kernel in kernels.iter_mut() {
         each_pipelined(&mut kernel.body, &mut |index, spec| {
             let index = &vars[index].name;
-            missing.retain(|name| name != index);
+            missing.retain(|of| of.name != *index);
             if orders.is_empty() || orders.iter().any(|o| o.is_for(index)) {
                 spec.schedule.get_or_insert_with(|| asked.to_string());
             }
         });
     }
     missing
+}
+
+/// Loops that orders in the function are for and that it has not, with the loop that has the orders.
+pub(super) fn missing(func: &Func) -> Vec<(Span, OfLoop)> {
+    let mut known: Vec<&str> = Vec::new();
+    let mut orders: Vec<(Span, OfLoop)> = Vec::new();
+    for kernel in &func.kernels {
+        walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::For(l) = &stmt.kind
+                && let LoopKind::Pipelined(spec) = &l.kind
+            {
+                known.push(&func.vars[l.axes[0].var].name);
+                let text = spec.schedule.as_deref().filter(|asked| is_text(asked));
+                let own = text.and_then(|text| parse(text).ok()).unwrap_or_default();
+                // Where none is for this loop that is said of it.
+                let index = &func.vars[l.axes[0].var].name;
+                if own.iter().any(|order| order.is_for(index)) {
+                    let own = own.into_iter().filter_map(|order| order.of_loop);
+                    orders.extend(own.map(|of| (stmt.span, of)));
+                }
+            }
+        });
+    }
+    orders.retain(|(_, of)| !known.contains(&of.name.as_str()));
+    orders
 }
 
 fn each_pipelined(block: &mut [Stmt], f: &mut impl FnMut(Var, &mut PipelineSpec)) {

@@ -1,5 +1,5 @@
-//! `producer_consumer`: one thread of a warp group more has the copy engine bring the tiles, the
-//! others multiply.
+//! The kernels that `producer_consumer` is for: one thread of a warp group more has the copy engine bring
+//! the tiles, the others multiply.
 //!
 //! The threads that multiply issue no copy and meet nowhere: tiles are handed over by arrival
 //! barriers, and how far the copies run ahead is only a question of how many versions there are.
@@ -11,12 +11,11 @@ use tilewright_ir::{DeviceOp, Expr, Inst, Stmt, StmtKind, ThreadOp, Var, WARP_GR
 
 use super::super::super::effects::Effects;
 use super::super::again::around;
-use super::super::arrangement::{Arrangement, Cluster, Entry};
 use super::super::need;
 use super::super::pieces::{Piece, plan_of};
 use super::{Question, Why};
 
-pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
+pub(super) fn applies(question: Question<'_>) -> Result<(), Why> {
     let Question {
         kernel,
         machine,
@@ -56,21 +55,14 @@ pub(super) fn arrange(question: Question<'_>) -> Result<Arrangement, Why> {
     if pieces.list.iter().all(|p| p.distance == 0) {
         return Err("nothing in the loop runs ahead".into());
     }
-    let mut load = Cluster::new("load");
-    let mut math = Cluster::new("math");
-    for (at, piece) in pieces.list.iter().enumerate() {
-        let cluster = match (piece.bulk.as_deref(), piece.distance) {
-            (_, 0) => &mut math,
-            (Some(Ok(_)), _) if !piece.late => &mut load,
-            (Some(Err(why)), _) => return Err(why.clone()),
+    for piece in pieces.list.iter().filter(|p| p.distance > 0) {
+        match piece.bulk.as_deref() {
+            Some(Ok(_)) if !piece.late => {}
+            Some(Err(why)) => return Err(why.clone()),
             _ => return Err("not all that is read ahead is copied to shared memory".into()),
-        };
-        cluster.entries.push(Entry::whole(at, piece.distance));
+        }
     }
-    Ok(Arrangement {
-        producer: true,
-        ..Arrangement::new(vec![load, math])
-    })
+    Ok(())
 }
 
 /// Registers of the widest product in a piece.

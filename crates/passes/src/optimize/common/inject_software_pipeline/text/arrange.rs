@@ -3,8 +3,9 @@
 use tilewright_ir::{Func, Stmt, StmtKind};
 
 use super::parts::Products;
+use super::planned::Planned;
 use super::print::entry_text;
-use super::{EntryText, OrderText, Stream};
+use super::{ClusterText, EntryText, Item, OrderText, Stream, rounds, spare};
 use crate::optimize::common::inject_software_pipeline::arrangement::{
     Arrangement, Cluster, Entry, Part, label, place,
 };
@@ -15,53 +16,42 @@ use crate::optimize::common::inject_software_pipeline::steps::Within;
 
 /// The pieces of a loop as an order places them.
 pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement, Why> {
-    let split = Split {
+    let mut split = Split {
         m: order.m,
         n: order.n,
         p: order.p,
     };
-    let pieces = split.of(question.func, question.pieces)?;
-    let named = Named::of(question.func, &pieces);
-    let products = Products::of(question.func, &pieces);
-    let mut clusters: Vec<Cluster> = Vec::new();
-    let mut by_part: Vec<Entry> = Vec::new();
-    for written in &order.clusters {
-        let mut cluster = Cluster {
-            meet: written.bar,
-            priority: written.priority,
-            ..Cluster::new(written.name.clone())
-        };
-        for entry in &written.entries {
-            let Some(placed) = products.entries(entry, order) else {
-                cluster.entries.push(named.find(entry)?);
-                continue;
-            };
-            // A tile of two products is brought for the first.
-            for own in placed? {
-                let again = own.part.is_none() && by_part.contains(&own);
-                cluster.entries.extend((!again).then_some(own));
-                by_part.push(own);
-            }
+    for item in &order.items {
+        if let Item::Rounds(rounds) = item
+            && split == Split::NONE
+        {
+            split = rounds::split(rounds, question)?;
         }
-        clusters.push(cluster);
+    }
+    let pieces = split.of(question.func, question.pieces)?;
+    let question = Question {
+        pieces: &pieces,
+        ..question
+    };
+    let mut words = Words::of(order, question);
+    let written = order.items.iter().map(|item| words.clusters(item));
+    let written: Result<Vec<Vec<Cluster>>, Why> = written.collect();
+    let written = written?;
+    let mut planned = Planned::of(question);
+    for clusters in &written {
+        clusters.iter().for_each(|c| planned.without(&c.entries));
+    }
+    let mut clusters: Vec<Cluster> = Vec::new();
+    for (item, own) in order.items.iter().zip(written) {
+        match item {
+            Item::Planned(text) => clusters.extend(planned.clusters(text)?),
+            Item::Cluster(_) | Item::Rounds(_) => clusters.extend(own),
+        }
     }
     // What an order has for some loops only may be nothing in this one.
     clusters.retain(|c| !c.entries.is_empty());
-    for entry in clusters.iter().flat_map(|c| &c.entries) {
-        if by_part.contains(entry) {
-            continue;
-        }
-        let steps = pieces.list[entry.piece].steps.as_ref();
-        if let (Some(_), Some(steps), Some(wanted)) = (entry.part, steps, order.k)
-            && steps.along_k(0).is_some()
-            && steps.count != wanted
-        {
-            let count = steps.count;
-            let why = format!("the product has {count} steps along K, the order is for {wanted}");
-            return Err(why.into());
-        }
-    }
-    Ok(Arrangement {
+    words.check_steps(&clusters)?;
+    let mut arrangement = Arrangement {
         spare: order.spare,
         producer: order.stream == Stream::Producer,
         lag: match order.stream {
@@ -70,7 +60,87 @@ pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement,
         },
         split,
         ..Arrangement::new(clusters)
-    })
+    };
+    if let Some(deep) = order.taken_from {
+        spare::take(&mut arrangement, question, deep)?;
+    }
+    Ok(arrangement)
+}
+
+/// The words of an order in a loop.
+struct Words<'a> {
+    order: &'a OrderText,
+    question: Question<'a>,
+    named: Named,
+    products: Products<'a>,
+    /// What was called by its part in the products.
+    by_part: Vec<Entry>,
+}
+
+impl<'a> Words<'a> {
+    fn of(order: &'a OrderText, question: Question<'a>) -> Words<'a> {
+        let Question { func, pieces, .. } = question;
+        Words {
+            order,
+            question,
+            named: Named::of(func, pieces),
+            products: Products::of(func, pieces),
+            by_part: Vec::new(),
+        }
+    }
+
+    /// The clusters of an item, but for pieces that have no place of their own.
+    fn clusters(&mut self, item: &Item) -> Result<Vec<Cluster>, Why> {
+        match item {
+            Item::Cluster(written) => self.cluster(written).map(|cluster| vec![cluster]),
+            Item::Rounds(written) => {
+                let clusters = rounds::clusters(written, self.question)?;
+                let entries = clusters.iter().flat_map(|c| &c.entries);
+                self.by_part.extend(entries);
+                Ok(clusters)
+            }
+            Item::Planned(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn cluster(&mut self, written: &ClusterText) -> Result<Cluster, Why> {
+        let mut cluster = Cluster {
+            meet: written.bar,
+            priority: written.priority,
+            ..Cluster::new(written.name.clone())
+        };
+        for entry in &written.entries {
+            let Some(placed) = self.products.entries(entry, self.order) else {
+                cluster.entries.push(self.named.find(entry)?);
+                continue;
+            };
+            // A tile of two products is brought for the first.
+            for own in placed? {
+                let again = own.part.is_none() && self.by_part.contains(&own);
+                cluster.entries.extend((!again).then_some(own));
+                self.by_part.push(own);
+            }
+        }
+        Ok(cluster)
+    }
+
+    /// Whether products have the steps that the order is written for.
+    fn check_steps(&self, clusters: &[Cluster]) -> Result<(), Why> {
+        for entry in clusters.iter().flat_map(|c| &c.entries) {
+            let steps = self.question.pieces.list[entry.piece].steps.as_ref();
+            if let (Some(_), Some(steps), Some(wanted)) = (entry.part, steps, self.order.k)
+                && !self.by_part.contains(entry)
+                && steps.along_k(0).is_some()
+                && steps.count != wanted
+            {
+                let count = steps.count;
+                let why =
+                    format!("the product has {count} steps along K, the order is for {wanted}");
+                return Err(why.into());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What can be called by a name.

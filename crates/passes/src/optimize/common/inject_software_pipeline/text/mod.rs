@@ -16,13 +16,16 @@
 //! - `split p 2`: copies that run by themselves are in so many parts, `g2s A_shared[p1]`.
 //! - `stream all`: all waves run together. `stream halves lag 1`: the second half of the waves is one
 //!   barrier behind. `stream producer`: what runs ahead is the part of a thread of its own.
-//! - `spare N`: so many versions more of what is copied than the order needs.
+//! - `spare N`: so many versions more of what is copied than the order needs. `spare 1 taken from 3`: where
+//!   that leaves room for fewer blocks, copies that run 3 iterations ahead or more run one less.
 //! - `cluster NAME`: pieces in order. `bar` demands a barrier before it, `prio N` gives its
 //!   instructions a priority.
 //! - A piece is an op and the buffer it is about, `ahead N` iterations; where several are called the
 //!   same, `(2)` behind the name is the second.
 //! - `bring A`, `store A`, `read A[k0]`, `multiply C[k0]` call pieces by their part in the loop's product:
 //!   see [`parts`].
+//! - `planned [bar] [until use]` stands for clusters of all pieces that have no other place: see
+//!   [`planned`]. `rounds N { … }` for clusters of each part of the product: see [`rounds`].
 //! - `#` begins a comment.
 //!
 //! Waits, versions, prologue, epilogue and the barriers that an order needs are not written: they are
@@ -31,19 +34,23 @@
 mod arrange;
 mod parse;
 mod parts;
+mod planned;
 mod print;
+mod rounds;
+mod spare;
 
 pub(super) use arrange::arrange;
 pub use parse::{Mistake, parse};
 pub(super) use parts::Products;
 pub(super) use print::print;
+pub(super) use rounds::Multiplies;
 
 /// An order as it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OrderText {
     pub name: String,
-    /// The variable of the loop that it is for.
-    pub of_loop: Option<String>,
+    /// The loop that it is for.
+    pub of_loop: Option<OfLoop>,
     /// Parts of products along M and N.
     pub m: u32,
     pub n: u32,
@@ -53,14 +60,37 @@ pub struct OrderText {
     pub k: Option<u32>,
     pub stream: Stream,
     pub spare: u32,
-    pub clusters: Vec<ClusterText>,
+    /// From so many iterations ahead on a spare version is one of those that copies run ahead by, where
+    /// another would leave room for fewer blocks.
+    pub taken_from: Option<u32>,
+    pub items: Vec<Item>,
 }
 
 impl OrderText {
     /// Whether it is for the loop of this variable.
     pub fn is_for(&self, index: &str) -> bool {
-        self.of_loop.as_deref().is_none_or(|of| of == index)
+        self.of_loop.as_ref().is_none_or(|of| of.name == index)
     }
+
+    /// Whether parts of a copy run ahead by different numbers of iterations.
+    pub fn has_distances_of_parts(&self) -> bool {
+        let clusters = self.items.iter().filter_map(|item| match item {
+            Item::Cluster(cluster) => Some(&cluster.entries),
+            Item::Planned(_) | Item::Rounds(_) => None,
+        });
+        let parts: Vec<&EntryText> = clusters.flatten().filter(|e| e.p.is_some()).collect();
+        let differs = |a: &EntryText, b: &EntryText| a.label == b.label && a.ahead != b.ahead;
+        parts.iter().any(|a| parts.iter().any(|b| differs(a, b)))
+    }
+}
+
+/// A loop, by its variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OfLoop {
+    pub name: String,
+    /// Where the text has it: bytes `start .. end`.
+    pub start: usize,
+    pub end: usize,
 }
 
 /// Who runs the clusters.
@@ -73,6 +103,49 @@ pub enum Stream {
     },
     /// What runs ahead is the part of a thread of its own.
     Producer,
+}
+
+/// What an order is made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Item {
+    Cluster(ClusterText),
+    Planned(PlannedText),
+    Rounds(RoundsText),
+}
+
+/// The pieces that have no other place, as they were planned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlannedText {
+    pub bar: bool,
+    /// Only those before the first that uses what was copied.
+    pub until_use: bool,
+}
+
+/// Clusters for each part of the loop's product.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RoundsText {
+    /// A product of fewer steps along K is taken into parts along M.
+    pub least: u32,
+    pub clusters: Vec<RoundCluster>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RoundCluster {
+    pub name: String,
+    pub bar: bool,
+    pub priority: u8,
+    pub woven: bool,
+    pub entries: Vec<RoundEntry>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoundEntry {
+    Read,
+    ReadNext,
+    Multiply,
+    BringFirst,
+    BringSpread,
+    StoreLast,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

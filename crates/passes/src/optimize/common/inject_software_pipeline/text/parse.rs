@@ -1,6 +1,9 @@
 //! Text to orders.
 
-use super::{ClusterText, EntryText, OrderText, Stream};
+use super::{
+    ClusterText, EntryText, Item, OfLoop, OrderText, PlannedText, RoundCluster, RoundEntry,
+    RoundsText, Stream,
+};
 
 /// The most iterations that something runs ahead.
 const MOST_AHEAD: u32 = 16;
@@ -164,10 +167,14 @@ impl<'a> Parser<'a> {
             k: None,
             stream: Stream::All,
             spare: 0,
-            clusters: Vec::new(),
+            taken_from: None,
+            items: Vec::new(),
         };
         if self.takes("for") {
-            order.of_loop = Some(self.word("the variable of a loop")?.to_string());
+            let start = self.tokens.get(self.at).map_or(self.end, |t| t.start);
+            let name = self.word("the variable of a loop")?.to_string();
+            let end = start + name.len();
+            order.of_loop = Some(OfLoop { name, start, end });
         }
         while self.at < self.tokens.len() && self.peek() != "schedule" {
             if self.takes("split") {
@@ -176,14 +183,29 @@ impl<'a> Parser<'a> {
                 order.stream = self.stream()?;
             } else if self.takes("spare") {
                 order.spare = self.number("a number of versions", MOST_AHEAD)?;
+                if self.takes("taken") {
+                    self.expect("from")?;
+                    let from = self.number("a number of iterations", MOST_AHEAD)?;
+                    order.taken_from = Some(from);
+                }
             } else if self.takes("cluster") {
-                order.clusters.push(self.cluster()?);
+                order.items.push(Item::Cluster(self.cluster()?));
+            } else if self.takes("planned") {
+                let planned = self.planned()?;
+                order.items.push(Item::Planned(planned));
+            } else if self.peek() == "rounds" {
+                let again = order.items.iter().any(|i| matches!(i, Item::Rounds(_)));
+                if again {
+                    return Err(self.mistake("an order has `rounds` once"));
+                }
+                order.items.push(Item::Rounds(self.rounds()?));
             } else {
-                let known = "`split`, `stream`, `spare`, `cluster` or `schedule`";
+                let known =
+                    "`split`, `stream`, `spare`, `cluster`, `planned`, `rounds` or `schedule`";
                 return Err(self.mistake(format!("{known} is expected here")));
             }
         }
-        match order.clusters.is_empty() {
+        match order.items.is_empty() {
             true => Err(self.mistake(format!("the order `{}` has no cluster", order.name))),
             false => Ok(order),
         }
@@ -202,17 +224,79 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn priority(&mut self) -> Result<u8, Mistake> {
+        if !self.takes("prio") {
+            return Ok(0);
+        }
+        let priority = self.number("a priority", MOST_PRIORITY)?;
+        Ok(u8::try_from(priority).unwrap_or(u8::MAX))
+    }
+
+    fn planned(&mut self) -> Result<PlannedText, Mistake> {
+        let bar = self.takes("bar");
+        let until_use = self.takes("until");
+        if until_use {
+            self.expect("use")?;
+        }
+        Ok(PlannedText { bar, until_use })
+    }
+
+    fn rounds(&mut self) -> Result<RoundsText, Mistake> {
+        self.expect("rounds")?;
+        let least = match self.peek() {
+            "{" => 1,
+            _ => self.number("the least number of rounds", MOST)?,
+        };
+        self.expect("{")?;
+        let mut clusters = Vec::new();
+        while self.takes("cluster") {
+            clusters.push(self.round_cluster()?);
+        }
+        match clusters.is_empty() {
+            true => Err(self.mistake("`cluster` is expected here")),
+            false => self.expect("}").map(|()| RoundsText { least, clusters }),
+        }
+    }
+
+    fn round_cluster(&mut self) -> Result<RoundCluster, Mistake> {
+        let mut cluster = RoundCluster {
+            name: self.word("the name of the cluster")?.to_string(),
+            bar: self.takes("bar"),
+            priority: self.priority()?,
+            woven: self.takes("woven"),
+            entries: Vec::new(),
+        };
+        self.expect("{")?;
+        loop {
+            let found = ROUND_ENTRIES.iter().find(|(words, _)| {
+                let here = self.tokens[self.at..].iter().map(|t| t.text);
+                let words = words.split(' ');
+                here.take(words.clone().count()).eq(words)
+            });
+            let Some((words, entry)) = found else {
+                let known: Vec<String> = ROUND_ENTRIES
+                    .iter()
+                    .map(|(words, _)| format!("`{words}`"))
+                    .collect();
+                return Err(self.mistake(format!("one of {} is expected here", known.join(", "))));
+            };
+            self.at += words.split(' ').count();
+            cluster.entries.push(*entry);
+            if !self.takes(";") || self.peek() == "}" {
+                break;
+            }
+        }
+        self.expect("}")?;
+        Ok(cluster)
+    }
+
     fn cluster(&mut self) -> Result<ClusterText, Mistake> {
         let mut cluster = ClusterText {
             name: self.word("the name of the cluster")?.to_string(),
             bar: self.takes("bar"),
-            priority: 0,
+            priority: self.priority()?,
             entries: Vec::new(),
         };
-        if self.takes("prio") {
-            let priority = self.number("a priority", MOST_PRIORITY)?;
-            cluster.priority = u8::try_from(priority).unwrap_or(u8::MAX);
-        }
         self.expect("{")?;
         loop {
             self.pieces(&mut cluster.entries)?;
@@ -312,3 +396,13 @@ impl<'a> Parser<'a> {
 
 /// The op of a statement that is no micro-op.
 const COMPUTE: &str = "compute";
+
+/// What can stand in a round, longer names before what they begin with.
+const ROUND_ENTRIES: [(&str, RoundEntry); 6] = [
+    ("read next", RoundEntry::ReadNext),
+    ("read", RoundEntry::Read),
+    ("multiply", RoundEntry::Multiply),
+    ("bring first", RoundEntry::BringFirst),
+    ("bring spread", RoundEntry::BringSpread),
+    ("store last", RoundEntry::StoreLast),
+];

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::arrange::{Called, Named};
-use super::{ClusterText, EntryText, OrderText, Stream};
+use super::{ClusterText, EntryText, Stream};
 use crate::optimize::common::inject_software_pipeline::arrangement::{Arrangement, Entry, place};
 use crate::optimize::common::inject_software_pipeline::pieces::Pieces;
 use crate::optimize::common::inject_software_pipeline::steps::Within;
@@ -17,14 +17,18 @@ pub fn print(
     order: &Arrangement,
     derived: &dyn Fn(usize) -> Vec<String>,
 ) -> String {
-    let text = written(func, pieces, (name, of_loop), order);
+    let clusters = clusters(func, pieces, order);
     let mut out = String::new();
-    let _ = writeln!(out, "schedule {} for {of_loop}", text.name);
+    let _ = writeln!(out, "schedule {name} for {of_loop}");
+    let opened = |e: Entry| {
+        let steps = pieces.list[e.piece].steps.as_ref()?;
+        steps.along_k(e.part?.step).map(|_| steps.count)
+    };
     let parts = [
-        ("m", Some(text.m)),
-        ("n", Some(text.n)),
-        ("k", text.k),
-        ("p", Some(text.p)),
+        ("m", Some(order.split.m)),
+        ("n", Some(order.split.n)),
+        ("k", order.entries().find_map(opened)),
+        ("p", Some(order.split.p)),
     ];
     let parts = parts.iter().filter_map(|(axis, parts)| {
         let parts = parts.filter(|parts| *axis == "k" || *parts > 1)?;
@@ -34,17 +38,22 @@ pub fn print(
     if !parts.is_empty() {
         let _ = writeln!(out, "split {}", parts.join(", "));
     }
-    match text.stream {
+    let stream = match (order.producer, order.lag) {
+        (true, _) => Stream::Producer,
+        (false, 0) => Stream::All,
+        (false, lag) => Stream::Halves { lag },
+    };
+    match stream {
         Stream::All => out.push_str("stream all\n"),
         Stream::Halves { lag } => {
             let _ = writeln!(out, "stream halves lag {lag}");
         }
         Stream::Producer => out.push_str("stream producer\n"),
     }
-    if text.spare > 0 {
-        let _ = writeln!(out, "spare {}", text.spare);
+    if order.spare > 0 {
+        let _ = writeln!(out, "spare {}", order.spare);
     }
-    for (at, cluster) in text.clusters.iter().enumerate() {
+    for (at, cluster) in clusters.iter().enumerate() {
         for line in derived(at) {
             let _ = writeln!(out, "  # {line}");
         }
@@ -81,12 +90,8 @@ pub(super) fn entry_text(entry: &EntryText) -> String {
     text
 }
 
-fn written(
-    func: &Func,
-    pieces: &Pieces,
-    (name, of_loop): (&str, &str),
-    order: &Arrangement,
-) -> OrderText {
+/// The clusters as they are written.
+fn clusters(func: &Func, pieces: &Pieces, order: &Arrangement) -> Vec<ClusterText> {
     let named = Named::of(func, pieces);
     let along_k = |piece: usize, step: u32| pieces.list[piece].steps.as_ref()?.along_k(step);
     let entry = |entry: &Entry| {
@@ -106,32 +111,11 @@ fn written(
             ahead: entry.ahead,
         }
     };
-    let opened = |e: Entry| {
-        let steps = pieces.list[e.piece].steps.as_ref()?;
-        steps.along_k(e.part?.step).map(|_| steps.count)
-    };
-    OrderText {
-        name: name.to_string(),
-        of_loop: Some(of_loop.to_string()),
-        m: order.split.m,
-        n: order.split.n,
-        p: order.split.p,
-        k: order.entries().find_map(opened),
-        stream: match (order.producer, order.lag) {
-            (true, _) => Stream::Producer,
-            (false, 0) => Stream::All,
-            (false, lag) => Stream::Halves { lag },
-        },
-        spare: order.spare,
-        clusters: order
-            .clusters
-            .iter()
-            .map(|cluster| ClusterText {
-                name: cluster.name.clone(),
-                bar: cluster.meet,
-                priority: cluster.priority,
-                entries: cluster.entries.iter().map(entry).collect(),
-            })
-            .collect(),
-    }
+    let clusters = order.clusters.iter().map(|cluster| ClusterText {
+        name: cluster.name.clone(),
+        bar: cluster.meet,
+        priority: cluster.priority,
+        entries: cluster.entries.iter().map(entry).collect(),
+    });
+    clusters.collect()
 }

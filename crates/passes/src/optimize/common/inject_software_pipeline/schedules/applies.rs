@@ -1,0 +1,64 @@
+//! For which loops a schedule is, beyond what its text says.
+
+use tilewright_schedule::order::Completion;
+
+use super::super::text::Multiplies;
+use super::{Question, Why};
+
+/// All that the text can be read for.
+pub(super) fn always(_: Question<'_>) -> Result<(), Why> {
+    Ok(())
+}
+
+/// Products whose reads can be ahead where the loop begins and ends.
+pub(super) fn reads_ahead(question: Question<'_>) -> Result<(), Why> {
+    if question.machine.shared.counter.is_some() {
+        return Err(
+            "reads of shared memory are counted, and those ahead would be in flight at the \
+             loop's ends"
+                .into(),
+        );
+    }
+    let work = Multiplies::of(question)?;
+    if !work.stores.is_empty() {
+        return Err("copies go through registers".into());
+    }
+    match work.steps.count {
+        0 | 1 => Err("the product has one step along K".into()),
+        _ => Ok(()),
+    }
+}
+
+/// Products that run while the program goes on, behind copies that run ahead.
+pub(super) fn products_in_flight(question: Question<'_>) -> Result<(), Why> {
+    let pieces = &question.pieces.list;
+    if !pieces.iter().any(|p| p.is_product_in_flight()) {
+        return Err("no product of the loop runs while the program goes on".into());
+    }
+    match pieces.iter().all(|p| p.distance == 0) {
+        true => Err("nothing in the loop runs ahead".into()),
+        false => Ok(()),
+    }
+}
+
+/// Blocks of two halves with waves on all SIMDs, whose copies are under way while they read.
+pub(super) fn two_halves(question: Question<'_>) -> Result<(), Why> {
+    let machine = question.machine;
+    if !machine.barrier.bare {
+        return Err("the block has no barrier that leaves copies in flight".into());
+    }
+    let threads = question.kernel.num_threads();
+    let pairs = 2 * machine.simds * machine.warp_size;
+    if !threads.is_multiple_of(pairs) {
+        return Err(format!(
+            "a block of {threads} threads has no two halves with waves on all SIMDs; one of {pairs} has"
+        )
+        .into());
+    }
+    let work = Multiplies::of(question)?;
+    let in_flight = |at: &usize| matches!(work.piece(*at).completion, Completion::Counted { .. });
+    match work.copies.iter().all(in_flight) {
+        true => Ok(()),
+        false => Err("a copy is done before the program goes on".into()),
+    }
+}
