@@ -232,7 +232,7 @@ def _compile_elsewhere(executor, kernels, target, timeout=None):
 
 def _kept_of(executor, kernels, name, arch, timeout=None):
     jobs = [
-        _submitted(executor, _core.compile_for_another, k.core.ir(), name, arch, k.core.fast_math)
+        _submitted(executor, _core.compile_for_another, k.core.called_ir(), name, arch, k.core.fast_math)
         for k in kernels
     ]
     kept = 0
@@ -259,7 +259,7 @@ def _judged(kernels, judge):
         try:
             if judge is not None:
                 judge(at)
-            tried.append((kernel.core.ir(), kernel.core.fast_math))
+            tried.append((kernel.core.called_ir(), kernel.core.fast_math))
         except Exception as error:
             tried.append(_reason(error))
     return tried

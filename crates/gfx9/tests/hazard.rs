@@ -167,6 +167,30 @@ fn what_is_no_hazard() {
 }
 
 /// The shortest way counts: around a loop, and where two ways meet.
+/// Two products go on in registers that overlap those of two before them.
+#[test]
+fn sums_that_are_written_anew_are_those_of_the_later_product() {
+    let code = |op: &str, last: &str| {
+        format!(
+            "f:\n\tv_mfma_f32_16x16x16_f16 v[6:9], v[20:21], v[30:31], v[2:5]\n\
+             \tv_mfma_f32_16x16x16_f16 v[40:43], v[20:21], v[30:31], v[2:5]\n\
+             \t{op} v[4:7], v[22:23], v[32:33], v[6:9]\n\
+             \t{op} v[8:11], v[24:25], v[32:33], v[40:43]\n\
+             \tv_mfma_f32_16x16x16_f16 v[50:53], v[26:27], v[34:35], {last}\n\ts_endpgm\n"
+        )
+    };
+    for arch in ["gfx942", "gfx950"] {
+        let same = "v_mfma_f32_16x16x16_f16";
+        assert_eq!(hazards(&code(same, "v[4:7]"), arch), [""; 0]);
+        assert_eq!(hazards(&code(same, "v[8:11]"), arch), [""; 0]);
+        // Half of these are the first product's still.
+        let first = code(same, "v[8:11]").replace("v[8:11], v[24", "v[12:15], v[24");
+        assert_eq!(hazards(&first, arch).len(), 1, "{arch}");
+        // Another operation may be done before the one that it follows.
+        assert!(!hazards(&code("v_mfma_f32_16x16x16_bf16", "v[4:7]"), arch).is_empty());
+    }
+}
+
 #[test]
 fn all_ways_are_looked_at() {
     let product = "v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], v[8:11]";

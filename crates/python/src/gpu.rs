@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use tilewright::ir::prints::Printed;
 use tilewright::ir::{AttrValue, Func, SourceMap, Target};
 use tilewright::jit::gpu::{best_target, check_target, compiled_for};
 use tilewright::jit::{self, Call, Error, Loaded};
@@ -154,10 +155,7 @@ impl Programs {
         });
         drop(given);
         let printed = queued.map_err(|error| raise_call(py, error, sources))?;
-        for line in printed.told() {
-            py.import("builtins")?.call_method1("print", (line,))?;
-        }
-        Ok(())
+        show(py, &printed)
     }
 
     /// The program for a GPU, built where it is not there yet.
@@ -218,7 +216,7 @@ impl Prepared {
         let workspaces = program.1.workspaces(&mut args).map_err(fail)?;
         let nowhere = workspaces.iter().map(|&bytes| {
             // SAFETY: nothing is launched with it before it is moved.
-            unsafe { program.0.borrow_memory(0, bytes) }
+            unsafe { program.0.borrow_memory(PIECE as u64, bytes) }
         });
         let nowhere = nowhere.collect();
         let buffers = memory.iter().map(|tensor| {
@@ -262,10 +260,20 @@ impl Prepared {
             // It is free again before Python is asked for.
             let mut call = self.call.lock().unwrap_or_else(PoisonError::into_inner);
             loaded.move_call(&mut call, buffers)?;
-            loaded.launch_on(&call, &stream)
+            loaded.launch_on(&call, &stream)?;
+            loaded.printed(&call, &stream)
         });
-        queued.map_err(|error| raise_call(py, error, sources))
+        let printed = queued.map_err(|error| raise_call(py, error, sources))?;
+        show(py, &printed)
     }
+}
+
+/// Prints what a kernel printed, where Python prints.
+fn show(py: Python<'_>, printed: &Printed) -> PyResult<()> {
+    for line in printed.told() {
+        py.import("builtins")?.call_method1("print", (line,))?;
+    }
+    Ok(())
 }
 
 fn build(

@@ -366,7 +366,7 @@ fn instructions(target: Target) -> Result<(), Failed> {
     };
     wanted.push(copy.to_string());
     allocs += "    alloc bar: barrier uint64[1] arrivals=[1]\n";
-    body += "    mbarrier_arrive bar[0] warp\n";
+    body += "    wait lgkmcnt(0)\n    mbarrier_arrive bar[0] warp\n";
     wanted.push("ds_inc_u32".to_string());
     if target.machine().ds_read_tr {
         // Behind the copy: each lane of 16 gets a column of what they read.

@@ -245,18 +245,18 @@ fn a_folder_that_cannot_be_written_is_an_error() {
     fs::create_dir_all(
         kernel
             .path()
-            .join("d/05-add-wrapper-for-single-buf-store.tw"),
+            .join("d/06-add-wrapper-for-single-buf-store.tw"),
     )
     .expect("a folder");
     let said = kernel.call("compile k.py --dump-passes d --emit source");
     assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
     assert!(
-        said.err.contains("cannot write d/05-add-wrapper"),
+        said.err.contains("cannot write d/06-add-wrapper"),
         "{}",
         said.err
     );
     assert!(
-        said.err.contains("wrote the IR to 5 files in d"),
+        said.err.contains("wrote the IR to 6 files in d"),
         "{}",
         said.err
     );
@@ -271,9 +271,9 @@ fn headers(text: &str) -> Vec<&str> {
 fn a_pass_is_printed_after_each_of_its_runs() {
     let kernel = Kernel::new(GOOD);
     let simplify = [
-        "# after `simplify` (pass 2 of 26, run 1 of 3)",
-        "# after `simplify` (pass 18 of 26, run 2 of 3)",
-        "# after `simplify` (pass 20 of 26, run 3 of 3)",
+        "# after `simplify` (pass 3 of 27, run 1 of 3)",
+        "# after `simplify` (pass 19 of 27, run 2 of 3)",
+        "# after `simplify` (pass 21 of 27, run 3 of 3)",
     ];
     let said = kernel.call("compile k.py --target sm_80 --print-after simplify");
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
@@ -284,16 +284,16 @@ fn a_pass_is_printed_after_each_of_its_runs() {
         "compile k.py --target sm_80 --emit source --print-after simplify --print-after bind-target",
     );
     assert_eq!(said.code, Some(0), "{}", said.err);
-    let all = [&["# after `bind-target` (pass 1 of 26)"][..], &simplify].concat();
+    let all = [&["# after `bind-target` (pass 1 of 27)"][..], &simplify].concat();
     assert_eq!(headers(&said.err), all);
     assert!(headers(&said.out).is_empty() && said.out.contains("__global__"));
     // It is the IR that a dump has.
     let said = kernel.call("compile k.py --target sm_80 --print-after thread-sync --dump-passes d");
-    let file = kernel.path().join("d/21-thread-sync.tw");
+    let file = kernel.path().join("d/22-thread-sync.tw");
     let text = fs::read_to_string(file).expect("a file");
     assert_eq!(
         said.out,
-        format!("# after `thread-sync` (pass 21 of 26)\n{text}")
+        format!("# after `thread-sync` (pass 22 of 27)\n{text}")
     );
 }
 
@@ -304,7 +304,7 @@ fn what_was_printed_is_there_when_the_kernel_is_refused() {
     assert_eq!(said.code, Some(1));
     assert_eq!(
         headers(&said.out),
-        ["# after `lower-tile-op` (pass 11 of 28)"]
+        ["# after `lower-tile-op` (pass 12 of 30)"]
     );
     let note = "nothing to print after thread-sync: it was not run";
     assert!(said.err.contains(note), "{}", said.err);
@@ -315,7 +315,7 @@ fn what_was_printed_is_there_when_the_kernel_is_refused() {
     assert_eq!(printed.len(), 1);
     assert_eq!(
         (&printed[0]["pass"], &printed[0]["number"]),
-        (&"lower-tile-op".into(), &11.into())
+        (&"lower-tile-op".into(), &12.into())
     );
     assert!(
         printed[0]["text"]
@@ -500,11 +500,11 @@ fn lowering_names_the_pass_that_broke_the_function() {
     let first = refused.errors.iter().next().expect("an error");
     assert_eq!(first.code.0, "broken-ir");
     assert!(
-        first.message.starts_with("`layout-reducer` (pass 6 of 26)"),
+        first.message.starts_with("`layout-reducer` (pass 7 of 27)"),
         "{}",
         first.message
     );
-    assert_eq!(refused.times.passes.len(), 6);
+    assert_eq!(refused.times.passes.len(), 7);
     assert!(refused.times.hazards.is_none());
 }
 

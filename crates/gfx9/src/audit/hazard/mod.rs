@@ -6,7 +6,9 @@
 //! before each block, the shortest way counting.
 //!
 //! Only the last write of a scalar register counts. A scalar instruction that overwrites what a
-//! vector instruction wrote waits for that by itself, so behind it the hazard is over.
+//! vector instruction wrote waits for that by itself, so behind it the hazard is over. Of the sums of
+//! products only the last write counts, too, where both are of one operation: they end in the order in
+//! which they were issued, and what is owed behind the later one is more.
 
 mod roles;
 mod table;
@@ -16,7 +18,7 @@ use crate::asm::{Function, Instruction, Operand};
 use crate::isa::Opcode;
 
 use super::{Finding, Kind, bits, finding};
-use roles::{Parts, TO_SCALAR};
+use roles::{Parts, SUMS, TO_SCALAR};
 use table::{From, MOST, ROWS};
 
 /// An instruction that something may still be owed behind.
@@ -29,7 +31,7 @@ struct Recent {
     owed: u32,
     /// The rows that it is in.
     rows: u64,
-    /// Of the scalar registers that it wrote, those that were written anew, as bits.
+    /// Of the scalar registers or sums that it wrote, those that were written anew, as bits.
     anew: u32,
 }
 
@@ -100,6 +102,8 @@ impl Kernel<'_> {
         let states = states_of(instruction);
         if instruction.op.is_salu() {
             self.overwrite(recent, instruction);
+        } else if self.parts[index].from & *SUMS != 0 {
+            self.multiply_anew(recent, instruction);
         }
         let rows = self.parts[index].from;
         recent.retain_mut(|entry| {
@@ -132,6 +136,19 @@ impl Kernel<'_> {
         }
     }
 
+    /// Forgets sums that a product of the same operation writes anew.
+    fn multiply_anew(&self, recent: &mut [Recent], by: &Instruction) {
+        let Some(written) = by.operands.first().and_then(Operand::registers) else {
+            return;
+        };
+        for entry in recent.iter_mut() {
+            let front = &self.code[entry.index];
+            if front.op == by.op && front.modifiers == by.modifiers {
+                entry.anew |= From::Xdl.runs(front).bits_in(written);
+            }
+        }
+    }
+
     /// The first obligation that is not kept before an instruction.
     fn conflict(&self, recent: &[Recent], index: usize) -> Option<Finding> {
         let instruction = &self.code[index];
@@ -145,7 +162,11 @@ impl Kernel<'_> {
                     continue;
                 }
                 let anew = match row.from {
-                    From::VectorToScalar => entry.anew,
+                    From::VectorToScalar
+                    | From::Xdl
+                    | From::Single
+                    | From::Double4
+                    | From::Double16 => entry.anew,
                     _ => 0,
                 };
                 let Some(register) = row.meets(front, instruction, anew) else {

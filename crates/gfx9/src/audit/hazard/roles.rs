@@ -121,6 +121,14 @@ static OF_VECTORS: LazyLock<u64> = LazyLock::new(|| {
 pub(super) static TO_SCALAR: LazyLock<u64> =
     LazyLock::new(|| rows_with(|row| row.from == From::VectorToScalar));
 
+/// The rows about the sums that products write.
+pub(super) static SUMS: LazyLock<u64> = LazyLock::new(|| {
+    rows_with(|row| {
+        use From::{Double4, Double16, Single, Xdl};
+        matches!(row.from, Xdl | Single | Double4 | Double16)
+    })
+});
+
 fn rows_with(fits: impl Fn(&Row) -> bool) -> u64 {
     let rows = ROWS.iter().enumerate();
     let fitting = rows.filter(|(_, row)| fits(row));

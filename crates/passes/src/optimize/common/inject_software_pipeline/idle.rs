@@ -49,16 +49,20 @@ impl Iteration {
                 None => phases.push(cluster.entries.clone()),
             }
         }
-        Iteration::of(question, order, phases)
+        Iteration::of(question, order, phases, true)
     }
 
     /// With all barriers of its steady iteration.
     pub fn derived(question: Question<'_>, order: &Arrangement, schedule: &Schedule) -> Iteration {
         let entries: Vec<Entry> = order.entries().collect();
         let mut phases: Vec<Vec<Entry>> = vec![Vec::new()];
+        let mut meets = false;
         for step in &schedule.steady.steps {
             match step {
-                Step::Barrier => phases.push(Vec::new()),
+                Step::Barrier => {
+                    meets = true;
+                    phases.push(Vec::new());
+                }
                 Step::Run(op) => phases.iter_mut().last().into_iter().for_each(|phase| {
                     phase.extend(entries.get(*op));
                 }),
@@ -68,18 +72,28 @@ impl Iteration {
         if phases.len() > 1 && phases[0].is_empty() {
             phases.remove(0);
         }
-        Iteration::of(question, order, phases)
+        Iteration::of(question, order, phases, meets)
     }
 
-    fn of(question: Question<'_>, order: &Arrangement, phases: Vec<Vec<Entry>>) -> Iteration {
+    fn of(
+        question: Question<'_>,
+        order: &Arrangement,
+        phases: Vec<Vec<Entry>>,
+        meets: bool,
+    ) -> Iteration {
         let threads = question.kernel.num_threads();
         let placed = match order.lag {
-            0 => alone(question, threads, &phases),
+            0 => alone(question, threads, &phases, meets),
             _ => beside(question, threads / 2, &phases),
         };
         let took = placed.took + placed.late(question, order);
+        // Where nothing is multiplied, matrix units that idle say nothing of the order.
+        let idle = match placed.busy {
+            0 => 0,
+            busy => took.saturating_sub(busy),
+        };
         Iteration {
-            idle: u32::try_from(took.saturating_sub(placed.busy)).unwrap_or(u32::MAX),
+            idle: u32::try_from(idle).unwrap_or(u32::MAX),
             hides_copies: placed.took >= COPY,
         }
     }
@@ -93,19 +107,23 @@ struct Placed {
     /// When each is issued, and when memory is through with what it asks for.
     issued: Vec<u64>,
     asked: Vec<u64>,
-    /// Where what each entry reads is waited for: where its phase begins, or, of halves a barrier apart,
-    /// the phase before.
+    /// Where what each entry reads is waited for: where its phase begins; of halves a barrier apart, the
+    /// phase before; where nobody meets, the entry itself.
     waits: Vec<i64>,
 }
 
 /// All waves together.
-fn alone(question: Question<'_>, threads: u32, phases: &[Vec<Entry>]) -> Placed {
+fn alone(question: Question<'_>, threads: u32, phases: &[Vec<Entry>], meets: bool) -> Placed {
     let entries: Vec<Entry> = phases.iter().flatten().copied().collect();
     let time = Time::of(question, threads, &entries);
     let mut waits: Vec<i64> = Vec::new();
     for phase in phases {
         let begin = time.issued.get(waits.len()).map_or(0, |at| *at as i64);
         waits.extend(phase.iter().map(|_| begin));
+    }
+    if !meets {
+        // Waves that read what they copied themselves wait where they read.
+        waits = time.issued.iter().map(|at| *at as i64).collect();
     }
     Placed {
         took: (time.end + BARRIER * phases.len() as u64).max(time.memory),
