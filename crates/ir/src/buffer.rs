@@ -92,6 +92,28 @@ pub struct BufferData {
 }
 
 impl BufferData {
+    /// A buffer allocated in a kernel: one version, row-major, no layout yet.
+    pub fn new(
+        name: impl Into<String>,
+        scope: Scope,
+        dtype: DType,
+        shape: Vec<Expr>,
+    ) -> BufferData {
+        BufferData {
+            name: name.into(),
+            scope,
+            dtype,
+            shape,
+            strides: None,
+            origin: BufferOrigin::Alloc,
+            layout: None,
+            versions: 1,
+            place: None,
+            safe_value: None,
+            span: Span::NONE,
+        }
+    }
+
     /// The extents, where all of them are constants.
     pub fn const_shape(&self) -> Option<Vec<i64>> {
         let extents = self.shape.iter();

@@ -182,17 +182,9 @@ impl Recorder {
         span: Span,
     ) -> BufferData {
         BufferData {
-            name: name.into(),
-            scope,
-            dtype,
-            shape,
-            strides: None,
             origin,
-            layout: None,
-            versions: 1,
-            place: None,
-            safe_value: None,
             span,
+            ..BufferData::new(name, scope, dtype, shape)
         }
     }
 

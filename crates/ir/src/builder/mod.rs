@@ -250,17 +250,8 @@ fn new_tensor(
     origin: BufferOrigin,
 ) -> Tensor {
     let buffer = func.buffers.push(BufferData {
-        name: name.to_string(),
-        scope,
-        dtype,
-        shape: shape.clone(),
-        strides: None,
         origin,
-        layout: None,
-        versions: 1,
-        place: None,
-        safe_value: None,
-        span: Span::NONE,
+        ..BufferData::new(name, scope, dtype, shape.clone())
     });
     Tensor {
         buffer,

@@ -49,17 +49,14 @@ pub fn record_prints(func: &mut Func, _: Target, _: &mut Diagnostics) -> Changed
         return Changed::No;
     }
     let buffer = func.buffers.push(BufferData {
-        name: "printed".to_string(),
-        scope: Scope::Global,
-        dtype: Prints::DTYPE,
-        shape: vec![Expr::int(prints::WORDS.into(), DType::I32)],
-        strides: None,
         origin: BufferOrigin::Workspace,
-        layout: None,
-        versions: 1,
-        place: None,
-        safe_value: None,
         span: func.span,
+        ..BufferData::new(
+            "printed",
+            Scope::Global,
+            Prints::DTYPE,
+            vec![Expr::int(prints::WORDS.into(), DType::I32)],
+        )
     });
     func.workspaces.push(buffer);
     func.attrs.prints = Some(Prints { buffer, formats });

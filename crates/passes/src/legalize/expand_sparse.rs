@@ -19,9 +19,8 @@
 
 use tilewright_ir::visit::{child_blocks_mut, rewrite_block};
 use tilewright_ir::{
-    Block, BufferData, BufferOrigin, DType, Diagnostics, Expr, ExprKind, Func, GemmOp, Loop,
-    LoopKind, Region, RegionDim, Scope, Span, Sparse, Sparsity, Stmt, StmtKind, Target, TileOp,
-    VarKind,
+    Block, BufferData, DType, Diagnostics, Expr, ExprKind, Func, GemmOp, Loop, LoopKind, Region,
+    Scope, Span, Sparse, Sparsity, Stmt, StmtKind, Target, TileOp, VarKind,
 };
 
 use crate::Changed;
@@ -75,25 +74,16 @@ fn spread(func: &mut Func, g: &GemmOp, span: Span, out: &mut Block) -> Option<Re
     let data = &func.buffers[a.buffer];
     let shape = turned(g.trans_a, int(m as u32), int(k as u32));
     let all = BufferData {
-        name: format!("{}_all", data.name),
-        scope: Scope::Shared,
-        dtype,
-        shape: shape.to_vec(),
-        strides: None,
-        origin: BufferOrigin::Alloc,
-        layout: None,
-        versions: 1,
-        place: None,
-        safe_value: None,
         span,
+        ..BufferData::new(
+            format!("{}_all", data.name),
+            Scope::Shared,
+            dtype,
+            shape.to_vec(),
+        )
     };
-    let dims = all.shape.iter().map(|extent| RegionDim {
-        start: Expr::zero(DType::I32),
-        extent: extent.clone(),
-    });
-    let dims = dims.collect();
     let buffer = func.buffers.push(all);
-    let all = Region { buffer, dims };
+    let all = Region::whole(buffer, &func.buffers[buffer]);
 
     let [i, j, places] = [
         ("i", VarKind::Loop),

@@ -38,8 +38,8 @@ use rustc_hash::FxHashMap;
 use tilewright_arith::{Analyzer, Inside};
 use tilewright_ir::visit::{child_blocks_mut, rewrite_block, stmt_exprs_mut};
 use tilewright_ir::{
-    Block, Buffer, BufferData, BufferOrigin, Diagnostics, Expr, ExprKind, Func, Inst, MicroOp,
-    Scope, Stmt, StmtKind, Target, ThreadOp, Var, VarKind,
+    Block, Buffer, BufferData, Diagnostics, Expr, ExprKind, Func, Inst, MicroOp, Scope, Stmt,
+    StmtKind, Target, ThreadOp, Var, VarKind,
 };
 
 use crate::Changed;
@@ -152,17 +152,8 @@ fn guard_results(func: &mut Func, block: Block, results: &Results) -> Block {
         let made = func.var_expr(*result);
         let otherwise = safe_value(&func.buffers[buffer]).cast_to(data.dtype);
         let chosen = func.buffers.push(BufferData {
-            name: data.name,
-            scope: Scope::Local,
-            dtype: data.dtype,
-            shape: vec![Expr::i32(1)],
-            strides: None,
-            origin: BufferOrigin::Alloc,
-            layout: None,
-            versions: 1,
-            place: None,
-            safe_value: None,
             span,
+            ..BufferData::new(data.name, Scope::Local, data.dtype, vec![Expr::i32(1)])
         });
         let at = || vec![Expr::i32(0)];
         let keep = |value: Expr| {

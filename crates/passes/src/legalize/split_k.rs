@@ -391,17 +391,13 @@ impl Product {
 
     fn buffer(&self, func: &Func, name: String, scope: Scope, shape: &[i64]) -> BufferData {
         BufferData {
-            name,
-            scope,
-            dtype: func.buffers[self.sum].dtype,
-            shape: shape.iter().map(|n| int(*n)).collect(),
-            strides: None,
-            origin: BufferOrigin::Alloc,
-            layout: None,
-            versions: 1,
-            place: None,
-            safe_value: None,
             span: func.kernels[0].span,
+            ..BufferData::new(
+                name,
+                scope,
+                func.buffers[self.sum].dtype,
+                shape.iter().map(|n| int(*n)).collect(),
+            )
         }
     }
 }

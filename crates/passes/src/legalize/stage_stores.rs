@@ -37,10 +37,9 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::touched::touched;
 use tilewright_ir::visit::{child_blocks_mut, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    Access, Axis, Block, Buffer, BufferData, BufferOrigin, Code, CopyHints, CopyKind, CopyOp,
-    DType, Diagnostic, Diagnostics, Expr, Func, Kernel, LayoutAttr, Loop, LoopKind, Machine,
-    MmaFamily, Region, RegionDim, Scope, Severity, Span, Stmt, StmtKind, Target, TileOp, VarKind,
-    WARP_GROUP,
+    Access, Axis, Block, Buffer, BufferData, Code, CopyHints, CopyKind, CopyOp, DType, Diagnostic,
+    Diagnostics, Expr, Func, Kernel, LayoutAttr, Loop, LoopKind, Machine, MmaFamily, Region,
+    RegionDim, Scope, Severity, Span, Stmt, StmtKind, Target, TileOp, VarKind, WARP_GROUP,
 };
 
 use tilewright_layout::radix::Digit;
@@ -269,17 +268,14 @@ impl StageStores<'_> {
             return None;
         }
         let stage = BufferData {
-            name: format!("{}_stage", to.name),
-            scope: Scope::Shared,
-            dtype: to.dtype,
-            shape: from.shape.clone(),
-            strides: None,
-            origin: BufferOrigin::Alloc,
             layout: Some(LayoutAttr::Swizzled),
-            versions: 1,
-            place: None,
-            safe_value: None,
             span: stmt.span,
+            ..BufferData::new(
+                format!("{}_stage", to.name),
+                Scope::Shared,
+                to.dtype,
+                from.shape.clone(),
+            )
         };
         let dims = stage.shape.iter().map(|extent| RegionDim {
             start: Expr::zero(extent.dtype()),

@@ -293,17 +293,8 @@ impl Gen<'_> {
     ) -> Buffer {
         let name = self.name();
         self.func.buffers.push(BufferData {
-            name,
-            scope,
-            dtype,
-            shape,
-            strides: None,
             origin,
-            layout: None,
-            versions: 1,
-            place: None,
-            safe_value: None,
-            span: Span::NONE,
+            ..BufferData::new(name, scope, dtype, shape)
         })
     }
 

@@ -248,17 +248,8 @@ impl<'t> Parser<'t> {
             Vec::new()
         };
         let mut data = BufferData {
-            name: without_number(name).to_string(),
-            scope,
-            dtype,
-            shape,
-            strides: None,
-            origin: BufferOrigin::Alloc,
-            layout: None,
-            versions: 1,
-            place: None,
-            safe_value: None,
             span,
+            ..BufferData::new(without_number(name), scope, dtype, shape)
         };
         match kind {
             DeclKind::Param => data.origin = BufferOrigin::Param,

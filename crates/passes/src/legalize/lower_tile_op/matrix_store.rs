@@ -15,8 +15,8 @@
 //! ```
 
 use tilewright_ir::{
-    Access, Block, BufferData, BufferOrigin, CopyOp, DType, Expr, Inst, MicroKind, MicroOp, Region,
-    RegionDim, Scope, Span, Stmt, StmtKind, VarKind,
+    Access, Block, BufferData, CopyOp, DType, Expr, Inst, MicroKind, MicroOp, Region, RegionDim,
+    Scope, Span, Stmt, StmtKind, VarKind,
 };
 use tilewright_layout::to_expr;
 
@@ -134,19 +134,12 @@ impl Lower<'_> {
     /// Registers for what one instruction writes.
     fn packed(&mut self, c: &CopyOp, dtype: DType, count: i64) -> tilewright_ir::Buffer {
         let name = format!("{}_vec", self.func.buffers[c.dst.buffer].name);
-        self.func.buffers.push(BufferData {
+        self.func.buffers.push(BufferData::new(
             name,
-            scope: Scope::Local,
+            Scope::Local,
             dtype,
-            shape: vec![Expr::i32(count as i32)],
-            strides: None,
-            origin: BufferOrigin::Alloc,
-            layout: None,
-            versions: 1,
-            place: None,
-            safe_value: None,
-            span: Span::NONE,
-        })
+            vec![Expr::i32(count as i32)],
+        ))
     }
 
     /// Does the copy so, where that is possible.

@@ -42,9 +42,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks_mut, rewrite_block, walk_stmts};
 use tilewright_ir::{
-    Axis, Block, Buffer, BufferData, BufferOrigin, Code, Counter, DType, DeviceOp, Diagnostic,
-    Diagnostics, Expr, Func, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, Var,
-    VarKind,
+    Axis, Block, Buffer, BufferData, Code, Counter, DType, DeviceOp, Diagnostic, Diagnostics, Expr,
+    Func, Level, Loop, LoopKind, Scope, Span, Stmt, StmtKind, Target, Var, VarKind,
 };
 use tilewright_layout::Fragment;
 
@@ -358,19 +357,10 @@ impl Lower<'_> {
             .iter()
             .map(|&e| Expr::int(e.into(), DType::I32))
             .collect();
-        let buffer = self.func.buffers.push(BufferData {
-            name: name.to_string(),
-            scope,
-            dtype,
-            shape,
-            strides: None,
-            origin: BufferOrigin::Alloc,
-            layout: None,
-            versions: 1,
-            place: None,
-            safe_value: None,
-            span: Span::NONE,
-        });
+        let buffer = self
+            .func
+            .buffers
+            .push(BufferData::new(name, scope, dtype, shape));
         self.allocs
             .push(Stmt::new(StmtKind::Alloc(buffer), Span::NONE));
         buffer

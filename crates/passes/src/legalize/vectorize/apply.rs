@@ -4,9 +4,8 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::visit::{child_blocks_mut, stmt_exprs_mut};
 use tilewright_ir::visit_ids::{IdMut, stmt_ids_mut};
 use tilewright_ir::{
-    Access, Axis, Block, Buffer, BufferData, BufferOrigin, DType, Expr, ExprKind, Func, Inst, Loop,
-    LoopKind, MicroKind, MicroOp, Region, RegionDim, Scope, Span, Stmt, StmtKind, ThreadOp, Var,
-    VarKind,
+    Access, Axis, Block, Buffer, BufferData, DType, Expr, ExprKind, Func, Inst, Loop, LoopKind,
+    MicroKind, MicroOp, Region, RegionDim, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
 };
 
 use super::sites::Sites;
@@ -51,17 +50,8 @@ impl Vectorizer<'_> {
         let data = &self.func.buffers[vector.buffer];
         let (name, dtype) = (format!("{}_vec", data.name), data.dtype);
         self.func.buffers.push(BufferData {
-            name,
-            scope: Scope::Local,
-            dtype,
-            shape: register_shape(lanes),
-            strides: None,
-            origin: BufferOrigin::Alloc,
-            layout: None,
-            versions: 1,
-            place: None,
-            safe_value: None,
             span: vector.span,
+            ..BufferData::new(name, Scope::Local, dtype, register_shape(lanes))
         })
     }
 

@@ -2,8 +2,8 @@
 //! store (`r2s`) that may stand later.
 
 use tilewright_ir::{
-    Access, Block, Buffer, BufferData, BufferOrigin, Counter, DType, Expr, Func, Inst, LoopKind,
-    MicroKind, MicroOp, Region, RegionDim, Scope, Stmt, StmtKind, Var, VarKind,
+    Access, Block, Buffer, BufferData, Counter, DType, Expr, Func, Inst, LoopKind, MicroKind,
+    MicroOp, Region, RegionDim, Scope, Stmt, StmtKind, Var, VarKind,
 };
 
 use super::fresh::refresh;
@@ -39,17 +39,13 @@ pub(crate) fn stage(func: &mut Func, stmt: &Stmt, counter: Option<Counter>) -> O
     }
     let ([load], span) = (<[Stmt; 1]>::try_from(load).ok()?, stmt.span);
     func.buffers.push(BufferData {
-        name: "staged".to_string(),
-        scope: Scope::Local,
-        dtype: split.dtype?,
-        shape: vec![Expr::int(split.used.into(), DType::I32)],
-        strides: None,
-        origin: BufferOrigin::Alloc,
-        layout: None,
-        versions: 1,
-        place: None,
-        safe_value: None,
         span,
+        ..BufferData::new(
+            "staged",
+            Scope::Local,
+            split.dtype?,
+            vec![Expr::int(split.used.into(), DType::I32)],
+        )
     });
     // The two halves stand at different places, so each has loops of its own.
     refresh(func, &mut store);

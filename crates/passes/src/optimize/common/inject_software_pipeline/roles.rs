@@ -283,17 +283,13 @@ fn stream(pieces: &[&Piece], trip: Option<u64>, arrivals: u32) -> Stream {
 
 pub(super) fn barrier(func: &mut Func, name: String, arrivals: u32, versions: u32) -> Buffer {
     func.buffers.push(BufferData {
-        name,
-        scope: Scope::Barrier,
-        dtype: DType::U64,
-        shape: vec![Expr::i32(versions as i32)],
-        strides: None,
         origin: BufferOrigin::Barriers(vec![arrivals; versions as usize]),
-        layout: None,
-        versions: 1,
-        place: None,
-        safe_value: None,
-        span: Span::NONE,
+        ..BufferData::new(
+            name,
+            Scope::Barrier,
+            DType::U64,
+            vec![Expr::i32(versions as i32)],
+        )
     })
 }
 

@@ -7,9 +7,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::visit::{block_exprs_mut, child_blocks_mut};
-use tilewright_ir::{
-    Block, Buffer, BufferData, BufferOrigin, Expr, Func, Scope, Span, Stmt, StmtKind, Turn,
-};
+use tilewright_ir::{Block, Buffer, BufferData, Expr, Func, Scope, Span, Stmt, StmtKind, Turn};
 
 use super::super::effects::{Effects, is_in};
 use super::super::fresh::refresh;
@@ -138,17 +136,8 @@ fn hoist(stmt: &mut Stmt, allocs: &mut Block) {
 
 fn variable(func: &mut Func, name: &str, dtype: tilewright_ir::DType, span: Span) -> Buffer {
     func.buffers.push(BufferData {
-        name: name.to_string(),
-        scope: Scope::Var,
-        dtype,
-        shape: Vec::new(),
-        strides: None,
-        origin: BufferOrigin::Alloc,
-        layout: None,
-        versions: 1,
-        place: None,
-        safe_value: None,
         span,
+        ..BufferData::new(name, Scope::Var, dtype, Vec::new())
     })
 }
 
