@@ -1,8 +1,8 @@
 //! Statements and loops.
 
 use tilewright_ir::{
-    Axis, Block, Buffer, BufferOrigin, Counter, DeviceOp, Expr, ExprKind, Loop, LoopKind, Scope,
-    Span, Stmt, StmtKind, Var, WARP_GROUP,
+    Axis, Block, Buffer, BufferOrigin, Expr, ExprKind, Loop, LoopKind, Scope, Span, Stmt, StmtKind,
+    Var, WARP_GROUP,
 };
 
 use crate::ctype::{ctype, is_packed};
@@ -18,18 +18,13 @@ impl Emitter<'_> {
     pub(crate) fn block(&mut self, block: &Block) -> Emit<()> {
         self.analyzer.push();
         self.names.open();
-        let fences = left_in_flight(block);
-        for (at, stmt) in block.iter().enumerate() {
+        for stmt in block {
             if self.uses.is_dead(stmt) {
                 self.analyzer.after(stmt);
                 continue;
             }
             self.stmt(stmt)?;
             self.analyzer.after(stmt);
-            if fences.contains(&at) {
-                self.needs.piece(Piece::Waits);
-                self.out.line("tw::fix_order();");
-            }
         }
         for stmt in block {
             if let StmtKind::Alloc(buffer) = stmt.kind {
@@ -528,40 +523,4 @@ pub(crate) fn c_string(text: &str) -> String {
     }
     out.push('"');
     out
-}
-
-/// The statements behind which operations on LDS stay behind: a wait at a bare barrier leaves those in
-/// flight, and other waves rely on all before them.
-fn left_in_flight(block: &Block) -> Vec<usize> {
-    let mut fences = Vec::new();
-    for (at, stmt) in block.iter().enumerate() {
-        let StmtKind::Device(DeviceOp::Wait {
-            counter: Counter::Lgkmcnt,
-            at_most: left @ 1..,
-        }) = stmt.kind
-        else {
-            continue;
-        };
-        let is_wait = |s: &&Stmt| matches!(s.kind, StmtKind::Device(DeviceOp::Wait { .. }));
-        let next = block[at..].iter().find(|s| !is_wait(s));
-        let meets = |s: &Stmt| matches!(s.kind, StmtKind::Device(DeviceOp::Barrier(_)));
-        if !next.is_some_and(meets) {
-            continue;
-        }
-        let mut younger = 0;
-        for (before, stmt) in block[..at].iter().enumerate().rev() {
-            match &stmt.kind {
-                StmtKind::Micro(op) if op.counter == Some(Counter::Lgkmcnt) => {
-                    if younger >= left {
-                        fences.push(before);
-                        break;
-                    }
-                    younger += op.count();
-                }
-                StmtKind::Device(DeviceOp::Barrier(_)) => break,
-                _ => {}
-            }
-        }
-    }
-    fences
 }

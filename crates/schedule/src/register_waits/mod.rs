@@ -28,8 +28,10 @@
 //! The [`walk`] carries what may be under way ([`state`]) through the [`outline`] of the kernel,
 //! with the same model of places as ThreadSync, until no wait is missing. Then each wait is
 //! taken away or loosened as far as that stays so; what such a try leaves as it was is not
-//! walked again ([`seen`]). It never moves a statement.
+//! walked again ([`seen`]). It never moves a statement, and fences those that a machine scheduler
+//! must not move ([`fixed`]).
 
+mod fixed;
 mod handed;
 mod outline;
 mod registers;
@@ -125,6 +127,7 @@ pub fn register_waits(func: &mut Func) -> usize {
             divergent,
         };
         insertion.insert(&mut func.kernels[at].body, &mut 0, false);
+        fixed::fix_order(&mut func.kernels[at].body);
     }
     inserted
 }
