@@ -217,7 +217,7 @@ fn one(
     let changed = match known.as_mut().and_then(|known| known.take(step.name)) {
         Some(passed) => {
             (*func, said) = (passed.func, passed.said);
-            Changed::Yes
+            passed.changed
         }
         None => {
             known = None;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use tilewright_ir::{Diagnostics, Func, Target};
 
-use crate::PassInfo;
+use crate::{Changed, PassInfo};
 
 /// Passes in their order, each with what it makes of the function that those before it leave.
 #[derive(Clone, Debug)]
@@ -21,6 +21,7 @@ pub struct Foreseen {
 #[derive(Clone, Debug)]
 pub(crate) struct Passed {
     pub func: Func,
+    pub changed: Changed,
     pub said: Diagnostics,
 }
 
@@ -45,13 +46,17 @@ impl Foreseen {
     ) -> bool {
         for pass in passes {
             let mut said = Diagnostics::new();
-            (pass.run)(&mut self.func, target, &mut said);
+            let changed = (pass.run)(&mut self.func, target, &mut said);
             // It will say so itself when its turn comes.
             if said.has_errors() {
                 return false;
             }
-            let func = self.func.clone();
-            self.passed.push_back((pass.name, Passed { func, said }));
+            let passed = Passed {
+                func: self.func.clone(),
+                changed,
+                said,
+            };
+            self.passed.push_back((pass.name, passed));
         }
         true
     }

@@ -321,11 +321,9 @@ pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
         &[]
     };
     let before = named(LEGALIZE).chain(named(around)).chain(named(dies));
-    let lines = if target.machine().prints { &[] } else { RECORD };
-    let after = named(FINISH).chain(named(lines)).chain(named(PLACE));
     let written = before.chain(named(SCHEDULE));
     let in_order = written.chain(barriers()).chain(waits(target));
-    in_order.chain(after).collect()
+    in_order.chain(last(target)).collect()
 }
 
 /// Those of them that write down where the block waits, once loops are written out.
@@ -342,6 +340,12 @@ fn waits(target: Target) -> impl Iterator<Item = &'static PassInfo> {
     };
     let products = if machine.group_mma() { PRODUCTS } else { &[] };
     named(counted).chain(named(products))
+}
+
+/// Those behind them: how things are issued, and where shared buffers lie.
+fn last(target: Target) -> impl Iterator<Item = &'static PassInfo> {
+    let lines = if target.machine().prints { &[] } else { RECORD };
+    named(FINISH).chain(named(lines)).chain(named(PLACE))
 }
 
 fn named(names: &'static [&str]) -> impl Iterator<Item = &'static PassInfo> {

@@ -327,6 +327,26 @@ fn every_rejection_has_its_reason() {
         // Rows of the second table, none of which holds.
         (
             Loop {
+                tile: [64, 64, 32],
+                stages: 2,
+                threads: 256,
+                body: Body::Products(2),
+                ..GFX950
+            },
+            none,
+        ),
+        (
+            Loop {
+                tile: [64, 64, 32],
+                stages: 4,
+                threads: 256,
+                body: Body::Chained,
+                ..GFX950
+            },
+            none,
+        ),
+        (
+            Loop {
                 stages: 2,
                 ..GFX950
             },

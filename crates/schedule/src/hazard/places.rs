@@ -63,7 +63,7 @@ struct Set {
     shape: Rc<Shape>,
     /// The first bit of every access; `None` where they cannot be counted out.
     points: Option<Option<Rc<Points>>>,
-    tables: Vec<(Unit, Rc<Vec<Cell>>)>,
+    tables: Vec<(Unit, Rc<Table>)>,
     /// The bits that are touched.
     runs: Option<Rc<Runs>>,
 }
@@ -119,6 +119,20 @@ struct Cell {
     groups: u8,
     /// The only thread, or [`MANY`].
     thread: u32,
+}
+
+/// Who touches the places of a buffer, between the first and the last that anybody does.
+#[derive(Debug)]
+struct Table {
+    first: usize,
+    cells: Vec<Cell>,
+}
+
+impl Table {
+    /// From this place up to its end.
+    fn from(&self, place: usize) -> &[Cell] {
+        self.cells.get(place - self.first..).unwrap_or_default()
+    }
 }
 
 const MANY: u32 = u32::MAX;
@@ -271,7 +285,8 @@ impl<'f> Places<'f> {
         let unit = self.unit(a, b)?;
         let (x, y) = (self.table(a, unit)?, self.table(b, unit)?);
         let mut met = Meeting::default();
-        for (p, q) in x.iter().zip(y.iter()) {
+        let first = x.first.max(y.first);
+        for (p, q) in x.from(first).iter().zip(y.from(first)) {
             if p.warps == 0 || q.warps == 0 {
                 continue;
             }
@@ -439,26 +454,32 @@ impl<'f> Places<'f> {
         (size <= 1 << 22).then_some(size)
     }
 
-    fn table(&mut self, set: u32, unit: Unit) -> Option<Rc<Vec<Cell>>> {
+    fn table(&mut self, set: u32, unit: Unit) -> Option<Rc<Table>> {
         let known = &self.sets[set as usize].tables;
         if let Some((_, table)) = known.iter().find(|(u, _)| *u == unit) {
             return Some(table.clone());
         }
         let points = self.points(set)?;
-        let mut cells = vec![NOBODY; self.table_size(set, unit)?];
         let Shape::Places { bits, lanes, .. } = &*self.sets[set as usize].shape else {
             return None;
         };
+        // Places outside the buffer are another checker's finding.
+        let size = self.table_size(set, unit)?;
+        let inside = |cell: i64| cell.clamp(0, size as i64) as usize;
+        let touched = || points.places.iter().filter(|place| **place != OUTSIDE);
+        let first = touched().min().map_or(0, |p| inside(p >> unit.0));
+        let last = touched()
+            .max()
+            .map_or(0, |p| inside(unit.cells(*p, *bits).end));
+        let mut cells = vec![NOBODY; last - first];
         for (thread, _, place) in points.each() {
-            for at in unit.cells(place, *bits) {
-                // Places outside the buffer are another checker's finding.
-                if let Some(cell) = usize::try_from(at).ok().and_then(|at| cells.get_mut(at)) {
-                    let groups = self.groups_of(thread, *lanes);
-                    cell.note((thread, self.scan.warp), groups, *lanes);
-                }
+            let reached = unit.cells(place, *bits);
+            for cell in &mut cells[inside(reached.start) - first..inside(reached.end) - first] {
+                let groups = self.groups_of(thread, *lanes);
+                cell.note((thread, self.scan.warp), groups, *lanes);
             }
         }
-        let table = Rc::new(cells);
+        let table = Rc::new(Table { first, cells });
         self.sets[set as usize].tables.push((unit, table.clone()));
         Some(table)
     }

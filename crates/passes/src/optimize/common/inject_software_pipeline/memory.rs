@@ -114,18 +114,18 @@ fn bytes_apart(func: &Func, kernel: &Kernel) -> u64 {
 
 /// Bytes of the kernel that is written out where buffers share theirs; at least so many, where that
 /// is more than there is. Barriers decide who may share, so they are foreseen first. Only what then
-/// fits is looked into: its waits are too, without which nothing can be proved.
+/// fits is looked into, to the end: buffers share where that is proved.
 fn merged(foreseen: &mut Foreseen, target: Target) -> u64 {
     let in_order = foreseen.run(crate::barriers(), target);
-    let hoped = Plan::hoped(foreseen.func(), 0, target);
-    if hoped.total_bytes() > target.machine().shared.bytes {
-        return u64::from(hoped.total_bytes());
+    let hoped = Plan::hoped(foreseen.func(), 0, target).total_bytes();
+    if hoped > target.machine().shared.bytes || !in_order {
+        return u64::from(hoped);
     }
-    if in_order {
-        foreseen.run(crate::waits(target), target);
-    }
-    let proved = hoped.proved(foreseen.func(), 0, target);
-    u64::from(proved.total_bytes())
+    foreseen.run(crate::waits(target).chain(crate::last(target)), target);
+    let func = foreseen.func();
+    let buffers = shared_buffers(func, &func.kernels[0]).into_iter();
+    let ends = buffers.filter_map(|b| func.buffers[b].place.map(|place| place.end()));
+    u64::from(ends.max().unwrap_or(hoped))
 }
 
 /// How many blocks of so many threads a multiprocessor has room for when so many versions of some

@@ -119,7 +119,7 @@ impl Plan {
     }
 
     /// The same with those pairs alone that hold in the kernel.
-    pub(crate) fn proved(self, func: &Func, kernel: usize, target: Target) -> Plan {
+    fn proved(self, func: &Func, kernel: usize, target: Target) -> Plan {
         if self.shares.is_empty() {
             return self;
         }
