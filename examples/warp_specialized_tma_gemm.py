@@ -82,7 +82,7 @@ def main():
 
     a = torch.randn(4096, 4096, device="cuda", dtype=torch.float16)
     b = torch.randn(4096, 4096, device="cuda", dtype=torch.float16)
-    kernel = matmul_tma(4096, 4096, 4096, 128, 256, 64)
+    kernel = matmul_tma(4096, 4096, 4096, 128, 256, 64, stages=3)
     torch.testing.assert_close(kernel(a, b), a @ b, rtol=1e-2, atol=1e-2)
 
 

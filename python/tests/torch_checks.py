@@ -257,6 +257,35 @@ def check_gpu_graph():
         assert (y == value + 1).all()
 
 
+def check_gpu_split_sums():
+    """Few tiles: sums are split along K and added up by a second kernel. The memory of the parts is
+    torch's, also while a graph is recorded and on streams side by side."""
+    kernel = matmul(128, 256, 16384)
+    assert kernel.get_kernel_source().count("__global__") == 2
+    a, b = (torch.randn(n, 16384, device="cuda", dtype=torch.float16) / 128 for n in (128, 256))
+    right = (a.float() @ b.float().T).half()
+    torch.testing.assert_close(kernel(a, b.T.contiguous()), right, rtol=1e-2, atol=1e-2)
+    b = b.T.contiguous()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        c = kernel(a, b)
+    for factor in (1.0, 2.0):
+        a.fill_(factor / 128)
+        graph.replay()
+        torch.cuda.synchronize()
+        torch.testing.assert_close(c, (a.float() @ b.float()).half(), rtol=1e-2, atol=1e-2)
+    streams = [torch.cuda.Stream() for _ in range(4)]
+    results = []
+    for turn in range(40):
+        with torch.cuda.stream(streams[turn % 4]):
+            results.append((turn, kernel(a * turn, b)))
+    torch.cuda.synchronize()
+    for turn, c in results:
+        torch.testing.assert_close(c, (a.float() * turn @ b.float()).half(), rtol=2e-2, atol=2e-1)
+    microseconds = per_call(lambda: kernel(a, b), runs=500)
+    print(f"  a call with split sums: {microseconds:.1f} us of the host's time")
+
+
 def check_gpu_threads():
     errors = []
 

@@ -15,7 +15,6 @@ use tilewright::ir::touched::written;
 use tilewright::ir::visit::walk_stmts;
 use tilewright::ir::{Buffer, DType, Diagnostic, Func, Level, Param, SourceMap, Target, text};
 use tilewright::lowering::{self, Lowered, Until};
-use tilewright::passes::decisions::SPLIT_K;
 use tilewright::runtime::device::Vendor;
 use tilewright::sim::simt::{self, SimtOptions};
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
@@ -31,9 +30,6 @@ use crate::host::{Python_, Shared};
 #[pyclass(frozen, module = "tilewright._core")]
 pub struct Kernel {
     func: Func,
-    /// The same as it is compiled: sums are split along K only where that is asked for, until it is
-    /// measured what the parts' memory costs a call.
-    called: Func,
     sources: SourceMap,
     warnings: Vec<Diagnostic>,
     /// The function as lowered, by target.
@@ -57,13 +53,8 @@ type Left<'py> = (
 
 impl Kernel {
     pub fn new(func: Func, sources: SourceMap, warnings: Vec<Diagnostic>) -> Kernel {
-        let mut called = func.clone();
-        if SPLIT_K.asked(&called).is_none() {
-            SPLIT_K.ask(&mut called, false);
-        }
         Kernel {
             func,
-            called,
             sources,
             warnings,
             lowered: Mutex::default(),
@@ -74,7 +65,7 @@ impl Kernel {
     /// The kernel as the tuner takes it.
     pub fn subject(&self) -> Subject {
         Subject {
-            func: self.called.clone(),
+            func: self.func.clone(),
             sources: self.sources.clone(),
             fast_math: fast_math(&self.func),
         }
@@ -91,7 +82,7 @@ impl Kernel {
         }
         let lowered = py.detach(|| {
             let until = Until::Level(Level::Device);
-            lowering::lower(&self.called, target, until).and_then(Lowered::checked)
+            lowering::lower(&self.func, target, until).and_then(Lowered::checked)
         });
         let lowered = lowered.map_err(|refused| {
             let errors = refused.errors.into_vec();
@@ -106,7 +97,7 @@ impl Kernel {
 
     /// The parts that a launcher works with.
     pub fn parts(&self) -> (&Func, &SourceMap, &Programs) {
-        (&self.called, &self.sources, &self.programs)
+        (&self.func, &self.sources, &self.programs)
     }
 
     fn arguments(&self, given: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Args> {
@@ -260,7 +251,7 @@ impl Kernel {
 
     /// The tile IR as it is compiled for calls.
     fn called_ir(&self) -> String {
-        text::print(&self.called)
+        text::print(&self.func)
     }
 
     /// The device IR for a target.
@@ -385,7 +376,7 @@ impl Kernel {
             stream,
         };
         let (args, memory) = described(given)?;
-        let of = (&self.called, &self.sources);
+        let of = (&self.func, &self.sources);
         let empty = empty.as_ref();
         self.programs
             .launch(py, of, target, place, (args, &memory), empty)

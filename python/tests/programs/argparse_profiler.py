@@ -30,7 +30,8 @@ def matmul(M, N, K, block_M, block_N, block_K, dtype="float16", accum_dtype="flo
 
 
 def ref_program(A, B):
-    return A.astype(np.float32) @ B.astype(np.float32).T
+    wide = [X.float() if hasattr(X, "float") else X.astype(np.float32) for X in (A, B)]
+    return wide[0] @ wide[1].T
 
 
 def main(argv=None):

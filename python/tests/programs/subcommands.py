@@ -3,7 +3,6 @@
 import argparse
 import sys
 
-import numpy as np
 import tilelang
 import tilelang.language as T
 
@@ -24,8 +23,8 @@ def stencil(N, block=32):
 
 
 def reference(a):
-    out = a.copy()
-    out[1:-1] = (a[:-2] + a[1:-1] + a[2:]) / np.float32(3)
+    out = a * 1
+    out[1:-1] = (a[:-2] + a[1:-1] + a[2:]) / 3
     return out
 
 
