@@ -99,7 +99,7 @@ impl Analyzer {
 
     /// Calls `f` on every statement of every kernel, outer first, in program order, with the
     /// facts of its place.
-    pub fn walk_func(&mut self, func: &Func, f: &mut impl FnMut(&mut Analyzer, &Stmt)) {
+    pub fn walk_func(&mut self, func: &Func, f: &mut dyn FnMut(&mut Analyzer, &Stmt)) {
         for kernel in &func.kernels {
             self.enter_kernel(func, kernel);
             self.walk_block(func, &kernel.body, f);
@@ -112,7 +112,7 @@ impl Analyzer {
         &mut self,
         func: &Func,
         block: &Block,
-        f: &mut impl FnMut(&mut Analyzer, &Stmt),
+        f: &mut dyn FnMut(&mut Analyzer, &Stmt),
     ) {
         self.push();
         for stmt in block {
@@ -123,12 +123,7 @@ impl Analyzer {
         self.pop();
     }
 
-    fn walk_children(
-        &mut self,
-        func: &Func,
-        stmt: &Stmt,
-        f: &mut impl FnMut(&mut Analyzer, &Stmt),
-    ) {
+    fn walk_children(&mut self, func: &Func, stmt: &Stmt, f: &mut dyn FnMut(&mut Analyzer, &Stmt)) {
         match &stmt.kind {
             StmtKind::For(l) => {
                 self.enter_loop(func, l);
@@ -161,7 +156,7 @@ impl Analyzer {
         &mut self,
         func: &Func,
         block: &mut Block,
-        f: &mut impl FnMut(&mut Analyzer, &mut Stmt) -> Inside,
+        f: &mut dyn FnMut(&mut Analyzer, &mut Stmt) -> Inside,
     ) {
         self.push();
         for stmt in block.iter_mut() {

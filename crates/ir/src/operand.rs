@@ -142,7 +142,7 @@ operand!(
 
 impl<'a> Operand<'a> {
     /// Calls `f` on the expressions of the operand.
-    pub fn exprs(self, f: &mut impl FnMut(&'a Expr)) {
+    pub fn exprs(self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
             Operand::Value(e) => f(e),
             Operand::Elements { indices, .. } => indices.iter().for_each(f),
@@ -160,7 +160,7 @@ impl<'a> Operand<'a> {
 
 impl OperandMut<'_> {
     /// Calls `f` on the expressions of the operand.
-    pub fn exprs(self, f: &mut impl FnMut(&mut Expr)) {
+    pub fn exprs(self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
             OperandMut::Value(e) => f(e),
             OperandMut::Elements { indices, .. } => indices.iter_mut().for_each(f),

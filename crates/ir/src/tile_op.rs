@@ -146,12 +146,12 @@ impl TileOp {
     }
 
     /// Calls `f` on every operand.
-    pub fn operands<'a>(&'a self, f: &mut impl FnMut(Operand<'a>)) {
+    pub fn operands<'a>(&'a self, f: &mut dyn FnMut(Operand<'a>)) {
         tile_operands!(self, f, Operand,);
     }
 
     /// Calls `f` on every operand.
-    pub fn operands_mut(&mut self, f: &mut impl FnMut(OperandMut<'_>)) {
+    pub fn operands_mut(&mut self, f: &mut dyn FnMut(OperandMut<'_>)) {
         tile_operands!(self, f, OperandMut, mut);
     }
 }

@@ -38,7 +38,7 @@ pub enum Part<'a> {
 }
 
 /// Calls `f` on every buffer that the statement itself may write.
-pub fn written(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
+pub fn written(stmt: &Stmt, f: &mut dyn FnMut(Buffer)) {
     touched(stmt, &mut |access| {
         if access.mode.writes() {
             f(access.buffer);
@@ -48,7 +48,7 @@ pub fn written(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
 
 /// Calls `f` on every access of the statement itself, not of the blocks inside it, nor of its
 /// expressions.
-pub fn touched<'a>(stmt: &'a Stmt, f: &mut impl FnMut(Touched<'a>)) {
+pub fn touched<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(Touched<'a>)) {
     match &stmt.kind {
         StmtKind::Store {
             buffer, indices, ..
@@ -98,7 +98,7 @@ fn plain(buffer: Buffer, part: Part<'_>, mode: Mode) -> Touched<'_> {
 }
 
 /// What an operand of an op is done to.
-fn operand<'a>(operand: Operand<'a>, f: &mut impl FnMut(Touched<'a>)) {
+fn operand<'a>(operand: Operand<'a>, f: &mut dyn FnMut(Touched<'a>)) {
     let mut at = |buffer: Buffer, part: Part<'a>, how: How| {
         f(Touched {
             buffer,

@@ -72,7 +72,7 @@ impl Expr {
     }
 
     /// Calls `f` on every node, parents first, left to right.
-    pub fn walk<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+    pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         if self.depth() <= RECURSION {
             return self.walk_down(f);
         }
@@ -85,18 +85,18 @@ impl Expr {
         }
     }
 
-    fn walk_down<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+    fn walk_down<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         f(self);
         self.kind().each_operand(|e| e.walk_down(f));
     }
 
     /// Calls `f` on every node once, however often it is shared; parents first.
-    pub fn walk_distinct<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+    pub fn walk_distinct<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         self.walk_within(&|_| true, f);
     }
 
     /// Calls `f` on every load and address once, with the buffer and the indices; outer ones first.
-    pub fn walk_memory<'a>(&'a self, f: &mut impl FnMut(&'a Expr, Buffer, &'a [Expr])) {
+    pub fn walk_memory<'a>(&'a self, f: &mut dyn FnMut(&'a Expr, Buffer, &'a [Expr])) {
         self.walk_within(&Expr::names_memory, &mut |node| {
             if let ExprKind::Load { buffer, indices } | ExprKind::AddressOf { buffer, indices } =
                 node.kind()
@@ -107,7 +107,7 @@ impl Expr {
     }
 
     /// Calls `f` with every load once; outer ones first.
-    pub fn walk_loads<'a>(&'a self, f: &mut impl FnMut(Buffer, &'a [Expr])) {
+    pub fn walk_loads<'a>(&'a self, f: &mut dyn FnMut(Buffer, &'a [Expr])) {
         self.walk_memory(&mut |node, buffer, indices| {
             if let ExprKind::Load { .. } = node.kind() {
                 f(buffer, indices);
@@ -116,7 +116,7 @@ impl Expr {
     }
 
     /// The walk over distinct nodes, without those that are left out and what is in them alone.
-    fn walk_within<'a>(&'a self, within: &impl Fn(&Expr) -> bool, f: &mut impl FnMut(&'a Expr)) {
+    fn walk_within<'a>(&'a self, within: &impl Fn(&Expr) -> bool, f: &mut dyn FnMut(&'a Expr)) {
         if !within(self) {
             return;
         }
@@ -142,7 +142,7 @@ impl Expr {
         &'a self,
         seen: &mut ([usize; LISTED], usize),
         within: &impl Fn(&Expr) -> bool,
-        f: &mut impl FnMut(&'a Expr),
+        f: &mut dyn FnMut(&'a Expr),
     ) {
         if !within(self) {
             return;
@@ -161,7 +161,7 @@ impl Expr {
 
     /// Rebuilds the tree bottom-up: `f` sees each node over rewritten operands and returns its
     /// replacement, or `None` to keep it. Untouched subtrees stay shared.
-    pub fn rewrite(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
+    pub fn rewrite(&self, f: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
         if self.depth() <= RECURSION {
             return self.rewrite_down(f);
         }
@@ -197,7 +197,7 @@ impl Expr {
         done.pop().unwrap_or_else(|| self.clone())
     }
 
-    fn rewrite_down(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
+    fn rewrite_down(&self, f: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
         let changed = match self.kind() {
             ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) => None,
             // The most frequent kind, without a list of its operands.
@@ -264,7 +264,7 @@ pub fn rewrite_block(block: Block, mut rewrite: impl FnMut(Stmt, &mut Block)) ->
 }
 
 /// Calls `f` on every statement of the block, outer first, in program order.
-pub fn walk_stmts<'a>(block: &'a [Stmt], f: &mut impl FnMut(&'a Stmt)) {
+pub fn walk_stmts<'a>(block: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
     for stmt in block {
         f(stmt);
         for child in child_blocks(stmt) {
@@ -275,17 +275,17 @@ pub fn walk_stmts<'a>(block: &'a [Stmt], f: &mut impl FnMut(&'a Stmt)) {
 
 /// Calls `f` on the root of every expression that stands in the statement itself, not in the
 /// blocks inside it.
-pub fn stmt_exprs<'a>(stmt: &'a Stmt, f: &mut impl FnMut(&'a Expr)) {
+pub fn stmt_exprs<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
     each_expr(&stmt.kind, f);
 }
 
 /// Rewrites in place the root of every expression that stands in the statement itself.
-pub fn stmt_exprs_mut(stmt: &mut Stmt, f: &mut impl FnMut(&mut Expr)) {
+pub fn stmt_exprs_mut(stmt: &mut Stmt, f: &mut dyn FnMut(&mut Expr)) {
     each_expr_mut(&mut stmt.kind, f);
 }
 
 /// Rewrites every expression of the block and the blocks inside it.
-pub fn block_exprs_mut(block: &mut Block, f: &mut impl FnMut(&mut Expr)) {
+pub fn block_exprs_mut(block: &mut Block, f: &mut dyn FnMut(&mut Expr)) {
     for stmt in block {
         stmt_exprs_mut(stmt, f);
         for child in child_blocks_mut(stmt) {
@@ -297,14 +297,14 @@ pub fn block_exprs_mut(block: &mut Block, f: &mut impl FnMut(&mut Expr)) {
 /// Generates the shared and the mutable walk from one list of fields.
 macro_rules! expr_walk {
     ($name:ident, $operands:ident, $stmt:ty, $expr:ty, $region:ident, $access:ident, $all:ident, [$($lt:lifetime)?], $($mutability:tt)?) => {
-        fn $region<$($lt,)? F: FnMut($expr)>(region: &$($lt)? $($mutability)? Region, f: &mut F) {
+        fn $region$(<$lt>)?(region: &$($lt)? $($mutability)? Region, f: &mut dyn FnMut($expr)) {
             for RegionDim { start, extent } in &$($mutability)? region.dims {
                 f(start);
                 f(extent);
             }
         }
 
-        fn $access<$($lt,)? F: FnMut($expr)>(access: &$($lt)? $($mutability)? Access, f: &mut F) {
+        fn $access$(<$lt>)?(access: &$($lt)? $($mutability)? Access, f: &mut dyn FnMut($expr)) {
             $region(&$($mutability)? access.region, f);
             if let Some(e) = &$($mutability)? access.slot {
                 f(e);
@@ -312,13 +312,13 @@ macro_rules! expr_walk {
             $all(&$($mutability)? access.at, f);
         }
 
-        fn $all<$($lt,)? F: FnMut($expr)>(list: &$($lt)? $($mutability)? Vec<Expr>, f: &mut F) {
+        fn $all$(<$lt>)?(list: &$($lt)? $($mutability)? Vec<Expr>, f: &mut dyn FnMut($expr)) {
             for e in list {
                 f(e);
             }
         }
 
-        fn $name<$($lt,)? F: FnMut($expr)>(kind: $stmt, f: &mut F) {
+        fn $name$(<$lt>)?(kind: $stmt, f: &mut dyn FnMut($expr)) {
             match kind {
                 StmtKind::Let { value, .. } => f(value),
                 StmtKind::Store { indices, value, .. } => {

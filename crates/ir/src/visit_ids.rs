@@ -27,18 +27,18 @@ pub enum Id {
 
 /// Calls `f` on every id of the statement that is not in an expression, nor in the blocks
 /// inside it.
-pub fn stmt_ids(stmt: &Stmt, f: &mut impl FnMut(Id)) {
+pub fn stmt_ids(stmt: &Stmt, f: &mut dyn FnMut(Id)) {
     each_id(&stmt.kind, f);
 }
 
 /// Calls `f` on every id of the statement that is not in an expression, nor in the blocks
 /// inside it.
-pub fn stmt_ids_mut(stmt: &mut Stmt, f: &mut impl FnMut(IdMut<'_>)) {
+pub fn stmt_ids_mut(stmt: &mut Stmt, f: &mut dyn FnMut(IdMut<'_>)) {
     each_id_mut(&mut stmt.kind, f);
 }
 
 /// Calls `f` on every buffer the statement itself mentions, in expressions too.
-pub fn stmt_buffers(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
+pub fn stmt_buffers(stmt: &Stmt, f: &mut dyn FnMut(Buffer)) {
     stmt_ids(stmt, &mut |id| {
         if let Id::Buffer(b) = id {
             f(b);
@@ -48,12 +48,12 @@ pub fn stmt_buffers(stmt: &Stmt, f: &mut impl FnMut(Buffer)) {
 }
 
 /// Calls `f` on every buffer of the expression.
-pub fn expr_buffers(expr: &Expr, f: &mut impl FnMut(Buffer)) {
+pub fn expr_buffers(expr: &Expr, f: &mut dyn FnMut(Buffer)) {
     expr.walk_memory(&mut |_, buffer, _| f(buffer));
 }
 
 /// Calls `f` on every variable that a layout binds.
-pub fn layout_vars(layout: &LayoutAttr, f: &mut impl FnMut(Var)) {
+pub fn layout_vars(layout: &LayoutAttr, f: &mut dyn FnMut(Var)) {
     match layout {
         LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Placed(_) | LayoutAttr::Held(_) => {
         }
@@ -63,7 +63,7 @@ pub fn layout_vars(layout: &LayoutAttr, f: &mut impl FnMut(Var)) {
 }
 
 /// Calls `f` on every variable that a layout binds.
-pub fn layout_vars_mut(layout: &mut LayoutAttr, f: &mut impl FnMut(&mut Var)) {
+pub fn layout_vars_mut(layout: &mut LayoutAttr, f: &mut dyn FnMut(&mut Var)) {
     match layout {
         LayoutAttr::Linear | LayoutAttr::Swizzled | LayoutAttr::Placed(_) | LayoutAttr::Held(_) => {
         }
@@ -81,7 +81,7 @@ macro_rules! buffer_walk {
         /// Calls `f` on every expression of a buffer's declaration, its layout included.
         pub fn $name(
             data: &$($mutability)? BufferData,
-            f: &mut impl FnMut(&$($mutability)? Expr),
+            f: &mut dyn FnMut(&$($mutability)? Expr),
         ) {
             for e in &$($mutability)? data.shape {
                 f(e);
@@ -109,7 +109,7 @@ macro_rules! buffer_walk {
         /// Calls `f` on every expression of a layout.
         pub fn $layout(
             layout: &$($mutability)? LayoutAttr,
-            f: &mut impl FnMut(&$($mutability)? Expr),
+            f: &mut dyn FnMut(&$($mutability)? Expr),
         ) {
             match layout {
                 LayoutAttr::Linear
@@ -135,31 +135,31 @@ macro_rules! buffer_walk {
 buffer_walk!(buffer_exprs, layout_exprs,);
 buffer_walk!(buffer_exprs_mut, layout_exprs_mut, mut);
 
-fn var_at(var: &Var, f: &mut impl FnMut(Id)) {
+fn var_at(var: &Var, f: &mut dyn FnMut(Id)) {
     f(Id::Var(*var));
 }
 
-fn buffer_at(buffer: &Buffer, f: &mut impl FnMut(Id)) {
+fn buffer_at(buffer: &Buffer, f: &mut dyn FnMut(Id)) {
     f(Id::Buffer(*buffer));
 }
 
-fn layout_at(layout: &LayoutAttr, f: &mut impl FnMut(Id)) {
+fn layout_at(layout: &LayoutAttr, f: &mut dyn FnMut(Id)) {
     layout_vars(layout, &mut |v| f(Id::Var(v)));
 }
 
-fn var_at_mut(var: &mut Var, f: &mut impl FnMut(IdMut<'_>)) {
+fn var_at_mut(var: &mut Var, f: &mut dyn FnMut(IdMut<'_>)) {
     f(IdMut::Var(var));
 }
 
-fn buffer_at_mut(buffer: &mut Buffer, f: &mut impl FnMut(IdMut<'_>)) {
+fn buffer_at_mut(buffer: &mut Buffer, f: &mut dyn FnMut(IdMut<'_>)) {
     f(IdMut::Buffer(buffer));
 }
 
-fn layout_at_mut(layout: &mut LayoutAttr, f: &mut impl FnMut(IdMut<'_>)) {
+fn layout_at_mut(layout: &mut LayoutAttr, f: &mut dyn FnMut(IdMut<'_>)) {
     layout_vars_mut(layout, &mut |v| f(IdMut::Var(v)));
 }
 
-fn operand_at(operand: Operand<'_>, f: &mut impl FnMut(Id)) {
+fn operand_at(operand: Operand<'_>, f: &mut dyn FnMut(Id)) {
     match operand {
         Operand::Elements { buffer, .. }
         | Operand::Whole { buffer, .. }
@@ -170,7 +170,7 @@ fn operand_at(operand: Operand<'_>, f: &mut impl FnMut(Id)) {
     }
 }
 
-fn operand_at_mut(operand: OperandMut<'_>, f: &mut impl FnMut(IdMut<'_>)) {
+fn operand_at_mut(operand: OperandMut<'_>, f: &mut dyn FnMut(IdMut<'_>)) {
     match operand {
         OperandMut::Elements { buffer, .. }
         | OperandMut::Whole { buffer, .. }
@@ -184,7 +184,7 @@ fn operand_at_mut(operand: OperandMut<'_>, f: &mut impl FnMut(IdMut<'_>)) {
 /// Generates the shared and the mutable walk from one list of fields.
 macro_rules! id_walk {
     ($name:ident, $operands:ident, $operand:ident, $id:ty, $var:ident, $buffer:ident, $layout:ident, $($mutability:tt)?) => {
-        fn $name(kind: &$($mutability)? StmtKind, f: &mut impl FnMut($id)) {
+        fn $name(kind: &$($mutability)? StmtKind, f: &mut dyn FnMut($id)) {
             match kind {
                 StmtKind::Let { var, .. } => $var(var, f),
                 StmtKind::Store { buffer, .. } | StmtKind::Alloc(buffer) => $buffer(buffer, f),

@@ -101,7 +101,7 @@ fn written_behind(func: &Func, stmt: &Stmt, barrier: Buffer) -> Vec<Buffer> {
             });
         });
     };
-    fn block(stmts: &[Stmt], barrier: Buffer, note: &mut impl FnMut(&[Stmt])) -> bool {
+    fn block(stmts: &[Stmt], barrier: Buffer, note: &mut dyn FnMut(&[Stmt])) -> bool {
         let mut behind = false;
         for stmt in stmts {
             if behind {

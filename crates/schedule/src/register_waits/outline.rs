@@ -53,7 +53,7 @@ impl Item {
     }
 
     /// The blocks in it, each iteration of an unrolled loop for itself.
-    pub fn blocks<'i>(&'i self, f: &mut impl FnMut(&'i [Item])) {
+    pub fn blocks<'i>(&'i self, f: &mut dyn FnMut(&'i [Item])) {
         self.kind.blocks(f);
     }
 }
@@ -91,7 +91,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn blocks<'i>(&'i self, f: &mut impl FnMut(&'i [Item])) {
+    fn blocks<'i>(&'i self, f: &mut dyn FnMut(&'i [Item])) {
         match self {
             Kind::Loop(l) => f(&l.body),
             Kind::Unrolled(iterations) => iterations.iter().for_each(|items| f(items)),
