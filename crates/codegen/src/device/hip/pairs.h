@@ -1,6 +1,7 @@
+#if defined(__gfx950__)
 namespace tw {
 
-// As a vector of two, so that conversions of both are one instruction where the machine has it.
+// As a vector of two: one instruction rounds both, where the machine has it.
 template <> TW_FN void insert<16>(unsigned& word, int place, unsigned bits) {
   typedef unsigned short Pair __attribute__((ext_vector_type(2)));
   Pair pair = bit_cast<Pair>(word);
@@ -9,3 +10,4 @@ template <> TW_FN void insert<16>(unsigned& word, int place, unsigned bits) {
 }
 
 }  // namespace tw
+#endif
