@@ -32,8 +32,8 @@ use tilewright_ir::{
     BinOp, DType, Diagnostics, Expr, ExprKind, Func, Kernel, Stmt, StmtKind, Target, Var,
 };
 
-use crate::Changed;
 use super::fresh::refresh;
+use crate::Changed;
 
 /// Unswitches the masks of all kernels.
 pub fn unswitch_masks(func: &mut Func, _target: Target, _diags: &mut Diagnostics) -> Changed {
