@@ -29,6 +29,14 @@ impl Emitter<'_> {
         }
     }
 
+    /// Options of the compiler that the text is made for.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        match self.dialect() {
+            Dialect::Cuda => Vec::new(),
+            Dialect::Hip => hip::flags(self.func),
+        }
+    }
+
     /// The declaration of a kernel's shared memory.
     pub(crate) fn shared_array(&self) -> &'static str {
         match self.dialect() {

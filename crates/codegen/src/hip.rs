@@ -3,8 +3,10 @@
 //! Waits and barriers are printed as the IR has them.
 
 use tilewright_ir::prints::{self, PrintFormat};
+use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BarrierKind, Counter, DeviceOp, Expr, FenceKind, Kernel, Scalar, Span, Var, VoteKind,
+    BarrierKind, Block, Counter, DType, DeviceOp, Expr, FenceKind, Func, Kernel, MicroKind, Scalar,
+    Span, StmtKind, Var, VoteKind,
 };
 
 use crate::device::Piece;
@@ -20,6 +22,33 @@ pub(crate) const LDS_ARRAY: &str =
 /// constant length wholly, and reads all that they read before the first value is used: a row of
 /// 64 elements takes 64 registers.
 pub(crate) const UNROLL: u32 = 8;
+
+/// What clang is told. Where waves compute while others of their SIMD multiply, packed arithmetic would wait
+/// until the matrix unit is free: none is made of it.
+pub(crate) fn flags(func: &Func) -> Vec<String> {
+    let mut beside = false;
+    for kernel in &func.kernels {
+        walk_stmts(&kernel.body, &mut |stmt| {
+            if let StmtKind::For(l) = &stmt.kind {
+                beside |= computes_beside_products(&l.body);
+            }
+        });
+    }
+    let flag = beside.then(|| "-fno-slp-vectorize".to_string());
+    flag.into_iter().collect()
+}
+
+/// Whether products of a loop's body are issued first, and arithmetic is not.
+fn computes_beside_products(body: &Block) -> bool {
+    let (mut priority, mut first, mut computes) = (0, false, false);
+    walk_stmts(body, &mut |stmt| match &stmt.kind {
+        StmtKind::Device(DeviceOp::SetPrio(level)) => priority = *level,
+        StmtKind::Micro(op) => first |= priority > 0 && op.kind == MicroKind::Mma,
+        StmtKind::Store { value, .. } => computes |= priority == 0 && value.dtype() == DType::F32,
+        _ => {}
+    });
+    first && computes
+}
 
 impl Emitter<'_> {
     /// `extern "C" __global__ …(…) {`

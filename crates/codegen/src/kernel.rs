@@ -129,8 +129,11 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
     for origin in &mut lines {
         origin.line += before;
     }
+    let mut flags = emitter.flags();
+    flags.extend(func.attrs.compile_flags.iter().cloned());
     Ok(Source {
         text: head + &emitter.out.into_text(),
+        flags,
         kernels,
         lines,
     })

@@ -7,6 +7,8 @@ use tilewright_layout::swizzle::Swizzle;
 #[derive(Clone, Debug)]
 pub struct Source {
     pub text: String,
+    /// Options for the target's compiler: those that the text is made for, then the kernel's own.
+    pub flags: Vec<String>,
     /// In the order they run.
     pub kernels: Vec<KernelSource>,
     /// Where lines of the text come from, ascending; a line that is not listed belongs to the

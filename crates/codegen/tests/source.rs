@@ -199,6 +199,33 @@ fn amd_targets_get_hip() {
     assert!(!text.contains("asm volatile(\"cp.async"), "{text}");
 }
 
+/// A loop whose products are issued first, with arithmetic at that priority or behind it.
+fn flags_of(product: &str, behind: &str) -> Vec<String> {
+    let body = format!(
+        "    alloc a: local float16[8]
+    alloc s: local float32[4]
+    alloc o: local float32[4]
+    for k in serial(0, 4) {{
+      set_prio 1
+      mma for mi < 1 do a[0 +: 8] at [mi * 8], a[0 +: 8] at [mi * 8] -> s[0 +: 4] at [mi * 4] inst=\"mfma.16x16x32.float16.float32\" width=1
+{product}
+      set_prio 0
+{behind}
+    }}
+    C[tx] = o[0]"
+    );
+    let source = source(&body, Target::Gfx950).unwrap_or_else(|e| panic!("{e:?}"));
+    source.flags
+}
+
+#[test]
+fn arithmetic_beside_products_is_not_packed() {
+    let computes = "      o[0] = o[0] * s[0]";
+    assert_eq!(flags_of("", computes), ["-fno-slp-vectorize"]);
+    assert_eq!(flags_of(computes, ""), [""; 0]);
+    assert_eq!(flags_of("", ""), [""; 0]);
+}
+
 #[test]
 fn tile_ir_is_refused() {
     let ir = "func @k level=tile {\n  kernel grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {\n  }\n}\n";

@@ -162,7 +162,7 @@ pub const PASSES: &[PassInfo] = &[
         name: "unswitch-masks",
         about: "asks once a tile for masks that hide nothing of most tiles",
         makes: None,
-        run: optimize::hopper::unswitch_masks::unswitch_masks,
+        run: optimize::common::unswitch_masks::unswitch_masks,
     },
     PassInfo {
         name: "launch-longest-first",
@@ -278,8 +278,11 @@ const LEGALIZE: &[&str] = &[
     "simplify",
 ];
 
-/// Where warp groups multiply, what stands between products counts, and how evenly blocks end.
-const AROUND_PRODUCTS: &[&str] = &["unswitch-masks", "launch-longest-first"];
+/// Where waves or warp groups compute while others multiply, what stands between products counts.
+const BETWEEN_PRODUCTS: &[&str] = &["unswitch-masks"];
+
+/// Where warp groups multiply, how evenly blocks end does too.
+const AROUND_PRODUCTS: &[&str] = &["launch-longest-first"];
 
 /// Where a GPU has several dies, blocks of one share what they read.
 const DIES: &[&str] = &["order-chiplets"];
@@ -311,16 +314,23 @@ const PLACE: &[&str] = &["merge-shared-memory-allocations"];
 
 /// The passes that a function goes through for this target, in order.
 pub fn pipeline(target: Target) -> Vec<&'static PassInfo> {
-    let around = match target.machine().group_mma() {
-        true => AROUND_PRODUCTS,
+    let machine = target.machine();
+    let between = match machine.group_mma() || machine.wave_priority {
+        true => BETWEEN_PRODUCTS,
         false => &[],
+    };
+    let around = if machine.group_mma() {
+        AROUND_PRODUCTS
+    } else {
+        &[]
     };
     let dies = if target.machine().chiplets > 1 {
         DIES
     } else {
         &[]
     };
-    let before = named(LEGALIZE).chain(named(around)).chain(named(dies));
+    let around = named(between).chain(named(around));
+    let before = named(LEGALIZE).chain(around).chain(named(dies));
     let written = before.chain(named(SCHEDULE));
     let in_order = written.chain(barriers()).chain(waits(target));
     in_order.chain(last(target)).collect()

@@ -102,7 +102,7 @@ impl Emulator {
         let options = HipOptions {
             name: format!("{}.hip", func.name),
             line_info: true,
-            extra: func.attrs.compile_flags.clone(),
+            extra: source.flags.clone(),
             ..HipOptions::default()
         };
         let assembly = AmdClang::find(&Env::process())

@@ -428,6 +428,10 @@ fn orders_of_two_products_are_right() {
                 for order in ["two_products", "chained_products"] {
                     is_right(&tried, order);
                 }
+                // Of waves that copy straight to LDS, and of what stands between the products.
+                if target == Target::Gfx950 && matches!(body, Body::Chained) {
+                    is_right(&tried, "products_together");
+                }
             }
         }
     }

@@ -93,20 +93,50 @@ fn products_are_near_the_rate_of_the_matrix_units() {
             format!("threads={}", product.threads),
             "num_stages=2".to_string(),
         ];
-        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gemm.py");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
-        command.arg("cycles").arg(example);
-        command.args(["--json", "--target", product.target]);
-        command.args(["--schedule", product.schedule]);
-        for setting in &settings {
-            command.args(["--set", setting]);
-        }
-        let output = command.output().expect("the command runs");
-        assert!(output.status.success(), "{settings:?} {output:?}");
-        let report: Value = serde_json::from_slice(&output.stdout).expect("one object");
-        let turn = report["hot_loop"]["cycles"].as_f64().expect("cycles");
+        let options = ["--target", product.target, "--schedule", product.schedule];
+        let (busy, turn) = hot_loop("gemm.py", &settings, &options);
         println!("{} {settings:?}: {turn}", product.target);
-        assert_eq!(report["hot_loop"]["matrix_cycles"], product.busy);
+        assert_eq!(busy, product.busy);
         assert!(turn <= product.most, "{settings:?}: {turn}");
     }
+}
+
+/// Attention forward of heads of 128, of the last block, which sees all keys: whether causal, and the
+/// most that an iteration takes of which matrix units multiply for 2048 cycles.
+#[test]
+fn attention_is_near_the_rate_of_the_matrix_units() {
+    for (causal, most) in [("False", 3400.0), ("True", 3750.0)] {
+        let settings = [
+            format!("is_causal={causal}"),
+            "heads=1".to_string(),
+            "seq_len=1024".to_string(),
+            "dim=128".to_string(),
+            "dtype=bfloat16".to_string(),
+            "block_M=256".to_string(),
+            "block_N=64".to_string(),
+            "threads=512".to_string(),
+            "num_stages=2".to_string(),
+        ];
+        let options = ["--target", "gfx950", "--block", "3"];
+        let (busy, turn) = hot_loop("attention_fwd.py", &settings, &options);
+        println!("{settings:?}: {turn}");
+        assert_eq!(busy, 2048.0);
+        assert!(turn <= most, "{settings:?}: {turn}");
+    }
+}
+
+/// The cycles of an iteration of an example's hot loop: those in which matrix units multiply, and all.
+fn hot_loop(example: &str, settings: &[String], options: &[&str]) -> (f64, f64) {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    command.arg("cycles").arg(examples.join(example));
+    command.arg("--json").args(options);
+    for setting in settings {
+        command.args(["--set", setting]);
+    }
+    let output = command.output().expect("the command runs");
+    assert!(output.status.success(), "{settings:?} {output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let cycles = |name: &str| report["hot_loop"][name].as_f64().expect("cycles");
+    (cycles("matrix_cycles"), cycles("cycles"))
 }

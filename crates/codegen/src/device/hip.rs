@@ -27,7 +27,14 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Fp8 => (include_str!("cuda/fp8_software.h"), &[Piece::Small]),
         Piece::Int4 => (include_str!("cuda/int4.h"), &[Piece::Core]),
         Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
-        Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
+        Piece::Regs => (
+            concat!(
+                include_str!("cuda/regs.h"),
+                "\n",
+                include_str!("hip/pairs.h")
+            ),
+            &[Piece::Core],
+        ),
         Piece::Memory => (
             concat!(
                 include_str!("cuda/memory.h"),

@@ -18,7 +18,7 @@ pub fn compile(
     let options = HipOptions {
         name: format!("{}.hip", func.name),
         fast_math,
-        extra: func.attrs.compile_flags.clone(),
+        extra: source.flags.clone(),
         ..HipOptions::default()
     };
     AmdToolchain::find(&Env::process())

@@ -267,7 +267,7 @@ impl Compile<'_> {
             ptx,
             fast_math: self.args.fast_math,
             name: format!("{}.cu", func.name),
-            extra: func.attrs.compile_flags.clone(),
+            extra: source.flags.clone(),
             ..CompileOptions::default()
         };
         let start = Instant::now();

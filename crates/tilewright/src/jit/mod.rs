@@ -180,7 +180,7 @@ fn compiled(
         name: device.name.clone(),
         fast_math: options.fast_math,
         line_info: options.line_info,
-        extra: device.attrs.compile_flags.clone(),
+        extra: source.flags.clone(),
     };
     let code = compiler
         .compile(&source.text, arch, wishes)

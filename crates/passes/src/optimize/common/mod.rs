@@ -7,3 +7,4 @@ pub mod merge_shared_memory_allocations;
 mod order_of;
 pub mod pipeline_planning;
 pub(crate) mod stage;
+pub mod unswitch_masks;

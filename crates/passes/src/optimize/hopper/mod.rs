@@ -5,4 +5,3 @@ pub mod launch_longest_first;
 pub mod rewrite_wgmma_sync;
 pub mod split_products;
 pub mod store_waits;
-pub mod unswitch_masks;

@@ -3,8 +3,9 @@
 //! Shared memory hands out so many bytes a cycle, one read after another, each some time after it was
 //! asked; the matrix units of all SIMDs multiply, one instruction after another; a wave issues in order,
 //! so what stands behind matrix instructions is issued when the last of them is, and where a SIMD has
-//! several waves, one reads while another multiplies. Halves of a block a
-//! barrier apart are in neighbouring phases and share both. What is copied passes memory's width, one copy
+//! several waves, one reads or computes while another multiplies. Halves of a block a
+//! barrier apart are in neighbouring phases and share shared memory, and where each SIMD has waves of both
+//! its units. What is copied passes memory's width, one copy
 //! after another, and is there some time later; it is waited for at the barrier before it is read. No bank
 //! is asked twice, and memory serves nobody else: this ranks orders, it is no time.
 
@@ -13,6 +14,7 @@ use tilewright_ir::{Buffer, Inst, MicroKind, MicroOp, StmtKind};
 use tilewright_schedule::order::{Schedule, Step};
 
 use super::super::effects::Effects;
+use super::arithmetic;
 use super::arrangement::{Arrangement, Entry};
 use super::schedules::Question;
 
@@ -139,13 +141,20 @@ fn beside(question: Question<'_>, threads: u32, phases: &[Vec<Entry>]) -> Placed
     let times = phases.iter().map(|p| Time::of(question, threads, p));
     let times: Vec<Time> = times.collect();
     let before = times.iter().cycle().skip(times.len().saturating_sub(1));
+    let machine = question.machine;
+    let together = 2 * threads > machine.simds * machine.warp_size;
     let (mut busy, mut begin, mut memory) = (0, 0, 0);
     let mut begins = Vec::new();
     for (a, b) in times.iter().zip(before) {
         memory += a.memory + b.memory;
-        let (matrix, shared) = (a.matrix + b.matrix, a.shared + b.shared);
+        let shared = a.shared + b.shared;
+        // Of a SIMD, which has waves of both halves or of one.
+        let (matrix, vector) = match together {
+            true => (a.matrix + b.matrix, a.vector + b.vector),
+            false => (a.matrix, a.vector),
+        };
         begins.push(begin);
-        begin += BARRIER + a.end.max(b.end).max(matrix).max(shared);
+        begin += BARRIER + a.end.max(b.end).max(matrix).max(vector).max(shared);
         busy += matrix;
     }
     let mut placed = Placed {
@@ -179,7 +188,7 @@ impl Placed {
         let mut late = 0;
         for (at, entry) in entries.iter().enumerate() {
             let piece = &list[entry.piece];
-            if entry.ahead == 0 || piece.late {
+            if entry.ahead == 0 || piece.late || !brings(question, entry) {
                 continue;
             }
             let written: Vec<Buffer> = effects(entry).writes.into_iter().collect();
@@ -206,6 +215,15 @@ impl Placed {
     }
 }
 
+/// Whether an entry asks memory for something.
+fn brings(question: Question<'_>, entry: &Entry) -> bool {
+    let mut brings = false;
+    each_op(question, entry, &mut |op, _| {
+        brings |= matches!(op.kind, MicroKind::G2s | MicroKind::G2r);
+    });
+    brings
+}
+
 /// Whether an entry is matrix instructions alone, which read registers.
 fn is_product(question: Question<'_>, entry: &Entry) -> bool {
     let steps = question.pieces.list[entry.piece].steps.as_ref();
@@ -220,6 +238,8 @@ fn is_product(question: Question<'_>, entry: &Entry) -> bool {
 struct Time {
     /// Of the matrix unit of each SIMD.
     matrix: u64,
+    /// Of its vector unit.
+    vector: u64,
     /// Of shared memory.
     shared: u64,
     /// Of memory.
@@ -235,10 +255,10 @@ impl Time {
         let machine = question.machine;
         let waves = threads.div_ceil(machine.warp_size);
         let on_a_simd = u64::from(waves.div_ceil(machine.simds)).max(1);
-        let (mut matrix, mut shared, mut memory) = (0, 0, 0);
-        // When the matrix unit, shared memory and memory are through with what was issued.
-        let (mut multiplied, mut handed, mut brought) = (0u64, 0u64, 0u64);
-        // Until when each wave of a SIMD has issued what it multiplies: they take turns.
+        let (mut matrix, mut vector, mut shared, mut memory) = (0, 0, 0, 0);
+        // When the matrix unit, the vector unit, shared memory and memory are through with what was issued.
+        let (mut multiplied, mut computed, mut handed, mut brought) = (0u64, 0u64, 0u64, 0u64);
+        // Until when each wave of a SIMD has issued what it multiplies and computes: they take turns.
         let mut clocks = vec![0u64; on_a_simd as usize];
         let mut reads: Vec<Read> = Vec::new();
         // What all waves read before they multiply again, each for itself: of what, cycles, from when on.
@@ -276,12 +296,22 @@ impl Time {
                     _ => {}
                 }
             });
+            let piece = &question.pieces.list[entry.piece];
+            if piece.steps.is_none() {
+                let cycles = arithmetic::cycles(&piece.stmt);
+                vector += cycles * on_a_simd;
+                for clock in clocks.iter_mut().filter(|_| cycles > 0) {
+                    computed = computed.max(*clock) + cycles;
+                    *clock = computed;
+                }
+            }
             asked.push(brought.max(last(&clocks)));
         }
         hand_out(&mut wanted, &clocks, &mut handed, &mut reads);
         let read = reads.iter().map(|r| r.ready).max().unwrap_or(0);
         Time {
             matrix,
+            vector,
             shared,
             memory,
             issued,

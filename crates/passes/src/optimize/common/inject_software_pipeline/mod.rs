@@ -35,6 +35,7 @@
 
 mod again;
 mod alternate;
+mod arithmetic;
 mod arrangement;
 mod bulk;
 mod choose;

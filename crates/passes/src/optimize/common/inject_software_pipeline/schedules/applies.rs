@@ -2,7 +2,7 @@
 
 use tilewright_schedule::order::Completion;
 
-use super::super::text::Multiplies;
+use super::super::text::{Multiplies, Products};
 use super::{Question, Why};
 
 /// All that the text can be read for.
@@ -43,21 +43,56 @@ pub(super) fn products_in_flight(question: Question<'_>) -> Result<(), Why> {
 
 /// Blocks of two halves with waves on all SIMDs, whose copies are under way while they read.
 pub(super) fn two_halves(question: Question<'_>) -> Result<(), Why> {
+    halves(question)?;
+    let work = Multiplies::of(question)?;
+    in_flight(question, &work.copies)
+}
+
+/// The same of loops with two products, the second of which needs what is made of the first.
+pub(super) fn chained_halves(question: Question<'_>) -> Result<(), Why> {
+    halves(question)?;
+    let products = Products::of(question.func, question.pieces);
+    if products.all.len() != 2 {
+        return Err("it has not two products by matrix instructions".into());
+    }
+    if products.others(0, true).is_empty() {
+        return Err("nothing stands between its products".into());
+    }
+    let list = &question.pieces.list;
+    if list.iter().any(|piece| piece.late) {
+        return Err("copies go through registers".into());
+    }
+    let ahead: Vec<usize> = (0..list.len())
+        .filter(|at| list[*at].distance > 0)
+        .collect();
+    match ahead.is_empty() {
+        true => Err("nothing in the loop runs ahead".into()),
+        false => in_flight(question, &ahead),
+    }
+}
+
+/// Blocks of two halves with waves on all SIMDs.
+fn halves(question: Question<'_>) -> Result<(), Why> {
     let machine = question.machine;
     if !machine.barrier.bare {
         return Err("the block has no barrier that leaves copies in flight".into());
     }
     let threads = question.kernel.num_threads();
     let pairs = 2 * machine.simds * machine.warp_size;
-    if !threads.is_multiple_of(pairs) {
-        return Err(format!(
+    match threads.is_multiple_of(pairs) {
+        true => Ok(()),
+        false => Err(format!(
             "a block of {threads} threads has no two halves with waves on all SIMDs; one of {pairs} has"
         )
-        .into());
+        .into()),
     }
-    let work = Multiplies::of(question)?;
-    let in_flight = |at: &usize| matches!(work.piece(*at).completion, Completion::Counted { .. });
-    match work.copies.iter().all(in_flight) {
+}
+
+/// Copies that are under way while the program goes on.
+fn in_flight(question: Question<'_>, copies: &[usize]) -> Result<(), Why> {
+    let list = &question.pieces.list;
+    let in_flight = |at: &usize| matches!(list[*at].completion, Completion::Counted { .. });
+    match copies.iter().all(in_flight) {
         true => Ok(()),
         false => Err("a copy is done before the program goes on".into()),
     }

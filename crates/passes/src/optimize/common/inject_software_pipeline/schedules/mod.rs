@@ -115,6 +115,13 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         tried: true,
     },
     NamedSchedule {
+        name: "products_together",
+        about: "two products, the second of which needs the first: the second and the first of the next \
+                iteration together, and what stands between them beside the products of the other half",
+        how: How::Written(applies::chained_halves),
+        tried: true,
+    },
+    NamedSchedule {
         name: "producer_consumer",
         about: "a thread of a warp group more has the copy engine bring the tiles, the others \
                 multiply; arrival barriers hand the tiles over",

@@ -2,8 +2,8 @@
 //!
 //! `bring A` is the copy of the tile that the product's first operand is read from, as far ahead as it
 //! was planned, and `store A` its second half where it goes through registers; `read A` the reads of the
-//! operand, `multiply C` the matrix instructions, `before C` and `after C` the other statements between
-//! this product and its neighbours. `B` is the second operand, `(2)` the second product. With
+//! operand, `multiply C` the matrix instructions, `product C` both, step by step as the product stands,
+//! `before C` and `after C` the other statements between this product and its neighbours. `B` is the second operand, `(2)` the second product. With
 //! `split k 4`, `[k0]` is the first of four slices along K, of one step or several.
 
 use tilewright_ir::{Buffer, Func, MicroKind};
@@ -24,15 +24,17 @@ enum Role {
     Store,
     Read,
     Multiply,
+    Product,
     Before,
     After,
 }
 
-const ROLES: [(&str, Role); 6] = [
+const ROLES: [(&str, Role); 7] = [
     ("bring", Role::Bring),
     ("store", Role::Store),
     ("read", Role::Read),
     ("multiply", Role::Multiply),
+    ("product", Role::Product),
     ("before", Role::Before),
     ("after", Role::After),
 ];
@@ -134,7 +136,7 @@ impl<'a> Products<'a> {
         let operand = match (role, what) {
             (Role::Bring | Role::Store | Role::Read, "A") => 0,
             (Role::Bring | Role::Store | Role::Read, "B") => 1,
-            (Role::Multiply | Role::Before | Role::After, "C") => 2,
+            (Role::Multiply | Role::Product | Role::Before | Role::After, "C") => 2,
             _ => {
                 let why = "a product has operands `A` and `B` and the result `C`";
                 return Err(format!("`{text}` means nothing: {why}").into());
@@ -173,6 +175,7 @@ impl<'a> Products<'a> {
                 }
             }
             Role::Store => whole(tile.map_or_else(Vec::new, |t| self.copies(t).1), &planned),
+            Role::Product => whole(vec![self.all[product]], &|_| entry.ahead),
             Role::Before => whole(self.others(product, false), &|_| entry.ahead),
             Role::After => whole(self.others(product, true), &|_| entry.ahead),
             Role::Read | Role::Multiply => self.parts(product, operand, entry, order),

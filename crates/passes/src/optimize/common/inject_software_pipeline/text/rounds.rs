@@ -119,10 +119,6 @@ impl<'a> Multiplies<'a> {
         })
     }
 
-    pub fn piece(&self, at: usize) -> &'a Piece {
-        &self.pieces[at]
-    }
-
     /// What stands for an entry in a round.
     fn placed(&self, entry: RoundEntry, (all, at): (&[Round], usize)) -> Vec<Entry> {
         let planned = |at: &usize| Entry::whole(*at, self.pieces[*at].distance);

@@ -21,8 +21,8 @@
 //!
 //! Needs loop IR with planned loops. The condition that is asked once is the same for all threads and
 //! holds only where the mask does for each of them at each point; where that cannot be said without
-//! overflow the loop stays as it is. Comparing is worth it where warp groups multiply: elsewhere
-//! products take longer than what stands between them.
+//! overflow the loop stays as it is. Comparing is worth it where products are fast beside what stands
+//! between them: of warp groups, and of waves whose SIMDs have matrix units.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::{Analyzer, Inside, Interval};
@@ -32,8 +32,8 @@ use tilewright_ir::{
     BinOp, DType, Diagnostics, Expr, ExprKind, Func, Kernel, Stmt, StmtKind, Target, Var,
 };
 
+use super::fresh::refresh;
 use crate::Changed;
-use crate::optimize::common::fresh::refresh;
 
 /// Unswitches the masks of all kernels.
 pub fn unswitch_masks(func: &mut Func, _target: Target, _diags: &mut Diagnostics) -> Changed {
