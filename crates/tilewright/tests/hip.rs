@@ -7,7 +7,7 @@ mod corpus;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::codegen;
 use tilewright::gfx9::audit::{Kind, Step};
-use tilewright::ir::{SourceMap, Target};
+use tilewright::ir::{Scalar, SourceMap, Target};
 use tilewright::jit::{
     self,
     audit::{Budget, KernelAudit},
@@ -357,8 +357,12 @@ fn instructions(target: Target) -> Result<(), Failed> {
             "    mma a{n}[0 +: {ab}] at [0], b{n}[0 +: {ab}] at [0] -> c{n}[0 +: {acc}] at [0] \
              inst=\"{inst}\" width=1\n    C[tx] = C[tx] + float32(c{n}[0])\n"
         );
-        let shape = format!("{}x{}x{}", inst.m, inst.n, inst.k);
-        wanted.push(format!("_{shape}_"));
+        let sum = match inst.acc {
+            Scalar::I32 => "i32",
+            Scalar::F64 => "f64",
+            _ => "f32",
+        };
+        wanted.push(format!("_{sum}_{}x{}x{}_", inst.m, inst.n, inst.k));
     }
     let (bytes, copy) = match target {
         Target::Gfx950 => (16, "buffer_load_dwordx4"),
