@@ -418,7 +418,7 @@ pub fn plan_gemm(
                 span,
                 format!("lanes cannot hold runs of {rows} by {cols} elements of this product"),
             )
-            .help("leave `run` out, or take 1 and a power of two of 4 or more that divides it"),
+            .help("leave `run` out, or take 1 and a power of two that divides it: 4 or more, of float64 any"),
             NoPlan::Groups => no_groups(func, g, &shape, target, span),
         };
         Box::new(diag)

@@ -200,6 +200,25 @@ impl Lower<'_> {
                 Some(p) => p.and(first),
             });
         }
+        let dtype = self.dtype(memory);
+        if width * i64::from(dtype.bits()) % 8 != 0 {
+            // No instruction takes a part of a byte.
+            let (there, held) = (
+                self.load(memory, at.clone()),
+                self.load(c.registers, vec![slot.clone()]),
+            );
+            let one = match c.to_registers {
+                true => store(c.registers, vec![slot.clone()], there, dtype, span),
+                false => store(memory, at, held, dtype, span),
+            };
+            let otherwise = c.otherwise.filter(|_| pred.is_some());
+            let mut body = Vec::from_iter(
+                otherwise.map(|value| store(c.registers, vec![slot], value, dtype, span)),
+            );
+            guarded(pred, vec![one], span, &mut body);
+            out.push(counted(axis, count, unroll(), body, span));
+            return;
+        }
         let zero = Expr::i32(0);
         let register = slot;
         // A fragment is not an array of its slots yet, a temporary is one already.
