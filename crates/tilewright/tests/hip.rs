@@ -92,12 +92,27 @@ const COUNTED: Kernel = (
     &[("trans_B", "True"), ("dtype", "bfloat16")],
 );
 
+/// The same of float64.
+const DOUBLE: Kernel = (
+    "gemm of float64",
+    "gemm.py",
+    &[
+        ("trans_B", "True"),
+        ("dtype", "float64"),
+        ("accum_dtype", "float64"),
+        ("block_M", "64"),
+        ("block_N", "64"),
+        ("block_K", "16"),
+    ],
+);
+
 /// Kernels that get faults, and the faults that they do not get. In the loops of the last three
 /// the compiler waits for some loads itself; where it waits for global memory, a looser vmcnt is
 /// put right by it, and on gfx950 a dropped lgkmcnt, where a wave writes nothing to LDS, or reads
 /// from it afterwards and uses that before it meets the others.
-const FAULTY: [(Kernel, &[(Target, &str)]); 4] = [
+const FAULTY: [(Kernel, &[(Target, &str)]); 5] = [
     (COUNTED, &[]),
+    (DOUBLE, &[]),
     (
         ("gemm_splitk", "gemm_splitk.py", &[]),
         &[(Target::Gfx950, "dropped lgkmcnt")],
@@ -215,15 +230,17 @@ fn main() {
     let targets = [Target::Gfx942, Target::Gfx950];
     let mut trials: Vec<Trial> = corpus::trials(&targets, compiles).collect();
     for target in targets {
-        let title = format!("{target} gemm is as scheduled");
-        trials.push(Trial::test(title, move || {
-            let report = audited(COUNTED, target, Ok)?;
-            let alone = report.uncompared.is_none() && report.own_waits.is_none();
-            match report.passed() && alone {
-                true => Ok(()),
-                false => Err(format!("{report:?}").into()),
-            }
-        }));
+        for kernel in [COUNTED, DOUBLE] {
+            let title = format!("{target} {} is as scheduled", kernel.0);
+            trials.push(Trial::test(title, move || {
+                let report = audited(kernel, target, Ok)?;
+                let alone = report.uncompared.is_none() && report.own_waits.is_none();
+                match report.passed() && alone {
+                    true => Ok(()),
+                    false => Err(format!("{report:?}").into()),
+                }
+            }));
+        }
         let title = format!("{target} matrix instructions and copies to LDS");
         trials.push(Trial::test(title, move || instructions(target)));
         for (kernel, healed) in FAULTY {

@@ -212,13 +212,7 @@ const FOUR_BITS: [DType; 2] = [DType::scalar(Scalar::I4), DType::scalar(Scalar::
 
 #[test]
 fn products_of_int4() {
-    for sizes in [
-        [48, 64, 64],
-        [48, 8, 32],
-        [18, 34, 6],
-        [2, 100, 8],
-        [80, 24, 16],
-    ] {
+    for sizes in SIZES {
         for trans in [[false, false], [false, true], [true, false], [true, true]] {
             for (threads, ab) in THREADS.into_iter().zip(FOUR_BITS.into_iter().cycle()) {
                 let product = Product {

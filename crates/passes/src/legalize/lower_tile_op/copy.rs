@@ -349,7 +349,10 @@ impl Lower<'_> {
             .min(self.memory_width(&c.dst, &[]));
         // Elements that share a byte are copied together.
         let byte = 8 / i64::from(self.dtype(c.dst.buffer).bits().min(8));
-        let mut width = narrowed(&shape, self.threads, widest).max(widest.min(byte));
+        if widest < byte {
+            return self.copy_points(&c.src, &c.dst, span, out);
+        }
+        let mut width = narrowed(&shape, self.threads, widest).max(byte);
         let mut exchanged = None;
         if let Some(lane) = self.wave_copy_width(c, width) {
             width = lane;
