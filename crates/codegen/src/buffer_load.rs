@@ -38,9 +38,9 @@ impl Emitter<'_> {
         let Some(offset) = self.offset_of(source) else {
             return Ok(None);
         };
-        let size = self.func.buffers[tensor].dtype.bits() / 8;
-        let lane = self.in_bytes(&offset.lane, size)?;
-        let shared = self.in_bytes(&offset.shared, size)?;
+        let bits = self.func.buffers[tensor].dtype.bits();
+        let lane = self.in_bytes(&offset.lane, bits)?;
+        let shared = self.in_bytes(&offset.shared, bits)?;
         let to = self.access(&op.dest, tilewright_ir::Span::NONE)?;
         self.needs.piece(Piece::BufferLoad);
         Ok(Some(format!(

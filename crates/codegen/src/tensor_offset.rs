@@ -19,15 +19,17 @@ pub(crate) struct Offset {
 
 impl Emitter<'_> {
     /// The parts of an element's number in its tensor; `None` where 32 bits are too few, or a part
-    /// may be below zero, for the machine adds them without a sign.
+    /// may be below zero, for the machine adds them without a sign, or may end inside of a byte.
     pub(crate) fn offset_of(&mut self, source: &Access) -> Option<Offset> {
         let flat = flat_index(self.func, source)?;
+        let in_a_byte = 8 / self.func.buffers[source.region.buffer].dtype.bits();
         let flat = self.settled(&flat);
         let flat = self.analyzer.simplify(&flat);
         let (shared, lane) = self.apart(&flat);
         for part in [&shared, &lane] {
             let zero = Expr::zero(part.dtype());
-            if !self.analyzer.prove_ge(part, &zero).is_yes() {
+            let whole = in_a_byte < 2 || self.analyzer.divides(in_a_byte.into(), part).is_yes();
+            if !(whole && self.analyzer.prove_ge(part, &zero).is_yes()) {
                 return None;
             }
         }
@@ -37,11 +39,11 @@ impl Emitter<'_> {
         })
     }
 
-    /// A part in bytes, as C.
-    pub(crate) fn in_bytes(&mut self, part: &Expr, size: u32) -> Emit<String> {
+    /// A part in bytes, as C, of elements of so many bits.
+    pub(crate) fn in_bytes(&mut self, part: &Expr, bits: u32) -> Emit<String> {
         match part.as_int() {
-            Some(n) => Ok((n * i128::from(size)).to_string()),
-            None => Ok(format!("(unsigned)({}) * {size}", self.scalar(part)?)),
+            Some(n) => Ok((n * i128::from(bits) / 8).to_string()),
+            None => Ok(bytes_of(&self.scalar(part)?, bits)),
         }
     }
 
@@ -80,6 +82,14 @@ impl Emitter<'_> {
             _ => {}
         });
         varies
+    }
+}
+
+/// As many elements of so many bits as a C expression says, in bytes.
+pub(crate) fn bytes_of(elements: &str, bits: u32) -> String {
+    match bits.is_multiple_of(8) {
+        true => format!("(unsigned)({elements}) * {}", bits / 8),
+        false => format!("(unsigned)({elements}) / {}", 8 / bits),
     }
 }
 

@@ -76,20 +76,26 @@ impl Emitter<'_> {
 
     /// The bytes of a tensor whose extents the call brings, as C.
     fn bytes_of(&mut self, data: &BufferData) -> Emit<String> {
-        let mut factors = vec![format!("{}ll", data.dtype.bits() / 8)];
+        let bits = data.dtype.bits();
+        let whole = bits.is_multiple_of(8);
+        let mut factors = vec![format!("{}ll", if whole { bits / 8 } else { bits })];
         for extent in &data.shape {
             let extent = self.analyzer.simplify(extent);
             factors.push(format!("({})", self.scalar(&extent)?));
         }
-        Ok(factors.join(" * "))
+        let product = factors.join(" * ");
+        Ok(match whole {
+            true => product,
+            false => format!("({product} + 7) / 8"),
+        })
     }
 }
 
 /// The bytes of a tensor whose extents are known.
 pub(crate) fn const_bytes(data: &BufferData) -> Option<i64> {
-    let mut bytes = i64::from(data.dtype.bits() / 8);
+    let mut bits = i64::from(data.dtype.bits());
     for extent in &data.shape {
-        bytes = bytes.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
+        bits = bits.checked_mul(i64::try_from(extent.as_int()?).ok()?)?;
     }
-    Some(bytes)
+    Some(bits.div_euclid(8) + i64::from(bits % 8 != 0))
 }

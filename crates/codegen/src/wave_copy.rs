@@ -12,6 +12,7 @@ use tilewright_layout::wave_places::{Threads, in_a_row};
 use crate::device::Piece;
 use crate::kernel::Emitter;
 use crate::micro::is_zero;
+use crate::tensor_offset::bytes_of;
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -52,15 +53,15 @@ impl Emitter<'_> {
             return unsupported(span, format!("`{name}` is no tensor of the kernel"));
         };
         let to = self.first_place(op, bytes, span)?;
-        let size = self.func.buffers[tensor].dtype.bits() / 8;
+        let bits = self.func.buffers[tensor].dtype.bits();
         let (lane, shared) = match self.offset_of(source) {
             Some(offset) => {
-                let lane = self.in_bytes(&offset.lane, size)?;
-                (lane, self.in_bytes(&offset.shared, size)?)
+                let lane = self.in_bytes(&offset.lane, bits)?;
+                (lane, self.in_bytes(&offset.shared, bits)?)
             }
             None => {
                 let place = self.access(source, span)?;
-                let lane = format!("(unsigned)({}) * {size}", place.offset.text);
+                let lane = bytes_of(&place.offset.text, bits);
                 (lane, "0".to_string())
             }
         };

@@ -37,6 +37,8 @@ fn mma_sync() -> Vec<MmaInst> {
     ] {
         all.extend(ks.map(|k| inst(MmaFamily::MmaSync, (16, 8, k), ab, acc)));
     }
+    let double = |shape| inst(MmaFamily::MmaSync, shape, Scalar::F64, Scalar::F64);
+    all.extend([(8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16)].map(double));
     all
 }
 
@@ -99,6 +101,7 @@ fn mfma() -> Vec<MmaInst> {
     add((32, 32, 2), &[Scalar::F32], Scalar::F32);
     add((16, 16, 8), &[Scalar::TF32], Scalar::F32);
     add((32, 32, 4), &[Scalar::TF32], Scalar::F32);
+    add((16, 16, 4), &[Scalar::F64], Scalar::F64);
     all
 }
 
@@ -134,7 +137,7 @@ fn every_lane_map_is_a_bijection() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 16 * 3 + 35 * 2 + 34 * 3);
+    assert_eq!(checked, 20 * 3 + 35 * 2 + 35 * 3);
 }
 
 #[test]
@@ -156,12 +159,17 @@ fn what_does_not_exist_has_no_map() {
         "mma.16x8x4.float16.float32",
         "mma.16x8x16.bfloat16.float16",
         "mma.16x16x16.float16.float32",
+        "mma.8x8x8.float64.float64",
+        "mma.8x8x4.float16.float32",
+        "mma.16x8x16.float64.float32",
         "wgmma.64x264x16.float16.float32",
         "wgmma.64x12x16.float16.float32",
         "wgmma.64x40x32.int8.int32",
         "mfma.16x16x64.bfloat16.float32",
         "mfma.32x16x8.float16.float32",
         "mfma.16x16x16.float16.float16",
+        "mfma.16x16x4.float64.float32",
+        "mfma.32x32x2.float64.float64",
     ] {
         let inst = MmaInst::from_name(name).unwrap();
         assert!(lane_map(&inst, Operand::C).is_none(), "{name}");
@@ -170,7 +178,7 @@ fn what_does_not_exist_has_no_map() {
 
 /// The CDNA formulas as the manuals state them: K_L = K·M/64; A lane = i + M·(k / K_L), item =
 /// k % K_L; B lane = j + N·(k / K_L); C lane = j + N·((i/4) % M_I), register = i%4 + 4·(i/(4·M_I))
-/// with M_I = 64/N.
+/// with M_I = 64/N. Of float64 C has lane = j + N·(i % 4), register = i/4.
 #[test]
 fn mfma_maps_equal_the_formulas_of_the_manual_on_every_element() {
     for inst in mfma() {
@@ -191,9 +199,15 @@ fn mfma_maps_equal_the_formulas_of_the_manual_on_every_element() {
                 assert_eq!(a.holder(&[i, kk], 0), expected, "{inst} A[{i}][{kk}]");
             }
             for j in 0..n {
-                let expected = Holder {
-                    thread: j + n * ((i / 4) % mi),
-                    slot: (i % 4) + 4 * (i / (4 * mi)),
+                let expected = match inst.acc {
+                    Scalar::F64 => Holder {
+                        thread: j + n * (i % 4),
+                        slot: i / 4,
+                    },
+                    _ => Holder {
+                        thread: j + n * ((i / 4) % mi),
+                        slot: (i % 4) + 4 * (i / (4 * mi)),
+                    },
                 };
                 assert_eq!(c.holder(&[i, j], 0), expected, "{inst} C[{i}][{j}]");
             }
@@ -345,6 +359,18 @@ fn mma_sync_maps_equal_the_formulas_of_the_manual() {
     check("mma.16x8x8.tfloat32.float32", B, |g, t, i| {
         (if i == 0 { t } else { t + 4 }, g)
     });
+    let double = "mma.8x8x4.float64.float64";
+    check(double, A, |g, t, _| (g, t));
+    check(double, B, |g, t, _| (t, g));
+    check(double, C, |g, t, i| (g, t * 2 + i));
+    for k in [4, 8, 16] {
+        let double = format!("mma.16x8x{k}.float64.float64");
+        check(&double, A, |g, t, i| (g + i % 2 * 8, t + i / 2 * 4));
+        check(&double, B, |g, t, i| (t + i * 4, g));
+        check(&double, C, |g, t, i| {
+            (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1))
+        });
+    }
     for (ab, acc) in [("int8", "int32"), ("float8_e4m3fn", "float32")] {
         let k16 = format!("mma.16x8x16.{ab}.{acc}");
         check(&k16, A, |g, t, i| {

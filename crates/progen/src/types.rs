@@ -13,6 +13,7 @@ pub enum Type {
     F16,
     BF16,
     F32,
+    F64,
     E4M3,
     E5M2,
 }
@@ -20,7 +21,7 @@ pub enum Type {
 use Type::*;
 
 impl Type {
-    pub const ALL: [Type; 11] = [Bool, I8, U8, I16, I32, I64, F16, BF16, F32, E4M3, E5M2];
+    pub const ALL: [Type; 12] = [Bool, I8, U8, I16, I32, I64, F16, BF16, F32, F64, E4M3, E5M2];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,6 +34,7 @@ impl Type {
             F16 => "float16",
             BF16 => "bfloat16",
             F32 => "float32",
+            F64 => "float64",
             E4M3 => "float8_e4m3fn",
             E5M2 => "float8_e5m2",
         }
@@ -43,12 +45,12 @@ impl Type {
             Bool | I8 | U8 | E4M3 | E5M2 => 8,
             I16 | F16 | BF16 => 16,
             I32 | F32 => 32,
-            I64 => 64,
+            I64 | F64 => 64,
         }
     }
 
     pub const fn is_float(self) -> bool {
-        matches!(self, F16 | BF16 | F32 | E4M3 | E5M2)
+        matches!(self, F16 | BF16 | F32 | F64 | E4M3 | E5M2)
     }
 
     pub const fn is_int(self) -> bool {
@@ -56,7 +58,7 @@ impl Type {
     }
 
     const fn is_ieee(self) -> bool {
-        matches!(self, F16 | F32)
+        matches!(self, F16 | F32 | F64)
     }
 
     /// The whole numbers that are exact in this type, sums and differences included: all of an
@@ -72,6 +74,7 @@ impl Type {
             F16 => (-2048, 2048),
             BF16 => (-256, 256),
             F32 => (-(1 << 24), 1 << 24),
+            F64 => (-(1 << 53), 1 << 53),
             E4M3 => (-16, 16),
             E5M2 => (-8, 8),
         }
@@ -99,7 +102,7 @@ impl Type {
         if a == b {
             return a;
         }
-        for wins in [F32, F16, BF16, E4M3, E5M2] {
+        for wins in [F64, F32, F16, BF16, E4M3, E5M2] {
             // Two IEEE floats: the wider. Any IEEE float before the others; then bfloat16, fp8.
             if a == wins || b == wins {
                 debug_assert!(wins.is_ieee() || !a.is_ieee() && !b.is_ieee());

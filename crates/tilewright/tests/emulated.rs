@@ -1,7 +1,7 @@
 //! Small kernels as machine code of AMD's targets, in the emulator.
 //!
 //! Each file of `emulated/` is a kernel on whole numbers that the compiled code of was once read
-//! wrongly, or that it was wrong for. In every mode of landing the emulator finds nothing, and the
+//! wrongly, or that it was wrong for, or whose instructions no example has. In every mode of landing the emulator finds nothing, and the
 //! result is the reference evaluator's. A line `# without 2: s_barrier -> race` says that this rule
 //! is broken where the second such instruction is left out. Lines `# prints: …` are all that it prints;
 //! of several blocks those of a later one stand behind. `# prints 3 lines, loses 1` counts them. No GPU

@@ -7,7 +7,7 @@ mod corpus;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::codegen;
 use tilewright::gfx9::audit::{Kind, Step};
-use tilewright::ir::{SourceMap, Target};
+use tilewright::ir::{Scalar, SourceMap, Target};
 use tilewright::jit::{
     self,
     audit::{Budget, KernelAudit},
@@ -26,6 +26,10 @@ const ALONG_ROWS: Budget = addresses(6);
 /// The same for halves of the waves that change places: the parts that a half reads at one time
 /// have places of their own. The loop takes two thirds of the time that it took with 5.
 const HALVES: Budget = addresses(14);
+
+/// The same of float64, on gfx942 and on gfx950: a row is read in four steps, each of which finds both
+/// operands at places of its own.
+const FOUR_STEPS: (Budget, Budget) = (addresses(10), addresses(8));
 
 /// Conditions that are kept for all of a loop are more than there are scalar registers; the compiler puts
 /// some into lanes of a vector register.
@@ -92,12 +96,27 @@ const COUNTED: Kernel = (
     &[("trans_B", "True"), ("dtype", "bfloat16")],
 );
 
+/// The same of float64.
+const DOUBLE: Kernel = (
+    "gemm of float64",
+    "gemm.py",
+    &[
+        ("trans_B", "True"),
+        ("dtype", "float64"),
+        ("accum_dtype", "float64"),
+        ("block_M", "64"),
+        ("block_N", "64"),
+        ("block_K", "16"),
+    ],
+);
+
 /// Kernels that get faults, and the faults that they do not get. In the loops of the last three
 /// the compiler waits for some loads itself; where it waits for global memory, a looser vmcnt is
 /// put right by it, and on gfx950 a dropped lgkmcnt, where a wave writes nothing to LDS, or reads
 /// from it afterwards and uses that before it meets the others.
-const FAULTY: [(Kernel, &[(Target, &str)]); 4] = [
+const FAULTY: [(Kernel, &[(Target, &str)]); 5] = [
     (COUNTED, &[]),
+    (DOUBLE, &[]),
     (
         ("gemm_splitk", "gemm_splitk.py", &[]),
         &[(Target::Gfx950, "dropped lgkmcnt")],
@@ -215,15 +234,17 @@ fn main() {
     let targets = [Target::Gfx942, Target::Gfx950];
     let mut trials: Vec<Trial> = corpus::trials(&targets, compiles).collect();
     for target in targets {
-        let title = format!("{target} gemm is as scheduled");
-        trials.push(Trial::test(title, move || {
-            let report = audited(COUNTED, target, Ok)?;
-            let alone = report.uncompared.is_none() && report.own_waits.is_none();
-            match report.passed() && alone {
-                true => Ok(()),
-                false => Err(format!("{report:?}").into()),
-            }
-        }));
+        for kernel in [COUNTED, DOUBLE] {
+            let title = format!("{target} {} is as scheduled", kernel.0);
+            trials.push(Trial::test(title, move || {
+                let report = audited(kernel, target, Ok)?;
+                let alone = report.uncompared.is_none() && report.own_waits.is_none();
+                match report.passed() && alone {
+                    true => Ok(()),
+                    false => Err(format!("{report:?}").into()),
+                }
+            }));
+        }
         let title = format!("{target} matrix instructions and copies to LDS");
         trials.push(Trial::test(title, move || instructions(target)));
         for (kernel, healed) in FAULTY {
@@ -357,8 +378,12 @@ fn instructions(target: Target) -> Result<(), Failed> {
             "    mma a{n}[0 +: {ab}] at [0], b{n}[0 +: {ab}] at [0] -> c{n}[0 +: {acc}] at [0] \
              inst=\"{inst}\" width=1\n    C[tx] = C[tx] + float32(c{n}[0])\n"
         );
-        let shape = format!("{}x{}x{}", inst.m, inst.n, inst.k);
-        wanted.push(format!("_{shape}_"));
+        let sum = match inst.acc {
+            Scalar::I32 => "i32",
+            Scalar::F64 => "f64",
+            _ => "f32",
+        };
+        wanted.push(format!("_{sum}_{}x{}x{}_", inst.m, inst.n, inst.k));
     }
     let (bytes, copy) = match target {
         Target::Gfx950 => (16, "buffer_load_dwordx4"),
@@ -446,6 +471,12 @@ fn compiles(name: &str, target: Target) -> Result<(), Failed> {
 }
 
 fn budget(name: &str, settings: &[(&str, &str)], target: Target) -> Budget {
+    if settings.contains(&("dtype", "float64")) {
+        return match target {
+            Target::Gfx950 => FOUR_STEPS.1,
+            _ => FOUR_STEPS.0,
+        };
+    }
     if name == "gemm.py" && settings.contains(&("trans_B", "True")) {
         return match settings.contains(&("threads", "512")) {
             true => HALVES,

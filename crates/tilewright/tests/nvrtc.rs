@@ -4,7 +4,8 @@
 mod corpus;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tilewright::ir::Target;
+use tilewright::codegen;
+use tilewright::ir::{MmaFamily, SourceMap, Target};
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{CompileOptions, Nvrtc};
 
@@ -25,6 +26,10 @@ fn main() {
             trials.push(Trial::test(format!("{target} {file}"), test));
         }
     }
+    for target in [Target::Sm80, Target::Sm90a] {
+        let test = move || instructions(target);
+        trials.push(Trial::test(format!("{target} matrix instructions"), test));
+    }
     trials.extend(LARGE.iter().map(|(name, settings)| {
         let test = || compiles(name, settings, Target::Sm90a);
         Trial::test(format!("sm_90a {name}, large tiles"), test)
@@ -33,8 +38,12 @@ fn main() {
 }
 
 /// Kernels whose source has what no example's has.
-const LANGUAGE: [&str; 3] = [
+const LANGUAGE: [&str; 7] = [
     "four_bits_stored",
+    "product_of_float64",
+    "product_of_float64_of_odd_sizes",
+    "product_of_int4",
+    "products_of_float64_in_a_chain",
     "sparse_product",
     "sparse_product_of_halves",
 ];
@@ -71,11 +80,50 @@ const LARGE: [(&str, Settings); 4] = [
     ),
 ];
 
+/// Each matrix instruction of a warp is one that the target has.
+fn instructions(target: Target) -> Result<(), Failed> {
+    let (mut allocs, mut body) = (String::new(), String::new());
+    let all = target.machine().mma.iter().map(|facts| facts.inst);
+    for (n, inst) in all.filter(|i| i.family == MmaFamily::MmaSync).enumerate() {
+        let held = |rows: u16, columns: u16| u32::from(rows) * u32::from(columns) / 32;
+        let (a, b, c) = (
+            held(inst.m, inst.k),
+            held(inst.k, inst.n),
+            held(inst.m, inst.n),
+        );
+        for (name, scalar, count) in [("a", inst.ab, a), ("b", inst.ab, b), ("c", inst.acc, c)] {
+            allocs += &format!("    alloc {name}{n}: local {scalar}[{count}]\n");
+        }
+        body += &format!(
+            "    mma a{n}[0 +: {a}] at [0], b{n}[0 +: {b}] at [0] -> c{n}[0 +: {c}] at [0] \
+             inst=\"{inst}\" width=1\n    C[tx] = C[tx] + float32(c{n}[0])\n"
+        );
+    }
+    let text = format!(
+        "func @every level=device {{\n  output C: float32[32]\n  kernel grid(bx: 1) threads(tx: 32, \
+         ty: 1, tz: 1) {{\n{allocs}{body}  }}\n}}\n"
+    );
+    let mut sources = SourceMap::new();
+    let file = sources.add("every.tw", text);
+    let func = tilewright::ir::text::parse(sources.text(file), file)
+        .map_err(|d| format!("{d:?}\n{}", sources.text(file)))?;
+    let source = codegen::generate(&func, target, codegen::Options::default())
+        .map_err(|d| d.message.clone())?;
+    nvrtc()?
+        .compile(&source.text, target.name(), &CompileOptions::default())
+        .map_err(|e| e.to_string())?;
+    Ok(())
+}
+
+fn nvrtc() -> Result<Nvrtc, Failed> {
+    Nvrtc::find(&Env::process()).map_err(|missing| {
+        format!("this test needs NVRTC: run scripts/setup-nvrtc\n{missing}").into()
+    })
+}
+
 fn compiles(name: &str, settings: &[(&str, &str)], target: Target) -> Result<(), Failed> {
     let (_, source) = corpus::generated(name, settings, target)?;
-    let nvrtc = Nvrtc::find(&Env::process())
-        .map_err(|missing| format!("this test needs NVRTC: run scripts/setup-nvrtc\n{missing}"))?;
-    let cubin = nvrtc
+    let cubin = nvrtc()?
         .compile(&source.text, target.name(), &CompileOptions::default())
         .map_err(|e| e.to_string())?;
     let warnings = cubin.warnings();

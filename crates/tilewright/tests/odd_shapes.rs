@@ -6,7 +6,7 @@ mod resident;
 mod split_k;
 
 use evaluated::{check, check_on, ramp};
-use tilewright::ir::{DType, Target};
+use tilewright::ir::{DType, Scalar, Target};
 
 const THREADS: [i64; 5] = [32, 64, 96, 128, 256];
 
@@ -100,41 +100,129 @@ fn pipelined_copies_that_start_past_the_end() {
     }
 }
 
+/// A product of tiles in shared memory, added to ones.
+struct Product {
+    sizes: [i64; 3],
+    types: [DType; 2],
+    trans: [bool; 2],
+    policy: &'static str,
+    threads: i64,
+}
+
+impl Product {
+    fn is_right(&self) {
+        let Product {
+            sizes: [m, n, k],
+            types: [ab, acc],
+            trans,
+            policy,
+            threads,
+        } = *self;
+        let shape = |turn: bool, x: i64, y: i64| if turn { [y, x] } else { [x, y] };
+        let (a, b) = (shape(trans[0], m, k), shape(trans[1], k, n));
+        let whole = |[x, y]: [i64; 2]| format!("[0 +: {x}, 0 +: {y}]");
+        let (at, bt, ct) = (whole(a), whole(b), whole([m, n]));
+        let turned = |operand: &str, turn| match turn {
+            true => format!(" trans_{operand}"),
+            false => String::new(),
+        };
+        let one = if acc == DType::I32 {
+            "1"
+        } else {
+            "1.0:float64"
+        };
+        let source = format!(
+            "func @f level=tile {{
+               param A: {ab}{a:?}
+               param B: {ab}{b:?}
+               output Y: {acc}[{m}, {n}]
+               kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
+                 alloc a: shared {ab}{a:?}
+                 alloc b: shared {ab}{b:?}
+                 alloc c: fragment {acc}[{m}, {n}]
+                 copy A{at} -> a{at}
+                 copy B{bt} -> b{bt}
+                 fill c{ct}, {one}
+                 gemm a{at}, b{bt} -> c{ct}{}{} policy={policy}
+                 copy c{ct} -> Y{ct}
+               }}
+             }}",
+            turned("a", trans[0]),
+            turned("b", trans[1]),
+        );
+        let inputs = [
+            ("A", ramp(ab, &a)),
+            ("B", ramp(ab, &b)),
+            ("Y", ramp(acc, &[m, n])),
+        ];
+        let result = check(&source, &inputs, &["Y"], threads);
+        let what = format!("{m} by {n} by {k} of {ab}, {trans:?}, {policy}, {threads}");
+        passes(&what, result);
+    }
+}
+
+const SIZES: [[i64; 3]; 5] = [
+    [48, 64, 64],
+    [48, 8, 32],
+    [17, 33, 5],
+    [1, 100, 7],
+    [80, 24, 16],
+];
+
 #[test]
 fn products_of_any_policy() {
-    for (m, n, k) in [
-        (48, 64, 64),
-        (48, 8, 32),
-        (17, 33, 5),
-        (1, 100, 7),
-        (80, 24, 16),
-    ] {
+    for sizes in SIZES {
         for policy in ["square", "full_row", "full_col"] {
             for threads in THREADS {
-                let source = format!(
-                    "func @f level=tile {{
-                       param A: int8[{m}, {k}]
-                       param B: int8[{k}, {n}]
-                       output Y: int32[{m}, {n}]
-                       kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
-                         alloc a: shared int8[{m}, {k}]
-                         alloc b: shared int8[{k}, {n}]
-                         alloc c: fragment int32[{m}, {n}]
-                         copy A[0 +: {m}, 0 +: {k}] -> a[0 +: {m}, 0 +: {k}]
-                         copy B[0 +: {k}, 0 +: {n}] -> b[0 +: {k}, 0 +: {n}]
-                         fill c[0 +: {m}, 0 +: {n}], 1
-                         gemm a[0 +: {m}, 0 +: {k}], b[0 +: {k}, 0 +: {n}] -> c[0 +: {m}, 0 +: {n}] policy={policy}
-                         copy c[0 +: {m}, 0 +: {n}] -> Y[0 +: {m}, 0 +: {n}]
-                       }}
-                     }}"
-                );
-                let inputs = [
-                    ("A", ramp(DType::I8, &[m, k])),
-                    ("B", ramp(DType::I8, &[k, n])),
-                    ("Y", ramp(DType::I32, &[m, n])),
-                ];
-                let result = check(&source, &inputs, &["Y"], threads);
-                passes(&format!("{m} by {n} by {k}, {policy}, {threads}"), result);
+                let product = Product {
+                    sizes,
+                    types: [DType::I8, DType::I32],
+                    trans: [false; 2],
+                    policy,
+                    threads,
+                };
+                product.is_right();
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_float64() {
+    for (sizes, policy) in SIZES
+        .into_iter()
+        .zip(["square", "full_row", "full_col"].into_iter().cycle())
+    {
+        for trans in [[false, false], [false, true], [true, false], [true, true]] {
+            for threads in THREADS {
+                let product = Product {
+                    sizes,
+                    types: [DType::F64; 2],
+                    trans,
+                    policy,
+                    threads,
+                };
+                product.is_right();
+            }
+        }
+    }
+}
+
+const FOUR_BITS: [DType; 2] = [DType::scalar(Scalar::I4), DType::scalar(Scalar::U4)];
+
+#[test]
+fn products_of_int4() {
+    for sizes in SIZES {
+        for trans in [[false, false], [false, true], [true, false], [true, true]] {
+            for (threads, ab) in THREADS.into_iter().zip(FOUR_BITS.into_iter().cycle()) {
+                let product = Product {
+                    sizes,
+                    types: [ab, DType::I32],
+                    trans,
+                    policy: "square",
+                    threads,
+                };
+                product.is_right();
             }
         }
     }

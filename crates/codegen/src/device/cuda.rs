@@ -90,8 +90,9 @@ pub(super) fn mma_name(inst: &MmaInst) -> String {
 
 /// `D += A · B` of one warp, on the registers of each operand.
 pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
+    // Registers of a lane: of 32 bits, or of 64 where an element has as many.
     let words = |rows: u16, columns: u16, scalar: Scalar| {
-        u32::from(rows) * u32::from(columns) * scalar.bits() / 32 / 32
+        u32::from(rows) * u32::from(columns) * scalar.bits() / scalar.bits().max(32) / 32
     };
     let (a, b) = (
         words(inst.m, inst.k, inst.ab),
@@ -102,10 +103,15 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     let fp8 = matches!(inst.ab, Scalar::F8E4M3FN | Scalar::F8E5M2);
     let (element, class) = match inst.acc {
         Scalar::F32 => ("float", "f"),
+        Scalar::F64 => ("double", "d"),
         Scalar::I32 => ("int", "r"),
         _ => ("unsigned", "r"),
     };
-    let operand = if tf32 { "float" } else { "unsigned" };
+    let (operand, operand_class) = match inst.ab {
+        Scalar::TF32 => ("float", "r"),
+        Scalar::F64 => ("double", "d"),
+        _ => ("unsigned", "r"),
+    };
     let list = |first: u32, count: u32| {
         let names: Vec<String> = (first..first + count).map(|i| format!("%{i}")).collect();
         format!("{{{}}}", names.join(", "))
@@ -162,8 +168,8 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
         list(c + a, b),
         list(0, c),
         bind(&format!("+{class}"), "c", c),
-        bind("r", "a", a),
-        bind("r", "b", b),
+        bind(operand_class, "a", a),
+        bind(operand_class, "b", b),
     );
     text += "}\n\n}  // namespace tw\n\n";
     text
@@ -176,6 +182,7 @@ fn ptx_type(scalar: Scalar) -> &'static str {
         Scalar::BF16 => "bf16",
         Scalar::TF32 => "tf32",
         Scalar::F32 => "f32",
+        Scalar::F64 => "f64",
         Scalar::I8 => "s8",
         Scalar::U8 => "u8",
         Scalar::I32 => "s32",

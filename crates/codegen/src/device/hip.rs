@@ -127,6 +127,7 @@ fn call(inst: &MmaInst) -> Call {
         (Scalar::BF16, 2) => (format!("f32_{shape}bf16_1k"), "short", plain),
         (Scalar::BF16, _) => (format!("f32_{shape}_bf16"), "__bf16", plain),
         (Scalar::F32 | Scalar::TF32, _) => (format!("f32_{shape}f32"), "float", plain),
+        (Scalar::F64, _) => (format!("f64_{shape}f64"), "double", plain),
         (Scalar::I8, 2) => (format!("i32_{shape}_i8"), "long", plain),
         (Scalar::I8, _) => (format!("i32_{shape}_i8"), "int", plain),
         (Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ, 2) => {
@@ -161,18 +162,18 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
         rest,
     } = call(inst);
     let registers = u32::from(inst.m) * u32::from(inst.n) / 64;
-    let element = if inst.acc == Scalar::I32 {
-        "int"
-    } else {
-        "float"
+    let element = match inst.acc {
+        Scalar::I32 => "int",
+        Scalar::F64 => "double",
+        _ => "float",
     };
-    let whole = matches!(inst.ab, Scalar::F32 | Scalar::TF32);
-    let pointer = if whole { "float" } else { "unsigned" };
+    let whole = matches!(inst.ab, Scalar::F32 | Scalar::TF32 | Scalar::F64);
+    let pointer = if whole { operand } else { "unsigned" };
     // The operand of the formats of 8, 6 and 4 bits has eight words, of which some are unused.
     let wide = builtin.starts_with("scale");
     let taken = if wide { 8 } else { words };
     let bytes = match operand {
-        "long" => 8,
+        "long" | "double" => 8,
         "short" | "_Float16" | "__bf16" => 2,
         _ => 4,
     };
@@ -198,7 +199,7 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
         );
     }
     if whole {
-        text += "  float x = *a, y = *b;\n";
+        let _ = writeln!(text, "  {operand} x = *a, y = *b;");
     } else {
         let start = if taken > words { "{}" } else { "" };
         let _ = writeln!(

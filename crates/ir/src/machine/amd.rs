@@ -100,10 +100,11 @@ const MFMA_942: &[MmaFacts] = &[
     mfma((32, 32, 16), Scalar::F8E4M3FNUZ, Scalar::F32, 32),
     mfma((16, 16, 32), Scalar::F8E5M2FNUZ, Scalar::F32, 16),
     mfma((32, 32, 16), Scalar::F8E5M2FNUZ, Scalar::F32, 32),
+    mfma((16, 16, 4), Scalar::F64, Scalar::F64, 32),
 ];
 
-/// [ISA4] The full-rate forms first; the CDNA3 shapes remain at half rate. Those on six bits are left
-/// out: elements that are no whole bytes and no halves of one have no C type.
+/// [ISA4] The full-rate forms first; the CDNA3 shapes remain at half rate, that of float64 too. Those on
+/// six bits are left out: elements that are no whole bytes and no halves of one have no C type.
 const MFMA_950: &[MmaFacts] = &[
     mfma((16, 16, 32), Scalar::F16, Scalar::F32, 16),
     mfma((32, 32, 16), Scalar::F16, Scalar::F32, 32),
@@ -126,4 +127,5 @@ const MFMA_950: &[MmaFacts] = &[
     mfma((32, 32, 16), Scalar::F8E5M2, Scalar::F32, 32),
     mfma((16, 16, 128), Scalar::F4E2M1, Scalar::F32, 16),
     mfma((32, 32, 64), Scalar::F4E2M1, Scalar::F32, 32),
+    mfma((16, 16, 4), Scalar::F64, Scalar::F64, 64),
 ];

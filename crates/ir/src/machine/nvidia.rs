@@ -107,7 +107,7 @@ const fn sync(k: u16, ab: Scalar, acc: Scalar, cycles: u32) -> MmaFacts {
 }
 
 /// [PTX] `mma.sync` shapes of sm_80. Cycles from the dense rate of A100: 256 f16 multiply-adds
-/// a cycle and sub-core, half of that for tf32, twice for int8.
+/// a cycle and sub-core, half of that for tf32, twice for int8, 16 of float64.
 const MMA_SYNC_80: &[MmaFacts] = &[
     sync(16, Scalar::F16, Scalar::F32, 8),
     sync(16, Scalar::F16, Scalar::F16, 8),
@@ -115,11 +115,16 @@ const MMA_SYNC_80: &[MmaFacts] = &[
     sync(8, Scalar::TF32, Scalar::F32, 8),
     sync(32, Scalar::I8, Scalar::I32, 8),
     sync(32, Scalar::U8, Scalar::I32, 8),
+    DOUBLE_80,
 ];
 
+/// [PTX] The one shape of float64 before sm_90.
+const DOUBLE_80: MmaFacts = mma(MmaFamily::MmaSync, (8, 8, 4), Scalar::F64, Scalar::F64, 16);
+
 /// [PTX] sm_90 adds nothing for fp8 to `mma.sync` (sm_89 forms run by conversion), so fp8 goes
-/// through the same shapes with K of 32.
-const MMA_SYNC_90: [MmaFacts; 8] = [
+/// through the same shapes with K of 32. Of float64 it has 16 rows and more of K: twice the rate of
+/// A100. Whether the old shape is as fast is not known; it is taken not to be.
+const MMA_SYNC_90: [MmaFacts; 12] = [
     sync(16, Scalar::F16, Scalar::F32, 8),
     sync(16, Scalar::F16, Scalar::F16, 8),
     sync(16, Scalar::BF16, Scalar::F32, 8),
@@ -128,6 +133,10 @@ const MMA_SYNC_90: [MmaFacts; 8] = [
     sync(32, Scalar::U8, Scalar::I32, 8),
     sync(32, Scalar::F8E4M3FN, Scalar::F32, 16),
     sync(32, Scalar::F8E5M2, Scalar::F32, 16),
+    sync(16, Scalar::F64, Scalar::F64, 64),
+    sync(8, Scalar::F64, Scalar::F64, 32),
+    sync(4, Scalar::F64, Scalar::F64, 16),
+    DOUBLE_80,
 ];
 
 /// The types of `wgmma`. Of float32 it would drop the bits that tf32 lacks, where products of a warp

@@ -8,7 +8,9 @@
 //! |---|---|---|
 //! | `A[i][k]` | `i + M · (k / K_L)` | `k % K_L` |
 //! | `B[k][j]` | `j + N · (k / K_L)` | `k % K_L` |
-//! | `C[i][j]` | `j + N · (i / 4 % (64 / N))` | `i % 4 + 4 · (i / (4 · 64 / N))` |
+//! | `C[i][j]` | `j + N · (i / R % (64 / N))` | `i % R + R · (i / (R · 64 / N))` |
+//!
+//! A lane holds runs of `R` rows of C: four, and of float64 one, so that its rows are four apart.
 //!
 //! The f8f6f4 instructions are put down with the same rule, K contiguous in a lane. The manual
 //! shows it for fp4 and the rule is the general one, but the figure for fp8 has not been seen;
@@ -32,6 +34,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     let (m, k): (i64, i64) = (inst.m.into(), inst.k.into());
     let k_l = k * m / LANES;
     let groups = LANES / m;
+    let run = rows_in_a_run(inst);
     Some(match operand {
         Operand::A => table(
             [m, k],
@@ -45,23 +48,34 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
         ),
         Operand::C => table(
             [m, m],
-            &[Digit::new(COL, 1, m), Digit::new(ROW, 4, groups)],
+            &[Digit::new(COL, 1, m), Digit::new(ROW, run, groups)],
             &[
-                Digit::new(ROW, 1, 4),
-                Digit::new(ROW, 4 * groups, m / (4 * groups)),
+                Digit::new(ROW, 1, run),
+                Digit::new(ROW, run * groups, m / (run * groups)),
             ],
         ),
     })
 }
 
+/// Neighbouring rows of C that a lane holds.
+pub fn rows_in_a_run(inst: &MmaInst) -> i64 {
+    match inst.acc {
+        Scalar::F64 => 1,
+        _ => 4,
+    }
+}
+
 /// Whether gfx942 or gfx950 has the instruction.
 pub fn exists(inst: &MmaInst) -> bool {
-    let integer = matches!(inst.ab, Scalar::I8);
-    let acc = if integer { Scalar::I32 } else { Scalar::F32 };
+    let acc = match inst.ab {
+        Scalar::I8 => Scalar::I32,
+        Scalar::F64 => Scalar::F64,
+        _ => Scalar::F32,
+    };
     let ks: &[u16] = match (inst.ab, inst.m) {
         (Scalar::F16 | Scalar::BF16, 16) => &[16, 32],
         (Scalar::F16 | Scalar::BF16, 32) => &[8, 16],
-        (Scalar::F32, 16) => &[4],
+        (Scalar::F32 | Scalar::F64, 16) => &[4],
         (Scalar::F32, 32) => &[2],
         (Scalar::TF32, 16) => &[8],
         (Scalar::TF32, 32) => &[4],

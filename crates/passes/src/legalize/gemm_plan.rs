@@ -418,7 +418,7 @@ pub fn plan_gemm(
                 span,
                 format!("lanes cannot hold runs of {rows} by {cols} elements of this product"),
             )
-            .help("leave `run` out, or take 1 and a power of two of 4 or more that divides it"),
+            .help("leave `run` out, or take 1 and a power of two that divides it: 4 or more, of float64 any"),
             NoPlan::Groups => no_groups(func, g, &shape, target, span),
         };
         Box::new(diag)
@@ -668,10 +668,10 @@ mod tests {
             n,
             k,
             ab,
-            acc: if ab.is_int() {
-                Scalar::I32
-            } else {
-                Scalar::F32
+            acc: match ab {
+                Scalar::F64 => Scalar::F64,
+                _ if ab.is_int() => Scalar::I32,
+                _ => Scalar::F32,
             },
             policy: GemmPolicy::Square,
             threads,
@@ -691,6 +691,7 @@ mod tests {
                     Scalar::F32,
                     Scalar::I8,
                     Scalar::F8E4M3FN,
+                    Scalar::F64,
                 ] {
                     let s = shape(m, n, k, ab, threads);
                     let p = choose(target, &s).unwrap_or_else(|e| panic!("{target} {ab}: {e:?}"));
@@ -708,14 +709,19 @@ mod tests {
 
     #[test]
     fn lanes_hold_runs_of_neighbours() {
-        for (target, ab) in [
-            (Target::Gfx942, Scalar::BF16),
-            (Target::Gfx950, Scalar::BF16),
-            (Target::Gfx950, Scalar::F8E4M3FN),
+        let of_four = [[1, 4], [1, 8], [1, 16], [4, 1], [8, 1]];
+        let of_one = [[1, 1], [1, 2], [1, 4], [1, 8], [2, 1], [4, 1], [8, 1]];
+        // What the tile does not have.
+        let other = [[2, 2], [1, 6], [1, 256], [0, 0], [1, 0]];
+        for (target, ab, runs) in [
+            (Target::Gfx942, Scalar::BF16, &of_four[..]),
+            (Target::Gfx950, Scalar::BF16, &of_four),
+            (Target::Gfx950, Scalar::F8E4M3FN, &of_four),
+            (Target::Gfx942, Scalar::F64, &of_one),
         ] {
             let s = shape(128, 256, 128, ab, 256);
             let plan = choose(target, &s).unwrap().plan;
-            for run in [[1, 4], [1, 8], [1, 16], [4, 1], [8, 1]] {
+            for &run in runs {
                 let t = GemmTiling::of(
                     &s,
                     GemmPlan {
@@ -745,8 +751,8 @@ mod tests {
                     }
                 }
             }
-            // What the tile does not have.
-            for run in [[2, 2], [1, 6], [1, 2], [1, 256], [0, 0], [1, 0]] {
+            let short = (ab != Scalar::F64).then_some([1, 2]);
+            for run in other.into_iter().chain(short) {
                 let run = Some(run);
                 assert_eq!(GemmTiling::of(&s, GemmPlan { run, ..plan }), None);
             }
@@ -822,8 +828,8 @@ mod tests {
             Err(NoPlan::Threads { warp: 32 })
         );
         s.threads = 256;
-        s.ab = Scalar::F64;
-        s.acc = Scalar::F64;
+        s.ab = Scalar::U16;
+        s.acc = Scalar::I32;
         assert_eq!(choose(Target::Sm80, &s).map(|_| ()), Err(NoPlan::Types));
     }
 }

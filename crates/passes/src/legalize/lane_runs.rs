@@ -10,12 +10,13 @@
 //!                                               4..8 12..16 20..24 28..32  of the second
 //! ```
 //! So results are stored 16 bytes a lane, and a product is the operand of the next one where it lies.
+//!
+//! Of float64 a lane has four rows that are four apart, so its runs are of one, and the rows of one
+//! instruction are dealt out as those of four are above.
 
 use tilewright_ir::{Expr, GemmPlan, MmaFamily, MmaInst};
+use tilewright_layout::lanes::mfma::rows_in_a_run;
 use tilewright_layout::{Fragment, LayoutError};
-
-/// Neighbours of C that a lane has from one instruction.
-const OF_ONE: i64 = 4;
 
 /// The lanes of a wave.
 const LANES: i64 = 64;
@@ -25,7 +26,9 @@ const LANES: i64 = 64;
 pub struct LaneRun {
     /// Along columns of C, by the transposed product.
     pub turned: bool,
-    /// Instructions whose results stand beside each other.
+    /// Neighbours of C that a lane has in any case.
+    least: i64,
+    /// How many of those stand beside each other.
     joined: i64,
     /// Lanes of a wave that hold parts of one row (or column).
     lanes: i64,
@@ -36,6 +39,7 @@ impl LaneRun {
     fn plain(inst: &MmaInst) -> LaneRun {
         LaneRun {
             turned: false,
+            least: rows_in_a_run(inst),
             joined: 1,
             lanes: LANES / i64::from(inst.m).max(1),
         }
@@ -51,8 +55,8 @@ impl LaneRun {
             Some([run, 1]) => (false, i64::from(run)),
             Some(_) => return None,
         };
-        let joined = run / OF_ONE;
-        let whole = run % OF_ONE == 0 && joined > 0 && joined.count_ones() == 1;
+        let joined = run / plain.least;
+        let whole = run % plain.least == 0 && joined > 0 && joined.count_ones() == 1;
         whole.then_some(LaneRun {
             turned,
             joined,
@@ -62,10 +66,10 @@ impl LaneRun {
 
     /// Whether so many columns (or rows) of a wave can be dealt out so.
     pub fn divides(&self, extent: i64) -> bool {
-        extent % (OF_ONE * self.lanes * self.joined) == 0
+        extent % (self.least * self.lanes * self.joined) == 0
     }
 
-    /// Whether results of several instructions stand beside each other.
+    /// Whether runs of C are longer than the instruction has them.
     pub fn is_joined(&self) -> bool {
         self.joined > 1
     }
@@ -77,7 +81,7 @@ impl LaneRun {
 
     /// Whether reads of so many neighbours at a time find them beside each other.
     pub fn keeps(&self, neighbours: i64) -> bool {
-        !self.is_joined() || OF_ONE % neighbours == 0
+        !self.is_joined() || self.least % neighbours == 0
     }
 
     /// The part of a wave, whose instructions follow each other along a dimension, dealt out.
@@ -86,12 +90,12 @@ impl LaneRun {
             return Ok(part.clone());
         }
         let shape = part.shape().to_vec();
-        let own = OF_ONE * self.lanes;
+        let own = self.least * self.lanes;
         let apart = [
             shape[dim] / (own * self.joined),
             self.joined,
             self.lanes,
-            OF_ONE,
+            self.least,
         ];
         let finer = [&shape[..dim], &apart[..], &shape[dim + 1..]].concat();
         let mut order: Vec<usize> = (0..finer.len()).collect();
@@ -102,10 +106,10 @@ impl LaneRun {
     /// Where the column (or row) of a wave is that an instruction has at a place of its own: the
     /// instructions of the wave count as one row of places.
     pub fn dealt(&self, place: i64) -> i64 {
-        let own = OF_ONE * self.lanes;
-        let (instruction, lane) = (place / own, place % own / OF_ONE);
+        let own = self.least * self.lanes;
+        let (instruction, lane) = (place / own, place % own / self.least);
         let run = lane * self.joined + instruction % self.joined;
-        instruction / self.joined * (own * self.joined) + run * OF_ONE + place % OF_ONE
+        instruction / self.joined * (own * self.joined) + run * self.least + place % self.least
     }
 
     /// The same of an expression.
@@ -113,12 +117,12 @@ impl LaneRun {
         if !self.is_joined() {
             return place;
         }
-        let own = OF_ONE * self.lanes;
+        let own = self.least * self.lanes;
         let instruction = place.clone().floor_div(own);
-        let lane = place.clone().floor_mod(own).floor_div(OF_ONE);
+        let lane = place.clone().floor_mod(own).floor_div(self.least);
         let run = lane * self.joined + instruction.clone().floor_mod(self.joined);
         instruction.floor_div(self.joined) * (own * self.joined)
-            + run * OF_ONE
-            + place.floor_mod(OF_ONE)
+            + run * self.least
+            + place.floor_mod(self.least)
     }
 }

@@ -28,10 +28,12 @@ impl Gen {
                 (6, Type::I8),
                 (1, Type::E4M3),
                 (1, Type::F32),
+                (2, Type::F64),
             ]),
         };
         let acc = match ab {
             Type::I8 => Type::I32,
+            Type::F64 => Type::F64,
             Type::F16 if self.rng.chance(20) => Type::F16,
             _ => Type::F32,
         };

@@ -284,8 +284,8 @@ impl Gen {
             && matches!(fold, Fold::Sum | Fold::AbsSum)
             && most > i128::from(ty.range().1)
         {
-            ty = Type::F32;
-            if most > i128::from(Type::F32.range().1) {
+            ty = ty.promote(Type::F32);
+            if most > i128::from(ty.range().1) {
                 fold = Fold::Max;
             }
         }

@@ -1,6 +1,6 @@
 //! Matrix instructions on real registers: tiles lowered by hand equal a plain product.
 
-use tilewright_ir::{Inst, MmaFamily, MmaInst, Target};
+use tilewright_ir::{Inst, MmaFamily, MmaInst, Scalar, Target};
 use tilewright_sim::simt::{InstKind, Landing};
 use tilewright_sim::{InputSpec, Number, RunOptions, make_inputs, run};
 
@@ -117,10 +117,12 @@ fn mma_sync_equals_a_plain_product() {
             if inst.family != MmaFamily::MmaSync {
                 continue;
             }
-            let p = 32 / inst.ab.bits();
-            // A register r: rows g and g + 8 in turn, columns of the left and the right half.
-            let a_row = format!("tx // 4 + e // {p} % 2 * 8");
-            let a_column = format!("tx % 4 * {p} + e % {p} + e // {} * {}", 2 * p, 4 * p);
+            let p = (32 / inst.ab.bits()).max(1);
+            // A register r: rows g and g + 8 in turn, where there are 16, columns of the left and the
+            // right half.
+            let halves = u32::from(inst.m / 8);
+            let a_row = format!("tx // 4 + e // {p} % {halves} * 8");
+            let a_column = format!("tx % 4 * {p} + e % {p} + e // {} * {}", halves * p, 4 * p);
             let b_row = format!("tx % 4 * {p} + e % {p} + e // {p} * {}", 4 * p);
             let text = by_elements(
                 inst,
@@ -134,7 +136,8 @@ fn mma_sync_equals_a_plain_product() {
 }
 
 /// Every MFMA of gfx942 and gfx950, by the formulas of the CDNA manuals: `K_L = K · M / 64`
-/// elements of a row in a lane, four rows of a column of C in a run of registers.
+/// elements of a row in a lane, four rows of a column of C in a run of registers; of float64 the rows
+/// are four apart.
 #[test]
 fn mfma_equals_a_plain_product() {
     for target in [Target::Gfx942, Target::Gfx950] {
@@ -143,14 +146,15 @@ fn mfma_equals_a_plain_product() {
             let MmaInst { m, n, k, .. } = inst;
             let own = k * m / 64;
             let groups = 64 / n;
+            let c_row = match inst.acc {
+                Scalar::F64 => "tx // 16 + e * 4".to_string(),
+                _ => format!("e % 4 + 4 * (tx // {n}) + e // 4 * {}", 4 * groups),
+            };
             let text = by_elements(
                 inst,
                 [&format!("tx % {m}"), &format!("tx // {m} * {own} + e")],
                 [&format!("tx // {n} * {own} + e"), &format!("tx % {n}")],
-                [
-                    &format!("e % 4 + 4 * (tx // {n}) + e // 4 * {}", 4 * groups),
-                    &format!("tx % {n}"),
-                ],
+                [&c_row, &format!("tx % {n}")],
             );
             agrees(&inst.to_string(), target, &text);
         }

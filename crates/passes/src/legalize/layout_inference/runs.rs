@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::{
     Buffer, Func, GemmOp, GemmPlan, GemmPolicy, MmaFamily, MmaInst, Scope, Target,
 };
+use tilewright_layout::lanes::mfma::rows_in_a_run;
 use tilewright_layout::lanes::{Operand, lane_map};
 
 use super::uses::{Run, Use, UseKind};
@@ -178,11 +179,11 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
             let mut own = same.iter();
             own.any(|&at| of_one(gemms[at].0, &choices[at].plan.inst))
         };
+        // They have the same accumulator, so the instruction's own runs are the same too.
+        let least = rows_in_a_run(&choices[at].plan.inst) as u32;
         let own = wishes.iter().filter(|(of, _)| *of == class);
-        let own = own.flat_map(|(_, wish)| wish.runs(of_one(wish.dim)));
-        let run = own.into_iter().find(|run| serves(*run));
-        // What the instruction has without being told.
-        let run = run.filter(|run| *run != [4, 1]);
+        let own = own.flat_map(|(_, wish)| wish.runs(least, of_one(wish.dim)));
+        let run = own.into_iter().find(|run| run.is_none_or(serves)).flatten();
         for at in same {
             choices[at].plan.run = run;
         }
@@ -219,20 +220,25 @@ impl Wish {
         }
     }
 
-    /// The runs that serve, best first; those of one instruction, where longer ones cost more than they
-    /// bring.
-    fn runs(self, of_one: bool) -> impl Iterator<Item = [u32; 2]> {
-        let least = if self.shorter { 4 } else { self.run.max(4) };
+    /// The runs that serve, best first, where the instruction has `least` neighbours in a lane; no longer
+    /// ones, where they cost more than they bring. None is what it has without being told: runs of rows.
+    fn runs(self, least: u32, of_one: bool) -> impl Iterator<Item = Option<[u32; 2]>> {
+        let shortest = match self.shorter {
+            // One neighbour is none.
+            true => least.max(2),
+            false => self.run.max(least),
+        };
         let most = match self.shorter && of_one {
-            true => self.run.min(4),
+            true => self.run.min(least),
             false => self.run,
         };
         let lengths = std::iter::successors(Some(most), |run| Some(run / 2));
         lengths
-            .take_while(move |run| *run >= least)
+            .take_while(move |run| *run >= shortest)
             .map(move |run| match self.dim {
-                0 => [run, 1],
-                _ => [1, run],
+                0 if run == least => None,
+                0 => Some([run, 1]),
+                _ => Some([1, run]),
             })
     }
 }

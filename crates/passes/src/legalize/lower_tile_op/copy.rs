@@ -200,6 +200,25 @@ impl Lower<'_> {
                 Some(p) => p.and(first),
             });
         }
+        let dtype = self.dtype(memory);
+        if width * i64::from(dtype.bits()) % 8 != 0 {
+            // No instruction takes a part of a byte.
+            let (there, held) = (
+                self.load(memory, at.clone()),
+                self.load(c.registers, vec![slot.clone()]),
+            );
+            let one = match c.to_registers {
+                true => store(c.registers, vec![slot.clone()], there, dtype, span),
+                false => store(memory, at, held, dtype, span),
+            };
+            let otherwise = c.otherwise.filter(|_| pred.is_some());
+            let mut body = Vec::from_iter(
+                otherwise.map(|value| store(c.registers, vec![slot], value, dtype, span)),
+            );
+            guarded(pred, vec![one], span, &mut body);
+            out.push(counted(axis, count, unroll(), body, span));
+            return;
+        }
         let zero = Expr::i32(0);
         let register = slot;
         // A fragment is not an array of its slots yet, a temporary is one already.
@@ -330,7 +349,10 @@ impl Lower<'_> {
             .min(self.memory_width(&c.dst, &[]));
         // Elements that share a byte are copied together.
         let byte = 8 / i64::from(self.dtype(c.dst.buffer).bits().min(8));
-        let mut width = narrowed(&shape, self.threads, widest).max(widest.min(byte));
+        if widest < byte {
+            return self.copy_points(&c.src, &c.dst, span, out);
+        }
+        let mut width = narrowed(&shape, self.threads, widest).max(byte);
         let mut exchanged = None;
         if let Some(lane) = self.wave_copy_width(c, width) {
             width = lane;

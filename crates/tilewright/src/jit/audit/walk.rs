@@ -295,6 +295,7 @@ fn mnemonic(inst: &MmaInst) -> String {
         Scalar::F16 => ("f32", "f16"),
         Scalar::BF16 => ("f32", "bf16"),
         Scalar::F32 | Scalar::TF32 => ("f32", "f32"),
+        Scalar::F64 => ("f64", "f64"),
         Scalar::I8 => ("i32", "i8"),
         Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ if small => ("f32", "fp8_fp8"),
         Scalar::F8E5M2 | Scalar::F8E5M2FNUZ if small => ("f32", "bf8_bf8"),
@@ -305,5 +306,28 @@ fn mnemonic(inst: &MmaInst) -> String {
 
 /// Whether gfx950 has a form of twice the rate with twice the K.
 fn half_rate(inst: &MmaInst) -> bool {
-    u32::from(inst.m) * u32::from(inst.k) * inst.ab.bits() / 64 == 64
+    inst.ab != Scalar::F64 && u32::from(inst.m) * u32::from(inst.k) * inst.ab.bits() / 64 == 64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_gfx9::isa::Opcode;
+    use tilewright_ir::{MmaFamily, Target};
+
+    /// Each matrix instruction of the table has a name that the machine knows, and takes as long as the
+    /// emulator's clock says.
+    #[test]
+    fn matrix_instructions_are_the_machines() {
+        for target in [Target::Gfx942, Target::Gfx950] {
+            for facts in target.machine().mma {
+                let inst = facts.inst;
+                assert_eq!(inst.family, MmaFamily::Mfma);
+                let name = mnemonic(&inst);
+                let op = Opcode::named(&name).unwrap_or_else(|| panic!("{target} has no {name}"));
+                let passes = op.mfma_passes(target == Target::Gfx950, inst.ab.bits() < 8);
+                assert_eq!(passes.map(|n| 4 * n), Some(facts.cycles), "{target} {name}");
+            }
+        }
+    }
 }
