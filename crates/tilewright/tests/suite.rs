@@ -67,6 +67,8 @@ mod schedules;
 mod settings;
 #[path = "shown.rs"]
 mod shown;
+#[path = "small_floats.rs"]
+mod small_floats;
 #[path = "stored.rs"]
 mod stored;
 #[path = "tensors.rs"]
