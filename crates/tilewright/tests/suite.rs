@@ -61,6 +61,8 @@ mod reductions;
 mod refused;
 #[path = "room.rs"]
 mod room;
+#[path = "scaled_products.rs"]
+mod scaled_products;
 #[path = "schedules.rs"]
 mod schedules;
 #[path = "settings.rs"]
