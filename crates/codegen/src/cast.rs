@@ -3,12 +3,14 @@
 //! Rounding is to nearest even and happens once; floats become integers toward zero and
 //! saturate, integers wrap: as the reference evaluator does it.
 
-use tilewright_ir::{Expr, Scalar};
+use tilewright_ir::dtype::Class;
+use tilewright_ir::{Expr, ExprKind, Fp8Formats, Scalar, Scope};
 
 use crate::ctype::ctype;
 use crate::device::Piece;
 use crate::expr::{ADD, Code, EQUALITY, UNARY};
 use crate::kernel::Emitter;
+use crate::place::Kind;
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -26,6 +28,30 @@ impl Emitter<'_> {
         }
     }
 
+    /// An element of packed registers as float32, where two that lie side by side are converted at
+    /// once. The compiler sees that their neighbour asks for the same.
+    pub(crate) fn of_a_pair(&mut self, e: &Expr, lane: usize) -> Emit<Option<Code>> {
+        let ExprKind::Load { buffer, indices } = e.kind() else {
+            return Ok(None);
+        };
+        let scope = self.func.buffers[*buffer].scope;
+        if e.dtype().scalar != Scalar::F8E4M3FN
+            || self.machine.fp8_conversions != Some(Fp8Formats::Fnuz)
+            || !matches!(scope, Scope::Local | Scope::Fragment)
+        {
+            return Ok(None);
+        }
+        let place = self.load(*buffer, indices, lane, e.span())?;
+        if place.kind != Kind::Regs {
+            return Ok(None);
+        }
+        self.needs.piece(Piece::Fp8Pairs);
+        Ok(Some(Code::primary(format!(
+            "tw::decoded({}, {})",
+            place.name, place.offset.text
+        ))))
+    }
+
     fn float_to_float(&mut self, code: Code, from: Scalar, to: Scalar) -> Code {
         let wide = |code: &Code| match (from, to) {
             // Two roundings would differ from one.
@@ -41,6 +67,9 @@ impl Emitter<'_> {
             Scalar::TF32 => {
                 self.needs.piece(Piece::Math);
                 Code::primary(format!("tw::tf32({})", wide(&code)))
+            }
+            Scalar::BF16 if matches!(from.class(), Class::F8 | Class::F6 | Class::F4) => {
+                Code::primary(format!("tw::bf16::exact({})", wide(&code)))
             }
             _ => Code::primary(format!("{}({})", ctype(to), wide(&code))),
         }

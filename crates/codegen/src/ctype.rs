@@ -40,12 +40,8 @@ pub(crate) const fn piece_of(scalar: Scalar) -> Option<Piece> {
         Scalar::F16 => Some(Piece::F16),
         Scalar::BF16 => Some(Piece::Bf16),
         Scalar::F8E4M3FN | Scalar::F8E5M2 => Some(Piece::Fp8),
-        Scalar::F8E4M3FNUZ
-        | Scalar::F8E5M2FNUZ
-        | Scalar::F8E8M0
-        | Scalar::F6E2M3
-        | Scalar::F6E3M2
-        | Scalar::F4E2M1 => Some(Piece::Small),
+        Scalar::F8E4M3FNUZ | Scalar::F8E5M2FNUZ => Some(Piece::Fnuz),
+        Scalar::F8E8M0 | Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4E2M1 => Some(Piece::Small),
         Scalar::Bool
         | Scalar::I8
         | Scalar::I16

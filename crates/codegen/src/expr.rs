@@ -137,7 +137,10 @@ impl Emitter<'_> {
                 )
             }
             ExprKind::Cast(a) => {
-                let code = self.expr(a, lane)?;
+                let code = match self.of_a_pair(a, lane)? {
+                    Some(code) => code,
+                    None => self.expr(a, lane)?,
+                };
                 self.convert(code, a.dtype().scalar, scalar)
             }
             ExprKind::Reinterpret(a) => return self.reinterpret(a, e, lane),

@@ -33,6 +33,15 @@ impl Emitter<'_> {
                 return None;
             }
         }
+        // Of elements that share a byte, each part must be whole bytes.
+        let bits = self.func.buffers[source.region.buffer].dtype.bits();
+        let in_byte = Expr::int((8 / bits.clamp(1, 8)).into(), DType::I32);
+        for part in [&shared, &lane] {
+            let beside = part.clone().cast_to(DType::I32).floor_mod(in_byte.clone());
+            if bits < 8 && !self.analyzer.simplify(&beside).is_int(0) {
+                return None;
+            }
+        }
         Some(Offset {
             lane: self.analyzer.simplify(&lane),
             shared: self.analyzer.simplify(&shared),

@@ -74,10 +74,10 @@ pub use func::{
 pub use ids::{Buffer, Var};
 pub use micro_op::{Access, Arrival, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst, TmaBox};
 pub use stmt::{Axis, Block, Loop, LoopKind, PipelineSpec, Stmt, StmtKind, Turn};
-pub use target::{Dialect, Machine, MmaFacts, Target, WARP_GROUP};
+pub use target::{Dialect, Fp8Formats, Machine, MmaFacts, Target, WARP_GROUP};
 pub use thread_op::{ArriveAt, AtomicOp, Combiner, MemoryOrder, ShuffleKind, ThreadOp, VoteKind};
 pub use tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPlan,
-    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, ScanKind, ScanOp, Sparse, Sparsity, TileOp,
+    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, Scales, ScanKind, ScanOp, Sparse, Sparsity, TileOp,
 };
 pub use verify::verify;

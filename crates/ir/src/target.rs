@@ -16,8 +16,8 @@ use std::fmt;
 use crate::machine::{amd, nvidia};
 
 pub use crate::machine::{
-    AsyncCopy, BankPhases, BlockBarrier, Dialect, MAX_CLUSTER, Machine, MmaFacts, NAMED_BARRIERS,
-    RegisterMoves, Registers, SharedMemory, WARP_GROUP,
+    AsyncCopy, BankPhases, BlockBarrier, Dialect, Fp8Formats, MAX_CLUSTER, Machine, MmaFacts,
+    NAMED_BARRIERS, RegisterMoves, Registers, SharedMemory, WARP_GROUP,
 };
 
 /// A GPU architecture.

@@ -4,7 +4,7 @@
 //! before it. The text form of each is the first line of its comment.
 
 use crate::buffer::Region;
-use crate::dtype::Scalar;
+use crate::dtype::{Class, Scalar};
 use crate::expr::Expr;
 use crate::ids::Buffer;
 use crate::micro_op::MmaInst;
@@ -81,6 +81,10 @@ macro_rules! tile_operands {
                 $f($Operand::Region { region: &$($mutability)? g.c, how });
                 if let Some(sparse) = &$($mutability)? g.sparse {
                     $f($Operand::Region { region: &$($mutability)? sparse.e, how: How::READ });
+                }
+                if let Some(scales) = &$($mutability)? g.scales {
+                    $f($Operand::Region { region: &$($mutability)? scales.a, how: How::READ });
+                    $f($Operand::Region { region: &$($mutability)? scales.b, how: How::READ });
                 }
                 $f($Operand::Value(&$($mutability)? g.clear));
                 if let Some((buffer, index)) = &$($mutability)? g.barrier {
@@ -219,13 +223,14 @@ pub enum EvictionPolicy {
     Last,
 }
 
-/// `gemm A[…], B[…] -> C[…] trans_a trans_b sparse=E[…] trans_e policy=full_row clear=(k == 0) k_pack=2
-/// kind=wgmma barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2] run=[1, 4] parts=[2, 2]`,
+/// `gemm A[…], B[…] -> C[…] trans_a trans_b sparse=E[…] trans_e scales=SA[…], SB[…] every=[32, 32]
+/// policy=full_row clear=(k == 0) k_pack=2 kind=wgmma barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2] run=[1, 4] parts=[2, 2]`,
 /// what is default left out
 ///
 /// `C[m, n] = (clear ? 0 : C[m, n]) + Σ_k opA(A)[m, k] · opB(B)[k, n]`; the last two dimensions
 /// are the matrix, leading extents are one. Products are exact, the sum is in C's type.
-/// With `sparse`, A has half of K and opA(A) is what [`Sparsity`] makes of it.
+/// With `sparse`, A has half of K and opA(A) is what [`Sparsity`] makes of it. With `scales`, elements
+/// are multiplied by those of their rows of A and columns of B.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GemmOp {
     pub a: Region,
@@ -235,6 +240,8 @@ pub struct GemmOp {
     pub trans_b: bool,
     /// `sparse=E[0 +: 64, 0 +: 4] trans_e`: which elements of A are there.
     pub sparse: Option<Sparse>,
+    /// `scales=SA[0 +: 64, 0 +: 4], SB[0 +: 32, 0 +: 4] every=[32, 32]`: what elements are times.
+    pub scales: Option<Scales>,
     pub policy: GemmPolicy,
     /// A bool, evaluated once.
     pub clear: Expr,
@@ -253,6 +260,36 @@ pub struct Sparse {
     /// group, from the least significant ones on.
     pub e: Region,
     pub trans_e: bool,
+}
+
+/// Scales of runs of elements along K: of a product `M x K` by `K x N`, `a` is `M x ceil(K / every[0])`
+/// and `b` is `N x ceil(K / every[1])`. Element k of row m of opA(A) is multiplied by
+/// `a[m, k / every[0]]`, element k of column n of opB(B) by `b[n, k / every[1]]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scales {
+    pub a: Region,
+    pub b: Region,
+    /// How many neighbours along K have one scale.
+    pub every: [u32; 2],
+}
+
+impl Scales {
+    /// Whether elements of this type may have scales.
+    pub fn of(element: Scalar) -> bool {
+        element != Scalar::F8E8M0 && matches!(element.class(), Class::F8 | Class::F6 | Class::F4)
+    }
+
+    /// Whether scales may be of this type. All of their products with elements are numbers of bfloat16,
+    /// as far as its exponents go.
+    pub fn may_be(scale: Scalar) -> bool {
+        matches!(scale, Scalar::F8E8M0 | Scalar::F8E4M3FN)
+    }
+
+    /// How many scales a row of this many elements has.
+    pub fn count(k: i128, every: u32) -> i128 {
+        let every = i128::from(every.max(1));
+        (k + every - 1) / every
+    }
 }
 
 /// How a left factor of half its elements is stored: of each `group` neighbours along K the first

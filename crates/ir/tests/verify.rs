@@ -82,6 +82,7 @@ const SOUND: &[&str] = &[
     "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] clear=(bx == 0)",
     "gemm S[0 +: 64, 0 +: 32], T[0 +: 32, 0 +: 64] -> F[0 +: 64, 0 +: 64]",
     "alloc E: shared int16[4, 64]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 4, 0 +: 64] trans_e",
+    "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] trans_b scales=SA[0 +: 64, 0 +: 2], SB[0 +: 64, 0 +: 4] every=[32, 16]",
     "reduce sum F[0 +: 64, 0 +: 64] -> R[0 +: 64] dim=1",
     "reduce sum L[0 +: 8] -> x[] dim=0 clear",
     "if tx == 0 {\nreduce sum L[0 +: 8] -> x[] dim=0 clear\n}",
@@ -420,6 +421,46 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "alloc E: local int16[64, 4]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 64, 0 +: 4]",
         "gemm-scope",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] scales=SA[0 +: 64, 0 +: 2], SB[0 +: 64, 0 +: 4] every=[32, 32]",
+        "gemm-scales",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] scales=SA[0 +: 64, 0 +: 2], SB[0 +: 64, 0 +: 4] every=[32, 0]",
+        "gemm-scales",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] scales=SA[0 +: 64, 0 +: 2], SB[0 +: 32, 0 +: 4] every=[32, 16]",
+        "gemm-scales",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] scales=P[0 +: 64, 0 +: 2], Q[0 +: 64, 0 +: 4] every=[32, 16]",
+        "gemm-scales",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] scales=SA[0 +: 64, 0 +: 2], SB[0 +: 64, 0 +: 4] every=[32, 16] kind=wgmma",
+        "gemm-scales",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] scales=SA[0 +: 64, 0 +: 2], SB[0 +: 64, 0 +: 4] every=[32, 16] inst=\"mma.16x8x16.float16.float32\" warps=[2, 2]",
+        "gemm-scales",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm S[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] scales=SA[0 +: 64, 0 +: 2], SB[0 +: 64, 0 +: 4] every=[32, 16]",
+        "gemm-types",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64]",
+        "gemm-types",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\nalloc LS: local float8_e8m0fnu[64, 2]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] scales=LS[0 +: 64, 0 +: 2], SB[0 +: 64, 0 +: 4] every=[32, 16]",
+        "gemm-scope",
+    ),
+    (
+        "alloc P: shared float8_e4m3fn[64, 64]\nalloc Q: shared float4_e2m1fn[64, 64]\nalloc SA: shared float8_e8m0fnu[64, 2]\nalloc SB: shared float8_e8m0fnu[64, 4]\nalloc H: fragment float16[64, 64]\ngemm P[0 +: 64, 0 +: 64], Q[0 +: 64, 0 +: 64] -> H[0 +: 64, 0 +: 64] scales=SA[0 +: 64, 0 +: 2], SB[0 +: 64, 0 +: 4] every=[32, 16]",
+        "gemm-types",
     ),
     (
         "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] k_pack=3",

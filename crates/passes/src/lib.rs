@@ -69,6 +69,12 @@ pub const PASSES: &[PassInfo] = &[
         run: legalize::expand_sparse::expand_sparse,
     },
     PassInfo {
+        name: "expand-scales",
+        about: "factors of products are multiplied by their scales",
+        makes: None,
+        run: legalize::expand_scales::expand_scales,
+    },
+    PassInfo {
         name: "drop-unread-products",
         about: "leaves products out whose sum nobody reads",
         makes: None,
@@ -259,6 +265,7 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
 const LEGALIZE: &[&str] = &[
     "bind-target",
     "expand-sparse",
+    "expand-scales",
     "simplify",
     "drop-unread-products",
     "split-k",

@@ -95,9 +95,9 @@ fn a_step_says_which_run_of_its_pass_it_is() {
     assert_eq!(
         runs,
         [
-            format!("`simplify` (pass 3 of {of}, run 1 of 3)"),
-            format!("`simplify` (pass 19 of {of}, run 2 of 3)"),
-            format!("`simplify` (pass 21 of {of}, run 3 of 3)"),
+            format!("`simplify` (pass 4 of {of}, run 1 of 3)"),
+            format!("`simplify` (pass 20 of {of}, run 2 of 3)"),
+            format!("`simplify` (pass 22 of {of}, run 3 of 3)"),
         ]
     );
     assert_eq!(
@@ -182,13 +182,13 @@ fn the_pass_that_breaks_the_function_is_named() {
     let failed = failed.expect_err("the buffers are gone");
     let step = failed.step().expect("a step");
     assert_eq!(failed.cause, Cause::Broken(step));
-    assert_eq!((step.name, step.number), ("layout-reducer", 7));
+    assert_eq!((step.name, step.number), ("layout-reducer", 8));
     let errors: Vec<_> = failed.errors.iter().collect();
     assert_eq!(errors[0].code.0, "broken-ir");
     let of = pipeline(Target::Sm80).len();
     assert_eq!(
         errors[0].message,
-        format!("`layout-reducer` (pass 7 of {of}) made IR that the verifier refuses")
+        format!("`layout-reducer` (pass 8 of {of}) made IR that the verifier refuses")
     );
     assert!(errors.len() > 1, "what the verifier found: {errors:?}");
     for found in &errors[1..] {

@@ -807,6 +807,11 @@ const VERIFIER: &[Row] = &[
         "",
     ),
     (
+        "gemm-scales",
+        "Scales that do not fit the factors of a product.",
+        "",
+    ),
+    (
         "gemm-sparse",
         "Metadata that is none of a sparse factor.",
         "",

@@ -61,12 +61,16 @@ mod reductions;
 mod refused;
 #[path = "room.rs"]
 mod room;
+#[path = "scaled_products.rs"]
+mod scaled_products;
 #[path = "schedules.rs"]
 mod schedules;
 #[path = "settings.rs"]
 mod settings;
 #[path = "shown.rs"]
 mod shown;
+#[path = "small_floats.rs"]
+mod small_floats;
 #[path = "stored.rs"]
 mod stored;
 #[path = "tensors.rs"]

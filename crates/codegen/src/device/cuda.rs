@@ -4,7 +4,7 @@ pub(super) mod wgmma;
 
 use std::fmt::Write as _;
 
-use tilewright_ir::{Machine, MmaInst, Scalar};
+use tilewright_ir::{Fp8Formats, Machine, MmaInst, Scalar};
 
 use super::Piece;
 
@@ -16,10 +16,13 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::F16 => (include_str!("cuda/f16.h"), &[Piece::Core]),
         Piece::Bf16 => (include_str!("cuda/bf16.h"), &[Piece::Core]),
         Piece::Small => (include_str!("cuda/small.h"), &[Piece::Core]),
-        Piece::Fp8 if machine.fp8_conversions => {
+        Piece::Fp8 if machine.fp8_conversions == Some(Fp8Formats::Ocp) => {
             (include_str!("cuda/fp8_hardware.h"), &[Piece::Core])
         }
         Piece::Fp8 => (include_str!("cuda/fp8_software.h"), &[Piece::Small]),
+        // Single conversions serve.
+        Piece::Fp8Pairs => ("", &[]),
+        Piece::Fnuz => (include_str!("cuda/fnuz_software.h"), &[Piece::Small]),
         Piece::Int4 => (include_str!("cuda/int4.h"), &[Piece::Core]),
         Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
         Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),

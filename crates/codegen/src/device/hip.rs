@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use tilewright_ir::{Machine, MmaInst, Scalar};
+use tilewright_ir::{Fp8Formats, Machine, MmaInst, Scalar};
 
 use super::Piece;
 
@@ -21,10 +21,15 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::F16 => (include_str!("hip/f16.h"), &[Piece::Core]),
         Piece::Bf16 => (include_str!("hip/bf16.h"), &[Piece::Core]),
         Piece::Small => (include_str!("cuda/small.h"), &[Piece::Core]),
-        Piece::Fp8 if machine.fp8_conversions => {
-            (include_str!("hip/fp8_hardware.h"), &[Piece::Core])
-        }
-        Piece::Fp8 => (include_str!("cuda/fp8_software.h"), &[Piece::Small]),
+        Piece::Fp8 => match machine.fp8_conversions {
+            Some(Fp8Formats::Ocp) => (include_str!("hip/fp8_hardware.h"), &[Piece::Core]),
+            Some(Fp8Formats::Fnuz) => (include_str!("hip/fp8_by_fnuz.h"), &[Piece::Core]),
+            None => (include_str!("cuda/fp8_software.h"), &[Piece::Small]),
+        },
+        Piece::Fnuz => match machine.fp8_conversions {
+            Some(Fp8Formats::Fnuz) => (include_str!("hip/fnuz_hardware.h"), &[Piece::Core]),
+            _ => (include_str!("cuda/fnuz_software.h"), &[Piece::Small]),
+        },
         Piece::Int4 => (include_str!("cuda/int4.h"), &[Piece::Core]),
         Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
         Piece::Regs => (
@@ -35,6 +40,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             ),
             &[Piece::Core],
         ),
+        Piece::Fp8Pairs => (include_str!("hip/fp8_pairs.h"), &[Piece::Fp8, Piece::Regs]),
         Piece::Memory => (
             concat!(
                 include_str!("cuda/memory.h"),

@@ -1,11 +1,11 @@
-//! Matrix products: `T.gemm`, its split-phase forms, and `T.gemm_sp`.
+//! Matrix products: `T.gemm`, its split-phase forms, `T.gemm_sp` and `T.gemm_blockscaled`.
 
 use std::any::Any;
 use std::rc::Rc;
 
 use tilewright_ir::{
-    DType, Expr, GemmKind, GemmOp, GemmPolicy, Region, Scalar, Scope, Span, Sparse, Sparsity,
-    TileOp,
+    DType, Expr, GemmKind, GemmOp, GemmPolicy, Region, Scalar, Scales, Scope, Span, Sparse,
+    Sparsity, TileOp,
 };
 
 use super::barrier::barrier_element;
@@ -50,6 +50,23 @@ pub(super) static FNS: &[LangFn] = &[
             opt("annotations", Ty::Any),
         ],
         gemm_sp,
+    ),
+    func(
+        "gemm_blockscaled",
+        &[
+            A,
+            B,
+            C,
+            req("SFA", Ty::Tile),
+            req("SFB", Ty::Tile),
+            TRANS_A,
+            TRANS_B,
+            POLICY,
+            CLEAR,
+            kw("sf_a_granularity_k", Ty::Int),
+            kw("sf_b_granularity_k", Ty::Int),
+        ],
+        gemm_blockscaled,
     ),
     func(
         "wgmma_gemm",
@@ -183,6 +200,7 @@ fn gemm(rec: &mut Recorder, args: &CallArgs, what: &str, kind: GemmKind) -> Resu
         trans_a,
         trans_b,
         sparse: None,
+        scales: None,
         k_pack,
         kind,
         barrier,
@@ -202,7 +220,7 @@ fn gemm_sp(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     let trans_e = args.bool_or(rec, "transpose_E", false)?;
     let trans_b = args.bool_or(rec, "transpose_B", false)?;
     check_scopes(rec, what, kind, &a, &b, &c)?;
-    check_metadata_scope(rec, &e, &c)?;
+    check_told(rec, what, &e, &c, "E")?;
     check_dtypes(rec, args, what, kind, &a, &b, &c)?;
     let sparsity = Sparsity::of(a.dtype.scalar).ok_or_else(|| -> Error {
         rec.error(
@@ -235,6 +253,7 @@ fn gemm_sp(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
             e: e.region,
             trans_e,
         }),
+        scales: None,
         k_pack: k_pack(rec, args)?,
         kind,
         barrier: None,
@@ -244,16 +263,139 @@ fn gemm_sp(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn check_metadata_scope(rec: &Recorder, e: &Matrix, c: &Matrix) -> Result<()> {
+fn gemm_blockscaled(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
+    let (what, kind) = ("T.gemm_blockscaled", GemmKind::Auto);
+    let a = matrix(rec, args, what, "A")?;
+    let b = matrix(rec, args, what, "B")?;
+    let c = matrix(rec, args, what, "C")?;
+    let of_a = matrix(rec, args, what, "SFA")?;
+    let of_b = matrix(rec, args, what, "SFB")?;
+    let trans_a = args.bool_or(rec, "transpose_A", false)?;
+    let trans_b = args.bool_or(rec, "transpose_B", false)?;
+    check_scopes(rec, what, kind, &a, &b, &c)?;
+    check_told(rec, what, &of_a, &c, "SFA")?;
+    check_told(rec, what, &of_b, &c, "SFB")?;
+    check_shapes(rec, args, what, (&a, trans_a), (&b, trans_b), &c)?;
+    for factor in [&a, &b] {
+        if !factor.dtype.is_scalar() || !Scales::of(factor.dtype.scalar) {
+            return Err(rec
+                .error(
+                    codes::GEMM_DTYPE,
+                    factor.span,
+                    format!("{what}: {} cannot be {}", factor.name, factor.dtype),
+                )
+                .help("factors with scales are fp8, fp6 or fp4; `T.gemm` multiplies others")
+                .into());
+        }
+    }
+    if c.dtype != DType::F32 {
+        return Err(rec
+            .error(
+                codes::GEMM_DTYPE,
+                c.span,
+                format!(
+                    "{what}: products with scales cannot be summed in {}",
+                    c.dtype
+                ),
+            )
+            .help("make C float32")
+            .into());
+    }
+    let k = if trans_a { a.rows } else { a.cols };
+    let every = [
+        run_of(rec, args, what, "sf_a_granularity_k")?,
+        run_of(rec, args, what, "sf_b_granularity_k")?,
+    ];
+    check_scales(rec, what, &of_a, ("M", c.rows), (k, every[0]))?;
+    check_scales(rec, what, &of_b, ("N", c.cols), (k, every[1]))?;
+    let op = GemmOp {
+        policy: policy(rec, args)?,
+        clear: clear_accum(rec, args)?,
+        a: a.region,
+        b: b.region,
+        c: c.region,
+        trans_a,
+        trans_b,
+        sparse: None,
+        scales: Some(Scales {
+            a: of_a.region,
+            b: of_b.region,
+            every,
+        }),
+        k_pack: 1,
+        kind,
+        barrier: None,
+        plan: None,
+    };
+    rec.emit_tile(TileOp::Gemm(op))?;
+    Ok(Value::None)
+}
+
+/// How many neighbours along K have one scale.
+fn run_of(rec: &mut Recorder, args: &CallArgs, what: &str, name: &str) -> Result<u32> {
+    let run = args.int_or(rec, name, 32)?;
+    match u32::try_from(run) {
+        Ok(run) if run > 0 => Ok(run),
+        _ => Err(rec
+            .error(
+                codes::BAD_OPTION,
+                args.span_of(name),
+                format!("{what}: `{name}` must be a positive number, this is {run}"),
+            )
+            .help("it is how many neighbours along K have one scale, 32 if it is left out")
+            .into()),
+    }
+}
+
+/// Scales have a row for each row of A or column of B, and one for each run along K.
+fn check_scales(
+    rec: &Recorder,
+    what: &str,
+    scales: &Matrix,
+    (side, rows): (&str, i128),
+    (k, every): (i128, u32),
+) -> Result<()> {
+    if !scales.dtype.is_scalar() || !Scales::may_be(scales.dtype.scalar) {
+        return Err(rec
+            .error(
+                codes::GEMM_DTYPE,
+                scales.span,
+                format!("{what}: {} cannot be {}", scales.name, scales.dtype),
+            )
+            .help("scales are float8_e8m0fnu or float8_e4m3fn; scale sums of `T.gemm` by others")
+            .into());
+    }
+    let runs = Scales::count(k, every);
+    if (scales.rows, scales.cols) == (rows, runs) {
+        return Ok(());
+    }
+    Err(rec
+        .error(
+            codes::GEMM_SHAPE,
+            scales.span,
+            format!(
+                "{what}: {} is ({}, {})",
+                scales.name, scales.rows, scales.cols
+            ),
+        )
+        .note(format!(
+            "{side} is {rows}, and {every} of the {k} elements along K have one scale"
+        ))
+        .help(format!("make it ({rows}, {runs})"))
+        .into())
+}
+
+/// What is said of the factors lies where threads read it, and is not the sum.
+fn check_told(rec: &Recorder, what: &str, e: &Matrix, c: &Matrix, name: &str) -> Result<()> {
     let (message, help) = if !matches!(e.scope, Scope::Shared | Scope::Fragment) {
         (
-            format!("T.gemm_sp: E cannot be {}", place(e.scope)),
-            "copy it to shared memory first: `T.copy(E, E_shared)`",
+            format!("{what}: {name} cannot be {}", place(e.scope)),
+            format!("copy it to shared memory first: `T.copy({name}, {name}_shared)`"),
         )
     } else if e.region.buffer == c.region.buffer {
         (
-            "T.gemm_sp: E is also the accumulator C".to_string(),
-            "copy it to another buffer before the product",
+            format!("{what}: {name} is also the accumulator C"),
+            "copy it to another buffer before the product".to_string(),
         )
     } else {
         return Ok(());

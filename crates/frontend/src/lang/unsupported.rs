@@ -36,6 +36,7 @@ fn find(name: &str) -> Option<&'static (&'static str, &'static str)> {
 }
 
 const USE_GEMM: &str = "use `T.gemm`; the compiler chooses the matrix instruction of the target";
+const USE_BLOCKSCALED: &str = "use `T.gemm_blockscaled`, whose scales are tiles of float8_e8m0fnu, one for 32 elements along K";
 const USE_GEMM_SP: &str = "use `T.gemm_sp`, whose result is there when it ends";
 const USE_COPY: &str = "use `T.copy`; the compiler chooses vector width and instruction";
 const USE_TMA: &str = "use `T.copy`; in a `T.Pipelined` loop it runs ahead";
@@ -111,18 +112,9 @@ static TABLE: &[(&str, &str)] = &[
         "allocate with `T.alloc_barrier([count, ...])`",
     ),
     ("ds_read_tr*", USE_COPY),
-    (
-        "tcgen05_gemm_blockscaled",
-        "scale the tiles in a `T.Parallel` loop and use `T.gemm`",
-    ),
-    (
-        "mma_gemm_blockscaled",
-        "scale the tiles in a `T.Parallel` loop and use `T.gemm`",
-    ),
-    (
-        "tcgen05_mma_blockscaled",
-        "scale the tiles in a `T.Parallel` loop and use `T.gemm`",
-    ),
+    ("tcgen05_gemm_blockscaled", USE_BLOCKSCALED),
+    ("mma_gemm_blockscaled", USE_BLOCKSCALED),
+    ("tcgen05_mma_blockscaled", USE_BLOCKSCALED),
     (
         "make_blockscaled_gemm_layout",
         "leave the layout to the compiler",

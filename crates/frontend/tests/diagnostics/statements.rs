@@ -99,6 +99,34 @@ fn products() {
             "Q = T.alloc_shared((64, 32), \"int4\")\nR = T.alloc_shared((64, 64), \"int4\")\nE = T.alloc_shared((64, 4), \"int16\")\nG = T.alloc_fragment((64, 64), \"int32\")\nT.gemm_sp(Q, E, R, G)"
         ),
         (
+            "scales of too few runs",
+            "P = T.alloc_shared((64, 64), \"float8_e4m3fn\")\nSA = T.alloc_shared((64, 2), \"float8_e8m0fnu\")\nT.gemm_blockscaled(P, P, F, SA, SA, sf_b_granularity_k=16)"
+        ),
+        (
+            "scales of a type that has none",
+            "P = T.alloc_shared((64, 64), \"float8_e4m3fn\")\nSA = T.alloc_shared((64, 2), \"float8_e8m0fnu\")\nT.gemm_blockscaled(P, P, F, SA, S)"
+        ),
+        (
+            "scales in global memory",
+            "P = T.alloc_shared((64, 64), \"float8_e4m3fn\")\nSA = T.alloc_shared((64, 2), \"float8_e8m0fnu\")\nT.gemm_blockscaled(P, P, F, SA, A)"
+        ),
+        (
+            "scales of factors that have none",
+            "P = T.alloc_shared((64, 64), \"float8_e4m3fn\")\nSA = T.alloc_shared((64, 2), \"float8_e8m0fnu\")\nT.gemm_blockscaled(P, S, F, SA, SA)"
+        ),
+        (
+            "scaled products summed in halves",
+            "P = T.alloc_shared((64, 64), \"float8_e4m3fn\")\nSA = T.alloc_shared((64, 2), \"float8_e8m0fnu\")\nG = T.alloc_fragment((64, 64), \"float16\")\nT.gemm_blockscaled(P, P, G, SA, SA)"
+        ),
+        (
+            "a scale for no element",
+            "P = T.alloc_shared((64, 64), \"float8_e4m3fn\")\nSA = T.alloc_shared((64, 2), \"float8_e8m0fnu\")\nT.gemm_blockscaled(P, P, F, SA, SA, sf_a_granularity_k=0)"
+        ),
+        (
+            "scaled products by TileLang's name",
+            "P = T.alloc_shared((64, 64), \"float8_e4m3fn\")\nSA = T.alloc_shared((64, 2), \"float8_e8m0fnu\")\nT.mma_gemm_blockscaled(P, P, F, SA, SA)"
+        ),
+        (
             "a batch of matrices",
             "P = T.alloc_shared((2, 64, 64), \"float16\")\nT.gemm(P, S, F)"
         ),

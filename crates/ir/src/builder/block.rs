@@ -340,6 +340,7 @@ impl<'f> BlockBuilder<'f> {
             trans_a: false,
             trans_b: false,
             sparse: None,
+            scales: None,
             policy: GemmPolicy::Square,
             clear: Expr::bool(false),
             k_pack: 1,

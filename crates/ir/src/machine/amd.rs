@@ -1,7 +1,8 @@
 //! AMD's machines.
 
 use super::{
-    AsyncCopy, BankPhases, BlockBarrier, Dialect, Machine, MmaFacts, Registers, SharedMemory, mma,
+    AsyncCopy, BankPhases, BlockBarrier, Dialect, Fp8Formats, Machine, MmaFacts, Registers,
+    SharedMemory, mma,
 };
 use crate::device_op::Counter;
 use crate::dtype::Scalar;
@@ -60,7 +61,7 @@ pub(crate) const GFX942: Machine = Machine {
     ds_read_tr: false, // [LLVM] refused
     mma: MFMA_942,
     fp8_sum_bits: 23,
-    fp8_conversions: false, // [ISA3] its own are the forms without infinities and negative zero
+    fp8_conversions: Some(Fp8Formats::Fnuz), // [ISA3]
 };
 
 pub(crate) const GFX950: Machine = Machine {
@@ -79,7 +80,7 @@ pub(crate) const GFX950: Machine = Machine {
     }),
     ds_read_tr: true, // [ISA4]
     mma: MFMA_950,
-    fp8_conversions: true, // [ISA4]
+    fp8_conversions: Some(Fp8Formats::Ocp), // [ISA4]
     ..GFX942
 };
 

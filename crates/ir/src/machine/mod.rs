@@ -98,10 +98,19 @@ pub struct Machine {
     /// Matrix instructions; of those of a family for the same types the ones of the full rate
     /// first.
     pub mma: &'static [MmaFacts],
-    /// Whether there are conversions between float32 and `float8_e4m3fn` and `float8_e5m2`.
-    pub fp8_conversions: bool,
+    /// Which formats of fp8 are converted from and to float32 by instructions.
+    pub fp8_conversions: Option<Fp8Formats>,
     /// Fraction bits to which sums of fp8 products are kept while they are added.
     pub fp8_sum_bits: u32,
+}
+
+/// A pair of fp8 formats, of four and of five bits of exponent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fp8Formats {
+    /// `float8_e4m3fn` and `float8_e5m2`.
+    Ocp,
+    /// `float8_e4m3fnuz` and `float8_e5m2fnuz`: one zero, one NaN, no infinities.
+    Fnuz,
 }
 
 /// The language that kernels are generated in. Only the code generator, and who hands its source to

@@ -1,8 +1,8 @@
 //! NVIDIA's machines.
 
 use super::{
-    AsyncCopy, BankPhases, BlockBarrier, Dialect, Machine, MmaFacts, RegisterMoves, Registers,
-    SharedMemory, mma,
+    AsyncCopy, BankPhases, BlockBarrier, Dialect, Fp8Formats, Machine, MmaFacts, RegisterMoves,
+    Registers, SharedMemory, mma,
 };
 use crate::device_op::Counter;
 use crate::dtype::Scalar;
@@ -63,7 +63,7 @@ pub(crate) const SM80: Machine = Machine {
     ds_read_tr: false,
     mma: MMA_SYNC_80,
     fp8_sum_bits: 23,
-    fp8_conversions: false, // [PTX] cvt of e4m3x2 needs sm_89
+    fp8_conversions: None, // [PTX] cvt of e4m3x2 needs sm_89
 };
 
 pub(crate) const SM90A: Machine = Machine {
@@ -97,8 +97,8 @@ pub(crate) const SM90A: Machine = Machine {
     vector_atomics: &[(Scalar::F16, 4), (Scalar::BF16, 4), (Scalar::F32, 4)],
     stmatrix: true, // [PTX] sm_90
     mma: &MMA_90,
-    fp8_sum_bits: 13,      // measured: 1 + 2^-13 survives, 1 + 2^-14 does not
-    fp8_conversions: true, // [PTX] sm_89
+    fp8_sum_bits: 13, // measured: 1 + 2^-13 survives, 1 + 2^-14 does not
+    fp8_conversions: Some(Fp8Formats::Ocp), // [PTX] sm_89
     ..SM80
 };
 

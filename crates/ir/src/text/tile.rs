@@ -9,7 +9,7 @@ use crate::text::printer::Printer;
 use crate::text::words::Word;
 use crate::tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, GemmKind, GemmOp, GemmPlan, GemmPolicy, Im2colOp,
-    ReduceOp, ScanOp, Sparse, TileOp,
+    ReduceOp, Scales, ScanOp, Sparse, TileOp,
 };
 
 impl Printer<'_> {
@@ -142,6 +142,13 @@ impl Printer<'_> {
             self.put(" sparse=");
             self.region(e);
             self.flag("trans_e", *trans_e);
+        }
+        if let Some(Scales { a, b, every }) = &gemm.scales {
+            self.put(" scales=");
+            self.region(a);
+            self.put(", ");
+            self.region(b);
+            self.put(&format!(" every=[{}, {}]", every[0], every[1]));
         }
         if gemm.policy != GemmPolicy::Square {
             self.attr("policy", Some(gemm.policy.word()));
@@ -381,6 +388,7 @@ impl<'t> Parser<'t> {
             trans_a: false,
             trans_b: false,
             sparse: None,
+            scales: None,
             policy: GemmPolicy::Square,
             clear: Expr::bool(false),
             k_pack: 1,
@@ -397,6 +405,15 @@ impl<'t> Parser<'t> {
                     let e = self.region()?;
                     let trans_e = self.eat_word("trans_e");
                     gemm.sparse = Some(Sparse { e, trans_e });
+                }
+                "scales" => {
+                    self.expect("=")?;
+                    let a = self.region()?;
+                    self.expect(",")?;
+                    let b = self.region()?;
+                    self.expect_word("every")?;
+                    let every = self.eq_pair("a number of elements")?;
+                    gemm.scales = Some(Scales { a, b, every });
                 }
                 "policy" => {
                     self.expect("=")?;
@@ -434,8 +451,8 @@ impl<'t> Parser<'t> {
                 }
                 _ => {
                     let known = [
-                        "trans_a", "trans_b", "sparse", "policy", "clear", "k_pack", "kind",
-                        "barrier", "inst",
+                        "trans_a", "trans_b", "sparse", "scales", "policy", "clear", "k_pack",
+                        "kind", "barrier", "inst",
                     ];
                     return Err(self.unknown_attr(attr, span, &known));
                 }

@@ -1,11 +1,12 @@
 //! Matrix products.
 //!
 //! `gemm-shape`, `gemm-scope`, `gemm-types`, `gemm-region` (a fragment takes part whole),
-//! `gemm-sparse` (the metadata of a sparse left factor), `gemm-k-pack`, `gemm-clear`, `gemm-plan`, `gemm-barrier`
+//! `gemm-sparse` (the metadata of a sparse left factor), `gemm-scales` (scales of the factors),
+//! `gemm-k-pack`, `gemm-clear`, `gemm-plan`, `gemm-barrier`
 
 use crate::buffer::{Region, Scope};
 use crate::dtype::{Class, DType, Scalar};
-use crate::tile_op::{GemmKind, GemmOp, Sparse, Sparsity};
+use crate::tile_op::{GemmKind, GemmOp, Scales, Sparse, Sparsity};
 use crate::verify::Verifier;
 
 impl<'a> Verifier<'a> {
@@ -42,7 +43,9 @@ impl<'a> Verifier<'a> {
         let sound =
             self.region(&gemm.a, false) & self.region(&gemm.b, false) & self.region(&gemm.c, false);
         let told = (gemm.sparse.as_ref()).is_none_or(|sparse| self.region(&sparse.e, false));
-        if !sound || !told {
+        let scaled = (gemm.scales.as_ref())
+            .is_none_or(|scales| self.region(&scales.a, false) & self.region(&scales.b, false));
+        if !sound || !told || !scaled {
             return;
         }
         let inputs = [Scope::Shared, Scope::Fragment, Scope::Tmem];
@@ -52,12 +55,18 @@ impl<'a> Verifier<'a> {
             & self.in_scope(&gemm.c, &outputs, "gemm-scope", "the accumulator")
             & (gemm.sparse.as_ref()).is_none_or(|sparse| {
                 self.in_scope(&sparse.e, &inputs[..2], "gemm-scope", "the metadata")
+            })
+            & (gemm.scales.as_ref()).is_none_or(|scales| {
+                self.in_scope(&scales.a, &inputs[..2], "gemm-scope", "the left scales")
+                    & self.in_scope(&scales.b, &inputs[..2], "gemm-scope", "the right scales")
             });
         if !placed {
             return;
         }
         let metadata = gemm.sparse.iter().map(|sparse| &sparse.e);
-        for region in [&gemm.a, &gemm.b, &gemm.c].into_iter().chain(metadata) {
+        let scales = gemm.scales.iter().flat_map(|scales| [&scales.a, &scales.b]);
+        let factors = [&gemm.a, &gemm.b, &gemm.c].into_iter();
+        for region in factors.chain(metadata).chain(scales) {
             if self.data(region).scope == Scope::Fragment && !self.is_whole(region) {
                 let name = self.buffer_name(region.buffer);
                 self.fail(
@@ -96,6 +105,10 @@ impl<'a> Verifier<'a> {
             Some(sparse) => matrix(&sparse.e, sparse.trans_e),
             None => None,
         };
+        let scales = match &gemm.scales {
+            Some(scales) => matrix(&scales.a, false).zip(matrix(&scales.b, false)),
+            None => None,
+        };
         let a = kept;
         let b = matrix(&gemm.b, gemm.trans_b);
         let c = matrix(&gemm.c, false);
@@ -109,6 +122,40 @@ impl<'a> Verifier<'a> {
         if let (Some(sparse), Some((rows, integers))) = (&gemm.sparse, told) {
             self.metadata(gemm, sparse, [am, ak], [rows, integers]);
         }
+        if let (Some(scales), Some((a, b))) = (&gemm.scales, scales) {
+            self.scales(gemm, scales, [am, bn, ak], [a, b]);
+        }
+    }
+
+    /// The scales of a product of these sizes.
+    fn scales(
+        &mut self,
+        gemm: &GemmOp,
+        scales: &Scales,
+        [m, n, k]: [i128; 3],
+        sizes: [(i128, i128); 2],
+    ) {
+        let types = [&scales.a, &scales.b].map(|region| self.dtype_of(region));
+        let needed = [m, n].into_iter().zip(scales.every);
+        let needed = needed.map(|(rows, every)| (rows, Scales::count(k, every)));
+        let unlike = needed.zip(sizes).find(|(needed, size)| needed != size);
+        let message = if gemm.kind != GemmKind::Auto || gemm.plan.is_some() {
+            "a product with scales has no instruction".to_string()
+        } else if gemm.sparse.is_some() {
+            "a sparse product with scales".to_string()
+        } else if scales.every.contains(&0) {
+            "a scale for no element".to_string()
+        } else if let Some(t) = types
+            .iter()
+            .find(|t| t.lanes != 1 || !Scales::may_be(t.scalar))
+        {
+            format!("scales of {t}")
+        } else if let Some(((rows, runs), (r, c))) = unlike {
+            format!("scales of {r}x{c} where {rows}x{runs} are needed")
+        } else {
+            return;
+        };
+        self.fail("gemm-scales", message);
     }
 
     /// The metadata of a left factor of this size.
@@ -136,7 +183,15 @@ impl<'a> Verifier<'a> {
         );
         let small = |t: DType| matches!(t.scalar.class(), Class::F8 | Class::F6 | Class::F4);
         let mixed = gemm.kind == GemmKind::Tcgen05 && small(a) && small(b);
-        if a != b && !mixed {
+        let scaled = gemm.scales.is_some() && Scales::of(a.scalar) && Scales::of(b.scalar);
+        if gemm.scales.is_some() && !scaled {
+            self.fail(
+                "gemm-types",
+                format!("a product of {a} and {b} with scales"),
+            );
+            return;
+        }
+        if a != b && !mixed && !scaled {
             let error = self.fail("gemm-types", format!("the factors are {a} and {b}"));
             error
                 .help
@@ -154,7 +209,10 @@ impl<'a> Verifier<'a> {
             | Scalar::F8E5M2FNUZ
             | Scalar::F6E2M3
             | Scalar::F6E3M2
-            | Scalar::F4E2M1 => &[Scalar::F32, Scalar::F16],
+            | Scalar::F4E2M1 => match scaled {
+                true => &[Scalar::F32],
+                false => &[Scalar::F32, Scalar::F16],
+            },
             Scalar::Bool
             | Scalar::I16
             | Scalar::I32

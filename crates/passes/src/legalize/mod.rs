@@ -6,6 +6,7 @@ pub mod boxes;
 pub mod check_resources;
 pub mod drop_unread_products;
 pub mod expand_products;
+pub mod expand_scales;
 pub mod expand_sparse;
 pub mod gemm_plan;
 mod group_operands;

@@ -13,7 +13,7 @@ use tilewright_ir::text::Word;
 use tilewright_ir::thread_op::{AtomicOp, MemoryOrder};
 use tilewright_ir::tile_op::{
     AtomicSource, CopyHints, CopyKind, CopyOp, EvictionPolicy, GemmKind, GemmOp, GemmPlan,
-    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, Sparse, TileOp,
+    GemmPolicy, Im2colOp, ReduceKind, ReduceOp, Scales, Sparse, Sparsity, TileOp,
 };
 
 impl Gen<'_> {
@@ -131,6 +131,7 @@ impl Gen<'_> {
             (DType::I8, DType::I32),
             (DType::F64, DType::F64),
             (DType::scalar(Scalar::F8E4M3FN), DType::F16),
+            (DType::scalar(Scalar::F4E2M1), DType::F32),
         ]);
         let (trans_a, trans_b) = (self.chance(2), self.chance(2));
         let plan = self.optional(|g| GemmPlan {
@@ -152,13 +153,26 @@ impl Gen<'_> {
             GemmKind::Auto | GemmKind::Wgmma => None,
         };
         let sparse = match (kind, plan) {
-            (GemmKind::Auto, None) if input != DType::F64 => self.optional(|g| {
+            (GemmKind::Auto, None) if Sparsity::of(input.scalar).is_some() => self.optional(|g| {
                 let trans_e = g.chance(2);
                 // An int16 has the places of four groups of four.
                 let shape: [i64; 2] = if trans_e { [2, 64] } else { [64, 2] };
                 let e = g.alloc(Scope::Shared, DType::scalar(Scalar::I16), &shape);
                 let e = g.whole(e);
                 Sparse { e, trans_e }
+            }),
+            _ => None,
+        };
+        let scales = match (kind, plan, &sparse) {
+            (GemmKind::Auto, None, None) if input.scalar == Scalar::F4E2M1 => self.optional(|g| {
+                let every = [g.one_of(&[16, 32]), g.one_of(&[8, 32])];
+                let dtype = DType::scalar(g.one_of(&[Scalar::F8E8M0, Scalar::F8E4M3FN]));
+                let mut of = |rows: i64, every: u32| {
+                    let scales = g.alloc(Scope::Shared, dtype, &[rows, 32 / i64::from(every)]);
+                    g.whole(scales)
+                };
+                let (a, b) = (of(64, every[0]), of(16, every[1]));
+                Scales { a, b, every }
             }),
             _ => None,
         };
@@ -182,6 +196,7 @@ impl Gen<'_> {
             trans_a,
             trans_b,
             sparse,
+            scales,
             policy: self.one_of(GemmPolicy::VALUES),
             clear: self.bool_expr(2),
             k_pack: self.one_of(&[1, 2]),

@@ -7,9 +7,10 @@
 //! * integers wrap at the accumulator's width.
 //!
 //! The sum starts at the accumulator and is rounded to its type once, at the end of the
-//! operation. A sparse left factor gets its zeros first.
+//! operation. A sparse left factor gets its zeros first; elements with scales are multiplied by them
+//! first, in float32.
 
-use tilewright_ir::{Buffer, GemmOp, Scalar, Span, Sparse, Sparsity};
+use tilewright_ir::{Buffer, GemmOp, Region, Scalar, Scales, Span, Sparse, Sparsity};
 
 use crate::compile::expr;
 use crate::compile::names::Compiled;
@@ -29,6 +30,7 @@ pub(super) struct Code {
     trans_a: bool,
     trans_b: bool,
     sparse: Option<Metadata>,
+    scales: Option<[Runs; 2]>,
     clear: Int,
     /// The barrier that completion arrives on, one arrival.
     barrier: Option<BarrierRef>,
@@ -42,6 +44,14 @@ struct Metadata {
     kept: Sparsity,
     /// Bits of an integer.
     bits: u32,
+}
+
+/// The scales of a factor's elements along K.
+#[derive(Clone, Debug)]
+struct Runs {
+    scales: Rect,
+    /// How many neighbours have one.
+    every: usize,
 }
 
 pub(super) fn compile(b: &mut Builder<'_, '_>, g: &GemmOp, span: Span) -> Compiled<Code> {
@@ -67,6 +77,12 @@ pub(super) fn compile(b: &mut Builder<'_, '_>, g: &GemmOp, span: Span) -> Compil
         Some(sparse) => Some(metadata(b, g, sparse, span)?),
         None => None,
     };
+    let scales = match &g.scales {
+        Some(Scales { a, b: of_b, every }) => {
+            Some([runs(b, a, every[0], span)?, runs(b, of_b, every[1], span)?])
+        }
+        None => None,
+    };
     let barrier = match &g.barrier {
         Some((buffer, index)) => Some(barrier_ref(b, *buffer, index)?),
         None => None,
@@ -78,8 +94,22 @@ pub(super) fn compile(b: &mut Builder<'_, '_>, g: &GemmOp, span: Span) -> Compil
         trans_a: g.trans_a,
         trans_b: g.trans_b,
         sparse,
+        scales,
         clear: expr::int(b.names, &g.clear, 0)?,
         barrier,
+    })
+}
+
+fn runs(b: &mut Builder<'_, '_>, scales: &Region, every: u32, span: Span) -> Compiled<Runs> {
+    let scales = b.names.rect(scales, span)?;
+    b.names.reads(scales.buffer);
+    let float = b.names.buffers[scales.buffer as usize].is_float();
+    if every == 0 || !float || scales.start.len() < 2 {
+        return Err(b.invalid("scales that no product takes"));
+    }
+    Ok(Runs {
+        scales,
+        every: every as usize,
     })
 }
 
@@ -190,6 +220,16 @@ impl Exec<'_, '_> {
         if g.trans_b {
             right = transposed(&right, n, k);
         }
+        if let Some([of_a, of_b]) = &g.scales {
+            let scales = self.scales::<T>(of_a, [m, k])?;
+            for (at, value) in left.iter_mut().enumerate() {
+                *value = value.mul(scales[at]);
+            }
+            let scales = self.scales::<T>(of_b, [n, k])?;
+            for (at, value) in right.iter_mut().enumerate() {
+                *value = value.mul(scales[at % n * k + at / n]);
+            }
+        }
         let mut sum = if clear {
             vec![T::ZERO; m * n]
         } else {
@@ -206,6 +246,19 @@ impl Exec<'_, '_> {
 }
 
 impl Exec<'_, '_> {
+    /// The scale of every element of some rows of k elements.
+    fn scales<T: Term>(&mut self, of: &Runs, [rows, k]: [usize; 2]) -> Eval<Vec<T>> {
+        let area = self.area(&of.scales)?;
+        let scales = self.gather::<T>(&area, Outside::Trap)?;
+        let count = k.div_ceil(of.every);
+        if scales.len() != rows * count {
+            let message = format!("scales {:?} of {rows} rows of {k}", area.extent);
+            return Err(self.fail(Fault::new(codes::EXTENTS, message)));
+        }
+        let of_element = |at: usize| scales[at / k * count + at % k / of.every];
+        Ok((0..rows * k).map(of_element).collect())
+    }
+
     /// A left factor with all of its elements, by rows, from those that are kept.
     fn spread<T: Term>(&mut self, by: &Metadata, kept: &[T], [m, k]: [usize; 2]) -> Eval<Vec<T>> {
         let area = self.area(&by.e)?;
