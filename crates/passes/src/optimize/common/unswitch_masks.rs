@@ -21,7 +21,8 @@
 //!
 //! Needs loop IR with planned loops. The condition that is asked once is the same for all threads and
 //! holds only where the mask does for each of them at each point; where that cannot be said without
-//! overflow the loop stays as it is. Comparing is worth it where products are fast beside what stands
+//! overflow the loop stays as it is, and where it loads from global memory, which it waits for
+//! anyway. Comparing is worth it where products are fast beside what stands
 //! between them: of warp groups, and of waves whose SIMDs have matrix units.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -29,7 +30,7 @@ use tilewright_arith::{Analyzer, Inside, Interval};
 use tilewright_ir::uniform::{Points, Uniformity};
 use tilewright_ir::visit::{block_exprs_mut, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    BinOp, DType, Diagnostics, Expr, ExprKind, Func, Kernel, Stmt, StmtKind, Target, Var,
+    BinOp, DType, Diagnostics, Expr, ExprKind, Func, Kernel, Scope, Stmt, StmtKind, Target, Var,
 };
 
 use super::fresh::refresh;
@@ -139,6 +140,7 @@ fn unswitched(
             _ => plain = false,
         }
         stmt_exprs(inner, &mut |e| {
+            e.walk_loads(&mut |from, _| plain &= func.buffers[from].scope != Scope::Global);
             e.walk(&mut |node| {
                 if let Some(cond) = choice(node)
                     && !conditions.contains(cond)
