@@ -79,7 +79,7 @@ pub fn policies(func: &Func, uses: &[Use], target: Target) -> Vec<GemmPolicy> {
 
 fn gemms(uses: &[Use]) -> impl Iterator<Item = (&GemmOp, i64)> {
     uses.iter().filter_map(|u| match &u.kind {
-        UseKind::Gemm(g) => Some((g, u.threads)),
+        UseKind::Gemm(g) => Some((&**g, u.threads)),
         _ => None,
     })
 }

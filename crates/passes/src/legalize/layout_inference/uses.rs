@@ -47,7 +47,7 @@ pub enum UseKind {
     },
     /// A parallel loop whose extents are known at run time only; it touches no fragment.
     DynamicLoop,
-    Gemm(GemmOp),
+    Gemm(Box<GemmOp>),
     Reduce(ReduceOp),
     /// Something that works with any layout: fills, scans, transposes.
     Any(Vec<Buffer>),
@@ -118,7 +118,7 @@ impl UseFinder<'_> {
                     value: AtomicSource::Region(src),
                     ..
                 } => self.copy(src, dst, stmt.span, &mut push),
-                TileOp::Gemm(g) => push(UseKind::Gemm(g.clone())),
+                TileOp::Gemm(g) => push(UseKind::Gemm(Box::new(g.clone()))),
                 TileOp::Reduce(r) => push(UseKind::Reduce(r.clone())),
                 _ => {
                     let mut buffers = Vec::new();
