@@ -1,7 +1,8 @@
 //! Small kernels as machine code of AMD's targets, in the emulator.
 //!
 //! Each file of `emulated/` is a kernel on whole numbers that the compiled code of was once read
-//! wrongly, or that it was wrong for, or whose instructions no example has. In every mode of landing the emulator finds nothing, and the
+//! wrongly, or that it was wrong for, or whose instructions no example has. So is each of `language/`
+//! whose first line is `# emulated`. In every mode of landing the emulator finds nothing, and the
 //! result is the reference evaluator's. A line `# without 2: s_barrier -> race` says that this rule
 //! is broken where the second such instruction is left out. Lines `# prints: …` are all that it prints;
 //! of several blocks those of a later one stand behind. `# prints 3 lines, loses 1` counts them. No GPU
@@ -11,7 +12,7 @@
 mod corpus;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::codegen::Source;
@@ -30,17 +31,20 @@ const STEPS: u64 = 4_000_000;
 
 fn main() {
     let args = Arguments::from_args();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emulated");
-    let mut files: Vec<String> = fs::read_dir(folder)
-        .expect("the folder of kernels")
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut files: Vec<PathBuf> = ["emulated", "language"]
+        .into_iter()
+        .flat_map(|folder| fs::read_dir(tests.join(folder)).expect("the folder of kernels"))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.parent().is_some_and(|p| p.ends_with("emulated")) || marked(path))
         .collect();
     files.sort();
     let mut trials = Vec::new();
     for file in files {
         for target in Target::ALL.into_iter().filter(|t| Emulator::runs(*t)) {
             let file = file.clone();
-            let title = format!("{target} {file}");
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let title = format!("{target} {name}");
             trials.push(Trial::test(title, move || kernel(&file, target)));
         }
     }
@@ -59,10 +63,13 @@ struct Compiled {
     counts: Option<(usize, u32)>,
 }
 
-fn kernel(file: &str, target: Target) -> Result<(), Failed> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emulated");
-    let path = path.join(file);
-    let text = fs::read_to_string(&path)?;
+/// Whether a kernel of another test is run here too.
+fn marked(path: &Path) -> bool {
+    fs::read_to_string(path).is_ok_and(|text| text.starts_with("# emulated\n"))
+}
+
+fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
+    let text = fs::read_to_string(path)?;
     let (func, source) = corpus::generated(&path.to_string_lossy(), &[], target)?;
     let clang = AmdClang::find(&Env::process())
         .map_err(|missing| format!("this test needs clang: run scripts/setup-clang\n{missing}"))?;
@@ -73,7 +80,7 @@ fn kernel(file: &str, target: Target) -> Result<(), Failed> {
     let assembly = clang
         .assembly(&source.text, target.name(), &options)
         .map_err(|e| e.to_string())?;
-    let (inputs, right) = evaluated(file, &text)?;
+    let (inputs, right) = evaluated(&path.to_string_lossy(), &text)?;
     let prints = text.lines().filter_map(|l| l.strip_prefix("# prints: "));
     let compiled = Compiled {
         func,

@@ -22,12 +22,26 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Bf16 => (include_str!("hip/bf16.h"), &[Piece::Core]),
         Piece::Small => (include_str!("cuda/small.h"), &[Piece::Core]),
         Piece::Fp8 => match machine.fp8_conversions {
-            Some(Fp8Formats::Ocp) => (include_str!("hip/fp8_hardware.h"), &[Piece::Core]),
+            Some(Fp8Formats::Ocp) => (
+                concat!(
+                    include_str!("hip/fp8_conversions.h"),
+                    "\n",
+                    include_str!("hip/fp8_hardware.h")
+                ),
+                &[Piece::Core],
+            ),
             Some(Fp8Formats::Fnuz) => (include_str!("hip/fp8_by_fnuz.h"), &[Piece::Core]),
             None => (include_str!("cuda/fp8_software.h"), &[Piece::Small]),
         },
         Piece::Fnuz => match machine.fp8_conversions {
-            Some(Fp8Formats::Fnuz) => (include_str!("hip/fnuz_hardware.h"), &[Piece::Core]),
+            Some(Fp8Formats::Fnuz) => (
+                concat!(
+                    include_str!("hip/fp8_conversions.h"),
+                    "\n",
+                    include_str!("hip/fnuz_hardware.h")
+                ),
+                &[Piece::Core],
+            ),
             _ => (include_str!("cuda/fnuz_software.h"), &[Piece::Small]),
         },
         Piece::Int4 => (include_str!("cuda/int4.h"), &[Piece::Core]),

@@ -17,60 +17,31 @@
 //! Operands in registers go to shared memory first. Needs tile IR; a warning says which products
 //! are done so. It never touches a product that has an instruction, or that asks for one by name.
 
-use tilewright_ir::visit::{child_blocks_mut, rewrite_block};
 use tilewright_ir::{
-    Axis, Block, BufferData, BufferOrigin, Code, CopyHints, CopyKind, CopyOp, DType, Diagnostic,
-    Diagnostics, Expr, ExprKind, Func, GemmKind, GemmOp, Loop, LoopKind, Region, RegionDim, Scope,
-    Span, Stmt, StmtKind, Target, TileOp, VarKind, WARP_GROUP,
+    Block, Code, DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, GemmKind, GemmOp, Loop,
+    LoopKind, Region, Span, Stmt, StmtKind, Target, VarKind,
 };
 
 use crate::Changed;
 use crate::legalize::gemm_plan::{has_instruction, matrix};
+use crate::legalize::products::{
+    Rewritten, Site, elements, in_memory, place, rewrite_products, upto,
+};
 
 const BY_THREADS: Code = Code("product-by-threads");
 
 /// Expands all products that have no instruction.
 pub fn expand_products(func: &mut Func, target: Target, diags: &mut Diagnostics) -> Changed {
-    let mut made = Vec::new();
-    for at in 0..func.kernels.len() {
-        let threads = i64::from(func.kernels[at].num_threads());
-        let body = std::mem::take(&mut func.kernels[at].body);
-        func.kernels[at].body = expand(func, body, threads, target, &mut made);
-    }
-    if made.is_empty() {
-        return Changed::No;
-    }
-    diags.extend(made);
-    Changed::Yes
-}
-
-fn expand(
-    func: &mut Func,
-    block: Block,
-    threads: i64,
-    target: Target,
-    made: &mut Vec<Diagnostic>,
-) -> Block {
-    rewrite_block(block, |mut stmt, out| {
-        if let StmtKind::Tile(TileOp::Gemm(g)) = &stmt.kind
-            && g.kind == GemmKind::Auto
-            && !has_instruction(func, g, threads, target)
-            && let Some(sizes) = sizes(g)
-        {
-            made.push(told(func, g, target, stmt.span));
-            let g = g.clone();
-            by_threads(func, &g, sizes, stmt.span, out);
-            return;
+    rewrite_products(func, &mut |func, g, Site { threads, span }, out| {
+        if g.kind != GemmKind::Auto || has_instruction(func, g, threads, target) {
+            return Rewritten::No;
         }
-        let threads = match &stmt.kind {
-            StmtKind::WarpGroup { groups, .. } => groups.len() as i64 * i64::from(WARP_GROUP),
-            _ => threads,
+        let Some(sizes) = sizes(g) else {
+            return Rewritten::No;
         };
-        for child in child_blocks_mut(&mut stmt) {
-            let inner = std::mem::take(child);
-            *child = expand(func, inner, threads, target, made);
-        }
-        out.push(stmt);
+        diags.push(told(func, g, target, span));
+        by_threads(func, g, sizes, span, out);
+        Rewritten::Replaced
     })
 }
 
@@ -149,68 +120,5 @@ fn by_threads(func: &mut Func, g: &GemmOp, sizes: [i64; 3], span: Span, out: &mu
         body: vec![store(sum)],
     };
     body.push(Stmt::new(StmtKind::For(sums), span));
-    let points = Loop {
-        kind: LoopKind::Parallel {
-            coalesced_width: None,
-            layout: None,
-        },
-        axes: vec![upto(i, sizes[0]), upto(j, sizes[1])],
-        body,
-    };
-    out.push(Stmt::new(StmtKind::For(points), span));
-}
-
-pub(super) fn upto(var: tilewright_ir::Var, extent: i64) -> Axis {
-    Axis::upto(var, Expr::int(extent.into(), DType::I32))
-}
-
-/// The indices of an element of the matrix that a region is.
-pub(super) fn place(region: &Region, at: [Expr; 2]) -> Vec<Expr> {
-    let matrix = region.dims.len() - 2;
-    let mut at = at.into_iter();
-    let dims = region.dims.iter().enumerate();
-    dims.map(|(dim, d)| match at.len() > 0 && dim >= matrix {
-        true => match (d.start.is_int(0), at.next()) {
-            (true, Some(index)) => index,
-            (false, Some(index)) => &d.start + &index,
-            (_, None) => d.start.clone(),
-        },
-        false => d.start.clone(),
-    })
-    .collect()
-}
-
-/// The operand where every thread can read it.
-pub(super) fn in_memory(func: &mut Func, region: &Region, span: Span, out: &mut Block) -> Region {
-    let data = &func.buffers[region.buffer];
-    if data.scope != Scope::Fragment {
-        return region.clone();
-    }
-    let shape: Vec<Expr> = region.dims.iter().map(|d| d.extent.clone()).collect();
-    let buffer = func.buffers.push(BufferData {
-        name: format!("{}_tile", data.name),
-        scope: Scope::Shared,
-        origin: BufferOrigin::Alloc,
-        shape: shape.clone(),
-        layout: None,
-        span,
-        ..data.clone()
-    });
-    out.push(Stmt::new(StmtKind::Alloc(buffer), span));
-    let dims = shape.into_iter().map(|extent| RegionDim {
-        start: Expr::zero(extent.dtype()),
-        extent,
-    });
-    let tile = Region {
-        buffer,
-        dims: dims.collect(),
-    };
-    let copy = CopyOp {
-        src: region.clone(),
-        dst: tile.clone(),
-        kind: CopyKind::Sync,
-        hints: CopyHints::default(),
-    };
-    out.push(Stmt::new(StmtKind::Tile(TileOp::Copy(copy)), span));
-    tile
+    out.push(elements([i, j], [sizes[0], sizes[1]], body, span));
 }

@@ -21,55 +21,37 @@
 //!
 //! What lies in registers goes to shared memory first. Needs tile IR; afterwards no product has scales.
 
-use tilewright_ir::visit::{child_blocks_mut, rewrite_block};
 use tilewright_ir::{
-    Block, BufferData, DType, Diagnostics, Expr, Func, Loop, LoopKind, Region, Scales, Scope, Span,
-    Stmt, StmtKind, Target, TileOp, VarKind,
+    Block, DType, Diagnostics, Expr, Func, Region, Scales, Span, Stmt, StmtKind, Target, VarKind,
 };
 
 use crate::Changed;
-use crate::legalize::expand_products::{in_memory, place, upto};
 use crate::legalize::gemm_plan::matrix;
+use crate::legalize::products::{
+    Rewritten, Site, elements, in_memory, new_tile, place, rewrite_products,
+};
 
 /// Multiplies the factors of all products with scales.
 pub fn expand_scales(func: &mut Func, _: Target, _: &mut Diagnostics) -> Changed {
-    let mut changed = false;
-    for at in 0..func.kernels.len() {
-        let body = std::mem::take(&mut func.kernels[at].body);
-        func.kernels[at].body = expand(func, body, &mut changed);
-    }
-    match changed {
-        true => Changed::Yes,
-        false => Changed::No,
-    }
-}
-
-fn expand(func: &mut Func, block: Block, changed: &mut bool) -> Block {
-    rewrite_block(block, |mut stmt, out| {
-        if let StmtKind::Tile(TileOp::Gemm(g)) = &mut stmt.kind
-            && let Some(Scales { a, b, every }) = g.scales.take()
-        {
-            for (factor, along_rows, scales, every) in [
-                (&mut g.a, g.trans_a, a, every[0]),
-                (&mut g.b, !g.trans_b, b, every[1]),
-            ] {
-                let factor_and_scales = Scaled {
-                    factor: in_memory(func, factor, stmt.span, out),
-                    along_rows,
-                    scales: in_memory(func, &scales, stmt.span, out),
-                    every,
-                };
-                if let Some(tile) = multiplied(func, factor_and_scales, stmt.span, out) {
-                    *factor = tile;
-                }
+    rewrite_products(func, &mut |func, g, Site { span, .. }, out| {
+        let Some(Scales { a, b, every }) = g.scales.take() else {
+            return Rewritten::No;
+        };
+        for (factor, along_rows, scales, every) in [
+            (&mut g.a, g.trans_a, a, every[0]),
+            (&mut g.b, !g.trans_b, b, every[1]),
+        ] {
+            let scaled = Scaled {
+                factor: in_memory(func, factor, span, out),
+                along_rows,
+                scales: in_memory(func, &scales, span, out),
+                every,
+            };
+            if let Some(tile) = multiplied(func, scaled, span, out) {
+                *factor = tile;
             }
-            *changed = true;
         }
-        for child in child_blocks_mut(&mut stmt) {
-            let inner = std::mem::take(child);
-            *child = expand(func, inner, changed);
-        }
-        out.push(stmt);
+        Rewritten::Yes
     })
 }
 
@@ -94,17 +76,8 @@ fn multiplied(func: &mut Func, scaled: Scaled, span: Span, out: &mut Block) -> O
     let int = |v: i64| Expr::int(v.into(), DType::I32);
     let data = &func.buffers[factor.buffer];
     let (element, scale) = (data.dtype, func.buffers[scales.buffer].dtype);
-    let tile = BufferData {
-        span,
-        ..BufferData::new(
-            format!("{}_scaled", data.name),
-            Scope::Shared,
-            DType::BF16,
-            vec![int(rows), int(columns)],
-        )
-    };
-    let buffer = func.buffers.push(tile);
-    let tile = Region::whole(buffer, &func.buffers[buffer]);
+    let name = format!("{}_scaled", data.name);
+    let tile = new_tile(func, name, DType::BF16, [rows, columns], span, out);
 
     let names = if along_rows { ["k", "i"] } else { ["i", "k"] };
     let vars = names.map(|name| func.add_var(name, DType::I32, VarKind::Loop));
@@ -118,19 +91,11 @@ fn multiplied(func: &mut Func, scaled: Scaled, span: Span, out: &mut Block) -> O
     let scale = Expr::load(scales.buffer, place(&scales, [i, run]), scale);
     let product = element.cast_to(DType::F32) * scale.cast_to(DType::F32);
     let store = StmtKind::Store {
-        buffer,
+        buffer: tile.buffer,
         indices: at.to_vec(),
         value: product.cast_to(DType::BF16),
     };
-    let points = Loop {
-        kind: LoopKind::Parallel {
-            coalesced_width: None,
-            layout: None,
-        },
-        axes: vec![upto(vars[0], rows), upto(vars[1], columns)],
-        body: vec![Stmt::new(store, span)],
-    };
-    out.push(Stmt::new(StmtKind::Alloc(buffer), span));
-    out.push(Stmt::new(StmtKind::For(points), span));
+    let body = vec![Stmt::new(store, span)];
+    out.push(elements(vars, [rows, columns], body, span));
     Some(tile)
 }

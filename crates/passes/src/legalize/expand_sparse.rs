@@ -17,42 +17,25 @@
 //!
 //! What lies in registers goes to shared memory first. Needs tile IR; afterwards no product is sparse.
 
-use tilewright_ir::visit::{child_blocks_mut, rewrite_block};
 use tilewright_ir::{
-    Block, BufferData, DType, Diagnostics, Expr, ExprKind, Func, GemmOp, Loop, LoopKind, Region,
-    Scope, Span, Sparse, Sparsity, Stmt, StmtKind, Target, TileOp, VarKind,
+    Block, DType, Diagnostics, Expr, ExprKind, Func, GemmOp, Region, Span, Sparse, Sparsity, Stmt,
+    StmtKind, Target, VarKind,
 };
 
 use crate::Changed;
-use crate::legalize::expand_products::{in_memory, place, upto};
 use crate::legalize::gemm_plan::matrix;
+use crate::legalize::products::{
+    Rewritten, Site, elements, in_memory, new_tile, place, rewrite_products,
+};
 
 /// Expands the left factors of all sparse products.
 pub fn expand_sparse(func: &mut Func, _: Target, _: &mut Diagnostics) -> Changed {
-    let mut changed = false;
-    for at in 0..func.kernels.len() {
-        let body = std::mem::take(&mut func.kernels[at].body);
-        func.kernels[at].body = expand(func, body, &mut changed);
-    }
-    match changed {
-        true => Changed::Yes,
-        false => Changed::No,
-    }
-}
-
-fn expand(func: &mut Func, block: Block, changed: &mut bool) -> Block {
-    rewrite_block(block, |mut stmt, out| {
-        if let StmtKind::Tile(TileOp::Gemm(g)) = &mut stmt.kind
-            && let Some(all) = spread(func, g, stmt.span, out)
-        {
-            (g.a, g.sparse) = (all, None);
-            *changed = true;
-        }
-        for child in child_blocks_mut(&mut stmt) {
-            let inner = std::mem::take(child);
-            *child = expand(func, inner, changed);
-        }
-        out.push(stmt);
+    rewrite_products(func, &mut |func, g, Site { span, .. }, out| {
+        let Some(all) = spread(func, g, span, out) else {
+            return Rewritten::No;
+        };
+        (g.a, g.sparse) = (all, None);
+        Rewritten::Yes
     })
 }
 
@@ -68,23 +51,12 @@ fn spread(func: &mut Func, g: &GemmOp, span: Span, out: &mut Block) -> Option<Re
     };
     let a = in_memory(func, &g.a, span, out);
     let e = in_memory(func, e, span, out);
+    let name = format!("{}_all", func.buffers[a.buffer].name);
+    let shape = if g.trans_a { [k, m] } else { [m, k] };
+    let all = new_tile(func, name, dtype, shape, span, out);
+
     let turned = |turn: bool, x: Expr, y: Expr| if turn { [y, x] } else { [x, y] };
     let int = |v: u32| Expr::int(v.into(), DType::I32);
-
-    let data = &func.buffers[a.buffer];
-    let shape = turned(g.trans_a, int(m as u32), int(k as u32));
-    let all = BufferData {
-        span,
-        ..BufferData::new(
-            format!("{}_all", data.name),
-            Scope::Shared,
-            dtype,
-            shape.to_vec(),
-        )
-    };
-    let buffer = func.buffers.push(all);
-    let all = Region::whole(buffer, &func.buffers[buffer]);
-
     let [i, j, places] = [
         ("i", VarKind::Loop),
         ("k", VarKind::Loop),
@@ -115,20 +87,12 @@ fn spread(func: &mut Func, g: &GemmOp, span: Span, out: &mut Block) -> Option<Re
             value: integer >> shift,
         },
         StmtKind::Store {
-            buffer,
+            buffer: all.buffer,
             indices: turned(g.trans_a, row, column).to_vec(),
             value,
         },
     ];
-    let points = Loop {
-        kind: LoopKind::Parallel {
-            coalesced_width: None,
-            layout: None,
-        },
-        axes: vec![upto(i, m), upto(j, k)],
-        body: kinds.map(|kind| Stmt::new(kind, span)).into(),
-    };
-    out.push(Stmt::new(StmtKind::Alloc(buffer), span));
-    out.push(Stmt::new(StmtKind::For(points), span));
+    let body = kinds.map(|kind| Stmt::new(kind, span)).into();
+    out.push(elements([i, j], [m, k], body, span));
     Some(all)
 }

@@ -148,14 +148,19 @@ pub fn main() -> ExitCode {
         }
         Err(e) => e.exit(),
     };
-    // A panic is a bug of ours: it is reported as such, with the place, and never as exit 101.
-    panic::set_hook(Box::new(|info| {
+    // A panic is a bug of ours: it is reported as such, with the place, and never as exit 101. Nothing
+    // is unwound, so that the code need not know how.
+    panic::set_hook(Box::new(move |info| {
         let _ = writeln!(
             std::io::stderr(),
             "tilewright: internal error: {info}\nPlease report this together with the kernel that caused it."
         );
+        if as_json {
+            output::print_failure(INTERNAL, "the compiler failed; stderr says where");
+        }
+        std::process::exit(1);
     }));
-    let result = panic::catch_unwind(|| match cli.command {
+    let result = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Compile(args) => compile::compile(&args),
         Command::Verify(args) => verify::verify(&args),
@@ -170,19 +175,12 @@ pub fn main() -> ExitCode {
         Command::Schema => schema::schema(),
         Command::Man(args) => manual::man(&args),
         Command::Completions(args) => manual::completions(&args),
-    });
+    };
     match result {
-        Ok(Ok(())) if output::is_whole() => ExitCode::SUCCESS,
-        Ok(Ok(())) => ExitCode::from(1),
-        Ok(Err(Failure::User)) => ExitCode::from(1),
-        Err(_) => {
-            if as_json {
-                output::print_failure(INTERNAL, "the compiler failed; stderr says where");
-            }
-            ExitCode::from(1)
-        }
-        Ok(Err(Failure::Worker(code))) => ExitCode::from(code),
-        Ok(Err(Failure::Usage(message))) => {
+        Ok(()) if output::is_whole() => ExitCode::SUCCESS,
+        Ok(()) | Err(Failure::User) => ExitCode::from(1),
+        Err(Failure::Worker(code)) => ExitCode::from(code),
+        Err(Failure::Usage(message)) => {
             let _ = writeln!(std::io::stderr(), "tilewright: {message}");
             if as_json {
                 output::print_failure(USAGE, &message);

@@ -1,3 +1,4 @@
+# emulated
 import tilelang.language as T
 @T.prim_func
 def main(A: T.Tensor((16, 32), "int32"), O: T.Tensor((16, 32), "int4"), P: T.Tensor((15, 3), "float4_e2m1fn"), Q: T.Tensor((16, 32), "uint4")):

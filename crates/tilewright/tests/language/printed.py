@@ -1,3 +1,19 @@
+# emulated
+# prints: thread 5: half 2.5
+# prints: thread 37: half 2
+# prints: thread 5: half 0.5
+# prints: thread 37: half 0
+# prints: thread 5: half 1.5
+# prints: thread 37: half 1
+# prints: thread 5: half 5
+# prints: thread 37: half 4.5
+# prints: thread 0:  0, 0
+# prints: thread 0:  1, 10000000000
+# prints: thread 0: f 0, 0
+# prints: thread 0: f 1, 0.25
+# prints: thread 0: f 2, 0.5
+# prints: thread 0: done
+# prints: thread 127: done
 import tilelang.language as T
 @T.prim_func
 def main(A: T.Tensor((4, 64), "float16"), O: T.Tensor((4, 64), "int64")):

@@ -1,3 +1,5 @@
+# emulated
+# Copies of half bytes straight to LDS, and operands that are read along K and across it.
 import tilelang.language as T
 @T.prim_func
 def main(A: T.Tensor((32, 128), "int4"), B: T.Tensor((32, 128), "int4"), D: T.Tensor((128, 32), "int4"), C: T.Tensor((32, 32), "int32")):
