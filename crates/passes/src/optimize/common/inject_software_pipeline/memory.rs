@@ -6,11 +6,11 @@ use tilewright_ir::{
     Buffer, Code, Diagnostic, Func, Kernel, Machine, Scope, Severity, Span, Target, Var,
 };
 
+use super::Planned;
 use super::derive::Scheduled;
-use super::{Planned, need};
 use crate::Foreseen;
 use crate::optimize::common::merge_shared_memory_allocations::{
-    Plan, shared_buffers, shared_bytes,
+    Barriers, Plan, shared_buffers, shared_bytes,
 };
 
 const SHARED_MEMORY_LIMIT: Code = Code("shared-memory-limit");
@@ -113,11 +113,17 @@ fn bytes_apart(func: &Func, kernel: &Kernel) -> u64 {
 }
 
 /// Bytes of the kernel that is written out where buffers share theirs; at least so many, where that
-/// is more than there is. Barriers decide who may share, so they are foreseen first. Only what then
-/// fits is looked into, to the end: buffers share where that is proved.
+/// is more than there is. Barriers decide who may share: where buffers would fit if barriers stood
+/// wherever they help, these are foreseen. Only what then fits is looked into, to the end: buffers share
+/// where that is proved.
 fn merged(foreseen: &mut Foreseen, target: Target) -> u64 {
+    let bytes = |func: &Func, barriers| Plan::hoped(func, 0, target, barriers).total_bytes();
+    let least = bytes(foreseen.func(), Barriers::Anywhere);
+    if least > target.machine().shared.bytes {
+        return u64::from(least);
+    }
     let in_order = foreseen.run(crate::barriers(), target);
-    let hoped = Plan::hoped(foreseen.func(), 0, target).total_bytes();
+    let hoped = bytes(foreseen.func(), Barriers::Placed);
     if hoped > target.machine().shared.bytes || !in_order {
         return u64::from(hoped);
     }
@@ -128,12 +134,12 @@ fn merged(foreseen: &mut Foreseen, target: Target) -> u64 {
     u64::from(ends.max().unwrap_or(hoped))
 }
 
-/// How many blocks of so many threads a multiprocessor has room for when so many versions of some
-/// buffers are kept.
+/// How many blocks of so many threads, with so many registers each, a multiprocessor has room for when
+/// so many versions of some buffers are kept.
 pub(super) fn blocks_at_once(
     func: &Func,
     (kernel, machine): (&Kernel, &Machine),
-    threads: u32,
+    (threads, registers): (u32, u32),
     (versioned, versions): (&[Buffer], u32),
 ) -> u64 {
     let bytes = shared_buffers(func, kernel).into_iter().map(|b| {
@@ -141,7 +147,7 @@ pub(super) fn blocks_at_once(
         shared_bytes(func, b, versions)
     });
     let bytes: u64 = bytes.sum();
-    let held = u64::from(need::registers(func)) * u64::from(threads);
+    let held = u64::from(registers) * u64::from(threads);
     let by_registers = u64::from(machine.registers.file) / held.max(1);
     let by_memory = u64::from(machine.shared.bytes) / bytes.max(1);
     by_memory.min(by_registers.max(1))

@@ -1,6 +1,8 @@
 //! Registers that threads take, and how warp groups with roles share them.
 
-use tilewright_ir::{Func, Machine, MmaInst, Scope, WARP_GROUP};
+use tilewright_ir::{BufferData, Func, Loop, Machine, MmaInst, Scope, WARP_GROUP};
+
+use super::super::effects::Effects;
 
 /// Beside what the kernel keeps: as much as addresses and operands take.
 const OTHER: u32 = 40;
@@ -9,7 +11,18 @@ const PRODUCER: u32 = 40;
 
 /// Registers of a thread: what the kernel keeps in them, and the others.
 pub(in crate::optimize) fn registers(func: &Func) -> u32 {
-    let own = func.buffers.values().map(|data| {
+    registers_with(func.buffers.values())
+}
+
+/// The same while a loop runs: what the loop does not touch is not there, or not yet.
+pub(super) fn registers_in(func: &Func, l: &Loop) -> u32 {
+    let Effects { reads, writes, .. } = Effects::of_block(func, &l.body);
+    let touched = reads.union(&writes).map(|buffer| &func.buffers[*buffer]);
+    registers_with(touched)
+}
+
+fn registers_with<'a>(buffers: impl Iterator<Item = &'a BufferData>) -> u32 {
+    let own = buffers.map(|data| {
         let own = matches!(data.scope, Scope::Local | Scope::Fragment);
         let elements = data.const_shape().map_or(0, |s| s.iter().product::<i64>()) as u32;
         u32::from(own) * elements * data.dtype.bits() / 32

@@ -27,6 +27,7 @@ use super::again::Before;
 use super::alternate::alternate;
 use super::derive::Scheduled;
 use super::memory::blocks_at_once;
+use super::need;
 use super::pairs::{self, Pairs};
 use super::pieces::{Piece, Pieces};
 use super::resident::Resident;
@@ -194,7 +195,12 @@ pub(super) fn derive(
         (true, None) => {
             let threads = kernel.num_threads() + WARP_GROUP;
             let site = (kernel, machine);
-            let at_once = blocks_at_once(func, site, threads, (&tiles, versions));
+            let at_once = blocks_at_once(
+                func,
+                site,
+                (threads, need::registers(func)),
+                (&tiles, versions),
+            );
             let bulk = copies
                 .iter()
                 .filter_map(|p| p.bulk.as_deref()?.as_ref().ok());

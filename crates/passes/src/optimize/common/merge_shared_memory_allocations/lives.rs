@@ -7,6 +7,15 @@ use tilewright_ir::{
     BarrierKind, Block, Buffer, DeviceOp, ExprKind, Func, Kernel, Stmt, StmtKind, ThreadOp,
 };
 
+/// What is known of a kernel's barriers.
+#[derive(Clone, Copy)]
+pub(crate) enum Barriers {
+    /// They stand where they will.
+    Placed,
+    /// They may come wherever they are needed.
+    Anywhere,
+}
+
 /// The lives of a kernel's buffers.
 pub(super) struct Lives<'f> {
     func: &'f Func,
@@ -14,8 +23,8 @@ pub(super) struct Lives<'f> {
     declared: FxHashMap<Buffer, Path>,
     /// Buffers whose accesses are not all seen, or not in the order of the text.
     pinned: FxHashSet<Buffer>,
-    /// By block, the places of the barriers directly in it.
-    barriers: FxHashMap<usize, Vec<usize>>,
+    /// By block, the places of the barriers directly in it; none while they may still come anywhere.
+    barriers: Option<FxHashMap<usize, Vec<usize>>>,
     blocks: usize,
 }
 
@@ -35,13 +44,16 @@ struct Step {
 }
 
 impl<'f> Lives<'f> {
-    pub fn of(func: &'f Func, kernel: &Kernel) -> Lives<'f> {
+    pub fn of(func: &'f Func, kernel: &Kernel, barriers: Barriers) -> Lives<'f> {
         let mut lives = Lives {
             func,
             lives: FxHashMap::default(),
             declared: FxHashMap::default(),
             pinned: FxHashSet::default(),
-            barriers: FxHashMap::default(),
+            barriers: match barriers {
+                Barriers::Placed => Some(FxHashMap::default()),
+                Barriers::Anywhere => None,
+            },
             blocks: 0,
         };
         lives.block(&kernel.body, &mut Vec::new(), false);
@@ -83,8 +95,11 @@ impl<'f> Lives<'f> {
         if !declared.into_iter().all(fresh) {
             return false;
         }
+        let Some(barriers) = &self.barriers else {
+            return true;
+        };
         let between = |block: usize, from: Option<usize>, to: Option<usize>| {
-            let list = self.barriers.get(&block).map_or(&[][..], |l| l);
+            let list = barriers.get(&block).map_or(&[][..], |l| l);
             list.iter()
                 .any(|&at| from.is_none_or(|f| f < at) && to.is_none_or(|t| at < t))
         };
@@ -120,8 +135,10 @@ impl<'f> Lives<'f> {
                 self.block(child, path, groups);
             }
             path.pop();
-            if is_barrier(stmt) {
-                self.barriers.entry(number).or_default().push(at);
+            if let Some(barriers) = &mut self.barriers
+                && is_barrier(stmt)
+            {
+                barriers.entry(number).or_default().push(at);
             }
         }
     }

@@ -32,6 +32,7 @@ use tilewright_ir::{
 use tilewright_layout::{Family, Place};
 use tilewright_schedule::hazard;
 
+pub(crate) use self::lives::Barriers;
 use self::lives::Lives;
 use self::pack::{Item, pack};
 use crate::Changed;
@@ -55,7 +56,9 @@ pub fn merge_shared_memory_allocations(
     diags: &mut Diagnostics,
 ) -> Changed {
     let kernels = 0..func.kernels.len();
-    let mut plans: Vec<Plan> = kernels.map(|at| Plan::hoped(func, at, target)).collect();
+    let mut plans: Vec<Plan> = kernels
+        .map(|at| Plan::hoped(func, at, target, Barriers::Placed))
+        .collect();
     if plans.iter().all(|plan| plan.items.is_empty()) {
         return Changed::No;
     }
@@ -98,12 +101,12 @@ pub(crate) struct Plan {
 impl Plan {
     /// The buffers of a kernel, and the pairs of them whose lives let them share, where that takes
     /// fewer bytes.
-    pub(crate) fn hoped(func: &Func, kernel: usize, target: Target) -> Plan {
+    pub(crate) fn hoped(func: &Func, kernel: usize, target: Target, barriers: Barriers) -> Plan {
         let apart = Plan {
             items: items(func, &func.kernels[kernel], target),
             shares: FxHashSet::default(),
         };
-        let lives = Lives::of(func, &func.kernels[kernel]);
+        let lives = Lives::of(func, &func.kernels[kernel], barriers);
         let mut together = apart.clone();
         for (i, a) in apart.items.iter().enumerate() {
             for (j, b) in apart.items.iter().enumerate().skip(i + 1) {

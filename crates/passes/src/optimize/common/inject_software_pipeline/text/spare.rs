@@ -5,6 +5,7 @@ use tilewright_ir::Buffer;
 use crate::optimize::common::effects::Effects;
 use crate::optimize::common::inject_software_pipeline::arrangement::Arrangement;
 use crate::optimize::common::inject_software_pipeline::memory::blocks_at_once;
+use crate::optimize::common::inject_software_pipeline::need::registers_in;
 use crate::optimize::common::inject_software_pipeline::schedules::{Question, Why};
 
 /// Where the spare versions leave room for fewer blocks, what runs `deep` iterations ahead or more runs
@@ -41,5 +42,6 @@ fn blocks(question: Question<'_>, versions: u32) -> u64 {
     }
     let site = (question.kernel, question.machine);
     let threads = question.kernel.num_threads();
-    blocks_at_once(func, site, threads, (&copied, versions))
+    let registers = registers_in(func, question.l);
+    blocks_at_once(func, site, (threads, registers), (&copied, versions))
 }
