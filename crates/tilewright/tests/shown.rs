@@ -358,6 +358,38 @@ fn names_of_passes_are_checked() {
     assert!(!kernel.path().join("d").exists());
 }
 
+/// A version to spare is worth it where it costs no block of a multiprocessor.
+#[test]
+fn products_of_warp_groups_keep_their_blocks() {
+    let kernel = Kernel::new("");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gemm.py");
+    for (block_k, stages, chosen, why) in [
+        (
+            32,
+            2,
+            "plain",
+            "with one version more 2 blocks run at once, not 3",
+        ),
+        (32, 3, "in_flight", ""),
+        (
+            64,
+            2,
+            "plain",
+            "with one version more one block runs at a time, not 2",
+        ),
+    ] {
+        let said = kernel.call(&format!(
+            "compile {} --target sm_90a --explain schedule --set M=4096 --set N=4096 --set K=4096 \
+             --set block_M=128 --set block_N=128 --set block_K={block_k} --set num_stages={stages} \
+             --set threads=128",
+            example.display()
+        ));
+        let loops = format!("this loop runs by `{chosen}` (chosen)");
+        assert!(said.out.contains(&loops), "{}{}", said.out, said.err);
+        assert!(said.out.contains(why), "{}", said.out);
+    }
+}
+
 #[test]
 fn schedules_are_explained_and_asked_for() {
     let kernel = Kernel::new(PIPELINED);

@@ -22,7 +22,10 @@ pub(super) fn take(order: &mut Arrangement, question: Question<'_>, deep: u32) -
             1 => "one version".to_string(),
             n => format!("{n} versions"),
         };
-        let why = format!("with {more} more {then} blocks run at once, not {now}");
+        let why = match then {
+            1 => format!("with {more} more one block runs at a time, not {now}"),
+            _ => format!("with {more} more {then} blocks run at once, not {now}"),
+        };
         return Err(why.into());
     }
     let most = depth.saturating_sub(order.spare);
