@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use tilewright_gfx9::asm::{Program, Wait, parse};
-use tilewright_gfx9::audit::{Expectation, Kind, Report, Step, audit, vgprs_at};
+use tilewright_gfx9::audit::{Expectation, Kind, Mark, Report, Step, audit, vgprs_at};
 
 const GEMM: &str = include_str!("asm/gemm.s");
 const HALVES: &str = include_str!("asm/gemm_halves.s");
@@ -212,6 +212,34 @@ fn work_on_the_wrong_side_of_a_wait_is_found() {
     lines.insert(wait + 1, line);
     let report = check(&lines.join("\n"), &gemm());
     assert!(report.has(Kind::MovedWork), "{report}");
+}
+
+/// A matrix instruction before the barrier that it belongs behind, and a priority that nobody asked for.
+#[test]
+fn products_of_other_clusters_are_found() {
+    let expected = Expectation {
+        clusters: vec![Mark::Barrier, Mark::Barrier, Mark::Products(64)],
+        ..gemm()
+    };
+    assert!(check(GEMM, &expected).passed());
+    let mut lines: Vec<&str> = GEMM.lines().collect();
+    let product = lines.iter().position(|l| l.contains("v_mfma")).unwrap();
+    let barriers = lines[..product].iter().enumerate();
+    let mut barriers = barriers.filter(|(_, l)| l.contains("s_barrier")).rev();
+    let last = barriers.next().unwrap().0;
+    let moved = lines.remove(product);
+    lines.insert(last, moved);
+    let report = check(&lines.join("\n"), &expected);
+    let at = |kind| {
+        report
+            .findings
+            .iter()
+            .find(|f| f.kind == kind)
+            .map(|f| f.line)
+    };
+    assert_eq!(at(Kind::MovedProduct), Some(last as u32 + 1), "{report}");
+    let (faulty, _) = plant(GEMM, "s_barrier", "s_barrier\n\ts_setprio 1");
+    assert!(check(&faulty, &expected).has(Kind::MovedProduct));
 }
 
 #[test]

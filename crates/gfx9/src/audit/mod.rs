@@ -5,6 +5,7 @@
 //!
 //! - waits and barriers must be the schedule's, in its order (`steps`); for loads that it leaves
 //!   to the compiler, the compiler may wait besides ([`OwnWaits`]);
+//! - between its barriers and priorities are the schedule's matrix instructions (`clusters`);
 //! - waits, barriers, copies and priorities of the whole kernel are the schedule's on every way
 //!   (`plan`);
 //! - no LDS access is under way at a barrier (`drained`), in the whole kernel;
@@ -19,6 +20,7 @@
 //! The audit reads; it never changes an expectation to fit the code.
 
 mod bits;
+mod clusters;
 mod cost;
 mod drained;
 mod flow;
@@ -30,6 +32,7 @@ mod steps;
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use clusters::Mark;
 pub use plan::{Event, Plan};
 
 use crate::asm::blocks::Blocks;
@@ -41,6 +44,8 @@ pub struct Expectation {
     /// The loop's waits and barriers in order. Where it also lists copies and reads, these must
     /// stand between the same waits: a counted wait means something only behind what it counts.
     pub steps: Vec<Step>,
+    /// The loop's barriers, priorities and matrix instructions in order.
+    pub clusters: Vec<Mark>,
     /// Matrix instructions by mnemonic. Others than these must not be in the loop.
     pub mfma: BTreeMap<String, u32>,
     /// Some results are stored under conditions, so that the compiler may find products that
@@ -139,6 +144,8 @@ pub enum Kind {
     MissingBarrier,
     /// Copies or reads on the other side of a wait or a barrier.
     MovedWork,
+    /// Matrix instructions in another cluster than the schedule's.
+    MovedProduct,
     /// A register that a load may still be filling is used.
     Pending,
     /// A barrier with an LDS access under way.
@@ -165,6 +172,7 @@ impl Kind {
     pub fn is_cost(self) -> bool {
         match self {
             Self::ExtraWait
+            | Self::MovedProduct
             | Self::ExtraFence
             | Self::Scratch
             | Self::Spill
@@ -303,6 +311,7 @@ fn check_loop(
         .map(|(name, count)| (name.to_owned(), count))
         .collect();
     steps::check(&body, expected, report);
+    clusters::check(&body, expected, &mut report.findings);
     cost::check_loop(&body, arch, expected, report);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tilewright_gfx9::asm::Wait;
-use tilewright_gfx9::audit::{OwnWaits, Step};
+use tilewright_gfx9::audit::{Mark, OwnWaits, Step};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
     BarrierKind, Block, Buffer, Counter, DeviceOp, ExprKind, Func, Inst, Loop, LoopKind, MicroOp,
@@ -99,6 +99,7 @@ pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
     let mut walk = Expectation {
         func,
         steps: Vec::new(),
+        clusters: Some(Vec::new()),
         mfma: BTreeMap::new(),
         half_rate: false,
         own: OwnWaits::default(),
@@ -108,6 +109,7 @@ pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
     walk.block(body);
     let compiled = &mut expected.compiled;
     compiled.steps = walk.steps;
+    compiled.clusters = walk.clusters.unwrap_or_default();
     compiled.mfma = walk.mfma;
     compiled.half_rate = walk.half_rate;
     compiled.own_waits = walk.own;
@@ -118,6 +120,8 @@ pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
 struct Expectation<'f> {
     func: &'f Func,
     steps: Vec<Step>,
+    /// Unknown where products are under a condition.
+    clusters: Option<Vec<Mark>>,
     mfma: BTreeMap<String, u32>,
     half_rate: bool,
     own: OwnWaits,
@@ -150,6 +154,12 @@ impl Expectation<'_> {
         self.own.vmcnt |= waits.vmcnt;
         self.own.lgkmcnt |= waits.lgkmcnt;
         self.why.get_or_insert(why);
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        if let Some(clusters) = &mut self.clusters {
+            clusters.push(mark);
+        }
     }
 
     fn leave(&mut self, reason: &'static str) {
@@ -195,8 +205,12 @@ impl Expectation<'_> {
             StmtKind::Thread(op) => self.thread(op),
             StmtKind::If { .. } | StmtKind::WarpGroup { .. } => {
                 let before = self.steps.len();
+                let marks = self.clusters.as_ref().map(Vec::len);
                 for child in child_blocks(stmt) {
                     self.block(child);
+                }
+                if self.clusters.as_ref().map(Vec::len) != marks {
+                    self.clusters = None;
                 }
                 if self.steps.len() > before {
                     self.leave("waits or barriers of the loop are under a condition");
@@ -215,17 +229,23 @@ impl Expectation<'_> {
                     _ => Wait::lgkm(count),
                 }));
             }
-            DeviceOp::Barrier(BarrierKind::Bare) => self.steps.push(Step::Barrier),
+            DeviceOp::Barrier(BarrierKind::Bare) => self.barrier(),
             DeviceOp::Barrier(BarrierKind::Block) => {
                 self.own(BOTH, "the loop has a barrier with a fence");
-                self.steps.push(Step::Barrier);
+                self.barrier();
             }
             DeviceOp::Barrier(BarrierKind::Named { .. } | BarrierKind::Cond(_)) => {
                 self.leave("barriers of the loop are for some waves");
             }
             DeviceOp::Fence(_) => self.own(BOTH, "the loop has a fence"),
+            DeviceOp::SetPrio(level) => self.mark(Mark::Priority(*level)),
             _ => {}
         }
+    }
+
+    fn barrier(&mut self) {
+        self.steps.push(Step::Barrier);
+        self.mark(Mark::Barrier);
     }
 
     fn thread(&mut self, op: &ThreadOp) {
@@ -245,7 +265,7 @@ impl Expectation<'_> {
             | ThreadOp::ClusterWait => self.leave("barriers of the loop are for some waves"),
             ThreadOp::SyncThreads { named: None } => {
                 self.own(BOTH, "the loop has a barrier with a fence");
-                self.steps.push(Step::Barrier);
+                self.barrier();
             }
             ThreadOp::Shuffle { .. } | ThreadOp::WarpReduce { .. } | ThreadOp::Vote { .. } => {
                 self.own(LGKMCNT, exchange);
@@ -261,6 +281,7 @@ impl Expectation<'_> {
         match op.inst {
             Inst::Mma(inst) => {
                 *self.mfma.entry(mnemonic(&inst)).or_default() += op.count();
+                self.mark(Mark::Products(op.count()));
                 self.half_rate |= half_rate(&inst);
             }
             Inst::BufferLoadLds => self.steps.push(Step::Copies(op.count())),
