@@ -606,6 +606,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     ("barrier block", "level"),
     ("set_prio 1", "level"),
+    ("sched_barrier 0", "level"),
     ("iteration 1", "level"),
 ];
 
@@ -614,7 +615,7 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ("device", "fill S[0 +: 64, 0 +: 64], 0", "level"),
     ("device", "for i in parallel(4) {\n}", "level"),
     ("device", "for i in pipelined(0, 4) stages=2 {\n}", "level"),
-    ("loop", "sched_barrier 0", "level"),
+    ("loop", "sched_group_barrier mask=8 size=1 group=0", "level"),
     (
         "loop",
         "for i in pipelined(0, 4) stages=2 {\n@(stage=0) B[i, 0] = 0.0\n}",

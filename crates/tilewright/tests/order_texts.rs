@@ -322,6 +322,7 @@ fn random_order(
     if numbers.one_in(6) {
         order += "spare 1\n";
     }
+    let weaves = numbers.one_in(5);
     let mut clusters = 0;
     let mut open = false;
     while !left.is_empty() {
@@ -342,7 +343,12 @@ fn random_order(
         } else {
             let bar = if numbers.one_in(2) { " bar" } else { "" };
             let priority = ["", "", "", " prio 1"][numbers.below(4)];
-            order += &format!("cluster c{clusters}{bar}{priority} {{ ");
+            let woven = if weaves && numbers.one_in(2) {
+                " woven"
+            } else {
+                ""
+            };
+            order += &format!("cluster c{clusters}{bar}{priority}{woven} {{ ");
             clusters += 1;
             open = true;
         }
@@ -404,6 +410,7 @@ fn random_orders_are_refused_or_right() {
     let mut taken: BTreeMap<(&str, bool), u32> = BTreeMap::new();
     let mut taken_apart = 0;
     let mut copied_in_parts = 0;
+    let mut woven = 0;
     for seed in 0..ORDERS {
         let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ (seed + 1).wrapping_mul(0x2545_f491));
         for _ in 0..8 {
@@ -434,13 +441,17 @@ fn random_orders_are_refused_or_right() {
                 let halves = order.contains("halves");
                 *taken.entry((target.name(), halves)).or_default() += 1;
                 copied_in_parts += u32::from(parts > 1);
+                woven += u32::from(order.contains(" woven "));
                 let parts = split.is_some_and(|s| s.m * s.n > 1);
                 taken_apart += u32::from(parts);
             }
             Err(codes) => assert_eq!(codes, ["schedule-refused"], "{seed} {target}\n{order}"),
         }
     }
-    println!("{taken:?}, {taken_apart} in parts along M or N, {copied_in_parts} copied in parts");
+    println!(
+        "{taken:?}, {taken_apart} in parts along M or N, {copied_in_parts} copied in parts, {woven} woven"
+    );
+    assert!(woven >= 20, "{woven}");
     assert!(copied_in_parts >= 40, "{copied_in_parts}");
     assert!(taken_apart >= 160, "{taken_apart}");
     for kind in [
@@ -463,6 +474,8 @@ fn steady(lowered: &Func) -> Vec<String> {
         let word = line.split(' ').next().unwrap_or_default();
         if matches!(word, "wait" | "barrier" | "set_prio") {
             found.push(line.to_string());
+        } else if matches!(word, "g2s" | "s2r" | "mma") && !line.contains(" do ") {
+            found.push(format!("{word} 1"));
         } else if let Some((op, rest)) = line.split_once(" for ") {
             let axes = rest.split(" do ").next().unwrap_or_default();
             let axes = axes.trim_end_matches(" turning");
@@ -539,26 +552,70 @@ fn half_tiles_have_distances_of_their_own() {
     assert_right(&small, target, &lowered, &order);
 }
 
-fn tile_of_256() -> Func {
-    let source = "func @f level=tile {
-  param A: bfloat16[256, 256]
-  param B: bfloat16[256, 256]
-  output C: float32[256, 256]
-  kernel grid(bx: 1) threads(tx: 512, ty: 1, tz: 1) {
-    alloc a: shared bfloat16[256, 64]
-    alloc b: shared bfloat16[256, 64]
-    alloc acc: fragment float32[256, 256]
-    fill acc[0 +: 256, 0 +: 256], 0.0
-    for k in pipelined(0, 4) stages=2 {
-      copy A[0 +: 256, k * 64 +: 64] -> a[0 +: 256, 0 +: 64]
-      copy B[0 +: 256, k * 64 +: 64] -> b[0 +: 256, 0 +: 64]
-      gemm a[0 +: 256, 0 +: 64], b[0 +: 256, 0 +: 64] -> acc[0 +: 256, 0 +: 256] trans_b
-    }
-    copy acc[0 +: 256, 0 +: 256] -> C[0 +: 256, 0 +: 256]
-  }
+/// `between_products` on 256 x 256 x 128 of fp8, four waves: a quadrant of C is 16 matrix instructions, with
+/// the four copies of a half tile and the eight reads of another between them; the block meets twice.
+#[test]
+fn copies_and_reads_stand_between_products() {
+    let func = tile_of("float8_e4m3fn", [256, 128], 256);
+    let target = Target::Gfx950;
+    let (lowered, order) = lowered(&func, target, "between_products").expect("it applies");
+    assert!(hazard::check(&lowered, target).is_clean(), "{order}");
+    let mut found = steady(&lowered);
+    found.retain(|step| !step.starts_with("wait lgkmcnt"));
+    let quadrant = || {
+        let words = "mma s2r mma g2s mma s2r mma ".repeat(4);
+        let words = words.split_whitespace().map(|word| format!("{word} 1"));
+        words.collect::<Vec<String>>()
+    };
+    let meeting = ["wait vmcnt(16)", "barrier bare"]
+        .map(String::from)
+        .to_vec();
+    let half = [meeting, quadrant(), quadrant()].concat();
+    assert_eq!(found, [half.clone(), half].concat(), "{order}");
+    // On a tile of 128 the same order computes what the reference does.
+    let small = product(256, 128, 64, 2);
+    let (lowered, order) = self::lowered(&small, target, "between_products").expect("it applies");
+    assert_right(&small, target, &lowered, &order);
 }
-";
-    text::parse(source, FileId(0)).expect("valid text")
+
+/// What is multiplied where it is read cannot be woven.
+#[test]
+fn what_needs_each_other_is_not_woven() {
+    let func = product(256, 64, 32, 2);
+    let order = "schedule s\nsplit k 1\n  cluster c woven { g2s a ahead 1; g2s b ahead 1; \
+                 s2r a[k0]; s2r b[k0]; mma acc[k0] }\n";
+    let refused = lowered(&func, Target::Gfx950, order);
+    assert_eq!(refused.err(), Some(vec!["schedule-refused"]));
+}
+
+fn tile_of_256() -> Func {
+    tile_of("bfloat16", [256, 64], 512)
+}
+
+/// Four tiles of so many rows and columns along K, in a block of so many threads.
+fn tile_of(dtype: &str, [rows, k]: [u32; 2], threads: u32) -> Func {
+    let source = format!(
+        "func @f level=tile {{
+  param A: {dtype}[{rows}, {depth}]
+  param B: {dtype}[{rows}, {depth}]
+  output C: float32[{rows}, {rows}]
+  kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
+    alloc a: shared {dtype}[{rows}, {k}]
+    alloc b: shared {dtype}[{rows}, {k}]
+    alloc acc: fragment float32[{rows}, {rows}]
+    fill acc[0 +: {rows}, 0 +: {rows}], 0.0
+    for k in pipelined(0, 4) stages=2 {{
+      copy A[0 +: {rows}, k * {k} +: {k}] -> a[0 +: {rows}, 0 +: {k}]
+      copy B[0 +: {rows}, k * {k} +: {k}] -> b[0 +: {rows}, 0 +: {k}]
+      gemm a[0 +: {rows}, 0 +: {k}], b[0 +: {rows}, 0 +: {k}] -> acc[0 +: {rows}, 0 +: {rows}] trans_b
+    }}
+    copy acc[0 +: {rows}, 0 +: {rows}] -> C[0 +: {rows}, 0 +: {rows}]
+  }}
+}}
+",
+        depth = 4 * k
+    );
+    text::parse(&source, FileId(0)).expect("valid text")
 }
 
 /// Every wait and barrier of halves a barrier apart, left out one at a time, and every wait loosened

@@ -148,6 +148,7 @@ impl<'a> Verifier<'a> {
             | DeviceOp::Fence(_) => true,
             DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare | BarrierKind::Cond(_))
             | DeviceOp::SetPrio(_)
+            | DeviceOp::SchedBarrier(_)
             | DeviceOp::Iteration(_) => !self.tile_level(),
             _ => self.func.level == Level::Device,
         };

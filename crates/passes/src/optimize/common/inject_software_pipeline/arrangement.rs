@@ -14,6 +14,7 @@ use super::registers::{self, Renamed, Sets};
 use super::schedules::{Question, Why};
 use super::split::Split;
 use super::steps::{Array, Steps, Within};
+use super::weave;
 
 /// The clusters of a steady iteration.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub(super) struct Cluster {
     pub meet: bool,
     /// Of its instructions, where waves compete to issue theirs.
     pub priority: u8,
+    /// Whether the instructions of its pieces stand between each other.
+    pub woven: bool,
     pub entries: Vec<Entry>,
 }
 
@@ -55,6 +58,7 @@ impl Cluster {
             name: name.into(),
             meet: false,
             priority: 0,
+            woven: false,
             entries: Vec::new(),
         }
     }
@@ -118,11 +122,12 @@ impl Arrangement {
         let sets = registers::assign(question, self)?;
         let mut pieces = question.pieces.clone();
         let mut barriers = Vec::new();
-        let mut priorities = Vec::new();
-        for cluster in &self.clusters {
+        let mut issued = Vec::new();
+        for (number, cluster) in self.clusters.iter().enumerate() {
             let places = 0..cluster.entries.len();
             barriers.extend(places.map(|at| u32::from(at == 0 && cluster.meet)));
-            priorities.extend(cluster.entries.iter().map(|_| cluster.priority));
+            let woven = cluster.woven.then_some(number);
+            issued.extend(cluster.entries.iter().map(|_| (cluster.priority, woven)));
         }
         let renamed = sets.allocate(func, &mut pieces);
         let mut as_run: Vec<Vec<Part>> = Vec::new();
@@ -133,40 +138,45 @@ impl Arrangement {
         }
         // Places of the body have room between them for parts.
         const APART: usize = 1 << 16;
-        let list = self.entries().zip(priorities).map(|(entry, priority)| {
-            let whole = &question.pieces.list[entry.piece];
-            let program = whole.program * APART;
-            let piece = Piece {
-                distance: entry.ahead,
-                priority,
-                program,
-                ..whole.clone()
-            };
-            let (Some(part), Some(steps)) = (entry.part, &whole.steps) else {
-                return piece;
-            };
-            let name = |array| Sets::name(&renamed, array, part.step);
-            Piece {
-                stmt: steps.op(func, part.step, part.op, &name),
-                program: program
-                    + match as_run[entry.piece].iter().position(|own| *own == part) {
-                        Some(place) => place,
-                        None => part.step as usize * steps.ops.len() + part.op,
+        let list = self
+            .entries()
+            .zip(issued)
+            .map(|(entry, (priority, woven))| {
+                let whole = &question.pieces.list[entry.piece];
+                let program = whole.program * APART;
+                let piece = Piece {
+                    distance: entry.ahead,
+                    priority,
+                    woven,
+                    program,
+                    ..whole.clone()
+                };
+                let (Some(part), Some(steps)) = (entry.part, &whole.steps) else {
+                    return piece;
+                };
+                let name = |array| Sets::name(&renamed, array, part.step);
+                Piece {
+                    stmt: steps.op(func, part.step, part.op, &name),
+                    program: program
+                        + match as_run[entry.piece].iter().position(|own| *own == part) {
+                            Some(place) => place,
+                            None => part.step as usize * steps.ops.len() + part.op,
+                        },
+                    completion: match whole.completion {
+                        Completion::Counted {
+                            counter,
+                            instructions,
+                        } => Completion::Counted {
+                            counter,
+                            instructions: instructions / steps.ops.len() as u32,
+                        },
+                        Completion::Sync => Completion::Sync,
                     },
-                completion: match whole.completion {
-                    Completion::Counted {
-                        counter,
-                        instructions,
-                    } => Completion::Counted {
-                        counter,
-                        instructions: instructions / steps.ops.len() as u32,
-                    },
-                    Completion::Sync => Completion::Sync,
-                },
-                ..piece
-            }
-        });
+                    ..piece
+                }
+            });
         pieces.list = list.collect();
+        weave::check(func, &pieces.list)?;
         Ok(Realised { pieces, barriers })
     }
 

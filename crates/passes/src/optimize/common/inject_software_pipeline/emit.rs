@@ -15,6 +15,7 @@ use super::super::fresh::refresh;
 use super::derive::Scheduled;
 use super::pieces::{Piece, Pieces};
 use super::slots::add_slots;
+use super::weave::{self, Strand};
 
 /// Writes the loop out.
 pub(super) fn emit(
@@ -51,12 +52,14 @@ pub(super) fn emit(
         scheduled,
         trips,
         priority: 0,
+        before_loop: true,
         span,
         out,
     };
     for (at, section) in scheduled.schedule.prologue.iter().enumerate() {
         emit.prologue(section, at as i128 - depth);
     }
+    emit.before_loop = false;
     emit.shift(1);
     emit.steady(steady);
     for (at, section) in scheduled.schedule.epilogue.iter().enumerate() {
@@ -110,6 +113,8 @@ struct Emit<'a> {
     trips: Trips,
     /// Of the instructions where the emitter stands.
     priority: u8,
+    /// Before the loop nobody multiplies whom others would be in the way of.
+    before_loop: bool,
     span: Span,
     out: Block,
 }
@@ -122,6 +127,8 @@ struct Scope {
     names: FxHashMap<u32, FxHashMap<Var, Expr>>,
     /// Pieces under one condition that have not been closed yet.
     guarded: Option<(Expr, Box<Scope>)>,
+    /// Pieces of a woven cluster that have not been written yet, with their iterations.
+    woven: Vec<(usize, Expr)>,
     /// The counters that the pieces here add to.
     counters: Vec<Counter>,
     /// The iteration that was named last.
@@ -187,7 +194,7 @@ impl Emit<'_> {
 
     /// The instructions behind this have so high a priority.
     fn prioritise(&mut self, priority: u8, scope: &mut Scope) {
-        if self.priority != priority {
+        if self.priority != priority && !self.before_loop {
             scope.close(self.span);
             let kind = StmtKind::Device(DeviceOp::SetPrio(priority));
             scope.stmts.push(Stmt::new(kind, self.span));
@@ -197,6 +204,7 @@ impl Emit<'_> {
 
     /// Ends a section.
     fn close(&mut self, scope: &mut Scope) {
+        self.weave(scope);
         self.prioritise(0, scope);
         scope.close(self.span);
     }
@@ -295,10 +303,21 @@ impl Emit<'_> {
 
     /// A piece at an iteration of the loop.
     fn run(&mut self, piece: usize, iteration: Expr, guard: Option<Expr>, scope: &mut Scope) {
+        let woven_into = |piece: usize| self.pieces.list[piece].woven;
+        let woven = woven_into(piece).filter(|_| guard.is_none());
+        let last = scope.woven.last().map(|(last, _)| woven_into(*last));
+        if last.is_some_and(|last| last != woven) {
+            self.weave(scope);
+        }
+        if woven.is_some() {
+            scope.woven.push((piece, iteration));
+            return;
+        }
         self.prioritise(self.pieces.list[piece].priority, scope);
         let Some(guard) = guard else {
             scope.close(self.span);
-            return self.place(piece, &iteration, scope);
+            let stmt = self.pieces.list[piece].stmt.clone();
+            return self.place(piece, stmt, &iteration, scope);
         };
         if scope
             .guarded
@@ -309,12 +328,37 @@ impl Emit<'_> {
             scope.guarded = Some((guard, Box::default()));
         }
         if let Some((_, inner)) = &mut scope.guarded {
-            self.place(piece, &iteration, inner);
+            let stmt = self.pieces.list[piece].stmt.clone();
+            self.place(piece, stmt, &iteration, inner);
         }
     }
 
-    /// Copies a piece to the end of a scope.
-    fn place(&mut self, piece: usize, iteration: &Expr, scope: &mut Scope) {
+    /// Writes the pieces of a woven cluster, instruction by instruction.
+    fn weave(&mut self, scope: &mut Scope) {
+        let held = std::mem::take(&mut scope.woven);
+        let Some((first, _)) = held.first() else {
+            return;
+        };
+        self.prioritise(self.pieces.list[*first].priority, scope);
+        scope.close(self.span);
+        let pieces = self.pieces;
+        let stmts = held.iter().map(|(piece, _)| &pieces.list[*piece].stmt);
+        let mut before: Option<Strand> = None;
+        for (at, strand, stmt) in weave::instructions(stmts) {
+            if before
+                .replace(strand)
+                .is_some_and(|before| before != strand)
+            {
+                let fence = StmtKind::Device(DeviceOp::SchedBarrier(0));
+                scope.stmts.push(Stmt::new(fence, self.span));
+            }
+            let (piece, iteration) = &held[at];
+            self.place(*piece, stmt, iteration, scope);
+        }
+    }
+
+    /// Copies a piece, or an instruction of it, to the end of a scope.
+    fn place(&mut self, piece: usize, stmt: Stmt, iteration: &Expr, scope: &mut Scope) {
         let pieces = self.pieces;
         let piece = &pieces.list[piece];
         let mut names = scope.names.remove(&piece.distance).unwrap_or_default();
@@ -333,7 +377,7 @@ impl Emit<'_> {
             names.insert(var, self.func.var_expr(new));
             stmts.push(Stmt::new(StmtKind::Let { var: new, value }, span));
         }
-        let mut copy = vec![piece.stmt.clone()];
+        let mut copy = vec![stmt];
         tilewright_ir::visit::block_exprs_mut(&mut copy, &mut |e| *e = renamed(e, &names));
         refresh(self.func, &mut copy);
         stmts.append(&mut copy);
@@ -401,6 +445,7 @@ impl Emit<'_> {
     }
 
     fn step(&mut self, step: Step, scope: &mut Scope) {
+        self.weave(scope);
         let kind = match step {
             Step::Run(_) => return,
             Step::Commit(counter) => StmtKind::Device(DeviceOp::Commit(counter)),

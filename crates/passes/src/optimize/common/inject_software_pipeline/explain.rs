@@ -74,8 +74,9 @@ pub(super) fn explain(func: &Func, choice: &Choice, asked: bool, span: Span) -> 
             0 => String::new(),
             n => format!(" prio {n}"),
         };
+        let woven = if cluster.woven { " woven" } else { "" };
         remark = remark.note(format!(
-            "cluster {}{priority}: {meet}{}",
+            "cluster {}{priority}{woven}: {meet}{}",
             cluster.name,
             entries.join("; ")
         ));

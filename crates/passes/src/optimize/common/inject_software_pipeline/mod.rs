@@ -60,6 +60,7 @@ mod split;
 mod steps;
 pub mod text;
 mod tiles;
+mod weave;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::uniform::{Points, Uniformity};

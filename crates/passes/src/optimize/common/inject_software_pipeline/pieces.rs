@@ -28,6 +28,8 @@ pub(super) struct Piece {
     pub completion: Completion,
     /// Of its instructions, where waves compete to issue theirs.
     pub priority: u8,
+    /// The cluster that its instructions are woven into.
+    pub woven: Option<usize>,
     /// The second half of a copy through registers, which need not run before its data is used.
     pub late: bool,
     /// The parts that it can be taken into.
@@ -101,6 +103,7 @@ impl Pieces {
                 program: 2 * at,
                 completion: Completion::Sync,
                 priority: 0,
+                woven: None,
                 late: false,
                 steps: None,
                 bulk: None,

@@ -325,6 +325,7 @@ impl Write<'_> {
                 program: op.program,
                 completion: Completion::Sync,
                 priority: 0,
+                woven: None,
                 late: false,
                 steps: None,
                 bulk: None,

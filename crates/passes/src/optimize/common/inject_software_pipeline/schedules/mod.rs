@@ -188,6 +188,13 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         tried: false,
     },
     NamedSchedule {
+        name: "between_products",
+        about: "a quadrant of C at a time, with the copies and reads of later ones between its matrix \
+                instructions, one by one; for blocks of one wave a SIMD",
+        how: How::Written(applies::always),
+        tried: false,
+    },
+    NamedSchedule {
         name: "two_products",
         about: "two products of an iteration, each with a cluster of its reads, halves of the block \
                 a cluster apart",
@@ -201,8 +208,8 @@ pub fn find_schedule(name: &str) -> Option<&'static NamedSchedule> {
     SCHEDULES.iter().find(|s| s.name == name)
 }
 
-/// The parts along M and N that what a loop over `index` asks for takes products into, where parts of a
-/// copy have distances of their own: a part of a tile then serves all waves.
+/// The parts along M and N that what a loop over `index` asks for takes products into, where parts of
+/// tiles are brought for them: a part of a tile then serves all waves.
 pub fn parts_asked(asked: &str, index: &str) -> [u32; 2] {
     let written = match is_text(asked) {
         true => parse(asked).unwrap_or_default(),
@@ -210,7 +217,7 @@ pub fn parts_asked(asked: &str, index: &str) -> [u32; 2] {
     };
     let named = || orders::order(asked).ok().flatten();
     let order = written.iter().find(|o| o.is_for(index)).or_else(named);
-    let order = order.filter(|order| order.has_distances_of_parts());
+    let order = order.filter(|order| order.brings_parts());
     order.map_or([1, 1], |order| [order.m, order.n])
 }
 

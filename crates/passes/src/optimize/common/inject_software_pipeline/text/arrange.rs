@@ -107,6 +107,7 @@ impl<'a> Words<'a> {
         let mut cluster = Cluster {
             meet: written.bar,
             priority: written.priority,
+            woven: written.woven,
             ..Cluster::new(written.name.clone())
         };
         for entry in &written.entries {

@@ -19,7 +19,7 @@
 //! - `spare N`: so many versions more of what is copied than the order needs. `spare 1 taken from 3`: where
 //!   that leaves room for fewer blocks, copies that run 3 iterations ahead or more run one less.
 //! - `cluster NAME`: pieces in order. `bar` demands a barrier before it, `prio N` gives its
-//!   instructions a priority.
+//!   instructions a priority, `woven` spreads the instructions of its pieces between each other.
 //! - A piece is an op and the buffer it is about, `ahead N` iterations; where several are called the
 //!   same, `(2)` behind the name is the second.
 //! - `bring A`, `store A`, `read A[k0]`, `multiply C[k0]` call pieces by their part in the loop's product:
@@ -72,8 +72,12 @@ impl OrderText {
         self.of_loop.as_ref().is_none_or(|of| of.name == index)
     }
 
-    /// Whether parts of a copy run ahead by different numbers of iterations.
-    pub fn has_distances_of_parts(&self) -> bool {
+    /// Whether parts of tiles are brought for parts of products: quadrants of a product are multiplied by
+    /// themselves, or parts of a copy run ahead by different numbers of iterations.
+    pub fn brings_parts(&self) -> bool {
+        if self.m > 1 && self.n > 1 && self.p > 1 {
+            return true;
+        }
         let clusters = self.items.iter().filter_map(|item| match item {
             Item::Cluster(cluster) => Some(&cluster.entries),
             Item::Planned(_) | Item::Rounds(_) => None,
@@ -134,7 +138,7 @@ pub struct RoundCluster {
     pub name: String,
     pub bar: bool,
     pub priority: u8,
-    pub woven: bool,
+    pub paired: bool,
     pub entries: Vec<RoundEntry>,
 }
 
@@ -153,6 +157,8 @@ pub struct ClusterText {
     pub name: String,
     pub bar: bool,
     pub priority: u8,
+    /// Whether the instructions of its pieces stand between each other.
+    pub woven: bool,
     pub entries: Vec<EntryText>,
 }
 

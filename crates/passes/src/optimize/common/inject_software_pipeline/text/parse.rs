@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
             name: self.word("the name of the cluster")?.to_string(),
             bar: self.takes("bar"),
             priority: self.priority()?,
-            woven: self.takes("woven"),
+            paired: self.takes("paired"),
             entries: Vec::new(),
         };
         self.expect("{")?;
@@ -295,6 +295,7 @@ impl<'a> Parser<'a> {
             name: self.word("the name of the cluster")?.to_string(),
             bar: self.takes("bar"),
             priority: self.priority()?,
+            woven: self.takes("woven"),
             entries: Vec::new(),
         };
         self.expect("{")?;

@@ -68,9 +68,10 @@ fn cluster_text(cluster: &ClusterText) -> String {
         0 => String::new(),
         n => format!(" prio {n}"),
     };
+    let woven = if cluster.woven { " woven" } else { "" };
     let entries: Vec<String> = cluster.entries.iter().map(entry_text).collect();
     let (name, entries) = (&cluster.name, entries.join("; "));
-    format!("cluster {name}{bar}{priority} {{ {entries} }}")
+    format!("cluster {name}{bar}{priority}{woven} {{ {entries} }}")
 }
 
 pub(super) fn entry_text(entry: &EntryText) -> String {
@@ -115,6 +116,7 @@ fn clusters(func: &Func, pieces: &Pieces, order: &Arrangement) -> Vec<ClusterTex
         name: cluster.name.clone(),
         bar: cluster.meet,
         priority: cluster.priority,
+        woven: cluster.woven,
         entries: cluster.entries.iter().map(entry).collect(),
     });
     clusters.collect()

@@ -4,7 +4,7 @@
 //! round behind it (behind the last the first of the next iteration, one iteration ahead), `multiply` its
 //! matrix instructions. `bring first` are the copies, in the first round. `bring spread` are those too,
 //! where they run one iteration ahead or go through registers; further ahead they are dealt out to all
-//! rounds. `store last` are stores from registers, in the last. In a `woven` cluster what brings tiles
+//! rounds. `store last` are stores from registers, in the last. In a `paired` cluster what brings tiles
 //! and what reads them stand in turn, so that neither fills its queue while the other's is empty.
 
 use tilewright_ir::MicroKind;
@@ -60,7 +60,7 @@ pub(super) fn clusters(rounds: &RoundsText, question: Question<'_>) -> Result<Ve
 
 fn entries(cluster: &RoundCluster, work: &Multiplies<'_>, round: (&[Round], usize)) -> Vec<Entry> {
     let of = |entry: &RoundEntry| work.placed(*entry, round);
-    if !cluster.woven {
+    if !cluster.paired {
         return cluster.entries.iter().flat_map(of).collect();
     }
     let brings = |e: &&RoundEntry| !matches!(e, RoundEntry::Read | RoundEntry::ReadNext);
