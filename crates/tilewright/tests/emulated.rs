@@ -10,6 +10,8 @@
 
 #[expect(dead_code, reason = "the list of examples is for other tests")]
 mod corpus;
+#[path = "kernels/every_order.rs"]
+mod every_order;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,6 +50,7 @@ fn main() {
             trials.push(Trial::test(title, move || kernel(&file, target)));
         }
     }
+    trials.extend(every_order::trials());
     libtest_mimic::run(&args, trials).exit();
 }
 

@@ -1,6 +1,6 @@
 //! The examples as programs for the vendors' compilers.
 
-mod stage;
+pub mod stage;
 
 use std::fs;
 

@@ -1,0 +1,432 @@
+//! Every order of the table on products and attention of AMD's targets: refused with a reason, or proved
+//! free of hazards, equal to the reference in the simulator and as machine code in every mode of landing,
+//! and compiled as it was written: nothing in scratch memory, waits, barriers and clusters in their order.
+//!
+//! Compiling and running all of them takes long: tests take the sample, and
+//! `TILEWRIGHT_TEST_GFX9=all` every order on every loop.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use libtest_mimic::{Failed, Trial};
+use tilewright::emulate::{Emulator, LANDINGS, Options};
+use tilewright::ir::small_float::Number;
+use tilewright::ir::{Func, Severity, SourceMap, Target, text};
+use tilewright::jit::audit::Budget;
+use tilewright::lowering::{Until, lower};
+use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule};
+use tilewright::sim::simt::{self, Landing, SimtOptions};
+use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
+use tilewright::verdict::{Compared, summation, verdict, verdict_within};
+
+use crate::corpus::stage::{rendered, staged};
+
+/// Tiles of products of 16-bit elements, with the threads of their blocks; of 8-bit elements they are twice
+/// as deep.
+const GFX942: [([u32; 3], u32); 7] = [
+    ([64, 64, 32], 256),
+    ([128, 128, 32], 256),
+    ([128, 128, 64], 256),
+    ([128, 128, 32], 512),
+    ([256, 128, 64], 512),
+    ([256, 256, 32], 512),
+    ([256, 256, 64], 512),
+];
+const GFX950: [([u32; 3], u32); 8] = [
+    ([64, 64, 64], 256),
+    ([128, 128, 64], 256),
+    ([256, 256, 64], 256),
+    ([128, 128, 32], 512),
+    ([128, 128, 64], 512),
+    ([256, 128, 64], 512),
+    ([256, 256, 32], 512),
+    ([256, 256, 64], 512),
+];
+
+/// Queries, keys, elements of a head, threads.
+const ATTENTION: [([u32; 3], u32); 4] = [
+    ([64, 64, 64], 256),
+    ([128, 64, 64], 512),
+    ([128, 64, 128], 512),
+    ([256, 64, 128], 512),
+];
+
+/// An order, and a loop that it is taken for.
+const SAMPLE: &[(&str, &str)] = &[
+    (
+        "plain",
+        "gfx942 A·Bᵀ of float16, 128x128x32, 256 threads, 2 stages",
+    ),
+    (
+        "late_wait",
+        "gfx950 A·Bᵀ of bfloat16, 64x64x64, 256 threads, 3 stages",
+    ),
+    (
+        "ping_pong",
+        "gfx942 A·Bᵀ of float16, 128x128x32, 512 threads, 2 stages",
+    ),
+    (
+        "ping_pong",
+        "gfx950 A·B of bfloat16, 128x128x64, 512 threads, 2 stages",
+    ),
+    (
+        "one_cluster",
+        "gfx942 A·Bᵀ of bfloat16, 128x128x32, 256 threads, 2 stages",
+    ),
+    (
+        "two_clusters",
+        "gfx942 A·Bᵀ of bfloat16, 256x128x64, 512 threads, 2 stages",
+    ),
+    (
+        "four_clusters",
+        "gfx942 A·Bᵀ of float16, 256x256x64, 512 threads, 2 stages",
+    ),
+    (
+        "reads_and_all",
+        "gfx950 A·Bᵀ of float8_e4m3fn, 128x128x128, 512 threads, 3 stages",
+    ),
+    (
+        "copies_and_all",
+        "gfx950 A·Bᵀ of float8_e4m3fn, 256x256x128, 512 threads, 2 stages",
+    ),
+    (
+        "four_stages",
+        "gfx950 A·Bᵀ of bfloat16, 128x128x64, 512 threads, 2 stages",
+    ),
+    (
+        "half_tiles",
+        "gfx950 A·Bᵀ of float8_e4m3fn, 128x128x128, 512 threads, 2 stages",
+    ),
+    (
+        "between_products",
+        "gfx950 A·Bᵀ of float8_e4m3fn, 128x128x128, 256 threads, 2 stages",
+    ),
+    (
+        "two_products",
+        "gfx942 attention of float16, 128x64x64, 512 threads, 2 stages",
+    ),
+    (
+        "chained_products",
+        "gfx950 attention of bfloat16, 128x64x64, 512 threads, 4 stages",
+    ),
+    (
+        "products_together",
+        "gfx950 attention of bfloat16, 128x64x64, 512 threads, 2 stages",
+    ),
+];
+
+/// Orders of other machines, and the choice between those above.
+const ELSEWHERE: [&str; 4] = [
+    "read_ahead",
+    "in_flight",
+    "producer_consumer",
+    "block_pingpong",
+];
+
+/// Iterations of products, and of those that are run shortest.
+const TRIPS: [u32; 2] = [6, 1];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    Product { trans_b: bool },
+    Attention { causal: bool },
+}
+
+/// A pipelined loop.
+#[derive(Clone, Copy)]
+struct Loop {
+    target: Target,
+    body: Body,
+    dtype: &'static str,
+    tile: [u32; 3],
+    threads: u32,
+    stages: u32,
+}
+
+/// What it computes.
+struct Known {
+    func: Func,
+    sources: SourceMap,
+    /// Tensors before and after, for each number of iterations.
+    runs: Vec<(Args, Args)>,
+}
+
+pub fn trials() -> Vec<Trial> {
+    let all = std::env::var_os("TILEWRIGHT_TEST_GFX9").is_some();
+    let mut trials = vec![Trial::test("the sample has every order", sample_is_whole)];
+    for l in loops() {
+        let known = Arc::new(OnceLock::new());
+        for named in SCHEDULES {
+            let sampled = SAMPLE.contains(&(named.name, l.title().as_str()));
+            if all || sampled {
+                let known = known.clone();
+                let title = format!("{} by {}", l.title(), named.name);
+                trials.push(Trial::test(title, move || {
+                    is_refused_or_right(&l, named.name, sampled, &known)
+                }));
+            }
+        }
+    }
+    trials
+}
+
+fn loops() -> Vec<Loop> {
+    let mut loops = Vec::new();
+    for (target, tiles, fp8) in [
+        (Target::Gfx942, &GFX942[..], "float8_e4m3fnuz"),
+        (Target::Gfx950, &GFX950[..], "float8_e4m3fn"),
+    ] {
+        for stages in [2, 3] {
+            for &([m, n, k], threads) in tiles {
+                for dtype in ["bfloat16", "float16", fp8] {
+                    let deep = if dtype == fp8 { 2 * k } else { k };
+                    for trans_b in [true, false] {
+                        loops.push(Loop {
+                            target,
+                            body: Body::Product { trans_b },
+                            dtype,
+                            tile: [m, n, deep],
+                            threads,
+                            stages,
+                        });
+                    }
+                }
+            }
+        }
+        for stages in [2, 4] {
+            for (tile, threads) in ATTENTION {
+                for (dtype, causal) in [("bfloat16", false), ("float16", false), ("float16", true)]
+                {
+                    loops.push(Loop {
+                        target,
+                        body: Body::Attention { causal },
+                        dtype,
+                        tile,
+                        threads,
+                        stages,
+                    });
+                }
+            }
+        }
+    }
+    // Across rows of B one type stands for all.
+    let across = Body::Product { trans_b: false };
+    loops.retain(|l| l.body != across || (l.dtype == "bfloat16" && l.stages == 2));
+    loops
+}
+
+fn sample_is_whole() -> Result<(), Failed> {
+    let titles: Vec<String> = loops().iter().map(Loop::title).collect();
+    for (order, title) in SAMPLE {
+        if !titles.iter().any(|own| own == title) {
+            return Err(format!("{order}: there is no loop `{title}`").into());
+        }
+    }
+    for named in SCHEDULES {
+        let sampled = SAMPLE.iter().any(|(order, _)| *order == named.name);
+        if sampled == ELSEWHERE.contains(&named.name) {
+            return Err(format!("`{}` is not sampled, or not only", named.name).into());
+        }
+    }
+    Ok(())
+}
+
+impl Loop {
+    fn title(&self) -> String {
+        let Loop {
+            target,
+            dtype,
+            tile: [m, n, k],
+            threads,
+            stages,
+            ..
+        } = self;
+        let body = match self.body {
+            Body::Product { trans_b: true } => "A·Bᵀ",
+            Body::Product { trans_b: false } => "A·B",
+            Body::Attention { causal: false } => "attention",
+            Body::Attention { causal: true } => "causal attention",
+        };
+        format!("{target} {body} of {dtype}, {m}x{n}x{k}, {threads} threads, {stages} stages")
+    }
+
+    fn known(&self) -> Result<Known, Failed> {
+        let (func, sources) = match self.body {
+            Body::Product { trans_b } => self.product(trans_b)?,
+            Body::Attention { causal } => self.attention(causal)?,
+        };
+        let mut runs = Vec::new();
+        for n in TRIPS {
+            let mut spec = InputSpec::default();
+            if let Body::Product { .. } = self.body {
+                spec.values = BTreeMap::from([("n".to_string(), Number::Int(n.into()))]);
+                for name in ["A", "B"] {
+                    spec.fills.insert(name.to_string(), Fill::Iota(7));
+                }
+            } else if !runs.is_empty() {
+                break;
+            }
+            let inputs = sim::make_inputs(&func, &spec).map_err(|e| e.to_string())?;
+            let mut right = inputs.try_clone(&func).map_err(|e| e.to_string())?;
+            sim::run(&func, &mut right, &RunOptions::default()).map_err(|e| e.to_string())?;
+            runs.push((inputs, right));
+        }
+        Ok(Known {
+            func,
+            sources,
+            runs,
+        })
+    }
+
+    /// `n` tiles along K, of small whole numbers: sums are exact.
+    fn product(&self, trans_b: bool) -> Result<(Func, SourceMap), Failed> {
+        let Loop {
+            dtype,
+            tile: [m, n, k],
+            threads,
+            stages,
+            ..
+        } = self;
+        let depth = k * TRIPS[0];
+        let (whole, tile, at, trans) = match trans_b {
+            true => (format!("{n}, {depth}"), [n, k], [0, 1], "trans_b"),
+            false => (format!("{depth}, {n}"), [k, n], [1, 0], ""),
+        };
+        let start = |axis: usize| {
+            if at[axis] == 1 {
+                format!("k * {k}")
+            } else {
+                "0".into()
+            }
+        };
+        let (rows, columns) = (start(0), start(1));
+        let [tall, wide] = tile;
+        let source = format!(
+            "func @f level=tile {{
+  scalar n: int32
+  param A: {dtype}[{m}, {depth}]
+  param B: {dtype}[{whole}]
+  output C: float32[{m}, {n}]
+  kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
+    alloc a: shared {dtype}[{m}, {k}]
+    alloc b: shared {dtype}[{tall}, {wide}]
+    alloc acc: fragment float32[{m}, {n}]
+    fill acc[0 +: {m}, 0 +: {n}], 0.0
+    for k in pipelined(0, n) stages={stages} {{
+      copy A[0 +: {m}, k * {k} +: {k}] -> a[0 +: {m}, 0 +: {k}]
+      copy B[{rows} +: {tall}, {columns} +: {wide}] -> b[0 +: {tall}, 0 +: {wide}]
+      gemm a[0 +: {m}, 0 +: {k}], b[0 +: {tall}, 0 +: {wide}] -> acc[0 +: {m}, 0 +: {n}] {trans}
+    }}
+    copy acc[0 +: {m}, 0 +: {n}] -> C[0 +: {m}, 0 +: {n}]
+  }}
+}}
+"
+        );
+        let mut sources = SourceMap::new();
+        let file = sources.add("product.tw", source);
+        match text::parse(sources.text(file), file) {
+            Ok(func) => Ok((func, sources)),
+            Err(list) => Err(rendered(&list, &sources)),
+        }
+    }
+
+    fn attention(&self, causal: bool) -> Result<(Func, SourceMap), Failed> {
+        let [queries, keys, dim] = self.tile.map(|e| e.to_string());
+        let (threads, stages) = (self.threads.to_string(), self.stages.to_string());
+        let length = (6 * self.tile[1]).max(self.tile[0]).to_string();
+        let settings = [
+            ("heads", "1"),
+            ("seq_len", &length),
+            ("dim", &dim),
+            ("is_causal", if causal { "True" } else { "False" }),
+            ("block_M", &queries),
+            ("block_N", &keys),
+            ("threads", &threads),
+            ("num_stages", &stages),
+            ("dtype", self.dtype),
+        ];
+        staged("attention_fwd.py", None, &settings)
+    }
+}
+
+fn is_refused_or_right(
+    l: &Loop,
+    order: &str,
+    taken: bool,
+    known: &OnceLock<Result<Known, String>>,
+) -> Result<(), Failed> {
+    let known = known.get_or_init(|| {
+        let known = l.known();
+        known.map_err(|e| e.message().unwrap_or_default().to_string())
+    });
+    let known = known.as_ref().map_err(|e| e.to_string())?;
+    let mut func = known.func.clone();
+    ask_for_schedule(&mut func, order);
+    let said = |list: &[_]| rendered(list, &known.sources);
+    let until = Until::Level(tilewright::ir::Level::Device);
+    let lowered = match lower(&func, l.target, until) {
+        Ok(lowered) => lowered,
+        Err(refused) => {
+            let errors = refused.errors.iter();
+            let errors = errors.filter(|d| d.severity == Severity::Error);
+            let errors: Vec<_> = errors.cloned().collect();
+            let asked = errors.iter().all(|d| d.code.0 == "schedule-refused");
+            return match asked && !taken {
+                true => Ok(()),
+                false => Err(said(&errors)),
+            };
+        }
+    };
+    if !lowered.hazards.is_some_and(|hazards| hazards.is_clean()) {
+        return Err("it is not proved free of hazards".into());
+    }
+    let lowered = lowered.func;
+    for (mode, landing) in Landing::ALL.into_iter().enumerate() {
+        for (given, right) in &known.runs {
+            let options = SimtOptions {
+                seed: mode as u64,
+                landing,
+                threads: 1,
+                ..SimtOptions::default()
+            };
+            let mut found = given.try_clone(&lowered).map_err(|e| e.to_string())?;
+            let report = simt::run(&lowered, l.target, &mut found, &options);
+            let report = report.map_err(|e| e.to_string())?;
+            let wrong = verdict(&known.func, &found, right, Compared::All);
+            if !report.is_clean() || !wrong.ok {
+                return Err(format!("{landing:?}: {:?} {wrong:?}", report.findings).into());
+            }
+        }
+    }
+    is_compiled_right(l, known, &lowered)
+}
+
+fn is_compiled_right(l: &Loop, known: &Known, lowered: &Func) -> Result<(), Failed> {
+    let said = |e: tilewright::jit::Error| rendered(&e.into_diagnostics(), &known.sources);
+    let emulator = Emulator::new(lowered, l.target, &known.sources).map_err(said)?;
+    for audit in emulator.audit(Budget::default()).map_err(said)? {
+        if !audit.passed() || audit.uncompared.is_some() {
+            return Err(format!("{}\n{:?}", audit.report, audit.uncompared).into());
+        }
+    }
+    for (name, landing) in LANDINGS {
+        for (given, right) in &known.runs {
+            let options = Options {
+                landing,
+                threads: 1,
+                ..Options::default()
+            };
+            let mut found = given.try_clone(lowered).map_err(|e| e.to_string())?;
+            let ran = emulator.run(&mut found, &options).map_err(said)?;
+            if !ran.findings.is_empty() {
+                return Err(rendered(&ran.findings, &known.sources));
+            }
+            let sums = summation(&known.func, l.target);
+            let wrong = verdict_within(&known.func, &found, right, Compared::Expected, sums);
+            if !wrong.ok {
+                return Err(format!("landing {name}: {wrong:?}").into());
+            }
+        }
+    }
+    Ok(())
+}
