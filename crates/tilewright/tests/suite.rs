@@ -43,6 +43,8 @@ mod layouts;
 mod lowered;
 #[path = "odd_shapes.rs"]
 mod odd_shapes;
+#[path = "order_pictures.rs"]
+mod order_pictures;
 #[path = "order_texts.rs"]
 mod order_texts;
 #[path = "orders.rs"]
