@@ -52,16 +52,17 @@ pub(super) fn emit(
         scheduled,
         trips,
         priority: 0,
-        before_loop: true,
+        at: At::Before,
         span,
         out,
     };
     for (at, section) in scheduled.schedule.prologue.iter().enumerate() {
         emit.prologue(section, at as i128 - depth);
     }
-    emit.before_loop = false;
+    emit.at = At::Loop;
     emit.shift(1);
     emit.steady(steady);
+    emit.at = At::Behind;
     for (at, section) in scheduled.schedule.epilogue.iter().enumerate() {
         emit.epilogue(section, depth - at as i128);
     }
@@ -103,6 +104,15 @@ fn trip_count(func: &mut Func, axis: &Axis, span: Span, out: &mut Block) -> Expr
     func.var_expr(var)
 }
 
+/// Where the emitter stands. Before the loop nobody multiplies whom others would be in the way of; outside
+/// of it instructions that stand by themselves would only take registers for their addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Before,
+    Loop,
+    Behind,
+}
+
 struct Emit<'a> {
     func: &'a mut Func,
     target: Target,
@@ -113,8 +123,7 @@ struct Emit<'a> {
     trips: Trips,
     /// Of the instructions where the emitter stands.
     priority: u8,
-    /// Before the loop nobody multiplies whom others would be in the way of.
-    before_loop: bool,
+    at: At,
     span: Span,
     out: Block,
 }
@@ -194,7 +203,7 @@ impl Emit<'_> {
 
     /// The instructions behind this have so high a priority.
     fn prioritise(&mut self, priority: u8, scope: &mut Scope) {
-        if self.priority != priority && !self.before_loop {
+        if self.priority != priority && self.at != At::Before {
             scope.close(self.span);
             let kind = StmtKind::Device(DeviceOp::SetPrio(priority));
             scope.stmts.push(Stmt::new(kind, self.span));
@@ -304,7 +313,8 @@ impl Emit<'_> {
     /// A piece at an iteration of the loop.
     fn run(&mut self, piece: usize, iteration: Expr, guard: Option<Expr>, scope: &mut Scope) {
         let woven_into = |piece: usize| self.pieces.list[piece].woven;
-        let woven = woven_into(piece).filter(|_| guard.is_none());
+        let weaves = guard.is_none() && self.at == At::Loop;
+        let woven = woven_into(piece).filter(|_| weaves);
         let last = scope.woven.last().map(|(last, _)| woven_into(*last));
         if last.is_some_and(|last| last != woven) {
             self.weave(scope);
