@@ -68,7 +68,7 @@ pub fn cases() -> Vec<Case> {
             block_k: if types[0] == "float32" { 32 } else { 64 },
         }));
     }
-    // Tiles of K that instructions do not divide, and types that have none, get their zeros.
+    // Tiles of K that instructions do not divide get their zeros, and so does fp8 on some targets.
     cases.push(case(Sparse {
         size: (40, 33, 96),
         block_k: 48,
