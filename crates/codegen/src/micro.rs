@@ -1,10 +1,11 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
-use tilewright_ir::{Access, Expr, Inst, MicroOp, Span};
+use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaInst, Span};
+use tilewright_layout::lanes::mma_sp;
 
 use crate::device::{Piece, mma_name};
 use crate::kernel::Emitter;
-use crate::place::Place;
+use crate::place::{Kind, Place};
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -137,20 +138,27 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::Mma(inst) => {
-                let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
-                    return unsupported(
-                        span,
-                        format!("`{inst}` takes two sources and no condition"),
-                    );
+                let (a, b, e) = match (op.sources.as_slice(), &op.pred) {
+                    ([a, b], None) if !inst.is_sparse() => (a, b, None),
+                    ([a, b, e], None) if inst.is_sparse() => (a, b, Some(e)),
+                    _ => {
+                        let count = inst.sources();
+                        let message = format!("`{inst}` takes {count} sources and no condition");
+                        return unsupported(span, message);
+                    }
                 };
                 if !self.machine.has(op.inst) {
                     return unsupported(span, format!("{} has no `{inst}`", self.target));
                 }
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
                 let c = self.access(&op.dest, span)?;
+                let metadata = match e {
+                    Some(e) => format!(", {}", self.metadata(&inst, e, span)?),
+                    None => String::new(),
+                };
                 self.needs.mma(inst);
                 self.out.line(format!(
-                    "tw::{}({}, {}, {});",
+                    "tw::{}({}, {}, {}{metadata});",
                     mma_name(&inst),
                     c.words(),
                     a.words(),
@@ -184,6 +192,20 @@ impl Emitter<'_> {
                 )
             }
         }
+    }
+
+    /// The word of metadata that a lane gives a sparse instruction.
+    fn metadata(&mut self, inst: &MmaInst, e: &Access, span: Span) -> Emit<String> {
+        let bits = self.func.buffers[e.region.buffer].dtype.bits();
+        let e = self.access(e, span)?;
+        if !mma_sp::takes_halves(inst, bits) {
+            return Ok(match e.kind {
+                Kind::Regs => format!("*{}", e.words()),
+                _ => e.read().text,
+            });
+        }
+        let (first, second) = (e.read(), e.plus(1).read());
+        Ok(format!("tw::own_halves({}, {})", first.text, second.text))
     }
 
     fn matrix_operands(&mut self, op: &MicroOp, span: Span) -> Emit<(Place, Place)> {

@@ -17,7 +17,8 @@ use crate::machine::WARP_GROUP;
 
 /// `g2s for c < 4 do A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=(k % 2) at [tx // 4, c * 8] inst="cp.async" width=8 counter=cp_async`
 ///
-/// Reads `sources`, writes `dest`. For `mma` the sources are A and B, and `dest` is read too.
+/// Reads `sources`, writes `dest`. For `mma` the sources are A and B, of a sparse product also the
+/// metadata of A, and `dest` is read too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MicroOp {
     pub kind: MicroKind,
@@ -159,7 +160,8 @@ pub enum Inst {
     StMatrix { tiles: u8, trans: bool },
     /// gfx950 LDS load that transposes 64 bits across lanes (`ds_read_b64_tr_b16` and `_b8`).
     DsReadTr,
-    /// A matrix multiply-accumulate on registers.
+    /// A matrix multiply-accumulate on registers. Of a sparse one the third source is the metadata, as
+    /// integers of the type that the program has it in; [`crate::tile_op::Sparsity`] says what they mean.
     Mma(MmaInst),
     /// A matrix multiply-accumulate of a warp group (sm_90a `wgmma`): B, and A unless its source is
     /// a register array, are read from shared memory while the program goes on. `at` of such a
@@ -240,7 +242,8 @@ impl fmt::Display for TmaBox {
     }
 }
 
-/// A matrix instruction: `D[m, n] += A[m, k] · B[k, n]` for one wave, or one warp group.
+/// A matrix instruction: `D[m, n] += A[m, k] · B[k, n]` for one wave, or one warp group. Of a sparse
+/// one A has `k / 2` columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MmaInst {
     pub family: MmaFamily,
@@ -277,6 +280,8 @@ impl Major {
 pub enum MmaFamily {
     /// NVIDIA warp-wide `mma.sync`.
     MmaSync,
+    /// NVIDIA warp-wide `mma.sp.sync`: the left factor is sparse.
+    MmaSp,
     /// NVIDIA warp-group-wide `wgmma`.
     Wgmma,
     /// AMD wave-wide MFMA.
@@ -284,11 +289,17 @@ pub enum MmaFamily {
 }
 
 impl MmaFamily {
-    pub const ALL: [MmaFamily; 3] = [MmaFamily::MmaSync, MmaFamily::Wgmma, MmaFamily::Mfma];
+    pub const ALL: [MmaFamily; 4] = [
+        MmaFamily::MmaSync,
+        MmaFamily::MmaSp,
+        MmaFamily::Wgmma,
+        MmaFamily::Mfma,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
             MmaFamily::MmaSync => "mma",
+            MmaFamily::MmaSp => "mma_sp",
             MmaFamily::Wgmma => "wgmma",
             MmaFamily::Mfma => "mfma",
         }
@@ -397,8 +408,23 @@ impl MmaInst {
     pub const fn threads(&self, warp: u32) -> u32 {
         match self.family {
             MmaFamily::Wgmma => WARP_GROUP,
-            MmaFamily::MmaSync | MmaFamily::Mfma => warp,
+            MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Mfma => warp,
         }
+    }
+
+    /// Whether the left factor is sparse.
+    pub const fn is_sparse(&self) -> bool {
+        matches!(self.family, MmaFamily::MmaSp)
+    }
+
+    /// Columns of A.
+    pub const fn left_k(&self) -> u16 {
+        if self.is_sparse() { self.k / 2 } else { self.k }
+    }
+
+    /// What it reads: A, B, and the metadata of a sparse A.
+    pub const fn sources(&self) -> usize {
+        if self.is_sparse() { 3 } else { 2 }
     }
 
     pub fn from_name(name: &str) -> Option<MmaInst> {

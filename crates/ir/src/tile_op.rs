@@ -292,9 +292,9 @@ impl Scales {
     }
 }
 
-/// How a left factor of half its elements is stored: of each `group` neighbours along K the first
-/// `kept`, which bits of the metadata give their places. What is at no place is zero; where two have
-/// one place, the second is there.
+/// How a left factor of half its elements is stored: of each `group` neighbours along K `kept`, of which
+/// bits of the metadata give the places, in rising order. What is at no place is zero. Where all that is
+/// stored of a group is zero, metadata may be anything.
 ///
 /// Of four neighbours two are kept, each with a place of two bits, the first one's below. Of two that
 /// are as wide as four halves one is kept, with the places of its halves: 4 (0 and 1) for the first
@@ -333,6 +333,30 @@ impl Sparsity {
             }
             _ => None,
         }
+    }
+
+    /// The neighbour at which an element that is kept is, by the metadata of its group.
+    pub fn place_in(self, element: u32, metadata: u32) -> u32 {
+        let (first, bits) = self.place(element);
+        (metadata >> first) & ((1 << bits) - 1)
+    }
+
+    /// Whether metadata of a group says where each element is: two places of four in rising order, or
+    /// both halves of one of two.
+    pub fn is_valid(self, metadata: u32) -> bool {
+        match self.group {
+            4 => self.place_in(0, metadata) < self.place_in(1, metadata),
+            _ => matches!(metadata, 4 | 14),
+        }
+    }
+
+    /// What is said of metadata that is not.
+    pub fn refused(self, metadata: u32) -> String {
+        let wanted = match self.group {
+            4 => "two places of four, the second above the first",
+            _ => "4 or 14, the halves of one of two",
+        };
+        format!("metadata {metadata} of a sparse factor's group; it gives {wanted}")
     }
 
     /// How far the place of an element that is kept lies above the first bit of its group, and how many

@@ -419,6 +419,10 @@ const FAULTS: &[(&str, &str)] = &[
         "gemm-sparse",
     ),
     (
+        "gemm S[0 +: 64, 0 +: 64], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] inst=\"mma_sp.16x8x32.float16.float32\" warps=[2, 2]",
+        "gemm-sparse",
+    ),
+    (
         "alloc E: local int16[64, 4]\ngemm S[0 +: 64, 0 +: 32], T[0 +: 64, 0 +: 64] -> F[0 +: 64, 0 +: 64] sparse=E[0 +: 64, 0 +: 4]",
         "gemm-scope",
     ),
@@ -644,6 +648,11 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     (
         "loop",
         "mma S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1",
+        "micro-count",
+    ),
+    (
+        "loop",
+        "mma S[0 +: 64, 0 +: 64] at [0, 0], S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"mma_sp.16x8x32.float16.float32\" width=1",
         "micro-count",
     ),
     (

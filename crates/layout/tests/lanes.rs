@@ -4,7 +4,7 @@
 use tilewright_ir::Scalar;
 use tilewright_ir::micro_op::{MmaFamily, MmaInst};
 use tilewright_ir::target::Target;
-use tilewright_layout::lanes::{Operand, lane_map, ldmatrix};
+use tilewright_layout::lanes::{Operand, lane_map, ldmatrix, mma_sp};
 use tilewright_layout::radix::indices;
 use tilewright_layout::{Fragment, Holder, Layout};
 
@@ -40,6 +40,19 @@ fn mma_sync() -> Vec<MmaInst> {
     let double = |shape| inst(MmaFamily::MmaSync, shape, Scalar::F64, Scalar::F64);
     all.extend([(8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16)].map(double));
     all
+}
+
+fn sparse() -> Vec<MmaInst> {
+    let one = |(k, ab, acc)| inst(MmaFamily::MmaSp, (16, 8, k), ab, acc);
+    let all = [
+        (32, Scalar::F16, Scalar::F32),
+        (32, Scalar::F16, Scalar::F16),
+        (32, Scalar::BF16, Scalar::F32),
+        (16, Scalar::TF32, Scalar::F32),
+        (64, Scalar::I8, Scalar::I32),
+        (64, Scalar::U8, Scalar::I32),
+    ];
+    all.map(one).to_vec()
 }
 
 fn wgmma() -> Vec<MmaInst> {
@@ -108,7 +121,8 @@ fn mfma() -> Vec<MmaInst> {
 #[test]
 fn every_lane_map_is_a_bijection() {
     let mut checked = 0;
-    for inst in mma_sync().into_iter().chain(wgmma()).chain(mfma()) {
+    let all = mma_sync().into_iter().chain(sparse());
+    for inst in all.chain(wgmma()).chain(mfma()) {
         for operand in Operand::ALL {
             let Some(f) = lane_map(&inst, operand) else {
                 assert!(inst.family == MmaFamily::Wgmma && operand == Operand::B);
@@ -116,7 +130,7 @@ fn every_lane_map_is_a_bijection() {
             };
             assert_eq!(f.shape(), operand.shape(&inst));
             let lanes = match inst.family {
-                MmaFamily::MmaSync => 32,
+                MmaFamily::MmaSync | MmaFamily::MmaSp => 32,
                 MmaFamily::Mfma => 64,
                 MmaFamily::Wgmma => 128,
             };
@@ -137,13 +151,14 @@ fn every_lane_map_is_a_bijection() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 20 * 3 + 35 * 2 + 35 * 3);
+    assert_eq!(checked, 20 * 3 + 6 * 3 + 35 * 2 + 35 * 3);
 }
 
 #[test]
 fn every_matrix_instruction_of_every_target_has_its_maps() {
     for target in Target::ALL {
-        for facts in target.machine().mma {
+        let machine = target.machine();
+        for facts in machine.mma.iter().chain(machine.sparse_mma) {
             for operand in Operand::ALL {
                 let found = lane_map(&facts.inst, operand).is_some();
                 let from_shared = facts.inst.family == MmaFamily::Wgmma && operand == Operand::B;
@@ -476,4 +491,91 @@ fn ldmatrix_maps_are_bijections_and_refuse_what_is_not_there() {
     assert!(ldmatrix::lane_map(3, 16, false).is_err());
     assert!(ldmatrix::lane_map(4, 8, true).is_err());
     assert!(ldmatrix::lane_map(4, 4, false).is_err());
+}
+
+/// What is stored of a sparse factor lies as a dense one of half the K, and B as that of a dense
+/// instruction of the whole K would.
+#[test]
+fn sparse_operands_lie_as_dense_ones() {
+    for inst in sparse() {
+        let dense = MmaInst {
+            family: MmaFamily::MmaSync,
+            k: inst.k / 2,
+            ..inst
+        };
+        for operand in [Operand::A, Operand::C] {
+            let (sparse, dense) = (map(inst, operand), map(dense, operand));
+            assert!(sparse.same_placement(&dense), "{inst} {operand:?}");
+        }
+        let b = map(inst, Operand::B);
+        let half = map(dense, Operand::B);
+        for k in 0..i64::from(inst.k) {
+            for n in 0..8 {
+                let upper = k / i64::from(dense.k);
+                let mut expected = half.holder(&[k % i64::from(dense.k), n], 0);
+                expected.slot += upper * half.slots();
+                assert_eq!(b.holder(&[k, n], 0), expected, "{inst} {k} {n}");
+            }
+        }
+    }
+}
+
+/// The metadata of a group, bit by bit: the register of a lane, as PTX has it, is put together from
+/// the integers that the lane holds, and the bits of each row and group are looked for in it.
+#[test]
+fn sparse_metadata_is_where_the_instruction_looks() {
+    for inst in sparse() {
+        let pairs = inst.ab == Scalar::TF32;
+        let groups = i64::from(inst.k) / if pairs { 2 } else { 4 };
+        // A number for each group.
+        let name = |row: i64, group: i64| row * groups + group;
+        for bits in [8, 16, 32] {
+            let in_one = i64::from(bits) / 4;
+            let held = mma_sp::metadata(&inst, bits).expect("metadata");
+            assert_eq!(held.shape(), [16, groups / in_one]);
+            assert_eq!(held.threads(), 32);
+            // The group of each four bits of each lane's register.
+            let register = |lane: i64| -> Vec<i64> {
+                let mut found = Vec::new();
+                for slot in 0..held.slots() {
+                    let element = held.element(Holder { thread: lane, slot });
+                    let element = element.expect("every slot holds an integer");
+                    let first = element[1] * in_one;
+                    let mut own: Vec<i64> = (first..first + in_one)
+                        .map(|group| name(element[0], group))
+                        .collect();
+                    if held.slots() * i64::from(bits) > 32 {
+                        // The half that the lane is asked for.
+                        own = own[(lane % 2 * 4) as usize..][..4].to_vec();
+                    }
+                    found.extend(own);
+                }
+                assert_eq!(found.len(), 8, "{inst} {bits} lane {lane}");
+                found
+            };
+            for lane in 0..32 {
+                let (g, t) = (lane / 4, lane % 4);
+                let expected: Vec<i64> = match inst.ab.bits() {
+                    8 => (0..8).map(|i| name(g + t % 2 * 8, t / 2 * 8 + i)).collect(),
+                    _ => (0..8)
+                        .map(|i| name(g + i / 4 * 8, t % 2 * 4 + i % 4))
+                        .collect(),
+                };
+                assert_eq!(register(lane), expected, "{inst} {bits} lane {lane}");
+            }
+            for row in 0..16 {
+                for group in 0..groups {
+                    let found = mma_sp::group_at(&inst, bits, row, group);
+                    let (thread, slot, shift) = found.expect("a place");
+                    assert!(inst.ab.bits() == 8 || thread % 4 < 2, "the selector is 0");
+                    let element = held.element(Holder { thread, slot }).expect("an integer");
+                    let at = element[1] * in_one + i64::from(shift) / 4;
+                    assert_eq!((element[0], at), (row, group), "{inst} {bits}");
+                }
+            }
+        }
+    }
+    let dense = mma_sync()[0];
+    assert!(mma_sp::metadata(&dense, 16).is_none());
+    assert!(mma_sp::metadata(&sparse()[0], 64).is_none());
 }

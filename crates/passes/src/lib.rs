@@ -64,7 +64,7 @@ pub const PASSES: &[PassInfo] = &[
     },
     PassInfo {
         name: "expand-sparse",
-        about: "sparse factors of products get their zeros",
+        about: "sparse factors of products that have no instruction get their zeros",
         makes: None,
         run: legalize::expand_sparse::expand_sparse,
     },

@@ -102,6 +102,7 @@ pub mod codes {
     pub const SHIFT: Code = Code("shift-amount");
     pub const LOOP_STEP: Code = Code("loop-step");
     pub const EXTENTS: Code = Code("unequal-extents");
+    pub const METADATA: Code = Code("sparse-metadata");
     pub const BARRIER_COUNT: Code = Code("barrier-count");
     pub const REDUCER: Code = Code("reducer-state");
     pub const STEP_LIMIT: Code = Code("step-limit");

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tilewright_ir::small_float::Number;
-use tilewright_ir::{Buffer, Diagnostic, Func, Param, Scalar};
+use tilewright_ir::visit::walk_stmts;
+use tilewright_ir::{Buffer, Diagnostic, Func, Param, Scalar, Sparse, Sparsity, StmtKind, TileOp};
 
 use crate::args::{Arg, Args, allocate, has_room};
 use crate::compile::names::{Bound, Names, slot};
@@ -44,12 +45,34 @@ pub fn make_inputs(func: &Func, spec: &InputSpec) -> Result<Args, RunError> {
         let mut tensor = allocate(func, asked.buffer, &asked.shape, asked.strides.as_deref())?;
         if !asked.output {
             let fill = spec.fills.get(name).copied();
+            let fill = fill.or_else(|| metadata_of(func, asked.buffer).map(Fill::Metadata));
             let mut rng = Rng::named(spec.seed, name);
             tensor.fill(fill.unwrap_or(Fill::Default), &mut rng);
         }
         args.insert(name.clone(), Arg::Tensor(tensor));
     }
     Ok(args)
+}
+
+/// What a tensor tells of, where copies of it are the metadata of a sparse factor: most integers would
+/// be none.
+fn metadata_of(func: &Func, tensor: Buffer) -> Option<Sparsity> {
+    let (mut copies, mut told) = (vec![tensor], None);
+    for kernel in &func.kernels {
+        walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
+            StmtKind::Tile(TileOp::Copy(c)) if copies.contains(&c.src.buffer) => {
+                copies.push(c.dst.buffer);
+            }
+            StmtKind::Tile(TileOp::Gemm(g)) => {
+                let of_tensor = |s: &&Sparse| copies.contains(&s.e.buffer);
+                if g.sparse.as_ref().filter(of_tensor).is_some() {
+                    told = Sparsity::of(func.buffers[g.a.buffer].dtype.scalar);
+                }
+            }
+            _ => {}
+        });
+    }
+    told
 }
 
 /// The same without elements: what a call is, for those who do not make it.

@@ -5,11 +5,12 @@
 //! so that outputs a kernel left out can be told from zeros.
 
 use tilewright_ir::small_float::{self, Number};
-use tilewright_ir::{DType, Scalar};
+use tilewright_ir::{DType, Scalar, Sparsity};
 
 use crate::memory::{read_bits, write_bits};
 use crate::rng::Rng;
 use crate::room;
+use crate::value;
 
 /// A tensor in host memory.
 ///
@@ -37,6 +38,8 @@ pub enum Fill {
     Constant(f64),
     /// `0, 1, 2, …` in row-major order, reduced modulo the number given where it is not zero.
     Iota(u64),
+    /// Integers of valid metadata of a sparse factor.
+    Metadata(Sparsity),
 }
 
 /// The largest tensor that may be made, in bytes: beyond it sizes are taken for a mistake.
@@ -349,6 +352,15 @@ fn sample(scalar: Scalar, fill: Fill, position: usize, rng: &mut Rng) -> Number 
         Fill::Constant(value) => Number::Float(value),
         Fill::Iota(0) => Number::Int(position as i128),
         Fill::Iota(modulo) => Number::Int((position as u64 % modulo) as i128),
+        Fill::Metadata(sparsity) => {
+            let valid: Vec<u32> = (0..16).filter(|v| sparsity.is_valid(*v)).collect();
+            let groups = scalar.bits() / Sparsity::BITS;
+            let bits = (0..groups).fold(0, |bits, group| {
+                let one = valid[rng.int_in(0, valid.len() as i128 - 1) as usize];
+                bits | u64::from(one) << (group * Sparsity::BITS)
+            });
+            Number::Int(value::int_from_bits(scalar, bits).into())
+        }
     }
 }
 

@@ -260,7 +260,7 @@ fn products(func: &Func, body: &[Stmt]) -> Vec<ProductDecision> {
                 instruction: plan.inst.to_string(),
                 unit: match plan.inst.family {
                     MmaFamily::Wgmma => "warp group",
-                    MmaFamily::MmaSync | MmaFamily::Mfma => "warp",
+                    MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Mfma => "warp",
                 },
                 warps: plan.warps,
             });

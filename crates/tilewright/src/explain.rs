@@ -462,6 +462,11 @@ const RUNNING: &[Row] = &[
         "make them agree for all sizes",
     ),
     (
+        "sparse-metadata",
+        "Metadata of a sparse factor whose places do not rise.",
+        "give each group of four two places, the second above the first; of float32, 4 or 14",
+    ),
+    (
         "barrier-count",
         "Arrivals of a barrier that do not match its count.",
         "count the threads that arrive",

@@ -83,19 +83,26 @@ const LARGE: [(&str, Settings); 4] = [
 /// Each matrix instruction of a warp is one that the target has.
 fn instructions(target: Target) -> Result<(), Failed> {
     let (mut allocs, mut body) = (String::new(), String::new());
-    let all = target.machine().mma.iter().map(|facts| facts.inst);
-    for (n, inst) in all.filter(|i| i.family == MmaFamily::MmaSync).enumerate() {
+    let machine = target.machine();
+    let all = machine.mma.iter().chain(machine.sparse_mma);
+    let all = all.map(|facts| facts.inst);
+    for (n, inst) in all.filter(|i| i.family != MmaFamily::Wgmma).enumerate() {
         let held = |rows: u16, columns: u16| u32::from(rows) * u32::from(columns) / 32;
         let (a, b, c) = (
-            held(inst.m, inst.k),
+            held(inst.m, inst.left_k()),
             held(inst.k, inst.n),
             held(inst.m, inst.n),
         );
         for (name, scalar, count) in [("a", inst.ab, a), ("b", inst.ab, b), ("c", inst.acc, c)] {
             allocs += &format!("    alloc {name}{n}: local {scalar}[{count}]\n");
         }
+        let mut metadata = String::new();
+        if inst.is_sparse() {
+            allocs += &format!("    alloc e{n}: local int16[2]\n");
+            metadata = format!(", e{n}[0 +: 2] at [0]");
+        }
         body += &format!(
-            "    mma a{n}[0 +: {a}] at [0], b{n}[0 +: {b}] at [0] -> c{n}[0 +: {c}] at [0] \
+            "    mma a{n}[0 +: {a}] at [0], b{n}[0 +: {b}] at [0]{metadata} -> c{n}[0 +: {c}] at [0] \
              inst=\"{inst}\" width=1\n    C[tx] = C[tx] + float32(c{n}[0])\n"
         );
     }

@@ -32,6 +32,12 @@ fn gemm() {
     insta::assert_snapshot!(source("gemm.py", None, &[], Target::Sm80));
 }
 
+/// A sparse factor: half of A, and the metadata beside it.
+#[test]
+fn gemm_sp() {
+    insta::assert_snapshot!(source("gemm_sp.py", None, &[], Target::Sm80));
+}
+
 /// Waits and barriers as the schedule counts them.
 #[test]
 fn gemm_gfx950() {

@@ -73,6 +73,8 @@ mod settings;
 mod shown;
 #[path = "small_floats.rs"]
 mod small_floats;
+#[path = "sparse_products.rs"]
+mod sparse_products;
 #[path = "stored.rs"]
 mod stored;
 #[path = "tensors.rs"]

@@ -35,6 +35,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),
         Piece::Wgmma => (include_str!("cuda/wgmma.h"), &[Piece::Shared]),
         Piece::StMatrix => (include_str!("cuda/stmatrix.h"), &[Piece::Shared]),
+        Piece::Sparse => (include_str!("cuda/sparse.h"), &[Piece::Core]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
         Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),
         Piece::Math => (include_str!("cuda/math.h"), &[Piece::Core]),
@@ -88,17 +89,18 @@ const ADD_TWO_OR_FOUR: &str = concat!(
 /// The name of a matrix instruction's wrapper.
 pub(super) fn mma_name(inst: &MmaInst) -> String {
     let (ab, acc) = (ptx_type(inst.ab), ptx_type(inst.acc));
-    format!("mma_m{}n{}k{}_{ab}_{acc}", inst.m, inst.n, inst.k)
+    let sparse = if inst.is_sparse() { "_sp" } else { "" };
+    format!("mma{sparse}_m{}n{}k{}_{ab}_{acc}", inst.m, inst.n, inst.k)
 }
 
-/// `D += A · B` of one warp, on the registers of each operand.
+/// `D += A · B` of one warp, on the registers of each operand; of a sparse A also on its metadata.
 pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     // Registers of a lane: of 32 bits, or of 64 where an element has as many.
     let words = |rows: u16, columns: u16, scalar: Scalar| {
         u32::from(rows) * u32::from(columns) * scalar.bits() / scalar.bits().max(32) / 32
     };
     let (a, b) = (
-        words(inst.m, inst.k, inst.ab),
+        words(inst.m, inst.left_k(), inst.ab),
         words(inst.k, inst.n, inst.ab),
     );
     let c = words(inst.m, inst.n, inst.acc);
@@ -132,8 +134,9 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     let mut text = String::from("namespace tw {\n\n");
     let _ = writeln!(
         text,
-        "TW_FN void {}({element}* c, const {operand}* a, const {operand}* b) {{",
-        mma_name(inst)
+        "TW_FN void {}({element}* c, const {operand}* a, const {operand}* b{}) {{",
+        mma_name(inst),
+        if inst.is_sparse() { ", unsigned e" } else { "" }
     );
     if tf32 {
         // The machine drops the low bits of a float32; rounding is nearer.
@@ -159,10 +162,19 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
             );
         }
     }
+    // The metadata is that of the lanes that the selector 0 names.
+    let (name, told, metadata) = match inst.is_sparse() {
+        true => (
+            "TW_SPARSE \"",
+            format!(", %{}, 0x0", c + a + b),
+            ", \"r\"(e)",
+        ),
+        false => ("\"mma.sync.aligned.", String::new(), ""),
+    };
     let _ = writeln!(
         text,
-        "  asm(\"mma.sync.aligned.m{}n{}k{}.row.col.{acc}.{ab}.{ab}.{acc} \"\n      \
-         \"{}, {}, {}, {};\"\n      : {}\n      : {}, {});",
+        "  asm({name}m{}n{}k{}.row.col.{acc}.{ab}.{ab}.{acc} \"\n      \
+         \"{}, {}, {}, {}{told};\"\n      : {}\n      : {}, {}{metadata});",
         inst.m,
         inst.n,
         inst.k,

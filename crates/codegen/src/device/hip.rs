@@ -108,6 +108,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Shared
         | Piece::Matrix
         | Piece::StMatrix
+        | Piece::Sparse
         | Piece::Wgmma
         | Piece::Bulk
         | Piece::Cluster

@@ -34,6 +34,7 @@ pub enum Piece {
     Async,
     Matrix,
     StMatrix,
+    Sparse,
     Wgmma,
     Transposed,
     Integer,
@@ -107,7 +108,10 @@ impl Needs {
     }
 
     pub fn mma(&mut self, inst: MmaInst) {
-        self.pieces.insert(Piece::Core);
+        self.pieces.insert(match inst.is_sparse() {
+            true => Piece::Sparse,
+            false => Piece::Core,
+        });
         if !self.mma.contains(&inst) {
             self.mma.push(inst);
         }
@@ -136,7 +140,7 @@ impl Needs {
         for inst in &self.mma {
             text += &match inst.family {
                 MmaFamily::Mfma => hip::mma_wrapper(inst),
-                MmaFamily::MmaSync | MmaFamily::Wgmma => cuda::mma_wrapper(inst),
+                MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Wgmma => cuda::mma_wrapper(inst),
             };
         }
         for op in &self.group_mma {
@@ -150,6 +154,6 @@ impl Needs {
 pub(crate) fn mma_name(inst: &MmaInst) -> String {
     match inst.family {
         MmaFamily::Mfma => hip::mma_name(inst),
-        MmaFamily::MmaSync | MmaFamily::Wgmma => cuda::mma_name(inst),
+        MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Wgmma => cuda::mma_name(inst),
     }
 }

@@ -60,6 +60,7 @@ pub(crate) const GFX942: Machine = Machine {
     stmatrix: false,
     ds_read_tr: false, // [LLVM] refused
     mma: MFMA_942,
+    sparse_mma: &[], // no code is generated for smfmac
     fp8_sum_bits: 23,
     fp8_conversions: Some(Fp8Formats::Fnuz), // [ISA3]
 };

@@ -98,6 +98,8 @@ pub struct Machine {
     /// Matrix instructions; of those of a family for the same types the ones of the full rate
     /// first.
     pub mma: &'static [MmaFacts],
+    /// Matrix instructions whose left factor is sparse.
+    pub sparse_mma: &'static [MmaFacts],
     /// Which formats of fp8 are converted from and to float32 by instructions.
     pub fp8_conversions: Option<Fp8Formats>,
     /// Fraction bits to which sums of fp8 products are kept while they are added.
@@ -213,7 +215,14 @@ impl Machine {
             Inst::LdMatrix { .. } => self.ldmatrix,
             Inst::StMatrix { .. } => self.stmatrix,
             Inst::DsReadTr => self.ds_read_tr,
-            Inst::Mma(mma) | Inst::GroupMma { mma, .. } => self.mma.iter().any(|m| m.inst == mma),
+            Inst::Mma(mma) | Inst::GroupMma { mma, .. } => {
+                let table = if mma.is_sparse() {
+                    self.sparse_mma
+                } else {
+                    self.mma
+                };
+                table.iter().any(|m| m.inst == mma)
+            }
             Inst::Tma(_) => self.bulk_copies,
         }
     }
@@ -239,7 +248,7 @@ impl Machine {
             let units = match f.inst.family {
                 // A warp group's instruction takes the units of all of them.
                 MmaFamily::Wgmma => 1,
-                MmaFamily::MmaSync | MmaFamily::Mfma => self.simds,
+                MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Mfma => self.simds,
             };
             work * units / f.cycles.max(1)
         });

@@ -62,6 +62,7 @@ pub(crate) const SM80: Machine = Machine {
     stmatrix: false, // [PTX] needs sm_90
     ds_read_tr: false,
     mma: MMA_SYNC_80,
+    sparse_mma: MMA_SP_80,
     fp8_sum_bits: 23,
     fp8_conversions: None, // [PTX] cvt of e4m3x2 needs sm_89
 };
@@ -116,6 +117,21 @@ const MMA_SYNC_80: &[MmaFacts] = &[
     sync(32, Scalar::I8, Scalar::I32, 8),
     sync(32, Scalar::U8, Scalar::I32, 8),
     DOUBLE_80,
+];
+
+const fn sparse(k: u16, ab: Scalar, acc: Scalar) -> MmaFacts {
+    mma(MmaFamily::MmaSp, (16, 8, k), ab, acc, 8)
+}
+
+/// [PTX] `mma.sp.sync` of the largest K, from sm_80 on: twice the K of `mma.sync` in the same cycles.
+/// Those of fp8 (sm_89) are left out: where fp8 has no units of its own they would be no faster.
+const MMA_SP_80: &[MmaFacts] = &[
+    sparse(32, Scalar::F16, Scalar::F32),
+    sparse(32, Scalar::F16, Scalar::F16),
+    sparse(32, Scalar::BF16, Scalar::F32),
+    sparse(16, Scalar::TF32, Scalar::F32),
+    sparse(64, Scalar::I8, Scalar::I32),
+    sparse(64, Scalar::U8, Scalar::I32),
 ];
 
 /// [PTX] The one shape of float64 before sm_90.

@@ -119,6 +119,11 @@ impl<'a> Verifier<'a> {
             let message = format!("a product of {am}x{ak} and {bk}x{bn} is not {cm}x{cn}");
             self.fail("gemm-shape", message);
         }
+        let planned = gemm.plan.map(|plan| plan.inst.is_sparse());
+        if planned.is_some_and(|sparse| sparse != gemm.sparse.is_some()) {
+            let message = "sparse instructions are for sparse products, and no others";
+            self.fail("gemm-sparse", message);
+        }
         if let (Some(sparse), Some((rows, integers))) = (&gemm.sparse, told) {
             self.metadata(gemm, sparse, [am, ak], [rows, integers]);
         }
@@ -163,8 +168,8 @@ impl<'a> Verifier<'a> {
         let (a, integer) = (self.dtype_of(&gemm.a), self.dtype_of(&sparse.e));
         let speaks_of = Sparsity::of(a.scalar).and_then(|s| s.per_integer(integer.scalar));
         let message = match speaks_of {
-            _ if gemm.kind != GemmKind::Auto || gemm.plan.is_some() => {
-                "a sparse product has no instruction".to_string()
+            _ if gemm.kind != GemmKind::Auto => {
+                "a sparse product has no instruction of that kind".to_string()
             }
             None => format!("metadata of {integer} for a left factor of {a}"),
             Some(n) if e[0] != m || e[1] * i128::from(n) != k => {

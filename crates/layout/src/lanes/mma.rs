@@ -43,7 +43,7 @@ pub fn exists(inst: &MmaInst) -> bool {
 }
 
 /// Elements of a register: of 32 bits, or of as many as one element has.
-fn packed(scalar: Scalar) -> i64 {
+pub(super) fn packed(scalar: Scalar) -> i64 {
     (32 / scalar.bits()).max(1).into()
 }
 
@@ -71,7 +71,8 @@ pub(super) fn a(rows: i64, k: i64, packed: i64) -> Fragment {
     table([rows, k], &lanes, &slots)
 }
 
-fn b(k: i64, packed: i64) -> Fragment {
+/// B of eight columns.
+pub(super) fn b(k: i64, packed: i64) -> Fragment {
     let lanes = [Digit::new(ROW, packed, 4), Digit::new(COL, 1, 8)];
     let mut slots = vec![Digit::new(ROW, 1, packed)];
     if k > 4 * packed {

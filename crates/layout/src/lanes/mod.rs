@@ -7,6 +7,7 @@
 pub mod ldmatrix;
 pub mod mfma;
 pub mod mma;
+pub mod mma_sp;
 pub mod wgmma;
 
 use tilewright_ir::micro_op::{MmaFamily, MmaInst};
@@ -29,7 +30,7 @@ impl Operand {
     pub fn shape(self, inst: &MmaInst) -> [i64; 2] {
         let (m, n, k) = (inst.m.into(), inst.n.into(), inst.k.into());
         match self {
-            Operand::A => [m, k],
+            Operand::A => [m, inst.left_k().into()],
             Operand::B => [k, n],
             Operand::C => [m, n],
         }
@@ -41,6 +42,7 @@ impl Operand {
 pub fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     match inst.family {
         MmaFamily::MmaSync => mma::lane_map(inst, operand),
+        MmaFamily::MmaSp => mma_sp::lane_map(inst, operand),
         MmaFamily::Wgmma => wgmma::lane_map(inst, operand),
         MmaFamily::Mfma => mfma::lane_map(inst, operand),
     }

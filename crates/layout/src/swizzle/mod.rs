@@ -36,7 +36,9 @@ pub fn for_matrix(target: Target, shape: &[i64], inst: &MmaInst) -> Result<Place
         [.., _, cols] if 128 % bits == 0 && cols * bits % 8 == 0 => {
             let row_bytes = cols * bits / 8;
             match inst.family {
-                MmaFamily::MmaSync | MmaFamily::Wgmma => simple(row_bytes, 16, 32),
+                MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Wgmma => {
+                    simple(row_bytes, 16, 32)
+                }
                 MmaFamily::Mfma => for_mfma(target, row_bytes, inst),
             }
         }

@@ -1,5 +1,5 @@
-//! ExpandSparse: a sparse left factor gets its zeros in a tile of shared memory, and the product is a
-//! plain one of that tile.
+//! ExpandSparse: where no sparse instruction of the target takes a product, its left factor gets its
+//! zeros in a tile of shared memory, and the product is a plain one of that tile.
 //!
 //! Before:
 //! ```text
@@ -15,22 +15,32 @@
 //! gemm a_all[0 +: 64, 0 +: 64], b[0 +: 64, 0 +: 32] -> c[0 +: 64, 0 +: 32]
 //! ```
 //!
-//! What lies in registers goes to shared memory first. Needs tile IR; afterwards no product is sparse.
+//! What lies in registers goes to shared memory first, also the metadata of a product that stays sparse.
+//! Needs tile IR; afterwards a sparse product has an instruction.
 
 use tilewright_ir::{
-    Block, DType, Diagnostics, Expr, ExprKind, Func, GemmOp, Region, Span, Sparse, Sparsity, Stmt,
-    StmtKind, Target, VarKind,
+    Block, DType, Diagnostics, Expr, ExprKind, Func, GemmOp, Region, Scope, Span, Sparse, Sparsity,
+    Stmt, StmtKind, Target, VarKind,
 };
 
 use crate::Changed;
-use crate::legalize::gemm_plan::matrix;
+use crate::legalize::gemm_plan::{has_instruction, matrix};
 use crate::legalize::products::{
     Rewritten, Site, elements, in_memory, new_tile, place, rewrite_products,
 };
 
-/// Expands the left factors of all sparse products.
-pub fn expand_sparse(func: &mut Func, _: Target, _: &mut Diagnostics) -> Changed {
-    rewrite_products(func, &mut |func, g, Site { span, .. }, out| {
+/// Expands the left factors of sparse products that have no instruction.
+pub fn expand_sparse(func: &mut Func, target: Target, _: &mut Diagnostics) -> Changed {
+    rewrite_products(func, &mut |func, g, Site { threads, span }, out| {
+        if has_instruction(func, g, threads, target) {
+            return match &mut g.sparse {
+                Some(sparse) if func.buffers[sparse.e.buffer].scope == Scope::Fragment => {
+                    sparse.e = in_memory(func, &sparse.e, span, out);
+                    Rewritten::Yes
+                }
+                _ => Rewritten::No,
+            };
+        }
         let Some(all) = spread(func, g, span, out) else {
             return Rewritten::No;
         };

@@ -9,7 +9,7 @@ use tilewright_ir::{
     Code, Diagnostic, Expr, Func, GemmKind, GemmOp, GemmPlan, GemmPolicy, Machine, MmaFacts,
     MmaFamily, MmaInst, Region, Scalar, Span, Target, target::WARP_GROUP,
 };
-use tilewright_layout::lanes::{Operand, lane_map};
+use tilewright_layout::lanes::{Operand, lane_map, mma_sp};
 use tilewright_layout::radix::Digit;
 use tilewright_layout::transposed::TransposedRead;
 use tilewright_layout::{Fragment, Holder, LayoutError};
@@ -35,6 +35,8 @@ pub struct GemmShape {
     pub group: Option<GroupOperands>,
     /// Whether the user asks for warp groups' instructions, and for no others.
     pub by_groups: bool,
+    /// Bits of an integer of metadata, where the left factor is sparse.
+    pub metadata: Option<u32>,
 }
 
 /// What follows from a plan. The placements are worked out when asked for: layout inference needs
@@ -120,6 +122,10 @@ impl GemmTiling {
     /// warps not a piece of each part.
     fn of(shape: &GemmShape, plan: GemmPlan) -> Option<GemmTiling> {
         let GemmPlan { inst, warps, .. } = plan;
+        let placed = |bits| mma_sp::metadata(&inst, bits).is_some();
+        if inst.is_sparse() != shape.metadata.is_some() || !shape.metadata.is_none_or(placed) {
+            return None;
+        }
         let warps = warps.map(i64::from);
         let run = LaneRun::of(&plan)?;
         let tiles = tiles(shape, &inst, warps);
@@ -147,7 +153,7 @@ impl GemmTiling {
         let b = match inst.family {
             // B never comes to registers.
             MmaFamily::Wgmma => 0,
-            MmaFamily::MmaSync | MmaFamily::Mfma => slots(Operand::B)?,
+            MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Mfma => slots(Operand::B)?,
         };
         Some(GemmTiling {
             shape: *shape,
@@ -169,7 +175,9 @@ impl GemmTiling {
     /// C over (M, N).
     pub fn c(&self) -> Result<Fragment, LayoutError> {
         let grid = Fragment::over_threads(&self.warps)?;
-        self.block(&grid, Operand::C, self.tiles, [self.shape.m, self.shape.n])
+        let lanes = self.lanes(Operand::C)?;
+        let extents = [self.shape.m, self.shape.n];
+        self.block(&grid, Operand::C, lanes, self.tiles, extents)
     }
 
     /// Whether tiles of C that stand below each other have slots that follow each other, as runs of
@@ -196,7 +204,11 @@ impl GemmTiling {
     /// A over (M, K), all steps: slots of step `s` and tile `i` start at
     /// `(i · steps + s) · slots[0]`.
     pub fn a(&self) -> Result<Fragment, LayoutError> {
-        self.rows(self.steps, self.shape.k)
+        let stored = match self.shape.metadata {
+            Some(_) => self.shape.k / 2,
+            None => self.shape.k,
+        };
+        self.rows(self.lanes(Operand::A)?, self.steps, stored)
     }
 
     /// B over (K, N), all steps: slots of step `s` and tile `j` start at
@@ -205,9 +217,24 @@ impl GemmTiling {
         self.cols(self.steps, self.shape.k)
     }
 
-    /// A over one step, (M, instruction K).
+    /// A over one step, (M, what the instruction has of it along K).
     pub fn a_step(&self) -> Result<Fragment, LayoutError> {
-        self.rows(1, self.inst.k.into())
+        self.rows(self.lanes(Operand::A)?, 1, self.inst.left_k().into())
+    }
+
+    /// The metadata of a sparse A over one step, (M, integers of a row): slots of tile `i` start at
+    /// `i` times the slots of [`GemmTiling::metadata`].
+    pub fn metadata_step(&self) -> Result<Fragment, LayoutError> {
+        let lanes = self.metadata().ok_or_else(|| LayoutError::NotAMap {
+            what: format!("the metadata of {}", self.inst),
+        })?;
+        let integers = lanes.shape()[1];
+        self.rows(lanes, 1, integers)
+    }
+
+    /// The metadata of one instruction.
+    pub fn metadata(&self) -> Option<Fragment> {
+        mma_sp::metadata(&self.inst, self.shape.metadata?)
     }
 
     /// B over one step, (instruction K, N).
@@ -215,13 +242,14 @@ impl GemmTiling {
         self.cols(1, self.inst.k.into())
     }
 
-    /// Every warp of a row of the grid has the same rows of A.
-    fn rows(&self, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
+    /// Every warp of a row of the grid has the same rows of A, and of what is told of them.
+    fn rows(&self, lanes: Fragment, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
         let [wm, wn] = self.warps;
         let (row, copy) = (0, 2);
         let warps = [Digit::new(copy, 1, wn), Digit::new(row, 1, wm)];
         let rows = Fragment::from_digits(&[wm, 1], wn, &warps, &[])?;
-        self.block(&rows, Operand::A, [self.tiles[0], steps], [self.shape.m, k])
+        let (times, extents) = ([self.tiles[0], steps], [self.shape.m, k]);
+        self.block(&rows, Operand::A, lanes, times, extents)
     }
 
     /// Every warp of a column of the grid has the same columns of B.
@@ -230,7 +258,9 @@ impl GemmTiling {
         let (col, copy) = (1, 2);
         let warps = [Digit::new(col, 1, wn), Digit::new(copy, 1, wm)];
         let cols = Fragment::from_digits(&[1, wn], wm, &warps, &[])?;
-        self.block(&cols, Operand::B, [steps, self.tiles[1]], [k, self.shape.n])
+        let lanes = self.lanes(Operand::B)?;
+        let (times, extents) = ([steps, self.tiles[1]], [k, self.shape.n]);
+        self.block(&cols, Operand::B, lanes, times, extents)
     }
 
     /// The lanes of one instruction tile. A product that is done as its transpose has the operands
@@ -255,10 +285,10 @@ impl GemmTiling {
         &self,
         warps: &Fragment,
         operand: Operand,
+        lanes: Fragment,
         times: [i64; 2],
         extents: [i64; 2],
     ) -> Result<Fragment, LayoutError> {
-        let lanes = self.lanes(operand)?;
         let mut warp = match operand == Operand::C && self.down_first() {
             true => {
                 let [down, across] = times;
@@ -334,6 +364,7 @@ fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
         fresh: g.clear.is_int(1),
         group: group_operands(func, g),
         by_groups: g.kind == GemmKind::Wgmma,
+        metadata: (g.sparse.as_ref()).map(|sparse| func.buffers[sparse.e.buffer].dtype.bits()),
     })
 }
 
@@ -356,9 +387,23 @@ pub fn has_instruction(func: &Func, g: &GemmOp, threads: i64, target: Target) ->
     let Some(shape) = gemm_shape(func, g, threads) else {
         return true;
     };
+    instructions(target, &shape).next().is_some()
+}
+
+/// The instructions for the types of a product. Those for sparse factors know of no zeros behind the
+/// end of K: they take whole steps.
+fn instructions(target: Target, shape: &GemmShape) -> impl Iterator<Item = &'static MmaFacts> {
+    let GemmShape { k, acc, .. } = *shape;
+    let machine = target.machine();
     let ab = register_type(target, shape.ab);
-    let mut known = target.machine().mma.iter();
-    known.any(|f| f.inst.ab == ab && f.inst.acc == shape.acc)
+    let (table, whole) = match shape.metadata {
+        Some(_) => (machine.sparse_mma, true),
+        None => (machine.mma, false),
+    };
+    table
+        .iter()
+        .filter(move |f| f.inst.ab == ab && f.inst.acc == acc)
+        .filter(move |f| !whole || k % i64::from(f.inst.k) == 0)
 }
 
 /// The tiling of a gemm by a plan, if it can be done so.
@@ -511,11 +556,7 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
             warp: machine.warp_size,
         });
     }
-    let ab = register_type(target, shape.ab);
-    let candidates = machine
-        .mma
-        .iter()
-        .filter(|f| f.inst.ab == ab && f.inst.acc == shape.acc)
+    let candidates = instructions(target, shape)
         .filter(|f| !shape.by_groups || f.inst.family == MmaFamily::Wgmma);
     // A plan that does as wished comes before a cheaper one that does not.
     let plans = candidates.filter_map(|candidate| {
@@ -591,7 +632,7 @@ fn cost(shape: &GemmShape, facts: &MmaFacts, grid: [i64; 2]) -> u64 {
     let read = match inst.family {
         // Each instruction reads its own.
         MmaFamily::Wgmma => tiles[0] * tiles[1] * (m + n),
-        MmaFamily::MmaSync | MmaFamily::Mfma => tiles[0] * m + tiles[1] * n,
+        MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Mfma => tiles[0] * m + tiles[1] * n,
     };
     let reads = steps * inst.k as i64 * read;
     (math as u64) << 24 | (reads as u64).min((1 << 24) - 1)
@@ -678,7 +719,56 @@ mod tests {
             fresh: false,
             group: None,
             by_groups: false,
+            metadata: None,
         }
+    }
+
+    #[test]
+    fn sparse_products_have_plans_where_there_are_instructions() {
+        for target in [Target::Sm80, Target::Sm90a] {
+            for (ab, k) in [
+                (Scalar::F16, 32),
+                (Scalar::BF16, 32),
+                (Scalar::F32, 16),
+                (Scalar::I8, 64),
+                (Scalar::U8, 64),
+            ] {
+                for bits in [8, 16, 32] {
+                    let s = GemmShape {
+                        metadata: Some(bits),
+                        ..shape(100, 72, 3 * k, ab, 128)
+                    };
+                    let p = choose(target, &s).unwrap_or_else(|e| panic!("{target} {ab}: {e:?}"));
+                    let p = GemmTiling::of(&s, p.plan).unwrap();
+                    assert_eq!((p.inst.family, p.steps), (MmaFamily::MmaSp, 3));
+                    assert_eq!(p.a().unwrap().shape(), [100, 3 * k / 2]);
+                    assert_eq!(p.b().unwrap().shape(), [3 * k, 72]);
+                    let one = p.metadata().unwrap();
+                    let step = p.metadata_step().unwrap();
+                    assert_eq!(step.slots(), p.tiles[0] * one.slots());
+                    assert_eq!(step.shape(), [100, one.shape()[1]]);
+                    // Half a step is none.
+                    let ragged = GemmShape { k: k + k / 2, ..s };
+                    assert_eq!(choose(target, &ragged).map(|_| ()), Err(NoPlan::Types));
+                }
+            }
+            let fp8 = GemmShape {
+                metadata: Some(16),
+                ..shape(64, 64, 64, Scalar::F8E4M3FN, 128)
+            };
+            // Where it is multiplied as float16, it is so here.
+            let converted = (target == Target::Sm80).then_some(Scalar::F16);
+            let chosen = choose(target, &fp8).ok();
+            assert_eq!(chosen.map(|c| c.plan.inst.ab), converted);
+        }
+        let s = GemmShape {
+            metadata: Some(16),
+            ..shape(64, 64, 64, Scalar::F16, 256)
+        };
+        assert_eq!(choose(Target::Gfx942, &s).map(|_| ()), Err(NoPlan::Types));
+        // A plan of the other kind is none.
+        let dense = choose(Target::Sm80, &shape(64, 64, 64, Scalar::F16, 256)).unwrap();
+        assert_eq!(GemmTiling::of(&s, dense.plan), None);
     }
 
     #[test]

@@ -417,7 +417,9 @@ fn products<'a>(func: &Func, body: &'a Block) -> Result<Vec<&'a GemmOp>, Why> {
                 brought.push(c.dst.buffer);
             }
             StmtKind::Tile(TileOp::Gemm(g)) => {
-                let own = [&g.a, &g.b].iter().all(|r| brought.contains(&r.buffer));
+                let metadata = g.sparse.iter().map(|sparse| &sparse.e);
+                let mut factors = [&g.a, &g.b].into_iter().chain(metadata);
+                let own = factors.all(|r| brought.contains(&r.buffer));
                 let keeps = g.clear.is_int(0);
                 let plain = g.kind == GemmKind::Auto && g.barrier.is_none();
                 let whole = g.c.is_whole(&func.buffers[g.c.buffer]);

@@ -3,15 +3,18 @@
 //! The operands of a wave are gathered from the lanes' registers by the instruction's lane
 //! maps, multiplied as small dense matrices, and spread again. As in the reference evaluator,
 //! products of narrow floats are added in float32 in ascending order of `k`, starting at the
-//! accumulator, and the sum is rounded to the accumulator's type once an instruction.
+//! accumulator, and the sum is rounded to the accumulator's type once an instruction. A sparse left
+//! factor gets its zeros first, by the metadata of the lanes that the instruction asks; metadata whose
+//! places do not rise is undefined where something is stored there.
 
-use tilewright_ir::{MmaInst, Scalar, small_float};
-use tilewright_layout::lanes::{Operand, lane_map};
+use tilewright_ir::{MmaInst, Scalar, Sparsity, small_float};
+use tilewright_layout::lanes::{Operand, lane_map, mma_sp};
 
 use super::access::byte_of;
 use super::counts::InstKind;
 use super::env::Env;
 use super::program::{BufferInfo, MicroCode};
+use super::report::FindingKind;
 use super::warp::{Lanes, Local, WRITTEN, Warp};
 use crate::exec::{Term, multiply_row};
 use crate::memory::{read_bits, write_bits};
@@ -24,6 +27,67 @@ pub(super) struct MmaTable {
     pub a: Map,
     pub b: Map,
     pub c: Map,
+    /// Of a sparse instruction.
+    pub metadata: Option<Metadata>,
+}
+
+/// Where the metadata of each group of each row of A is.
+#[derive(Debug)]
+pub(super) struct Metadata {
+    /// Integers that a lane holds.
+    pub per_lane: u32,
+    /// Bits of an integer.
+    bits: u32,
+    sparsity: Sparsity,
+    /// The lane, the integer in it and the first bit, of each group, row by row.
+    groups: Vec<(u32, u32, u32)>,
+}
+
+impl Metadata {
+    fn new(inst: &MmaInst, bits: u32) -> Option<Metadata> {
+        let sparsity = Sparsity::of(inst.ab)?;
+        let per_lane = mma_sp::metadata(inst, bits)?.slots() as u32;
+        let in_row = i64::from(inst.k) / i64::from(sparsity.group);
+        let mut groups = Vec::new();
+        for row in 0..i64::from(inst.m) {
+            for group in 0..in_row {
+                let (lane, slot, shift) = mma_sp::group_at(inst, bits, row, group)?;
+                groups.push((lane as u32, slot as u32, shift));
+            }
+        }
+        Some(Metadata {
+            per_lane,
+            bits,
+            sparsity,
+            groups,
+        })
+    }
+
+    /// The places of all groups, row by row, from a byte of each lane on.
+    fn gather(&self, local: &Local, starts: &[usize]) -> Vec<u32> {
+        let len = (self.per_lane * self.bits).div_ceil(8) as usize;
+        let groups = self.groups.iter();
+        let places = groups.map(|&(lane, slot, shift)| {
+            let bytes = local.load(lane, starts[lane as usize], len);
+            let integer = read_bits(bytes, self.bits, slot as usize);
+            (integer >> shift) as u32 & ((1 << Sparsity::BITS) - 1)
+        });
+        places.collect()
+    }
+
+    /// The matrix of which these elements are stored.
+    fn spread<T: Copy>(&self, stored: &[T], places: &[u32], zero: T) -> Vec<T> {
+        let Sparsity { kept, group } = self.sparsity;
+        let mut all = vec![zero; places.len() * group as usize];
+        let groups = all.chunks_exact_mut(group as usize);
+        let stored = stored.chunks_exact(kept as usize);
+        for ((group, stored), &places) in groups.zip(stored).zip(places) {
+            for (element, value) in stored.iter().enumerate() {
+                group[self.sparsity.place_in(element as u32, places) as usize] = *value;
+            }
+        }
+        all
+    }
 }
 
 /// For each element of each lane, where it is in the row-major matrix.
@@ -35,13 +99,19 @@ pub(super) struct Map {
 }
 
 impl MmaTable {
-    /// `None` when the instruction does not take both operands from registers.
-    pub fn new(inst: &MmaInst) -> Option<MmaTable> {
+    /// `None` when the instruction does not take both operands from registers, or no metadata in
+    /// integers of so many bits.
+    pub fn new(inst: &MmaInst, metadata: Option<u32>) -> Option<MmaTable> {
+        let metadata = match metadata {
+            Some(bits) => Some(Metadata::new(inst, bits)?),
+            None => None,
+        };
         Some(MmaTable {
             inst: *inst,
             a: Map::new(inst, Operand::A)?,
             b: Map::new(inst, Operand::B)?,
             c: Map::new(inst, Operand::C)?,
+            metadata,
         })
     }
 }
@@ -147,6 +217,13 @@ impl Env<'_> {
         if [a_at.mask, b_at.mask, c_at.mask] != [warp.mask; 3] {
             return;
         }
+        let metadata = code.sources.get(2).map(|&e| operand(self, warp, e));
+        if metadata
+            .as_ref()
+            .is_some_and(|(_, at)| at.mask != warp.mask)
+        {
+            return;
+        }
         let acc = table.inst.acc;
         let starts = |info: &BufferInfo, at: &[usize]| -> Vec<usize> {
             at.iter().map(|&at| byte_of(info, at)).collect()
@@ -155,7 +232,14 @@ impl Env<'_> {
             a: starts(a_info, &a_at.at),
             b: starts(b_info, &b_at.at),
             c: starts(c_info, &c_at.at),
+            told: match (&table.metadata, metadata) {
+                (Some(metadata), Some((info, at))) => {
+                    metadata.gather(&warp.local, &starts(info, &at.at))
+                }
+                _ => Vec::new(),
+            },
         };
+        self.check_metadata(warp, table, &places);
         let mut matrices = InRegisters {
             warp: &mut *warp,
             table,
@@ -168,6 +252,27 @@ impl Env<'_> {
             warp.local.set_flags(lane, start, len as usize, WRITTEN);
         }
     }
+
+    /// Says where metadata has no meaning for what is stored.
+    fn check_metadata(&mut self, warp: &Warp, table: &MmaTable, places: &Places) {
+        let Some(metadata) = &table.metadata else {
+            return;
+        };
+        let ab = table.inst.ab;
+        let sign = u64::from(ab.is_float()) << (ab.bits() - 1);
+        let read = |bits: u64| bits & !sign;
+        let stored = table.a.gather(&warp.local, &places.a, ab.bits(), 0, read);
+        let sparsity = metadata.sparsity;
+        let groups = stored.chunks_exact(sparsity.kept as usize);
+        let mut wrong = groups.zip(&places.told).filter(|(stored, told)| {
+            !sparsity.is_valid(**told) && stored.iter().any(|bits| *bits != 0)
+        });
+        if let Some((_, told)) = wrong.next() {
+            self.report(warp, FindingKind::Metadata, None, || {
+                sparsity.refused(*told)
+            });
+        }
+    }
 }
 
 /// The first private byte of each lane's operands.
@@ -175,6 +280,8 @@ struct Places {
     a: Vec<usize>,
     b: Vec<usize>,
     c: Vec<usize>,
+    /// What the metadata of a sparse A says of each group.
+    told: Vec<u32>,
 }
 
 /// The matrices of an instruction, wherever they lie.
@@ -262,7 +369,11 @@ impl Matrices for InRegisters<'_> {
     fn left<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {
         let bits = self.table.inst.ab.bits();
         let map = &self.table.a;
-        map.gather(&self.warp.local, &self.places.a, bits, zero, read)
+        let stored = map.gather(&self.warp.local, &self.places.a, bits, zero, read);
+        match &self.table.metadata {
+            Some(metadata) => metadata.spread(&stored, &self.places.told, zero),
+            None => stored,
+        }
     }
 
     fn right<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {

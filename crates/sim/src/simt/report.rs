@@ -78,6 +78,8 @@ pub enum FindingKind {
     /// An operation without a result: division by zero, a shift past the width, a loop that
     /// does not advance.
     Undefined,
+    /// Metadata of a sparse factor that does not say where its elements are.
+    Metadata,
     /// The warp ran longer than the caller allowed.
     StepLimit,
 }
@@ -87,7 +89,7 @@ const ONE_STATEMENT: &str = "both are this statement, done by two threads: give 
      of its own, update them atomically, or read into other memory first";
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 19] = [
+    pub const ALL: [FindingKind; 20] = [
         FindingKind::WriteWriteRace,
         FindingKind::ReadWriteRace,
         FindingKind::RaceInWarp,
@@ -106,6 +108,7 @@ impl FindingKind {
         FindingKind::Assertion,
         FindingKind::Assumption,
         FindingKind::Undefined,
+        FindingKind::Metadata,
         FindingKind::StepLimit,
     ];
 
@@ -130,6 +133,7 @@ impl FindingKind {
             FindingKind::Assertion => codes::ASSERTION,
             FindingKind::Assumption => codes::ASSUMPTION,
             FindingKind::Undefined => Code("undefined-operation"),
+            FindingKind::Metadata => codes::METADATA,
             FindingKind::StepLimit => codes::STEP_LIMIT,
         }
     }

@@ -35,7 +35,7 @@ impl Gen<'_> {
         }
         let axes = self.list(2, |g| (g.var(DType::I32, VarKind::Loop), g.small()));
         let mma = Inst::Mma(MmaInst {
-            family: self.one_of(&[MmaFamily::MmaSync, MmaFamily::Mfma]),
+            family: self.one_of(&[MmaFamily::MmaSync, MmaFamily::MmaSp, MmaFamily::Mfma]),
             m: 16,
             n: 16,
             k: 32,
@@ -67,6 +67,11 @@ impl Gen<'_> {
                 fresh: major == Major::K && !axes.is_empty(),
             },
         ]);
+        if let (MicroKind::Mma, Inst::Mma(mma)) = (kind, inst)
+            && mma.is_sparse()
+        {
+            sources.push(self.operand(from));
+        }
         let bulk = TmaBox::new(&[8]).map_or(Inst::Load, Inst::Tma);
         let mut dest = self.operand(to);
         if let Some((axis, _)) = axes.first() {

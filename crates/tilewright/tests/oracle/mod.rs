@@ -12,6 +12,7 @@ pub mod gemm;
 pub mod gemv;
 pub mod rowwise;
 pub mod scan;
+pub mod sparse;
 pub mod tilelang_issues;
 
 use std::collections::BTreeMap;
@@ -369,6 +370,7 @@ impl Case {
 /// Every case of every family of examples.
 pub fn all_cases() -> Vec<Case> {
     let mut cases = gemm::cases();
+    cases.extend(sparse::cases());
     cases.extend(gemv::cases());
     cases.extend(elementwise::cases());
     cases.extend(rowwise::cases());
@@ -381,6 +383,7 @@ pub fn all_cases() -> Vec<Case> {
 /// version of a buffer is used again.
 pub fn long_cases() -> Vec<Case> {
     let mut cases = gemm::long_cases();
+    cases.push(sparse::long_case());
     cases.push(gemv::long_case());
     cases.extend(rowwise::long_cases());
     cases.extend(attention::long_cases());

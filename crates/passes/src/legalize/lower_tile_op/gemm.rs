@@ -3,7 +3,8 @@
 //! The plan says which instruction and which warps; here its operands are loaded. Where the machine
 //! has `ldmatrix` 16-bit operands come by it, straight or transposed; where it has reads that
 //! transpose, operands whose rows run along M or N come by those; everything else by vector
-//! loads along the placement of the operand. Rows, columns and steps past the tile are zero.
+//! loads along the placement of the operand. Rows, columns and steps past the tile are zero. The
+//! metadata of a sparse factor comes by vector loads, too.
 
 use std::ops::Range;
 
@@ -22,19 +23,34 @@ pub(super) struct Operand<'a> {
     pub region: &'a Region,
     /// Whether memory holds it with the matrix dimensions exchanged.
     pub trans: bool,
-    /// Which dimension of its placement is K: the second one of A, the first one of B.
+    /// Which dimension of its placement is K: the first one of B, the second one of all others.
     pub k_dim: usize,
+    /// Elements of one step along K.
+    pub k: i64,
     /// Register elements of one step.
     pub slots: i64,
     name: &'static str,
+    is_metadata: bool,
 }
+
+/// Metadata that is valid everywhere: the first of each group, and of each pair.
+const SOME_PLACES: i64 = 0x4444_4444;
 
 impl Operand<'_> {
     /// Where the elements of one step are.
     fn step_of(&self, plan: &GemmTiling) -> Result<Fragment, LayoutError> {
         match self.k_dim {
+            1 if self.is_metadata => plan.metadata_step(),
             1 => plan.a_step(),
             _ => plan.b_step(),
+        }
+    }
+
+    /// What registers have where the matrix has nothing.
+    fn nothing(&self, dtype: DType) -> Expr {
+        match self.is_metadata {
+            true => Expr::int((SOME_PLACES & ((1 << dtype.bits()) - 1)).into(), dtype),
+            false => Expr::zero(dtype),
         }
     }
 
@@ -81,19 +97,24 @@ impl Lower<'_> {
             region: &g.a,
             trans: g.trans_a,
             k_dim: 1,
+            k: plan.inst.left_k().into(),
             slots: plan.tiles[0] * plan.slots[0],
             name: "a",
+            is_metadata: false,
         };
         let b = Operand {
             region: &g.b,
             trans: g.trans_b,
             k_dim: 0,
+            k: plan.inst.k.into(),
             slots: plan.tiles[1] * plan.slots[1],
             name: "b",
+            is_metadata: false,
         };
-        let (a_regs, a_at) = self.operand(&a, &plan, &step, span, &mut body);
-        let (b_regs, b_at) = self.operand(&b, &plan, &step, span, &mut body);
-        self.multiply(c, (a_regs, a_at), (b_regs, b_at), &plan, span, &mut body);
+        let a = self.operand(&a, &plan, &step, span, &mut body);
+        let b = self.operand(&b, &plan, &step, span, &mut body);
+        let metadata = self.metadata(&g, &plan, &step, span, &mut body);
+        self.multiply(c, [a, b], metadata, &plan, span, &mut body);
 
         // Warps beyond the plan's take no part.
         let used = self.used(&plan);
@@ -201,13 +222,25 @@ impl Lower<'_> {
 
     /// Fills registers of an array with zero.
     pub(super) fn zero(&mut self, buffer: Buffer, slots: Range<i64>, span: Span, out: &mut Block) {
+        let zero = Expr::zero(self.dtype(buffer));
+        self.fill_slots(buffer, slots, zero, span, out);
+    }
+
+    fn fill_slots(
+        &mut self,
+        buffer: Buffer,
+        slots: Range<i64>,
+        value: Expr,
+        span: Span,
+        out: &mut Block,
+    ) {
         let dtype = self.dtype(buffer);
         let (var, n) = self.var("s", VarKind::Loop);
         let slot = match slots.start {
             0 => n,
             start => n + start,
         };
-        let body = vec![store(buffer, vec![slot], Expr::zero(dtype), dtype, span)];
+        let body = vec![store(buffer, vec![slot], value, dtype, span)];
         out.push(counted(var, slots.end - slots.start, unroll(), body, span));
     }
 
@@ -242,6 +275,39 @@ impl Lower<'_> {
         (to, Expr::i32(0))
     }
 
+    /// The registers of one step of a sparse factor's metadata.
+    fn metadata(
+        &mut self,
+        g: &GemmOp,
+        plan: &GemmTiling,
+        step: &Expr,
+        span: Span,
+        out: &mut Block,
+    ) -> Option<(Buffer, i64)> {
+        let (sparse, one) = (g.sparse.as_ref()?, plan.metadata()?);
+        let e = Operand {
+            region: &sparse.e,
+            trans: sparse.trans_e,
+            k_dim: 1,
+            k: one.shape()[1],
+            slots: plan.tiles[0] * one.slots(),
+            name: "e",
+            is_metadata: true,
+        };
+        if self.scope(sparse.e.buffer) == Scope::Fragment {
+            self.give_up(span, "metadata in registers; expand-sparse must run before");
+            return None;
+        }
+        let regs = self.temp(
+            e.name,
+            Scope::Local,
+            self.dtype(sparse.e.buffer),
+            &[e.slots],
+        );
+        self.load_operand(&e, plan, regs, step, span, out);
+        Some((regs, one.slots()))
+    }
+
     /// One step of an operand that is a fragment: where it is, or in registers of its own, of the
     /// instruction's type, and zero past the ends of the matrix, where the fragment holds nothing.
     fn fragment_operand(
@@ -260,7 +326,7 @@ impl Lower<'_> {
         };
         let wanted = DType::scalar(plan.inst.ab);
         let padded = placed.slots() < o.slots || is_padded(&placed, self.used(plan));
-        let ragged = self.ragged(o, plan);
+        let ragged = self.ragged(o);
         if self.dtype(buffer) == wanted && !padded && ragged.is_none() {
             return in_place;
         }
@@ -283,7 +349,7 @@ impl Lower<'_> {
             };
             inside = points.guard;
             if let Some(depth) = ragged {
-                let left = Expr::int(depth.into(), DType::I32) - step.clone() * plan.inst.k as i64;
+                let left = Expr::int(depth.into(), DType::I32) - step.clone() * o.k;
                 let below = points.index[o.k_dim].clone().lt(left);
                 inside = Some(match inside {
                     None => below,
@@ -304,10 +370,10 @@ impl Lower<'_> {
     }
 
     /// The depth of an operand, where the steps reach past it.
-    fn ragged(&self, o: &Operand<'_>, plan: &GemmTiling) -> Option<i64> {
+    fn ragged(&self, o: &Operand<'_>) -> Option<i64> {
         let [x, y] = matrix(o.region)?;
         let depth = if (o.k_dim == 1) != o.trans { y } else { x };
-        (depth % plan.inst.k as i64 != 0).then_some(depth)
+        (depth % o.k != 0).then_some(depth)
     }
 
     fn convert(&mut self, from: Buffer, to: Buffer, slots: i64, span: Span, out: &mut Block) {
@@ -334,7 +400,7 @@ impl Lower<'_> {
         let Some(placed) = self.placement(o.step_of(plan), span) else {
             return;
         };
-        let k = plan.inst.k as i64;
+        let k = o.k;
         let depth = if (o.k_dim == 1) != o.trans { y } else { x };
         // The rows or columns of this step in memory.
         let rank = o.region.dims.len();
@@ -347,8 +413,9 @@ impl Lower<'_> {
         let order = if o.trans { [1, 0] } else { [0, 1] };
         let dtype = self.dtype(regs);
         let ragged_k = depth % k != 0;
+        let nothing = o.nothing(dtype);
         if is_padded(&placed, placed.threads()) || ragged_k {
-            self.zero(regs, 0..o.slots, span, out);
+            self.fill_slots(regs, 0..o.slots, nothing.clone(), span, out);
         }
         let inside = if ragged_k {
             let left = Expr::int(depth.into(), DType::I32) - step.clone() * k;
@@ -356,7 +423,7 @@ impl Lower<'_> {
         } else {
             Vec::new()
         };
-        let otherwise = ragged_k.then(|| Expr::zero(dtype));
+        let otherwise = ragged_k.then_some(nothing);
         self.register_copy(
             RegisterCopy {
                 memory: Memory {
@@ -382,8 +449,8 @@ impl Lower<'_> {
             matrix(o.region),
             self.target.machine().ldmatrix
                 && bits == 16
-                && plan.inst.family == MmaFamily::MmaSync
-                && plan.inst.k == 16,
+                && matches!(plan.inst.family, MmaFamily::MmaSync | MmaFamily::MmaSp)
+                && matches!(o.k, 16 | 32),
         ) else {
             return false;
         };
@@ -397,11 +464,12 @@ impl Lower<'_> {
         } else {
             plan.warps[1] * plan.tiles[1] * plan.inst.n as i64
         };
-        mn == side && k % 16 == 0 && self.memory_width(o.region, &[]) >= 8
+        mn == side && k % o.k == 0 && self.memory_width(o.region, &[]) >= 8
     }
 
-    /// One `ldmatrix.x4` for each instruction tile of A and for each two of B; x2 where B has an
-    /// odd one out. Each lane gives the address of one row of eight elements.
+    /// One `ldmatrix.x4` for each instruction tile of A and for each two of B, or for one of B with
+    /// 32 along K; x2 where B has an odd one out. Each lane gives the address of one row of eight
+    /// elements.
     fn ldmatrix(
         &mut self,
         o: &Operand<'_>,
@@ -432,7 +500,12 @@ impl Lower<'_> {
         };
         let per_tile = if is_a { plan.slots[0] } else { plan.slots[1] };
         // Tiles that one instruction brings.
-        let joined = if !is_a && tiles % 2 == 0 { 2 } else { 1 };
+        let along_k = o.k / 8;
+        let joined = if !is_a && along_k == 2 && tiles % 2 == 0 {
+            2
+        } else {
+            1
+        };
         let (axis, t) = self.var("t", VarKind::Loop);
         let first = (part * tiles + t.clone() * joined) * side;
         let row_in = lane.clone().floor_mod(8);
@@ -447,8 +520,8 @@ impl Lower<'_> {
             )
         } else {
             (
-                matrix_of.clone().floor_div(2).floor_mod(joined) * 8,
-                matrix_of.floor_mod(2) * 8,
+                matrix_of.clone().floor_div(along_k).floor_mod(joined) * 8,
+                matrix_of.floor_mod(along_k) * 8,
             )
         };
         // In memory with K last, a row of eight runs along K; exchanged, along M or N, and the
@@ -459,7 +532,7 @@ impl Lower<'_> {
         } else {
             (first + mn_part, k_part + row_in)
         };
-        let k = k + step.clone() * 16;
+        let k = k + step.clone() * o.k;
         let rank = o.region.dims.len();
         let mut at: Vec<Expr> = o.region.dims.iter().map(|d| d.start.clone()).collect();
         let (k_at, mn_at) = if k_last {
@@ -508,8 +581,8 @@ impl Lower<'_> {
     fn multiply(
         &mut self,
         c: Buffer,
-        a: (Buffer, Expr),
-        b: (Buffer, Expr),
+        [a, b]: [(Buffer, Expr); 2],
+        metadata: Option<(Buffer, i64)>,
         plan: &GemmTiling,
         span: Span,
         out: &mut Block,
@@ -525,6 +598,7 @@ impl Lower<'_> {
         };
         let a_at = a.1 + m.clone() * a_stride;
         let b_at = b.1 + n.clone() * plan.slots[1];
+        let e_at = metadata.map(|(_, slots)| self.simplify(&(m.clone() * slots)));
         let c_at = plan.c_slot(m, n);
         let access = |buffer: Buffer, slots: i64, at: Expr| Access {
             region: all_slots(buffer, slots),
@@ -539,6 +613,9 @@ impl Lower<'_> {
         // The transposed product.
         if plan.run.turned {
             sources.reverse();
+        }
+        if let Some(((e, slots), at)) = metadata.zip(e_at) {
+            sources.push(access(e, mt * slots, at));
         }
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {

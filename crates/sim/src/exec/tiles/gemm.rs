@@ -274,10 +274,15 @@ impl Exec<'_, '_> {
         }
         let mut all = vec![T::ZERO; m * k];
         for (at, group) in all.chunks_exact_mut(group).enumerate() {
-            let places = integers[at / in_one] >> (at % in_one * Sparsity::BITS as usize);
-            for (element, value) in kept[at * count..(at + 1) * count].iter().enumerate() {
-                let (first, bits) = by.kept.place(element as u32);
-                group[(places >> first) as usize & ((1 << bits) - 1)] = *value;
+            let told = integers[at / in_one] >> (at % in_one * Sparsity::BITS as usize);
+            let told = told as u32 & ((1 << Sparsity::BITS) - 1);
+            let stored = &kept[at * count..(at + 1) * count];
+            if !by.kept.is_valid(told) && stored.iter().any(|value| *value != T::ZERO) {
+                let message = by.kept.refused(told);
+                return Err(self.fail(Fault::new(codes::METADATA, message)));
+            }
+            for (element, value) in stored.iter().enumerate() {
+                group[by.kept.place_in(element as u32, told) as usize] = *value;
             }
         }
         Ok(all)
@@ -320,7 +325,7 @@ pub(super) fn transposed<T: Copy>(values: &[T], rows: usize, columns: usize) -> 
 }
 
 /// What is multiplied and added.
-pub(crate) trait Term: Element {
+pub(crate) trait Term: Element + PartialEq {
     const ZERO: Self;
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Access as IrAccess, Buffer, Counter, Expr, Inst, LayoutAttr, Major, MicroKind, MicroOp,
-    MmaInst, Scalar, Scope, Span, TmaBox,
+    MmaInst, Scalar, Scope, Span, Sparsity, TmaBox,
 };
 use tilewright_layout::bulk::BulkTile;
 use tilewright_layout::descriptor::MatrixDescriptor;
@@ -67,7 +67,11 @@ impl Compiler<'_> {
             source_buffers.push(self.buffer(source.region.buffer)?);
         }
         let multiplies = matches!(op.inst, Inst::Mma(_) | Inst::GroupMma { .. });
-        let wanted = if multiplies { 2 } else { 1 };
+        let wanted = match op.inst {
+            Inst::Mma(inst) => inst.sources(),
+            Inst::GroupMma { .. } => 2,
+            _ => 1,
+        };
         if source_buffers.len() != wanted {
             return invalid(format!("`{}` has {wanted} sources", op.inst));
         }
@@ -89,12 +93,9 @@ impl Compiler<'_> {
             (Inst::CpAsync | Inst::BufferLoadLds, Global(_), Shared(_)) => true,
             (Inst::LdMatrix { .. } | Inst::DsReadTr, Shared(_), Local(_)) => true,
             (Inst::StMatrix { .. }, Local(_), Shared(_)) => true,
-            (Inst::Mma(_), Local(_), Local(_)) => {
-                matches!(
-                    self.program.buffers[source_buffers[1] as usize].space,
-                    Local(_)
-                )
-            }
+            (Inst::Mma(_), Local(_), Local(_)) => source_buffers[1..]
+                .iter()
+                .all(|&buffer| matches!(self.program.buffers[buffer as usize].space, Local(_))),
             (Inst::GroupMma { .. }, Local(_) | Shared(_), Local(_)) => {
                 matches!(
                     self.program.buffers[source_buffers[1] as usize].space,
@@ -156,11 +157,21 @@ impl Compiler<'_> {
                 (64 / bits, 64 / bits, None)
             }
             Inst::Mma(inst) => {
-                let Some(table) = MmaTable::new(&inst) else {
+                let b = &self.program.buffers[source_buffers[1] as usize];
+                let e = source_buffers.get(2);
+                let e = e.map(|&e| &self.program.buffers[e as usize]);
+                let of_metadata = |s: Scalar| {
+                    let kept = Sparsity::of(inst.ab);
+                    kept.is_some_and(|kept| kept.per_integer(s).is_some())
+                };
+                if let Some(e) = e.filter(|e| !of_metadata(e.scalar)) {
+                    return invalid(format!("`{inst}` with metadata of {}", e.scalar));
+                }
+                let Some(table) = MmaTable::new(&inst, e.map(|e| e.scalar.bits())) else {
                     return missing();
                 };
-                let b = &self.program.buffers[source_buffers[1] as usize];
-                let plain = [&dest, &source, b].iter().all(|x| x.lanes == 1);
+                let plain = [&dest, &source, b].into_iter().chain(e);
+                let plain = plain.into_iter().all(|x| x.lanes == 1);
                 if source.scalar != inst.ab || b.scalar != inst.ab || dest.scalar != inst.acc {
                     return invalid(format!(
                         "`{inst}` on registers of {}, {} and {}",
@@ -244,6 +255,7 @@ impl Compiler<'_> {
         for (i, source) in op.sources.iter().enumerate() {
             let width = match (&mma, i) {
                 (Some(table), 1) => table.b.per_lane,
+                (Some(table), 2) => table.metadata.as_ref().map_or(1, |m| m.per_lane),
                 _ => source_width,
             };
             sources.push(self.micro_access(source, source_buffers[i], width, span)?);
