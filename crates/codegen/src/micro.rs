@@ -137,25 +137,26 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::Mma(inst) => {
-                let ([a, b], None) = (op.sources.as_slice(), &op.pred) else {
+                let ([a, b, scales @ ..], None) = (op.sources.as_slice(), &op.pred) else {
                     return unsupported(
                         span,
-                        format!("`{inst}` takes two sources and no condition"),
+                        format!("`{inst}` takes two factors and no condition"),
                     );
                 };
-                if !self.machine.has(op.inst) {
+                if !self.machine.has(op.inst) || op.sources.len() != inst.sources() {
                     return unsupported(span, format!("{} has no `{inst}`", self.target));
                 }
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
                 let c = self.access(&op.dest, span)?;
                 self.needs.mma(inst);
-                self.out.line(format!(
-                    "tw::{}({}, {}, {});",
-                    mma_name(&inst),
-                    c.words(),
-                    a.words(),
-                    b.words()
-                ));
+                let mut operands = vec![c.words(), a.words(), b.words()];
+                for scale in scales {
+                    let scale = self.access(scale, span)?.read();
+                    operands.push(format!("tw::to_bits({})", scale.text));
+                }
+                let name = mma_name(&inst);
+                self.out
+                    .line(format!("tw::{name}({});", operands.join(", ")));
                 Ok(())
             }
             Inst::GroupMma { mma, a, b, fresh } if self.machine.has(op.inst) => {

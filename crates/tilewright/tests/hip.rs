@@ -374,16 +374,26 @@ fn instructions(target: Target) -> Result<(), Failed> {
         {
             allocs += &format!("    alloc {name}{n}: local {scalar}[{count}]\n");
         }
+        let scales = match inst.scaled {
+            true => {
+                for name in ["sa", "sb"] {
+                    allocs += &format!("    alloc {name}{n}: local float8_e8m0fnu[1]\n");
+                }
+                format!(", sa{n}[0 +: 1] at [0], sb{n}[0 +: 1] at [0]")
+            }
+            false => String::new(),
+        };
         body += &format!(
-            "    mma a{n}[0 +: {ab}] at [0], b{n}[0 +: {ab}] at [0] -> c{n}[0 +: {acc}] at [0] \
-             inst=\"{inst}\" width=1\n    C[tx] = C[tx] + float32(c{n}[0])\n"
+            "    mma a{n}[0 +: {ab}] at [0], b{n}[0 +: {ab}] at [0]{scales} -> c{n}[0 +: {acc}] at \
+             [0] inst=\"{inst}\" width=1\n    C[tx] = C[tx] + float32(c{n}[0])\n"
         );
         let sum = match inst.acc {
             Scalar::I32 => "i32",
             Scalar::F64 => "f64",
             _ => "f32",
         };
-        wanted.push(format!("_{sum}_{}x{}x{}_", inst.m, inst.n, inst.k));
+        let scale = if inst.scaled { "_scale" } else { "mfma" };
+        wanted.push(format!("{scale}_{sum}_{}x{}x{}_", inst.m, inst.n, inst.k));
     }
     let (bytes, copy) = match target {
         Target::Gfx950 => (16, "buffer_load_dwordx4"),

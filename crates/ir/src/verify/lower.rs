@@ -26,7 +26,11 @@ impl<'a> Verifier<'a> {
             MicroKind::R2g => (registers, &[Global]),
             MicroKind::TmaStore => (&[Shared], &[Global]),
         };
-        let wanted = if op.kind == MicroKind::Mma { 2 } else { 1 };
+        let wanted = match (op.kind, op.inst) {
+            (MicroKind::Mma, Inst::Mma(inst)) => inst.sources(),
+            (MicroKind::Mma, _) => 2,
+            _ => 1,
+        };
         if op.sources.len() != wanted {
             let message = format!("{} reads {wanted} regions", op.kind.name());
             self.fail("micro-count", message);

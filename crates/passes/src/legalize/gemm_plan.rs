@@ -35,6 +35,8 @@ pub struct GemmShape {
     pub group: Option<GroupOperands>,
     /// Whether the user asks for warp groups' instructions, and for no others.
     pub by_groups: bool,
+    /// Whether the factors have scales, which the instruction takes.
+    pub scaled: bool,
 }
 
 /// What follows from a plan. The placements are worked out when asked for: layout inference needs
@@ -196,41 +198,50 @@ impl GemmTiling {
     /// A over (M, K), all steps: slots of step `s` and tile `i` start at
     /// `(i · steps + s) · slots[0]`.
     pub fn a(&self) -> Result<Fragment, LayoutError> {
-        self.rows(self.steps, self.shape.k)
+        self.rows(Operand::A, self.steps, self.shape.k)
     }
 
     /// B over (K, N), all steps: slots of step `s` and tile `j` start at
     /// `(s · tiles[1] + j) · slots[1]`.
     pub fn b(&self) -> Result<Fragment, LayoutError> {
-        self.cols(self.steps, self.shape.k)
+        self.cols(Operand::B, self.steps, self.shape.k)
     }
 
     /// A over one step, (M, instruction K).
     pub fn a_step(&self) -> Result<Fragment, LayoutError> {
-        self.rows(1, self.inst.k.into())
+        self.rows(Operand::A, 1, self.inst.k.into())
     }
 
     /// B over one step, (instruction K, N).
     pub fn b_step(&self) -> Result<Fragment, LayoutError> {
-        self.cols(1, self.inst.k.into())
+        self.cols(Operand::B, 1, self.inst.k.into())
+    }
+
+    /// The scales of one step, one for each tile and lane: of A over (M, runs), of B over (runs, N).
+    pub fn scale_step(&self, is_a: bool) -> Result<Fragment, LayoutError> {
+        let runs = i64::from(self.inst.k / MmaInst::SCALED);
+        match is_a {
+            true => self.rows(Operand::ScaleA, 1, runs),
+            false => self.cols(Operand::ScaleB, 1, runs),
+        }
     }
 
     /// Every warp of a row of the grid has the same rows of A.
-    fn rows(&self, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
+    fn rows(&self, operand: Operand, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
         let [wm, wn] = self.warps;
         let (row, copy) = (0, 2);
         let warps = [Digit::new(copy, 1, wn), Digit::new(row, 1, wm)];
         let rows = Fragment::from_digits(&[wm, 1], wn, &warps, &[])?;
-        self.block(&rows, Operand::A, [self.tiles[0], steps], [self.shape.m, k])
+        self.block(&rows, operand, [self.tiles[0], steps], [self.shape.m, k])
     }
 
     /// Every warp of a column of the grid has the same columns of B.
-    fn cols(&self, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
+    fn cols(&self, operand: Operand, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
         let [wm, wn] = self.warps;
         let (col, copy) = (1, 2);
         let warps = [Digit::new(col, 1, wn), Digit::new(copy, 1, wm)];
         let cols = Fragment::from_digits(&[1, wn], wm, &warps, &[])?;
-        self.block(&cols, Operand::B, [steps, self.tiles[1]], [k, self.shape.n])
+        self.block(&cols, operand, [steps, self.tiles[1]], [k, self.shape.n])
     }
 
     /// The lanes of one instruction tile. A product that is done as its transpose has the operands
@@ -239,6 +250,8 @@ impl GemmTiling {
         let held = match (self.run.turned, operand) {
             (true, Operand::A) => Operand::B,
             (true, Operand::B) => Operand::A,
+            (true, Operand::ScaleA) => Operand::ScaleB,
+            (true, Operand::ScaleB) => Operand::ScaleA,
             _ => operand,
         };
         let lanes = lane_map(&self.inst, held).ok_or_else(|| LayoutError::NotAMap {
@@ -267,22 +280,17 @@ impl GemmTiling {
             }
             false => lanes.repeat_in_slots(&times)?,
         };
-        let dealt = match operand {
-            Operand::A => self.run.dim() == 0,
-            Operand::B => self.run.dim() == 1,
+        let is_along = |dim: usize| match operand {
+            Operand::A | Operand::ScaleA => dim == 0,
+            Operand::B | Operand::ScaleB => dim == 1,
             Operand::C => true,
         };
-        if dealt {
+        if is_along(self.run.dim()) {
             warp = self.run.deal(&warp, self.run.dim())?;
         }
         let mut whole = Fragment::product(warps, &warp)?;
         for dim in [0, 1] {
-            let own = match operand {
-                Operand::A => dim == 0,
-                Operand::B => dim == 1,
-                Operand::C => true,
-            };
-            if own && self.parts[dim] > 1 {
+            if is_along(dim) && self.parts[dim] > 1 {
                 whole = in_parts(&whole, dim, [self.warps[dim], self.parts[dim]])?;
             }
         }
@@ -334,6 +342,7 @@ fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
         fresh: g.clear.is_int(1),
         group: group_operands(func, g),
         by_groups: g.kind == GemmKind::Wgmma,
+        scaled: g.scales.is_some(),
     })
 }
 
@@ -356,9 +365,32 @@ pub fn has_instruction(func: &Func, g: &GemmOp, threads: i64, target: Target) ->
     let Some(shape) = gemm_shape(func, g, threads) else {
         return true;
     };
-    let ab = register_type(target, shape.ab);
-    let mut known = target.machine().mma.iter();
-    known.any(|f| f.inst.ab == ab && f.inst.acc == shape.acc)
+    fitting(target, &shape).next().is_some()
+}
+
+/// Whether the target has an instruction that takes the scales of a gemm: those of float8_e8m0fnu for
+/// 32 along K each, of two factors of one type that it takes whole steps of.
+pub fn takes_scales(func: &Func, g: &GemmOp, threads: i64, target: Target) -> bool {
+    let Some(scales) = &g.scales else {
+        return false;
+    };
+    let scalar = |region: &Region| func.buffers[region.buffer].dtype.scalar;
+    let each = u32::from(MmaInst::SCALED);
+    let alike = scales.every == [each; 2]
+        && [&scales.a, &scales.b].map(scalar) == [Scalar::F8E8M0; 2]
+        && scalar(&g.a) == scalar(&g.b);
+    alike && has_instruction(func, g, threads, target)
+}
+
+/// The instructions of a target for a product.
+fn fitting(target: Target, shape: &GemmShape) -> impl Iterator<Item = &'static MmaFacts> {
+    let (ab, acc) = (register_type(target, shape.ab), shape.acc);
+    let (scaled, k) = (shape.scaled, shape.k);
+    // A step that reaches past K would take scales that are none.
+    let whole = move |inst: &MmaInst| !inst.scaled || k % i64::from(inst.k) == 0;
+    let all = target.machine().mma.iter();
+    all.filter(move |f| f.inst.ab == ab && f.inst.acc == acc)
+        .filter(move |f| f.inst.scaled == scaled && whole(&f.inst))
 }
 
 /// The tiling of a gemm by a plan, if it can be done so.
@@ -474,7 +506,7 @@ pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
 
 fn known_types(target: Target) -> String {
     let mut names: Vec<String> = Vec::new();
-    for f in target.machine().mma {
+    for f in target.machine().mma.iter().filter(|f| !f.inst.scaled) {
         let name = format!("{} with {}", f.inst.ab, f.inst.acc);
         if !names.contains(&name) {
             names.push(name);
@@ -511,12 +543,8 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
             warp: machine.warp_size,
         });
     }
-    let ab = register_type(target, shape.ab);
-    let candidates = machine
-        .mma
-        .iter()
-        .filter(|f| f.inst.ab == ab && f.inst.acc == shape.acc)
-        .filter(|f| !shape.by_groups || f.inst.family == MmaFamily::Wgmma);
+    let candidates =
+        fitting(target, shape).filter(|f| !shape.by_groups || f.inst.family == MmaFamily::Wgmma);
     // A plan that does as wished comes before a cheaper one that does not.
     let plans = candidates.filter_map(|candidate| {
         let inst = &candidate.inst;
@@ -678,6 +706,7 @@ mod tests {
             fresh: false,
             group: None,
             by_groups: false,
+            scaled: false,
         }
     }
 

@@ -3,13 +3,14 @@
 //! The plan says which instruction and which warps; here its operands are loaded. Where the machine
 //! has `ldmatrix` 16-bit operands come by it, straight or transposed; where it has reads that
 //! transpose, operands whose rows run along M or N come by those; everything else by vector
-//! loads along the placement of the operand. Rows, columns and steps past the tile are zero.
+//! loads along the placement of the operand. Rows, columns and steps past the tile are zero. Scales
+//! come like operands, one element a lane and tile.
 
 use std::ops::Range;
 
 use tilewright_ir::{
-    Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, Region,
-    RegionDim, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
+    Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, MmaInst,
+    Region, RegionDim, Scalar, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
 };
 use tilewright_layout::{Fragment, LayoutError};
 
@@ -26,15 +27,43 @@ pub(super) struct Operand<'a> {
     pub k_dim: usize,
     /// Register elements of one step.
     pub slots: i64,
+    /// Whether it holds the scales of A or B.
+    scales: bool,
     name: &'static str,
 }
 
 impl Operand<'_> {
     /// Where the elements of one step are.
     fn step_of(&self, plan: &GemmTiling) -> Result<Fragment, LayoutError> {
-        match self.k_dim {
-            1 => plan.a_step(),
-            _ => plan.b_step(),
+        match (self.scales, self.k_dim) {
+            (true, dim) => plan.scale_step(dim == 1),
+            (false, 1) => plan.a_step(),
+            (false, _) => plan.b_step(),
+        }
+    }
+
+    /// How much of K a step has.
+    fn depth_of_step(&self, plan: &GemmTiling) -> i64 {
+        let k = i64::from(plan.inst.k);
+        match self.scales {
+            true => k / i64::from(MmaInst::SCALED),
+            false => k,
+        }
+    }
+
+    /// The type that the instruction takes.
+    fn taken(&self, plan: &GemmTiling) -> DType {
+        DType::scalar(match self.scales {
+            true => Scalar::F8E8M0,
+            false => plan.inst.ab,
+        })
+    }
+
+    /// What lanes hold of rows and columns that the matrix does not have.
+    fn nothing(&self, dtype: DType) -> Expr {
+        match self.scales {
+            true => Expr::float(1.0, dtype),
+            false => Expr::zero(dtype),
         }
     }
 
@@ -82,6 +111,7 @@ impl Lower<'_> {
             trans: g.trans_a,
             k_dim: 1,
             slots: plan.tiles[0] * plan.slots[0],
+            scales: false,
             name: "a",
         };
         let b = Operand {
@@ -89,11 +119,30 @@ impl Lower<'_> {
             trans: g.trans_b,
             k_dim: 0,
             slots: plan.tiles[1] * plan.slots[1],
+            scales: false,
             name: "b",
         };
-        let (a_regs, a_at) = self.operand(&a, &plan, &step, span, &mut body);
-        let (b_regs, b_at) = self.operand(&b, &plan, &step, span, &mut body);
-        self.multiply(c, (a_regs, a_at), (b_regs, b_at), &plan, span, &mut body);
+        let factors = [&a, &b].map(|o| self.operand(o, &plan, &step, span, &mut body));
+        let scales = g.scales.as_ref().map(|scales| {
+            let sa = Operand {
+                region: &scales.a,
+                trans: false,
+                k_dim: 1,
+                slots: plan.tiles[0],
+                scales: true,
+                name: "sa",
+            };
+            let sb = Operand {
+                region: &scales.b,
+                trans: true,
+                k_dim: 0,
+                slots: plan.tiles[1],
+                scales: true,
+                name: "sb",
+            };
+            [&sa, &sb].map(|o| self.operand(o, &plan, &step, span, &mut body).0)
+        });
+        self.multiply(c, factors, scales, &plan, span, &mut body);
 
         // Warps beyond the plan's take no part.
         let used = self.used(&plan);
@@ -201,13 +250,25 @@ impl Lower<'_> {
 
     /// Fills registers of an array with zero.
     pub(super) fn zero(&mut self, buffer: Buffer, slots: Range<i64>, span: Span, out: &mut Block) {
+        let zero = Expr::zero(self.dtype(buffer));
+        self.fill_slots(buffer, slots, zero, span, out);
+    }
+
+    fn fill_slots(
+        &mut self,
+        buffer: Buffer,
+        slots: Range<i64>,
+        value: Expr,
+        span: Span,
+        out: &mut Block,
+    ) {
         let dtype = self.dtype(buffer);
         let (var, n) = self.var("s", VarKind::Loop);
         let slot = match slots.start {
             0 => n,
             start => n + start,
         };
-        let body = vec![store(buffer, vec![slot], Expr::zero(dtype), dtype, span)];
+        let body = vec![store(buffer, vec![slot], value, dtype, span)];
         out.push(counted(var, slots.end - slots.start, unroll(), body, span));
     }
 
@@ -221,7 +282,7 @@ impl Lower<'_> {
         out: &mut Block,
     ) -> (Buffer, Expr) {
         let dtype = self.dtype(o.region.buffer);
-        let wanted = DType::scalar(plan.inst.ab);
+        let wanted = o.taken(plan);
         let converts = dtype != wanted;
         if self.scope(o.region.buffer) == Scope::Fragment {
             return self.fragment_operand(o, plan, step, span, out);
@@ -334,7 +395,7 @@ impl Lower<'_> {
         let Some(placed) = self.placement(o.step_of(plan), span) else {
             return;
         };
-        let k = plan.inst.k as i64;
+        let k = o.depth_of_step(plan);
         let depth = if (o.k_dim == 1) != o.trans { y } else { x };
         // The rows or columns of this step in memory.
         let rank = o.region.dims.len();
@@ -348,7 +409,7 @@ impl Lower<'_> {
         let dtype = self.dtype(regs);
         let ragged_k = depth % k != 0;
         if is_padded(&placed, placed.threads()) || ragged_k {
-            self.zero(regs, 0..o.slots, span, out);
+            self.fill_slots(regs, 0..o.slots, o.nothing(dtype), span, out);
         }
         let inside = if ragged_k {
             let left = Expr::int(depth.into(), DType::I32) - step.clone() * k;
@@ -508,8 +569,8 @@ impl Lower<'_> {
     fn multiply(
         &mut self,
         c: Buffer,
-        a: (Buffer, Expr),
-        b: (Buffer, Expr),
+        [a, b]: [(Buffer, Expr); 2],
+        scales: Option<[Buffer; 2]>,
         plan: &GemmTiling,
         span: Span,
         out: &mut Block,
@@ -525,7 +586,7 @@ impl Lower<'_> {
         };
         let a_at = a.1 + m.clone() * a_stride;
         let b_at = b.1 + n.clone() * plan.slots[1];
-        let c_at = plan.c_slot(m, n);
+        let c_at = plan.c_slot(m.clone(), n.clone());
         let access = |buffer: Buffer, slots: i64, at: Expr| Access {
             region: all_slots(buffer, slots),
             slot: None,
@@ -536,9 +597,12 @@ impl Lower<'_> {
             access(a.0, mt * a_stride, a_at),
             access(b.0, nt * plan.slots[1], b_at),
         ];
+        if let Some([sa, sb]) = scales {
+            sources.extend([access(sa, mt, m), access(sb, nt, n)]);
+        }
         // The transposed product.
         if plan.run.turned {
-            sources.reverse();
+            sources.chunks_exact_mut(2).for_each(<[Access]>::reverse);
         }
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {

@@ -67,7 +67,11 @@ impl Compiler<'_> {
             source_buffers.push(self.buffer(source.region.buffer)?);
         }
         let multiplies = matches!(op.inst, Inst::Mma(_) | Inst::GroupMma { .. });
-        let wanted = if multiplies { 2 } else { 1 };
+        let wanted = match op.inst {
+            Inst::Mma(inst) => inst.sources(),
+            Inst::GroupMma { .. } => 2,
+            _ => 1,
+        };
         if source_buffers.len() != wanted {
             return invalid(format!("`{}` has {wanted} sources", op.inst));
         }
@@ -90,10 +94,8 @@ impl Compiler<'_> {
             (Inst::LdMatrix { .. } | Inst::DsReadTr, Shared(_), Local(_)) => true,
             (Inst::StMatrix { .. }, Local(_), Shared(_)) => true,
             (Inst::Mma(_), Local(_), Local(_)) => {
-                matches!(
-                    self.program.buffers[source_buffers[1] as usize].space,
-                    Local(_)
-                )
+                let held = |at: &u32| matches!(self.program.buffers[*at as usize].space, Local(_));
+                source_buffers.iter().all(held)
             }
             (Inst::GroupMma { .. }, Local(_) | Shared(_), Local(_)) => {
                 matches!(
@@ -159,15 +161,22 @@ impl Compiler<'_> {
                 let Some(table) = MmaTable::new(&inst) else {
                     return missing();
                 };
-                let b = &self.program.buffers[source_buffers[1] as usize];
-                let plain = [&dest, &source, b].iter().all(|x| x.lanes == 1);
-                if source.scalar != inst.ab || b.scalar != inst.ab || dest.scalar != inst.acc {
+                let held = |at: &u32| &self.program.buffers[*at as usize];
+                let sources = || source_buffers.iter().map(held);
+                let taken = [inst.ab, inst.ab, Scalar::F8E8M0, Scalar::F8E8M0];
+                let as_taken = sources()
+                    .zip(taken)
+                    .all(|(held, taken)| held.scalar == taken);
+                if !as_taken || dest.scalar != inst.acc {
+                    let types: Vec<String> =
+                        sources().map(|held| held.scalar.to_string()).collect();
                     return invalid(format!(
-                        "`{inst}` on registers of {}, {} and {}",
-                        source.scalar, b.scalar, dest.scalar
+                        "`{inst}` on registers of {} and {}",
+                        types.join(", "),
+                        dest.scalar
                     ));
                 }
-                if !plain {
+                if sources().chain([&dest]).any(|held| held.lanes != 1) {
                     return invalid(format!("`{inst}` on registers of vectors"));
                 }
                 (table.c.per_lane, table.a.per_lane, Some(Arc::new(table)))
@@ -242,9 +251,9 @@ impl Compiler<'_> {
         let dest_access = self.micro_access(&op.dest, dest_buffer, dest_width, span)?;
         let mut sources = Vec::new();
         for (i, source) in op.sources.iter().enumerate() {
-            let width = match (&mma, i) {
-                (Some(table), 1) => table.b.per_lane,
-                _ => source_width,
+            let width = match &mma {
+                Some(table) => table.of_source(i),
+                None => source_width,
             };
             sources.push(self.micro_access(source, source_buffers[i], width, span)?);
         }
