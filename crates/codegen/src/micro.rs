@@ -138,32 +138,31 @@ impl Emitter<'_> {
                 Ok(())
             }
             Inst::Mma(inst) => {
-                let (a, b, e) = match (op.sources.as_slice(), &op.pred) {
-                    ([a, b], None) if !inst.is_sparse() => (a, b, None),
-                    ([a, b, e], None) if inst.is_sparse() => (a, b, Some(e)),
-                    _ => {
-                        let count = inst.sources();
-                        let message = format!("`{inst}` takes {count} sources and no condition");
-                        return unsupported(span, message);
-                    }
+                let ([a, b, told @ ..], None) = (op.sources.as_slice(), &op.pred) else {
+                    return unsupported(
+                        span,
+                        format!("`{inst}` takes two factors and no condition"),
+                    );
                 };
-                if !self.machine.has(op.inst) {
+                if !self.machine.has(op.inst) || op.sources.len() != inst.sources() {
                     return unsupported(span, format!("{} has no `{inst}`", self.target));
                 }
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
                 let c = self.access(&op.dest, span)?;
-                let metadata = match e {
-                    Some(e) => format!(", {}", self.metadata(&inst, e, span)?),
-                    None => String::new(),
-                };
                 self.needs.mma(inst);
-                self.out.line(format!(
-                    "tw::{}({}, {}, {}{metadata});",
-                    mma_name(&inst),
-                    c.words(),
-                    a.words(),
-                    b.words()
-                ));
+                let mut operands = vec![c.words(), a.words(), b.words()];
+                for told in told {
+                    operands.push(match inst.is_sparse() {
+                        true => self.metadata(&inst, told, span)?,
+                        false => {
+                            let scale = self.access(told, span)?.read();
+                            format!("tw::to_bits({})", scale.text)
+                        }
+                    });
+                }
+                let name = mma_name(&inst);
+                self.out
+                    .line(format!("tw::{name}({});", operands.join(", ")));
                 Ok(())
             }
             Inst::GroupMma { mma, a, b, fresh } if self.machine.has(op.inst) => {

@@ -17,8 +17,8 @@ use crate::machine::WARP_GROUP;
 
 /// `g2s for c < 4 do A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=(k % 2) at [tx // 4, c * 8] inst="cp.async" width=8 counter=cp_async`
 ///
-/// Reads `sources`, writes `dest`. For `mma` the sources are A and B, of a sparse product also the
-/// metadata of A, and `dest` is read too.
+/// Reads `sources`, writes `dest`. For `mma` the sources are A and B, then the metadata of a sparse A,
+/// or the scales of both where the instruction takes them, and `dest` is read too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MicroOp {
     pub kind: MicroKind,
@@ -254,6 +254,9 @@ pub struct MmaInst {
     pub ab: Scalar,
     /// The type of the accumulator.
     pub acc: Scalar,
+    /// Whether it has two sources more: a scale for each [`MmaInst::SCALED`] elements along K of a row
+    /// of A and of a column of B, of float8_e8m0fnu.
+    pub scaled: bool,
 }
 
 /// Along which of its dimensions the elements of an operand follow each other in memory.
@@ -306,7 +309,8 @@ impl MmaFamily {
     }
 }
 
-/// `load`, `ldmatrix.x4.trans`, `mfma.16x16x32.bfloat16.float32`: the name in the text form.
+/// `load`, `ldmatrix.x4.trans`, `mfma.16x16x32.bfloat16.float32`,
+/// `mfma.16x16x128.float4_e2m1fn.float32.scaled`: the name in the text form.
 impl fmt::Display for Inst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -335,13 +339,14 @@ impl fmt::Display for MmaInst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}.{}x{}x{}.{}.{}",
+            "{}.{}x{}x{}.{}.{}{}",
             self.family.name(),
             self.m,
             self.n,
             self.k,
             self.ab,
-            self.acc
+            self.acc,
+            if self.scaled { ".scaled" } else { "" }
         )
     }
 }
@@ -404,6 +409,9 @@ fn tiles(text: &str) -> Option<(u8, bool)> {
 }
 
 impl MmaInst {
+    /// Neighbours along K that have one scale.
+    pub const SCALED: u16 = 32;
+
     /// The threads that run it together, where a warp has so many.
     pub const fn threads(&self, warp: u32) -> u32 {
         match self.family {
@@ -422,9 +430,13 @@ impl MmaInst {
         if self.is_sparse() { self.k / 2 } else { self.k }
     }
 
-    /// What it reads: A, B, and the metadata of a sparse A.
+    /// How many sources it has: A, B, and the metadata of a sparse A, or the scales of both.
     pub const fn sources(&self) -> usize {
-        if self.is_sparse() { 3 } else { 2 }
+        match (self.is_sparse(), self.scaled) {
+            (true, _) => 3,
+            (false, true) => 4,
+            (false, false) => 2,
+        }
     }
 
     pub fn from_name(name: &str) -> Option<MmaInst> {
@@ -435,6 +447,11 @@ impl MmaInst {
         let (m, n, k) = (sizes.next()??, sizes.next()??, sizes.next()??);
         let ab = Scalar::from_name(parts.next()?)?;
         let acc = Scalar::from_name(parts.next()?)?;
+        let scaled = match parts.next() {
+            None => false,
+            Some("scaled") if family == MmaFamily::Mfma => true,
+            Some(_) => return None,
+        };
         (sizes.next().is_none() && parts.next().is_none()).then_some(MmaInst {
             family,
             m,
@@ -442,6 +459,7 @@ impl MmaInst {
             k,
             ab,
             acc,
+            scaled,
         })
     }
 }
@@ -459,6 +477,7 @@ mod tests {
             k: 32,
             ab: Scalar::BF16,
             acc: Scalar::F32,
+            scaled: false,
         };
         for inst in [
             Inst::Load,
@@ -476,6 +495,12 @@ mod tests {
                 trans: false,
             },
             Inst::Mma(mma),
+            Inst::Mma(MmaInst {
+                k: 128,
+                ab: Scalar::F4E2M1,
+                scaled: true,
+                ..mma
+            }),
             Inst::GroupMma {
                 mma: MmaInst {
                     family: MmaFamily::Wgmma,
@@ -495,6 +520,7 @@ mod tests {
         assert_eq!(Inst::from_name("tma.257x64"), None);
         assert_eq!(Inst::from_name("tma.1x1x1x1x1x8"), None);
         assert_eq!(Inst::from_name("mfma.16x16.bfloat16.float32"), None);
+        assert_eq!(Inst::from_name("mma.16x8x16.float16.float32.scaled"), None);
         assert_eq!(Inst::from_name("wgmma.64x8x16.float16.float32"), None);
     }
 }

@@ -17,8 +17,8 @@ pub struct TransposedRead {
     pub count: i64,
     /// Columns of the tile, along M or N.
     columns: i64,
-    /// Rows that a lane holds, along K.
-    rows: i64,
+    /// Neighbouring rows that a lane holds, along K.
+    run: i64,
 }
 
 impl TransposedRead {
@@ -41,8 +41,11 @@ impl TransposedRead {
             elements,
             count: slots / elements,
             columns,
-            rows: slots,
+            run: run_of(slots, &held),
         };
+        if read.run % elements != 0 {
+            return None;
+        }
         let fits = |lane: i64, slot: i64| {
             let [column, row] = read.first(lane, slot / elements);
             let wanted = [column + lane % GROUP, row + slot % elements];
@@ -56,11 +59,11 @@ impl TransposedRead {
 
     /// The first column and row of what a lane's group reads by one of the instructions.
     fn first(&self, lane: i64, instruction: i64) -> [i64; 2] {
-        let group = lane / GROUP;
-        let across = self.columns / GROUP;
+        let (group, across) = (lane / GROUP, self.groups_across());
+        let row = instruction * self.elements;
         [
             group % across * GROUP,
-            group / across * self.rows + instruction * self.elements,
+            group / across * self.run + row % self.run + row / self.run * self.between_runs(),
         ]
     }
 
@@ -69,9 +72,19 @@ impl TransposedRead {
         self.columns / GROUP
     }
 
-    /// Rows that a lane holds.
-    pub fn rows(&self) -> i64 {
-        self.rows
+    /// Instructions for a run of neighbouring rows of a lane.
+    pub fn count_a_run(&self) -> i64 {
+        self.run / self.elements
+    }
+
+    /// Rows from one run of a lane to its next one: all lanes have one there.
+    pub fn between_runs(&self) -> i64 {
+        self.run * (4 / self.groups_across())
+    }
+
+    /// Neighbouring rows that a lane holds.
+    pub fn run(&self) -> i64 {
+        self.run
     }
 
     /// Lanes that read a row of a group's tile.
@@ -87,19 +100,42 @@ impl TransposedRead {
     }
 }
 
+/// How many rows follow each other in the first slots of the first lane.
+fn run_of(slots: i64, held: impl Fn(i64, i64) -> Option<[i64; 2]>) -> i64 {
+    let row = |slot: i64| held(0, slot).map(|[_, row]| row);
+    let next = |slot: &i64| row(*slot).is_some() && row(*slot) == row(slot - 1).map(|row| row + 1);
+    1 + (1..slots).take_while(next).count() as i64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// The operand of a matrix instruction of so many columns: lane `i + columns * (k / slots)`.
     fn held(columns: i64, slots: i64) -> impl Fn(i64, i64) -> Option<[i64; 2]> {
-        move |lane, slot| Some([lane % columns, lane / columns * slots + slot])
+        held_in_runs(columns, slots)
+    }
+
+    /// The same of lanes that hold runs, one behind those of the others.
+    fn held_in_runs(columns: i64, run: i64) -> impl Fn(i64, i64) -> Option<[i64; 2]> {
+        move |lane, slot| {
+            let behind = slot / run * run * (64 / columns);
+            Some([lane % columns, lane / columns * run + slot % run + behind])
+        }
     }
 
     #[test]
     fn operands_of_matrix_instructions_are_read_so() {
-        for (bits, columns, slots) in [(16, 16, 8), (16, 32, 8), (16, 16, 4), (8, 16, 32)] {
-            let read = TransposedRead::of(bits, (columns, slots), held(columns, slots));
+        for (bits, columns, slots, run) in [
+            (16, 16, 8, 8),
+            (16, 32, 8, 8),
+            (16, 16, 4, 4),
+            (8, 16, 32, 32),
+            (8, 16, 32, 16),
+            (8, 32, 32, 16),
+        ] {
+            let held = held_in_runs(columns, run);
+            let read = TransposedRead::of(bits, (columns, slots), &held);
             let read = read.expect("it fits");
             // What the lanes of a group give is the tile that they receive, each element once.
             let mut given = Vec::new();
@@ -111,7 +147,7 @@ mod tests {
             }
             let mut received = Vec::new();
             for lane in 0..64 {
-                received.extend((0..slots).filter_map(|slot| held(columns, slots)(lane, slot)));
+                received.extend((0..slots).filter_map(|slot| held(lane, slot)));
             }
             given.sort_unstable();
             received.sort_unstable();

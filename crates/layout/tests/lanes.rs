@@ -16,6 +16,7 @@ fn inst(family: MmaFamily, (m, n, k): (u16, u16, u16), ab: Scalar, acc: Scalar) 
         k,
         ab,
         acc,
+        scaled: false,
     }
 }
 
@@ -115,7 +116,21 @@ fn mfma() -> Vec<MmaInst> {
     add((16, 16, 8), &[Scalar::TF32], Scalar::F32);
     add((32, 32, 4), &[Scalar::TF32], Scalar::F32);
     add((16, 16, 4), &[Scalar::F64], Scalar::F64);
+    let wide = all
+        .iter()
+        .filter(|i| narrow.contains(&i.ab) && i.k * i.m == 2048);
+    let scaled: Vec<MmaInst> = wide.map(|i| MmaInst { scaled: true, ..*i }).collect();
+    all.extend(scaled);
     all
+}
+
+/// Whether an instruction has the operand in registers.
+fn has(inst: &MmaInst, operand: Operand) -> bool {
+    match operand {
+        Operand::A | Operand::C => true,
+        Operand::B => inst.family != MmaFamily::Wgmma,
+        Operand::ScaleA | Operand::ScaleB => inst.scaled,
+    }
 }
 
 #[test]
@@ -125,7 +140,7 @@ fn every_lane_map_is_a_bijection() {
     for inst in all.chain(wgmma()).chain(mfma()) {
         for operand in Operand::ALL {
             let Some(f) = lane_map(&inst, operand) else {
-                assert!(inst.family == MmaFamily::Wgmma && operand == Operand::B);
+                assert!(!has(&inst, operand), "{inst} {operand:?}");
                 continue;
             };
             assert_eq!(f.shape(), operand.shape(&inst));
@@ -151,7 +166,7 @@ fn every_lane_map_is_a_bijection() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 20 * 3 + 6 * 3 + 35 * 2 + 35 * 3);
+    assert_eq!(checked, 20 * 3 + 6 * 3 + 35 * 2 + 35 * 3 + 10 * 5);
 }
 
 #[test]
@@ -161,8 +176,8 @@ fn every_matrix_instruction_of_every_target_has_its_maps() {
         for facts in machine.mma.iter().chain(machine.sparse_mma) {
             for operand in Operand::ALL {
                 let found = lane_map(&facts.inst, operand).is_some();
-                let from_shared = facts.inst.family == MmaFamily::Wgmma && operand == Operand::B;
-                assert_eq!(found, !from_shared, "{target} {} {operand:?}", facts.inst);
+                let wanted = has(&facts.inst, operand);
+                assert_eq!(found, wanted, "{target} {} {operand:?}", facts.inst);
             }
         }
     }
@@ -185,6 +200,9 @@ fn what_does_not_exist_has_no_map() {
         "mfma.16x16x16.float16.float16",
         "mfma.16x16x4.float64.float32",
         "mfma.32x32x2.float64.float64",
+        "mfma.16x16x32.bfloat16.float32.scaled",
+        "mfma.16x16x32.float8_e4m3fn.float32.scaled",
+        "mfma.32x32x32.int8.int32.scaled",
     ] {
         let inst = MmaInst::from_name(name).unwrap();
         assert!(lane_map(&inst, Operand::C).is_none(), "{name}");
@@ -193,13 +211,19 @@ fn what_does_not_exist_has_no_map() {
 
 /// The CDNA formulas as the manuals state them: K_L = K·M/64; A lane = i + M·(k / K_L), item =
 /// k % K_L; B lane = j + N·(k / K_L); C lane = j + N·((i/4) % M_I), register = i%4 + 4·(i/(4·M_I))
-/// with M_I = 64/N. Of float64 C has lane = j + N·(i % 4), register = i/4.
+/// with M_I = 64/N. Of float64 C has lane = j + N·(i % 4), register = i/4. Where a lane has 32 floats of
+/// eight bits, they are 16 of the first half of K and 16 of the second.
 #[test]
 fn mfma_maps_equal_the_formulas_of_the_manual_on_every_element() {
     for inst in mfma() {
         let (m, n, k): (i64, i64, i64) = (inst.m.into(), inst.n.into(), inst.k.into());
         let kl = k * m / 64;
         let mi = 64 / n;
+        // The lane's group, and its item.
+        let along = |kk: i64| match inst.ab.bits() == 8 && kl == 32 {
+            true => (kk % (k / 2) / 16, kk % 16 + 16 * (kk / (k / 2))),
+            false => (kk / kl, kk % kl),
+        };
         let (a, b, c) = (
             map(inst, Operand::A),
             map(inst, Operand::B),
@@ -207,10 +231,9 @@ fn mfma_maps_equal_the_formulas_of_the_manual_on_every_element() {
         );
         for i in 0..m {
             for kk in 0..k {
-                let expected = Holder {
-                    thread: i + m * (kk / kl),
-                    slot: kk % kl,
-                };
+                let (group, slot) = along(kk);
+                let thread = i + m * group;
+                let expected = Holder { thread, slot };
                 assert_eq!(a.holder(&[i, kk], 0), expected, "{inst} A[{i}][{kk}]");
             }
             for j in 0..n {
@@ -229,11 +252,29 @@ fn mfma_maps_equal_the_formulas_of_the_manual_on_every_element() {
         }
         for kk in 0..k {
             for j in 0..n {
-                let expected = Holder {
-                    thread: j + n * (kk / kl),
-                    slot: kk % kl,
-                };
+                let (group, slot) = along(kk);
+                let thread = j + n * group;
+                let expected = Holder { thread, slot };
                 assert_eq!(b.holder(&[kk, j], 0), expected, "{inst} B[{kk}][{j}]");
+            }
+        }
+    }
+}
+
+/// One scale a lane: those of all rows for the first 32 of K, then for the next.
+#[test]
+fn scales_lie_row_by_row_for_32_of_k_at_a_time() {
+    for inst in mfma().into_iter().filter(|inst| inst.scaled) {
+        let (m, parts) = (i64::from(inst.m), i64::from(inst.k) / 32);
+        let (a, b) = (map(inst, Operand::ScaleA), map(inst, Operand::ScaleB));
+        for line in 0..m {
+            for part in 0..parts {
+                let expected = Holder {
+                    thread: line + m * part,
+                    slot: 0,
+                };
+                assert_eq!(a.holder(&[line, part], 0), expected, "{inst}");
+                assert_eq!(b.holder(&[part, line], 0), expected, "{inst}");
             }
         }
     }

@@ -29,7 +29,8 @@ pub struct HostTensor {
 /// How the elements of an input are made up.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Fill {
-    /// Floats uniform in `[-1, 1)`, integers in a small range around zero, bools even.
+    /// Floats uniform in `[-1, 1)`, scales that are powers of two from 1/8 to 8, integers in a small
+    /// range around zero, bools even.
     Default,
     /// Uniform between the two, both rounded to the type; integers include the upper end.
     Uniform(f64, f64),
@@ -342,6 +343,7 @@ fn sample(scalar: Scalar, fill: Fill, position: usize, rng: &mut Rng) -> Number 
             Some((0, high)) => Number::Int(rng.int_in(0, high.min(15))),
             Some((low, high)) => Number::Int(rng.int_in(low.max(-8), high.min(7))),
             None if scalar == Scalar::Handle => Number::Int(0),
+            None if scalar == Scalar::F8E8M0 => Number::Float(2f64.powi(rng.int_in(-3, 3) as i32)),
             None => Number::Float(rng.unit() * 2.0 - 1.0),
         },
         Fill::Uniform(low, high) if scalar.is_float() => {

@@ -101,6 +101,29 @@ fn products_are_near_the_rate_of_the_matrix_units() {
     }
 }
 
+/// Products with scales, of 256 x 256 x 128 by instructions that take these.
+#[test]
+fn products_with_scales_are_near_the_rate_of_the_matrix_units() {
+    for (dtype, busy, most) in [
+        ("float8_e4m3fn", 2048.0, 2425.0),
+        ("float4_e2m1fn", 1024.0, 1620.0),
+    ] {
+        let settings = [
+            "M=256".to_string(),
+            "N=256".to_string(),
+            "K=1024".to_string(),
+            "block_M=256".to_string(),
+            "block_N=256".to_string(),
+            "threads=512".to_string(),
+            format!("dtype={dtype}"),
+        ];
+        let (matrix, turn) = hot_loop("gemm_blockscaled.py", &settings, &["--target", "gfx950"]);
+        println!("{dtype}: {turn}");
+        assert_eq!(matrix, busy);
+        assert!(turn <= most, "{dtype}: {turn}");
+    }
+}
+
 /// Attention forward of heads of 128, of the last block, which sees all keys: whether causal, and the
 /// most that an iteration takes of which matrix units multiply for 2048 cycles.
 #[test]

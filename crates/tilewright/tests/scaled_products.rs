@@ -77,7 +77,7 @@ const PLAIN: Case = Case {
     held: false,
 };
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 15] = [
     PLAIN,
     Case {
         turned: [true, false],
@@ -124,7 +124,44 @@ const CASES: [Case; 9] = [
         held: true,
         ..PLAIN
     },
+    // What instructions of 16 rows take: of eight bits and of four, along K and across.
+    WIDE,
+    Case {
+        turned: [true, false],
+        a: Scalar::F8E5M2,
+        b: Scalar::F8E5M2,
+        ..WIDE
+    },
+    Case {
+        a: Scalar::F4E2M1,
+        b: Scalar::F4E2M1,
+        ..WIDE
+    },
+    Case {
+        a: Scalar::F4E2M1,
+        b: Scalar::F4E2M1,
+        turned: [true, false],
+        held: true,
+        ..WIDE
+    },
+    // Rows and columns that the instruction does not divide.
+    Case {
+        sizes: [40, 24, 256, 128],
+        ..WIDE
+    },
+    Case {
+        sizes: [17, 56, 256, 256],
+        a: Scalar::F4E2M1,
+        b: Scalar::F4E2M1,
+        held: true,
+        ..WIDE
+    },
 ];
+
+const WIDE: Case = Case {
+    sizes: [64, 96, 256, 128],
+    ..PLAIN
+};
 
 #[test]
 fn sums_are_those_of_the_mathematics() {
@@ -153,7 +190,7 @@ fn lowered_sums_are_the_same() {
 
 #[test]
 fn compiled_sums_are_the_same() {
-    for case in [0, 2, 4, 7].map(|at| CASES[at]) {
+    for case in [0, 2, 4, 7, 8, 9, 10, 11, 12, 13, 14].map(|at| CASES[at]) {
         let (func, sources) = staged(case);
         for target in Target::ALL.into_iter().filter(|t| Emulator::runs(*t)) {
             let (lowered, _) = jit::lower(&func, target).expect("it is lowered");
@@ -181,6 +218,166 @@ fn a_scale_that_is_no_number_is_seen() {
     for (at, sum) in sums.into_iter().enumerate() {
         // Four scales a row: the sixth is one of row 1.
         assert_eq!(sum.is_nan(), at / n == 1, "element {at}: {sum}");
+    }
+}
+
+/// Scales at both ends of their range, and those that are no numbers, where instructions take them: the
+/// evaluator, the simulator and machine code have the same sums.
+#[test]
+fn scales_at_the_ends_of_their_range() {
+    let (least, most) = (2f64.powi(-127), 2f64.powi(127));
+    // Of rows and of columns, even and odd; of rows also of the second run of K.
+    let scales: [[f64; 5]; 6] = [
+        [most, most, least, least, most],
+        [least, least, most, most, least],
+        [least, 1.0, 1.0, 0.5, least],
+        [least, 1.0, least, 1.0, 1.0],
+        [1.0, 1.0, 1.0, 1.0, f64::NAN],
+        [1.0, 1.0, 1.0, f64::NAN, 1.0],
+    ];
+    for format in [Scalar::F8E4M3FN, Scalar::F4E2M1] {
+        let case = Case {
+            a: format,
+            b: format,
+            ..WIDE
+        };
+        let (func, sources) = staged(case);
+        let target = Target::Gfx950;
+        let (lowered, _) = jit::lower(&func, target).expect("it is lowered");
+        let emulator = Emulator::new(&lowered, target, &sources).expect("it compiles");
+        for [even_row, odd_row, even_column, odd_column, second] in scales {
+            let args = || {
+                let mut args = inputs(case);
+                // Times the largest scale these are numbers of float32.
+                for name in ["A", "B"] {
+                    let tensor = args.tensor_mut(name).expect("a factor");
+                    for (at, value) in tensor.to_f64().into_iter().enumerate() {
+                        tensor.set(at, sim::Number::Float(value.clamp(-1.0, 1.5)));
+                    }
+                }
+                let runs = runs(case, 32);
+                for (name, lines, of) in [
+                    ("SA", case.sizes[0], [even_row, odd_row]),
+                    ("SB", case.sizes[1], [even_column, odd_column]),
+                ] {
+                    let tensor = args.tensor_mut(name).expect("scales");
+                    for at in 0..lines * runs {
+                        let scale = match (name, at % runs) {
+                            ("SA", 1) if at / runs % 4 == 0 => second,
+                            _ => of[at / runs % 2],
+                        };
+                        tensor.set(at, sim::Number::Float(scale));
+                    }
+                }
+                args
+            };
+            let bits = |args: &Args| -> Vec<u64> {
+                let sums = args.tensor("C").expect("the sum").to_f64();
+                // Of one kind, both what is no number and zero.
+                let plain = |v: f64| if v.is_nan() { f64::NAN } else { v + 0.0 };
+                sums.into_iter().map(|v| plain(v).to_bits()).collect()
+            };
+            let (mut wanted, mut simulated, mut emulated) = (args(), args(), args());
+            sim::run(&func, &mut wanted, &RunOptions::default()).expect("the evaluator runs it");
+            let wanted = bits(&wanted);
+            simt::run(&lowered, target, &mut simulated, &SimtOptions::default()).expect("it runs");
+            assert!(
+                bits(&simulated) == wanted,
+                "{format}, simulated: {scales:?}"
+            );
+            emulator
+                .run(&mut emulated, &Options::default())
+                .expect("it runs");
+            assert!(bits(&emulated) == wanted, "{format}, emulated: {scales:?}");
+            let nan = |v: &&u64| f64::from_bits(**v).is_nan();
+            let count = wanted.iter().filter(nan).count();
+            let [m, n, ..] = case.sizes;
+            let expected = match (second.is_nan(), odd_column.is_nan()) {
+                (true, _) => m / 4 * n,
+                (_, true) => m * n / 2,
+                _ => 0,
+            };
+            assert_eq!(count, expected);
+        }
+    }
+}
+
+/// Which products instructions with scales take, and which are expanded.
+#[test]
+fn instructions_take_scales_where_they_can() {
+    let of = |format: Scalar| Case {
+        a: format,
+        b: format,
+        ..WIDE
+    };
+    let [_, _, k, _] = WIDE.sizes;
+    let cases = [
+        (of(Scalar::F8E4M3FN), true),
+        (of(Scalar::F8E5M2), true),
+        (of(Scalar::F4E2M1), true),
+        (of(Scalar::F8E4M3FNUZ), false),
+        (
+            Case {
+                sizes: [64, 64, k, 64],
+                ..WIDE
+            },
+            true,
+        ),
+        (
+            Case {
+                sizes: [64, 64, k, 32],
+                ..WIDE
+            },
+            false,
+        ),
+        (
+            Case {
+                sizes: [64, 64, 192, 96],
+                ..WIDE
+            },
+            false,
+        ),
+        (
+            Case {
+                every: [16, 32],
+                ..WIDE
+            },
+            false,
+        ),
+        (
+            Case {
+                scale: Scalar::F8E4M3FN,
+                ..WIDE
+            },
+            false,
+        ),
+        (
+            Case {
+                a: Scalar::F4E2M1,
+                ..WIDE
+            },
+            false,
+        ),
+    ];
+    for (case, taken) in cases {
+        let (func, _) = staged(case);
+        for target in Target::ALL {
+            let (lowered, _) = jit::lower(&func, target).expect("it is lowered");
+            let text = tilewright::ir::text::print(&lowered);
+            let found = text.contains(".float32.scaled\"");
+            let sizes = case.sizes;
+            let (a, b) = (case.a, case.b);
+            assert_eq!(
+                found,
+                taken && target == Target::Gfx950,
+                "{target} {a} {b} {sizes:?}"
+            );
+            assert_eq!(
+                text.contains("_scaled:"),
+                !found,
+                "{target} {a} {b} {sizes:?}"
+            );
+        }
     }
 }
 

@@ -35,6 +35,8 @@ mod installed;
 mod isa;
 #[path = "json.rs"]
 mod json;
+#[path = "lane_maps.rs"]
+mod lane_maps;
 #[path = "language.rs"]
 mod language;
 #[path = "layouts.rs"]

@@ -130,7 +130,8 @@ struct Call {
 /// The name of a matrix instruction's wrapper.
 pub(super) fn mma_name(inst: &MmaInst) -> String {
     format!(
-        "mfma_{}x{}x{}_{}",
+        "mfma_{}{}x{}x{}_{}",
+        if inst.scaled { "scale_" } else { "" },
         inst.m,
         inst.n,
         inst.k,
@@ -155,14 +156,18 @@ fn call(inst: &MmaInst) -> Call {
             (format!("f32_{shape}_fp8_fp8"), "long", plain)
         }
         (Scalar::F8E5M2 | Scalar::F8E5M2FNUZ, 2) => (format!("f32_{shape}_bf8_bf8"), "long", plain),
-        // Formats of A and B, then scales that are not used.
+        // Formats of A and B, then the scales of each behind the byte that they are in; all zero where
+        // they are not used.
         (format, _) => (
             format!("scale_f32_{shape}_f8f6f4"),
             "int",
-            match format {
-                Scalar::F8E5M2 => ", 1, 1, 0, 0, 0, 0",
-                Scalar::F4E2M1 => ", 4, 4, 0, 0, 0, 0",
-                _ => ", 0, 0, 0, 0, 0, 0",
+            match (format, inst.scaled) {
+                (Scalar::F8E5M2, false) => ", 1, 1, 0, 0, 0, 0",
+                (Scalar::F4E2M1, false) => ", 4, 4, 0, 0, 0, 0",
+                (_, false) => ", 0, 0, 0, 0, 0, 0",
+                (Scalar::F8E5M2, true) => ", 1, 1, 0, sa, 0, sb",
+                (Scalar::F4E2M1, true) => ", 4, 4, 0, sa, 0, sb",
+                (_, true) => ", 0, 0, 0, sa, 0, sb",
             },
         ),
     };
@@ -205,8 +210,9 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     let mut text = String::from("namespace tw {\n\n");
     let _ = writeln!(
         text,
-        "TW_FN void {}({element}* c, const {pointer}* a, const {pointer}* b) {{",
-        mma_name(inst)
+        "TW_FN void {}({element}* c, const {pointer}* a, const {pointer}* b{}) {{",
+        mma_name(inst),
+        if inst.scaled { ", int sa, int sb" } else { "" }
     );
     let _ = writeln!(
         text,
@@ -230,10 +236,16 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
              aw, sizeof(x));\n  memcpy(&y, bw, sizeof(y));"
         );
     }
+    // The compiler may move this instruction behind a condition that not all lanes meet, where its
+    // scales are not those of all lanes; what is made of its result it leaves in place.
+    let held = match inst.scaled {
+        true => "  asm(\"\" : \"+v\"(sum));\n",
+        false => "",
+    };
     let _ = writeln!(
         text,
         "  Sum sum;\n#pragma unroll\n  for (int i = 0; i < {registers}; ++i) sum[i] = c[i];\n  sum \
-         = __builtin_amdgcn_mfma_{builtin}(x, y, sum{rest});\n#pragma unroll\n  for (int i = 0; i < \
+         = __builtin_amdgcn_mfma_{builtin}(x, y, sum{rest});\n{held}#pragma unroll\n  for (int i = 0; i < \
          {registers}; ++i) c[i] = sum[i];\n}}\n\n}}  // namespace tw\n"
     );
     text

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::device_op::Counter;
 use crate::dtype::Scalar;
-use crate::micro_op::{Inst, MmaFamily};
+use crate::micro_op::{Inst, MmaFamily, MmaInst};
 
 pub(crate) const GFX942: Machine = Machine {
     dialect: Dialect::Hip,
@@ -89,6 +89,17 @@ const fn mfma(shape: (u16, u16, u16), ab: Scalar, acc: Scalar, cycles: u32) -> M
     mma(MmaFamily::Mfma, shape, ab, acc, cycles)
 }
 
+/// The same with scales along K.
+const fn scaled(facts: MmaFacts) -> MmaFacts {
+    MmaFacts {
+        inst: MmaInst {
+            scaled: true,
+            ..facts.inst
+        },
+        ..facts
+    }
+}
+
 /// [ISA3] passes of four cycles each.
 const MFMA_942: &[MmaFacts] = &[
     mfma((16, 16, 16), Scalar::F16, Scalar::F32, 16),
@@ -130,4 +141,10 @@ const MFMA_950: &[MmaFacts] = &[
     mfma((16, 16, 128), Scalar::F4E2M1, Scalar::F32, 16),
     mfma((32, 32, 64), Scalar::F4E2M1, Scalar::F32, 32),
     mfma((16, 16, 4), Scalar::F64, Scalar::F64, 64),
+    scaled(mfma((16, 16, 128), Scalar::F8E4M3FN, Scalar::F32, 32)),
+    scaled(mfma((32, 32, 64), Scalar::F8E4M3FN, Scalar::F32, 64)),
+    scaled(mfma((16, 16, 128), Scalar::F8E5M2, Scalar::F32, 32)),
+    scaled(mfma((32, 32, 64), Scalar::F8E5M2, Scalar::F32, 64)),
+    scaled(mfma((16, 16, 128), Scalar::F4E2M1, Scalar::F32, 16)),
+    scaled(mfma((32, 32, 64), Scalar::F4E2M1, Scalar::F32, 32)),
 ];

@@ -292,6 +292,7 @@ const fn mma(
             k: shape.2,
             ab,
             acc,
+            scaled: false,
         },
         cycles,
     }

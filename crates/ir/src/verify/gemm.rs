@@ -33,6 +33,9 @@ impl<'a> Verifier<'a> {
                     format!("{warps} warps have the parts of a product"),
                 );
             }
+            if plan.inst.scaled && gemm.scales.is_none() {
+                self.fail("gemm-plan", "an instruction with scales for none");
+            }
         }
         if !matches!(gemm.k_pack, 1 | 2) {
             self.fail(
@@ -144,8 +147,9 @@ impl<'a> Verifier<'a> {
         let needed = [m, n].into_iter().zip(scales.every);
         let needed = needed.map(|(rows, every)| (rows, Scales::count(k, every)));
         let unlike = needed.zip(sizes).find(|(needed, size)| needed != size);
-        let message = if gemm.kind != GemmKind::Auto || gemm.plan.is_some() {
-            "a product with scales has no instruction".to_string()
+        let plain = gemm.plan.is_some_and(|plan| !plan.inst.scaled);
+        let message = if gemm.kind != GemmKind::Auto || plain {
+            "a product with scales by an instruction without".to_string()
         } else if gemm.sparse.is_some() {
             "a sparse product with scales".to_string()
         } else if scales.every.contains(&0) {

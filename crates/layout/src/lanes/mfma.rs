@@ -1,21 +1,23 @@
 //! AMD MFMA with one block (B = 1): 64 lanes.
 //!
 //! Source: AMD CDNA3 and CDNA4 instruction set manuals, section 7.1.4 "Matrix element to
-//! register mapping". For all shapes here, with `K_L = K · M / 64` consecutive elements of K in
-//! each lane:
+//! register mapping". For all shapes here, with runs of `L` consecutive elements of K in each lane
+//! and `G = 64 / M` groups of lanes:
 //!
 //! | operand | lane | item or register |
 //! |---|---|---|
-//! | `A[i][k]` | `i + M · (k / K_L)` | `k % K_L` |
-//! | `B[k][j]` | `j + N · (k / K_L)` | `k % K_L` |
-//! | `C[i][j]` | `j + N · (i / R % (64 / N))` | `i % R + R · (i / (R · 64 / N))` |
+//! | `A[i][k]` | `i + M · (k / L % G)` | `k % L + L · (k / (L · G))` |
+//! | `B[k][j]` | `j + N · (k / L % G)` | `k % L + L · (k / (L · G))` |
+//! | `C[i][j]` | `j + N · (i / R % G)` | `i % R + R · (i / (R · G))` |
+//! | scale of `A[i][k]` | `i + M · (k / 32)` | 0 |
+//! | scale of `B[k][j]` | `j + N · (k / 32)` | 0 |
 //!
-//! A lane holds runs of `R` rows of C: four, and of float64 one, so that its rows are four apart.
+//! A lane holds one run of K, `L = K / G`, but two of 16 where the f8f6f4 instructions take floats of
+//! eight bits. It holds runs of `R` rows of C: four, and of float64 one, so that its rows are four apart.
 //!
-//! The f8f6f4 instructions are put down with the same rule, K contiguous in a lane. The manual
-//! shows it for fp4 and the rule is the general one, but the figure for fp8 has not been seen;
-//! a permutation of K that A and B share changes no unscaled product, so kernels without block
-//! scales do not depend on it.
+//! A permutation of K that A and B share changes no plain product; with scales, or with elements of
+//! eight bits on one side and of four on the other, it does. What is known of both, and from where,
+//! is in `docs/amd-emulator.md`.
 
 use tilewright_ir::Scalar;
 use tilewright_ir::micro_op::MmaInst;
@@ -32,20 +34,38 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     }
     // The instructions are square: M = N.
     let (m, k): (i64, i64) = (inst.m.into(), inst.k.into());
-    let k_l = k * m / LANES;
     let groups = LANES / m;
+    let run_of_k = run_of_k(inst);
     let run = rows_in_a_run(inst);
+    // Lines are the rows of A, or the columns of B.
+    let held = |lines: usize, along_k: usize| {
+        let lanes = [
+            Digit::new(lines, 1, m),
+            Digit::new(along_k, run_of_k, groups),
+        ];
+        let runs = k / (run_of_k * groups);
+        let slots = [
+            Digit::new(along_k, 1, run_of_k),
+            Digit::new(along_k, run_of_k * groups, runs),
+        ];
+        (lanes, slots)
+    };
+    let scales = |lines: usize, along_k: usize| {
+        let parts = k / i64::from(MmaInst::SCALED);
+        [Digit::new(lines, 1, m), Digit::new(along_k, 1, parts)]
+    };
     Some(match operand {
-        Operand::A => table(
-            [m, k],
-            &[Digit::new(ROW, 1, m), Digit::new(COL, k_l, groups)],
-            &[Digit::new(COL, 1, k_l)],
-        ),
-        Operand::B => table(
-            [k, m],
-            &[Digit::new(COL, 1, m), Digit::new(ROW, k_l, groups)],
-            &[Digit::new(ROW, 1, k_l)],
-        ),
+        Operand::A => {
+            let (lanes, slots) = held(ROW, COL);
+            table([m, k], &lanes, &slots)
+        }
+        Operand::B => {
+            let (lanes, slots) = held(COL, ROW);
+            table([k, m], &lanes, &slots)
+        }
+        Operand::ScaleA | Operand::ScaleB if !inst.scaled => return None,
+        Operand::ScaleA => table(operand.shape(inst), &scales(ROW, COL), &[]),
+        Operand::ScaleB => table(operand.shape(inst), &scales(COL, ROW), &[]),
         Operand::C => table(
             [m, m],
             &[Digit::new(COL, 1, m), Digit::new(ROW, run, groups)],
@@ -57,6 +77,15 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     })
 }
 
+/// Neighbours along K of a row of A, or a column of B, that a lane holds.
+fn run_of_k(inst: &MmaInst) -> i64 {
+    let all = i64::from(inst.k) * i64::from(inst.m) / LANES;
+    match inst.ab.bits() {
+        8 => all.min(16),
+        _ => all,
+    }
+}
+
 /// Neighbouring rows of C that a lane holds.
 pub fn rows_in_a_run(inst: &MmaInst) -> i64 {
     match inst.acc {
@@ -65,7 +94,7 @@ pub fn rows_in_a_run(inst: &MmaInst) -> i64 {
     }
 }
 
-/// Whether gfx942 or gfx950 has the instruction.
+/// Whether gfx942 or gfx950 has the instruction. Those on 128 or 64 of K take scales.
 pub fn exists(inst: &MmaInst) -> bool {
     let acc = match inst.ab {
         Scalar::I8 => Scalar::I32,
@@ -89,5 +118,8 @@ pub fn exists(inst: &MmaInst) -> bool {
         (Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4E2M1, 32) => &[64],
         _ => &[],
     };
-    inst.acc == acc && inst.m == inst.n && ks.contains(&inst.k)
+    let wide = inst.ab.bits() <= 8
+        && inst.ab != Scalar::I8
+        && u32::from(inst.k) * u32::from(inst.m) == 32 * LANES as u32;
+    inst.acc == acc && inst.m == inst.n && ks.contains(&inst.k) && (wide || !inst.scaled)
 }

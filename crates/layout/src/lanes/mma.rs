@@ -23,6 +23,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
         Operand::A => a(m, k, packed(inst.ab)),
         Operand::B => b(k, packed(inst.ab)),
         Operand::C => c(m, 8),
+        Operand::ScaleA | Operand::ScaleB => return None,
     })
 }
 

@@ -29,6 +29,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
         Operand::A => mma::a(m, inst.left_k().into(), packed),
         Operand::B => mma::b(inst.k.into(), packed),
         Operand::C => mma::c(m, inst.n.into()),
+        Operand::ScaleA | Operand::ScaleB => return None,
     })
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Each map is a [`Fragment`] from the operand's indices to the lane and the element of that
 //! lane's registers, packed elements counted one by one: slot 5 of an f16 operand is the upper
-//! half of the third 32-bit register. A is indexed `(m, k)`, B `(k, n)`, C and D `(m, n)`.
+//! half of the third 32-bit register. A is indexed `(m, k)`, B `(k, n)`, C and D `(m, n)`, and the
+//! scales of A and B like these, by runs of K that have one.
 
 pub mod ldmatrix;
 pub mod mfma;
@@ -15,16 +16,25 @@ use tilewright_ir::micro_op::{MmaFamily, MmaInst};
 use crate::Fragment;
 use crate::radix::Digit;
 
-/// An operand of `D[m, n] = A[m, k] · B[k, n] + C[m, n]`; C and D are placed alike.
+/// An operand of `D[m, n] = A[m, k] · B[k, n] + C[m, n]`; C and D are placed alike. Instructions that
+/// take scales have those of A and of B too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operand {
     A,
     B,
     C,
+    ScaleA,
+    ScaleB,
 }
 
 impl Operand {
-    pub const ALL: [Operand; 3] = [Operand::A, Operand::B, Operand::C];
+    pub const ALL: [Operand; 5] = [
+        Operand::A,
+        Operand::B,
+        Operand::C,
+        Operand::ScaleA,
+        Operand::ScaleB,
+    ];
 
     /// The shape of the operand of an instruction.
     pub fn shape(self, inst: &MmaInst) -> [i64; 2] {
@@ -33,12 +43,14 @@ impl Operand {
             Operand::A => [m, inst.left_k().into()],
             Operand::B => [k, n],
             Operand::C => [m, n],
+            Operand::ScaleA => [m, k / i64::from(MmaInst::SCALED)],
+            Operand::ScaleB => [k / i64::from(MmaInst::SCALED), n],
         }
     }
 }
 
 /// The lane map of an operand. `None` when there is no such instruction, or when it does not
-/// take the operand from registers (B of wgmma).
+/// take the operand from registers (B of wgmma) or at all (scales).
 pub fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     match inst.family {
         MmaFamily::MmaSync => mma::lane_map(inst, operand),

@@ -18,7 +18,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     }
     match operand {
         Operand::A => Some(mma::a(64, inst.k.into(), (32 / inst.ab.bits()).into())),
-        Operand::B => None,
+        Operand::B | Operand::ScaleA | Operand::ScaleB => None,
         Operand::C => Some(mma::c(64, inst.n.into())),
     }
 }

@@ -188,9 +188,9 @@ impl Costs<'_> {
 }
 
 /// Calls `f` with ways to XOR row bits from `first` up onto the chunk bits: neighbouring row bits
-/// onto all chunk bits in turn, from each start. With `many`, then in every order, and the row bit
-/// after them onto each chunk bit as well, which is what reads along rows and across them take
-/// together.
+/// onto all chunk bits in turn, from each start; then with the row bit after them onto each chunk bit as
+/// well, which is what lanes take that read runs of rows with a gap between them. With `many` that is
+/// in every order, for reads along rows and across them together.
 fn each_pairing(
     first: u32,
     chunk_bits: u32,
@@ -207,7 +207,11 @@ fn each_pairing(
             f(&pairs)?;
         }
     }
-    let orders = if many { orders(chunk_bits) } else { Vec::new() };
+    let in_turn = |turn: u32| (0..chunk_bits).map(|b| (b + turn) % chunk_bits).collect();
+    let orders = match many {
+        true => orders(chunk_bits),
+        false => (0..chunk_bits).map(in_turn).collect(),
+    };
     for start in starts {
         for order in &orders {
             pairs.clear();

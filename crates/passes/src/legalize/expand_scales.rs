@@ -1,6 +1,7 @@
-//! ExpandScales: factors of a product that have scales along K are multiplied by them into tiles of
-//! bfloat16 in shared memory, and the product is a plain one of those. A float of eight bits or fewer
-//! times a power of two, or times another one, is a number of bfloat16.
+//! ExpandScales: where no matrix instruction takes them, factors of a product that have scales along K
+//! are multiplied by these into tiles of bfloat16 in shared memory, and the product is a plain one of
+//! those. A float of eight bits or fewer times a power of two, or times another one, is a number of
+//! bfloat16.
 //!
 //! Before:
 //! ```text
@@ -19,21 +20,26 @@
 //! gemm a_scaled[0 +: 32, 0 +: 64], b_scaled[0 +: 16, 0 +: 64] -> c[0 +: 32, 0 +: 16] trans_b
 //! ```
 //!
-//! What lies in registers goes to shared memory first. Needs tile IR; afterwards no product has scales.
+//! What lies in registers goes to shared memory first, and so do scales that an instruction takes.
+//! Needs tile IR; afterwards products have scales that an instruction takes, in shared memory, or none.
 
 use tilewright_ir::{
-    Block, DType, Diagnostics, Expr, Func, Region, Scales, Span, Stmt, StmtKind, Target, VarKind,
+    Block, DType, Diagnostics, Expr, Func, GemmOp, Region, Scales, Span, Stmt, StmtKind, Target,
+    VarKind,
 };
 
 use crate::Changed;
-use crate::legalize::gemm_plan::matrix;
+use crate::legalize::gemm_plan::{matrix, takes_scales};
 use crate::legalize::products::{
     Rewritten, Site, elements, in_memory, new_tile, place, rewrite_products,
 };
 
-/// Multiplies the factors of all products with scales.
-pub fn expand_scales(func: &mut Func, _: Target, _: &mut Diagnostics) -> Changed {
-    rewrite_products(func, &mut |func, g, Site { span, .. }, out| {
+/// Multiplies the factors of products with scales that no instruction takes.
+pub fn expand_scales(func: &mut Func, target: Target, _: &mut Diagnostics) -> Changed {
+    rewrite_products(func, &mut |func, g, Site { span, threads }, out| {
+        if takes_scales(func, g, threads, target) {
+            return to_memory(func, g, span, out);
+        }
         let Some(Scales { a, b, every }) = g.scales.take() else {
             return Rewritten::No;
         };
@@ -53,6 +59,19 @@ pub fn expand_scales(func: &mut Func, _: Target, _: &mut Diagnostics) -> Changed
         }
         Rewritten::Yes
     })
+}
+
+/// Has an instruction's scales in memory, from where it takes them lane by lane.
+fn to_memory(func: &mut Func, g: &mut GemmOp, span: Span, out: &mut Block) -> Rewritten {
+    let mut moved = Rewritten::No;
+    for scales in g.scales.iter_mut().flat_map(|s| [&mut s.a, &mut s.b]) {
+        let tile = in_memory(func, scales, span, out);
+        if tile.buffer != scales.buffer {
+            *scales = tile;
+            moved = Rewritten::Yes;
+        }
+    }
+    moved
 }
 
 /// A factor and its scales, both in memory.

@@ -37,6 +37,8 @@ pub struct GemmShape {
     pub by_groups: bool,
     /// Bits of an integer of metadata, where the left factor is sparse.
     pub metadata: Option<u32>,
+    /// Whether the factors have scales, which the instruction takes.
+    pub scaled: bool,
 }
 
 /// What follows from a plan. The placements are worked out when asked for: layout inference needs
@@ -208,18 +210,23 @@ impl GemmTiling {
             Some(_) => self.shape.k / 2,
             None => self.shape.k,
         };
-        self.rows(self.lanes(Operand::A)?, self.steps, stored)
+        self.rows(Operand::A, self.lanes(Operand::A)?, self.steps, stored)
     }
 
     /// B over (K, N), all steps: slots of step `s` and tile `j` start at
     /// `(s · tiles[1] + j) · slots[1]`.
     pub fn b(&self) -> Result<Fragment, LayoutError> {
-        self.cols(self.steps, self.shape.k)
+        self.cols(Operand::B, self.steps, self.shape.k)
     }
 
     /// A over one step, (M, what the instruction has of it along K).
     pub fn a_step(&self) -> Result<Fragment, LayoutError> {
-        self.rows(self.lanes(Operand::A)?, 1, self.inst.left_k().into())
+        self.rows(
+            Operand::A,
+            self.lanes(Operand::A)?,
+            1,
+            self.inst.left_k().into(),
+        )
     }
 
     /// The metadata of a sparse A over one step, (M, integers of a row): slots of tile `i` start at
@@ -229,7 +236,7 @@ impl GemmTiling {
             what: format!("the metadata of {}", self.inst),
         })?;
         let integers = lanes.shape()[1];
-        self.rows(lanes, 1, integers)
+        self.rows(Operand::A, lanes, 1, integers)
     }
 
     /// The metadata of one instruction.
@@ -239,28 +246,43 @@ impl GemmTiling {
 
     /// B over one step, (instruction K, N).
     pub fn b_step(&self) -> Result<Fragment, LayoutError> {
-        self.cols(1, self.inst.k.into())
+        self.cols(Operand::B, 1, self.inst.k.into())
+    }
+
+    /// The scales of one step, one for each tile and lane: of A over (M, runs), of B over (runs, N).
+    pub fn scale_step(&self, is_a: bool) -> Result<Fragment, LayoutError> {
+        let runs = i64::from(self.inst.k / MmaInst::SCALED);
+        match is_a {
+            true => self.rows(Operand::ScaleA, self.lanes(Operand::ScaleA)?, 1, runs),
+            false => self.cols(Operand::ScaleB, 1, runs),
+        }
     }
 
     /// Every warp of a row of the grid has the same rows of A, and of what is told of them.
-    fn rows(&self, lanes: Fragment, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
+    fn rows(
+        &self,
+        operand: Operand,
+        lanes: Fragment,
+        steps: i64,
+        k: i64,
+    ) -> Result<Fragment, LayoutError> {
         let [wm, wn] = self.warps;
         let (row, copy) = (0, 2);
         let warps = [Digit::new(copy, 1, wn), Digit::new(row, 1, wm)];
         let rows = Fragment::from_digits(&[wm, 1], wn, &warps, &[])?;
         let (times, extents) = ([self.tiles[0], steps], [self.shape.m, k]);
-        self.block(&rows, Operand::A, lanes, times, extents)
+        self.block(&rows, operand, lanes, times, extents)
     }
 
     /// Every warp of a column of the grid has the same columns of B.
-    fn cols(&self, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
+    fn cols(&self, operand: Operand, steps: i64, k: i64) -> Result<Fragment, LayoutError> {
         let [wm, wn] = self.warps;
         let (col, copy) = (1, 2);
         let warps = [Digit::new(col, 1, wn), Digit::new(copy, 1, wm)];
         let cols = Fragment::from_digits(&[1, wn], wm, &warps, &[])?;
-        let lanes = self.lanes(Operand::B)?;
+        let lanes = self.lanes(operand)?;
         let (times, extents) = ([steps, self.tiles[1]], [k, self.shape.n]);
-        self.block(&cols, Operand::B, lanes, times, extents)
+        self.block(&cols, operand, lanes, times, extents)
     }
 
     /// The lanes of one instruction tile. A product that is done as its transpose has the operands
@@ -269,6 +291,8 @@ impl GemmTiling {
         let held = match (self.run.turned, operand) {
             (true, Operand::A) => Operand::B,
             (true, Operand::B) => Operand::A,
+            (true, Operand::ScaleA) => Operand::ScaleB,
+            (true, Operand::ScaleB) => Operand::ScaleA,
             _ => operand,
         };
         let lanes = lane_map(&self.inst, held).ok_or_else(|| LayoutError::NotAMap {
@@ -297,22 +321,17 @@ impl GemmTiling {
             }
             false => lanes.repeat_in_slots(&times)?,
         };
-        let dealt = match operand {
-            Operand::A => self.run.dim() == 0,
-            Operand::B => self.run.dim() == 1,
+        let is_along = |dim: usize| match operand {
+            Operand::A | Operand::ScaleA => dim == 0,
+            Operand::B | Operand::ScaleB => dim == 1,
             Operand::C => true,
         };
-        if dealt {
+        if is_along(self.run.dim()) {
             warp = self.run.deal(&warp, self.run.dim())?;
         }
         let mut whole = Fragment::product(warps, &warp)?;
         for dim in [0, 1] {
-            let own = match operand {
-                Operand::A => dim == 0,
-                Operand::B => dim == 1,
-                Operand::C => true,
-            };
-            if own && self.parts[dim] > 1 {
+            if is_along(dim) && self.parts[dim] > 1 {
                 whole = in_parts(&whole, dim, [self.warps[dim], self.parts[dim]])?;
             }
         }
@@ -365,6 +384,7 @@ fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
         group: group_operands(func, g),
         by_groups: g.kind == GemmKind::Wgmma,
         metadata: (g.sparse.as_ref()).map(|sparse| func.buffers[sparse.e.buffer].dtype.bits()),
+        scaled: g.scales.is_some(),
     })
 }
 
@@ -387,23 +407,38 @@ pub fn has_instruction(func: &Func, g: &GemmOp, threads: i64, target: Target) ->
     let Some(shape) = gemm_shape(func, g, threads) else {
         return true;
     };
-    instructions(target, &shape).next().is_some()
+    fitting(target, &shape).next().is_some()
 }
 
-/// The instructions for the types of a product. Those for sparse factors know of no zeros behind the
-/// end of K: they take whole steps.
-fn instructions(target: Target, shape: &GemmShape) -> impl Iterator<Item = &'static MmaFacts> {
-    let GemmShape { k, acc, .. } = *shape;
+/// Whether the target has an instruction that takes the scales of a gemm: those of float8_e8m0fnu for
+/// 32 along K each, of two factors of one type that it takes whole steps of.
+pub fn takes_scales(func: &Func, g: &GemmOp, threads: i64, target: Target) -> bool {
+    let Some(scales) = &g.scales else {
+        return false;
+    };
+    let scalar = |region: &Region| func.buffers[region.buffer].dtype.scalar;
+    let each = u32::from(MmaInst::SCALED);
+    let alike = scales.every == [each; 2]
+        && [&scales.a, &scales.b].map(scalar) == [Scalar::F8E8M0; 2]
+        && scalar(&g.a) == scalar(&g.b);
+    alike && has_instruction(func, g, threads, target)
+}
+
+/// The instructions of a target for a product. Those for sparse factors know of no zeros behind the end
+/// of K, and those with scales would take scales there that are none: they take whole steps.
+fn fitting(target: Target, shape: &GemmShape) -> impl Iterator<Item = &'static MmaFacts> {
+    let GemmShape { k, acc, scaled, .. } = *shape;
     let machine = target.machine();
     let ab = register_type(target, shape.ab);
-    let (table, whole) = match shape.metadata {
+    let (table, sparse) = match shape.metadata {
         Some(_) => (machine.sparse_mma, true),
         None => (machine.mma, false),
     };
+    let whole = move |inst: &MmaInst| !(sparse || scaled) || k % i64::from(inst.k) == 0;
     table
         .iter()
         .filter(move |f| f.inst.ab == ab && f.inst.acc == acc)
-        .filter(move |f| !whole || k % i64::from(f.inst.k) == 0)
+        .filter(move |f| f.inst.scaled == scaled && whole(&f.inst))
 }
 
 /// The tiling of a gemm by a plan, if it can be done so.
@@ -519,7 +554,7 @@ pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
 
 fn known_types(target: Target) -> String {
     let mut names: Vec<String> = Vec::new();
-    for f in target.machine().mma {
+    for f in target.machine().mma.iter().filter(|f| !f.inst.scaled) {
         let name = format!("{} with {}", f.inst.ab, f.inst.acc);
         if !names.contains(&name) {
             names.push(name);
@@ -556,8 +591,8 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
             warp: machine.warp_size,
         });
     }
-    let candidates = instructions(target, shape)
-        .filter(|f| !shape.by_groups || f.inst.family == MmaFamily::Wgmma);
+    let candidates =
+        fitting(target, shape).filter(|f| !shape.by_groups || f.inst.family == MmaFamily::Wgmma);
     // A plan that does as wished comes before a cheaper one that does not.
     let plans = candidates.filter_map(|candidate| {
         let inst = &candidate.inst;
@@ -720,6 +755,7 @@ mod tests {
             group: None,
             by_groups: false,
             metadata: None,
+            scaled: false,
         }
     }
 

@@ -38,8 +38,8 @@ use rustc_hash::FxHashMap;
 use tilewright_arith::{Analyzer, Inside};
 use tilewright_ir::visit::{child_blocks_mut, rewrite_block, stmt_exprs_mut};
 use tilewright_ir::{
-    Block, Buffer, BufferData, Diagnostics, Expr, ExprKind, Func, Inst, MicroOp, Scope, Stmt,
-    StmtKind, Target, ThreadOp, Var, VarKind,
+    Block, Buffer, BufferData, DType, Diagnostics, Expr, ExprKind, Func, Inst, MicroOp, Scope,
+    Stmt, StmtKind, Target, ThreadOp, Var, VarKind, small_float,
 };
 
 use crate::Changed;
@@ -291,5 +291,13 @@ fn bounds(func: &Func, analyzer: &mut Analyzer, buffer: Buffer, indices: &[Expr]
 fn safe_value(data: &BufferData) -> Expr {
     data.safe_value
         .clone()
-        .map_or_else(|| Expr::zero(data.dtype), |v| v.cast_to(data.dtype))
+        .map_or_else(|| nothing(data.dtype), |v| v.cast_to(data.dtype))
+}
+
+/// Zero, or what a type without one has for it.
+fn nothing(dtype: DType) -> Expr {
+    match dtype.scalar.is_float() {
+        true => Expr::float(small_float::round_to(dtype.scalar, 0.0), dtype),
+        false => Expr::zero(dtype),
+    }
 }

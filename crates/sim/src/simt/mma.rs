@@ -3,9 +3,10 @@
 //! The operands of a wave are gathered from the lanes' registers by the instruction's lane
 //! maps, multiplied as small dense matrices, and spread again. As in the reference evaluator,
 //! products of narrow floats are added in float32 in ascending order of `k`, starting at the
-//! accumulator, and the sum is rounded to the accumulator's type once an instruction. A sparse left
-//! factor gets its zeros first, by the metadata of the lanes that the instruction asks; metadata whose
-//! places do not rise is undefined where something is stored there.
+//! accumulator, and the sum is rounded to the accumulator's type once an instruction. Elements that
+//! have scales are multiplied by them first, in float32. A sparse left factor gets its zeros first, by
+//! the metadata of the lanes that the instruction asks; metadata whose places do not rise is undefined
+//! where something is stored there.
 
 use tilewright_ir::{MmaInst, Scalar, Sparsity, small_float};
 use tilewright_layout::lanes::{Operand, lane_map, mma_sp};
@@ -13,7 +14,7 @@ use tilewright_layout::lanes::{Operand, lane_map, mma_sp};
 use super::access::byte_of;
 use super::counts::InstKind;
 use super::env::Env;
-use super::program::{BufferInfo, MicroCode};
+use super::program::MicroCode;
 use super::report::FindingKind;
 use super::warp::{Lanes, Local, WRITTEN, Warp};
 use crate::exec::{Term, multiply_row};
@@ -29,6 +30,8 @@ pub(super) struct MmaTable {
     pub c: Map,
     /// Of a sparse instruction.
     pub metadata: Option<Metadata>,
+    /// Those of the scales of A and of B, where the instruction takes them.
+    pub scales: Option<[Map; 2]>,
 }
 
 /// Where the metadata of each group of each row of A is.
@@ -112,7 +115,24 @@ impl MmaTable {
             b: Map::new(inst, Operand::B)?,
             c: Map::new(inst, Operand::C)?,
             metadata,
+            scales: match inst.scaled {
+                true => Some([
+                    Map::new(inst, Operand::ScaleA)?,
+                    Map::new(inst, Operand::ScaleB)?,
+                ]),
+                false => None,
+            },
         })
+    }
+
+    /// The elements that a lane holds of a source.
+    pub fn of_source(&self, at: usize) -> u32 {
+        match (at, &self.scales) {
+            (0, _) => self.a.per_lane,
+            (1, _) => self.b.per_lane,
+            (_, Some(scales)) => scales[at % 2].per_lane,
+            (_, None) => self.metadata.as_ref().map_or(0, |m| m.per_lane),
+        }
     }
 }
 
@@ -211,35 +231,28 @@ impl Env<'_> {
             env.check_read(warp, access, &addresses);
             (info, addresses)
         };
-        let (a_info, a_at) = operand(self, warp, code.sources[0]);
-        let (b_info, b_at) = operand(self, warp, code.sources[1]);
-        let (c_info, c_at) = operand(self, warp, code.dest);
-        if [a_at.mask, b_at.mask, c_at.mask] != [warp.mask; 3] {
+        let mut whole = true;
+        let mut starts = |env: &mut Self, warp: &mut Warp, access: u32| -> Vec<usize> {
+            let (info, place) = operand(env, warp, access);
+            whole &= place.mask == warp.mask;
+            let first = |&at: &usize| byte_of(info, at);
+            place.at.iter().map(first).collect()
+        };
+        let mut places = Places {
+            sources: (code.sources.iter())
+                .map(|&source| starts(self, warp, source))
+                .collect(),
+            c: starts(self, warp, code.dest),
+            told: Vec::new(),
+        };
+        if !whole {
             return;
         }
-        let metadata = code.sources.get(2).map(|&e| operand(self, warp, e));
-        if metadata
-            .as_ref()
-            .is_some_and(|(_, at)| at.mask != warp.mask)
-        {
-            return;
+        if let (Some(metadata), Some(e)) = (&table.metadata, places.sources.get(2)) {
+            places.told = metadata.gather(&warp.local, e);
         }
-        let acc = table.inst.acc;
-        let starts = |info: &BufferInfo, at: &[usize]| -> Vec<usize> {
-            at.iter().map(|&at| byte_of(info, at)).collect()
-        };
-        let places = Places {
-            a: starts(a_info, &a_at.at),
-            b: starts(b_info, &b_at.at),
-            c: starts(c_info, &c_at.at),
-            told: match (&table.metadata, metadata) {
-                (Some(metadata), Some((info, at))) => {
-                    metadata.gather(&warp.local, &starts(info, &at.at))
-                }
-                _ => Vec::new(),
-            },
-        };
         self.check_metadata(warp, table, &places);
+        let acc = table.inst.acc;
         let mut matrices = InRegisters {
             warp: &mut *warp,
             table,
@@ -261,7 +274,7 @@ impl Env<'_> {
         let ab = table.inst.ab;
         let sign = u64::from(ab.is_float()) << (ab.bits() - 1);
         let read = |bits: u64| bits & !sign;
-        let stored = table.a.gather(&warp.local, &places.a, ab.bits(), 0, read);
+        let stored = (table.a).gather(&warp.local, &places.sources[0], ab.bits(), 0, read);
         let sparsity = metadata.sparsity;
         let groups = stored.chunks_exact(sparsity.kept as usize);
         let mut wrong = groups.zip(&places.told).filter(|(stored, told)| {
@@ -277,8 +290,8 @@ impl Env<'_> {
 
 /// The first private byte of each lane's operands.
 struct Places {
-    a: Vec<usize>,
-    b: Vec<usize>,
+    /// Of A, B, and the scales of both or the metadata of A.
+    sources: Vec<Vec<usize>>,
     c: Vec<usize>,
     /// What the metadata of a sparse A says of each group.
     told: Vec<u32>,
@@ -293,6 +306,10 @@ pub(super) trait Matrices {
     /// C, row by row.
     fn sum<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T>;
     fn store<T: Copy>(&mut self, sum: &[T], write: impl Fn(T) -> u64);
+    /// The scales of A and of B, row by row, where elements have some.
+    fn scales<T: Copy>(&self, _zero: T, _read: impl Fn(u64) -> T) -> Option<[Vec<T>; 2]> {
+        None
+    }
 }
 
 /// Adds the product to the accumulator.
@@ -303,6 +320,7 @@ pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
     if !acc.is_float() {
         let codec = Codec {
             operand: |bits| value::int_from_bits(ab, bits),
+            scale: |_| 1,
             read: |bits| value::int_from_bits(acc, bits),
             write: |v| value::int_to_bits(acc, value::wrap(acc, v)),
         };
@@ -310,6 +328,7 @@ pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
     } else if wide {
         let codec = Codec {
             operand: |bits| float(ab, bits),
+            scale: |bits| float(Scalar::F8E8M0, bits),
             read: |bits| float(acc, bits),
             write: |v| small_float::float_to_bits(acc, v),
         };
@@ -320,6 +339,7 @@ pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
             ($operand:expr) => {{
                 let codec = Codec {
                     operand: $operand,
+                    scale: |bits| float(Scalar::F8E8M0, bits) as f32,
                     read: |bits| float(acc, bits) as f32,
                     write: |v: f32| small_float::float_to_bits(acc, f64::from(v)),
                 };
@@ -336,8 +356,9 @@ pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
 }
 
 /// How stored bits become numbers and back.
-struct Codec<A, R, W> {
+struct Codec<A, S, R, W> {
     operand: A,
+    scale: S,
     /// For the accumulator.
     read: R,
     write: W,
@@ -346,11 +367,20 @@ struct Codec<A, R, W> {
 fn product<T: Term>(
     inst: &MmaInst,
     matrices: &mut impl Matrices,
-    codec: Codec<impl Fn(u64) -> T, impl Fn(u64) -> T, impl Fn(T) -> u64>,
+    codec: Codec<impl Fn(u64) -> T, impl Fn(u64) -> T, impl Fn(u64) -> T, impl Fn(T) -> u64>,
 ) {
     let (n, k) = (usize::from(inst.n), usize::from(inst.k));
-    let left = matrices.left(T::ZERO, &codec.operand);
-    let right = matrices.right(T::ZERO, &codec.operand);
+    let mut left = matrices.left(T::ZERO, &codec.operand);
+    let mut right = matrices.right(T::ZERO, &codec.operand);
+    if let Some([of_left, of_right]) = matrices.scales(T::ZERO, &codec.scale) {
+        let each = usize::from(MmaInst::SCALED);
+        for (at, element) in left.iter_mut().enumerate() {
+            *element = element.mul(of_left[at / each]);
+        }
+        for (at, element) in right.iter_mut().enumerate() {
+            *element = element.mul(of_right[at / n / each * n + at % n]);
+        }
+    }
     let mut sum = matrices.sum(T::ZERO, &codec.read);
     for (row, left) in sum.chunks_exact_mut(n).zip(left.chunks_exact(k)) {
         multiply_row(row, left, &right);
@@ -369,7 +399,7 @@ impl Matrices for InRegisters<'_> {
     fn left<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {
         let bits = self.table.inst.ab.bits();
         let map = &self.table.a;
-        let stored = map.gather(&self.warp.local, &self.places.a, bits, zero, read);
+        let stored = map.gather(&self.warp.local, &self.places.sources[0], bits, zero, read);
         match &self.table.metadata {
             Some(metadata) => metadata.spread(&stored, &self.places.told, zero),
             None => stored,
@@ -379,7 +409,17 @@ impl Matrices for InRegisters<'_> {
     fn right<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {
         let bits = self.table.inst.ab.bits();
         let map = &self.table.b;
-        map.gather(&self.warp.local, &self.places.b, bits, zero, read)
+        map.gather(&self.warp.local, &self.places.sources[1], bits, zero, read)
+    }
+
+    fn scales<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Option<[Vec<T>; 2]> {
+        let bits = Scalar::F8E8M0.bits();
+        let maps = self.table.scales.as_ref()?;
+        let gather = |at: usize| {
+            let starts = &self.places.sources[2 + at];
+            maps[at].gather(&self.warp.local, starts, bits, zero, &read)
+        };
+        Some([gather(0), gather(1)])
     }
 
     fn sum<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {

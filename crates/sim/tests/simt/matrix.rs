@@ -7,7 +7,20 @@ use tilewright_sim::{InputSpec, Number, RunOptions, make_inputs, run};
 use crate::common::{Module, ways};
 
 /// The tile-level product that a lowered one must equal.
-fn reference(m: u16, n: u16, k: u16, ab: &str, acc: &str) -> String {
+fn reference([m, n, k]: [u16; 3], ab: &str, acc: &str, scaled: bool) -> String {
+    let (mut params, mut tiles, mut by) = (String::new(), String::new(), String::new());
+    if scaled {
+        let runs = k / MmaInst::SCALED;
+        for (of, rows) in [("A", m), ("B", n)] {
+            params += &format!("  param S{of}: float8_e8m0fnu[{rows}, {runs}]\n");
+            tiles += &format!(
+                "    alloc T{of}: shared float8_e8m0fnu[{rows}, {runs}]
+    copy S{of}[0 +: {rows}, 0 +: {runs}] -> T{of}[0 +: {rows}, 0 +: {runs}]
+"
+            );
+        }
+        by = format!(" scales=TA[0 +: {m}, 0 +: {runs}], TB[0 +: {n}, 0 +: {runs}] every=[32, 32]");
+    }
     let zero = if acc.starts_with("int") {
         format!("0:{acc}")
     } else {
@@ -17,15 +30,15 @@ fn reference(m: u16, n: u16, k: u16, ab: &str, acc: &str) -> String {
         "func @reference level=tile {{
   param A: {ab}[{m}, {k}]
   param B: {ab}[{k}, {n}]
-  output C: {acc}[{m}, {n}]
+{params}  output C: {acc}[{m}, {n}]
   kernel grid(bx: 1) threads(tx: 128, ty: 1, tz: 1) {{
-    alloc SA: shared {ab}[{m}, {k}]
-    alloc SB: shared {ab}[{k}, {n}]
+    alloc LA: shared {ab}[{m}, {k}]
+    alloc LB: shared {ab}[{k}, {n}]
     alloc F: fragment {acc}[{m}, {n}]
-    copy A[0 +: {m}, 0 +: {k}] -> SA[0 +: {m}, 0 +: {k}]
-    copy B[0 +: {k}, 0 +: {n}] -> SB[0 +: {k}, 0 +: {n}]
-    fill F[0 +: {m}, 0 +: {n}], {zero}
-    gemm SA[0 +: {m}, 0 +: {k}], SB[0 +: {k}, 0 +: {n}] -> F[0 +: {m}, 0 +: {n}]
+    copy A[0 +: {m}, 0 +: {k}] -> LA[0 +: {m}, 0 +: {k}]
+    copy B[0 +: {k}, 0 +: {n}] -> LB[0 +: {k}, 0 +: {n}]
+{tiles}    fill F[0 +: {m}, 0 +: {n}], {zero}
+    gemm LA[0 +: {m}, 0 +: {k}], LB[0 +: {k}, 0 +: {n}] -> F[0 +: {m}, 0 +: {n}]{by}
     copy F[0 +: {m}, 0 +: {n}] -> C[0 +: {m}, 0 +: {n}]
   }}
 }}
@@ -72,11 +85,26 @@ fn by_elements(inst: MmaInst, a: [&str; 2], b: [&str; 2], c: [&str; 2]) -> Strin
     } else {
         format!("0.0:{acc}")
     };
+    let (mut scales, mut held, mut taken) = (String::new(), String::new(), "");
+    if inst.scaled {
+        let runs = k / MmaInst::SCALED;
+        scales = format!(
+            "  param SA: float8_e8m0fnu[{m}, {runs}]\n  param SB: float8_e8m0fnu[{n}, {runs}]\n"
+        );
+        held = format!(
+            "    alloc RSA: local float8_e8m0fnu[1]
+    alloc RSB: local float8_e8m0fnu[1]
+    RSA[0] = SA[tx % {m}, tx // {m}]
+    RSB[0] = SB[tx % {n}, tx // {n}]
+"
+        );
+        taken = ", RSA[0 +: 1] at [0], RSB[0 +: 1] at [0]";
+    }
     format!(
         "func @f level=loop {{
   param A: {ab}[{m}, {k}]
   param B: {ab}[{k}, {n}]
-  output C: {acc}[{m}, {n}]
+{scales}  output C: {acc}[{m}, {n}]
   kernel grid(bx: 1) threads(tx: {lanes}, ty: 1, tz: 1) {{
     alloc RA: local {ab}[{na}]
     alloc RB: local {ab}[{nb}]
@@ -90,7 +118,7 @@ fn by_elements(inst: MmaInst, a: [&str; 2], b: [&str; 2], c: [&str; 2]) -> Strin
     for e in unroll(0, {nc}) {{
       RC[e] = {zero}
     }}
-    mma RA[0 +: {na}] at [0], RB[0 +: {nb}] at [0] -> RC[0 +: {nc}] at [0] inst=\"{inst}\" width=1
+{held}    mma RA[0 +: {na}] at [0], RB[0 +: {nb}] at [0]{taken} -> RC[0 +: {nc}] at [0] inst=\"{inst}\" width=1
     for e in unroll(0, {nc}) {{
       C[{}, {}] = RC[e]
     }}
@@ -103,7 +131,7 @@ fn by_elements(inst: MmaInst, a: [&str; 2], b: [&str; 2], c: [&str; 2]) -> Strin
         b[1],
         c[0],
         c[1],
-        reference(m, n, k, ab, acc)
+        reference([m, n, k], ab, acc, inst.scaled)
     )
 }
 
@@ -136,8 +164,9 @@ fn mma_sync_equals_a_plain_product() {
 }
 
 /// Every MFMA of gfx942 and gfx950, by the formulas of the CDNA manuals: `K_L = K · M / 64`
-/// elements of a row in a lane, four rows of a column of C in a run of registers; of float64 the rows
-/// are four apart.
+/// elements of a row in a lane, 32 of eight bits in two runs; four rows of a column of C in a run of
+/// registers; of float64 the rows are four apart. A lane has the scale of the 32 elements of K that its
+/// group of lanes counts.
 #[test]
 fn mfma_equals_a_plain_product() {
     for target in [Target::Gfx942, Target::Gfx950] {
@@ -145,6 +174,10 @@ fn mfma_equals_a_plain_product() {
             let inst = facts.inst;
             let MmaInst { m, n, k, .. } = inst;
             let own = k * m / 64;
+            let along_k = match inst.ab.bits() == 8 && own == 32 {
+                true => format!("tx // {m} * 16 + e % 16 + e // 16 * {}", k / 2),
+                false => format!("tx // {m} * {own} + e"),
+            };
             let groups = 64 / n;
             let c_row = match inst.acc {
                 Scalar::F64 => "tx // 16 + e * 4".to_string(),
@@ -152,8 +185,8 @@ fn mfma_equals_a_plain_product() {
             };
             let text = by_elements(
                 inst,
-                [&format!("tx % {m}"), &format!("tx // {m} * {own} + e")],
-                [&format!("tx // {n} * {own} + e"), &format!("tx % {n}")],
+                [&format!("tx % {m}"), &along_k],
+                [&along_k, &format!("tx % {n}")],
                 [&c_row, &format!("tx % {n}")],
             );
             agrees(&inst.to_string(), target, &text);
@@ -231,7 +264,7 @@ fn ldmatrix_gemm(ab: &str, swizzle: &str) -> String {
   }}
 }}
 {}",
-        reference(m as u16, n as u16, k as u16, ab, acc),
+        reference([m, n, k].map(|e| e as u16), ab, acc, false),
         nb2 = 2 * nb,
         kstep = 2 * row,
         steps = (vectors as usize).div_ceil(128),

@@ -41,6 +41,7 @@ impl Gen<'_> {
             k: 32,
             ab: Scalar::F16,
             acc: Scalar::F32,
+            scaled: false,
         });
         let major = self.one_of(&Major::ALL);
         let inst = self.one_of(&[
@@ -61,6 +62,7 @@ impl Gen<'_> {
                     k: 16,
                     ab: Scalar::BF16,
                     acc: Scalar::F32,
+                    scaled: false,
                 },
                 a: Major::K,
                 b: major,

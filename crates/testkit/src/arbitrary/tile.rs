@@ -142,6 +142,7 @@ impl Gen<'_> {
                 k: 16,
                 ab: Scalar::F16,
                 acc: accumulator.scalar,
+                scaled: false,
             },
             warps: [g.small(), g.small()],
             run: g.optional(|g| [g.small(), g.small()]),

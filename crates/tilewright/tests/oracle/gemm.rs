@@ -270,6 +270,13 @@ pub fn cases() -> Vec<Case> {
         blockwise((33, 65, 129), 64),
     ]);
     cases.extend([
+        blockscaled((128, 64, 256), "float8_e4m3fn", 128),
+        blockscaled((64, 136, 384), "float4_e2m1fn", 128),
+        blockscaled((33, 65, 192), "float8_e5m2", 64),
+        // No instruction has so little of K.
+        blockscaled((40, 24, 96), "float4_e2m1fn", 32),
+    ]);
+    cases.extend([
         grouped_fp8(&[64, 76], 128, 256),
         grouped_fp8(&[5, 0, 70, 61], 144, 200),
         grouped_fp8(&[10], 20, 30),
@@ -351,6 +358,7 @@ pub fn long_cases() -> Vec<Case> {
         fp8_scaled((32, 40, 640)),
         fp8_fast((32, 40, 640), "float8_e4m3fn"),
         blockwise((32, 40, 640), 64),
+        blockscaled((32, 40, 640), "float8_e4m3fn", 128),
         grouped_fp8(&[40], 40, 640),
         moe(&[56], 56, (40, 640)),
         batched(1, size),
@@ -522,6 +530,29 @@ fn blockwise((m, n, k): (usize, usize, usize), block_m: usize) -> Case {
             let rows = by_row(t.get("scale_A"), m);
             let scales = (&rows[..], t.get("scale_B"));
             let product = scaled_matmul((m, n, k), BLOCK, (t.get("A"), t.get("B")), scales);
+            vec![Output::new("C", product, BF16)]
+        })
+}
+
+/// Powers of two times elements are exact, so only the sum is rounded.
+fn blockscaled((m, n, k): (usize, usize, usize), dtype: &'static str, block_k: usize) -> Case {
+    let group = 32;
+    let runs = k / group;
+    Case::new("gemm_blockscaled.py", "matmul_blockscaled")
+        .sizes([("M", m), ("N", n), ("K", k), ("block_K", block_k)])
+        .set("dtype", dtype)
+        .input("A", [m, k], Fill::Uniform(-4.0, 4.0))
+        .input("B", [n, k], Fill::Uniform(-4.0, 4.0))
+        .input("scale_A", [m, runs], Fill::Uniform(0.1, 4.0))
+        .input("scale_B", [n, runs], Fill::Uniform(0.1, 4.0))
+        .check(move |t| {
+            let scaled = |of: &str, by: &str| -> Vec<f64> {
+                let (elements, scales) = (t.get(of), t.get(by));
+                let pairs = elements.iter().enumerate();
+                pairs.map(|(at, e)| e * scales[at / group]).collect()
+            };
+            let (a, b) = (scaled("A", "scale_A"), scaled("B", "scale_B"));
+            let product = matmul((m, n, k), |i, x| a[i * k + x], |x, j| b[j * k + x]);
             vec![Output::new("C", product, BF16)]
         })
 }

@@ -95,9 +95,10 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
             (&g.b, Operand::B, usize::from(g.trans_b)),
         ];
         for (region, operand, dim) in operands {
-            let slots = lane_map(&choice.plan.inst, operand).map(|map| map.slots());
+            let along_k = usize::from(operand == Operand::A);
+            let run = lane_map(&choice.plan.inst, operand).map(|map| map.vector_width(along_k));
             if func.buffers[region.buffer].scope == Scope::Fragment
-                && let Some(run) = slots.and_then(|n| u32::try_from(n).ok())
+                && let Some(run) = run.and_then(|n| u32::try_from(n).ok())
             {
                 wishes.push((alike.class(region.buffer), Wish::operand(dim, run)));
             }

@@ -4,13 +4,14 @@
 //! has `ldmatrix` 16-bit operands come by it, straight or transposed; where it has reads that
 //! transpose, operands whose rows run along M or N come by those; everything else by vector
 //! loads along the placement of the operand. Rows, columns and steps past the tile are zero. The
-//! metadata of a sparse factor comes by vector loads, too.
+//! metadata of a sparse factor comes by vector loads, too; scales come like operands, one element a lane
+//! and tile.
 
 use std::ops::Range;
 
 use tilewright_ir::{
-    Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, Region,
-    RegionDim, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
+    Access, Block, Buffer, DType, Expr, GemmOp, Inst, MicroKind, MicroOp, MmaFamily, MmaInst,
+    Region, RegionDim, Scalar, Scope, Span, Stmt, StmtKind, TileOp, VarKind,
 };
 use tilewright_layout::{Fragment, LayoutError};
 
@@ -30,7 +31,17 @@ pub(super) struct Operand<'a> {
     /// Register elements of one step.
     pub slots: i64,
     name: &'static str,
-    is_metadata: bool,
+    holds: Holds,
+}
+
+/// What an operand has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Factor,
+    /// Where the elements of a sparse factor stand.
+    Metadata,
+    /// Those of A or B.
+    Scales,
 }
 
 /// Metadata that is valid everywhere: the first of each group, and of each pair.
@@ -39,19 +50,29 @@ const SOME_PLACES: i64 = 0x4444_4444;
 impl Operand<'_> {
     /// Where the elements of one step are.
     fn step_of(&self, plan: &GemmTiling) -> Result<Fragment, LayoutError> {
-        match self.k_dim {
-            1 if self.is_metadata => plan.metadata_step(),
-            1 => plan.a_step(),
-            _ => plan.b_step(),
+        match (self.holds, self.k_dim) {
+            (Holds::Metadata, _) => plan.metadata_step(),
+            (Holds::Scales, dim) => plan.scale_step(dim == 1),
+            (Holds::Factor, 1) => plan.a_step(),
+            (Holds::Factor, _) => plan.b_step(),
         }
     }
 
     /// What registers have where the matrix has nothing.
     fn nothing(&self, dtype: DType) -> Expr {
-        match self.is_metadata {
-            true => Expr::int((SOME_PLACES & ((1 << dtype.bits()) - 1)).into(), dtype),
-            false => Expr::zero(dtype),
+        match self.holds {
+            Holds::Factor => Expr::zero(dtype),
+            Holds::Metadata => Expr::int((SOME_PLACES & ((1 << dtype.bits()) - 1)).into(), dtype),
+            Holds::Scales => Expr::float(1.0, dtype),
         }
+    }
+
+    /// The type that the instruction takes.
+    fn taken(&self, plan: &GemmTiling) -> DType {
+        DType::scalar(match self.holds {
+            Holds::Scales => Scalar::F8E8M0,
+            _ => plan.inst.ab,
+        })
     }
 
     /// Slots between the steps of an operand that is a fragment.
@@ -100,7 +121,7 @@ impl Lower<'_> {
             k: plan.inst.left_k().into(),
             slots: plan.tiles[0] * plan.slots[0],
             name: "a",
-            is_metadata: false,
+            holds: Holds::Factor,
         };
         let b = Operand {
             region: &g.b,
@@ -109,12 +130,33 @@ impl Lower<'_> {
             k: plan.inst.k.into(),
             slots: plan.tiles[1] * plan.slots[1],
             name: "b",
-            is_metadata: false,
+            holds: Holds::Factor,
         };
-        let a = self.operand(&a, &plan, &step, span, &mut body);
-        let b = self.operand(&b, &plan, &step, span, &mut body);
-        let metadata = self.metadata(&g, &plan, &step, span, &mut body);
-        self.multiply(c, [a, b], metadata, &plan, span, &mut body);
+        let factors = [&a, &b].map(|o| self.operand(o, &plan, &step, span, &mut body));
+        let mut told: Vec<(Buffer, i64)> = Vec::new();
+        told.extend(self.metadata(&g, &plan, &step, span, &mut body));
+        if let Some(scales) = &g.scales {
+            let k = i64::from(plan.inst.k / MmaInst::SCALED);
+            let sa = Operand {
+                region: &scales.a,
+                trans: false,
+                k_dim: 1,
+                k,
+                slots: plan.tiles[0],
+                name: "sa",
+                holds: Holds::Scales,
+            };
+            let sb = Operand {
+                region: &scales.b,
+                trans: true,
+                k_dim: 0,
+                slots: plan.tiles[1],
+                name: "sb",
+                ..sa
+            };
+            told.extend([&sa, &sb].map(|o| (self.operand(o, &plan, &step, span, &mut body).0, 1)));
+        }
+        self.multiply(c, factors, &told, &plan, span, &mut body);
 
         // Warps beyond the plan's take no part.
         let used = self.used(&plan);
@@ -254,7 +296,7 @@ impl Lower<'_> {
         out: &mut Block,
     ) -> (Buffer, Expr) {
         let dtype = self.dtype(o.region.buffer);
-        let wanted = DType::scalar(plan.inst.ab);
+        let wanted = o.taken(plan);
         let converts = dtype != wanted;
         if self.scope(o.region.buffer) == Scope::Fragment {
             return self.fragment_operand(o, plan, step, span, out);
@@ -292,7 +334,7 @@ impl Lower<'_> {
             k: one.shape()[1],
             slots: plan.tiles[0] * one.slots(),
             name: "e",
-            is_metadata: true,
+            holds: Holds::Metadata,
         };
         if self.scope(sparse.e.buffer) == Scope::Fragment {
             self.give_up(span, "metadata in registers; expand-sparse must run before");
@@ -582,7 +624,7 @@ impl Lower<'_> {
         &mut self,
         c: Buffer,
         [a, b]: [(Buffer, Expr); 2],
-        metadata: Option<(Buffer, i64)>,
+        told: &[(Buffer, i64)],
         plan: &GemmTiling,
         span: Span,
         out: &mut Block,
@@ -598,8 +640,7 @@ impl Lower<'_> {
         };
         let a_at = a.1 + m.clone() * a_stride;
         let b_at = b.1 + n.clone() * plan.slots[1];
-        let e_at = metadata.map(|(_, slots)| self.simplify(&(m.clone() * slots)));
-        let c_at = plan.c_slot(m, n);
+        let c_at = plan.c_slot(m.clone(), n.clone());
         let access = |buffer: Buffer, slots: i64, at: Expr| Access {
             region: all_slots(buffer, slots),
             slot: None,
@@ -610,12 +651,14 @@ impl Lower<'_> {
             access(a.0, mt * a_stride, a_at),
             access(b.0, nt * plan.slots[1], b_at),
         ];
+        // What is told of A, then of B.
+        for (&(buffer, slots), (tile, tiles)) in told.iter().zip([(m, mt), (n, nt)]) {
+            let at = self.simplify(&(tile * slots));
+            sources.push(access(buffer, tiles * slots, at));
+        }
         // The transposed product.
         if plan.run.turned {
-            sources.reverse();
-        }
-        if let Some(((e, slots), at)) = metadata.zip(e_at) {
-            sources.push(access(e, mt * slots, at));
+            sources.chunks_exact_mut(2).for_each(<[Access]>::reverse);
         }
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {

@@ -58,9 +58,17 @@ impl Lower<'_> {
             + group.clone().floor_mod(across) * 16
             + own.clone().floor_mod(in_row) * read.elements;
         let column = plan.line(is_a, part, place);
+        let in_run = match read.count == read.count_a_run() {
+            true => r.clone() * read.elements,
+            false => {
+                let run = read.count_a_run();
+                r.clone().floor_div(run) * read.between_runs()
+                    + r.clone().floor_mod(run) * read.elements
+            }
+        };
         let row = step.clone() * i64::from(plan.inst.k)
-            + group.floor_div(across) * read.rows()
-            + r.clone() * read.elements
+            + group.floor_div(across) * read.run()
+            + in_run
             + own.floor_div(in_row);
         let rank = o.region.dims.len();
         let mut at: Vec<Expr> = o.region.dims.iter().map(|d| d.start.clone()).collect();

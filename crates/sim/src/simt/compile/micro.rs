@@ -93,9 +93,10 @@ impl Compiler<'_> {
             (Inst::CpAsync | Inst::BufferLoadLds, Global(_), Shared(_)) => true,
             (Inst::LdMatrix { .. } | Inst::DsReadTr, Shared(_), Local(_)) => true,
             (Inst::StMatrix { .. }, Local(_), Shared(_)) => true,
-            (Inst::Mma(_), Local(_), Local(_)) => source_buffers[1..]
-                .iter()
-                .all(|&buffer| matches!(self.program.buffers[buffer as usize].space, Local(_))),
+            (Inst::Mma(_), Local(_), Local(_)) => {
+                let held = |at: &u32| matches!(self.program.buffers[*at as usize].space, Local(_));
+                source_buffers.iter().all(held)
+            }
             (Inst::GroupMma { .. }, Local(_) | Shared(_), Local(_)) => {
                 matches!(
                     self.program.buffers[source_buffers[1] as usize].space,
@@ -157,8 +158,7 @@ impl Compiler<'_> {
                 (64 / bits, 64 / bits, None)
             }
             Inst::Mma(inst) => {
-                let b = &self.program.buffers[source_buffers[1] as usize];
-                let e = source_buffers.get(2);
+                let e = source_buffers.get(2).filter(|_| inst.is_sparse());
                 let e = e.map(|&e| &self.program.buffers[e as usize]);
                 let of_metadata = |s: Scalar| {
                     let kept = Sparsity::of(inst.ab);
@@ -170,15 +170,25 @@ impl Compiler<'_> {
                 let Some(table) = MmaTable::new(&inst, e.map(|e| e.scalar.bits())) else {
                     return missing();
                 };
-                let plain = [&dest, &source, b].into_iter().chain(e);
-                let plain = plain.into_iter().all(|x| x.lanes == 1);
-                if source.scalar != inst.ab || b.scalar != inst.ab || dest.scalar != inst.acc {
+                let held = |at: &u32| &self.program.buffers[*at as usize];
+                let sources = || source_buffers.iter().map(held);
+                let taken = |at: usize, held: Scalar| match at {
+                    0 | 1 => held == inst.ab,
+                    _ if inst.is_sparse() => of_metadata(held),
+                    _ => held == Scalar::F8E8M0,
+                };
+                let mut numbered = sources().enumerate();
+                let as_taken = numbered.all(|(at, held)| taken(at, held.scalar));
+                if !as_taken || dest.scalar != inst.acc {
+                    let types: Vec<String> =
+                        sources().map(|held| held.scalar.to_string()).collect();
                     return invalid(format!(
-                        "`{inst}` on registers of {}, {} and {}",
-                        source.scalar, b.scalar, dest.scalar
+                        "`{inst}` on registers of {} and {}",
+                        types.join(", "),
+                        dest.scalar
                     ));
                 }
-                if !plain {
+                if sources().chain([&dest]).any(|held| held.lanes != 1) {
                     return invalid(format!("`{inst}` on registers of vectors"));
                 }
                 (table.c.per_lane, table.a.per_lane, Some(Arc::new(table)))
@@ -253,10 +263,9 @@ impl Compiler<'_> {
         let dest_access = self.micro_access(&op.dest, dest_buffer, dest_width, span)?;
         let mut sources = Vec::new();
         for (i, source) in op.sources.iter().enumerate() {
-            let width = match (&mma, i) {
-                (Some(table), 1) => table.b.per_lane,
-                (Some(table), 2) => table.metadata.as_ref().map_or(1, |m| m.per_lane),
-                _ => source_width,
+            let width = match &mma {
+                Some(table) => table.of_source(i),
+                None => source_width,
             };
             sources.push(self.micro_access(source, source_buffers[i], width, span)?);
         }

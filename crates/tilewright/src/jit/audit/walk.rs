@@ -322,7 +322,8 @@ fn mnemonic(inst: &MmaInst) -> String {
         Scalar::F8E5M2 | Scalar::F8E5M2FNUZ if small => ("f32", "bf8_bf8"),
         _ => ("f32", "f8f6f4"),
     };
-    format!("v_mfma_{result}_{m}x{n}x{k}_{kind}")
+    let scale = if inst.scaled { "scale_" } else { "" };
+    format!("v_mfma_{scale}{result}_{m}x{n}x{k}_{kind}")
 }
 
 /// Whether gfx950 has a form of twice the rate with twice the K.

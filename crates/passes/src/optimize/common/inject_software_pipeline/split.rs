@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::stmt_exprs_mut;
-use tilewright_ir::{Access, Expr, Func, MicroKind, MicroOp, Region, Stmt, StmtKind, Var};
+use tilewright_ir::{Access, Buffer, Expr, Func, MicroKind, MicroOp, Region, Stmt, StmtKind, Var};
 use tilewright_schedule::order::Completion;
 
 use super::pieces::{Piece, Pieces};
@@ -84,15 +84,18 @@ impl Split {
         let (Some(product), None) = (products.next(), products.next()) else {
             return Err(shape());
         };
-        let right_first = right_first(product).ok_or_else(shape)?;
-        let [rows_of, columns_of] = [usize::from(right_first), usize::from(!right_first)];
-        let [a, b] = [rows_of, columns_of].map(|at| product.sources[at].region.buffer);
+        let [rows_of, columns_of] = operands(product).ok_or_else(shape)?;
+        let [a, b] = [&rows_of, &columns_of].map(|of| -> Vec<Buffer> {
+            let registers = of.iter().map(|at| product.sources[*at].region.buffer);
+            registers.collect()
+        });
+        let apart = !a.iter().any(|registers| b.contains(registers));
         let mut ops: Vec<(MicroOp, Within)> = Vec::new();
         for op in steps.ops.iter().filter(|op| op.kind != MicroKind::Mma) {
             let dest = op.dest.region.buffer;
             let parts = match () {
-                () if dest == a && a != b => self.m,
-                () if dest == b && a != b => self.n,
+                () if a.contains(&dest) && apart => self.m,
+                () if b.contains(&dest) && apart => self.n,
                 () => return Err(shape()),
             };
             for part in 0..parts {
@@ -102,7 +105,7 @@ impl Split {
                     return Err(shape());
                 }
                 let at = (parts > 1).then_some(part);
-                let within = match dest == a {
+                let within = match a.contains(&dest) {
                     true => Within {
                         m: at,
                         ..Within::default()
@@ -120,7 +123,9 @@ impl Split {
                 let own = along(product, 0, (m, self.m));
                 let own = own.and_then(|op| along(&op, 1, (n, self.n)));
                 let mut own = own.ok_or_else(shape)?;
-                for (source, part) in [(rows_of, (m, self.m)), (columns_of, (n, self.n))] {
+                let rows = rows_of.iter().map(|at| (*at, (m, self.m)));
+                let columns = columns_of.iter().map(|at| (*at, (n, self.n)));
+                for (source, part) in rows.chain(columns) {
                     let region = range(func, &own.sources[source].region, part);
                     own.sources[source].region = region.ok_or_else(shape)?;
                     if !is_inside(&own, &own.sources[source]) {
@@ -218,11 +223,14 @@ fn is_inside(op: &MicroOp, access: &Access) -> bool {
     points.iter().all(|point| inside(point))
 }
 
-/// Whether a product is done as its transpose, the right operand first.
-pub(super) fn right_first(product: &MicroOp) -> Option<bool> {
-    let ([left, right], [(rows, _), (columns, _)]) = (&product.sources[..], &product.axes[..])
+/// Which sources of a product are its rows, A and the scales of A, and which its columns: one that is
+/// done as its transpose has these first.
+pub(super) fn operands(product: &MicroOp) -> Option<[Vec<usize>; 2]> {
+    let ([left, right, ..], [(rows, _), (columns, _)]) = (&product.sources[..], &product.axes[..])
     else {
         return None;
     };
-    Some(mentions(left, *columns) || mentions(right, *rows))
+    let right_first = mentions(left, *columns) || mentions(right, *rows);
+    let every_other = |first: usize| (first..product.sources.len()).step_by(2).collect();
+    Some([usize::from(right_first), usize::from(!right_first)].map(every_other))
 }

@@ -328,11 +328,12 @@ impl Facts {
         let mut reads = 0;
         for product in 0..products.all.len() {
             for operand in [0, 1] {
-                let Some(tile) = products.tile(product, operand) else {
+                let tiles = products.tiles(product, operand);
+                if tiles.is_empty() {
                     continue;
-                };
+                }
                 reads += 1;
-                let (copies, stores) = products.copies(tile);
+                let (copies, stores) = products.copies(&tiles);
                 brought.extend(copies);
                 stored.extend(stores);
             }

@@ -14,7 +14,7 @@ use crate::optimize::common::effects::Effects;
 use crate::optimize::common::inject_software_pipeline::arrangement::{Entry, Part};
 use crate::optimize::common::inject_software_pipeline::pieces::Pieces;
 use crate::optimize::common::inject_software_pipeline::schedules::Why;
-use crate::optimize::common::inject_software_pipeline::split::right_first;
+use crate::optimize::common::inject_software_pipeline::split::operands;
 use crate::optimize::common::inject_software_pipeline::steps::{Steps, Within};
 
 /// What a part of the products does.
@@ -59,34 +59,42 @@ impl<'a> Products<'a> {
         steps(self.pieces, *self.all.get(product)?)
     }
 
-    /// The registers of an operand of a product.
-    fn registers(&self, product: usize, operand: usize) -> Option<Buffer> {
-        let mut ops = self.steps(product)?.ops.iter();
-        let multiply = ops.find(|op| op.kind == MicroKind::Mma)?;
-        let at = match right_first(multiply) {
-            Some(true) => 1usize.checked_sub(operand)?,
-            _ => operand,
+    /// The registers of an operand of a product, and of its scales.
+    fn registers(&self, product: usize, operand: usize) -> Vec<Buffer> {
+        let mut ops = self.steps(product).into_iter().flat_map(|s| &s.ops);
+        let Some(multiply) = ops.find(|op| op.kind == MicroKind::Mma) else {
+            return Vec::new();
         };
-        Some(multiply.sources.get(at)?.region.buffer)
+        let known = operands(multiply).and_then(|of| of.get(operand).cloned());
+        let sources = known.unwrap_or_else(|| vec![operand]);
+        let held = |at: &usize| Some(multiply.sources.get(*at)?.region.buffer);
+        sources.iter().filter_map(held).collect()
     }
 
-    /// The tile that an operand is read from.
-    pub fn tile(&self, product: usize, operand: usize) -> Option<Buffer> {
-        let registers = self.registers(product, operand)?;
-        let mut ops = self.steps(product)?.ops.iter();
-        let read =
-            ops.find(|op| op.kind == MicroKind::S2r && op.dest.region.buffer == registers)?;
-        Some(self.func.root(read.sources.first()?.region.buffer))
+    /// The tiles that an operand and its scales are read from.
+    pub fn tiles(&self, product: usize, operand: usize) -> Vec<Buffer> {
+        let registers = self.registers(product, operand);
+        let ops = self.steps(product).into_iter().flat_map(|s| &s.ops);
+        let reads = ops
+            .filter(|op| op.kind == MicroKind::S2r && registers.contains(&op.dest.region.buffer));
+        let mut tiles: Vec<Buffer> = Vec::new();
+        for read in reads {
+            let tile = read
+                .sources
+                .first()
+                .map(|s| self.func.root(s.region.buffer));
+            tiles.extend(tile.filter(|tile| !tiles.contains(tile)));
+        }
+        tiles
     }
 
-    /// What brings a tile: copies that are done by themselves or loads to registers, and stores from
+    /// What brings tiles: copies that are done by themselves or loads to registers, and stores from
     /// those.
-    pub fn copies(&self, tile: Buffer) -> (Vec<usize>, Vec<usize>) {
+    pub fn copies(&self, tiles: &[Buffer]) -> (Vec<usize>, Vec<usize>) {
         let list = &self.pieces.list;
         let writes = |at: &usize| {
-            Effects::of(self.func, &list[*at].stmt)
-                .writes
-                .contains(&tile)
+            let effects = Effects::of(self.func, &list[*at].stmt);
+            effects.writes.iter().any(|buffer| tiles.contains(buffer))
         };
         let ahead = (0..list.len()).filter(|at| list[*at].distance > 0);
         let (stores, mut brought): (Vec<usize>, Vec<usize>) =
@@ -156,11 +164,10 @@ impl<'a> Products<'a> {
             0 => self.pieces.list[at].distance,
             ahead => ahead,
         };
-        let tile = self.tile(product, operand);
+        let copies = || self.copies(&self.tiles(product, operand));
         match role {
             Role::Bring => {
-                let brought = tile.map_or_else(Vec::new, |t| self.copies(t).0);
-                let entries = brought.into_iter().map(|at| Entry {
+                let entries = copies().0.into_iter().map(|at| Entry {
                     part: entry.p.map(|part| Part {
                         step: 0,
                         op: part as usize,
@@ -174,7 +181,7 @@ impl<'a> Products<'a> {
                     false => Ok(entries.collect()),
                 }
             }
-            Role::Store => whole(tile.map_or_else(Vec::new, |t| self.copies(t).1), &planned),
+            Role::Store => whole(copies().1, &planned),
             Role::Product => whole(vec![self.all[product]], &|_| entry.ahead),
             Role::Before => whole(self.others(product, false), &|_| entry.ahead),
             Role::After => whole(self.others(product, true), &|_| entry.ahead),
@@ -202,7 +209,7 @@ impl<'a> Products<'a> {
             let micro = &steps.ops[*op];
             let kind = match operand {
                 2 => micro.kind == MicroKind::Mma,
-                _ => micro.kind != MicroKind::Mma && registers == Some(micro.dest.region.buffer),
+                _ => micro.kind != MicroKind::Mma && registers.contains(&micro.dest.region.buffer),
             };
             kind && within(steps.within[*op])
         };
