@@ -81,12 +81,15 @@ fn for_mfma(target: Target, row_bytes: i64, inst: &MmaInst) -> Option<RowXor> {
             continue;
         };
         let orders = orders(width);
-        for start in [first, first + 1] {
+        // The row bit behind them too, where lanes read runs with a gap.
+        let more = || std::iter::once(None).chain((0..width).map(Some));
+        let starts = || more().flat_map(|more| [(first, more), (first + 1, more)]);
+        for (start, more) in starts() {
             for order in &orders {
                 let pairs = order.iter().zip(start..).map(|(&b, row)| (row, b));
                 let candidate = RowXor {
                     chunk,
-                    pairs: pairs.collect(),
+                    pairs: pairs.chain(more.map(|b| (start + width, b))).collect(),
                 };
                 let lost = mfma_conflicts(&candidate, target, row_bytes, &reads)?;
                 if best.as_ref().is_none_or(|(least, _)| lost < *least) {
@@ -132,7 +135,8 @@ impl MfmaReads {
         let width = run.min(16);
         let read = |read: i64| {
             let lane = |l: i64| {
-                let byte = run * (l / m) + read * width;
+                // Lanes of a row have neighbouring runs of 16 bytes; the next ones are behind them.
+                let byte = width * (l / m + read * (64 / m));
                 // Rows shorter than one K step hold part of it; the rest is elsewhere.
                 (byte < row_bytes).then_some((l % m, byte))
             };

@@ -282,7 +282,12 @@ impl<'t> Scan<'t> {
             }
             _ if name.starts_with("shuffle_") => "shuffle".to_string(),
             _ => match name.split_once('_') {
-                Some(("mma" | "mfma", shape)) => format!("mma {}", sizes(shape)),
+                Some(("mma" | "mfma", shape)) => {
+                    // Those with metadata or scales are called so.
+                    let special = ["sp_", "scale_"];
+                    let plain = special.iter().find_map(|word| shape.strip_prefix(word));
+                    format!("mma {}", sizes(plain.unwrap_or(shape)))
+                }
                 Some(("wgmma", shape)) => format!("wgmma {}", sizes(shape)),
                 _ => return,
             },
