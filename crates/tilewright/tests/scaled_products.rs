@@ -263,7 +263,7 @@ fn scales_at_the_ends_of_their_range() {
                     let tensor = args.tensor_mut(name).expect("scales");
                     for at in 0..lines * runs {
                         let scale = match (name, at % runs) {
-                            ("SA", 1) if at / runs % 4 == 0 => second,
+                            ("SA", 1) if (at / runs).is_multiple_of(4) => second,
                             _ => of[at / runs % 2],
                         };
                         tensor.set(at, sim::Number::Float(scale));
