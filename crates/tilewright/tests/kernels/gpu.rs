@@ -18,9 +18,9 @@ pub fn trials() -> Vec<Trial> {
         return trials;
     }
     for target in [Target::Sm80, Target::Sm90a] {
-        for case in oracle::all_cases().into_iter().filter(|c| c.is_for(target)) {
+        for case in oracle::all_cases().iter().filter(|c| c.is_for(target)) {
             let title = format!("gpu {target} {}", case.title());
-            trials.push(Trial::test(title, move || on_gpu(&case, target)));
+            trials.push(Trial::test(title, move || on_gpu(case, target)));
         }
     }
     trials

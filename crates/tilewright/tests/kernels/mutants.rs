@@ -48,7 +48,6 @@ pub fn trials() -> Vec<Trial> {
         every_kernel_has_a_long_case,
     )];
     for case in oracle::long_cases() {
-        let case: &'static Case = Box::leak(Box::new(case));
         for target in TARGETS.into_iter().chain([Target::Sm90a]) {
             let title = format!("mutants {target} {}:{}", case.file, case.kernel);
             trials.push(Trial::test(title, move || all_are_found(case, target)));
@@ -60,12 +59,12 @@ pub fn trials() -> Vec<Trial> {
 fn every_kernel_has_a_long_case() -> Result<(), Failed> {
     let mut kernels = BTreeSet::new();
     for case in oracle::all_cases() {
-        if !kernels.contains(&(case.file, case.kernel)) && is_pipelined(&case) {
+        if !kernels.contains(&(case.file, case.kernel)) && is_pipelined(case) {
             kernels.insert((case.file, case.kernel));
         }
     }
     for case in oracle::long_cases() {
-        let lengths = lengths(&stage(&case, &mut SourceMap::new())?);
+        let lengths = lengths(&stage(case, &mut SourceMap::new())?);
         let enough = u64::from(STAGES[0]) + MORE;
         if lengths.into_iter().flatten().any(|trips| trips < enough) {
             return Err(format!("{} has a shorter loop than {enough}", case.title()).into());
@@ -99,6 +98,7 @@ struct Subject {
     target: Target,
     func: Func,
     sources: SourceMap,
+    given: Args,
     runs: Vec<Run>,
     /// By run, what comes out; none where the function is not right by itself.
     expected: RefCell<BTreeMap<usize, Option<Outcome>>>,
@@ -130,8 +130,10 @@ impl Subject {
         }
         let func = lower(func, target, &sources)?;
         let runs = runs(&func);
+        let (given, _) = arguments(&func, case)?;
         Ok(Subject {
             case,
+            given,
             target,
             func,
             sources,
@@ -169,7 +171,7 @@ impl Subject {
             threads: 1,
             ..SimtOptions::default()
         };
-        let (mut args, _) = arguments(&self.func, self.case)?;
+        let mut args = self.given.clone();
         let ran = match run.first {
             true => simt::run(&first_block(func), self.target, &mut args, &options),
             false => simt::run(func, self.target, &mut args, &options),

@@ -11,6 +11,7 @@ use tilewright::ir::{Block, Func, LoopKind, SourceMap, StmtKind, Target, visit};
 use tilewright::passes::driver::{self, Options};
 use tilewright::schedule::hazard;
 
+use super::landings::landings;
 use super::{TARGETS, lower, render, simulate, stage};
 use crate::oracle::{self, Case};
 
@@ -18,19 +19,19 @@ use crate::oracle::{self, Case};
 const STAGES: u32 = 4;
 
 pub fn trials() -> Vec<Trial> {
-    let mut kernels: BTreeMap<(&str, &str), Vec<Case>> = BTreeMap::new();
+    let mut kernels: BTreeMap<(&str, &str), Vec<&Case>> = BTreeMap::new();
     for case in oracle::all_cases() {
         let cases = kernels.entry((case.file, case.kernel)).or_default();
         cases.push(case);
     }
     let mut trials = Vec::new();
     for ((file, kernel), mut cases) in kernels {
-        if !is_pipelined(&cases[0]) {
+        if !is_pipelined(cases[0]) {
             continue;
         }
         cases.sort_by_key(|case| case.inputs.iter().map(|i| i.values.len()).sum::<usize>());
         cases.truncate(2);
-        let cases: &'static [Case] = Vec::leak(cases);
+        let cases: &'static [&Case] = Vec::leak(cases);
         for target in TARGETS {
             for stages in 1..=STAGES {
                 let title = format!("stages {stages} {target} {file}:{kernel}");
@@ -68,7 +69,8 @@ fn staged(case: &Case, target: Target, stages: u32, order: u64) -> Result<(), Fa
     if !checked.is_clean() {
         return Err(render(checked.diagnostics().iter(), &sources).into());
     }
-    simulate(&func, case, target, &sources, order..order + 1)
+    let runs = landings(&func).into_iter().map(|landing| (landing, order));
+    simulate(&func, case, target, &sources, runs)
 }
 
 /// What is said where the stages do not fit the target's shared memory.
