@@ -17,6 +17,7 @@ pub mod doctor;
 pub mod env;
 mod library;
 pub mod signals;
+mod temporary;
 pub mod toolchain;
 
 pub use library::LoadError;

@@ -9,11 +9,12 @@
 //! entry under a wrong name is as damaged as one with wrong bytes.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::key::Key;
+use crate::temporary;
 
 const MAGIC: &[u8; 8] = b"TWKERNEL";
 const VERSION: u32 = 1;
@@ -125,17 +126,9 @@ pub(super) fn encode(key: &Key, label: &str, payload: &[u8]) -> Vec<u8> {
 pub(super) fn write(root: &Path, path: &Path, whole: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(root);
     create_folder(folder)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY);
     // The usual rights instead of the owner's alone, so that users who share a folder can share
-    // entries. The umask still applies.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(whole)?;
-    // No fsync: an entry that a power cut tore is found damaged and built again.
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    // entries. No fsync: an entry that a power cut tore is found damaged and built again.
+    temporary::write_whole(folder, TEMPORARY, path, whole)
 }
 
 pub(super) const TEMPORARY: &str = "tmp-";

@@ -13,6 +13,7 @@ use super::hsaco::{self, AmdKernelInfo};
 use super::search::NotFound;
 use super::{CompileError, log};
 use crate::env::Env;
+use crate::temporary;
 
 /// How to compile for AMD. The default is what generated kernels need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,7 +206,8 @@ impl AmdClang {
         arch: &str,
         options: &HipOptions,
     ) -> Result<Hsaco, CompileError> {
-        let folder = tempfile::tempdir().map_err(|error| self.io("make a folder for", error))?;
+        let folder =
+            temporary::Folder::new().map_err(|error| self.io("make a folder for", error))?;
         let (asm, log) = self.compile_in(folder.path(), source, arch, options)?;
         let file = folder.path().join("kernel.hsaco");
         let mut command = Command::new(self.path());
@@ -231,7 +233,8 @@ impl AmdClang {
         arch: &str,
         options: &HipOptions,
     ) -> Result<String, CompileError> {
-        let folder = tempfile::tempdir().map_err(|error| self.io("make a folder for", error))?;
+        let folder =
+            temporary::Folder::new().map_err(|error| self.io("make a folder for", error))?;
         let (asm, _) = self.compile_in(folder.path(), source, arch, options)?;
         Ok(asm)
     }

@@ -7,6 +7,7 @@ use super::nvrtc::common_arguments;
 use super::search::{self, NotFound};
 use super::{CompileError, CompileOptions, Cubin, check_arch};
 use crate::env::Env;
+use crate::temporary;
 
 /// An nvcc on this machine.
 #[derive(Clone, Debug)]
@@ -51,7 +52,8 @@ impl Nvcc {
         options: &CompileOptions,
     ) -> Result<Cubin, CompileError> {
         check_arch(arch)?;
-        let folder = tempfile::tempdir().map_err(|error| self.io("make a folder for", error))?;
+        let folder =
+            temporary::Folder::new().map_err(|error| self.io("make a folder for", error))?;
         let input = folder.path().join("kernel.cu");
         let cubin = folder.path().join("kernel.cubin");
         // The compiler names the file it reads; `#line` makes it the name the caller gave.
