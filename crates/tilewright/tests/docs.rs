@@ -295,6 +295,15 @@ fn limits_are_the_machines() {
             m.warp_size, m.max_threads, m.shared.bytes, m.registers.per_thread, m.shared.banks
         );
         assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
+        let [global, shared] = [m.vector_atomics.global, m.vector_atomics.shared].map(|listed| {
+            let several = listed.iter().map(|(scalar, n)| format!("{n} of {scalar}"));
+            match listed.is_empty() {
+                true => "none".to_string(),
+                false => several.collect::<Vec<_>>().join(", "),
+            }
+        });
+        let row = format!("| {target} | {global} | {shared} |");
+        assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
         let (dense, sparse) = page
             .split_once("sparse matrix instructions")
             .expect("a table of sparse ones");

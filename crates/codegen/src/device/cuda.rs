@@ -4,13 +4,13 @@ pub(super) mod wgmma;
 
 use std::fmt::Write as _;
 
-use tilewright_ir::{Fp8Formats, Machine, MmaInst, Scalar};
+use tilewright_ir::{Fp8Formats, Machine, MmaInst, Scalar, Scope};
 
 use super::Piece;
 
 /// The text of a piece, and what must come before it.
 pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static [Piece]) {
-    let adds_four = |scalar| machine.atomic_add_lanes(scalar) >= 4;
+    let adds_four = |scalar| machine.atomic_add_lanes(Scope::Global, scalar) >= 4;
     match piece {
         Piece::Core => (include_str!("cuda/core.h"), &[]),
         Piece::F16 => (include_str!("cuda/f16.h"), &[Piece::Core]),
@@ -51,6 +51,8 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             include_str!("cuda/atomic_f16.h"),
             &[Piece::F16, Piece::Atomic],
         ),
+        // The loop of compare-and-swap serves bfloat16.
+        Piece::AtomicBf16 => ("", &[Piece::Bf16, Piece::Atomic]),
         Piece::AddF32 => (include_str!("cuda/add_f32.h"), &[Piece::Core]),
         Piece::AddF16 if !adds_four(Scalar::F16) => (include_str!("cuda/add_two.h"), &[Piece::F16]),
         Piece::AddF16 => (ADD_TWO_OR_FOUR, &[Piece::F16]),

@@ -90,10 +90,32 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             ),
             &[Piece::Core],
         ),
-        // The loop of compare-and-swap serves float16.
-        Piece::AtomicF16 => ("", &[Piece::F16, Piece::Atomic]),
-        // Elements are added to one by one.
-        Piece::AddF32 | Piece::AddF16 | Piece::AddBf16 => ("", &[]),
+        Piece::AtomicF16 => (
+            include_str!("hip/atomic_half.h"),
+            &[Piece::AddF16, Piece::Atomic],
+        ),
+        Piece::AtomicBf16 => (
+            include_str!("hip/atomic_half.h"),
+            &[Piece::AddBf16, Piece::Atomic],
+        ),
+        Piece::AddF16 => (
+            concat!(
+                include_str!("hip/add_two_f16.h"),
+                "\n",
+                include_str!("hip/add_two.h")
+            ),
+            &[Piece::F16],
+        ),
+        Piece::AddBf16 => (
+            concat!(
+                include_str!("hip/add_two_bf16.h"),
+                "\n",
+                include_str!("hip/add_two.h")
+            ),
+            &[Piece::Bf16],
+        ),
+        // Those are added to one by one.
+        Piece::AddF32 => ("", &[]),
         Piece::StorePacked => (
             include_str!("cuda/store_packed.h"),
             &[Piece::Packed, Piece::Atomic],

@@ -2,7 +2,7 @@
 
 use super::{
     AsyncCopy, BankPhases, BlockBarrier, Dialect, Fp8Formats, Machine, MmaFacts, Registers,
-    SharedMemory, mma,
+    SharedMemory, VectorAtomics, mma,
 };
 use crate::device_op::Counter;
 use crate::dtype::Scalar;
@@ -55,7 +55,10 @@ pub(crate) const GFX942: Machine = Machine {
     async_proxy: false,
     buffer_descriptors: true, // [ISA3] buffer instructions
     l2_windows: false,
-    vector_atomics: &[],
+    vector_atomics: VectorAtomics {
+        global: PAIRS, // [ISA3] global_atomic_pk_add_f16, global_atomic_pk_add_bf16
+        shared: PAIRS, // [ISA3] ds_pk_add_f16, ds_pk_add_bf16
+    },
     ldmatrix: false,
     stmatrix: false,
     ds_read_tr: false, // [LLVM] refused
@@ -84,6 +87,8 @@ pub(crate) const GFX950: Machine = Machine {
     fp8_conversions: Some(Fp8Formats::Ocp), // [ISA4]
     ..GFX942
 };
+
+const PAIRS: &[(Scalar, u32)] = &[(Scalar::F16, 2), (Scalar::BF16, 2)];
 
 const fn mfma(shape: (u16, u16, u16), ab: Scalar, acc: Scalar, cycles: u32) -> MmaFacts {
     mma(MmaFamily::Mfma, shape, ab, acc, cycles)
