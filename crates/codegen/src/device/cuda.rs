@@ -90,7 +90,7 @@ const ADD_TWO_OR_FOUR: &str = concat!(
 
 /// The name of a matrix instruction's wrapper.
 pub(super) fn mma_name(inst: &MmaInst) -> String {
-    let (ab, acc) = (ptx_type(inst.ab), ptx_type(inst.acc));
+    let (ab, acc) = (ptx_type(inst.a), ptx_type(inst.acc));
     let sparse = if inst.is_sparse() { "_sp" } else { "" };
     format!("mma{sparse}_m{}n{}k{}_{ab}_{acc}", inst.m, inst.n, inst.k)
 }
@@ -102,19 +102,19 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
         u32::from(rows) * u32::from(columns) * scalar.bits() / scalar.bits().max(32) / 32
     };
     let (a, b) = (
-        words(inst.m, inst.left_k(), inst.ab),
-        words(inst.k, inst.n, inst.ab),
+        words(inst.m, inst.left_k(), inst.a),
+        words(inst.k, inst.n, inst.a),
     );
     let c = words(inst.m, inst.n, inst.acc);
-    let tf32 = inst.ab == Scalar::TF32;
-    let fp8 = matches!(inst.ab, Scalar::F8E4M3FN | Scalar::F8E5M2);
+    let tf32 = inst.a == Scalar::TF32;
+    let fp8 = matches!(inst.a, Scalar::F8E4M3FN | Scalar::F8E5M2);
     let (element, class) = match inst.acc {
         Scalar::F32 => ("float", "f"),
         Scalar::F64 => ("double", "d"),
         Scalar::I32 => ("int", "r"),
         _ => ("unsigned", "r"),
     };
-    let (operand, operand_class) = match inst.ab {
+    let (operand, operand_class) = match inst.a {
         Scalar::TF32 => ("float", "r"),
         Scalar::F64 => ("double", "d"),
         _ => ("unsigned", "r"),
@@ -132,7 +132,7 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
             .collect();
         each.join(", ")
     };
-    let (ab, acc) = (ptx_type(inst.ab), ptx_type(inst.acc));
+    let (ab, acc) = (ptx_type(inst.a), ptx_type(inst.acc));
     let mut text = String::from("namespace tw {\n\n");
     let _ = writeln!(
         text,

@@ -105,6 +105,15 @@ const fn scaled(facts: MmaFacts) -> MmaFacts {
     }
 }
 
+/// The same with scales and two types of factors, one of them of eight bits.
+const fn mixed(shape: (u16, u16, u16), a: Scalar, b: Scalar, cycles: u32) -> MmaFacts {
+    let facts = scaled(mfma(shape, a, Scalar::F32, cycles));
+    MmaFacts {
+        inst: MmaInst { b, ..facts.inst },
+        ..facts
+    }
+}
+
 /// [ISA3] passes of four cycles each.
 const MFMA_942: &[MmaFacts] = &[
     mfma((16, 16, 16), Scalar::F16, Scalar::F32, 16),
@@ -152,4 +161,16 @@ const MFMA_950: &[MmaFacts] = &[
     scaled(mfma((32, 32, 64), Scalar::F8E5M2, Scalar::F32, 64)),
     scaled(mfma((16, 16, 128), Scalar::F4E2M1, Scalar::F32, 16)),
     scaled(mfma((32, 32, 64), Scalar::F4E2M1, Scalar::F32, 32)),
+    mixed((16, 16, 128), Scalar::F8E4M3FN, Scalar::F8E5M2, 32),
+    mixed((32, 32, 64), Scalar::F8E4M3FN, Scalar::F8E5M2, 64),
+    mixed((16, 16, 128), Scalar::F8E5M2, Scalar::F8E4M3FN, 32),
+    mixed((32, 32, 64), Scalar::F8E5M2, Scalar::F8E4M3FN, 64),
+    mixed((16, 16, 128), Scalar::F8E4M3FN, Scalar::F4E2M1, 32),
+    mixed((32, 32, 64), Scalar::F8E4M3FN, Scalar::F4E2M1, 64),
+    mixed((16, 16, 128), Scalar::F4E2M1, Scalar::F8E4M3FN, 32),
+    mixed((32, 32, 64), Scalar::F4E2M1, Scalar::F8E4M3FN, 64),
+    mixed((16, 16, 128), Scalar::F8E5M2, Scalar::F4E2M1, 32),
+    mixed((32, 32, 64), Scalar::F8E5M2, Scalar::F4E2M1, 64),
+    mixed((16, 16, 128), Scalar::F4E2M1, Scalar::F8E5M2, 32),
+    mixed((32, 32, 64), Scalar::F4E2M1, Scalar::F8E5M2, 64),
 ];

@@ -248,7 +248,7 @@ impl Machine {
 
     /// Multiply-adds a cycle of a multiprocessor by the fastest instruction for operands of a type.
     pub fn mma_rate(&self, ab: Scalar) -> Option<u32> {
-        let known = self.mma.iter().filter(|f| f.inst.ab == ab);
+        let known = self.mma.iter().filter(|f| [f.inst.a, f.inst.b] == [ab; 2]);
         let rate = known.map(|f| {
             let work = u32::from(f.inst.m) * u32::from(f.inst.n) * u32::from(f.inst.k);
             let units = match f.inst.family {
@@ -301,7 +301,8 @@ const fn mma(
             m: shape.0,
             n: shape.1,
             k: shape.2,
-            ab,
+            a: ab,
+            b: ab,
             acc,
             scaled: false,
         },
