@@ -1,6 +1,7 @@
 """Matrix multiplication of elements with block scales: C = (A * scale_A) @ (B * scale_B)^T.
 
-    A is (M, K) and B is (N, K), both of dtype: fp8, or fp4 with two elements in a byte.
+    A is (M, K) of dtype and B is (N, K) of dtype_B, which is dtype unless it is said: fp8, or fp4 with two
+    elements in a byte.
     scale_A is (M, K / 32) and scale_B is (N, K / 32): a power of two (E8M0) for 32 neighbours of a row.
     C is (M, N) in out_dtype.
 
@@ -9,6 +10,7 @@ elements are multiplied by them on the way, into tiles of bfloat16.
 
     tilewright run examples/gemm_blockscaled.py
     tilewright run examples/gemm_blockscaled.py --set dtype=float4_e2m1fn
+    tilewright run examples/gemm_blockscaled.py --set dtype_B=float4_e2m1fn
     tilewright run examples/gemm_blockscaled.py --set M=100 --set N=90
     tilewright cycles examples/gemm_blockscaled.py --target gfx950 --set block_M=256 --set block_N=256 --set threads=512
 """
@@ -30,21 +32,23 @@ def matmul_blockscaled(
     num_stages=2,
     threads=128,
     dtype="float8_e4m3fn",
+    dtype_B=None,
     out_dtype="bfloat16",
 ):
+    dtype_B = dtype_B or dtype
     assert block_K % GROUP == 0 and K % block_K == 0, "scales are of whole groups of K"
 
     @T.prim_func
     def gemm_blockscaled(
         A: T.Tensor((M, K), dtype),
-        B: T.Tensor((N, K), dtype),
+        B: T.Tensor((N, K), dtype_B),
         scale_A: T.Tensor((M, K // GROUP), "float8_e8m0fnu"),
         scale_B: T.Tensor((N, K // GROUP), "float8_e8m0fnu"),
         C: T.Tensor((M, N), out_dtype),
     ):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
             A_shared = T.alloc_shared((block_M, block_K), dtype)
-            B_shared = T.alloc_shared((block_N, block_K), dtype)
+            B_shared = T.alloc_shared((block_N, block_K), dtype_B)
             rows_shared = T.alloc_shared((block_M, block_K // GROUP), "float8_e8m0fnu")
             columns_shared = T.alloc_shared((block_N, block_K // GROUP), "float8_e8m0fnu")
             C_local = T.alloc_fragment((block_M, block_N), "float32")

@@ -1,8 +1,8 @@
 //! Thread operations: atomics, what lanes do together, barriers.
 
 use tilewright_ir::{
-    ArriveAt, AtomicOp, Buffer, Combiner, Expr, MemoryOrder, ReduceKind, Scalar, Scope,
-    ShuffleKind, Span, ThreadOp, Var,
+    ArriveAt, AtomicOp, Buffer, Combiner, Expr, MemoryOrder, ReduceKind, Scalar, ShuffleKind, Span,
+    ThreadOp, Var,
 };
 
 use crate::ctype::ctype;
@@ -53,8 +53,8 @@ impl Emitter<'_> {
                     self.convert(value, from.scalar, to.scalar).text
                 });
                 let values: Vec<String> = values.collect();
-                let most = self.machine.atomic_add_lanes(to.scalar);
-                if u32::from(*lanes) > most || self.func.buffers[*dst].scope != Scope::Global {
+                let scope = self.func.buffers[*dst].scope;
+                if u32::from(*lanes) > self.machine.atomic_add_lanes(scope, to.scalar) {
                     return unsupported(span, format!("{lanes} additions at once"));
                 }
                 self.need_type(to.scalar);
@@ -279,6 +279,7 @@ impl Emitter<'_> {
         self.need_type(scalar);
         self.needs.piece(match scalar {
             Scalar::F16 => Piece::AtomicF16,
+            Scalar::BF16 => Piece::AtomicBf16,
             _ => Piece::Atomic,
         });
         Ok(())

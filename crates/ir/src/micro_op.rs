@@ -250,8 +250,10 @@ pub struct MmaInst {
     pub m: u16,
     pub n: u16,
     pub k: u16,
-    /// The type of A and B.
-    pub ab: Scalar,
+    /// The type of A.
+    pub a: Scalar,
+    /// The type of B.
+    pub b: Scalar,
     /// The type of the accumulator.
     pub acc: Scalar,
     /// Whether it has two sources more: a scale for each [`MmaInst::SCALED`] elements along K of a row
@@ -310,7 +312,8 @@ impl MmaFamily {
 }
 
 /// `load`, `ldmatrix.x4.trans`, `mfma.16x16x32.bfloat16.float32`,
-/// `mfma.16x16x128.float4_e2m1fn.float32.scaled`: the name in the text form.
+/// `mfma.16x16x128.float8_e4m3fn.float4_e2m1fn.float32.scaled`, where A and B differ: the name in the
+/// text form.
 impl fmt::Display for Inst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -337,17 +340,13 @@ impl fmt::Display for Inst {
 
 impl fmt::Display for MmaInst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}.{}x{}x{}.{}.{}{}",
-            self.family.name(),
-            self.m,
-            self.n,
-            self.k,
-            self.ab,
-            self.acc,
-            if self.scaled { ".scaled" } else { "" }
-        )
+        let (family, m, n, k) = (self.family.name(), self.m, self.n, self.k);
+        write!(f, "{family}.{m}x{n}x{k}.{}", self.a)?;
+        if self.b != self.a {
+            write!(f, ".{}", self.b)?;
+        }
+        let scaled = if self.scaled { ".scaled" } else { "" };
+        write!(f, ".{}{scaled}", self.acc)
     }
 }
 
@@ -445,22 +444,38 @@ impl MmaInst {
         let family = MmaFamily::ALL.into_iter().find(|f| f.name() == family)?;
         let mut sizes = parts.next()?.split('x').map(|s| s.parse::<u16>().ok());
         let (m, n, k) = (sizes.next()??, sizes.next()??, sizes.next()??);
-        let ab = Scalar::from_name(parts.next()?)?;
-        let acc = Scalar::from_name(parts.next()?)?;
-        let scaled = match parts.next() {
-            None => false,
-            Some("scaled") if family == MmaFamily::Mfma => true,
-            Some(_) => return None,
+        let mut parts: Vec<&str> = parts.collect();
+        let scaled = family == MmaFamily::Mfma && parts.last() == Some(&"scaled");
+        if scaled {
+            parts.pop();
+        }
+        let types: Option<Vec<Scalar>> = parts.into_iter().map(Scalar::from_name).collect();
+        let (a, b, acc) = match types?[..] {
+            [ab, acc] => (ab, ab, acc),
+            [a, b, acc] if a != b && family == MmaFamily::Mfma => (a, b, acc),
+            _ => return None,
         };
-        (sizes.next().is_none() && parts.next().is_none()).then_some(MmaInst {
+        sizes.next().is_none().then_some(MmaInst {
             family,
             m,
             n,
             k,
-            ab,
+            a,
+            b,
             acc,
             scaled,
         })
+    }
+
+    /// The instruction of the transposed product, `Dᵀ += Bᵀ · Aᵀ`.
+    pub const fn turned(self) -> MmaInst {
+        MmaInst {
+            m: self.n,
+            n: self.m,
+            a: self.b,
+            b: self.a,
+            ..self
+        }
     }
 }
 
@@ -475,7 +490,8 @@ mod tests {
             m: 16,
             n: 16,
             k: 32,
-            ab: Scalar::BF16,
+            a: Scalar::BF16,
+            b: Scalar::BF16,
             acc: Scalar::F32,
             scaled: false,
         };
@@ -497,7 +513,15 @@ mod tests {
             Inst::Mma(mma),
             Inst::Mma(MmaInst {
                 k: 128,
-                ab: Scalar::F4E2M1,
+                a: Scalar::F4E2M1,
+                b: Scalar::F4E2M1,
+                scaled: true,
+                ..mma
+            }),
+            Inst::Mma(MmaInst {
+                k: 128,
+                a: Scalar::F8E5M2,
+                b: Scalar::F4E2M1,
                 scaled: true,
                 ..mma
             }),
@@ -522,5 +546,9 @@ mod tests {
         assert_eq!(Inst::from_name("mfma.16x16.bfloat16.float32"), None);
         assert_eq!(Inst::from_name("mma.16x8x16.float16.float32.scaled"), None);
         assert_eq!(Inst::from_name("wgmma.64x8x16.float16.float32"), None);
+        assert_eq!(
+            Inst::from_name("mfma.16x16x16.float16.float16.float32"),
+            None
+        );
     }
 }

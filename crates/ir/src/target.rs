@@ -91,7 +91,10 @@ mod tests {
                     (i.m as u32 * i.n as u32 * i.k as u32) / f.cycles
                 };
                 let later = facts[at + 1..].iter();
-                let alike = |f: &MmaFacts| (f.inst.family, f.inst.ab, f.inst.acc, f.inst.scaled);
+                let alike = |f: &MmaFacts| {
+                    let i = f.inst;
+                    (i.family, i.a, i.b, i.acc, i.scaled)
+                };
                 for b in later.filter(|b| alike(b) == alike(a)) {
                     assert!(rate(a) >= rate(b), "{target}: {} before {}", a.inst, b.inst);
                 }

@@ -21,7 +21,7 @@ fn mfma_read(
     (row, k): (i64, i64),
 ) -> Cost {
     let a = lanes::lane_map(inst, Operand::A).unwrap();
-    let bits = i64::from(inst.ab.bits());
+    let bits = i64::from(inst.a.bits());
     let per_read = i64::from(width) * 8 / bits;
     let mut total = Cost::default();
     for read in 0..a.slots() / per_read {
@@ -101,7 +101,7 @@ fn the_matrix_swizzle_is_free_of_conflicts_for_every_mfma() {
         (Target::Gfx950, "mfma.32x32x64.float4_e2m1fn.float32", 16),
     ] {
         let inst = mfma(name);
-        let bits = i64::from(inst.ab.bits());
+        let bits = i64::from(inst.a.bits());
         let k = i64::from(inst.k);
         for row_bytes in [32, 64, 128, 256, 512, 192, 384] {
             let cols = row_bytes * 8 / bits;

@@ -14,7 +14,8 @@ fn inst(family: MmaFamily, (m, n, k): (u16, u16, u16), ab: Scalar, acc: Scalar) 
         m,
         n,
         k,
-        ab,
+        a: ab,
+        b: ab,
         acc,
         scaled: false,
     }
@@ -118,7 +119,7 @@ fn mfma() -> Vec<MmaInst> {
     add((16, 16, 4), &[Scalar::F64], Scalar::F64);
     let wide = all
         .iter()
-        .filter(|i| narrow.contains(&i.ab) && i.k * i.m == 2048);
+        .filter(|i| narrow.contains(&i.a) && i.k * i.m == 2048);
     let scaled: Vec<MmaInst> = wide.map(|i| MmaInst { scaled: true, ..*i }).collect();
     all.extend(scaled);
     all
@@ -220,7 +221,7 @@ fn mfma_maps_equal_the_formulas_of_the_manual_on_every_element() {
         let kl = k * m / 64;
         let mi = 64 / n;
         // The lane's group, and its item.
-        let along = |kk: i64| match inst.ab.bits() == 8 && kl == 32 {
+        let along = |kk: i64| match inst.a.bits() == 8 && kl == 32 {
             true => (kk % (k / 2) / 16, kk % 16 + 16 * (kk / (k / 2))),
             false => (kk / kl, kk % kl),
         };
@@ -566,7 +567,7 @@ fn sparse_operands_lie_as_dense_ones() {
 #[test]
 fn sparse_metadata_is_where_the_instruction_looks() {
     for inst in sparse() {
-        let pairs = inst.ab == Scalar::TF32;
+        let pairs = inst.a == Scalar::TF32;
         let groups = i64::from(inst.k) / if pairs { 2 } else { 4 };
         // A number for each group.
         let name = |row: i64, group: i64| row * groups + group;
@@ -596,7 +597,7 @@ fn sparse_metadata_is_where_the_instruction_looks() {
             };
             for lane in 0..32 {
                 let (g, t) = (lane / 4, lane % 4);
-                let expected: Vec<i64> = match inst.ab.bits() {
+                let expected: Vec<i64> = match inst.a.bits() {
                     8 => (0..8).map(|i| name(g + t % 2 * 8, t / 2 * 8 + i)).collect(),
                     _ => (0..8)
                         .map(|i| name(g + i / 4 * 8, t % 2 * 4 + i % 4))
@@ -608,7 +609,7 @@ fn sparse_metadata_is_where_the_instruction_looks() {
                 for group in 0..groups {
                     let found = mma_sp::group_at(&inst, bits, row, group);
                     let (thread, slot, shift) = found.expect("a place");
-                    assert!(inst.ab.bits() == 8 || thread % 4 < 2, "the selector is 0");
+                    assert!(inst.a.bits() == 8 || thread % 4 < 2, "the selector is 0");
                     let element = held.element(Holder { thread, slot }).expect("an integer");
                     let at = element[1] * in_one + i64::from(shift) / 4;
                     assert_eq!((element[0], at), (row, group), "{inst} {bits}");

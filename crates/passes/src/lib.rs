@@ -14,6 +14,7 @@ mod rename;
 pub mod simplify;
 pub mod thread_sync;
 mod threads;
+mod vector_adds;
 
 use tilewright_ir::{Diagnostics, Func, Level, Target};
 use tilewright_schedule::hazard::HazardReport;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tilewright::explain;
 use tilewright::frontend::{self, SettingValue};
-use tilewright::ir::{SourceMap, Target};
+use tilewright::ir::{Scalar, SourceMap, Target};
 use tilewright::jit;
 
 fn root() -> PathBuf {
@@ -295,13 +295,22 @@ fn limits_are_the_machines() {
             m.warp_size, m.max_threads, m.shared.bytes, m.registers.per_thread, m.shared.banks
         );
         assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
+        let [global, shared] = [m.vector_atomics.global, m.vector_atomics.shared].map(|listed| {
+            let several = listed.iter().map(|(scalar, n)| format!("{n} of {scalar}"));
+            match listed.is_empty() {
+                true => "none".to_string(),
+                false => several.collect::<Vec<_>>().join(", "),
+            }
+        });
+        let row = format!("| {target} | {global} | {shared} |");
+        assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
         let (dense, sparse) = page
             .split_once("sparse matrix instructions")
             .expect("a table of sparse ones");
         for (page, table) in [(dense, m.mma), (sparse, m.sparse_mma)] {
             let mut types: Vec<String> = Vec::new();
             for f in table {
-                let name = format!("{} with {}", f.inst.ab, f.inst.acc);
+                let name = format!("{} with {}", f.inst.a, f.inst.acc);
                 if !types.contains(&name) {
                     types.push(name);
                 }
@@ -312,6 +321,30 @@ fn limits_are_the_machines() {
             let row = format!("| {target} | {} |", types.join(", "));
             assert!(page.contains(&row), "docs/targets.md does not have\n{row}");
         }
+        let (_, scaled) = page.split_once("types of a factor").expect("their table");
+        let taken: Vec<[Scalar; 2]> = (m.mma.iter())
+            .filter(|f| f.inst.scaled)
+            .map(|f| [f.inst.a, f.inst.b])
+            .collect();
+        let mut factors: Vec<Scalar> = Vec::new();
+        for [a, _] in &taken {
+            if !factors.contains(a) {
+                factors.push(*a);
+            }
+        }
+        let mut pairs = factors
+            .iter()
+            .flat_map(|a| factors.iter().map(|b| [*a, *b]));
+        assert!(pairs.all(|pair| taken.contains(&pair)), "{target}");
+        let names: Vec<String> = factors.iter().map(Scalar::to_string).collect();
+        let row = match names.is_empty() {
+            true => format!("| {target} | none |"),
+            false => format!("| {target} | {} |", names.join(", ")),
+        };
+        assert!(
+            scaled.contains(&row),
+            "docs/targets.md does not have\n{row}"
+        );
     }
 }
 

@@ -5,8 +5,9 @@
 //! whose first line is `# emulated`. In every mode of landing the emulator finds nothing, and the
 //! result is the reference evaluator's. A line `# without 2: s_barrier -> race` says that this rule
 //! is broken where the second such instruction is left out. Lines `# prints: …` are all that it prints;
-//! of several blocks those of a later one stand behind. `# prints 3 lines, loses 1` counts them. No GPU
-//! is needed; clang is.
+//! of several blocks those of a later one stand behind. `# prints 3 lines, loses 1` counts them.
+//! `# compiled to: …` names instructions that the code has, `# not to: …` parts of names that none of it
+//! has. No GPU is needed; clang is.
 
 #[expect(dead_code, reason = "the list of examples is for other tests")]
 mod corpus;
@@ -83,6 +84,7 @@ fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
     let assembly = clang
         .assembly(&source.text, target.name(), &options)
         .map_err(|e| e.to_string())?;
+    has_instructions(&text, &assembly)?;
     let (inputs, right) = evaluated(&path.to_string_lossy(), &text)?;
     let prints = text.lines().filter_map(|l| l.strip_prefix("# prints: "));
     let compiled = Compiled {
@@ -106,6 +108,22 @@ fn kernel(path: &Path, target: Target) -> Result<(), Failed> {
             let why = why.message().unwrap_or_default();
             Failed::from(format!("without {line}: {why}"))
         })?;
+    }
+    Ok(())
+}
+
+/// What `# compiled to: …` and `# not to: …` say.
+fn has_instructions(text: &str, assembly: &str) -> Result<(), Failed> {
+    let words = |prefix: &'static str| {
+        let lines = text.lines().filter_map(move |l| l.strip_prefix(prefix));
+        lines.flat_map(str::split_whitespace)
+    };
+    let code = || assembly.lines().filter_map(|l| l.split_whitespace().next());
+    if let Some(missing) = words("# compiled to: ").find(|word| !code().any(|op| op == *word)) {
+        return Err(format!("there is no `{missing}`\n{assembly}").into());
+    }
+    if let Some(op) = code().find(|op| words("# not to: ").any(|word| op.contains(word))) {
+        return Err(format!("there is `{op}`\n{assembly}").into());
     }
     Ok(())
 }

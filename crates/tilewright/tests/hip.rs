@@ -380,8 +380,7 @@ fn instructions(target: Target) -> Result<(), Failed> {
         let inst = facts.inst;
         let ab = u32::from(inst.m) * u32::from(inst.k) / 64;
         let acc = u32::from(inst.m) * u32::from(inst.n) / 64;
-        for (name, scalar, count) in [("a", inst.ab, ab), ("b", inst.ab, ab), ("c", inst.acc, acc)]
-        {
+        for (name, scalar, count) in [("a", inst.a, ab), ("b", inst.b, ab), ("c", inst.acc, acc)] {
             allocs += &format!("    alloc {name}{n}: local {scalar}[{count}]\n");
         }
         let scales = match inst.scaled {

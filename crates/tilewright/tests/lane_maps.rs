@@ -38,16 +38,17 @@ fn operands_lie_where_the_matrix_unit_takes_them() {
 }
 
 fn check([m, k]: [u16; 2], formats: [usize; 2], scaled: bool) {
-    let inst = |format: usize| MmaInst {
+    let [a, b] = formats.map(|format| FORMATS[format]);
+    let inst = MmaInst {
         family: MmaFamily::Mfma,
         m,
         n: m,
         k,
-        ab: FORMATS[format],
+        a,
+        b,
         acc: Scalar::F32,
         scaled,
     };
-    let [a, b] = formats.map(inst);
     let element = |seed: usize, i: i64, k: i64| {
         let at = (i * 31 + k * 7 + i * k + seed as i64) % 8;
         [0.0, 1.0, -2.0, 3.0, 0.5, -1.0, 4.0, -1.5][at as usize]
@@ -57,18 +58,18 @@ fn check([m, k]: [u16; 2], formats: [usize; 2], scaled: bool) {
         false => 1.0,
     };
     let mut wave = Wave::new(0, 104, 256, 256);
-    hold(&mut wave, A, (&a, Operand::A), |at| {
+    hold(&mut wave, A, (&inst, Operand::A), |at| {
         element(1, at[0], at[1])
     });
-    hold(&mut wave, B, (&b, Operand::B), |at| {
+    hold(&mut wave, B, (&inst, Operand::B), |at| {
         element(2, at[1], at[0])
     });
     if scaled {
         let of = |seed, i, run| scale(seed, i, 32 * run);
-        hold(&mut wave, SA, (&a, Operand::ScaleA), |at| {
+        hold(&mut wave, SA, (&inst, Operand::ScaleA), |at| {
             of(1, at[0], at[1])
         });
-        hold(&mut wave, SB, (&b, Operand::ScaleB), |at| {
+        hold(&mut wave, SB, (&inst, Operand::ScaleB), |at| {
             of(2, at[1], at[0])
         });
     }
@@ -95,7 +96,7 @@ fn check([m, k]: [u16; 2], formats: [usize; 2], scaled: bool) {
     let instruction = &program.functions[0].instructions[0];
     let ran = wave.compute(instruction, Arch::Gfx950);
     ran.unwrap_or_else(|fault| panic!("{code}: {fault}"));
-    let map = lane_map(&a, Operand::C).expect("a map");
+    let map = lane_map(&inst, Operand::C).expect("a map");
     for i in 0..i64::from(m) {
         for j in 0..i64::from(m) {
             let at = map.holder(&[i, j], 0);
@@ -118,7 +119,8 @@ fn hold(
     let map = lane_map(inst, operand).expect("a map");
     let scalar = match operand {
         Operand::ScaleA | Operand::ScaleB => Scalar::F8E8M0,
-        _ => inst.ab,
+        Operand::B => inst.b,
+        _ => inst.a,
     };
     let bits = scalar.bits() as usize;
     let [rows, columns] = operand.shape(inst);

@@ -394,7 +394,7 @@ fn adding(scope: &str, dtype: &str, row: usize, cols: usize) -> Func {
 #[test]
 fn neighbours_are_added_to_at_once_where_the_machine_does() {
     let widest = |target: Target, dtype: &str| match (target, dtype) {
-        (Target::Sm80, "float16" | "bfloat16") => 2,
+        (Target::Sm80 | Target::Gfx942 | Target::Gfx950, "float16" | "bfloat16") => 2,
         (Target::Sm90a, "float16" | "bfloat16" | "float32") => 4,
         _ => 1,
     };

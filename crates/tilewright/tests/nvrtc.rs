@@ -93,7 +93,7 @@ fn instructions(target: Target) -> Result<(), Failed> {
             held(inst.k, inst.n),
             held(inst.m, inst.n),
         );
-        for (name, scalar, count) in [("a", inst.ab, a), ("b", inst.ab, b), ("c", inst.acc, c)] {
+        for (name, scalar, count) in [("a", inst.a, a), ("b", inst.b, b), ("c", inst.acc, c)] {
             allocs += &format!("    alloc {name}{n}: local {scalar}[{count}]\n");
         }
         let mut metadata = String::new();

@@ -205,6 +205,46 @@ fn compiled_sums_are_the_same() {
     }
 }
 
+/// Factors of every two formats that one instruction takes, along K and across, as machine code too.
+#[test]
+fn factors_of_two_formats() {
+    let formats = [Scalar::F8E4M3FN, Scalar::F8E5M2, Scalar::F4E2M1];
+    let pairs = formats.into_iter().flat_map(|a| formats.map(|b| (a, b)));
+    let mixed = pairs.filter(|(a, b)| a != b);
+    // Instructions of 16 rows, and of 32.
+    let sizes = [[64, 48, 256, 128], [64, 64, 128, 64]];
+    let turned = [[false, true], [true, false], [false, false]];
+    let target = Target::Gfx950;
+    for (at, (a, b)) in mixed.enumerate() {
+        let case = Case {
+            a,
+            b,
+            sizes: sizes[at % 2],
+            turned: turned[at % 3],
+            held: at % 4 == 3,
+            ..WIDE
+        };
+        let (func, sources) = staged(case);
+        let (lowered, _) = jit::lower(&func, target).expect("it is lowered");
+        let mut args = inputs(case);
+        sim::run(&func, &mut args, &RunOptions::default()).expect("the evaluator runs it");
+        same(&args, case, "the evaluator");
+        let mut args = inputs(case);
+        let report = simt::run(&lowered, target, &mut args, &SimtOptions::default());
+        let report = report.expect("it runs");
+        assert!(report.is_clean(), "{:?}", report.diagnostics());
+        same(&args, case, "the simulator");
+        let emulator = Emulator::new(&lowered, target, &sources).expect("it compiles");
+        let mut args = inputs(case);
+        let ran = emulator.run(&mut args, &Options::default());
+        let ran = ran.expect("it runs");
+        assert!(ran.findings.is_empty(), "{:?}", ran.findings);
+        same(&args, case, "the emulator");
+        let text = tilewright::ir::text::print(&lowered);
+        assert!(text.contains(".float32.scaled\""), "{a} by {b}");
+    }
+}
+
 /// A scale that is no number makes every sum with it one that is none.
 #[test]
 fn a_scale_that_is_no_number_is_seen() {
@@ -356,8 +396,17 @@ fn instructions_take_scales_where_they_can() {
                 a: Scalar::F4E2M1,
                 ..WIDE
             },
+            true,
+        ),
+        (
+            Case {
+                b: Scalar::F8E4M3FNUZ,
+                ..WIDE
+            },
             false,
         ),
+        // No whole bytes.
+        (of(Scalar::F6E2M3), false),
     ];
     for (case, taken) in cases {
         let (func, _) = staged(case);

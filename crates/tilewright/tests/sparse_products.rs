@@ -67,7 +67,7 @@ fn products_that_have_an_instruction_take_it() {
         let func = staged(settings);
         for target in Target::ALL {
             let machine = target.machine();
-            let of_fp8 = machine.mma.iter().any(|f| f.inst.ab == Scalar::F8E5M2)
+            let of_fp8 = machine.mma.iter().any(|f| f.inst.a == Scalar::F8E5M2)
                 && settings.contains(&("dtype", "float8_e5m2"));
             let has = sparse && !of_fp8 && !machine.sparse_mma.is_empty();
             let (lowered, _) = jit::lower(&func, target).expect("it is lowered");

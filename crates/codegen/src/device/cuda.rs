@@ -4,13 +4,13 @@ pub(super) mod wgmma;
 
 use std::fmt::Write as _;
 
-use tilewright_ir::{Fp8Formats, Machine, MmaInst, Scalar};
+use tilewright_ir::{Fp8Formats, Machine, MmaInst, Scalar, Scope};
 
 use super::Piece;
 
 /// The text of a piece, and what must come before it.
 pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static [Piece]) {
-    let adds_four = |scalar| machine.atomic_add_lanes(scalar) >= 4;
+    let adds_four = |scalar| machine.atomic_add_lanes(Scope::Global, scalar) >= 4;
     match piece {
         Piece::Core => (include_str!("cuda/core.h"), &[]),
         Piece::F16 => (include_str!("cuda/f16.h"), &[Piece::Core]),
@@ -51,6 +51,8 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             include_str!("cuda/atomic_f16.h"),
             &[Piece::F16, Piece::Atomic],
         ),
+        // The loop of compare-and-swap serves bfloat16.
+        Piece::AtomicBf16 => ("", &[Piece::Bf16, Piece::Atomic]),
         Piece::AddF32 => (include_str!("cuda/add_f32.h"), &[Piece::Core]),
         Piece::AddF16 if !adds_four(Scalar::F16) => (include_str!("cuda/add_two.h"), &[Piece::F16]),
         Piece::AddF16 => (ADD_TWO_OR_FOUR, &[Piece::F16]),
@@ -88,7 +90,7 @@ const ADD_TWO_OR_FOUR: &str = concat!(
 
 /// The name of a matrix instruction's wrapper.
 pub(super) fn mma_name(inst: &MmaInst) -> String {
-    let (ab, acc) = (ptx_type(inst.ab), ptx_type(inst.acc));
+    let (ab, acc) = (ptx_type(inst.a), ptx_type(inst.acc));
     let sparse = if inst.is_sparse() { "_sp" } else { "" };
     format!("mma{sparse}_m{}n{}k{}_{ab}_{acc}", inst.m, inst.n, inst.k)
 }
@@ -100,19 +102,19 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
         u32::from(rows) * u32::from(columns) * scalar.bits() / scalar.bits().max(32) / 32
     };
     let (a, b) = (
-        words(inst.m, inst.left_k(), inst.ab),
-        words(inst.k, inst.n, inst.ab),
+        words(inst.m, inst.left_k(), inst.a),
+        words(inst.k, inst.n, inst.a),
     );
     let c = words(inst.m, inst.n, inst.acc);
-    let tf32 = inst.ab == Scalar::TF32;
-    let fp8 = matches!(inst.ab, Scalar::F8E4M3FN | Scalar::F8E5M2);
+    let tf32 = inst.a == Scalar::TF32;
+    let fp8 = matches!(inst.a, Scalar::F8E4M3FN | Scalar::F8E5M2);
     let (element, class) = match inst.acc {
         Scalar::F32 => ("float", "f"),
         Scalar::F64 => ("double", "d"),
         Scalar::I32 => ("int", "r"),
         _ => ("unsigned", "r"),
     };
-    let (operand, operand_class) = match inst.ab {
+    let (operand, operand_class) = match inst.a {
         Scalar::TF32 => ("float", "r"),
         Scalar::F64 => ("double", "d"),
         _ => ("unsigned", "r"),
@@ -130,7 +132,7 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
             .collect();
         each.join(", ")
     };
-    let (ab, acc) = (ptx_type(inst.ab), ptx_type(inst.acc));
+    let (ab, acc) = (ptx_type(inst.a), ptx_type(inst.acc));
     let mut text = String::from("namespace tw {\n\n");
     let _ = writeln!(
         text,

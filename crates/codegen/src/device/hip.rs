@@ -90,10 +90,32 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             ),
             &[Piece::Core],
         ),
-        // The loop of compare-and-swap serves float16.
-        Piece::AtomicF16 => ("", &[Piece::F16, Piece::Atomic]),
-        // Elements are added to one by one.
-        Piece::AddF32 | Piece::AddF16 | Piece::AddBf16 => ("", &[]),
+        Piece::AtomicF16 => (
+            include_str!("hip/atomic_half.h"),
+            &[Piece::AddF16, Piece::Atomic],
+        ),
+        Piece::AtomicBf16 => (
+            include_str!("hip/atomic_half.h"),
+            &[Piece::AddBf16, Piece::Atomic],
+        ),
+        Piece::AddF16 => (
+            concat!(
+                include_str!("hip/add_two_f16.h"),
+                "\n",
+                include_str!("hip/add_two.h")
+            ),
+            &[Piece::F16],
+        ),
+        Piece::AddBf16 => (
+            concat!(
+                include_str!("hip/add_two_bf16.h"),
+                "\n",
+                include_str!("hip/add_two.h")
+            ),
+            &[Piece::Bf16],
+        ),
+        // Those are added to one by one.
+        Piece::AddF32 => ("", &[]),
         Piece::StorePacked => (
             include_str!("cuda/store_packed.h"),
             &[Piece::Packed, Piece::Atomic],
@@ -120,56 +142,55 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
 struct Call {
     /// What follows `__builtin_amdgcn_mfma_`.
     builtin: String,
-    /// The C type of A's and B's registers in a lane, and its words.
+    /// The C type of A's and B's registers in a lane.
     operand: &'static str,
-    words: u32,
+    /// Words of A's and of B's.
+    words: [u32; 2],
     /// What follows the accumulator.
-    rest: &'static str,
+    rest: String,
 }
 
 /// The name of a matrix instruction's wrapper.
 pub(super) fn mma_name(inst: &MmaInst) -> String {
-    format!(
-        "mfma_{}{}x{}x{}_{}",
-        if inst.scaled { "scale_" } else { "" },
-        inst.m,
-        inst.n,
-        inst.k,
-        inst.ab.name().replace("float8_", "")
-    )
+    let scale = if inst.scaled { "scale_" } else { "" };
+    let (m, n, k) = (inst.m, inst.n, inst.k);
+    let element = |scalar: Scalar| scalar.name().replace("float8_", "");
+    let mut name = format!("mfma_{scale}{m}x{n}x{k}_{}", element(inst.a));
+    if inst.b != inst.a {
+        let _ = write!(name, "_{}", element(inst.b));
+    }
+    name
 }
 
 fn call(inst: &MmaInst) -> Call {
-    let words = u32::from(inst.m) * u32::from(inst.k) * inst.ab.bits() / 64 / 32;
+    let items = u32::from(inst.m) * u32::from(inst.k) / 64;
+    let words = [inst.a, inst.b].map(|factor| items * factor.bits() / 32);
     let shape = format!("{}x{}x{}", inst.m, inst.n, inst.k);
-    let plain = ", 0, 0, 0";
-    let (builtin, operand, rest) = match (inst.ab, words) {
-        (Scalar::F16, 2) => (format!("f32_{shape}f16"), "_Float16", plain),
-        (Scalar::F16, _) => (format!("f32_{shape}_f16"), "_Float16", plain),
-        (Scalar::BF16, 2) => (format!("f32_{shape}bf16_1k"), "short", plain),
-        (Scalar::BF16, _) => (format!("f32_{shape}_bf16"), "__bf16", plain),
-        (Scalar::F32 | Scalar::TF32, _) => (format!("f32_{shape}f32"), "float", plain),
-        (Scalar::F64, _) => (format!("f64_{shape}f64"), "double", plain),
-        (Scalar::I8, 2) => (format!("i32_{shape}_i8"), "long", plain),
-        (Scalar::I8, _) => (format!("i32_{shape}_i8"), "int", plain),
-        (Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ, 2) => {
-            (format!("f32_{shape}_fp8_fp8"), "long", plain)
+    let (builtin, operand) = match (inst.a, words[0]) {
+        (Scalar::F16, 2) => (format!("f32_{shape}f16"), "_Float16"),
+        (Scalar::F16, _) => (format!("f32_{shape}_f16"), "_Float16"),
+        (Scalar::BF16, 2) => (format!("f32_{shape}bf16_1k"), "short"),
+        (Scalar::BF16, _) => (format!("f32_{shape}_bf16"), "__bf16"),
+        (Scalar::F32 | Scalar::TF32, _) => (format!("f32_{shape}f32"), "float"),
+        (Scalar::F64, _) => (format!("f64_{shape}f64"), "double"),
+        (Scalar::I8, 2) => (format!("i32_{shape}_i8"), "long"),
+        (Scalar::I8, _) => (format!("i32_{shape}_i8"), "int"),
+        (Scalar::F8E4M3FN | Scalar::F8E4M3FNUZ, 2) => (format!("f32_{shape}_fp8_fp8"), "long"),
+        (Scalar::F8E5M2 | Scalar::F8E5M2FNUZ, 2) => (format!("f32_{shape}_bf8_bf8"), "long"),
+        _ => (format!("scale_f32_{shape}_f8f6f4"), "int"),
+    };
+    // Formats of A and B, then the scales of each behind the byte that they are in; all zero where
+    // they are not used.
+    let rest = match builtin.starts_with("scale") {
+        false => ", 0, 0, 0".to_string(),
+        true => {
+            let [a, b] = [inst.a, inst.b].map(format_number);
+            let scales = match inst.scaled {
+                true => "0, sa, 0, sb",
+                false => "0, 0, 0, 0",
+            };
+            format!(", {a}, {b}, {scales}")
         }
-        (Scalar::F8E5M2 | Scalar::F8E5M2FNUZ, 2) => (format!("f32_{shape}_bf8_bf8"), "long", plain),
-        // Formats of A and B, then the scales of each behind the byte that they are in; all zero where
-        // they are not used.
-        (format, _) => (
-            format!("scale_f32_{shape}_f8f6f4"),
-            "int",
-            match (format, inst.scaled) {
-                (Scalar::F8E5M2, false) => ", 1, 1, 0, 0, 0, 0",
-                (Scalar::F4E2M1, false) => ", 4, 4, 0, 0, 0, 0",
-                (_, false) => ", 0, 0, 0, 0, 0, 0",
-                (Scalar::F8E5M2, true) => ", 1, 1, 0, sa, 0, sb",
-                (Scalar::F4E2M1, true) => ", 4, 4, 0, sa, 0, sb",
-                (_, true) => ", 0, 0, 0, sa, 0, sb",
-            },
-        ),
     };
     Call {
         builtin,
@@ -179,12 +200,23 @@ fn call(inst: &MmaInst) -> Call {
     }
 }
 
+/// How the f8f6f4 instructions number the formats of their factors.
+fn format_number(factor: Scalar) -> u32 {
+    match factor {
+        Scalar::F8E5M2 => 1,
+        Scalar::F6E2M3 => 2,
+        Scalar::F6E3M2 => 3,
+        Scalar::F4E2M1 => 4,
+        _ => 0,
+    }
+}
+
 /// `D += A · B` of one wave, on the registers of each operand.
 pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     let Call {
         builtin,
         operand,
-        words,
+        words: [of_a, of_b],
         rest,
     } = call(inst);
     let registers = u32::from(inst.m) * u32::from(inst.n) / 64;
@@ -193,11 +225,11 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
         Scalar::F64 => "double",
         _ => "float",
     };
-    let whole = matches!(inst.ab, Scalar::F32 | Scalar::TF32 | Scalar::F64);
+    let whole = matches!(inst.a, Scalar::F32 | Scalar::TF32 | Scalar::F64);
     let pointer = if whole { operand } else { "unsigned" };
     // The operand of the formats of 8, 6 and 4 bits has eight words, of which some are unused.
     let wide = builtin.starts_with("scale");
-    let taken = if wide { 8 } else { words };
+    let taken = if wide { 8 } else { of_a };
     let bytes = match operand {
         "long" | "double" => 8,
         "short" | "_Float16" | "__bf16" => 2,
@@ -228,12 +260,23 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     if whole {
         let _ = writeln!(text, "  {operand} x = *a, y = *b;");
     } else {
-        let start = if taken > words { "{}" } else { "" };
+        let start = |words: u32| if taken > words { "{}" } else { "" };
         let _ = writeln!(
             text,
-            "  unsigned aw[{taken}]{start}, bw[{taken}]{start};\n#pragma unroll\n  for (int i = 0; \
-             i < {words}; ++i) aw[i] = a[i], bw[i] = b[i];\n  {operand_type} x, y;\n  memcpy(&x, \
-             aw, sizeof(x));\n  memcpy(&y, bw, sizeof(y));"
+            "  unsigned aw[{taken}]{}, bw[{taken}]{};",
+            start(of_a),
+            start(of_b)
+        );
+        let each = |words: u32, copied: &str| {
+            format!("#pragma unroll\n  for (int i = 0; i < {words}; ++i) {copied};\n")
+        };
+        text += &match of_a == of_b {
+            true => each(of_a, "aw[i] = a[i], bw[i] = b[i]"),
+            false => each(of_a, "aw[i] = a[i]") + &each(of_b, "bw[i] = b[i]"),
+        };
+        let _ = writeln!(
+            text,
+            "  {operand_type} x, y;\n  memcpy(&x, aw, sizeof(x));\n  memcpy(&y, bw, sizeof(y));"
         );
     }
     // The compiler may move this instruction behind a condition that not all lanes meet, where its

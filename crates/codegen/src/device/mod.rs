@@ -41,10 +41,11 @@ pub enum Piece {
     ToInt,
     Math,
     Atomic,
-    AtomicF16,
     AddF32,
     AddF16,
     AddBf16,
+    AtomicF16,
+    AtomicBf16,
     StorePacked,
     Warp,
     Barriers,
@@ -62,8 +63,8 @@ impl Piece {
     fn text(self, machine: &Machine) -> Cow<'static, str> {
         let text = self.parts(machine).0;
         match self {
-            Piece::AddF16 => text.replace("HALF", "f16").into(),
-            Piece::AddBf16 => text.replace("HALF", "bf16").into(),
+            Piece::AtomicF16 | Piece::AddF16 => text.replace("HALF", "f16").into(),
+            Piece::AtomicBf16 | Piece::AddBf16 => text.replace("HALF", "bf16").into(),
             _ => text.into(),
         }
     }

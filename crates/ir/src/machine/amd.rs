@@ -2,7 +2,7 @@
 
 use super::{
     AsyncCopy, BankPhases, BlockBarrier, Dialect, Fp8Formats, Machine, MmaFacts, Registers,
-    SharedMemory, mma,
+    SharedMemory, VectorAtomics, mma,
 };
 use crate::device_op::Counter;
 use crate::dtype::Scalar;
@@ -55,7 +55,10 @@ pub(crate) const GFX942: Machine = Machine {
     async_proxy: false,
     buffer_descriptors: true, // [ISA3] buffer instructions
     l2_windows: false,
-    vector_atomics: &[],
+    vector_atomics: VectorAtomics {
+        global: PAIRS, // [ISA3] global_atomic_pk_add_f16, global_atomic_pk_add_bf16
+        shared: PAIRS, // [ISA3] ds_pk_add_f16, ds_pk_add_bf16
+    },
     ldmatrix: false,
     stmatrix: false,
     ds_read_tr: false, // [LLVM] refused
@@ -85,6 +88,8 @@ pub(crate) const GFX950: Machine = Machine {
     ..GFX942
 };
 
+const PAIRS: &[(Scalar, u32)] = &[(Scalar::F16, 2), (Scalar::BF16, 2)];
+
 const fn mfma(shape: (u16, u16, u16), ab: Scalar, acc: Scalar, cycles: u32) -> MmaFacts {
     mma(MmaFamily::Mfma, shape, ab, acc, cycles)
 }
@@ -96,6 +101,15 @@ const fn scaled(facts: MmaFacts) -> MmaFacts {
             scaled: true,
             ..facts.inst
         },
+        ..facts
+    }
+}
+
+/// The same with scales and two types of factors, one of them of eight bits.
+const fn mixed(shape: (u16, u16, u16), a: Scalar, b: Scalar, cycles: u32) -> MmaFacts {
+    let facts = scaled(mfma(shape, a, Scalar::F32, cycles));
+    MmaFacts {
+        inst: MmaInst { b, ..facts.inst },
         ..facts
     }
 }
@@ -147,4 +161,16 @@ const MFMA_950: &[MmaFacts] = &[
     scaled(mfma((32, 32, 64), Scalar::F8E5M2, Scalar::F32, 64)),
     scaled(mfma((16, 16, 128), Scalar::F4E2M1, Scalar::F32, 16)),
     scaled(mfma((32, 32, 64), Scalar::F4E2M1, Scalar::F32, 32)),
+    mixed((16, 16, 128), Scalar::F8E4M3FN, Scalar::F8E5M2, 32),
+    mixed((32, 32, 64), Scalar::F8E4M3FN, Scalar::F8E5M2, 64),
+    mixed((16, 16, 128), Scalar::F8E5M2, Scalar::F8E4M3FN, 32),
+    mixed((32, 32, 64), Scalar::F8E5M2, Scalar::F8E4M3FN, 64),
+    mixed((16, 16, 128), Scalar::F8E4M3FN, Scalar::F4E2M1, 32),
+    mixed((32, 32, 64), Scalar::F8E4M3FN, Scalar::F4E2M1, 64),
+    mixed((16, 16, 128), Scalar::F4E2M1, Scalar::F8E4M3FN, 32),
+    mixed((32, 32, 64), Scalar::F4E2M1, Scalar::F8E4M3FN, 64),
+    mixed((16, 16, 128), Scalar::F8E5M2, Scalar::F4E2M1, 32),
+    mixed((32, 32, 64), Scalar::F8E5M2, Scalar::F4E2M1, 64),
+    mixed((16, 16, 128), Scalar::F4E2M1, Scalar::F8E5M2, 32),
+    mixed((32, 32, 64), Scalar::F4E2M1, Scalar::F8E5M2, 64),
 ];

@@ -7,6 +7,7 @@
 pub(crate) mod amd;
 pub(crate) mod nvidia;
 
+use crate::buffer::Scope;
 use crate::device_op::Counter;
 use crate::dtype::Scalar;
 use crate::micro_op::{Inst, MmaFamily, MmaInst};
@@ -85,9 +86,7 @@ pub struct Machine {
     pub buffer_descriptors: bool,
     /// Whether a launch can keep a tensor in the L2 cache.
     pub l2_windows: bool,
-    /// Types of which one atomic addition to global memory takes several neighbouring elements,
-    /// and how many at most.
-    pub vector_atomics: &'static [(Scalar, u32)],
+    pub vector_atomics: VectorAtomics,
 
     /// `ldmatrix`.
     pub ldmatrix: bool,
@@ -104,6 +103,13 @@ pub struct Machine {
     pub fp8_conversions: Option<Fp8Formats>,
     /// Fraction bits to which sums of fp8 products are kept while they are added.
     pub fp8_sum_bits: u32,
+}
+
+/// Types of which one atomic addition takes several neighbouring elements, and how many at most.
+#[derive(Clone, Copy, Debug)]
+pub struct VectorAtomics {
+    pub global: &'static [(Scalar, u32)],
+    pub shared: &'static [(Scalar, u32)],
 }
 
 /// A pair of fp8 formats, of four and of five bits of exponent.
@@ -242,7 +248,7 @@ impl Machine {
 
     /// Multiply-adds a cycle of a multiprocessor by the fastest instruction for operands of a type.
     pub fn mma_rate(&self, ab: Scalar) -> Option<u32> {
-        let known = self.mma.iter().filter(|f| f.inst.ab == ab);
+        let known = self.mma.iter().filter(|f| [f.inst.a, f.inst.b] == [ab; 2]);
         let rate = known.map(|f| {
             let work = u32::from(f.inst.m) * u32::from(f.inst.n) * u32::from(f.inst.k);
             let units = match f.inst.family {
@@ -262,10 +268,15 @@ impl Machine {
         [self.load_counter, self.shared.counter, copies, products].contains(&Some(counter))
     }
 
-    /// How many neighbouring elements one atomic addition to global memory takes, at most.
-    pub fn atomic_add_lanes(&self, scalar: Scalar) -> u32 {
-        let mut listed = self.vector_atomics.iter();
-        listed.find(|(s, _)| *s == scalar).map_or(1, |(_, n)| *n)
+    /// How many neighbouring elements one atomic addition to memory takes, at most.
+    pub fn atomic_add_lanes(&self, scope: Scope, scalar: Scalar) -> u32 {
+        let listed = match scope {
+            Scope::Global => self.vector_atomics.global,
+            Scope::Shared => self.vector_atomics.shared,
+            _ => &[],
+        };
+        let of_type = listed.iter().find(|(s, _)| *s == scalar);
+        of_type.map_or(1, |(_, n)| *n)
     }
 
     /// Waves of each SIMD when so many blocks of so many threads run on a unit at once, as far as
@@ -290,7 +301,8 @@ const fn mma(
             m: shape.0,
             n: shape.1,
             k: shape.2,
-            ab,
+            a: ab,
+            b: ab,
             acc,
             scaled: false,
         },

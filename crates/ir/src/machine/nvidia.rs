@@ -2,7 +2,7 @@
 
 use super::{
     AsyncCopy, BankPhases, BlockBarrier, Dialect, Fp8Formats, Machine, MmaFacts, RegisterMoves,
-    Registers, SharedMemory, mma,
+    Registers, SharedMemory, VectorAtomics, mma,
 };
 use crate::device_op::Counter;
 use crate::dtype::Scalar;
@@ -57,7 +57,10 @@ pub(crate) const SM80: Machine = Machine {
     l2_windows: true, // [CUDA] access policy windows, from 8.0 on
     // [PTX] red: packed halves from sm_60 on. Where bfloat16 has no addition of its own, the two
     // of a word are still changed together.
-    vector_atomics: &[(Scalar::F16, 2), (Scalar::BF16, 2)],
+    vector_atomics: VectorAtomics {
+        global: &[(Scalar::F16, 2), (Scalar::BF16, 2)],
+        shared: &[],
+    },
     ldmatrix: true,  // [PTX] sm_75
     stmatrix: false, // [PTX] needs sm_90
     ds_read_tr: false,
@@ -95,7 +98,10 @@ pub(crate) const SM90A: Machine = Machine {
     bulk_latency: 1000,
     async_proxy: true, // [PTX] sm_90
     // [PTX] red: vectors from sm_90 on
-    vector_atomics: &[(Scalar::F16, 4), (Scalar::BF16, 4), (Scalar::F32, 4)],
+    vector_atomics: VectorAtomics {
+        global: &[(Scalar::F16, 4), (Scalar::BF16, 4), (Scalar::F32, 4)],
+        shared: &[],
+    },
     stmatrix: true, // [PTX] sm_90
     mma: &MMA_90,
     fp8_sum_bits: 13, // measured: 1 + 2^-13 survives, 1 + 2^-14 does not

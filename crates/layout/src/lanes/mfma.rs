@@ -35,10 +35,10 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     // The instructions are square: M = N.
     let (m, k): (i64, i64) = (inst.m.into(), inst.k.into());
     let groups = LANES / m;
-    let run_of_k = run_of_k(inst);
     let run = rows_in_a_run(inst);
     // Lines are the rows of A, or the columns of B.
-    let held = |lines: usize, along_k: usize| {
+    let held = |lines: usize, along_k: usize, element: Scalar| {
+        let run_of_k = run_of_k(inst, element);
         let lanes = [
             Digit::new(lines, 1, m),
             Digit::new(along_k, run_of_k, groups),
@@ -56,11 +56,11 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     };
     Some(match operand {
         Operand::A => {
-            let (lanes, slots) = held(ROW, COL);
+            let (lanes, slots) = held(ROW, COL, inst.a);
             table([m, k], &lanes, &slots)
         }
         Operand::B => {
-            let (lanes, slots) = held(COL, ROW);
+            let (lanes, slots) = held(COL, ROW, inst.b);
             table([k, m], &lanes, &slots)
         }
         Operand::ScaleA | Operand::ScaleB if !inst.scaled => return None,
@@ -78,9 +78,9 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
 }
 
 /// Neighbours along K of a row of A, or a column of B, that a lane holds.
-fn run_of_k(inst: &MmaInst) -> i64 {
+fn run_of_k(inst: &MmaInst, element: Scalar) -> i64 {
     let all = i64::from(inst.k) * i64::from(inst.m) / LANES;
-    match inst.ab.bits() {
+    match element.bits() {
         8 => all.min(16),
         _ => all,
     }
@@ -94,14 +94,27 @@ pub fn rows_in_a_run(inst: &MmaInst) -> i64 {
     }
 }
 
-/// Whether gfx942 or gfx950 has the instruction. Those on 128 or 64 of K take scales.
+/// Whether gfx942 or gfx950 has the instruction. Those on 128 or 64 of K take scales, and factors of two
+/// types.
 pub fn exists(inst: &MmaInst) -> bool {
-    let acc = match inst.ab {
+    let of_b = MmaInst { a: inst.b, ..*inst };
+    takes(inst) && (inst.a == inst.b || is_wide(inst) && takes(&of_b))
+}
+
+/// Whether the operands of a lane are 32 floats of at most eight bits each.
+fn is_wide(inst: &MmaInst) -> bool {
+    let items = i64::from(inst.k) * i64::from(inst.m) / LANES;
+    inst.a.bits() <= 8 && inst.a != Scalar::I8 && items == 32
+}
+
+/// Whether there is the instruction for factors of the type of A.
+fn takes(inst: &MmaInst) -> bool {
+    let acc = match inst.a {
         Scalar::I8 => Scalar::I32,
         Scalar::F64 => Scalar::F64,
         _ => Scalar::F32,
     };
-    let ks: &[u16] = match (inst.ab, inst.m) {
+    let ks: &[u16] = match (inst.a, inst.m) {
         (Scalar::F16 | Scalar::BF16, 16) => &[16, 32],
         (Scalar::F16 | Scalar::BF16, 32) => &[8, 16],
         (Scalar::F32 | Scalar::F64, 16) => &[4],
@@ -118,8 +131,6 @@ pub fn exists(inst: &MmaInst) -> bool {
         (Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4E2M1, 32) => &[64],
         _ => &[],
     };
-    let wide = inst.ab.bits() <= 8
-        && inst.ab != Scalar::I8
-        && u32::from(inst.k) * u32::from(inst.m) == 32 * LANES as u32;
-    inst.acc == acc && inst.m == inst.n && ks.contains(&inst.k) && (wide || !inst.scaled)
+    let known = inst.m == inst.n && ks.contains(&inst.k);
+    inst.acc == acc && known && (is_wide(inst) || !inst.scaled)
 }

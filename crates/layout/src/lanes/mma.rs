@@ -20,8 +20,8 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     }
     let (m, k) = (inst.m.into(), inst.k.into());
     Some(match operand {
-        Operand::A => a(m, k, packed(inst.ab)),
-        Operand::B => b(k, packed(inst.ab)),
+        Operand::A => a(m, k, packed(inst.a)),
+        Operand::B => b(k, packed(inst.a)),
         Operand::C => c(m, 8),
         Operand::ScaleA | Operand::ScaleB => return None,
     })
@@ -29,7 +29,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
 
 /// Whether PTX has the shape for the types.
 pub fn exists(inst: &MmaInst) -> bool {
-    let types = match (inst.ab, inst.k) {
+    let types = match (inst.a, inst.k) {
         (Scalar::F16, 8 | 16) => matches!(inst.acc, Scalar::F16 | Scalar::F32),
         (Scalar::BF16, 8 | 16) | (Scalar::TF32, 4 | 8) => inst.acc == Scalar::F32,
         (Scalar::I8 | Scalar::U8, 16 | 32) => inst.acc == Scalar::I32,
@@ -39,7 +39,7 @@ pub fn exists(inst: &MmaInst) -> bool {
         (Scalar::F64, 4 | 8 | 16) => inst.acc == Scalar::F64,
         _ => false,
     };
-    let eight_rows = (inst.ab, inst.m, inst.k) == (Scalar::F64, 8, 4);
+    let eight_rows = (inst.a, inst.m, inst.k) == (Scalar::F64, 8, 4);
     types && inst.n == 8 && (inst.m == 16 || eight_rows)
 }
 

@@ -24,7 +24,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
     if !exists(inst) {
         return None;
     }
-    let (m, packed) = (inst.m.into(), mma::packed(inst.ab));
+    let (m, packed) = (inst.m.into(), mma::packed(inst.a));
     Some(match operand {
         Operand::A => mma::a(m, inst.left_k().into(), packed),
         Operand::B => mma::b(inst.k.into(), packed),
@@ -35,7 +35,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
 
 /// Whether PTX has the shape for the types; those of half the K are not used.
 pub fn exists(inst: &MmaInst) -> bool {
-    let types = match (inst.ab, inst.k) {
+    let types = match (inst.a, inst.k) {
         (Scalar::F16, 32) => matches!(inst.acc, Scalar::F16 | Scalar::F32),
         (Scalar::BF16, 32) | (Scalar::TF32, 16) => inst.acc == Scalar::F32,
         (Scalar::I8 | Scalar::U8, 64) => inst.acc == Scalar::I32,
@@ -54,7 +54,7 @@ pub fn metadata(inst: &MmaInst, bits: u32) -> Option<Fragment> {
     }
     let integers = row_bits(inst)? / i64::from(bits);
     let row = Digit::new(ROW, 1, 8);
-    let (replicas, lanes, slots) = match inst.ab.bits() {
+    let (replicas, lanes, slots) = match inst.a.bits() {
         8 => {
             let half = integers / 2;
             let lanes = vec![Digit::new(ROW, 8, 2), Digit::new(COL, half, 2), row];
@@ -77,7 +77,7 @@ pub fn metadata(inst: &MmaInst, bits: u32) -> Option<Fragment> {
 /// Whether an integer of metadata has what two lanes are asked for: lane `t` of four takes half
 /// `t % 2` of each integer that it holds.
 pub fn takes_halves(inst: &MmaInst, bits: u32) -> bool {
-    inst.ab.bits() != 8 && bits == 32
+    inst.a.bits() != 8 && bits == 32
 }
 
 /// Where the instruction finds the metadata of a group of a row, in a lane's integers of so many bits:
@@ -86,7 +86,7 @@ pub fn group_at(inst: &MmaInst, bits: u32, row: i64, group: i64) -> Option<(i64,
     let groups = row_bits(inst)? / i64::from(Sparsity::BITS);
     let half = group / (groups / 2);
     // Bits of a lane's register, were it one.
-    let (t, first) = match inst.ab.bits() {
+    let (t, first) = match inst.a.bits() {
         8 => (row / 8 + 2 * half, 0),
         _ => (half, row / 8 * 16),
     };
@@ -101,6 +101,6 @@ pub fn group_at(inst: &MmaInst, bits: u32, row: i64, group: i64) -> Option<(i64,
 
 /// Bits of metadata of a row.
 fn row_bits(inst: &MmaInst) -> Option<i64> {
-    let group = Sparsity::of(inst.ab)?.group;
+    let group = Sparsity::of(inst.a)?.group;
     Some(i64::from(inst.k) / i64::from(group) * i64::from(Sparsity::BITS))
 }

@@ -17,7 +17,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
         return None;
     }
     match operand {
-        Operand::A => Some(mma::a(64, inst.k.into(), (32 / inst.ab.bits()).into())),
+        Operand::A => Some(mma::a(64, inst.k.into(), (32 / inst.a.bits()).into())),
         Operand::B | Operand::ScaleA | Operand::ScaleB => None,
         Operand::C => Some(mma::c(64, inst.n.into())),
     }
@@ -25,7 +25,7 @@ pub(super) fn lane_map(inst: &MmaInst, operand: Operand) -> Option<Fragment> {
 
 /// Whether PTX has the shape for the types.
 pub fn exists(inst: &MmaInst) -> bool {
-    let types = match (inst.ab, inst.k) {
+    let types = match (inst.a, inst.k) {
         (Scalar::F16, 16) | (Scalar::F8E4M3FN | Scalar::F8E5M2, 32) => {
             matches!(inst.acc, Scalar::F16 | Scalar::F32)
         }
@@ -34,7 +34,7 @@ pub fn exists(inst: &MmaInst) -> bool {
         _ => false,
     };
     let n = inst.n;
-    let width = if inst.ab.is_int() {
+    let width = if inst.a.is_int() {
         n == 8 || n == 24 || n.is_multiple_of(16)
     } else {
         n.is_multiple_of(8)
@@ -53,7 +53,7 @@ mod tests {
         let groups: Vec<MmaInst> = all.filter(|i| i.family == MmaFamily::Wgmma).collect();
         assert!(groups.iter().all(exists));
         // Of floats every width, of integers those of PTX, each once.
-        let count = |ab| groups.iter().filter(|i| i.ab == ab).count();
+        let count = |ab| groups.iter().filter(|i| i.a == ab).count();
         assert_eq!(count(Scalar::BF16), 32);
         assert_eq!(count(Scalar::F16), 64);
         assert_eq!(count(Scalar::F8E4M3FN), 32);

@@ -17,7 +17,7 @@ pub use tilewright_form::swizzle::{RowXor, Subtile, Swizzle, XorStep, row_xor};
 /// where there is none, or where there are no rows.
 pub fn for_elements(target: Target, shape: &[i64], element: Scalar) -> Result<Place, LayoutError> {
     let mut all = target.machine().mma.iter().map(|m| m.inst);
-    match all.find(|inst| inst.ab == element) {
+    match all.find(|inst| inst.a == element) {
         Some(inst) => for_matrix(target, shape, &inst),
         None => Place::new(Family::Linear, shape, element.bits().into()),
     }
@@ -31,7 +31,7 @@ pub fn for_elements(target: Target, shape: &[i64], element: Scalar) -> Result<Pl
 /// the permutation is chosen by counting: the first of a short list, widest chunks first, that
 /// costs nothing extra (or the cheapest, if none is free).
 pub fn for_matrix(target: Target, shape: &[i64], inst: &MmaInst) -> Result<Place, LayoutError> {
-    let bits: i64 = inst.ab.bits().into();
+    let bits: i64 = inst.a.bits().into();
     let rows = match shape {
         [.., _, cols] if 128 % bits == 0 && cols * bits % 8 == 0 => {
             let row_bytes = cols * bits / 8;
@@ -130,7 +130,7 @@ struct MfmaReads {
 
 impl MfmaReads {
     fn new(row_bytes: i64, inst: &MmaInst) -> MfmaReads {
-        let (m, k, bits): (i64, i64, i64) = (inst.m.into(), inst.k.into(), inst.ab.bits().into());
+        let (m, k, bits): (i64, i64, i64) = (inst.m.into(), inst.k.into(), inst.a.bits().into());
         let run = k * m / 64 * bits / 8;
         let width = run.min(16);
         let read = |read: i64| {

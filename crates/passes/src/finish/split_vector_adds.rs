@@ -1,7 +1,8 @@
-//! SplitVectorAdds: elements that the machine does not add to at once are added to one by one.
+//! SplitVectorAdds: elements that the machine does not add to at once are added to in parts, or one by
+//! one.
 //!
-//! Machines add to two or four neighbours in global memory in one operation, where those are
-//! aligned to their number.
+//! Machines add to two or four neighbours in one operation, where those are aligned to their number and
+//! lie side by side.
 //!
 //! Before:
 //! ```text
@@ -16,118 +17,30 @@
 //! Needs one thread's program. It never splits what is proved to be aligned and wide enough.
 
 use tilewright_arith::Analyzer;
-use tilewright_ir::visit::{child_blocks_mut, walk_stmts};
-use tilewright_ir::{
-    AtomicOp, Block, Buffer, BufferOrigin, Diagnostics, Expr, Func, Machine, MemoryOrder, Scope,
-    Stmt, StmtKind, Target, ThreadOp,
-};
+use tilewright_ir::{BufferOrigin, Diagnostics, Expr, Func, Machine, Scope, Target};
 
 use crate::Changed;
+use crate::legalize::shared_width::shared_width;
+use crate::vector_adds::{self, VectorAdd};
 
 /// Splits the additions.
 pub fn split_vector_adds(func: &mut Func, target: Target, _: &mut Diagnostics) -> Changed {
-    let mut any = false;
-    for kernel in &func.kernels {
-        walk_stmts(&kernel.body, &mut |stmt| any |= is_vector_add(stmt));
-    }
-    if !any {
-        return Changed::No;
-    }
-    let mut whole = Vec::new();
-    Analyzer::for_func(func).walk_func(func, &mut |analyzer, stmt| {
-        if let StmtKind::Thread(ThreadOp::AtomicVecAdd {
-            dst,
-            dst_indices,
-            lanes,
-            ..
-        }) = &stmt.kind
-        {
-            let at_once = adds_at_once(func, target.machine(), analyzer, *dst, dst_indices, *lanes);
-            whole.push(at_once);
-        }
-    });
-    if whole.iter().all(|at_once| *at_once) {
-        return Changed::No;
-    }
-    // In the order in which they were found.
-    let mut whole = whole.into_iter();
-    let mut kernels = std::mem::take(&mut func.kernels);
-    for kernel in &mut kernels {
-        split(func, &mut kernel.body, &mut whole);
-    }
-    func.kernels = kernels;
-    Changed::Yes
+    vector_adds::split_vector_adds(func, |func, analyzer, add| {
+        at_once(func, target.machine(), analyzer, add)
+    })
 }
 
-fn is_vector_add(stmt: &Stmt) -> bool {
-    matches!(stmt.kind, StmtKind::Thread(ThreadOp::AtomicVecAdd { .. }))
-}
-
-fn split(func: &Func, block: &mut Block, whole: &mut impl Iterator<Item = bool>) {
-    let mut out = Vec::with_capacity(block.len());
-    for mut stmt in std::mem::take(block) {
-        for child in child_blocks_mut(&mut stmt) {
-            split(func, child, whole);
-        }
-        match &stmt.kind {
-            StmtKind::Thread(ThreadOp::AtomicVecAdd {
-                dst,
-                dst_indices,
-                src,
-                src_indices,
-                lanes,
-            }) if whole.next() == Some(false) => {
-                for lane in 0..*lanes {
-                    let from = Expr::load(*src, plus(src_indices, lane), func.buffers[*src].dtype);
-                    let add = ThreadOp::AtomicRmw {
-                        op: AtomicOp::Add,
-                        buffer: *dst,
-                        indices: plus(dst_indices, lane),
-                        value: from.cast_to(func.buffers[*dst].dtype),
-                        order: MemoryOrder::Relaxed,
-                        result: None,
-                    };
-                    out.push(Stmt::new(StmtKind::Thread(add), stmt.span));
-                }
-            }
-            _ => out.push(stmt),
-        }
+/// How many of the elements the machine adds to in one operation, which wants them aligned.
+fn at_once(func: &Func, machine: &Machine, analyzer: &mut Analyzer, add: VectorAdd<'_>) -> u16 {
+    let data = &func.buffers[add.dst];
+    if matches!(data.origin, BufferOrigin::Pointer(_)) || data.dtype.lanes != 1 {
+        return 1;
     }
-    *block = out;
-}
-
-/// The indices so many elements further on in the row.
-fn plus(indices: &[Expr], lane: u16) -> Vec<Expr> {
-    let mut indices = indices.to_vec();
-    if let Some(last) = indices.last_mut()
-        && lane > 0
-    {
-        *last = match last.as_int() {
-            Some(first) => Expr::int(first + i128::from(lane), last.dtype()),
-            None => last.clone() + Expr::int(lane.into(), last.dtype()),
-        };
-    }
-    indices
-}
-
-/// Whether the machine adds to these elements in one operation, which wants them aligned.
-fn adds_at_once(
-    func: &Func,
-    machine: &Machine,
-    analyzer: &mut Analyzer,
-    dst: Buffer,
-    indices: &[Expr],
-    lanes: u16,
-) -> bool {
-    let data = &func.buffers[dst];
-    let known_start = !matches!(data.origin, BufferOrigin::Pointer(_));
-    if data.scope != Scope::Global
-        || !known_start
-        || data.dtype.lanes != 1
-        || u32::from(lanes) > machine.atomic_add_lanes(data.dtype.scalar)
-    {
-        return false;
-    }
+    let most = machine.atomic_add_lanes(data.scope, data.dtype.scalar);
+    let together = match data.scope {
+        Scope::Shared => shared_width(func, add.dst),
+        _ => add.lanes.into(),
+    };
     // Rows start at multiples of the vector, and so does it in its row.
     let mut multiples: Vec<Expr> = Vec::new();
     match &data.strides {
@@ -135,10 +48,17 @@ fn adds_at_once(
         None => {}
         Some(strides) => match strides.split_last() {
             Some((last, rows)) if last.is_int(1) => multiples.extend(rows.iter().cloned()),
-            _ => return false,
+            _ => return 1,
         },
     }
-    multiples.extend(indices.last().cloned());
-    let mut aligned = multiples.iter();
-    aligned.all(|e| analyzer.divides(lanes.into(), e).is_yes())
+    multiples.extend(add.dst_indices.last().cloned());
+    let mut serves = |width: u16| {
+        let mut all = multiples.iter();
+        u32::from(width) <= most
+            && together % i64::from(width) == 0
+            && all.all(|e| analyzer.divides(width.into(), e).is_yes())
+    };
+    let halves = std::iter::successors(Some(add.lanes), |width| Some(width / 2));
+    let mut widths = halves.take_while(|width| *width > 1);
+    widths.find(|width| serves(*width)).unwrap_or(1)
 }

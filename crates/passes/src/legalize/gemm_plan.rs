@@ -25,7 +25,8 @@ pub struct GemmShape {
     pub m: i64,
     pub n: i64,
     pub k: i64,
-    pub ab: Scalar,
+    pub a: Scalar,
+    pub b: Scalar,
     pub acc: Scalar,
     pub policy: GemmPolicy,
     pub threads: i64,
@@ -46,6 +47,7 @@ pub struct GemmShape {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GemmTiling {
     shape: GemmShape,
+    /// The instruction, with A and B as the product has them.
     pub inst: MmaInst,
     /// Warps, or warp groups, along M and N: whoever runs the instruction together.
     pub warps: [i64; 2],
@@ -285,6 +287,14 @@ impl GemmTiling {
         self.block(&cols, operand, lanes, times, extents)
     }
 
+    /// The instruction that is issued.
+    pub fn issued(&self) -> MmaInst {
+        match self.run.turned {
+            true => self.inst.turned(),
+            false => self.inst,
+        }
+    }
+
     /// The lanes of one instruction tile. A product that is done as its transpose has the operands
     /// exchanged.
     fn lanes(&self, operand: Operand) -> Result<Fragment, LayoutError> {
@@ -295,8 +305,9 @@ impl GemmTiling {
             (true, Operand::ScaleB) => Operand::ScaleA,
             _ => operand,
         };
-        let lanes = lane_map(&self.inst, held).ok_or_else(|| LayoutError::NotAMap {
-            what: format!("the {operand:?} operand of {}", self.inst),
+        let inst = self.issued();
+        let lanes = lane_map(&inst, held).ok_or_else(|| LayoutError::NotAMap {
+            what: format!("the {operand:?} operand of {inst}"),
         })?;
         match self.run.turned {
             true => lanes.permute(&[1, 0]),
@@ -376,7 +387,8 @@ fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
         m,
         n,
         k: if g.trans_b { y } else { x },
-        ab: func.buffers[g.a.buffer].dtype.scalar,
+        a: func.buffers[g.a.buffer].dtype.scalar,
+        b: func.buffers[g.b.buffer].dtype.scalar,
         acc: func.buffers[g.c.buffer].dtype.scalar,
         policy: g.policy,
         threads,
@@ -411,17 +423,16 @@ pub fn has_instruction(func: &Func, g: &GemmOp, threads: i64, target: Target) ->
 }
 
 /// Whether the target has an instruction that takes the scales of a gemm: those of float8_e8m0fnu for
-/// 32 along K each, of two factors of one type that it takes whole steps of.
+/// 32 along K each, of two factors that it takes whole steps of.
 pub fn takes_scales(func: &Func, g: &GemmOp, threads: i64, target: Target) -> bool {
     let Some(scales) = &g.scales else {
         return false;
     };
     let scalar = |region: &Region| func.buffers[region.buffer].dtype.scalar;
     let each = u32::from(MmaInst::SCALED);
-    let alike = scales.every == [each; 2]
+    scales.every == [each; 2]
         && [&scales.a, &scales.b].map(scalar) == [Scalar::F8E8M0; 2]
-        && scalar(&g.a) == scalar(&g.b);
-    alike && has_instruction(func, g, threads, target)
+        && has_instruction(func, g, threads, target)
 }
 
 /// The instructions of a target for a product. Those for sparse factors know of no zeros behind the end
@@ -429,7 +440,7 @@ pub fn takes_scales(func: &Func, g: &GemmOp, threads: i64, target: Target) -> bo
 fn fitting(target: Target, shape: &GemmShape) -> impl Iterator<Item = &'static MmaFacts> {
     let GemmShape { k, acc, scaled, .. } = *shape;
     let machine = target.machine();
-    let ab = register_type(target, shape.ab);
+    let factors = [shape.a, shape.b].map(|factor| register_type(target, factor));
     let (table, sparse) = match shape.metadata {
         Some(_) => (machine.sparse_mma, true),
         None => (machine.mma, false),
@@ -437,7 +448,7 @@ fn fitting(target: Target, shape: &GemmShape) -> impl Iterator<Item = &'static M
     let whole = move |inst: &MmaInst| !(sparse || scaled) || k % i64::from(inst.k) == 0;
     table
         .iter()
-        .filter(move |f| f.inst.ab == ab && f.inst.acc == acc)
+        .filter(move |f| [f.inst.a, f.inst.b] == factors && f.inst.acc == acc)
         .filter(move |f| f.inst.scaled == scaled && whole(&f.inst))
 }
 
@@ -476,7 +487,7 @@ pub fn plan_gemm(
         Ok(choice)
     });
     planned.map_err(|why| {
-        let types = format!("{} with {} accumulation", shape.ab, shape.acc);
+        let types = format!("{} with {} accumulation", factors(&shape), shape.acc);
         let diag = match why {
             NoPlan::Types => Diagnostic::error(
                 NO_MATRIX_PATH,
@@ -505,11 +516,19 @@ pub fn plan_gemm(
     })
 }
 
+/// The types of both factors, in words.
+fn factors(shape: &GemmShape) -> String {
+    match shape.a == shape.b {
+        true => shape.a.to_string(),
+        false => format!("{} by {}", shape.a, shape.b),
+    }
+}
+
 /// Why warp groups cannot do a product that the user wants of them.
 fn no_groups(func: &Func, g: &GemmOp, shape: &GemmShape, target: Target, span: Span) -> Diagnostic {
     let wgmma = |f: &&MmaFacts| f.inst.family == MmaFamily::Wgmma;
     let mut insts = target.machine().mma.iter().filter(wgmma);
-    let types = |f: &MmaFacts| f.inst.ab == shape.ab && f.inst.acc == shape.acc;
+    let types = |f: &MmaFacts| f.inst.a == shape.a && f.inst.acc == shape.acc;
     let name = |region: &Region| func.buffers[region.buffer].name.clone();
     let GemmShape {
         m, n, k, threads, ..
@@ -517,7 +536,7 @@ fn no_groups(func: &Func, g: &GemmOp, shape: &GemmShape, target: Target, span: S
     let (why, help) = if !insts.any(types) {
         let why = format!(
             "it does not take {} with {} accumulation",
-            shape.ab, shape.acc
+            shape.a, shape.acc
         );
         (why, "use `T.gemm`, or another type")
     } else if shape.group.is_none() {
@@ -555,7 +574,7 @@ pub fn no_placement(e: &LayoutError, span: Span) -> Diagnostic {
 fn known_types(target: Target) -> String {
     let mut names: Vec<String> = Vec::new();
     for f in target.machine().mma.iter().filter(|f| !f.inst.scaled) {
-        let name = format!("{} with {}", f.inst.ab, f.inst.acc);
+        let name = format!("{} with {}", f.inst.a, f.inst.acc);
         if !names.contains(&name) {
             names.push(name);
         }
@@ -644,7 +663,7 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
 /// float32 instruction, fp8 formats that the target lacks are converted to float16, and integers of
 /// four bits to int8: these hold every one of their values.
 pub fn register_type(target: Target, ab: Scalar) -> Scalar {
-    let has = |s: Scalar| target.machine().mma.iter().any(|f| f.inst.ab == s);
+    let has = |s: Scalar| target.machine().mma.iter().any(|f| f.inst.a == s);
     match ab {
         _ if has(ab) => ab,
         Scalar::F32 if has(Scalar::TF32) => Scalar::TF32,
@@ -743,7 +762,8 @@ mod tests {
             m,
             n,
             k,
-            ab,
+            a: ab,
+            b: ab,
             acc: match ab {
                 Scalar::F64 => Scalar::F64,
                 _ if ab.is_int() => Scalar::I32,
@@ -795,7 +815,7 @@ mod tests {
             // Where it is multiplied as float16, it is so here.
             let converted = (target == Target::Sm80).then_some(Scalar::F16);
             let chosen = choose(target, &fp8).ok();
-            assert_eq!(chosen.map(|c| c.plan.inst.ab), converted);
+            assert_eq!(chosen.map(|c| c.plan.inst.a), converted);
         }
         let s = GemmShape {
             metadata: Some(16),
@@ -954,7 +974,7 @@ mod tests {
             Err(NoPlan::Threads { warp: 32 })
         );
         s.threads = 256;
-        s.ab = Scalar::U16;
+        (s.a, s.b) = (Scalar::U16, Scalar::U16);
         s.acc = Scalar::I32;
         assert_eq!(choose(Target::Sm80, &s).map(|_| ()), Err(NoPlan::Types));
     }

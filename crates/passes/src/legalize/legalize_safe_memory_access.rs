@@ -14,7 +14,8 @@
 //! ```
 //!
 //! A vector access has one check, of its first element: LegalizeVectorizedLoop and LowerTileOp
-//! make vectors only where none reaches over the end of a row.
+//! make vectors only where none reaches over the end of a row. Additions to several elements that the
+//! user wrote may do so: those are additions to one element each then.
 //!
 //! The result of an atomic operation that is skipped is the safe value:
 //! ```text
@@ -43,6 +44,7 @@ use tilewright_ir::{
 };
 
 use crate::Changed;
+use crate::vector_adds::{VectorAdd, split_vector_adds};
 
 /// Guards all accesses of global memory that may leave it.
 pub fn legalize_safe_memory_access(
@@ -50,6 +52,12 @@ pub fn legalize_safe_memory_access(
     _target: Target,
     _diags: &mut Diagnostics,
 ) -> Changed {
+    split_vector_adds(func, |func, analyzer, add| {
+        match is_as_one(func, analyzer, add) {
+            true => add.lanes,
+            false => 1,
+        }
+    });
     let mut analyzer = Analyzer::for_func(func);
     for at in 0..func.kernels.len() {
         let mut body = std::mem::take(&mut func.kernels[at].body);
@@ -66,6 +74,32 @@ pub fn legalize_safe_memory_access(
         func.kernels[at].body = body;
     }
     Changed::Yes
+}
+
+/// Whether all elements that are added to are there where the first is, and so is what is added.
+fn is_as_one(func: &Func, analyzer: &mut Analyzer, add: VectorAdd<'_>) -> bool {
+    let lanes = i64::from(add.lanes);
+    let ends_inside = |analyzer: &mut Analyzer, buffer: Buffer, indices: &[Expr]| {
+        let (Some(start), Some(end)) = (indices.last(), func.buffers[buffer].shape.last()) else {
+            return false;
+        };
+        let whole = |analyzer: &mut Analyzer, e: &Expr| analyzer.divides(lanes.into(), e).is_yes();
+        whole(analyzer, start) && whole(analyzer, end)
+            || analyzer.prove_le(&(start.clone() + lanes), end).is_yes()
+    };
+    let is_global = |buffer: Buffer| func.buffers[buffer].scope == Scope::Global;
+    let to = bounds(func, analyzer, add.dst, add.dst_indices);
+    let as_one = |analyzer: &mut Analyzer| {
+        let there = !is_global(add.dst) || ends_inside(analyzer, add.dst, add.dst_indices);
+        there
+            && (!is_global(add.src)
+                || bounds(func, analyzer, add.src, add.src_indices).is_none()
+                    && ends_inside(analyzer, add.src, add.src_indices))
+    };
+    match to {
+        Some(first_inside) => analyzer.with_assumption(&first_inside, as_one),
+        None => as_one(analyzer),
+    }
 }
 
 /// By result, the guard of an operation that gives one: it is written once all are known.

@@ -19,7 +19,7 @@ pub mod loop_vectorize_dynamic;
 pub mod lower_l2_persistent;
 pub mod lower_tile_op;
 mod products;
-mod shared_width;
+pub(crate) mod shared_width;
 pub mod split_k;
 pub mod stage_stores;
 pub mod vectorize;

@@ -23,7 +23,9 @@ typedef vec<int, 2> i32x2;
 typedef vec<int, 4> i32x4;
 typedef vec<int, 8> i32x8;
 typedef vec<int, 16> i32x16;
+typedef vec<short, 2> i16x2;
 typedef vec<short, 4> i16x4;
+typedef vec<_Float16, 2> f16x2;
 typedef vec<_Float16, 4> f16x4;
 typedef vec<_Float16, 8> f16x8;
 typedef vec<__bf16, 2> bf16x2;
@@ -285,4 +287,10 @@ KERNEL void atomics(float *f, int *i, u32 *u) {
   __scoped_atomic_fetch_add(i + tid, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE); // want: global_atomic_add
   __scoped_atomic_fetch_max(i + tid, tid, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE); // want: global_atomic_smax
   __scoped_atomic_fetch_min(u + tid, 7u, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE); // want: global_atomic_umin
+  // Of a pointer to any memory, once the compiler sees to which.
+  f16x2 *h = (f16x2 *)f + 64;
+  i16x2 *s = (i16x2 *)f + 128;
+  f16x2 before = __builtin_amdgcn_flat_atomic_fadd_v2f16(h + tid, (f16x2){1, 2}); // want: global_atomic_pk_add_f16
+  __builtin_amdgcn_flat_atomic_fadd_v2bf16(s + tid, (i16x2){16256, 16384}); // want: global_atomic_pk_add_bf16
+  h[tid + 64] = before;
 }

@@ -149,7 +149,7 @@ impl Env<'_> {
         let info = |access: &super::program::Access| &program.buffers[access.buffer as usize];
         let number = warp.index as usize % WARPS;
         let (m, n, k) = (ROWS, usize::from(table.inst.n), usize::from(table.inst.k));
-        let bits = table.inst.ab.bits() as usize;
+        let bits = table.inst.a.bits() as usize;
         let starts = |access, at: &[usize]| -> Vec<usize> {
             at.iter().map(|&at| byte_of(info(access), at)).collect()
         };
@@ -270,7 +270,7 @@ impl Matrices for OfGroup<'_> {
             a,
             ..
         } = self.product;
-        let bits = table.inst.ab.bits();
+        let bits = table.inst.a.bits();
         if let Some(maps) = &table.left {
             return maps[*warp].gather(self.local, left, bits, zero, read);
         }
@@ -291,7 +291,7 @@ impl Matrices for OfGroup<'_> {
         let mut matrix = vec![zero; n * k];
         for (at, element) in matrix.iter_mut().enumerate() {
             let place = (at % n, at / n);
-            *element = read(table.b.bits(self.shared, *b, place, table.inst.ab.bits()));
+            *element = read(table.b.bits(self.shared, *b, place, table.inst.b.bits()));
         }
         matrix
     }

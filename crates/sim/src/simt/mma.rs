@@ -48,7 +48,7 @@ pub(super) struct Metadata {
 
 impl Metadata {
     fn new(inst: &MmaInst, bits: u32) -> Option<Metadata> {
-        let sparsity = Sparsity::of(inst.ab)?;
+        let sparsity = Sparsity::of(inst.a)?;
         let per_lane = mma_sp::metadata(inst, bits)?.slots() as u32;
         let in_row = i64::from(inst.k) / i64::from(sparsity.group);
         let mut groups = Vec::new();
@@ -271,7 +271,7 @@ impl Env<'_> {
         let Some(metadata) = &table.metadata else {
             return;
         };
-        let ab = table.inst.ab;
+        let ab = table.inst.a;
         let sign = u64::from(ab.is_float()) << (ab.bits() - 1);
         let read = |bits: u64| bits & !sign;
         let stored = (table.a).gather(&warp.local, &places.sources[0], ab.bits(), 0, read);
@@ -314,12 +314,13 @@ pub(super) trait Matrices {
 
 /// Adds the product to the accumulator.
 pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
-    let (ab, acc) = (inst.ab, inst.acc);
-    let wide = matches!(ab, Scalar::F32 | Scalar::F64) || acc == Scalar::F64;
+    let (a, b, acc) = (inst.a, inst.b, inst.acc);
+    let wide = matches!(a, Scalar::F32 | Scalar::F64) || acc == Scalar::F64;
     let float = small_float::float_from_bits;
     if !acc.is_float() {
         let codec = Codec {
-            operand: |bits| value::int_from_bits(ab, bits),
+            left: |bits| value::int_from_bits(a, bits),
+            right: |bits| value::int_from_bits(b, bits),
             scale: |_| 1,
             read: |bits| value::int_from_bits(acc, bits),
             write: |v| value::int_to_bits(acc, value::wrap(acc, v)),
@@ -327,7 +328,8 @@ pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
         product(inst, matrices, codec);
     } else if wide {
         let codec = Codec {
-            operand: |bits| float(ab, bits),
+            left: |bits| float(a, bits),
+            right: |bits| float(b, bits),
             scale: |bits| float(Scalar::F8E8M0, bits),
             read: |bits| float(acc, bits),
             write: |v| small_float::float_to_bits(acc, v),
@@ -336,9 +338,10 @@ pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
     } else {
         /// The conversions of narrow operands, spelled out so that each is a tight loop.
         macro_rules! narrow {
-            ($operand:expr) => {{
+            ($left:expr, $right:expr) => {{
                 let codec = Codec {
-                    operand: $operand,
+                    left: $left,
+                    right: $right,
                     scale: |bits| float(Scalar::F8E8M0, bits) as f32,
                     read: |bits| float(acc, bits) as f32,
                     write: |v: f32| small_float::float_to_bits(acc, f64::from(v)),
@@ -346,18 +349,22 @@ pub(super) fn multiply(inst: &MmaInst, matrices: &mut impl Matrices) {
                 product(inst, matrices, codec);
             }};
         }
-        match ab {
-            Scalar::BF16 => narrow!(|bits| float(Scalar::BF16, bits) as f32),
-            Scalar::F16 => narrow!(|bits| float(Scalar::F16, bits) as f32),
-            Scalar::TF32 => narrow!(|bits| value::round(ab, float(ab, bits)) as f32),
-            _ => narrow!(|bits| float(ab, bits) as f32),
+        let bf16 = |bits| float(Scalar::BF16, bits) as f32;
+        let f16 = |bits| float(Scalar::F16, bits) as f32;
+        let tf32 = |bits| value::round(Scalar::TF32, float(Scalar::TF32, bits)) as f32;
+        match (a, b) {
+            (Scalar::BF16, Scalar::BF16) => narrow!(bf16, bf16),
+            (Scalar::F16, Scalar::F16) => narrow!(f16, f16),
+            (Scalar::TF32, Scalar::TF32) => narrow!(tf32, tf32),
+            _ => narrow!(|bits| float(a, bits) as f32, |bits| float(b, bits) as f32),
         }
     }
 }
 
 /// How stored bits become numbers and back.
-struct Codec<A, S, R, W> {
-    operand: A,
+struct Codec<A, B, S, R, W> {
+    left: A,
+    right: B,
     scale: S,
     /// For the accumulator.
     read: R,
@@ -367,11 +374,17 @@ struct Codec<A, S, R, W> {
 fn product<T: Term>(
     inst: &MmaInst,
     matrices: &mut impl Matrices,
-    codec: Codec<impl Fn(u64) -> T, impl Fn(u64) -> T, impl Fn(u64) -> T, impl Fn(T) -> u64>,
+    codec: Codec<
+        impl Fn(u64) -> T,
+        impl Fn(u64) -> T,
+        impl Fn(u64) -> T,
+        impl Fn(u64) -> T,
+        impl Fn(T) -> u64,
+    >,
 ) {
     let (n, k) = (usize::from(inst.n), usize::from(inst.k));
-    let mut left = matrices.left(T::ZERO, &codec.operand);
-    let mut right = matrices.right(T::ZERO, &codec.operand);
+    let mut left = matrices.left(T::ZERO, &codec.left);
+    let mut right = matrices.right(T::ZERO, &codec.right);
     if let Some([of_left, of_right]) = matrices.scales(T::ZERO, &codec.scale) {
         let each = usize::from(MmaInst::SCALED);
         for (at, element) in left.iter_mut().enumerate() {
@@ -397,7 +410,7 @@ struct InRegisters<'a> {
 
 impl Matrices for InRegisters<'_> {
     fn left<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {
-        let bits = self.table.inst.ab.bits();
+        let bits = self.table.inst.a.bits();
         let map = &self.table.a;
         let stored = map.gather(&self.warp.local, &self.places.sources[0], bits, zero, read);
         match &self.table.metadata {
@@ -407,7 +420,7 @@ impl Matrices for InRegisters<'_> {
     }
 
     fn right<T: Copy>(&self, zero: T, read: impl Fn(u64) -> T) -> Vec<T> {
-        let bits = self.table.inst.ab.bits();
+        let bits = self.table.inst.b.bits();
         let map = &self.table.b;
         map.gather(&self.warp.local, &self.places.sources[1], bits, zero, read)
     }

@@ -7,7 +7,7 @@ use tilewright_sim::{InputSpec, Number, RunOptions, make_inputs, run};
 use crate::common::{Module, ways};
 
 /// The tile-level product that a lowered one must equal.
-fn reference([m, n, k]: [u16; 3], ab: &str, acc: &str, scaled: bool) -> String {
+fn reference([m, n, k]: [u16; 3], [a, b]: [&str; 2], acc: &str, scaled: bool) -> String {
     let (mut params, mut tiles, mut by) = (String::new(), String::new(), String::new());
     if scaled {
         let runs = k / MmaInst::SCALED;
@@ -28,12 +28,12 @@ fn reference([m, n, k]: [u16; 3], ab: &str, acc: &str, scaled: bool) -> String {
     };
     format!(
         "func @reference level=tile {{
-  param A: {ab}[{m}, {k}]
-  param B: {ab}[{k}, {n}]
+  param A: {a}[{m}, {k}]
+  param B: {b}[{k}, {n}]
 {params}  output C: {acc}[{m}, {n}]
   kernel grid(bx: 1) threads(tx: 128, ty: 1, tz: 1) {{
-    alloc LA: shared {ab}[{m}, {k}]
-    alloc LB: shared {ab}[{k}, {n}]
+    alloc LA: shared {a}[{m}, {k}]
+    alloc LB: shared {b}[{k}, {n}]
     alloc F: fragment {acc}[{m}, {n}]
     copy A[0 +: {m}, 0 +: {k}] -> LA[0 +: {m}, 0 +: {k}]
     copy B[0 +: {k}, 0 +: {n}] -> LB[0 +: {k}, 0 +: {n}]
@@ -73,7 +73,7 @@ fn agrees(name: &str, target: Target, text: &str) {
 /// element, at the places that the lane maps of the manuals say.
 fn by_elements(inst: MmaInst, a: [&str; 2], b: [&str; 2], c: [&str; 2]) -> String {
     let MmaInst { m, n, k, .. } = inst;
-    let (ab, acc) = (inst.ab.name(), inst.acc.name());
+    let [left, right, acc] = [inst.a, inst.b, inst.acc].map(Scalar::name);
     let lanes: u32 = match inst.family {
         MmaFamily::MmaSync => 32,
         _ => 64,
@@ -102,12 +102,12 @@ fn by_elements(inst: MmaInst, a: [&str; 2], b: [&str; 2], c: [&str; 2]) -> Strin
     }
     format!(
         "func @f level=loop {{
-  param A: {ab}[{m}, {k}]
-  param B: {ab}[{k}, {n}]
+  param A: {left}[{m}, {k}]
+  param B: {right}[{k}, {n}]
 {scales}  output C: {acc}[{m}, {n}]
   kernel grid(bx: 1) threads(tx: {lanes}, ty: 1, tz: 1) {{
-    alloc RA: local {ab}[{na}]
-    alloc RB: local {ab}[{nb}]
+    alloc RA: local {left}[{na}]
+    alloc RB: local {right}[{nb}]
     alloc RC: local {acc}[{nc}]
     for e in unroll(0, {na}) {{
       RA[e] = A[{}, {}]
@@ -131,7 +131,7 @@ fn by_elements(inst: MmaInst, a: [&str; 2], b: [&str; 2], c: [&str; 2]) -> Strin
         b[1],
         c[0],
         c[1],
-        reference([m, n, k], ab, acc, inst.scaled)
+        reference([m, n, k], [left, right], acc, inst.scaled)
     )
 }
 
@@ -145,7 +145,7 @@ fn mma_sync_equals_a_plain_product() {
             if inst.family != MmaFamily::MmaSync {
                 continue;
             }
-            let p = (32 / inst.ab.bits()).max(1);
+            let p = (32 / inst.a.bits()).max(1);
             // A register r: rows g and g + 8 in turn, where there are 16, columns of the left and the
             // right half.
             let halves = u32::from(inst.m / 8);
@@ -174,7 +174,7 @@ fn mfma_equals_a_plain_product() {
             let inst = facts.inst;
             let MmaInst { m, n, k, .. } = inst;
             let own = k * m / 64;
-            let along_k = match inst.ab.bits() == 8 && own == 32 {
+            let along_k = |factor: Scalar| match factor.bits() == 8 && own == 32 {
                 true => format!("tx // {m} * 16 + e % 16 + e // 16 * {}", k / 2),
                 false => format!("tx // {m} * {own} + e"),
             };
@@ -185,8 +185,8 @@ fn mfma_equals_a_plain_product() {
             };
             let text = by_elements(
                 inst,
-                [&format!("tx % {m}"), &along_k],
-                [&along_k, &format!("tx % {n}")],
+                [&format!("tx % {m}"), &along_k(inst.a)],
+                [&along_k(inst.b), &format!("tx % {n}")],
                 [&c_row, &format!("tx % {n}")],
             );
             agrees(&inst.to_string(), target, &text);
@@ -209,7 +209,7 @@ fn ldmatrix_gemm(ab: &str, swizzle: &str) -> String {
     };
     let acc = parsed.acc.name();
     let zero = if acc == "int32" { "0" } else { "0.0" };
-    let p = 32 / parsed.ab.bits();
+    let p = 32 / parsed.a.bits();
     // One row of `ldmatrix` in elements; K of one instruction is two of them.
     let row = 4 * p;
     let (m, n, k) = (32, 32, 4 * row);
@@ -264,7 +264,7 @@ fn ldmatrix_gemm(ab: &str, swizzle: &str) -> String {
   }}
 }}
 {}",
-        reference([m, n, k].map(|e| e as u16), ab, acc, false),
+        reference([m, n, k].map(|e| e as u16), [ab; 2], acc, false),
         nb2 = 2 * nb,
         kstep = 2 * row,
         steps = (vectors as usize).div_ceil(128),

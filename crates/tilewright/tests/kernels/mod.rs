@@ -118,11 +118,7 @@ fn as_multiplied(case: &Case, target: Target, mut inputs: Inputs) -> Inputs {
         .set
         .iter()
         .any(|(n, v)| *n == "dtype" && v == "float32");
-    let multiplies = target
-        .machine()
-        .mma
-        .iter()
-        .any(|m| m.inst.ab == Scalar::F32);
+    let multiplies = target.machine().mma.iter().any(|m| m.inst.a == Scalar::F32);
     if case.file == "gemm.py" && float32 && !multiplies {
         for values in inputs.0.values_mut() {
             for v in values {

@@ -10,14 +10,14 @@ use crate::device::GroupMma;
 /// The name of the wrapper.
 pub(in crate::device) fn name(op: &GroupMma) -> String {
     let MmaInst {
-        m, n, k, ab, acc, ..
+        m, n, k, a, acc, ..
     } = op.mma;
     let lies = match op.a {
         None => "r",
         Some(Major::K) => "k",
         Some(Major::Mn) => "mn",
     };
-    let (ab, acc) = (ptx_type(ab), ptx_type(acc));
+    let (ab, acc) = (ptx_type(a), ptx_type(acc));
     let fresh = if op.fresh { "_fresh" } else { "" };
     format!(
         "wgmma_m{m}n{n}k{k}_{ab}_{acc}_{lies}_{}{fresh}",
@@ -33,7 +33,7 @@ pub(in crate::device) fn wrapper(op: &GroupMma) -> String {
         u32::from(rows) * u32::from(columns) * scalar.bits() / 32 / 128
     };
     let c = words(inst.m, inst.n, inst.acc);
-    let a = op.a.map_or(words(inst.m, inst.k, inst.ab), |_| 0);
+    let a = op.a.map_or(words(inst.m, inst.k, inst.a), |_| 0);
     let (element, class) = match inst.acc {
         Scalar::F32 => ("float", "f"),
         Scalar::I32 => ("int", "r"),
@@ -61,16 +61,16 @@ pub(in crate::device) fn wrapper(op: &GroupMma) -> String {
     let transposed = |major: Major| u32::from(major == Major::Mn);
     // Integers are neither negated nor transposed, floats of 8 bits not transposed.
     let mut last = String::new();
-    if inst.ab.is_float() {
+    if inst.a.is_float() {
         last += ", 1, 1";
     }
-    if inst.ab.bits() == 16 {
+    if inst.a.bits() == 16 {
         if let Some(major) = op.a {
             let _ = write!(last, ", {}", transposed(major));
         }
         let _ = write!(last, ", {}", transposed(op.b));
     }
-    let (ab, acc) = (ptx_type(inst.ab), ptx_type(inst.acc));
+    let (ab, acc) = (ptx_type(inst.a), ptx_type(inst.acc));
     let (parameter, adds, bound) = match op.fresh {
         true => (", int step", format!("%{}", b_at + 1), ", \"r\"(step)"),
         false => ("", "1".to_string(), ""),

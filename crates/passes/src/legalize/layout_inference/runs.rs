@@ -166,12 +166,12 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
         };
         let of_one = |dim: usize| {
             let of_one = |g: &GemmOp, inst: &MmaInst| {
-                let (operand, across, side) = match dim {
-                    0 => (&g.a, g.trans_a, Operand::A),
-                    _ => (&g.b, !g.trans_b, Operand::B),
+                let (operand, across, side, element) = match dim {
+                    0 => (&g.a, g.trans_a, Operand::A, inst.a),
+                    _ => (&g.b, !g.trans_b, Operand::B, inst.b),
                 };
                 let slots = lane_map(inst, side).map_or(0, |map| map.slots());
-                let other = slots * i64::from(inst.ab.bits()) != WIDE_READ;
+                let other = slots * i64::from(element.bits()) != WIDE_READ;
                 match func.buffers[operand.buffer].scope {
                     Scope::Fragment => true,
                     _ => other || across && target.machine().ds_read_tr,

@@ -71,7 +71,8 @@ impl Operand<'_> {
     fn taken(&self, plan: &GemmTiling) -> DType {
         DType::scalar(match self.holds {
             Holds::Scales => Scalar::F8E8M0,
-            _ => plan.inst.ab,
+            _ if self.k_dim == 1 => plan.inst.a,
+            _ => plan.inst.b,
         })
     }
 
@@ -366,7 +367,7 @@ impl Lower<'_> {
         let Some(placed) = self.placement(o.step_of(plan), span) else {
             return in_place;
         };
-        let wanted = DType::scalar(plan.inst.ab);
+        let wanted = o.taken(plan);
         let padded = placed.slots() < o.slots || is_padded(&placed, self.used(plan));
         let ragged = self.ragged(o);
         if self.dtype(buffer) == wanted && !padded && ragged.is_none() {
@@ -663,7 +664,7 @@ impl Lower<'_> {
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {
                 kind: MicroKind::Mma,
-                inst: Inst::Mma(plan.inst),
+                inst: Inst::Mma(plan.issued()),
                 axes: vec![(mi, mt as u32), (ni, nt as u32)],
                 turns: false,
                 dest: access(c, plan.c_slots(), c_at),

@@ -120,14 +120,14 @@ impl Lower<'_> {
             AtomicSource::Value(value) => (dst.clone(), Some(self.hoisted(value, span, out))),
         };
         // Neighbours go to one thread where the machine adds to several at once.
-        let joined = op == AtomicOp::Add
-            && order == MemoryOrder::Relaxed
-            && self.scope(dst.buffer) == Scope::Global;
-        let run = match joined {
-            true => i64::from(self.target.machine().atomic_add_lanes(dtype.scalar)),
-            false => 1,
+        let run = match (op, order) {
+            (AtomicOp::Add, MemoryOrder::Relaxed) => {
+                let machine = self.target.machine();
+                machine.atomic_add_lanes(self.scope(dst.buffer), dtype.scalar)
+            }
+            _ => 1,
         };
-        let run = run.min(self.run_of(&[&dst, &src]));
+        let run = i64::from(run).min(self.run_of(&[&dst, &src]));
         self.region_loop(&src.clone(), &dst, run, span, out, |lower, from, to| {
             let value = constant.unwrap_or_else(|| lower.load(src.buffer, from));
             vec![Stmt::new(

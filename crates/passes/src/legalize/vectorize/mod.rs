@@ -19,8 +19,8 @@
 //! r2g y[0 +: 8] at [0] -> Y[…] at [i, j] inst="store" width=8
 //! ```
 //!
-//! Atomic additions to neighbouring elements of global memory are joined in the same way, where
-//! the machine has additions of several elements: the iterations compute what to add, and
+//! Atomic additions to neighbouring elements are joined in the same way, where the machine has
+//! additions of several elements: the iterations compute what to add, and
 //! `atomic_vec_add` adds it afterwards. Each element is still added to on its own.
 //!
 //! An access takes part when neighbouring iterations touch neighbouring elements, its first
@@ -173,8 +173,11 @@ impl<'a> Vectorizer<'a> {
 
     /// Elements of a buffer that are added to at once.
     fn add_lanes(&self, buffer: Buffer) -> i64 {
-        let scalar = self.func.buffers[buffer].dtype.scalar;
-        self.target.machine().atomic_add_lanes(scalar).into()
+        let data = &self.func.buffers[buffer];
+        let machine = self.target.machine();
+        machine
+            .atomic_add_lanes(data.scope, data.dtype.scalar)
+            .into()
     }
 
     fn vector(

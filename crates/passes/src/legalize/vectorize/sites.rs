@@ -30,7 +30,7 @@ const NO_VECTOR_FORM: &str = "a statement in it has no vector form";
 #[derive(Debug, Default)]
 pub struct Sites {
     pub sites: Vec<Site>,
-    /// Additions to global memory that the machine does for several elements at once. Each is
+    /// Additions to memory that the machine does for several elements at once. Each is
     /// the only thing that the body does to its storage.
     pub adds: Vec<Site>,
     /// Storage that is touched in ways that stay as they are: atomics, loops inside.
@@ -296,10 +296,10 @@ impl SiteFinder<'_> {
     /// Whether the machine adds to neighbours in this buffer at once.
     fn joins(&self, buffer: Buffer) -> bool {
         let data = &self.func.buffers[buffer];
+        let machine = self.target.machine();
         !self.inner
-            && data.scope == Scope::Global
             && data.dtype.lanes == 1
-            && self.target.machine().atomic_add_lanes(data.dtype.scalar) > 1
+            && machine.atomic_add_lanes(data.scope, data.dtype.scalar) > 1
     }
 }
 

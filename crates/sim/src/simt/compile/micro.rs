@@ -161,7 +161,7 @@ impl Compiler<'_> {
                 let e = source_buffers.get(2).filter(|_| inst.is_sparse());
                 let e = e.map(|&e| &self.program.buffers[e as usize]);
                 let of_metadata = |s: Scalar| {
-                    let kept = Sparsity::of(inst.ab);
+                    let kept = Sparsity::of(inst.a);
                     kept.is_some_and(|kept| kept.per_integer(s).is_some())
                 };
                 if let Some(e) = e.filter(|e| !of_metadata(e.scalar)) {
@@ -173,7 +173,8 @@ impl Compiler<'_> {
                 let held = |at: &u32| &self.program.buffers[*at as usize];
                 let sources = || source_buffers.iter().map(held);
                 let taken = |at: usize, held: Scalar| match at {
-                    0 | 1 => held == inst.ab,
+                    0 => held == inst.a,
+                    1 => held == inst.b,
                     _ if inst.is_sparse() => of_metadata(held),
                     _ => held == Scalar::F8E8M0,
                 };
@@ -197,7 +198,7 @@ impl Compiler<'_> {
                 let b_info = &self.program.buffers[source_buffers[1] as usize];
                 let plain = [&dest, &source, b_info].iter().all(|x| x.lanes == 1);
                 let types = (source.scalar, b_info.scalar, dest.scalar);
-                if types != (mma.ab, mma.ab, mma.acc) || !plain {
+                if types != (mma.a, mma.b, mma.acc) || !plain {
                     return invalid(format!(
                         "`{mma}` on {}, {} and {}",
                         source.scalar, b_info.scalar, dest.scalar

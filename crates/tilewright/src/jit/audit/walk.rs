@@ -311,8 +311,8 @@ impl Expectation<'_> {
 /// The machine's name of a matrix instruction.
 fn mnemonic(inst: &MmaInst) -> String {
     let (m, n, k) = (inst.m, inst.n, inst.k);
-    let small = u32::from(m) * u32::from(k) * inst.ab.bits() / 64 == 64;
-    let (result, kind) = match inst.ab {
+    let small = u32::from(m) * u32::from(k) * inst.a.bits() / 64 == 64;
+    let (result, kind) = match inst.a {
         Scalar::F16 => ("f32", "f16"),
         Scalar::BF16 => ("f32", "bf16"),
         Scalar::F32 | Scalar::TF32 => ("f32", "f32"),
@@ -328,7 +328,7 @@ fn mnemonic(inst: &MmaInst) -> String {
 
 /// Whether gfx950 has a form of twice the rate with twice the K.
 fn half_rate(inst: &MmaInst) -> bool {
-    inst.ab != Scalar::F64 && u32::from(inst.m) * u32::from(inst.k) * inst.ab.bits() / 64 == 64
+    inst.a != Scalar::F64 && u32::from(inst.m) * u32::from(inst.k) * inst.a.bits() / 64 == 64
 }
 
 #[cfg(test)]
@@ -347,7 +347,8 @@ mod tests {
                 assert_eq!(inst.family, MmaFamily::Mfma);
                 let name = mnemonic(&inst);
                 let op = Opcode::named(&name).unwrap_or_else(|| panic!("{target} has no {name}"));
-                let passes = op.mfma_passes(target == Target::Gfx950, inst.ab.bits() < 8);
+                let small = inst.a.bits() < 8 && inst.b.bits() < 8;
+                let passes = op.mfma_passes(target == Target::Gfx950, small);
                 assert_eq!(passes.map(|n| 4 * n), Some(facts.cycles), "{target} {name}");
             }
         }

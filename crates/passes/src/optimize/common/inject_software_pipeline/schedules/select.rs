@@ -383,7 +383,7 @@ impl Facts {
                 m: extent(0),
                 n: extent(1),
                 k: u64::from(steps) * u64::from(inst.k),
-                bits: inst.ab.bits().into(),
+                bits: inst.a.bits().max(inst.b.bits()).into(),
             }
         });
         let in_flight = |at: &usize| matches!(list[*at].completion, Completion::Counted { .. });
