@@ -163,9 +163,38 @@ pub fn evaluate(e: &Expr, var: &dyn Fn(Var) -> Option<i64>) -> Option<i64> {
 
 /// The value of an operation on two values of one type.
 pub fn operate(op: BinOp, (operands, x, y): (DType, i64, i64), dtype: DType) -> Option<i64> {
+    if operands == dtype
+        && let Some(value) = small(op, x, y)
+        && fits(value, dtype)
+    {
+        return Some(value);
+    }
     let known = dtype.lanes == 1 && integral(dtype);
     let value = binary(op, x.into(), y.into(), operands).filter(|_| known)?;
     i64::try_from(dtype.scalar.wrap(value)).ok()
+}
+
+/// The value of an operation that 64 bits are enough for: most are, and divisions of 128 bits are slow.
+fn small(op: BinOp, x: i64, y: i64) -> Option<i64> {
+    match op {
+        BinOp::Add => x.checked_add(y),
+        BinOp::Sub => x.checked_sub(y),
+        BinOp::Mul => x.checked_mul(y),
+        BinOp::FloorDiv | BinOp::TruncDiv if x >= 0 && y > 0 => Some(x / y),
+        BinOp::FloorMod | BinOp::TruncMod if x >= 0 && y > 0 => Some(x % y),
+        BinOp::BitAnd => Some(x & y),
+        BinOp::BitXor => Some(x ^ y),
+        _ => None,
+    }
+}
+
+/// Whether a type that indices have holds a value as it is.
+fn fits(value: i64, dtype: DType) -> bool {
+    match dtype {
+        DType::I32 => i32::try_from(value).is_ok(),
+        DType::I64 => true,
+        _ => false,
+    }
 }
 
 /// Whether [`evaluate`] knows every node of the expression. A division may still have no value.
@@ -229,6 +258,45 @@ fn binary(op: BinOp, x: i128, y: i128, operands: DType) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// In 64 bits as in 128, also where the result wraps.
+    #[test]
+    fn small_values_are_the_same() {
+        let edges = [
+            i64::MIN,
+            -(1 << 31),
+            -7,
+            -1,
+            0,
+            1,
+            2,
+            7,
+            (1 << 31) - 1,
+            i64::MAX,
+        ];
+        let ops = [
+            BinOp::Add,
+            BinOp::Sub,
+            BinOp::Mul,
+            BinOp::FloorDiv,
+            BinOp::FloorMod,
+            BinOp::TruncDiv,
+            BinOp::TruncMod,
+            BinOp::BitAnd,
+            BinOp::BitXor,
+            BinOp::Lt,
+        ];
+        for dtype in [DType::I32, DType::I64] {
+            for op in ops {
+                for (x, y) in edges.iter().flat_map(|x| edges.map(|y| (*x, y))) {
+                    let wide = binary(op, x.into(), y.into(), dtype);
+                    let wide = wide.and_then(|v| i64::try_from(dtype.scalar.wrap(v)).ok());
+                    let found = operate(op, (dtype, x, y), dtype);
+                    assert_eq!(found, wide, "{x} {op:?} {y} as {dtype}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn division_rounds_down() {
