@@ -94,7 +94,6 @@ fn lengths(func: &Func) -> Vec<Option<u64>> {
 
 /// A lowered case with what it gives when nothing is wrong.
 struct Subject {
-    case: &'static Case,
     target: Target,
     func: Func,
     sources: SourceMap,
@@ -132,7 +131,6 @@ impl Subject {
         let runs = runs(&func);
         let (given, _) = arguments(&func, case)?;
         Ok(Subject {
-            case,
             given,
             target,
             func,
