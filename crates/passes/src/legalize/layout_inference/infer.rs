@@ -13,6 +13,7 @@ use tilewright_layout::descriptor::MatrixDescriptor;
 use tilewright_layout::{Family, Fragment, Layout, LayoutError, Place, from_expr, swizzle};
 
 use super::operands::Operands;
+use super::quadrants;
 use super::runs;
 use super::uses::{ElementUse, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
@@ -62,6 +63,9 @@ fn plans(func: &Func, uses: &[Use], target: Target) -> Result<Vec<Choice>, Probl
         }
     }
     runs::decide(func, uses, target, &mut choices);
+    if target.machine().wide_copy().is_some() {
+        quadrants::decide(func, uses, &mut choices);
+    }
     Ok(choices)
 }
 

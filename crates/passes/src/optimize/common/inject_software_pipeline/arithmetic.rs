@@ -7,7 +7,7 @@ use tilewright_ir::visit::child_blocks;
 use tilewright_ir::{BinOp, Expr, ExprKind, Stmt, StmtKind, ThreadOp};
 
 /// Cycles of a vector instruction (`docs/amd-cycles.md`: measured).
-const PLAIN: u64 = 4;
+pub(super) const PLAIN: u64 = 4;
 /// Of a mathematical function (the same: that of gfx950).
 const FUNCTION: u64 = 8;
 /// Of a value of another lane, which takes instructions to bring it there.

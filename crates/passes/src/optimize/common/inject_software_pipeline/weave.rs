@@ -13,6 +13,7 @@
 //! mma; s2r; mma; g2s; mma; s2r; mma; mma; s2r; mma; g2s; mma; s2r; mma
 //! ```
 
+use tilewright_arith::Analyzer;
 use tilewright_ir::visit::stmt_exprs_mut;
 use tilewright_ir::{Expr, Func, MicroKind, MicroOp, Stmt, StmtKind, Var};
 
@@ -85,18 +86,26 @@ pub(super) fn instructions<'a>(
         let (_, own) = &mut strands[strand as usize];
         own.extend(taken_apart(stmt).into_iter().map(|stmt| (at, stmt)));
     }
-    // Each has its middle of as many equal parts of the cluster as its strand has instructions.
+    let each = strands.map(|(strand, own)| {
+        let own = own.into_iter();
+        own.map(|(at, stmt)| (at, strand, stmt)).collect()
+    });
+    spread(each)
+}
+
+/// What stands in strands between each other: each has its middle of as many equal parts of the whole as its
+/// strand has members. Those of an equal place stand as the strands are listed.
+pub(super) fn spread<T>(strands: impl IntoIterator<Item = Vec<T>>) -> Vec<T> {
     const WHOLE: usize = 1 << 20;
     let mut placed = Vec::new();
-    for (strand, own) in strands {
+    for own in strands {
         let count = own.len();
-        for (nth, (at, stmt)) in own.into_iter().enumerate() {
-            placed.push(((2 * nth + 1) * WHOLE / count, (at, strand, stmt)));
+        for (nth, one) in own.into_iter().enumerate() {
+            placed.push(((2 * nth + 1) * WHOLE / count, one));
         }
     }
-    // Those of an equal place as the strands are listed.
     placed.sort_by_key(|(place, _)| *place);
-    placed.into_iter().map(|(_, own)| own).collect()
+    placed.into_iter().map(|(_, one)| one).collect()
 }
 
 /// The instructions of a statement, each by itself.
@@ -145,6 +154,23 @@ fn instruction(stmt: &Stmt, point: &[(Var, u32)]) -> Stmt {
     if let StmtKind::Micro(op) = &mut stmt.kind {
         op.axes.clear();
         op.turns = false;
+        if op.kind == MicroKind::S2r {
+            own_registers(op);
+        }
     }
     stmt
+}
+
+/// A read by itself fills the registers that it names, and no others: the next one waits for nothing of it.
+fn own_registers(read: &mut MicroOp) {
+    let ([dim], [at]) = (&mut read.dest.region.dims[..], &mut read.dest.at[..]) else {
+        return;
+    };
+    let first = Analyzer::new().simplify(at);
+    if first.as_int().is_some() {
+        let dtype = dim.extent.dtype();
+        dim.start = first.clone();
+        dim.extent = Expr::int(read.width.into(), dtype);
+        *at = first;
+    }
 }

@@ -71,12 +71,26 @@ pub(super) fn chained_halves(question: Question<'_>) -> Result<(), Why> {
     }
 }
 
+/// Loops of one product whose tiles waves copy by themselves, of blocks with two halves on all SIMDs.
+pub(super) fn half_tiles(question: Question<'_>) -> Result<(), Why> {
+    halves(question)?;
+    between_products(question)
+}
+
+/// Loops of one product whose tiles waves copy by themselves.
+pub(super) fn between_products(question: Question<'_>) -> Result<(), Why> {
+    leaves_in_flight(question)?;
+    let work = Multiplies::of(question)?;
+    if !work.stores.is_empty() {
+        return Err("copies go through registers".into());
+    }
+    in_flight(question, &work.copies)
+}
+
 /// Blocks of two halves with waves on all SIMDs.
 fn halves(question: Question<'_>) -> Result<(), Why> {
+    leaves_in_flight(question)?;
     let machine = question.machine;
-    if !machine.barrier.bare {
-        return Err("the block has no barrier that leaves copies in flight".into());
-    }
     let threads = question.kernel.num_threads();
     let pairs = 2 * machine.simds * machine.warp_size;
     match threads.is_multiple_of(pairs) {
@@ -85,6 +99,14 @@ fn halves(question: Question<'_>) -> Result<(), Why> {
             "a block of {threads} threads has no two halves with waves on all SIMDs; one of {pairs} has"
         )
         .into()),
+    }
+}
+
+/// Blocks that can meet while copies are under way.
+fn leaves_in_flight(question: Question<'_>) -> Result<(), Why> {
+    match question.machine.barrier.bare {
+        true => Ok(()),
+        false => Err("the block has no barrier that leaves copies in flight".into()),
     }
 }
 

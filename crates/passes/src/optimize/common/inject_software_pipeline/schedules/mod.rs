@@ -41,7 +41,7 @@ pub struct NamedSchedule {
     pub about: &'static str,
     how: How,
     /// Whether it is tried where a loop asks for none.
-    pub(super) tried: bool,
+    pub tried: bool,
 }
 
 /// How a schedule makes an order of a loop.
@@ -184,15 +184,15 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         name: "half_tiles",
         about: "halves of the block a cluster apart: a quadrant of C at a time, and copies of half tiles, \
                 three quarters of them two iterations ahead in two versions",
-        how: How::Written(applies::always),
-        tried: false,
+        how: How::Written(applies::half_tiles),
+        tried: true,
     },
     NamedSchedule {
         name: "between_products",
         about: "a quadrant of C at a time, with the copies and reads of later ones between its matrix \
                 instructions, one by one; for blocks of one wave a SIMD",
-        how: How::Written(applies::always),
-        tried: false,
+        how: How::Written(applies::between_products),
+        tried: true,
     },
     NamedSchedule {
         name: "two_products",
@@ -219,6 +219,18 @@ pub fn parts_asked(asked: &str, index: &str) -> [u32; 2] {
     let order = written.iter().find(|o| o.is_for(index)).or_else(named);
     let order = order.filter(|order| order.brings_parts());
     order.map_or([1, 1], |order| [order.m, order.n])
+}
+
+/// The parts along M and N of the schedules that bring parts of tiles and are tried where a loop asks for
+/// none: the most of each.
+pub fn parts_tried() -> [u32; 2] {
+    let orders = SCHEDULES.iter().filter(|s| s.tried);
+    let orders = orders.filter_map(|s| orders::order(s.name).ok().flatten());
+    let mut parts = [1, 1];
+    for order in orders.filter(|order| order.brings_parts()) {
+        parts = [parts[0].max(order.m), parts[1].max(order.n)];
+    }
+    parts
 }
 
 /// Asks for a schedule, by its name or as orders, for every pipelined loop that asks for none itself;
