@@ -96,8 +96,9 @@ struct Timed {
     estimate: f64,
 }
 
-/// The most that what `auto` takes is slower than the fastest, in percent.
-const MOST_LOSS: f64 = 3.0;
+/// The most that what `auto` takes is slower than the fastest, in percent: what the estimate leaves out
+/// (addresses, instructions that the compiler adds) is as much.
+const MOST_LOSS: f64 = 5.0;
 
 #[test]
 fn auto_takes_the_fastest_order() {
@@ -108,7 +109,9 @@ fn auto_takes_the_fastest_order() {
     let only = std::env::var("TILEWRIGHT_RANKS").unwrap_or_default();
     let mut cases: Vec<Case> = products().chain(attention()).collect();
     cases.retain(|case| case.title.contains(&only));
-    println!("| loop | cycles of each order, and by its estimate | `auto` | loss |\n|---|---|---|---|");
+    println!(
+        "| loop | cycles of each order, and by its estimate | `auto` | loss |\n|---|---|---|---|"
+    );
     let next = AtomicUsize::new(0);
     let slower: Mutex<Vec<String>> = Mutex::default();
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -268,7 +271,11 @@ fn cycles(case: &Case, order: &str) -> (f64, f64) {
         command.args(["--set", setting]);
     }
     let output = command.output().expect("the command runs");
-    assert!(output.status.success(), "{} {order}: {output:?}", case.title);
+    assert!(
+        output.status.success(),
+        "{} {order}: {output:?}",
+        case.title
+    );
     let report: Value = serde_json::from_slice(&output.stdout).expect("one object");
     let cycles = |name: &str| report["hot_loop"][name].as_f64().expect("cycles");
     (cycles("cycles"), cycles("matrix_cycles"))

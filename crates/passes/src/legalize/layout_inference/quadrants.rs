@@ -1,9 +1,10 @@
 //! Who owns which part of a product's sum, where nobody says.
 //!
 //! Orders that bring tiles in parts take C in parts along M and N, and want every wave to own a piece of each:
-//! then a part of A or B serves all waves. Others do as well by that as by one piece a wave, so a product
-//! has it wherever its instructions divide the parts, whatever order its loop will have. That is where
-//! waves copy tiles by themselves; and of the only product of a kernel, which shares its sum with no other.
+//! then a part of A or B serves all waves. The others that are tried do as well by that as by one piece a
+//! wave, so a product whose loop asks for no order has it wherever its instructions divide the parts,
+//! before an order is chosen. That is where waves copy tiles by themselves; and of the only product of a
+//! kernel, which shares its sum with no other.
 
 use tilewright_ir::{Func, GemmPlan, Scope};
 
@@ -20,7 +21,7 @@ pub fn decide(func: &Func, uses: &[Use], choices: &mut [Choice]) {
         UseKind::Gemm(g) => Some((u, g)),
         _ => None,
     });
-    let Some((u, g)) = product.filter(|(u, g)| u.ahead && g.plan.is_none()) else {
+    let Some((u, g)) = product.filter(|(u, g)| u.open && g.plan.is_none()) else {
         return;
     };
     let shared = [&g.a, &g.b]

@@ -21,8 +21,8 @@ pub struct Use {
     pub threads: i64,
     /// Parts along M and N that the order of the loop around takes products and copies into.
     pub parts: [u32; 2],
-    /// Whether tiles are brought ahead in the loop around.
-    pub ahead: bool,
+    /// Whether tiles are brought ahead in the loop around, in an order that is still to be chosen.
+    pub open: bool,
 }
 
 /// What stands around a statement.
@@ -30,7 +30,7 @@ pub struct Use {
 struct Around {
     threads: i64,
     parts: [u32; 2],
-    ahead: bool,
+    open: bool,
 }
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub fn collect(func: &Func, kernel: &Kernel) -> Vec<Use> {
     let around = Around {
         threads: kernel.num_threads() as i64,
         parts: [1, 1],
-        ahead: false,
+        open: false,
     };
     walk.block(&kernel.body, around, &mut found);
     found
@@ -109,7 +109,7 @@ impl UseFinder<'_> {
                 span: stmt.span,
                 threads: around.threads,
                 parts: around.parts,
-                ahead: around.ahead,
+                open: around.open,
             });
         };
         match &stmt.kind {
@@ -159,7 +159,7 @@ impl UseFinder<'_> {
                     let index = &self.func.vars[l.axes[0].var].name;
                     let asked = spec.schedule.as_deref();
                     around.parts = asked.map_or([1, 1], |asked| parts_asked(asked, index));
-                    around.ahead = spec.stages > 1;
+                    around.open = spec.stages > 1 && asked.is_none();
                 }
             }
             _ => {}

@@ -11,7 +11,7 @@
 mod clock;
 mod program;
 
-use tilewright_schedule::order::{Schedule, Step};
+use tilewright_schedule::order::{Schedule, Served, Step};
 
 use super::arrangement::Arrangement;
 use super::schedules::Question;
@@ -40,15 +40,15 @@ impl Iteration {
             steps.extend((first..behind).map(Step::Run));
             first = behind;
         }
-        Iteration::of(question, order, &steps)
+        Iteration::of(question, order, (&steps, &[]))
     }
 
     /// With all barriers and waits of its steady iteration.
     pub fn derived(question: Question<'_>, order: &Arrangement, schedule: &Schedule) -> Iteration {
-        Iteration::of(question, order, &schedule.steady.steps)
+        Iteration::of(question, order, (&schedule.steady.steps, &schedule.served))
     }
 
-    fn of(question: Question<'_>, order: &Arrangement, steps: &[Step]) -> Iteration {
+    fn of(question: Question<'_>, order: &Arrangement, steps: (&[Step], &[Served])) -> Iteration {
         let program = Program::of(question, order, steps);
         let threads = question.kernel.num_threads();
         let mut clock = Clock::new(question.machine, threads, &program, order.lag > 0);

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{Buffer, Inst, MicroKind, MicroOp, Stmt, StmtKind};
-use tilewright_schedule::order::Step;
+use tilewright_schedule::order::{Served, Step};
 
 use super::super::super::effects::Effects;
 use super::super::arithmetic;
@@ -44,6 +44,7 @@ pub(super) enum Instruction {
     },
     Write {
         bytes: u32,
+        of: u32,
     },
     /// Of memory: to registers, or where it lands in shared memory.
     Load {
@@ -75,7 +76,12 @@ const TRIPS: u64 = 64;
 const COMPUTED: u64 = 256;
 
 impl Program {
-    pub fn of(question: Question<'_>, order: &Arrangement, steps: &[Step]) -> Program {
+    /// The steps of an iteration, and what its barriers are for.
+    pub fn of(
+        question: Question<'_>,
+        order: &Arrangement,
+        (steps, served): (&[Step], &[Served]),
+    ) -> Program {
         let entries: Vec<Entry> = order.entries().collect();
         let mut clusters = Vec::new();
         for (number, cluster) in order.clusters.iter().enumerate() {
@@ -90,12 +96,14 @@ impl Program {
                 reads: entries.len() as u32,
                 ahead: entries.iter().map(|e| e.ahead).max().unwrap_or(0),
             },
+            issued: vec![false; entries.len()],
             entries,
             out: Vec::new(),
+            at: 0,
         };
         let mut priority = 0;
         let mut woven: Option<(usize, Vec<Vec<Instruction>>)> = None;
-        for step in steps {
+        for (number, step) in steps.iter().enumerate() {
             let cluster = match step {
                 Step::Run(at) => clusters.get(*at).copied(),
                 _ => None,
@@ -128,7 +136,11 @@ impl Program {
                         strands[instruction.strand()].push(instruction);
                     }
                 }
-                Step::Barrier => writer.program.instructions.push(Instruction::Barrier),
+                Step::Barrier => {
+                    let own = served.iter().filter(|s| s.step == number);
+                    writer.hand_over(own.map(|s| s.earlier));
+                    writer.program.instructions.push(Instruction::Barrier);
+                }
                 Step::Wait { at_most, .. } => {
                     let wait = Instruction::Wait { at_most: *at_most };
                     writer.program.instructions.push(wait);
@@ -163,10 +175,35 @@ struct Writer<'a> {
     sums: FxHashSet<Buffer>,
     program: Program,
     out: Vec<Instruction>,
+    /// The entry whose instructions are written, and those that were in this iteration.
+    at: u32,
+    issued: Vec<bool>,
 }
 
 impl Writer<'_> {
+    /// What others overwrite or read behind a barrier is read and stored before it.
+    fn hand_over(&mut self, earlier: impl Iterator<Item = usize>) {
+        let first = self.program.needs.len();
+        for at in earlier {
+            let entry = self.entries[at];
+            let piece = &self.question.pieces.list[entry.piece];
+            let op = entry.part.zip(piece.steps.as_ref());
+            let reads = op.is_some_and(|(part, steps)| steps.ops[part.op].kind == MicroKind::S2r);
+            if reads || piece.late {
+                self.program.needs.push(Need {
+                    of: at as u32,
+                    back: u32::from(!self.issued[at]),
+                });
+            }
+        }
+        let (first, end) = (first as u32, self.program.needs.len() as u32);
+        let wait = (end > first).then_some(Instruction::Await { first, end });
+        self.program.instructions.extend(wait);
+    }
+
     fn entry(&mut self, at: usize) {
+        self.at = at as u32;
+        self.issued[at] = true;
         let entry = self.entries[at];
         let question = self.question;
         let piece = &question.pieces.list[entry.piece];
@@ -236,13 +273,14 @@ impl Writer<'_> {
                 MicroKind::G2s => COPY_SCALARS,
                 _ => 0,
             };
-            self.out.extend(std::iter::repeat_n(Instruction::Scalar, scalars));
+            self.out
+                .extend(std::iter::repeat_n(Instruction::Scalar, scalars));
             self.out.push(match op.kind {
                 MicroKind::Mma => Instruction::Multiply {
                     cycles: self.instruction_cycles(op.inst),
                 },
                 MicroKind::S2r => Instruction::Read { bytes, of },
-                MicroKind::R2s => Instruction::Write { bytes },
+                MicroKind::R2s => Instruction::Write { bytes, of: self.at },
                 MicroKind::G2s => Instruction::Load { bytes, lands: true },
                 MicroKind::G2r => Instruction::Load {
                     bytes,

@@ -74,12 +74,27 @@ pub(super) fn chained_halves(question: Question<'_>) -> Result<(), Why> {
 /// Loops of one product whose tiles waves copy by themselves, of blocks with two halves on all SIMDs.
 pub(super) fn half_tiles(question: Question<'_>) -> Result<(), Why> {
     halves(question)?;
-    between_products(question)
+    copied_by_waves(question)
+}
+
+/// The same of blocks with a wave a SIMD: of several one reads while another multiplies.
+pub(super) fn between_products(question: Question<'_>) -> Result<(), Why> {
+    leaves_in_flight(question)?;
+    let machine = question.machine;
+    let threads = question.kernel.num_threads();
+    let alone = machine.simds * machine.warp_size;
+    if threads > alone {
+        return Err(format!(
+            "a block of {threads} threads has several waves a SIMD, of which one reads while another \
+             multiplies; one of {alone} has not"
+        )
+        .into());
+    }
+    copied_by_waves(question)
 }
 
 /// Loops of one product whose tiles waves copy by themselves.
-pub(super) fn between_products(question: Question<'_>) -> Result<(), Why> {
-    leaves_in_flight(question)?;
+fn copied_by_waves(question: Question<'_>) -> Result<(), Why> {
     let work = Multiplies::of(question)?;
     if !work.stores.is_empty() {
         return Err("copies go through registers".into());
