@@ -98,22 +98,8 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             include_str!("hip/atomic_half.h"),
             &[Piece::AddBf16, Piece::Atomic],
         ),
-        Piece::AddF16 => (
-            concat!(
-                include_str!("hip/add_two_f16.h"),
-                "\n",
-                include_str!("hip/add_two.h")
-            ),
-            &[Piece::F16],
-        ),
-        Piece::AddBf16 => (
-            concat!(
-                include_str!("hip/add_two_bf16.h"),
-                "\n",
-                include_str!("hip/add_two.h")
-            ),
-            &[Piece::Bf16],
-        ),
+        Piece::AddF16 => (include_str!("hip/add_two.h"), &[Piece::F16]),
+        Piece::AddBf16 => (include_str!("hip/add_two.h"), &[Piece::Bf16]),
         // Those are added to one by one.
         Piece::AddF32 => ("", &[]),
         Piece::StorePacked => (

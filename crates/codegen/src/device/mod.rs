@@ -63,8 +63,8 @@ impl Piece {
     fn text(self, machine: &Machine) -> Cow<'static, str> {
         let text = self.parts(machine).0;
         match self {
-            Piece::AtomicF16 | Piece::AddF16 => text.replace("HALF", "f16").into(),
-            Piece::AtomicBf16 | Piece::AddBf16 => text.replace("HALF", "bf16").into(),
+            Piece::AtomicF16 | Piece::AddF16 => half(text, "f16", "_Float16"),
+            Piece::AtomicBf16 | Piece::AddBf16 => half(text, "bf16", "short"),
             _ => text.into(),
         }
     }
@@ -76,6 +76,11 @@ impl Piece {
             Dialect::Hip => hip::parts(self, machine),
         }
     }
+}
+
+/// A text for both 16-bit floats, for the one of this name; `native` is the type that builtins take.
+fn half(text: &str, name: &str, native: &str) -> Cow<'static, str> {
+    text.replace("HALF", name).replace("NATIVE", native).into()
 }
 
 /// What a program needs of the header.

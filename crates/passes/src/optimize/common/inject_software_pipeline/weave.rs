@@ -86,26 +86,18 @@ pub(super) fn instructions<'a>(
         let (_, own) = &mut strands[strand as usize];
         own.extend(taken_apart(stmt).into_iter().map(|stmt| (at, stmt)));
     }
-    let each = strands.map(|(strand, own)| {
-        let own = own.into_iter();
-        own.map(|(at, stmt)| (at, strand, stmt)).collect()
-    });
-    spread(each)
-}
-
-/// What stands in strands between each other: each has its middle of as many equal parts of the whole as its
-/// strand has members. Those of an equal place stand as the strands are listed.
-pub(super) fn spread<T>(strands: impl IntoIterator<Item = Vec<T>>) -> Vec<T> {
+    // Each has its middle of as many equal parts of the cluster as its strand has instructions.
     const WHOLE: usize = 1 << 20;
     let mut placed = Vec::new();
-    for own in strands {
+    for (strand, own) in strands {
         let count = own.len();
-        for (nth, one) in own.into_iter().enumerate() {
-            placed.push(((2 * nth + 1) * WHOLE / count, one));
+        for (nth, (at, stmt)) in own.into_iter().enumerate() {
+            placed.push(((2 * nth + 1) * WHOLE / count, (at, strand, stmt)));
         }
     }
+    // Those of an equal place as the strands are listed.
     placed.sort_by_key(|(place, _)| *place);
-    placed.into_iter().map(|(_, one)| one).collect()
+    placed.into_iter().map(|(_, own)| own).collect()
 }
 
 /// The instructions of a statement, each by itself.
