@@ -379,7 +379,7 @@ enum NoPlan {
 }
 
 /// What a gemm asks of the target.
-fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
+fn gemm_shape(func: &Func, g: &GemmOp, threads: i64, groups: bool) -> Option<GemmShape> {
     let [m, n] = matrix(&g.c)?;
     // Not of A, which has half of its elements where it is sparse.
     let [x, y] = matrix(&g.b)?;
@@ -393,7 +393,7 @@ fn gemm_shape(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmShape> {
         policy: g.policy,
         threads,
         fresh: g.clear.is_int(1),
-        group: group_operands(func, g),
+        group: groups.then(|| group_operands(func, g)).flatten(),
         by_groups: g.kind == GemmKind::Wgmma,
         metadata: (g.sparse.as_ref()).map(|sparse| func.buffers[sparse.e.buffer].dtype.bits()),
         scaled: g.scales.is_some(),
@@ -411,12 +411,12 @@ pub fn matrix(region: &Region) -> Option<[i64; 2]> {
 
 /// The tiling of a gemm that has a plan.
 pub fn tiling(func: &Func, g: &GemmOp, threads: i64) -> Option<GemmTiling> {
-    GemmTiling::of(&gemm_shape(func, g, threads)?, g.plan?)
+    tiling_by(func, g, threads, g.plan?)
 }
 
 /// Whether the target has an instruction for the types of a gemm.
 pub fn has_instruction(func: &Func, g: &GemmOp, threads: i64, target: Target) -> bool {
-    let Some(shape) = gemm_shape(func, g, threads) else {
+    let Some(shape) = gemm_shape(func, g, threads, false) else {
         return true;
     };
     fitting(target, &shape).next().is_some()
@@ -454,7 +454,8 @@ fn fitting(target: Target, shape: &GemmShape) -> impl Iterator<Item = &'static M
 
 /// The tiling of a gemm by a plan, if it can be done so.
 pub fn tiling_by(func: &Func, g: &GemmOp, threads: i64, plan: GemmPlan) -> Option<GemmTiling> {
-    GemmTiling::of(&gemm_shape(func, g, threads)?, plan)
+    let groups = plan.inst.family == MmaFamily::Wgmma;
+    GemmTiling::of(&gemm_shape(func, g, threads, groups)?, plan)
 }
 
 /// The plan of a gemm, or the diagnostic that says why there is none.
@@ -465,7 +466,8 @@ pub fn plan_gemm(
     target: Target,
     span: Span,
 ) -> Result<Choice, Box<Diagnostic>> {
-    let Some(shape) = gemm_shape(func, g, threads) else {
+    let groups = target.machine().group_mma();
+    let Some(shape) = gemm_shape(func, g, threads, groups) else {
         return Err(Box::new(Diagnostic::error(
             NO_MATRIX_PATH,
             span,

@@ -46,6 +46,7 @@ mod free;
 mod indices;
 mod knows;
 mod places;
+mod points;
 mod proxy;
 mod report;
 mod rhythm;

@@ -8,10 +8,10 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Var};
+use tilewright_ir::{Buffer, Expr, Var};
 
+use super::points::{Columns, MAX_POINTS, OUTSIDE, Points, Unit, count_points};
 use super::scan::Scan;
-use super::value::{evaluate, operate};
 
 /// Where threads of the block meet in two sets of places. Group pairs are bits `8 a + b`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -42,7 +42,7 @@ pub struct Places<'f> {
     meetings: FxHashMap<(u32, u32), Meeting>,
     selves: FxHashMap<u32, Meeting>,
     /// Whether a set is covered by others.
-    covers: FxHashMap<(u32, Vec<u32>), bool>,
+    covers: FxHashMap<(u32, Vec<u32>), Option<bool>>,
     columns: Columns,
     /// By group, the warps in it.
     group_warps: Vec<u32>,
@@ -54,10 +54,6 @@ pub struct Places<'f> {
     pub unknown: Vec<Buffer>,
 }
 
-/// The values of expressions over thread indices, by thread: sets share most of their terms.
-/// `None` where there is no value.
-type Columns = FxHashMap<Expr, Rc<[Option<i64>]>>;
-
 #[derive(Debug)]
 struct Set {
     shape: Rc<Shape>,
@@ -68,48 +64,8 @@ struct Set {
     runs: Option<Rc<Runs>>,
 }
 
-#[derive(Debug)]
-struct Points {
-    /// Of each thread, by point; [`OUTSIDE`] where it touches nothing.
-    places: Vec<i64>,
-    per_thread: usize,
-    /// What they and their widths are multiples of.
-    unit: Unit,
-}
-
-const OUTSIDE: i64 = i64::MIN;
-
-impl Points {
-    /// Thread, point and place of each that is touched.
-    fn each(&self) -> impl Iterator<Item = (u32, u32, i64)> {
-        let threads = self.places.chunks(self.per_thread.max(1)).enumerate();
-        threads.flat_map(|(thread, places)| {
-            let places = places.iter().enumerate();
-            let touched = places.filter(|(_, place)| **place != OUTSIDE);
-            touched.map(move |(point, place)| (thread as u32, point as u32, *place))
-        })
-    }
-}
-
 /// Places from and to, in order, with gaps between.
 type Runs = Vec<(i64, i64)>;
-
-/// So many bits, by their logarithm. Memory is written by whole bytes, also where elements are
-/// narrower.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Unit(u32);
-
-impl Unit {
-    /// What all numbers are multiples of, of which these are the bits that any of them has.
-    fn of(any: i64) -> Unit {
-        Unit(any.trailing_zeros().clamp(3, 62))
-    }
-
-    /// The units that so many bits from a place on lie in.
-    fn cells(self, place: i64, bits: i64) -> Range<i64> {
-        place >> self.0..((place + bits - 1) >> self.0) + 1
-    }
-}
 
 /// Who touches a place.
 #[derive(Clone, Copy, Debug)]
@@ -153,9 +109,6 @@ impl Cell {
         self.groups |= groups;
     }
 }
-
-/// How many points are counted out; beyond, an access may be anywhere.
-const MAX_POINTS: usize = 1 << 19;
 
 /// The content of a set.
 #[derive(PartialEq, Eq, Hash, Debug)]
@@ -388,17 +341,17 @@ impl<'f> Places<'f> {
         Some(met)
     }
 
-    /// Whether all places of a set are among those of others. What cannot be counted out is
-    /// taken for all of the buffer.
-    pub fn covered(&mut self, set: u32, by: &[u32]) -> bool {
+    /// Whether all places of a set are among those of others; `None` where they cannot be counted
+    /// out.
+    pub fn covered(&mut self, set: u32, by: &[u32]) -> Option<bool> {
         if by.is_empty() || by.contains(&set) {
-            return !by.is_empty();
+            return Some(!by.is_empty());
         }
         let question = (set, by.to_vec());
         if let Some(&known) = self.covers.get(&question) {
             return known;
         }
-        let covered = self.count_covered(set, by).unwrap_or(true);
+        let covered = self.count_covered(set, by);
         self.covers.insert(question, covered);
         covered
     }
@@ -550,147 +503,6 @@ impl Firsts {
             Firsts::Far(table) => *table.entry(cell).or_insert(own),
         }
     }
-}
-
-/// An expression's value for every thread.
-fn column(scan: &Scan<'_>, e: &Expr, columns: &mut Columns) -> Rc<[Option<i64>]> {
-    if let Some(known) = columns.get(e) {
-        return known.clone();
-    }
-    let values: Rc<[Option<i64>]> = match e.kind() {
-        // What is under it is in other terms too. One side of `&&` and `||` may decide alone.
-        ExprKind::Binary(op, a, b) if !matches!(op, BinOp::LogicalAnd | BinOp::LogicalOr) => {
-            let (first, second) = (column(scan, a, columns), column(scan, b, columns));
-            let pairs = first.iter().zip(second.iter());
-            let values = pairs.map(|(x, y)| operate(*op, (a.dtype(), (*x)?, (*y)?), e.dtype()));
-            values.collect()
-        }
-        _ => {
-            let threads = 0..scan.kernel.num_threads();
-            let values = threads.map(|thread| evaluate(e, &scan.thread_env(thread)));
-            values.collect()
-        }
-    };
-    columns.insert(e.clone(), values.clone());
-    values
-}
-
-/// All accesses of a set, thread by thread.
-fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Option<Points> {
-    let Shape::Places {
-        constant,
-        terms,
-        bits,
-        axes,
-        guards,
-        lanes,
-        ..
-    } = shape
-    else {
-        return None;
-    };
-    let threads = scan.kernel.num_threads();
-    let mut count = 1usize;
-    for (_, values) in axes {
-        count = count.checked_mul(values.len())?;
-    }
-    if count.checked_mul(threads as usize)? > MAX_POINTS {
-        return None;
-    }
-    let mentions = |e: &Expr, vars: &dyn Fn(Var) -> bool| {
-        let mut found = false;
-        e.walk(&mut |node| found |= node.as_var().is_some_and(vars));
-        found
-    };
-    let by_axis = |e: &Expr| mentions(e, &|v| axes.iter().any(|(axis, _)| *axis == v));
-    let by_thread = |e: &Expr| mentions(e, &|v| scan.kernel.thread_vars.contains(&v));
-    // Sums split into what the thread decides and what the point decides are cheap to count.
-    let (mut own, mut shared, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
-    for term in terms {
-        match (by_thread(&term.0), by_axis(&term.0)) {
-            (true, true) => mixed.push(term),
-            (true, false) => own.push(term),
-            (false, _) => shared.push(term),
-        }
-    }
-    let (point_guards, thread_guards): (Vec<&Expr>, Vec<&Expr>) =
-        guards.iter().partition(|g| by_axis(g));
-    let mut values: Vec<Vec<i64>> = Vec::with_capacity(count);
-    let mut offsets = Vec::with_capacity(count);
-    for point in 0..count {
-        let mut rest = point;
-        let mut at = vec![0; axes.len()];
-        for (i, (_, list)) in axes.iter().enumerate().rev() {
-            at[i] = list[rest % list.len()];
-            rest /= list.len();
-        }
-        let var = |v: Var| {
-            let axis = axes.iter().position(|(axis, _)| *axis == v)?;
-            Some(at[axis])
-        };
-        let mut offset = *constant;
-        for (term, factor) in &shared {
-            offset = offset.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
-        }
-        offsets.push(offset);
-        values.push(at);
-    }
-    let mut column = |e: &Expr| column(scan, e, columns);
-    let own: Vec<_> = own.iter().map(|(e, f)| (column(e), *f)).collect();
-    let thread_guards: Vec<_> = thread_guards.into_iter().map(column).collect();
-    let mut places = Vec::with_capacity(count * threads as usize);
-    let mut any = *bits;
-    for thread in 0..threads {
-        let mut inside = match lanes {
-            Lanes::Own => true,
-            Lanes::Warp(givers) => thread % scan.warp < *givers,
-        };
-        if inside {
-            for guard in &thread_guards {
-                inside &= guard[thread as usize]? != 0;
-            }
-        }
-        if !inside {
-            places.resize(places.len() + count, OUTSIDE);
-            continue;
-        }
-        let index = scan.thread_env(thread);
-        let mut base = 0i64;
-        for (values, factor) in &own {
-            base = base.checked_add(values[thread as usize]?.checked_mul(*factor)?)?;
-        }
-        if mixed.is_empty() && point_guards.is_empty() {
-            for offset in &offsets {
-                let place = base.checked_add(*offset)?;
-                any |= place;
-                places.push(Some(place).filter(|place| *place != OUTSIDE)?);
-            }
-            continue;
-        }
-        'points: for (point, offset) in offsets.iter().enumerate() {
-            let var = |v: Var| match axes.iter().position(|(axis, _)| *axis == v) {
-                Some(axis) => Some(values[point][axis]),
-                None => index(v),
-            };
-            for guard in &point_guards {
-                if evaluate(guard, &var)? == 0 {
-                    places.push(OUTSIDE);
-                    continue 'points;
-                }
-            }
-            let mut place = base.checked_add(*offset)?;
-            for (term, factor) in &mixed {
-                place = place.checked_add(evaluate(term, &var)?.checked_mul(*factor)?)?;
-            }
-            any |= place;
-            places.push(Some(place).filter(|place| *place != OUTSIDE)?);
-        }
-    }
-    Some(Points {
-        places,
-        per_thread: count,
-        unit: Unit::of(any),
-    })
 }
 
 /// What of some runs is in none of the others.

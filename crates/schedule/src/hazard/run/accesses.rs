@@ -85,7 +85,7 @@ impl Run<'_, '_> {
             return;
         }
         for gone in self.aliases[rank].gone(touch) {
-            if self.places.covered(touch.set, &gone.written(&under)) {
+            if self.places.covered(touch.set, &gone.written(&under)) != Some(false) {
                 continue;
             }
             let second = Side {
