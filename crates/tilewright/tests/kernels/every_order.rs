@@ -123,6 +123,9 @@ const ELSEWHERE: [&str; 4] = [
     "block_pingpong",
 ];
 
+/// What is said of an order that a loop is not for, and of tiles that do not fit the target.
+const REFUSALS: [&str; 2] = ["schedule-refused", "shared-memory-limit"];
+
 /// Iterations of products, and of those that are run shortest.
 const TRIPS: [u32; 2] = [6, 1];
 
@@ -370,7 +373,7 @@ fn is_refused_or_right(
             let errors = refused.errors.iter();
             let errors = errors.filter(|d| d.severity == Severity::Error);
             let errors: Vec<_> = errors.cloned().collect();
-            let asked = errors.iter().all(|d| d.code.0 == "schedule-refused");
+            let asked = errors.iter().all(|d| REFUSALS.contains(&d.code.0));
             return match asked && !taken {
                 true => Ok(()),
                 false => Err(said(&errors)),
