@@ -194,7 +194,7 @@ impl RuleCounts {
     pub fn applied(&self) -> Vec<(Rule, u64)> {
         let all = Rule::ALL.iter().map(|&r| (r, self.get(r)));
         let mut applied: Vec<(Rule, u64)> = all.filter(|&(_, n)| n > 0).collect();
-        applied.sort_by_key(|&(r, n)| (std::cmp::Reverse(n), r));
+        applied.sort_unstable_by_key(|&(r, n)| (std::cmp::Reverse(n), r));
         applied
     }
 

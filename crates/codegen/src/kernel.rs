@@ -336,7 +336,7 @@ impl Emitter<'_> {
             .copied()
             .filter(|b| !inner.contains(b) && !self.storage.contains_key(b))
             .collect();
-        open.sort();
+        open.sort_unstable();
         // A view of a view comes after it.
         while !open.is_empty() {
             let before = open.len();

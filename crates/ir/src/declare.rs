@@ -7,7 +7,8 @@
 //! comparing and verifying start from it.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+
+use rustc_hash::FxHashSet;
 
 use crate::buffer::{BufferData, BufferOrigin};
 use crate::diag::Span;
@@ -21,7 +22,7 @@ use crate::visit_ids::{Id, buffer_exprs, expr_buffers, stmt_buffers, stmt_ids};
 /// The function with every view and pointer that a kernel makes declared in it. Those that
 /// mention parameters, symbols and workspaces alone stay without a statement.
 pub fn declared(func: &Func) -> Cow<'_, Func> {
-    let mut outer: HashSet<Id> = func.symbols.iter().map(|v| Id::Var(*v)).collect();
+    let mut outer: FxHashSet<Id> = func.symbols.iter().map(|v| Id::Var(*v)).collect();
     for param in &func.params {
         outer.insert(match *param {
             Param::Tensor { buffer, .. } => Id::Buffer(buffer),
@@ -66,7 +67,7 @@ pub fn declared(func: &Func) -> Cow<'_, Func> {
 /// Buffers in use that no parameter, workspace or statement declares. What a declaration
 /// mentions comes before it.
 pub fn undeclared(func: &Func) -> Vec<Buffer> {
-    let mut declared: HashSet<Buffer> = func.tensors().map(|(b, _)| b).collect();
+    let mut declared: FxHashSet<Buffer> = func.tensors().map(|(b, _)| b).collect();
     declared.extend(&func.workspaces);
     let mut used = Vec::new();
     for kernel in &func.kernels {
@@ -87,7 +88,7 @@ pub fn undeclared(func: &Func) -> Vec<Buffer> {
         Leave(Buffer),
     }
     let mut found = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     let mut pending: Vec<Step> = used.into_iter().rev().map(Step::Enter).collect();
     while let Some(step) = pending.pop() {
         match step {
@@ -114,8 +115,8 @@ pub fn undeclared(func: &Func) -> Vec<Buffer> {
 }
 
 /// What has to be visible where the buffer is declared.
-fn mentioned(data: &BufferData) -> HashSet<Id> {
-    let mut ids = HashSet::new();
+fn mentioned(data: &BufferData) -> FxHashSet<Id> {
+    let mut ids = FxHashSet::default();
     if let BufferOrigin::View(base) = data.origin {
         ids.insert(Id::Buffer(base));
     }
@@ -128,7 +129,7 @@ fn mentioned(data: &BufferData) -> HashSet<Id> {
     ids
 }
 
-fn expr_ids(expr: &Expr, ids: &mut HashSet<Id>) {
+fn expr_ids(expr: &Expr, ids: &mut FxHashSet<Id>) {
     expr.walk_distinct(&mut |e| match e.kind() {
         ExprKind::Var(v) => {
             ids.insert(Id::Var(*v));
@@ -141,7 +142,11 @@ fn expr_ids(expr: &Expr, ids: &mut HashSet<Id>) {
 }
 
 /// Puts each pending declaration where all it needs is visible for the first time.
-fn place(block: &mut Block, visible: &mut HashSet<Id>, pending: &mut Vec<(Buffer, HashSet<Id>)>) {
+fn place(
+    block: &mut Block,
+    visible: &mut FxHashSet<Id>,
+    pending: &mut Vec<(Buffer, FxHashSet<Id>)>,
+) {
     let mut here: Vec<Id> = Vec::new();
     let mut at = 0;
     loop {

@@ -12,7 +12,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             (distance <= limit).then_some((distance, c))
         })
         .collect();
-    found.sort();
+    found.sort_unstable();
     found.dedup();
     found.into_iter().take(3).map(|(_, c)| c).collect()
 }

@@ -1,8 +1,7 @@
 //! Equality of functions up to the numbers of their ids.
 
-use std::collections::HashMap;
-
 use cranelift_entity::PrimaryMap;
+use rustc_hash::FxHashMap;
 
 use crate::buffer::{BufferOrigin, LayoutAttr};
 use crate::declare::declared;
@@ -23,8 +22,8 @@ impl Func {
     pub fn renumbered(&self) -> Func {
         let mut r = Renumber {
             old: self,
-            vars: HashMap::new(),
-            buffers: HashMap::new(),
+            vars: FxHashMap::default(),
+            buffers: FxHashMap::default(),
             new_vars: PrimaryMap::new(),
             new_buffers: PrimaryMap::new(),
             order: Vec::new(),
@@ -111,8 +110,8 @@ impl Eq for Func {}
 
 struct Renumber<'a> {
     old: &'a Func,
-    vars: HashMap<Var, Var>,
-    buffers: HashMap<Buffer, Buffer>,
+    vars: FxHashMap<Var, Var>,
+    buffers: FxHashMap<Buffer, Buffer>,
     new_vars: PrimaryMap<Var, VarData>,
     new_buffers: PrimaryMap<Buffer, crate::BufferData>,
     /// The new buffers in order, for their declarations.

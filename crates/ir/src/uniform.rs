@@ -13,9 +13,8 @@
 //!
 //! The sets grow until nothing is added, so the answers err on the side of disagreement.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use cranelift_entity::SecondaryMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::buffer::Scope;
 use crate::diag::Span;
@@ -369,9 +368,9 @@ impl<'f> Uniformity<'f> {
 #[derive(Default)]
 struct RegionUses<'b> {
     /// By buffer, the groups of each region that uses it; none where all threads do.
-    users: BTreeMap<Buffer, BTreeSet<Option<&'b [u32]>>>,
+    users: FxHashMap<Buffer, FxHashSet<Option<&'b [u32]>>>,
     /// What is written in regions.
-    written: BTreeSet<Buffer>,
+    written: FxHashSet<Buffer>,
 }
 
 impl<'b> RegionUses<'b> {

@@ -3,7 +3,7 @@
 //! One place knows the shape of every node, so that an analysis or pass says only what it
 //! does with the nodes it cares about.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use crate::buffer::{Region, RegionDim};
 use crate::device_op::{BarrierKind, DeviceOp};
@@ -123,7 +123,7 @@ impl Expr {
         if self.depth() <= RECURSION && self.size() as usize <= LISTED {
             return self.walk_listed(&mut ([0; LISTED], 0), within, f);
         }
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut pending = vec![self];
         while let Some(node) = pending.pop() {
             let (shared, identity) = node.identity();

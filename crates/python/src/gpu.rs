@@ -4,10 +4,10 @@
     reason = "addresses of tensors and streams are those of other libraries"
 )]
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
 use tilewright::ir::prints::Printed;
 use tilewright::ir::{AttrValue, Func, SourceMap, Target};
 use tilewright::jit::gpu::{best_target, check_target, compiled_for};
@@ -43,7 +43,7 @@ type Program = Arc<(Device, Loaded)>;
 /// The programs of one kernel, by GPU and target.
 #[derive(Debug, Default)]
 pub struct Programs {
-    built: Mutex<HashMap<Key, Program>>,
+    built: Mutex<FxHashMap<Key, Program>>,
     /// Memory for the workspaces of calls whose library gives none.
     scratch: Mutex<Scratch>,
 }

@@ -1,12 +1,12 @@
 //! A recorded kernel: its source, and calls on host tensors.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use rustc_hash::FxHashMap;
 use tilewright::codegen;
 use tilewright::frontend::eval::Stage;
 use tilewright::frontend::lang::dtypes;
@@ -33,7 +33,7 @@ pub struct Kernel {
     sources: SourceMap,
     warnings: Vec<Diagnostic>,
     /// The function as lowered, by target.
-    lowered: Mutex<HashMap<&'static str, Arc<Func>>>,
+    lowered: Mutex<FxHashMap<&'static str, Arc<Func>>>,
     programs: Programs,
 }
 

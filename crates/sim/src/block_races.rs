@@ -232,7 +232,7 @@ impl BlockRaces {
         };
         let mut keys: Vec<(&Key, &usize)> =
             self.known.iter().filter(|(key, _)| !worse(key)).collect();
-        keys.sort_by_key(|&(_, &at)| at);
+        keys.sort_unstable_by_key(|&(_, &at)| at);
         keys.into_iter()
             .map(|(key, &at)| self.clashes[at].diagnostic(sites, key.3))
             .collect()

@@ -4,8 +4,9 @@
 //! the emulator finds races, registers that are used too early, and accesses out of bounds. What it
 //! finds leads back to the line of the kernel.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_codegen::{self as codegen, KernelArg, KernelSource, LineOrigin};
 use tilewright_gfx9::asm;
 use tilewright_gfx9::cycles::Trace;
@@ -33,7 +34,7 @@ pub struct Emulator {
     kernels: Vec<KernelSource>,
     lines: Vec<LineOrigin>,
     /// Lines of the source that have atomic operations.
-    atomic_lines: BTreeSet<u32>,
+    atomic_lines: FxHashSet<u32>,
 }
 
 /// What the waves of one block did.
@@ -289,7 +290,7 @@ impl Emulator {
     }
 
     /// Where the program's objects are, behind so many buffers.
-    fn objects(&self, first: usize) -> BTreeMap<String, usize> {
+    fn objects(&self, first: usize) -> FxHashMap<String, usize> {
         self.program.objects.keys().cloned().zip(first..).collect()
     }
 

@@ -4,10 +4,10 @@
 //! it is asked for, and its statements run as those of the kernel's own file do: only where a
 //! name needs them. Names that a function finds outside itself are those of its own file.
 
-use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::{FileId, SourceMap, Span};
 
 use crate::eval::globals::Globals;
@@ -23,7 +23,7 @@ use crate::{Error, Result};
 pub const MAX_FILES: usize = 64;
 
 /// Texts of the files beside the kernel's, by the dotted name that imports them.
-pub(crate) type Texts = BTreeMap<String, (FileId, Rc<str>)>;
+pub(crate) type Texts = FxHashMap<String, (FileId, Rc<str>)>;
 
 /// One file: the statements, what of them has run, and the names that gave.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ pub fn imports(text: &str) -> Vec<String> {
 /// The files beside `file` among the sources.
 pub(crate) fn texts(sources: &SourceMap, file: FileId) -> Texts {
     let folder = Path::new(sources.name(file)).parent();
-    let mut found = Texts::new();
+    let mut found = Texts::default();
     for other in sources.files().filter(|f| *f != file) {
         let path = Path::new(sources.name(other));
         let Some(rest) = folder.and_then(|folder| path.strip_prefix(folder).ok()) else {

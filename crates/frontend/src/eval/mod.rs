@@ -133,7 +133,7 @@ impl Stage {
             module: Rc::new(module),
             lazy,
             scope: globals.clone(),
-            texts: beside::Texts::new(),
+            texts: beside::Texts::default(),
             slots: vec![beside::Slot::own(&globals)],
             active: 0,
             globals,

@@ -5,8 +5,7 @@
 //! elements are dealt out to threads at compile time, cannot be indexed by a loop whose extent
 //! is only known at run time.
 
-use std::collections::BTreeMap;
-
+use rustc_hash::FxHashMap;
 use tilewright_ir::{Block, Expr, ExprKind, Loop, LoopKind, Scope, Span, StmtKind, Var, visit};
 
 use crate::record::Recorder;
@@ -20,7 +19,7 @@ pub(super) fn check(rec: &Recorder, body: &Block) -> Result<()> {
                 let mut points = Points {
                     rec,
                     axes: l,
-                    lets: BTreeMap::new(),
+                    lets: FxHashMap::default(),
                 };
                 points.block(&l.body, false)?;
             }
@@ -39,7 +38,7 @@ struct Points<'a> {
     rec: &'a Recorder,
     axes: &'a Loop,
     /// What names inside the loop stand for.
-    lets: BTreeMap<Var, Expr>,
+    lets: FxHashMap<Var, Expr>,
 }
 
 impl Points<'_> {

@@ -4,7 +4,7 @@
 //! eight), so indentation tells the levels apart and no YAML library is needed. Keys we do not
 //! know are skipped.
 
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// What a kernel needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct Argument {
 }
 
 /// The kernels by name, and the architecture.
-pub(super) fn read(lines: &[&str]) -> (BTreeMap<String, Needs>, Option<String>) {
-    let mut kernels = BTreeMap::new();
+pub(super) fn read(lines: &[&str]) -> (FxHashMap<String, Needs>, Option<String>) {
+    let mut kernels = FxHashMap::default();
     let mut arch = None;
     let mut current: Option<(String, Needs)> = None;
     let mut in_kernels = false;

@@ -17,6 +17,8 @@ mod text;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use rustc_hash::FxHashMap;
+
 pub use access::{Access, Counter, Use};
 pub use descriptor::Descriptor;
 pub use loops::Loop;
@@ -36,7 +38,7 @@ pub struct Program {
     pub arch: Option<String>,
     pub functions: Vec<Function>,
     /// The files that [`Place`]s are in, by number.
-    pub files: BTreeMap<u32, String>,
+    pub files: FxHashMap<u32, String>,
     /// Objects in memory that belong to the program, with what they start as.
     pub objects: BTreeMap<String, Vec<u8>>,
 }
@@ -56,7 +58,7 @@ pub struct Function {
     pub line: u32,
     pub instructions: Vec<Instruction>,
     /// Where each label points: the index of the instruction behind it.
-    pub labels: BTreeMap<String, usize>,
+    pub labels: FxHashMap<String, usize>,
     /// What the metadata says of a kernel.
     pub needs: Option<Needs>,
     /// How a kernel is started.

@@ -1,7 +1,8 @@
 //! From text to instructions.
 
-use std::collections::BTreeMap;
 use std::fmt;
+
+use rustc_hash::FxHashMap;
 
 use crate::isa::{Format, Modifiers, Opcode, split_suffix};
 
@@ -73,7 +74,7 @@ struct Reader<'t> {
     program: Program,
     /// The lines of the metadata block that is being read.
     metadata: Option<Vec<&'t str>>,
-    needs: BTreeMap<String, Needs>,
+    needs: FxHashMap<String, Needs>,
     inline: bool,
     /// Labels are code only in `.text`: data objects have labels too.
     data: bool,
@@ -81,7 +82,7 @@ struct Reader<'t> {
     object: Option<String>,
     /// The descriptor that is being read, and those of each kernel.
     descriptor: Option<(String, Descriptor)>,
-    descriptors: BTreeMap<String, Descriptor>,
+    descriptors: FxHashMap<String, Descriptor>,
     place: Option<Place>,
 }
 
@@ -91,12 +92,12 @@ impl<'t> Reader<'t> {
             source,
             program: Program::default(),
             metadata: None,
-            needs: BTreeMap::new(),
+            needs: FxHashMap::default(),
             inline: false,
             data: false,
             object: None,
             descriptor: None,
-            descriptors: BTreeMap::new(),
+            descriptors: FxHashMap::default(),
             place: None,
         }
     }

@@ -1,6 +1,6 @@
 //! What the code spends beyond the schedule: registers, scratch, address arithmetic, slow forms.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::asm::{Function, Instruction, Operand, RegisterFile, Registers, Use};
 use crate::isa::{Opcode, Ty};
@@ -116,7 +116,9 @@ fn counts(body: &[&Instruction], expected: &Expectation, report: &mut Report) {
             report.findings.push(finding(Kind::Count, end, reason));
         }
     };
-    let names: BTreeSet<&String> = expected.mfma.keys().chain(report.mfma.keys()).collect();
+    let mut names: Vec<&String> = expected.mfma.keys().chain(report.mfma.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
     for name in names {
         let of = |map: &BTreeMap<String, u32>| map.get(name).copied().unwrap_or(0);
         let (want, got) = (of(&expected.mfma), of(&report.mfma));

@@ -298,18 +298,14 @@ fn check_loop(
     let body = hot.body(kernel);
     let lines = || body.iter().map(|instruction| instruction.line);
     report.lines = lines().min().zip(lines().max());
-    let mut products: BTreeMap<&str, u32> = BTreeMap::new();
     for instruction in &body {
         if instruction.is_mfma() {
-            *products.entry(instruction.op.name()).or_default() += 1;
+            let name = instruction.op.name().to_owned();
+            *report.mfma.entry(name).or_default() += 1;
         }
         report.lds_copies += u32::from(instruction.is_lds_copy());
         report.lds_reads += u32::from(instruction.is_lds_read());
     }
-    let products = products.into_iter();
-    report.mfma = products
-        .map(|(name, count)| (name.to_owned(), count))
-        .collect();
     steps::check(&body, expected, report);
     clusters::check(&body, expected, &mut report.findings);
     cost::check_loop(&body, arch, expected, report);

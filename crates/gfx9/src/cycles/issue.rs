@@ -5,7 +5,9 @@
 //! results, unit, queue and counters allow, and if no wave before it has used the port. Nothing
 //! is left to chance: the same trace gives the same times.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use crate::asm::Function;
 
@@ -81,7 +83,7 @@ struct ComputeUnit<'a> {
     lds: Lds,
     memory: Memory,
     /// The bank cycles of an instruction with certain lanes.
-    banks: HashMap<(u32, u32), u32>,
+    banks: FxHashMap<(u32, u32), u32>,
     instructions: Vec<Stalls>,
 }
 
@@ -135,7 +137,7 @@ impl<'a> ComputeUnit<'a> {
             units: vec![Units::default(); simds],
             lds: Lds::new(machine),
             memory: Memory::new(machine),
-            banks: HashMap::new(),
+            banks: FxHashMap::default(),
             instructions: vec![Stalls::default(); plans.len()],
         }
     }

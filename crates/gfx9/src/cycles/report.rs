@@ -91,7 +91,7 @@ impl Timing {
                 stalls: *stalls,
             })
             .collect();
-        list.sort_by_key(|hot| (std::cmp::Reverse(hot.stalls.total()), hot.index));
+        list.sort_unstable_by_key(|hot| (std::cmp::Reverse(hot.stalls.total()), hot.index));
         list.truncate(most);
         list
     }

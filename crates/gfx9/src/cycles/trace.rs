@@ -5,7 +5,7 @@
 //! branches is in the order of the steps; waits, barriers and priorities are replayed by the
 //! model.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::asm::{Function, Instruction};
 
@@ -21,7 +21,7 @@ pub struct Trace {
     /// What each wave executed, in order.
     pub waves: Vec<Vec<Step>>,
     addresses: Vec<LaneAddresses>,
-    known: HashMap<LaneAddresses, u32>,
+    known: FxHashMap<LaneAddresses, u32>,
 }
 
 /// One executed instruction.
@@ -125,7 +125,7 @@ impl Walk<'_> {
     pub fn trace(&self, function: &Function) -> Result<Trace, String> {
         let mut trace = Trace::new(self.waves);
         for wave in 0..self.waves {
-            let mut visits: HashMap<usize, u32> = HashMap::new();
+            let mut visits: FxHashMap<usize, u32> = FxHashMap::default();
             let mut at = 0;
             for steps in 0.. {
                 let Some(instruction) = function.instructions.get(at) else {

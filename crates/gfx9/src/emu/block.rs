@@ -1,8 +1,9 @@
 //! One block: its waves in an order chosen by a seed, its LDS, its barriers.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use crate::asm::{Instruction, Register, Wait};
 use crate::cycles::{Detail, Trace};
@@ -57,7 +58,7 @@ pub(super) struct Block<'a> {
     pub lds: Vec<u8>,
     pub shadow: LdsShadow,
     /// What waves knew that changed a place of LDS atomically.
-    pub handed: HashMap<u64, Knowledge>,
+    pub handed: FxHashMap<u64, Knowledge>,
     pub findings: Findings,
     /// What is wrong if it is used.
     pub suspects: Suspects,
@@ -141,7 +142,7 @@ impl<'a> Block<'a> {
             waves: waves.into_iter().map(running).collect(),
             lds: vec![0; lds_bytes],
             shadow: LdsShadow::new(lds_bytes, count),
-            handed: HashMap::new(),
+            handed: FxHashMap::default(),
             findings: Findings::default(),
             suspects: Suspects::default(),
             ran: vec![false; shared.code.accesses.len()],

@@ -1,7 +1,8 @@
 //! A kernel made ready to run: what each instruction touches, and where branches and names go.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::asm::{Access, Function, Instruction, Operand, Register, RegisterFile};
 use crate::isa::{Flags, Opcode};
@@ -25,7 +26,7 @@ pub struct Code<'f> {
 }
 
 impl<'f> Code<'f> {
-    pub fn new(function: &'f Function, atomic_lines: &BTreeSet<u32>) -> Self {
+    pub fn new(function: &'f Function, atomic_lines: &FxHashSet<u32>) -> Self {
         let code = function.instructions.iter();
         let target = |i: &Instruction| function.labels.get(i.target()?).copied();
         let mut atomic_loads = polls(function);
@@ -101,7 +102,7 @@ impl<'f> Code<'f> {
 /// and code lies at 0.
 pub fn linked<'f>(
     function: &'f Function,
-    objects: &BTreeMap<String, usize>,
+    objects: &FxHashMap<String, usize>,
 ) -> Result<Cow<'f, Function>, String> {
     let mut linked = Cow::Borrowed(function);
     for (at, instruction) in function.instructions.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! How a kernel starts: its arguments, and the registers of each wave.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::asm::{Descriptor, Function};
 
@@ -19,14 +20,14 @@ pub struct Launch {
     pub arguments: Vec<Argument>,
     pub buffers: Vec<Buffer>,
     /// Which buffers are objects of the program, by name.
-    pub objects: BTreeMap<String, usize>,
+    pub objects: FxHashMap<String, usize>,
     /// LDS in bytes beside what the kernel has of its own.
     pub dynamic_lds: u32,
     /// Bytes of LDS that hold something from the start: the rest of words at the ends of buffers,
     /// which atomic operations on small elements read and put back.
     pub lds_rests: Vec<Range<u32>>,
     /// Lines of the source whose loads of LDS are atomic: the instruction does not say so.
-    pub atomic_lines: BTreeSet<u32>,
+    pub atomic_lines: FxHashSet<u32>,
     pub landing: Landing,
     /// The order of waves, and of landings at random.
     pub seed: u64,
@@ -64,10 +65,10 @@ impl Launch {
             block,
             arguments: Vec::new(),
             buffers: Vec::new(),
-            objects: BTreeMap::new(),
+            objects: FxHashMap::default(),
             dynamic_lds: 0,
             lds_rests: Vec::new(),
-            atomic_lines: BTreeSet::new(),
+            atomic_lines: FxHashSet::default(),
             landing: Landing::Random,
             seed: 0,
             steps: STEPS,

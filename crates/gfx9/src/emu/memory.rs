@@ -1,6 +1,6 @@
 //! Global memory: buffers far apart from each other, and who touched what of them.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::order::{Horizon, Operation, Stamp};
 use super::suspects::Reads;
@@ -32,7 +32,7 @@ pub struct Memory {
     lengths: Vec<usize>,
     shadows: Vec<Option<Shadow>>,
     /// What was shown by waves that changed a place atomically.
-    handed: HashMap<u64, Horizon>,
+    handed: FxHashMap<u64, Horizon>,
     /// Bytes that the notes have grown by.
     grown: u64,
 }
@@ -69,7 +69,7 @@ struct Shadow {
     written: Vec<Touch>,
     read: Vec<Touch>,
     /// Reads of an element by agents other than the last one.
-    more: HashMap<usize, Vec<Touch>>,
+    more: FxHashMap<usize, Vec<Touch>>,
 }
 
 /// What an access of global memory finds.
@@ -107,7 +107,7 @@ impl Memory {
                     element: u64::from(buffer.element.max(1)),
                     written: vec![Touch::default(); buffer.elements()],
                     read: vec![Touch::default(); buffer.elements()],
-                    more: HashMap::new(),
+                    more: FxHashMap::default(),
                 })
             })
             .collect();
@@ -119,7 +119,7 @@ impl Memory {
             buffers,
             lengths,
             shadows,
-            handed: HashMap::new(),
+            handed: FxHashMap::default(),
             grown: 0,
         }
     }

@@ -20,10 +20,11 @@
 //! was issued: the last number of each agent. It comes after another one exactly where it knows
 //! that one's number. Whether values came out right does not enter.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::suspects::Reads;
 
@@ -67,7 +68,7 @@ pub struct Stamp {
 
 /// What is known of other blocks: of each the last operation of each of its agents.
 #[derive(Clone, Debug, Default)]
-pub struct Horizon(Option<Arc<BTreeMap<u32, Vec<u32>>>>);
+pub struct Horizon(Option<Arc<FxHashMap<u32, Vec<u32>>>>);
 
 impl Horizon {
     fn of(&self, block: u32, stamp: Stamp) -> bool {

@@ -1,7 +1,8 @@
 //! What a run finds, each with the instruction it is about.
 
-use std::collections::BTreeSet;
 use std::fmt;
+
+use rustc_hash::FxHashSet;
 
 use crate::asm::{Function, Place};
 
@@ -46,7 +47,7 @@ pub struct Finding {
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     list: Vec<Finding>,
-    seen: BTreeSet<(Kind, usize, Option<usize>)>,
+    seen: FxHashSet<(Kind, usize, Option<usize>)>,
 }
 
 impl Findings {
@@ -64,7 +65,7 @@ impl Findings {
 
     /// In the order of the instructions.
     pub fn sorted(mut self) -> Vec<Finding> {
-        self.list.sort_by_key(|f| (f.at, f.other, f.kind));
+        self.list.sort_unstable_by_key(|f| (f.at, f.other, f.kind));
         self.list
     }
 }

@@ -6,7 +6,8 @@
 //! first run of a launch notes the loads, and a second one, step by step the same, follows what
 //! they loaded ([`super::unknown`]).
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
+
 use std::collections::hash_map::Entry;
 
 use super::order::{Agent, Stamp};
@@ -52,9 +53,9 @@ type Noted = (u32, u32, u32);
 /// The loads that a run noted, each with what is found if it is used.
 #[derive(Clone, Debug, Default)]
 pub struct Suspects {
-    loads: HashMap<Reader, Vec<Noted>>,
+    loads: FxHashMap<Reader, Vec<Noted>>,
     findings: Vec<Finding>,
-    known: HashMap<(Kind, usize, Option<usize>), u32>,
+    known: FxHashMap<(Kind, usize, Option<usize>), u32>,
     count: usize,
 }
 

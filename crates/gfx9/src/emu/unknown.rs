@@ -6,7 +6,7 @@
 //! through moves, selections and bit operations; of anything else that reads one of them the whole
 //! result is not known. So a use may be found that does not matter, and none is missed.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::asm::{Access, Instruction, Operand, Register, RegisterFile, Registers};
 use crate::isa::{Encoding, Flags, Format, Opcode, Ty};
@@ -26,9 +26,9 @@ type Origin = u32;
 /// The bits of a wave's registers that are not known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unknown {
-    vector: HashMap<Register, (Box<Lanes>, Origin)>,
+    vector: FxHashMap<Register, (Box<Lanes>, Origin)>,
     /// Registers of the whole wave, SCC among them.
-    scalar: HashMap<Register, (u32, Origin)>,
+    scalar: FxHashMap<Register, (u32, Origin)>,
 }
 
 const SCC: Register = Register {

@@ -4,7 +4,7 @@
 //! already, or the name is a reserved word, a number is added: `i.1`. The parser takes the
 //! number off again, so names survive the round trip.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::func::Func;
 use crate::ids::{Buffer, Var};
@@ -53,13 +53,13 @@ pub(crate) fn without_number(text: &str) -> &str {
 #[derive(Clone, Debug, Default)]
 pub struct NamesInText {
     /// Those that have a number.
-    numbered: HashMap<Entity, String>,
+    numbered: FxHashMap<Entity, String>,
 }
 
 impl NamesInText {
     pub fn of(func: &Func) -> NamesInText {
         // Most functions have each name once.
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let buffers = func.buffers.values().map(|b| &b.name);
         let mut names = buffers.chain(func.vars.values().map(|v| &v.name));
         match names.all(|name| seen.insert(name)) {
@@ -85,11 +85,11 @@ pub(crate) struct Names<'a> {
     func: &'a Func,
     /// Whether scopes are followed; otherwise every entity has its plain name.
     scoped: bool,
-    text: HashMap<Entity, String>,
+    text: FxHashMap<Entity, String>,
     /// What every entity declared so far is called, its scope open or not.
-    spelled: HashMap<Entity, String>,
+    spelled: FxHashMap<Entity, String>,
     /// The numbers of each name that are in use; zero is the plain name.
-    used: HashMap<String, Numbers>,
+    used: FxHashMap<String, Numbers>,
     /// What was declared since each open scope began, with its name and number.
     declared: Vec<(Entity, String, usize)>,
     scopes: Vec<usize>,
@@ -109,9 +109,9 @@ impl<'a> Names<'a> {
         Names {
             func,
             scoped: false,
-            text: HashMap::new(),
-            spelled: HashMap::new(),
-            used: HashMap::new(),
+            text: FxHashMap::default(),
+            spelled: FxHashMap::default(),
+            used: FxHashMap::default(),
             declared: Vec::new(),
             scopes: Vec::new(),
         }
@@ -155,7 +155,7 @@ impl<'a> Names<'a> {
         // A reserved word is no name without a number.
         let reserved = RESERVED.contains(&base.as_str());
         let numbers = self.used.entry(base.clone()).or_insert_with(|| Numbers {
-            taken: HashSet::from_iter(reserved.then_some(0)),
+            taken: FxHashSet::from_iter(reserved.then_some(0)),
             free: reserved as usize,
         });
         let number = numbers.take();
@@ -194,7 +194,7 @@ impl<'a> Names<'a> {
 
 /// Numbers in use, with the smallest free one at hand.
 struct Numbers {
-    taken: HashSet<usize>,
+    taken: FxHashSet<usize>,
     free: usize,
 }
 

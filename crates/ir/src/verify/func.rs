@@ -1,6 +1,6 @@
 //! Functions and kernels.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use crate::compile_flags;
 use crate::declare::undeclared;
@@ -83,7 +83,7 @@ impl<'a> Verifier<'a> {
     /// The call binds symbols from the shapes and strides it is given.
     fn symbols_are_bound(&mut self) {
         let func = self.func;
-        let mut found: HashSet<Var> = HashSet::new();
+        let mut found: FxHashSet<Var> = FxHashSet::default();
         for (buffer, _) in func.tensors() {
             let Some(data) = func.buffers.get(buffer) else {
                 continue;

@@ -109,7 +109,7 @@ mod region;
 mod stmt;
 mod thread;
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::declare::declared;
 use crate::diag::{Code, Diagnostic, Span};
@@ -129,18 +129,18 @@ pub fn verify(func: &Func) -> Result<(), Vec<Diagnostic>> {
         func,
         errors: Vec::new(),
         at: func.span,
-        visible: HashSet::new(),
-        bound: HashMap::new(),
+        visible: FxHashSet::default(),
+        bound: FxHashMap::default(),
         scope: Vec::new(),
         blocks: Vec::new(),
         loops: Vec::new(),
-        parallel_axes: HashMap::new(),
-        by_thread: HashSet::new(),
+        parallel_axes: FxHashMap::default(),
+        by_thread: FxHashSet::default(),
         divergent: None,
         in_warp_group: false,
         num_threads: 0,
         cluster_blocks: 1,
-        reducers: HashMap::new(),
+        reducers: FxHashMap::default(),
     };
     v.function();
     if v.errors.is_empty() {
@@ -156,23 +156,23 @@ struct Verifier<'a> {
     /// The statement or declaration at hand.
     at: Span,
     /// What may be used here.
-    visible: HashSet<Id>,
+    visible: FxHashSet<Id>,
     /// What was ever bound, and where.
-    bound: HashMap<Id, Span>,
+    bound: FxHashMap<Id, Span>,
     /// What the open blocks bound, innermost last.
     scope: Vec<Id>,
     blocks: Vec<BlockKind>,
     loops: Vec<&'a LoopKind>,
     /// The axes of open parallel loops, and whether their range is constant.
-    parallel_axes: HashMap<Var, bool>,
+    parallel_axes: FxHashMap<Var, bool>,
     /// Variables whose value differs between threads of a block.
-    by_thread: HashSet<Var>,
+    by_thread: FxHashSet<Var>,
     /// The condition on the thread that everything here is under.
     divergent: Option<Span>,
     in_warp_group: bool,
     num_threads: u32,
     cluster_blocks: u32,
-    reducers: HashMap<Buffer, reducer::State>,
+    reducers: FxHashMap<Buffer, reducer::State>,
 }
 
 /// What a block belongs to.

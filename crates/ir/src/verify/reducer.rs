@@ -129,7 +129,7 @@ impl<'a> Verifier<'a> {
                 _ => None,
             })
             .collect();
-        left.sort_by_key(|(buffer, _)| *buffer);
+        left.sort_unstable_by_key(|(buffer, _)| *buffer);
         for (buffer, at) in left {
             self.epoch(
                 buffer,

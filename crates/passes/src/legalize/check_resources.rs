@@ -267,7 +267,7 @@ impl<'f> Lives<'f> {
             let mut alive: Vec<Buffer> = here.map(|(b, _)| *b).collect();
             let total = alive.iter().fold(0i64, |n, b| n.saturating_add(sizes[b]));
             if total > most.0 {
-                alive.sort_by_key(|b| (std::cmp::Reverse(sizes[b]), *b));
+                alive.sort_unstable_by_key(|b| (std::cmp::Reverse(sizes[b]), *b));
                 most = (total, alive);
             }
         }

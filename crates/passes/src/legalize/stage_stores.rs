@@ -177,7 +177,7 @@ fn uses(func: &Func, kernel: &Kernel) -> FxHashMap<Buffer, usize> {
         stmt_exprs(stmt, &mut |e| {
             e.walk_loads(&mut |buffer, _| own.push(func.root(buffer)));
         });
-        own.sort();
+        own.sort_unstable();
         own.dedup();
         own.into_iter()
             .for_each(|b| *uses.entry(b).or_default() += 1);

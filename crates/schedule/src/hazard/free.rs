@@ -56,9 +56,9 @@ pub(super) fn free_vars(scan: &Scan<'_>, stmt: &Stmt) -> Free {
     let threads = &scan.kernel.thread_vars;
     let free = used.difference(&bound).filter(|v| !threads.contains(v));
     let mut vars: Vec<Var> = free.copied().collect();
-    vars.sort();
+    vars.sort_unstable();
     let mut scalars: Vec<Buffer> = scalars.into_iter().collect();
-    scalars.sort();
+    scalars.sort_unstable();
     let mut versions = false;
     let mut note = |s: &Stmt| {
         stmt_buffers(s, &mut |b| {

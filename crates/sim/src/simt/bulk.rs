@@ -296,7 +296,7 @@ impl Env<'_> {
                 early.push(((number, by), issue));
             }
         }
-        early.sort_by_key(|(id, _)| *id);
+        early.sort_unstable_by_key(|(id, _)| *id);
         for (_, issue) in early {
             self.report_at(FindingKind::NotWaitedFor, issue, || {
                 "the other block may have ended: no barrier of the cluster follows".to_string()

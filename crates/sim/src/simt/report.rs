@@ -298,7 +298,7 @@ impl Collector {
     /// Takes in the findings of another block.
     pub fn absorb(&mut self, other: Collector) {
         let mut keys: Vec<(Key, usize)> = other.known.into_iter().collect();
-        keys.sort_by_key(|&(_, at)| at);
+        keys.sort_unstable_by_key(|&(_, at)| at);
         let mut list: Vec<Option<Finding>> = other.list.into_iter().map(Some).collect();
         for (key, at) in keys {
             let Some(finding) = list.get_mut(at).and_then(Option::take) else {

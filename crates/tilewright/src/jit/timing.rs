@@ -297,7 +297,7 @@ fn sustained(
 /// The middle one; of an even number the earlier of the two.
 pub fn median(times: &[Duration]) -> Duration {
     let mut sorted = times.to_vec();
-    sorted.sort();
+    sorted.sort_unstable();
     let middle = sorted.len().saturating_sub(1) / 2;
     sorted.get(middle).copied().unwrap_or_default()
 }

@@ -20,7 +20,7 @@ mod expr;
 mod layout;
 mod stmt;
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, Diagnostic, FileId, Span};
 use crate::dtype::DType;
@@ -63,8 +63,8 @@ pub fn parse_module(text: &str, file: FileId) -> Result<Vec<Func>, Vec<Diagnosti
         tokens,
         at: 0,
         func: Func::new(""),
-        visible: HashMap::new(),
-        ever: HashMap::new(),
+        visible: FxHashMap::default(),
+        ever: FxHashMap::default(),
         scopes: Vec::new(),
         depth: 0,
         errors: Vec::new(),
@@ -88,9 +88,9 @@ pub(super) struct Parser<'t> {
     pub(super) at: usize,
     pub(super) func: Func,
     /// What each name means here, innermost last, with the scope that says so.
-    visible: HashMap<&'t str, Vec<(usize, Entity)>>,
+    visible: FxHashMap<&'t str, Vec<(usize, Entity)>>,
     /// The last meaning of each name in the function, visible or not.
-    ever: HashMap<&'t str, Entity>,
+    ever: FxHashMap<&'t str, Entity>,
     /// The names declared in each open scope.
     scopes: Vec<Vec<&'t str>>,
     /// Open blocks.

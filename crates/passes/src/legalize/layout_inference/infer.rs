@@ -109,7 +109,7 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
     state.check(&uses)?;
     views::check(func, &state.views, &state.fragments)?;
     let mut fragments: Vec<_> = state.fragments.into_iter().collect();
-    fragments.sort_by_key(|(buffer, _)| *buffer);
+    fragments.sort_unstable_by_key(|(buffer, _)| *buffer);
     let loops = uses
         .iter()
         .zip(state.loops)

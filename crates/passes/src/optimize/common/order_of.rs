@@ -26,7 +26,7 @@ pub(super) fn order_of(
 ) -> (Order, Vec<Buffer>) {
     let writes = placed.iter().flat_map(|p| p.effects.writes.iter().copied());
     let mut buffers: Vec<Buffer> = writes.collect();
-    buffers.sort();
+    buffers.sort_unstable();
     buffers.dedup();
     let resources = buffers.iter().map(|b| Resource {
         space: match func.buffers[*b].scope {

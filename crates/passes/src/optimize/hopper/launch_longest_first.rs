@@ -160,7 +160,7 @@ fn read(func: &Func, body: &Block) -> Option<u64> {
             tensors.extend(of.filter(|b| func.buffers[*b].scope == Scope::Global));
         }
     });
-    tensors.sort();
+    tensors.sort_unstable();
     tensors.dedup();
     let bytes = tensors.iter().map(|b| {
         let data = &func.buffers[*b];

@@ -379,7 +379,7 @@ pub(super) fn label(func: &Func, stmt: &Stmt) -> String {
     micro.unwrap_or_else(|| {
         let effects = Effects::of(func, stmt);
         let mut written: Vec<_> = effects.writes.iter().copied().collect();
-        written.sort();
+        written.sort_unstable();
         let names = written.iter().map(|b| func.buffers[*b].name.as_str());
         format!("compute {}", names.collect::<Vec<_>>().join(", "))
     })

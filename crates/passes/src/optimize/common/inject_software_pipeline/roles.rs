@@ -97,7 +97,7 @@ pub(super) fn derive(
     for piece in &copies {
         tiles.extend(&Effects::of(func, &piece.stmt).writes);
     }
-    tiles.sort();
+    tiles.sort_unstable();
     tiles.dedup();
     let stages = copies.iter().map(|p| p.distance + 1).max().unwrap_or(1);
     let versions = match before {

@@ -138,7 +138,7 @@ impl Plan {
         };
         let mut pairs: Vec<(usize, usize)> = self.shares.into_iter().collect();
         let size = |&(i, j): &(usize, usize)| plan.items[i].bytes.min(plan.items[j].bytes);
-        pairs.sort_by_key(|p| (std::cmp::Reverse(size(p)), *p));
+        pairs.sort_unstable_by_key(|p| (std::cmp::Reverse(size(p)), *p));
         let mut best = plan.total_bytes();
         for pair in pairs.into_iter().take(MAX_TRIALS) {
             plan.shares.insert(pair);

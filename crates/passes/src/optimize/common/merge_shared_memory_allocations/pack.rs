@@ -15,7 +15,7 @@ pub(super) struct Item {
 /// The first byte of every item, and the first byte after all of them.
 pub(super) fn pack(items: &[Item], share: &dyn Fn(usize, usize) -> bool) -> (Vec<u32>, u32) {
     let mut order: Vec<usize> = (0..items.len()).collect();
-    order.sort_by_key(|&i| (std::cmp::Reverse(items[i].bytes), i));
+    order.sort_unstable_by_key(|&i| (std::cmp::Reverse(items[i].bytes), i));
     let mut offsets = vec![0u32; items.len()];
     let mut placed: Vec<usize> = Vec::new();
     let mut end = 0u32;

@@ -51,7 +51,7 @@ pub(super) fn find(func: &Func, body: &[Stmt], items: &[Item<'_>], around: &Arou
     };
     let mut shared: Vec<Buffer> = all.writes.iter().copied().collect();
     shared.retain(|b| func.buffers[*b].scope == Scope::Shared);
-    shared.sort();
+    shared.sort_unstable();
     for buffer in shared {
         let writers: Vec<usize> = of_items(items, |e| e.writes.contains(&buffer));
         let copies = writers.iter().any(|&w| {
@@ -180,7 +180,7 @@ impl Question<'_> {
             return Err(self.refuse(item, why));
         }
         let mut reads: Vec<Buffer> = effects.reads.iter().copied().collect();
-        reads.sort();
+        reads.sort_unstable();
         for b in reads {
             if self.func.buffers[b].scope != Scope::Global {
                 continue;

@@ -250,7 +250,7 @@ impl Planning<'_> {
             let written = Effects::of_block(func, &normal.body).writes;
             let mut shared: Vec<Buffer> = written.iter().copied().collect();
             shared.retain(|b| func.buffers[*b].scope == Scope::Shared);
-            shared.sort();
+            shared.sort_unstable();
             for b in shared {
                 if ahead::is_private(func, &normal.body, &written, b, &around) {
                     versioned.push(b);

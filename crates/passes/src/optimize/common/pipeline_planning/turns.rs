@@ -21,7 +21,7 @@ impl Turns {
     pub fn automatic(ahead: &Ahead, stages: u32) -> Turns {
         let n = ahead.early.len();
         let mut sequence: Vec<usize> = (0..n).collect();
-        sequence.sort_by_key(|&i| !ahead.early[i]);
+        sequence.sort_unstable_by_key(|&i| (!ahead.early[i], i));
         let far = stages.saturating_sub(1);
         let distance = ahead.early.iter().map(|&e| if e { far } else { 0 });
         Turns {
@@ -59,7 +59,7 @@ impl Turns {
             key.push(turn.order.or(before.filter(|_| !early)));
         }
         let mut sequence: Vec<usize> = (0..n).collect();
-        sequence.sort_by_key(|&i| key[i]);
+        sequence.sort_unstable_by_key(|&i| (key[i], i));
         Turns {
             place: places(&sequence),
             distance,
@@ -87,7 +87,7 @@ impl Turns {
         span: Span,
     ) -> Result<(), Box<Diagnostic>> {
         let mut sequence: Vec<usize> = (0..items.len()).collect();
-        sequence.sort_by_key(|&i| self.place[i]);
+        sequence.sort_unstable_by_key(|&i| (self.place[i], i));
         let placed = sequence.iter().map(|&i| Placed {
             effects: &items[i].effects,
             distance: self.distance[i],

@@ -51,7 +51,7 @@ impl<'a> Products<'a> {
     pub fn of(func: &'a Func, pieces: &'a Pieces) -> Products<'a> {
         let multiplies = |at: &usize| steps(pieces, *at).is_some();
         let mut all: Vec<usize> = (0..pieces.list.len()).filter(multiplies).collect();
-        all.sort_by_key(|at| pieces.list[*at].program);
+        all.sort_unstable_by_key(|at| (pieces.list[*at].program, *at));
         Products { func, pieces, all }
     }
 
@@ -122,7 +122,7 @@ impl<'a> Products<'a> {
         let other =
             |at: &usize| list[*at].distance == 0 && !list[*at].late && !self.all.contains(at);
         let mut found: Vec<usize> = (0..list.len()).filter(between).filter(other).collect();
-        found.sort_by_key(|at| list[*at].program);
+        found.sort_unstable_by_key(|at| (list[*at].program, *at));
         found
     }
 
