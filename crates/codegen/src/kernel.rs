@@ -43,6 +43,8 @@ pub(crate) struct Emitter<'f> {
     pub settled: FxHashMap<Var, Expr>,
     /// Indices of loops that the compiler unrolls wholly: constants to what is around them.
     pub unrolled: FxHashSet<Var>,
+    /// Loops around what is printed that are loops of the code too.
+    pub loops: u32,
     /// The condition of the predicated instructions that are printed.
     pub when: Option<String>,
     pub uses: Uses,
@@ -87,6 +89,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         data_vars: FxHashSet::default(),
         settled: FxHashMap::default(),
         unrolled: FxHashSet::default(),
+        loops: 0,
         when: None,
         uses: Uses::default(),
         kernel: 0,

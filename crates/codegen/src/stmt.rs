@@ -376,10 +376,13 @@ impl Emitter<'_> {
         let [axis] = l.axes.as_slice() else {
             return unsupported(span, "a loop of several axes in device IR");
         };
+        let runs = matches!(l.kind, LoopKind::Serial | LoopKind::Pipelined(_));
+        self.loops += u32::from(runs);
         self.analyzer.enter_loop(self.func, l);
         self.names.open();
         let result = self.counted(axis, unroll, &l.body);
         self.names.close();
+        self.loops -= u32::from(runs);
         self.analyzer.pop();
         result
     }

@@ -99,11 +99,19 @@ impl Emitter<'_> {
             });
             *e = self.analyzer.simplify(&zero);
         }
+        // What a loop does not change would be kept for it in a vector register.
+        let mut kept = self.loops > 0;
+        for e in &first.at {
+            e.walk(&mut |node| {
+                kept &= node.as_var().is_none_or(|v| self.unrolled.contains(&v));
+            });
+        }
         let to = self.access(&first, span)?;
         let wave = &self.plan.wave;
-        Ok(format!(
-            "tw::lds_address({}) + {wave} * {bytes}",
-            to.address()
-        ))
+        let wave = match kept {
+            true => format!("tw::again({wave} * {bytes})"),
+            false => format!("{wave} * {bytes}"),
+        };
+        Ok(format!("tw::lds_address({}) + {wave}", to.address()))
     }
 }

@@ -7,6 +7,11 @@ TW_FN int wave_value(int v) {
   asm volatile("s_nop 4" : "+s"(s));
   return s;
 }
+// The same value, in a scalar register of this place: what is made of it is made here.
+TW_FN unsigned again(unsigned s) {
+  asm volatile("" : "+s"(s));
+  return s;
+}
 // A place in LDS as the machine counts it.
 TW_FN unsigned lds_address(const void* p) {
   return (unsigned)(unsigned long long)(__attribute__((address_space(3))) const void*)p;
