@@ -101,7 +101,7 @@ impl Emitter<'_> {
         }
         // What a loop does not change would be kept for it in a vector register.
         let mut kept = self.loops > 0;
-        for e in &first.at {
+        for e in first.at.iter().chain(&first.slot) {
             e.walk(&mut |node| {
                 kept &= node.as_var().is_none_or(|v| self.unrolled.contains(&v));
             });
