@@ -170,7 +170,7 @@ impl Emitter<'_> {
         self.outer_views(kernel)?;
         self.shared_buffers(kernel)?;
         self.described_tensors(kernel)?;
-        self.loaded_pointers(kernel, &args);
+        self.loaded_arguments(kernel, &args);
         self.block(&kernel.body)?;
         self.out.dedent();
         self.out.line("}");

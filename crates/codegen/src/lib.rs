@@ -35,6 +35,7 @@
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
 mod address;
+mod arguments;
 mod buffer_load;
 mod bulk;
 mod cast;

@@ -10,12 +10,11 @@
 //! ```
 
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Buffer, BufferData, Counter, DeviceOp, Inst, Kernel, StmtKind};
+use tilewright_ir::{Buffer, BufferData, Inst, Kernel, StmtKind};
 
 use crate::buffer_load::counted_load;
 use crate::device::Piece;
 use crate::kernel::Emitter;
-use crate::source::KernelArg;
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -51,23 +50,6 @@ impl Emitter<'_> {
             self.describe_tensor(tensor)?;
         }
         Ok(())
-    }
-
-    /// Loads the pointers of other tensors where a loop waits for some of its reads of LDS. Scalar loads
-    /// share the counter and come in no order: with one under way, the wait would be for all.
-    pub(crate) fn loaded_pointers(&mut self, kernel: &Kernel, args: &[KernelArg]) {
-        if !waits_for_some_reads(kernel) {
-            return;
-        }
-        for arg in args {
-            if let KernelArg::Buffer { buffer, .. } = arg
-                && !self.plan.tensors.contains_key(buffer)
-            {
-                self.needs.piece(Piece::Waits);
-                let name = &self.storage[buffer].name;
-                self.out.line(format!("tw::loaded({name});"));
-            }
-        }
     }
 
     /// Declares the description, once; what has no storage here is loaded in another way.
@@ -107,25 +89,6 @@ impl Emitter<'_> {
             false => format!("({product} + 7) / 8"),
         })
     }
-}
-
-fn waits_for_some_reads(kernel: &Kernel) -> bool {
-    let some = |op: &DeviceOp| {
-        let DeviceOp::Wait { counter, at_most } = op else {
-            return false;
-        };
-        let most = counter.most_in_flight().unwrap_or(u32::MAX);
-        *counter == Counter::Lgkmcnt && (1..most).contains(at_most)
-    };
-    let mut found = false;
-    walk_stmts(&kernel.body, &mut |stmt| {
-        if let StmtKind::For(l) = &stmt.kind {
-            walk_stmts(&l.body, &mut |inner| {
-                found |= matches!(&inner.kind, StmtKind::Device(op) if some(op));
-            });
-        }
-    });
-    found
 }
 
 /// The bytes of a tensor whose extents are known.

@@ -73,6 +73,11 @@ const SAMPLE: &[(&str, &str)] = &[
         "one_cluster",
         "gfx942 A·Bᵀ of bfloat16, 128x128x32, 256 threads, 2 stages",
     ),
+    // Copies to the only version of a tile.
+    (
+        "one_cluster",
+        "gfx950 A·Bᵀ of bfloat16, 64x64x64, 256 threads, 2 stages",
+    ),
     (
         "two_clusters",
         "gfx942 A·Bᵀ of bfloat16, 256x128x64, 512 threads, 2 stages",
@@ -96,6 +101,11 @@ const SAMPLE: &[(&str, &str)] = &[
     (
         "half_tiles",
         "gfx950 A·Bᵀ of float8_e4m3fn, 128x128x128, 512 threads, 2 stages",
+    ),
+    // It waits for some of its reads, and a pointer is used behind the loop alone.
+    (
+        "half_tiles",
+        "gfx950 A·Bᵀ of bfloat16, 64x64x64, 256 threads, 2 stages",
     ),
     (
         "between_products",

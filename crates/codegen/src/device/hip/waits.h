@@ -9,8 +9,8 @@ template <int VM, int LGKM> TW_FN void wait() {
   __builtin_amdgcn_s_waitcnt((VM & 15) | VM >> 4 << 14 | 0x70 | LGKM << 8);
   __builtin_amdgcn_sched_barrier(0);
 }
-// A pointer among the kernel's arguments is in registers from here on.
-TW_FN void loaded(const void* p) { asm volatile("" ::"s"(p)); }
+// An argument of the kernel is in registers from here on.
+template <typename T> TW_FN void loaded(T argument) { asm volatile("" ::"s"(argument)); }
 // No instruction moves across.
 TW_FN void fix_order() { __builtin_amdgcn_sched_barrier(0); }
 // All waves of the block, waiting for no memory.
