@@ -378,7 +378,7 @@ enum NoPlan {
     Run([u32; 2]),
 }
 
-/// What a gemm asks of the target.
+/// What a gemm asks of the target. How its operands lie is asked only where `groups` may read them there.
 fn gemm_shape(func: &Func, g: &GemmOp, threads: i64, groups: bool) -> Option<GemmShape> {
     let [m, n] = matrix(&g.c)?;
     // Not of A, which has half of its elements where it is sparse.

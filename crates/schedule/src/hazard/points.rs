@@ -11,7 +11,7 @@ use tilewright_ir::{BinOp, DType, Expr, ExprKind, Var};
 
 use super::places::{Lanes, Shape};
 use super::scan::Scan;
-use super::value::{evaluate, fits, operate};
+use super::value::{evaluate, operate};
 
 /// The first bit of every access.
 #[derive(Debug)]
@@ -58,15 +58,9 @@ impl Unit {
 }
 
 /// The values of expressions over thread indices, by thread: sets share most of their terms.
+/// `None` where there is no value.
 pub type Columns = FxHashMap<Expr, Column>;
-pub type Column = Rc<[i64]>;
-
-/// Where there is no value; one that is this number counts as none.
-const NONE: i64 = i64::MIN;
-
-fn some(value: i64) -> Option<i64> {
-    Some(value).filter(|value| *value != NONE)
-}
+pub type Column = Rc<[Option<i64>]>;
 
 /// An expression's value for every thread.
 fn column(scan: &Scan<'_>, e: &Expr, columns: &mut Columns) -> Column {
@@ -82,7 +76,7 @@ fn column(scan: &Scan<'_>, e: &Expr, columns: &mut Columns) -> Column {
         None => {
             let threads = 0..scan.kernel.num_threads();
             let values = threads.map(|thread| evaluate(e, &scan.thread_env(thread)));
-            values.map(|value| value.unwrap_or(NONE)).collect()
+            values.collect()
         }
     };
     columns.insert(e.clone(), values.clone());
@@ -90,38 +84,14 @@ fn column(scan: &Scan<'_>, e: &Expr, columns: &mut Columns) -> Column {
 }
 
 /// The values of an operation, thread by thread.
-fn operate_all(op: BinOp, (operands, xs, ys): (DType, &[i64], &[i64]), dtype: DType) -> Column {
-    if operands == dtype
-        && let Some(values) = operate_small(op, xs, ys)
-        && values.iter().all(|value| fits(*value, dtype))
-    {
-        return values;
-    }
+fn operate_all(
+    op: BinOp,
+    (operands, xs, ys): (DType, &[Option<i64>], &[Option<i64>]),
+    dtype: DType,
+) -> Column {
     let pairs = xs.iter().zip(ys);
-    let value = |x: i64, y: i64| operate(op, (operands, some(x)?, some(y)?), dtype);
-    pairs.map(|(x, y)| value(*x, *y).unwrap_or(NONE)).collect()
-}
-
-/// The same of indices, which are small and not negative: no operation runs over.
-fn operate_small(op: BinOp, xs: &[i64], ys: &[i64]) -> Option<Column> {
-    let small = |value: &i64| (0..1 << 31).contains(value);
-    if !xs.iter().all(small) || !ys.iter().all(small) {
-        return None;
-    }
-    let divisors = || ys.iter().all(|y| *y != 0);
-    Some(match op {
-        BinOp::Add => each_pair(xs, ys, |x, y| x + y),
-        BinOp::Sub => each_pair(xs, ys, |x, y| x - y),
-        BinOp::Mul => each_pair(xs, ys, |x, y| x * y),
-        BinOp::FloorDiv if divisors() => each_pair(xs, ys, |x, y| x / y),
-        BinOp::FloorMod if divisors() => each_pair(xs, ys, |x, y| x % y),
-        BinOp::BitXor => each_pair(xs, ys, |x, y| x ^ y),
-        _ => return None,
-    })
-}
-
-fn each_pair(xs: &[i64], ys: &[i64], value: impl Fn(i64, i64) -> i64) -> Column {
-    xs.iter().zip(ys).map(|(x, y)| value(*x, *y)).collect()
+    let values = pairs.map(|(x, y)| operate(op, (operands, (*x)?, (*y)?), dtype));
+    values.collect()
 }
 
 /// The operation of an expression that has a value where both operands have one: of `&&` and
@@ -145,13 +115,13 @@ impl Values {
     fn of(&self, thread: u32) -> Option<i64> {
         match self {
             Values::Same(value) => *value,
-            Values::Each(values) => some(values[thread as usize]),
+            Values::Each(values) => values[thread as usize],
         }
     }
 
     fn column(self, threads: u32) -> Column {
         match self {
-            Values::Same(value) => Rc::from(vec![value.unwrap_or(NONE); threads as usize]),
+            Values::Same(value) => Rc::from(vec![value; threads as usize]),
             Values::Each(values) => values,
         }
     }
@@ -189,7 +159,7 @@ impl Point<'_> {
             }
             let values = (0..threads).map(|thread| {
                 let index = scan.thread_env(thread);
-                evaluate(e, &|v| self.value(v).or_else(|| index(v))).unwrap_or(NONE)
+                evaluate(e, &|v| self.value(v).or_else(|| index(v)))
             });
             return Values::Each(values.collect());
         };
@@ -259,7 +229,7 @@ pub fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Op
         };
         if inside {
             for guard in &thread_guards {
-                inside &= some(guard[thread as usize])? != 0;
+                inside &= guard[thread as usize]? != 0;
             }
         }
         if !inside {
@@ -268,7 +238,7 @@ pub fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Op
         }
         let mut base = *constant;
         for (values, factor) in &own {
-            let value = some(values[thread as usize])?;
+            let value = values[thread as usize]?;
             base = base.checked_add(value.checked_mul(*factor)?)?;
         }
         bases.push(Some(base));
@@ -304,7 +274,7 @@ pub fn count_points(scan: &Scan<'_>, shape: &Shape, columns: &mut Columns) -> Op
             }
             let mut place = base.checked_add(offset)?;
             for (values, factor) in &mixed {
-                let value = some(values[thread as usize])?;
+                let value = values[thread as usize]?;
                 place = place.checked_add(value.checked_mul(*factor)?)?;
             }
             any |= place;

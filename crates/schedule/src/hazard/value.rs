@@ -189,7 +189,7 @@ fn small(op: BinOp, x: i64, y: i64) -> Option<i64> {
 }
 
 /// Whether a type that indices have holds a value as it is.
-pub fn fits(value: i64, dtype: DType) -> bool {
+fn fits(value: i64, dtype: DType) -> bool {
     match dtype {
         DType::I32 => i32::try_from(value).is_ok(),
         DType::I64 => true,
