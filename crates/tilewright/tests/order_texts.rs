@@ -175,6 +175,27 @@ fn stores_before_the_loop_are_done_when_halves_part() {
     }
 }
 
+/// Copies of half tiles before the loop that go to another version are found, though the other half of each
+/// tile is where it should be.
+#[test]
+fn a_part_of_a_tile_in_another_version_is_found() {
+    let func = product(512, 128, 64, 2);
+    let (lowered, order) = lowered(&func, Target::Gfx950, "half_tiles").expect("it applies");
+    assert_right(&func, Target::Gfx950, &lowered, &order);
+    let printed = text::print(&lowered);
+    let first = |line: &&str| line.contains("g2s") && line.contains(" slot=0 ");
+    let mut planted = 0;
+    for line in printed.lines().filter(first) {
+        let wrong = line.replace(" slot=0 ", " slot=1 ");
+        let wrong = printed.replacen(line, &wrong, 1);
+        let wrong = text::parse(&wrong, FileId(0)).expect("valid text");
+        let report = hazard::check(&wrong, Target::Gfx950);
+        assert!(!report.hazards.is_empty(), "{line}");
+        planted += 1;
+    }
+    assert_eq!(planted, 4);
+}
+
 /// Numbers from a seed.
 struct Numbers(u64);
 

@@ -211,7 +211,32 @@ impl Written {
                 };
             }
         }
-        Finding::Right
+        match self.lies_elsewhere(places, touch, wanted, &own) {
+            true => Finding::Unwritten,
+            false => Finding::Right,
+        }
+    }
+
+    /// Whether a part of what is read, and was not written here, was written for that iteration in another
+    /// version.
+    fn lies_elsewhere(
+        &self,
+        places: &mut Places<'_>,
+        touch: &Touch,
+        wanted: Iteration,
+        own: &[u32],
+    ) -> bool {
+        if places.covered(touch.set, own) != Some(false) {
+            return false;
+        }
+        let others = self.versions.iter();
+        let others =
+            others.filter(|((root, slot), _)| *root == touch.root && Some(*slot) != touch.slot);
+        others.flat_map(|(_, list)| list).any(|write| {
+            let same = write.iteration.is_some_and(|i| i.number == wanted.number);
+            same && places.meeting(write.set, touch.set).overlap != 0
+                && places.covered(write.set, own) == Some(false)
+        })
     }
 
     /// Whether any version was written for the iteration that reads.
