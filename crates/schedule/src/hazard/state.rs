@@ -271,12 +271,24 @@ impl Group {
         which: impl Fn(&Pending) -> bool,
     ) -> (Vec<u32>, Vec<u32>) {
         let queue = &self.queue;
-        let waited: Vec<usize> = (0..queue.len())
-            .filter(|&at| queue[at].counter == counter && which(&queue[at]))
-            .filter(|&at| !counter.counts_groups() || queue[at].group.is_some())
-            .filter(|&at| !contradict(&queue[at].under, under))
-            .filter(|&at| self.younger(at, under) >= at_most)
-            .collect();
+        let mut waited: Vec<usize> = Vec::new();
+        // What came later, where it did under no condition.
+        let mut later = (!counter.counts_groups()).then_some(0);
+        for (at, p) in queue.iter().enumerate().rev() {
+            if p.counter != counter {
+                continue;
+            }
+            if which(p)
+                && (!counter.counts_groups() || p.group.is_some())
+                && !contradict(&p.under, under)
+                && later.unwrap_or_else(|| self.younger(at, under)) >= at_most
+            {
+                waited.push(at);
+            }
+            later = later.filter(|_| !p.certain || p.under.is_empty());
+            later = later.map(|count| count + if p.certain { p.count } else { 0 });
+        }
+        waited.reverse();
         let (mut done, mut partly) = (Vec::new(), Vec::new());
         for at in waited {
             let pending = &mut self.queue[at];

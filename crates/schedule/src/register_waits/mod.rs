@@ -342,18 +342,28 @@ fn derive(func: &Func, kernel: &Kernel, counted: Counted) -> Waits {
     }
     for (number, at_most) in found {
         walk.tried = Some(number);
-        walk.waits.remove(&number);
-        if !is_enough(&mut walk, &items) {
-            let mut left = at_most;
-            while left < wait_limit(counted.counter) {
-                walk.waits.insert(number, left + 1);
-                if !is_enough(&mut walk, &items) {
-                    break;
-                }
-                left += 1;
-            }
-            walk.waits.insert(number, left);
+        let most = wait_limit(counted.counter);
+        let mut enough_with = |left: Option<u32>| {
+            match left {
+                Some(left) => walk.waits.insert(number, left),
+                None => walk.waits.remove(&number),
+            };
+            is_enough(&mut walk, &items)
+        };
+        // Most are needed as they are: where one more in flight is too many, all are.
+        let mut left = Some(at_most);
+        if at_most >= most || enough_with(Some(at_most + 1)) {
+            left = match enough_with(None) {
+                true => None,
+                false => (at_most..most)
+                    .find(|more| !enough_with(Some(more + 1)))
+                    .or(Some(most)),
+            };
         }
+        match left {
+            Some(left) => walk.waits.insert(number, left),
+            None => walk.waits.remove(&number),
+        };
         if walk.waits.get(&number) != Some(&at_most) {
             walk.seen.forget(&items, number);
         }
