@@ -45,6 +45,8 @@ pub(crate) struct Emitter<'f> {
     pub unrolled: FxHashSet<Var>,
     /// Loops around what is printed that are loops of the code too.
     pub loops: u32,
+    /// Whether nothing may move across the end of the statement that is printed.
+    pub fenced: bool,
     /// The condition of the predicated instructions that are printed.
     pub when: Option<String>,
     pub uses: Uses,
@@ -90,6 +92,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         settled: FxHashMap::default(),
         unrolled: FxHashSet::default(),
         loops: 0,
+        fenced: false,
         when: None,
         uses: Uses::default(),
         kernel: 0,

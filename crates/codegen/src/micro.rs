@@ -163,6 +163,13 @@ impl Emitter<'_> {
                 let name = mma_name(&inst);
                 self.out
                     .line(format!("tw::{name}({});", operands.join(", ")));
+                if self.fenced && op.count() == 1 && self.in_vector_registers(&op.dest) {
+                    self.needs.piece(Piece::Waits);
+                    let slots =
+                        i64::from(inst.m) * i64::from(inst.n) / i64::from(self.machine.warp_size);
+                    let sum = c.words();
+                    self.out.line(format!("tw::multiplied<{slots}>({sum});"));
+                }
                 Ok(())
             }
             Inst::GroupMma { mma, a, b, fresh } if self.machine.has(op.inst) => {
@@ -191,6 +198,17 @@ impl Emitter<'_> {
                 )
             }
         }
+    }
+
+    /// Whether sums are certainly no accumulation registers: these are taken where half of the others are
+    /// too few.
+    fn in_vector_registers(&self, sums: &Access) -> bool {
+        const MOST_BITS: i64 = 128 * 32;
+        let data = &self.func.buffers[sums.region.buffer];
+        let slots = data
+            .const_shape()
+            .map(|shape| shape.iter().product::<i64>());
+        slots.is_some_and(|slots| slots * i64::from(data.dtype.bits()) <= MOST_BITS)
     }
 
     /// The word of metadata that a lane gives a sparse instruction.

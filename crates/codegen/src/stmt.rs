@@ -1,8 +1,8 @@
 //! Statements and loops.
 
 use tilewright_ir::{
-    Axis, Block, Buffer, BufferOrigin, Expr, ExprKind, Loop, LoopKind, Scope, Span, Stmt, StmtKind,
-    Var, WARP_GROUP,
+    Axis, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, Loop, LoopKind, Scope, Span, Stmt,
+    StmtKind, Var, WARP_GROUP,
 };
 
 use crate::ctype::{ctype, is_packed};
@@ -18,11 +18,13 @@ impl Emitter<'_> {
     pub(crate) fn block(&mut self, block: &Block) -> Emit<()> {
         self.analyzer.push();
         self.names.open();
-        for stmt in block {
+        for (at, stmt) in block.iter().enumerate() {
             if self.uses.is_dead(stmt) {
                 self.analyzer.after(stmt);
                 continue;
             }
+            let next = block.get(at + 1).map(|next| &next.kind);
+            self.fenced = matches!(next, Some(StmtKind::Device(DeviceOp::SchedBarrier(0))));
             self.stmt(stmt)?;
             self.analyzer.after(stmt);
         }

@@ -11,6 +11,17 @@ template <int VM, int LGKM> TW_FN void wait() {
 }
 // An argument of the kernel is in registers from here on.
 template <typename T> TW_FN void loaded(T argument) { asm volatile("" ::"s"(argument)); }
+// A matrix instruction stays where it is: what computes without touching memory moves across all that
+// follows here.
+template <int COUNT, typename T> TW_FN void multiplied(T* c) {
+  typedef T Sum __attribute__((ext_vector_type(COUNT)));
+  Sum sum;
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) sum[i] = c[i];
+  asm volatile("" : "+v"(sum));
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) c[i] = sum[i];
+}
 // No instruction moves across.
 TW_FN void fix_order() { __builtin_amdgcn_sched_barrier(0); }
 // All waves of the block, waiting for no memory.
