@@ -5,7 +5,7 @@
 //! register that they write, no barrier lets another wave go on, nothing is stored or copied that
 //! could meet them in memory. The wave's own LDS accesses come in order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright::gfx9::asm::{self, Counter, Function, Instruction, Register};
 use tilewright::gfx9::isa::{Flags, Opcode};
@@ -70,28 +70,33 @@ impl<'f> Ways<'f> {
         }
     }
 
-    /// The last `left` LDS accesses before an instruction; nothing where something else is counted
+    /// The LDS accesses of which an instruction that waits for all but `left` finds some under way, with
+    /// the least number of them that come behind, itself counted; nothing where something else is counted
     /// with them.
-    fn under_way(&self, index: usize, left: usize) -> Option<BTreeSet<usize>> {
-        let mut accesses = BTreeSet::new();
+    fn under_way(&self, index: usize, left: usize) -> Option<BTreeMap<usize, usize>> {
+        let mut accesses: BTreeMap<usize, usize> = BTreeMap::new();
         let mut seen = BTreeSet::new();
-        let mut open: Vec<(usize, usize)> = vec![(index, 0)];
-        while let Some((at, count)) = open.pop() {
+        // How many there were since, and how many an earlier wait leaves at most.
+        let mut open: Vec<(usize, usize, usize)> = vec![(index, 0, left)];
+        while let Some((at, count, left)) = open.pop() {
             for from in &self.before[at] {
                 let instruction = &self.code[*from];
-                let mut count = count;
+                let (mut count, mut left) = (count, left);
                 match instruction.counter() {
                     Some(Counter::Lds) => {
-                        accesses.insert(*from);
                         // More than any counter counts is as good as no number at all.
                         count = (count + 1).min(16);
+                        let age = accesses.entry(*from).or_insert(count);
+                        *age = count.min(*age);
                     }
                     Some(Counter::Scalar | Counter::Flat) => return None,
                     Some(Counter::Vector) | None => {}
                 }
-                let waited = instruction.wait().and_then(|w| w.lgkmcnt) == Some(0);
-                if !waited && count < left && seen.insert((*from, count)) {
-                    open.push((*from, count));
+                if let Some(waited) = instruction.wait().and_then(|w| w.lgkmcnt) {
+                    left = left.min(count + usize::from(waited));
+                }
+                if count < left && seen.insert((*from, count, left)) {
+                    open.push((*from, count, left));
                 }
             }
         }
@@ -99,21 +104,29 @@ impl<'f> Ways<'f> {
     }
 
     /// On every way from an instruction the accesses before it are waited for before anything needs
-    /// them done.
-    fn nothing_depends_on(&self, accesses: &BTreeSet<usize>, index: usize) -> bool {
+    /// them done. They are done in their order.
+    fn nothing_depends_on(&self, accesses: &BTreeMap<usize, usize>, index: usize) -> bool {
         if accesses.is_empty() {
             return true;
         }
-        let written = accesses.iter().flat_map(|a| self.code[*a].access().writes);
-        let registers: BTreeSet<Register> = written.collect();
+        let mut written: BTreeMap<Register, usize> = BTreeMap::new();
+        for (access, age) in accesses {
+            for register in self.code[*access].access().writes {
+                let least = written.entry(register).or_insert(*age);
+                *least = (*age).min(*least);
+            }
+        }
         let mut seen = BTreeSet::new();
-        // How many LDS accesses were made since.
-        let mut open: Vec<(usize, u8)> = vec![(index, 0)];
-        while let Some((at, newer)) = open.pop() {
+        // How many LDS accesses were made since, and how many of those before are under way at most.
+        let mut open: Vec<(usize, u8, usize)> = vec![(index, 0, usize::MAX)];
+        while let Some((at, newer, under_way)) = open.pop() {
             for to in &self.behind[at] {
                 let instruction = &self.code[*to];
-                let waited = instruction.wait().and_then(|w| w.lgkmcnt);
-                if instruction.op == Opcode::s_endpgm || waited.is_some_and(|left| left <= newer) {
+                let mut under_way = under_way;
+                if let Some(left) = instruction.wait().and_then(|w| w.lgkmcnt) {
+                    under_way = under_way.min(usize::from(left.saturating_sub(newer)));
+                }
+                if instruction.op == Opcode::s_endpgm || under_way == 0 {
                     continue;
                 }
                 let mut newer = newer;
@@ -124,17 +137,17 @@ impl<'f> Ways<'f> {
                     None => {}
                 }
                 let access = instruction.access();
-                let uses = access.reads.iter().chain(&access.writes);
+                let mut uses = access.reads.iter().chain(&access.writes);
                 let calls = instruction.ends_block() && instruction.target().is_none();
                 if instruction.is_barrier()
                     || instruction.is_cache_fence()
                     || calls
-                    || uses.into_iter().any(|r| registers.contains(r))
+                    || uses.any(|r| written.get(r).is_some_and(|age| *age <= under_way))
                 {
                     return false;
                 }
-                if seen.insert((*to, newer)) {
-                    open.push((*to, newer));
+                if seen.insert((*to, newer, under_way)) {
+                    open.push((*to, newer, under_way));
                 }
             }
         }
