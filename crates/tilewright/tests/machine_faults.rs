@@ -55,9 +55,10 @@ const SOFTMAX: &[(&str, &str)] = &[("M", "8"), ("N", "300")];
 const HALVES: &[(&str, &str)] = &[
     ("trans_B", "True"),
     ("dtype", "bfloat16"),
-    ("M", "128"),
+    ("M", "256"),
     ("N", "128"),
     ("K", "256"),
+    ("block_M", "256"),
     ("block_K", "64"),
     ("num_stages", "2"),
     ("threads", "512"),

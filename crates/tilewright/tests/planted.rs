@@ -34,6 +34,8 @@ const NT: &[(&str, &str)] = &[("trans_B", "True"), ("dtype", "bfloat16")];
 const HALVES: &[(&str, &str)] = &[
     ("trans_B", "True"),
     ("dtype", "bfloat16"),
+    ("K", "256"),
+    ("block_M", "256"),
     ("block_K", "64"),
     ("num_stages", "2"),
     ("threads", "512"),
@@ -53,9 +55,9 @@ const KERNELS: &[Kernel] = &[
         file: "gemm.py",
         settings: NT,
         target: Target::Gfx950,
-        barriers: (2, 0, 2),
-        vmcnt: (4, 0, 4),
-        lgkmcnt: (8, 0, 8),
+        barriers: (4, 0, 4),
+        vmcnt: (8, 0, 8),
+        lgkmcnt: (21, 1, 22),
     },
     Kernel {
         file: "gemm.py",

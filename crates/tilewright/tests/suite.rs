@@ -47,6 +47,8 @@ mod lowered;
 mod odd_shapes;
 #[path = "order_pictures.rs"]
 mod order_pictures;
+#[path = "order_ranks.rs"]
+mod order_ranks;
 #[path = "order_texts.rs"]
 mod order_texts;
 #[path = "orders.rs"]

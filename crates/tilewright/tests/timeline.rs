@@ -65,8 +65,8 @@ fn copies_land_before_they_are_read() {
 /// A product comes behind the reads of its iteration, and is complete at once where warps multiply.
 #[test]
 fn products_follow_their_reads() {
-    for target in [Target::Sm80, Target::Gfx950] {
-        let timeline = drawn(target);
+    for (schedule, target) in [("auto", Target::Sm80), ("plain", Target::Gfx950)] {
+        let timeline = drawn_by(schedule, target);
         let stream = &timeline.streams[0];
         let kind = |e: &Event| stream.lanes[e.lane].kind;
         // Behind the gap there are reads that were left out.

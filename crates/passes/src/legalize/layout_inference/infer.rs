@@ -13,6 +13,7 @@ use tilewright_layout::descriptor::MatrixDescriptor;
 use tilewright_layout::{Family, Fragment, Layout, LayoutError, Place, from_expr, swizzle};
 
 use super::operands::Operands;
+use super::quadrants;
 use super::runs;
 use super::uses::{ElementUse, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
@@ -60,6 +61,9 @@ fn plans(func: &Func, uses: &[Use], target: Target) -> Result<Vec<Choice>, Probl
             }
             choices.push(choice);
         }
+    }
+    if target.machine().wide_copy().is_some() {
+        quadrants::decide(func, uses, &mut choices);
     }
     runs::decide(func, uses, target, &mut choices);
     Ok(choices)

@@ -28,6 +28,7 @@
 
 mod infer;
 mod operands;
+mod quadrants;
 mod runs;
 mod uses;
 mod views;

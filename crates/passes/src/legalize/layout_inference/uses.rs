@@ -10,7 +10,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::{Form, Fragment, Layout, from_expr};
 
-use crate::schedules::parts_asked;
+use crate::schedules::{is_long, parts_asked};
 
 /// Something that touches fragments, or a parallel loop that touches none.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct Use {
     pub threads: i64,
     /// Parts along M and N that the order of the loop around takes products and copies into.
     pub parts: [u32; 2],
+    /// Whether tiles are brought ahead in the loop around, in an order that is still to be chosen.
+    pub open: bool,
 }
 
 /// What stands around a statement.
@@ -28,6 +30,7 @@ pub struct Use {
 struct Around {
     threads: i64,
     parts: [u32; 2],
+    open: bool,
 }
 
 #[derive(Debug)]
@@ -82,6 +85,7 @@ pub fn collect(func: &Func, kernel: &Kernel) -> Vec<Use> {
     let around = Around {
         threads: kernel.num_threads() as i64,
         parts: [1, 1],
+        open: false,
     };
     walk.block(&kernel.body, around, &mut found);
     found
@@ -105,6 +109,7 @@ impl UseFinder<'_> {
                 span: stmt.span,
                 threads: around.threads,
                 parts: around.parts,
+                open: around.open,
             });
         };
         match &stmt.kind {
@@ -150,10 +155,11 @@ impl UseFinder<'_> {
         match &stmt.kind {
             StmtKind::WarpGroup { groups, .. } => around.threads = 128 * groups.len() as i64,
             StmtKind::For(l) => {
-                if let LoopKind::Pipelined(spec) = &l.kind
-                    && let Some(asked) = &spec.schedule
-                {
-                    around.parts = parts_asked(asked, &self.func.vars[l.axes[0].var].name);
+                if let LoopKind::Pipelined(spec) = &l.kind {
+                    let index = &self.func.vars[l.axes[0].var].name;
+                    let asked = spec.schedule.as_deref();
+                    around.parts = asked.map_or([1, 1], |asked| parts_asked(asked, index));
+                    around.open = spec.stages > 1 && asked.is_none() && is_long(l);
                 }
             }
             _ => {}

@@ -4,10 +4,12 @@
 //! What makes indices is constant once loops are written out.
 
 use tilewright_ir::visit::child_blocks;
-use tilewright_ir::{BinOp, Expr, ExprKind, Stmt, StmtKind, ThreadOp};
+use tilewright_ir::{BinOp, Expr, ExprKind, Stmt, StmtKind, ThreadOp, Var};
 
 /// Cycles of a vector instruction (`docs/amd-cycles.md`: measured).
 const PLAIN: u64 = 4;
+/// Of an operation that one instruction does two of: the larger of three values, two values made narrower.
+const PAIR: u64 = PLAIN / 2;
 /// Of a mathematical function (the same: that of gfx950).
 const FUNCTION: u64 = 8;
 /// Of a value of another lane, which takes instructions to bring it there.
@@ -15,26 +17,56 @@ const EXCHANGE: u64 = 3 * PLAIN;
 
 /// The cycles of a statement.
 pub(super) fn cycles(stmt: &Stmt) -> u64 {
-    let inside = child_blocks(stmt);
-    let blocks = inside.iter().map(|block| block.iter().map(cycles).sum());
-    match &stmt.kind {
-        StmtKind::For(l) => {
-            let axes = l.axes.iter().map(|a| a.const_trip_count().unwrap_or(1));
-            axes.product::<u64>() * blocks.sum::<u64>()
-        }
-        // All waves may take either way.
-        StmtKind::If { .. } => blocks.max().unwrap_or(0),
-        StmtKind::Store { value, .. } => of_expr(value),
-        StmtKind::Let { value, .. } => of_expr(value),
-        StmtKind::Thread(ThreadOp::Shuffle { .. }) => EXCHANGE,
-        _ => blocks.sum(),
-    }
+    within(stmt, &mut Vec::new())
 }
 
-fn of_expr(e: &Expr) -> u64 {
+/// The same inside of loops over so many points.
+fn within(stmt: &Stmt, around: &mut Vec<(Var, u64)>) -> u64 {
+    let outside = around.len();
+    if let StmtKind::For(l) = &stmt.kind {
+        let points = l
+            .axes
+            .iter()
+            .map(|a| (a.var, a.const_trip_count().unwrap_or(1)));
+        around.extend(points);
+    }
+    let inside = child_blocks(stmt);
+    let blocks = inside.iter().map(|block| {
+        let cycles = block.iter().map(|stmt| within(stmt, around));
+        cycles.sum::<u64>()
+    });
+    let blocks: Vec<u64> = blocks.collect();
+    let cycles = match &stmt.kind {
+        // All waves may take either way.
+        StmtKind::If { .. } => blocks.iter().copied().max().unwrap_or(0),
+        StmtKind::Store { value, .. } => of_expr(value, around),
+        StmtKind::Let { value, .. } => of_expr(value, around),
+        StmtKind::Thread(ThreadOp::Shuffle { .. }) => {
+            EXCHANGE * around.iter().map(|(_, points)| points).product::<u64>()
+        }
+        _ => blocks.iter().sum(),
+    };
+    around.truncate(outside);
+    cycles
+}
+
+/// What is the same at all points of a loop is computed once.
+fn of_expr(e: &Expr, around: &[(Var, u64)]) -> u64 {
     let mut sum = 0;
-    e.walk(&mut |node| sum += of_node(node));
+    e.walk(&mut |node| {
+        let cycles = of_node(node);
+        if cycles > 0 {
+            let differs = around.iter().filter(|(var, _)| mentions(node, *var));
+            sum += cycles * differs.map(|(_, points)| points).product::<u64>();
+        }
+    });
     sum
+}
+
+fn mentions(e: &Expr, var: Var) -> bool {
+    let mut found = false;
+    e.walk(&mut |node| found |= node.as_var() == Some(var));
+    found
 }
 
 fn of_node(node: &Expr) -> u64 {
@@ -47,7 +79,9 @@ fn of_node(node: &Expr) -> u64 {
                 false => PLAIN,
             }
         }
+        ExprKind::Binary(BinOp::Max | BinOp::Min, ..) if float => PAIR,
         ExprKind::Binary(op, ..) if float || op.is_comparison() => PLAIN,
+        ExprKind::Cast(_) if float && node.dtype().bits() < 32 => PAIR,
         ExprKind::Select { .. } | ExprKind::IfThenElse { .. } | ExprKind::Cast(_) if float => PLAIN,
         ExprKind::Math(..) if float => FUNCTION,
         _ => 0,

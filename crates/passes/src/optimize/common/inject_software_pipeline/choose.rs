@@ -220,7 +220,10 @@ impl Wanted {
     fn arrangements(&self, question: Question<'_>) -> Vec<(String, Result<Arrangement, Why>)> {
         let of = |named: &NamedSchedule| (named.name.to_string(), named.arrange(question));
         match self {
-            Wanted::Any => SCHEDULES.iter().filter(|s| s.tried).map(of).collect(),
+            Wanted::Any => {
+                let tried = |s: &NamedSchedule| Some((s.name.to_string(), s.try_for(question)?));
+                SCHEDULES.iter().filter_map(tried).collect()
+            }
             Wanted::Named(named) => vec![of(named)],
             Wanted::Written(order) => vec![(order.name.clone(), text::arrange(order, question))],
         }
@@ -228,7 +231,8 @@ impl Wanted {
 }
 
 /// Why an order is certainly no cheaper than another, if it is not: products wait longer for their
-/// operands, or it asks for barriers beyond those needed where no wait is for long.
+/// operands, or it asks for barriers beyond those needed where no wait is for long, and what waits cost
+/// is no part of the cycles.
 fn costs_more(best: &Candidate, exposed: Exposed, order: &Arrangement) -> Option<Why> {
     if exposed > best.cost.exposed {
         return Some(match exposed {
@@ -238,7 +242,8 @@ fn costs_more(best: &Candidate, exposed: Exposed, order: &Arrangement) -> Option
             }
         });
     }
-    let meets = order.lag == 0 && order.clusters.iter().any(|c| c.meet);
+    let timed = matches!(exposed, Exposed::Cycles(_));
+    let meets = !timed && order.lag == 0 && order.clusters.iter().any(|c| c.meet);
     (meets && best.cost.drains == 0).then(|| "its barriers would spare no wait".into())
 }
 

@@ -71,12 +71,29 @@ pub(super) fn chained_halves(question: Question<'_>) -> Result<(), Why> {
     }
 }
 
+/// Loops of many iterations. What runs two of them ahead is issued under conditions where their number is
+/// not known, and waited for as in the shortest; where it is small, both ends take longer than is gained.
+pub(super) fn is_long(question: Question<'_>) -> Result<(), Why> {
+    match super::is_long(question.l) {
+        true => Ok(()),
+        false => Err("the loop is short, or of a length that is not known".into()),
+    }
+}
+
+/// Loops of one product whose tiles waves copy by themselves, to a part of a tile at a time.
+pub(super) fn copied_by_waves(question: Question<'_>) -> Result<(), Why> {
+    leaves_in_flight(question)?;
+    let work = Multiplies::of(question)?;
+    if !work.stores.is_empty() {
+        return Err("copies go through registers".into());
+    }
+    in_flight(question, &work.copies)
+}
+
 /// Blocks of two halves with waves on all SIMDs.
 fn halves(question: Question<'_>) -> Result<(), Why> {
+    leaves_in_flight(question)?;
     let machine = question.machine;
-    if !machine.barrier.bare {
-        return Err("the block has no barrier that leaves copies in flight".into());
-    }
     let threads = question.kernel.num_threads();
     let pairs = 2 * machine.simds * machine.warp_size;
     match threads.is_multiple_of(pairs) {
@@ -85,6 +102,14 @@ fn halves(question: Question<'_>) -> Result<(), Why> {
             "a block of {threads} threads has no two halves with waves on all SIMDs; one of {pairs} has"
         )
         .into()),
+    }
+}
+
+/// Blocks that can meet while copies are under way.
+fn leaves_in_flight(question: Question<'_>) -> Result<(), Why> {
+    match question.machine.barrier.bare {
+        true => Ok(()),
+        false => Err("the block has no barrier that leaves copies in flight".into()),
     }
 }
 

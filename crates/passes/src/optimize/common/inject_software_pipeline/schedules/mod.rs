@@ -40,15 +40,18 @@ pub struct NamedSchedule {
     /// One line.
     pub about: &'static str,
     how: How,
-    /// Whether it is tried where a loop asks for none.
-    pub(super) tried: bool,
+    /// For which loops it is tried that ask for none.
+    tried: Option<Applies>,
 }
+
+/// Whether something is for a loop, or why not.
+type Applies = fn(Question<'_>) -> Result<(), Why>;
 
 /// How a schedule makes an order of a loop.
 #[derive(Clone, Copy, Debug)]
 enum How {
     /// By its text, for loops of which this holds.
-    Written(fn(Question<'_>) -> Result<(), Why>),
+    Written(Applies),
     /// By the rows of [`select`].
     Selected,
 }
@@ -65,6 +68,17 @@ impl NamedSchedule {
             Ok(None) => Err("it has no text".into()),
             Err(mistake) => Err(mistake.message.clone().into()),
         }
+    }
+
+    /// The same of a loop that asks for no schedule; none where it is only for who asks for it.
+    pub(super) fn try_for(&self, question: Question<'_>) -> Option<Result<Arrangement, Why>> {
+        let tried = self.tried?;
+        Some(tried(question).and_then(|()| self.arrange(question)))
+    }
+
+    /// Whether it is tried where a loop asks for none.
+    pub fn is_tried(&self) -> bool {
+        self.tried.is_some()
     }
 
     /// Whether it takes one of the others by its rows.
@@ -84,122 +98,122 @@ pub const SCHEDULES: &[NamedSchedule] = &[
         name: "plain",
         about: "copies first, then the rest of the body as it was written",
         how: How::Written(applies::always),
-        tried: true,
+        tried: Some(applies::always),
     },
     NamedSchedule {
         name: "late_wait",
         about: "the same, with a barrier before the first use of what was copied, so that the wait \
                 for it leaves newer copies in flight",
         how: How::Written(applies::always),
-        tried: true,
+        tried: Some(applies::always),
     },
     NamedSchedule {
         name: "read_ahead",
         about: "operands of a product are read one step along K ahead of the matrix instructions, \
                 into registers of their own",
         how: How::Written(applies::reads_ahead),
-        tried: true,
+        tried: Some(applies::always),
     },
     NamedSchedule {
         name: "in_flight",
         about: "the plain order with a version to spare, so that the product of the iteration \
                 before runs while the block meets and copies are issued",
         how: How::Written(applies::products_in_flight),
-        tried: true,
+        tried: Some(applies::always),
     },
     NamedSchedule {
         name: "ping_pong",
         about: "one half of the block's waves reads the operands of a step along K while the other \
                 half multiplies, one cluster apart",
         how: How::Written(applies::two_halves),
-        tried: true,
+        tried: Some(applies::always),
     },
     NamedSchedule {
         name: "products_together",
         about: "two products, the second of which needs the first: the second and the first of the next \
                 iteration together, and what stands between them beside the products of the other half",
         how: How::Written(applies::chained_halves),
-        tried: true,
+        tried: Some(applies::always),
     },
     NamedSchedule {
         name: "producer_consumer",
         about: "a thread of a warp group more has the copy engine bring the tiles, the others \
                 multiply; arrival barriers hand the tiles over",
         how: How::Written(producer_consumer::applies),
-        tried: true,
+        tried: Some(applies::always),
     },
     NamedSchedule {
         name: "block_pingpong",
         about: "the one of the orders below that the rules of Triton's pass of this name take for \
                 the loop: `--explain schedule` prints them",
         how: How::Selected,
-        tried: true,
+        tried: Some(applies::always),
     },
     NamedSchedule {
         name: "one_cluster",
         about: "reads and loads in turn, then the product, each issued first; the waves of two \
                 blocks alternate by themselves",
         how: How::Written(applies::always),
-        tried: false,
+        tried: None,
     },
     NamedSchedule {
         name: "two_clusters",
         about: "halves of the block a cluster apart: all reads, and the product in two slices along K",
         how: How::Written(applies::always),
-        tried: false,
+        tried: None,
     },
     NamedSchedule {
         name: "four_clusters",
         about: "halves of the block a cluster apart: the product in four slices along K",
         how: How::Written(applies::always),
-        tried: false,
+        tried: None,
     },
     NamedSchedule {
         name: "reads_and_all",
         about: "halves of the block a cluster apart: reads and a copy, then a copy and the product",
         how: How::Written(applies::always),
-        tried: false,
+        tried: None,
     },
     NamedSchedule {
         name: "copies_and_all",
         about: "halves of the block a cluster apart: copies, then reads and the product",
         how: How::Written(applies::always),
-        tried: false,
+        tried: None,
     },
     NamedSchedule {
         name: "chained_products",
         about: "two products, the second of which needs the first, and the copies and reads of one \
                 beside the other; memory is issued first",
         how: How::Written(applies::always),
-        tried: false,
+        tried: None,
     },
     NamedSchedule {
         name: "four_stages",
         about: "all waves together, a step along K and a half of the columns at a time, copies in \
                 parts behind the reads of each",
         how: How::Written(applies::always),
-        tried: false,
+        tried: None,
     },
     NamedSchedule {
         name: "half_tiles",
         about: "halves of the block a cluster apart: a quadrant of C at a time, and copies of half tiles, \
                 three quarters of them two iterations ahead in two versions",
-        how: How::Written(applies::always),
-        tried: false,
+        how: How::Written(applies::copied_by_waves),
+        tried: Some(applies::is_long),
     },
     NamedSchedule {
         name: "between_products",
         about: "a quadrant of C at a time, with the copies and reads of later ones between its matrix \
-                instructions, one by one; for blocks of one wave a SIMD",
-        how: How::Written(applies::always),
-        tried: false,
+                instructions, one by one",
+        how: How::Written(applies::copied_by_waves),
+        tried: Some(applies::is_long),
     },
     NamedSchedule {
         name: "two_products",
         about: "two products of an iteration, each with a cluster of its reads, halves of the block \
                 a cluster apart",
         how: How::Written(applies::always),
-        tried: false,
+        tried: None,
     },
 ];
 
@@ -219,6 +233,27 @@ pub fn parts_asked(asked: &str, index: &str) -> [u32; 2] {
     let order = written.iter().find(|o| o.is_for(index)).or_else(named);
     let order = order.filter(|order| order.brings_parts());
     order.map_or([1, 1], |order| [order.m, order.n])
+}
+
+/// Whether a loop is certainly so long that what several iterations take ahead of it and behind it does not
+/// count.
+pub fn is_long(l: &Loop) -> bool {
+    const LONG: u64 = 8;
+    l.axes[0]
+        .const_trip_count()
+        .is_some_and(|trips| trips >= LONG)
+}
+
+/// The parts along M and N of the schedules that bring parts of tiles and are tried where a loop asks for
+/// none: the most of each.
+pub fn parts_tried() -> [u32; 2] {
+    let orders = SCHEDULES.iter().filter(|s| s.is_tried());
+    let orders = orders.filter_map(|s| orders::order(s.name).ok().flatten());
+    let mut parts = [1, 1];
+    for order in orders.filter(|order| order.brings_parts()) {
+        parts = [parts[0].max(order.m), parts[1].max(order.n)];
+    }
+    parts
 }
 
 /// Asks for a schedule, by its name or as orders, for every pipelined loop that asks for none itself;
