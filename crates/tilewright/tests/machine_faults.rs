@@ -408,12 +408,15 @@ fn swapped(code: &str) -> Option<String> {
     Some(format!("{name} {}", operands.join(", ")))
 }
 
-/// The last number of an instruction, made larger.
+/// The last number of an instruction, made larger: where it says which version of a tile, only that bit of it
+/// is looked at.
 fn stepped(code: &str, by: i64) -> Option<String> {
     let (before, last) = code.rsplit_once(", ")?;
     let number = match last.strip_prefix("0x") {
         Some(hex) => i64::from_str_radix(hex, 16).ok()?,
         None => last.parse().ok()?,
     };
-    Some(format!("{before}, {}", number + by))
+    let bit = number & number.wrapping_neg();
+    let by = if bit >= 256 { bit } else { by };
+    Some(format!("{before}, {}", (number + by) & 0xffff_ffff))
 }
