@@ -226,16 +226,17 @@ impl Written {
         wanted: Iteration,
         own: &[u32],
     ) -> bool {
-        if places.covered(touch.set, own) != Some(false) {
-            return false;
-        }
         let others = self.versions.iter();
         let others =
             others.filter(|((root, slot), _)| *root == touch.root && Some(*slot) != touch.slot);
-        others.flat_map(|(_, list)| list).any(|write| {
-            let same = write.iteration.is_some_and(|i| i.number == wanted.number);
-            same && places.meeting(write.set, touch.set).overlap != 0
+        let mut others = others.flat_map(|(_, list)| list).filter(|write| {
+            let number = write.iteration.map(|iteration| iteration.number);
+            number == Some(wanted.number)
+        });
+        others.any(|write| {
+            places.covered(touch.set, own) == Some(false)
                 && places.covered(write.set, own) == Some(false)
+                && places.meeting(write.set, touch.set).overlap != 0
         })
     }
 

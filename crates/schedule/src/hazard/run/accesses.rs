@@ -116,9 +116,11 @@ impl Run<'_, '_> {
         let others = self.aliases[rank].others(touch.root);
         let lists = std::iter::once(&touch.root).chain(others);
         let lists = lists.filter_map(|b| self.open.get(&(rank, *b)));
-        let lists: Vec<&Vec<Open>> = lists.collect();
         let mut found = Vec::new();
-        for open in lists.into_iter().flatten() {
+        for open in lists.flatten() {
+            if !(open.touch.write || touch.write) {
+                continue;
+            }
             let same = open.touch.root == touch.root;
             let apart = match (open.touch.slot, touch.slot) {
                 _ if !same => !self.aliases[rank].meet(&open.touch, touch),
@@ -126,7 +128,7 @@ impl Run<'_, '_> {
                 _ => false,
             };
             let atomic = same && open.touch.atomic && touch.atomic;
-            if !(open.touch.write || touch.write) || atomic || apart {
+            if atomic || apart {
                 continue;
             }
             let under = &self.groups[g].under;

@@ -16,20 +16,29 @@ pub const SCHEDULE: Code = Code("schedule");
 pub const ORDER: Code = Code("order");
 
 /// The loop's order as text, with the waits and barriers of a steady iteration beside it.
-pub(super) fn order(func: &Func, l: &Loop, chosen: &Candidate, span: Span) -> Diagnostic {
+pub(super) fn order(
+    func: &Func,
+    (l, span): (&Loop, Span),
+    chosen: &Candidate,
+    steps: &[(Option<usize>, String)],
+) -> Diagnostic {
     let pieces = &*chosen.of;
     let mut derived: Vec<Vec<String>> = vec![Vec::new(); chosen.arrangement.clusters.len()];
     let mut ends = Vec::new();
     for cluster in &chosen.arrangement.clusters {
         ends.push(ends.last().copied().unwrap_or(0) + cluster.entries.len());
     }
-    let cluster_of = |op: usize| ends.iter().position(|end| op < *end);
+    let cluster_of = |op: &usize| ends.iter().position(|end| op < end);
     match &chosen.roles {
         Some(roles) => derived[0] = channels(func, roles),
         None => {
-            for (op, line) in steps(func, chosen) {
-                if let Some(lines) = op.and_then(cluster_of).and_then(|at| derived.get_mut(at)) {
-                    lines.push(line);
+            for (op, line) in steps {
+                if let Some(lines) = op
+                    .as_ref()
+                    .and_then(cluster_of)
+                    .and_then(|at| derived.get_mut(at))
+                {
+                    lines.push(line.clone());
                 }
             }
         }
@@ -43,7 +52,12 @@ pub(super) fn order(func: &Func, l: &Loop, chosen: &Candidate, span: Span) -> Di
 }
 
 /// Which schedule the loop has and what it does, and what came of the others.
-pub(super) fn explain(func: &Func, choice: &Choice, asked: bool, span: Span) -> Diagnostic {
+pub(super) fn explain(
+    func: &Func,
+    choice: &Choice,
+    (asked, span): (bool, Span),
+    steps: &[(Option<usize>, String)],
+) -> Diagnostic {
     let chosen = &choice.chosen;
     let pieces = &*chosen.of;
     let stages = chosen.scheduled.stages;
@@ -86,10 +100,7 @@ pub(super) fn explain(func: &Func, choice: &Choice, asked: bool, span: Span) -> 
     }
     let lines = match &chosen.roles {
         Some(roles) => channels(func, roles),
-        None => {
-            let steps = steps(func, chosen).into_iter();
-            steps.map(|(_, line)| line).collect()
-        }
+        None => steps.iter().map(|(_, line)| line.clone()).collect(),
     };
     for line in lines {
         remark = remark.note(line);
@@ -167,18 +178,20 @@ fn channels(func: &Func, roles: &Roles) -> Vec<String> {
     lines.chain([resident, pairs]).collect()
 }
 
-/// A line for each wait and barrier of an iteration: the op it stands before, and what it is for.
-fn steps(func: &Func, chosen: &Candidate) -> Vec<(Option<usize>, String)> {
+/// A line for each wait and barrier of an iteration: the op it stands before, and what it is for. None where
+/// streams hand over by channels.
+pub(super) fn steps(func: &Func, chosen: &Candidate) -> Vec<(Option<usize>, String)> {
+    if chosen.roles.is_some() {
+        return Vec::new();
+    }
     let pieces = &*chosen.of;
     let schedule = &chosen.scheduled.schedule;
     let entries: Vec<Entry> = chosen.arrangement.entries().collect();
-    let name = |op: usize| {
-        let entry = Entry {
-            ahead: 0,
-            ..entries[op]
-        };
-        chosen.arrangement.label(func, pieces, entry)
-    };
+    let names = entries.iter().map(|entry| {
+        let own = Entry { ahead: 0, ..*entry };
+        chosen.arrangement.label(func, pieces, own)
+    });
+    let names: Vec<String> = names.collect();
     let stmts = chosen.pieces.list.iter().map(|p| &p.stmt);
     let effects: Vec<Effects> = stmts.map(|s| Effects::of(func, s)).collect();
     let mut lines = Vec::new();
@@ -192,11 +205,11 @@ fn steps(func: &Func, chosen: &Candidate) -> Vec<(Option<usize>, String)> {
             Step::Run(op) => Some(*op),
             _ => None,
         });
-        let before = next.map_or_else(String::new, |op| format!(" before {}", name(op)));
+        let before = next.map_or_else(String::new, |op| format!(" before {}", names[op]));
         let mut served: Vec<String> = Vec::new();
         for need in schedule.served.iter().filter(|s| s.step == at) {
             let (first, second) = (&effects[need.earlier], &effects[need.later]);
-            let (earlier, later) = (name(need.earlier), name(need.later));
+            let (earlier, later) = (&names[need.earlier], &names[need.later]);
             let needs = |a: &Effects, b: &Effects| a.writes.iter().any(|w| b.reads.contains(w));
             let text = match (needs(first, second), needs(second, first)) {
                 (true, _) => format!("{later} needs {earlier}"),

@@ -351,9 +351,11 @@ impl Scheduler<'_> {
         let asked = plan_of(l).and_then(|spec| spec.schedule.as_deref());
         match choose(&site, self.func, (l, span), pieces, asked) {
             Ok(choice) => {
-                let said = explain::explain(self.func, &choice, asked.is_some(), span);
+                let steps = explain::steps(self.func, &choice.chosen);
+                let asked = asked.is_some();
+                let said = explain::explain(self.func, &choice, (asked, span), &steps);
                 self.diags.push(said);
-                let order = explain::order(self.func, l, &choice.chosen, span);
+                let order = explain::order(self.func, (l, span), &choice.chosen, &steps);
                 self.diags.push(order);
                 let chosen = choice.chosen;
                 self.found.insert(l.axes[0].var, Planned { chosen, span });
