@@ -304,6 +304,12 @@ impl Group {
         (done, partly)
     }
 
+    /// How many operations of a counter are under way at most.
+    pub fn under_way(&self, counter: Counter) -> u32 {
+        let own = self.queue.iter().filter(|p| p.counter == counter);
+        own.map(|p| p.count).sum()
+    }
+
     /// How many operations (or closed groups) of the same counter certainly came after the one
     /// at this place of the queue, where it and a condition hold: a wait under that condition
     /// that leaves so many completes it.

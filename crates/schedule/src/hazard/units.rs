@@ -39,6 +39,8 @@ pub struct Units<'f> {
     rhythms: FxHashMap<Key, (Rhythm, Rc<[Expr]>)>,
     /// The iteration that statements here belong to.
     pub iteration: Option<Iteration>,
+    /// By the address of what says so, the loop that it is one of.
+    iterates: FxHashMap<usize, Option<Var>>,
     /// The conditions around that threads decide for themselves.
     pub around: Vec<Expr>,
     /// By the address of what a branch touches, the same taken apart.
@@ -78,6 +80,7 @@ impl<'f> Units<'f> {
             nothing: Rc::default(),
             rhythms: FxHashMap::default(),
             iteration: None,
+            iterates: FxHashMap::default(),
             around: Vec::new(),
             ways: FxHashMap::default(),
             facts,
@@ -227,10 +230,14 @@ impl<'f> Units<'f> {
     pub fn begin_iteration(&mut self, iteration: Option<&Expr>, env: &Env) {
         self.iteration = iteration.and_then(|e| {
             let number = env.value(e)?;
-            let mut from = None;
-            self.scan
-                .expand(e)
-                .walk(&mut |node| from = from.or(node.as_var()));
+            let scan = self.scan;
+            let known = self.iterates.entry(std::ptr::from_ref(e) as usize);
+            let from = *known.or_insert_with(|| {
+                let mut from = None;
+                let expanded = scan.expand(e);
+                expanded.walk(&mut |node| from = from.or(node.as_var()));
+                from
+            });
             Some(Iteration { number, from })
         });
     }

@@ -48,7 +48,9 @@ impl Run<'_, '_> {
         });
         // A counter that is full holds the wave back. This is so for operations that come with
         // enough others, whatever the condition here: lanes may disagree on that.
-        if let Some(most) = counter.most_in_flight() {
+        if let Some(most) = counter.most_in_flight()
+            && (counter.counts_groups() || self.groups[g].under_way(counter) > most)
+        {
             self.wait(g, counter, most, &Under::default());
         }
     }

@@ -394,6 +394,7 @@ fn starves(question: Question<'_>) -> bool {
         machine,
         pieces,
         l,
+        ..
     } = question;
     let ahead = pieces.list.iter().map(|p| p.distance).max().unwrap_or(0);
     let cycles = product_cycles((kernel, machine), pieces.list.iter());

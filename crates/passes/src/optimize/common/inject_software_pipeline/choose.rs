@@ -16,6 +16,7 @@ use super::memory;
 use super::pieces::Pieces;
 use super::roles::{self, Roles};
 use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule, select};
+use super::split::Splits;
 use super::text::{self, OrderText, is_text, parse};
 
 const UNKNOWN_SCHEDULE: Code = Code("unknown-schedule");
@@ -111,12 +112,14 @@ pub(super) fn choose(
     let index = &func.vars[l.axes[0].var].name;
     let wanted = wanted(asked, index, span).map_err(NoSchedule::Error)?;
     let asked = asked.filter(|_| !matches!(wanted, Wanted::Any));
+    let splits = Splits::default();
     let question = Question {
         func,
         kernel: site.kernel,
         machine: site.target.machine(),
         pieces,
         l,
+        splits: &splits,
     };
     let rows = match wanted {
         Wanted::Any => select::explained(question),
@@ -127,14 +130,14 @@ pub(super) fn choose(
     let mut arranged: Vec<(Exposed, String, Arrangement, Rc<Pieces>)> = Vec::new();
     for (name, arrangement) in wanted.arrangements(question) {
         match arrangement {
-            Ok(arrangement) => match arrangement.split.of(question.func, pieces) {
+            Ok(arrangement) => match question.splits.of(arrangement.split, question.func, pieces) {
                 Ok(split) => {
                     let question = Question {
                         pieces: &split,
                         ..question
                     };
                     let exposed = arrangement.exposed(question);
-                    arranged.push((exposed, name, arrangement, Rc::new(split)));
+                    arranged.push((exposed, name, arrangement, split));
                 }
                 Err(why) => others.push((name, Outcome::Refused(why))),
             },

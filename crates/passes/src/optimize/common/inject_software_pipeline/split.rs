@@ -12,6 +12,7 @@
 //! in two parts along M has `s2r for c < 4 … at [(c + 4) * 16 + …] -> a[32 +: 32] at [(c + 4) * 8]` and
 //! `mma for mi < 4, ni < 4 do a[32 +: 32] at [(mi + 4) * 8], …` for the second.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use tilewright_arith::Analyzer;
@@ -36,7 +37,7 @@ impl Split {
     pub const NONE: Split = Split { m: 1, n: 1, p: 1 };
 
     /// The pieces with their products in such parts.
-    pub fn of(self, func: &Func, pieces: &Pieces) -> Result<Pieces, Why> {
+    fn of(self, func: &Func, pieces: &Pieces) -> Result<Pieces, Why> {
         let mut split = pieces.clone();
         if self.p > 1 {
             for piece in split.list.iter_mut().filter(|p| p.distance > 0) {
@@ -141,6 +142,26 @@ impl Split {
             }
         }
         Ok(steps.with_ops(ops))
+    }
+}
+
+/// The pieces of a loop in all parts that orders asked for: several ask for the same.
+#[derive(Default)]
+pub(super) struct Splits(RefCell<Vec<(Split, Result<Rc<Pieces>, Why>)>>);
+
+impl Splits {
+    pub fn of(&self, split: Split, func: &Func, pieces: &Pieces) -> Result<Rc<Pieces>, Why> {
+        let known = self
+            .0
+            .borrow()
+            .iter()
+            .find(|s| s.0 == split)
+            .map(|s| s.1.clone());
+        known.unwrap_or_else(|| {
+            let made = split.of(func, pieces).map(Rc::new);
+            self.0.borrow_mut().push((split, made.clone()));
+            made
+        })
     }
 }
 

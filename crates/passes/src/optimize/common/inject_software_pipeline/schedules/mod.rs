@@ -18,6 +18,7 @@ use tilewright_ir::{
 
 use super::arrangement::Arrangement;
 use super::pieces::Pieces;
+use super::split::Splits;
 use super::text::{self, OfLoop, is_text, parse};
 
 /// Why a schedule does not apply.
@@ -31,6 +32,8 @@ pub(super) struct Question<'a> {
     pub machine: &'a Machine,
     pub pieces: &'a Pieces,
     pub l: &'a Loop,
+    /// The pieces in parts.
+    pub splits: &'a Splits,
 }
 
 /// A schedule by its name.

@@ -320,6 +320,7 @@ impl Facts {
             machine,
             pieces,
             l,
+            ..
         } = question;
         let products = Products::of(func, pieces);
         let list = &pieces.list;

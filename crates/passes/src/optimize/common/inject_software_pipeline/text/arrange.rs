@@ -28,7 +28,7 @@ pub fn arrange(order: &OrderText, question: Question<'_>) -> Result<Arrangement,
             split = rounds::split(rounds, question)?;
         }
     }
-    let pieces = split.of(question.func, question.pieces)?;
+    let pieces = question.splits.of(split, question.func, question.pieces)?;
     let question = Question {
         pieces: &pieces,
         ..question

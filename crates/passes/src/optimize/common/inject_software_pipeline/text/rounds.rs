@@ -26,7 +26,7 @@ pub(super) fn split(rounds: &RoundsText, question: Question<'_>) -> Result<Split
         m: rounds.least.div_ceil(steps.max(1)),
         ..Split::NONE
     };
-    let enough = split.of(question.func, question.pieces);
+    let enough = question.splits.of(split, question.func, question.pieces);
     enough.map(|_| split).map_err(|_| {
         let (parts, most) = (split.m, rounds.least);
         let steps = match steps {
