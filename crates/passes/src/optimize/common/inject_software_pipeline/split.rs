@@ -147,10 +147,12 @@ impl Split {
 
 /// The pieces of a loop in all parts that orders asked for: several ask for the same.
 #[derive(Default)]
-pub(super) struct Splits(RefCell<Vec<(Split, Result<Rc<Pieces>, Why>)>>);
+pub(super) struct Splits(RefCell<Vec<(Split, InParts)>>);
+
+type InParts = Result<Rc<Pieces>, Why>;
 
 impl Splits {
-    pub fn of(&self, split: Split, func: &Func, pieces: &Pieces) -> Result<Rc<Pieces>, Why> {
+    pub fn of(&self, split: Split, func: &Func, pieces: &Pieces) -> InParts {
         let known = self
             .0
             .borrow()
