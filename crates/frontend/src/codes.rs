@@ -155,6 +155,8 @@ codes! {
     COPY_SCOPE = "copy-scope";
     /// A bulk load without a barrier, or a bulk store with one.
     TMA_BARRIER = "tma-barrier";
+    /// A descriptor that is not of its tensor, or a copy that it does not do.
+    TMA_DESCRIPTOR = "tma-descriptor";
     /// A wish about speed that is not granted; results are the same.
     NO_EFFECT = "no-effect";
     /// An operand of a matrix product is no matrix.

@@ -221,6 +221,10 @@ static TABLE: &[(Code, &str)] = &[
         "a bulk load names a barrier, a bulk store none",
     ),
     (
+        codes::TMA_DESCRIPTOR,
+        "say of the tensor what its parameter says, or use `T.tma_copy`, which needs no descriptor",
+    ),
+    (
         codes::GEMM_RANK,
         "pass matrices: two dimensions, leading ones of extent one",
     ),

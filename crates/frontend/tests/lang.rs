@@ -108,6 +108,8 @@ fn copies() {
         "S = T.alloc_shared((32, 64), \"float16\")\nhere = A[bx * 32, 0]\nT.copy(here, S)",
         "S = T.alloc_shared((32, 64), \"float16\")\nT.async_copy(A[bx * 32, 0], S)\nT.ptx_commit_group()\nT.ptx_wait_group(0)",
         "S = T.alloc_shared((32, 64), \"float16\")\nbar = T.alloc_barrier(128)\nT.tma_copy(A[bx * 32, 0], S, barrier=bar)\nT.tma_copy(S, A[bx * 32, 0])\nT.tma_store_arrive()\nT.tma_store_wait()",
+        // Boxes of a descriptor, by one thread; the last number is an eviction policy.
+        "S = T.alloc_shared((2, 32, 64), \"float16\")\nbar = T.alloc_barrier(1)\nd = T.create_tma_descriptor(6, 2, A.data, 64, n, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0)\nif tx == 0:\n    T.mbarrier_arrive_expect_tx(bar, 4096)\n    T.tma_load(d, bar, T.access_ptr(S[1, 0, 0], \"w\"), 0, bx * 32, 1)\n    T.tma_store(d, S[by % 2, 0, 0], 0, bx * 32, 0, 0)",
         "S = T.alloc_shared((32, 64), \"float16\")\nD = T.alloc_shared((64, 32), \"float16\")\nT.transpose(S, D)",
         "T.fill(V, 1.5)\nT.fill(B[0:8, by * 16:by * 16 + 16], by)\nT.clear(V[3])",
         "L = T.alloc_local((2, 4), \"float16\")\nT.fill(L, V[tx])",

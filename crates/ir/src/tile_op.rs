@@ -187,6 +187,9 @@ pub enum CopyKind {
         /// loads for all of them, to the same place in each. Each block that comes here announces its
         /// own bytes; one that is not among them loads for itself.
         multicast: Option<u16>,
+        /// `tma alone barrier=bar[0]`: each thread that comes here has the tile moved, and the program
+        /// announces the bytes. Else all threads come here, one of them does it and announces them.
+        alone: bool,
     },
     /// `tma warps=[2, 1]`: from shared memory by the bulk copy engine, where so many warp groups along
     /// rows and columns have written the tile as the sum of their product: each warp has the rows
@@ -195,6 +198,11 @@ pub enum CopyKind {
 }
 
 impl CopyKind {
+    /// Whether it is a thread's work, not that of all threads together.
+    pub fn is_alone(&self) -> bool {
+        matches!(self, CopyKind::Tma { alone: true, .. })
+    }
+
     /// Whether memory of other blocks of the cluster is written.
     pub fn reaches_others(&self) -> bool {
         matches!(

@@ -41,6 +41,7 @@ const KERNELS: &[&str] = &[
     "products_in_flight",
     "store",
     "store_and_load",
+    "tma_descriptor_gemm",
     "warp_specialized_tma_gemm",
 ];
 

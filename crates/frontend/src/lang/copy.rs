@@ -214,7 +214,11 @@ fn tma_copy(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
     rec.emit_tile(TileOp::Copy(CopyOp {
         src,
         dst,
-        kind: CopyKind::Tma { barrier, multicast },
+        kind: CopyKind::Tma {
+            barrier,
+            multicast,
+            alone: false,
+        },
         hints,
     }))?;
     Ok(Value::None)
@@ -277,6 +281,7 @@ fn copy_cluster(rec: &mut Recorder, args: &CallArgs) -> Result<Value> {
         kind: CopyKind::Tma {
             barrier: Some((barrier, first.clone())),
             multicast: Some(multicast),
+            alone: false,
         },
         hints,
     }))?;

@@ -17,6 +17,7 @@ mod common;
 pub mod constants;
 pub mod copy;
 pub mod debug;
+mod descriptor;
 pub mod dtypes;
 pub mod extents;
 pub mod fill;
@@ -229,6 +230,7 @@ static FAMILIES: &[(&str, &[LangFn])] = &[
     ("14 Barriers, warps, warp groups", cluster::FNS),
     ("6 Copies", copy::FNS),
     ("14 Barriers, warps, warp groups", debug::FNS),
+    ("6 Copies", descriptor::FNS),
     ("6 Copies", fill::FNS),
     ("12 Views, pointers, foreign code", foreign::FNS),
     ("7 Matrix products", gemm::FNS),

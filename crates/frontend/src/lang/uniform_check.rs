@@ -56,7 +56,9 @@ fn collectives(
 /// Whether the statement is work of a block or a warp group, not of threads.
 pub(crate) fn is_tile_work(stmt: &Stmt) -> bool {
     match &stmt.kind {
-        StmtKind::Tile(op) => !matches!(op, TileOp::ReducerUpdate { .. }),
+        StmtKind::Tile(TileOp::ReducerUpdate { .. }) => false,
+        StmtKind::Tile(TileOp::Copy(copy)) => !copy.kind.is_alone(),
+        StmtKind::Tile(_) => true,
         StmtKind::For(l) => matches!(l.kind, LoopKind::Parallel { .. }),
         _ => false,
     }
@@ -66,6 +68,7 @@ pub(crate) fn is_tile_work(stmt: &Stmt) -> bool {
 fn collective(stmt: &Stmt) -> Option<&'static str> {
     match &stmt.kind {
         StmtKind::Tile(TileOp::ReducerUpdate { .. }) => None,
+        StmtKind::Tile(TileOp::Copy(copy)) if copy.kind.is_alone() => None,
         StmtKind::Tile(_) => Some("a tile operation"),
         StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => Some("a parallel loop"),
         StmtKind::Thread(op) => match op {

@@ -92,9 +92,7 @@ static TABLE: &[(&str, &str)] = &[
     ("tma_gather4", USE_TMA),
     ("tma_gather4_bytes", USE_TMA),
     ("tma_scatter4", USE_TMA),
-    ("tma_load", USE_TMA),
     ("tma_load_2sm", USE_TMA),
-    ("create_tma_descriptor", USE_TMA),
     (
         "ptx_cp_async_*",
         "use `T.async_copy`, or `T.copy` in a `T.Pipelined` loop",

@@ -50,6 +50,70 @@ fn copies() {
             "bulk load whose barrier is data",
             "T.tma_copy(A, S, barrier=V[0])"
         ),
+        (
+            "descriptor with too few numbers",
+            "T.create_tma_descriptor(6, 2, A.data, 64, 64)"
+        ),
+        (
+            "descriptor of six dimensions",
+            "T.create_tma_descriptor(6, 6, A.data)"
+        ),
+        (
+            "descriptor of another type",
+            "T.create_tma_descriptor(7, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0)"
+        ),
+        (
+            "descriptor of an unknown type",
+            "T.create_tma_descriptor(13, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0)"
+        ),
+        (
+            "descriptor from the middle of a tensor",
+            "T.create_tma_descriptor(6, 2, T.address_of(A[1, 0]), 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0)"
+        ),
+        (
+            "descriptor of other extents",
+            "T.create_tma_descriptor(6, 2, A.data, 32, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0)"
+        ),
+        (
+            "descriptor of another stride",
+            "T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 64, 64, 32, 1, 1, 0, 3, 2, 0)"
+        ),
+        (
+            "descriptor of a long box",
+            "T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 257, 1, 1, 0, 3, 2, 0)"
+        ),
+        (
+            "descriptor of a box with short rows",
+            "T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 4, 32, 1, 1, 0, 3, 2, 0)"
+        ),
+        (
+            "descriptor that leaves elements out",
+            "T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 2, 1, 0, 3, 2, 0)"
+        ),
+        (
+            "descriptor with a fill of nan",
+            "T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 1)"
+        ),
+        (
+            "load without a descriptor",
+            "T.tma_load(A, bar[0], S, 0, 0)"
+        ),
+        (
+            "load with a coordinate too few",
+            "T.tma_load(T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0), bar[0], S, 0)"
+        ),
+        (
+            "load to no address",
+            "T.tma_load(T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0), bar[0], 3, 0, 0)"
+        ),
+        (
+            "load to a fragment",
+            "T.tma_load(T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0), bar[0], F, 0, 0)"
+        ),
+        (
+            "store that reduces",
+            "T.tma_store(T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0), S, 0, 0, 1)"
+        ),
         ("transpose into the wrong shape", "T.transpose(R, S)"),
     ]));
 }

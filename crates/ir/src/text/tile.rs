@@ -103,8 +103,13 @@ impl Printer<'_> {
         match &copy.kind {
             CopyKind::Sync => {}
             CopyKind::Async => self.put(" async"),
-            CopyKind::Tma { barrier, multicast } => {
+            CopyKind::Tma {
+                barrier,
+                multicast,
+                alone,
+            } => {
                 self.put(" tma");
+                self.flag("alone", *alone);
                 self.barrier_attr(barrier);
                 self.attr("multicast", *multicast);
             }
@@ -328,6 +333,7 @@ impl<'t> Parser<'t> {
                     };
                 }
                 "tma" => {
+                    let alone = self.eat_word("alone");
                     let mut barrier = None;
                     if self.eat_word("barrier") {
                         self.expect("=")?;
@@ -337,7 +343,11 @@ impl<'t> Parser<'t> {
                     if self.eat_word("multicast") {
                         multicast = Some(self.eq_number("a bit for each block")?);
                     }
-                    kind = CopyKind::Tma { barrier, multicast };
+                    kind = CopyKind::Tma {
+                        barrier,
+                        multicast,
+                        alone,
+                    };
                 }
                 "coalesced" => hints.coalesced_width = Some(self.eq_number("a width")?),
                 "no_tma" => hints.disable_tma = true,

@@ -38,7 +38,8 @@ impl<'a> Verifier<'a> {
                 .help
                 .push("it is done by the whole block at once; move it out".to_string());
         }
-        if !update && !self.is_private(op) {
+        let alone = matches!(op, TileOp::Copy(copy) if copy.kind.is_alone());
+        if !update && !alone && !self.is_private(op) {
             self.collective("a tile operation");
         }
         match op {
@@ -125,7 +126,14 @@ impl<'a> Verifier<'a> {
                     );
                 }
             }
-            CopyKind::Tma { barrier, multicast } => {
+            CopyKind::Tma {
+                barrier,
+                multicast,
+                alone,
+            } => {
+                if multicast.is_some() && *alone {
+                    self.fail("copy-tma", "a thread alone loads for its own block");
+                }
                 if multicast.is_some() && !load {
                     self.fail("copy-tma", "only loads go to several blocks");
                 }

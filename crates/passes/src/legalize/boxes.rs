@@ -8,6 +8,7 @@
 //! where the tile is made of boxes as they lie there ([`tilewright_layout::bulk`]) and the engine can
 //! be told of the tensor. Which barrier hears of a load is said by who asked for it.
 
+use tilewright_arith::Analyzer;
 use tilewright_ir::{
     Access, BufferOrigin, Counter, DType, Expr, Func, Inst, MicroKind, MicroOp, RegionDim, Scope,
     TmaBox, VarKind,
@@ -61,7 +62,10 @@ pub struct Boxes {
 /// Boxes in a row.
 #[derive(Clone, Debug)]
 struct Row {
+    /// Where the first of them is, from the start of the region.
     first: Expr,
+    /// Where the region starts in the tile.
+    start: Expr,
     count: u32,
     step: i64,
 }
@@ -70,9 +74,16 @@ impl Row {
     fn of_all(extent: i64, step: i64) -> Row {
         Row {
             first: Expr::i32(0),
+            start: Expr::i32(0),
             count: (extent / step) as u32,
             step,
         }
+    }
+}
+
+impl Row {
+    fn extent(&self) -> i64 {
+        i64::from(self.count) * self.step
     }
 }
 
@@ -106,17 +117,33 @@ impl Boxes {
         }
         let rank = shape.len();
         let inner = rank.saturating_sub(2)..rank;
-        let whole = |at: usize| {
+        // Whole boxes of the tile, along each of its dimensions.
+        let part = |at: usize, step: i64| {
             let RegionDim { start, extent } = &tile.region.dims[at];
-            start.is_int(0) && extent.is_int(shape[at].into())
+            let extent = i64::try_from(extent.as_int()?).ok()?;
+            let starts = Analyzer::new()
+                .prove_eq(&start.clone().floor_mod(step), &Expr::zero(start.dtype()));
+            let whole = extent > 0 && extent % step == 0 && starts.is_yes();
+            whole.then(|| Row {
+                start: start.clone(),
+                ..Row::of_all(extent, step)
+            })
         };
         let one = |dim: &RegionDim| dim.extent.is_int(1);
-        if !(inner.clone().all(whole) && tile.region.dims[..inner.start].iter().all(one)) {
+        let down = match rank {
+            1 => Some(Row::of_all(1, 1)),
+            _ => part(rank - 2, boxes.rows),
+        };
+        let along = down.zip(part(rank - 1, boxes.cols));
+        let along = along.filter(|_| tile.region.dims[..inner.start].iter().all(one));
+        let Some((down, across)) = along else {
             return NoBox::new(
-                format!("a part of `{}` is copied", data.name),
-                "copy whole tiles: all rows and columns of one index of the dimensions before them",
+                format!("no whole boxes of `{}` are copied", data.name),
+                "copy whole tiles: all rows and columns of one index of the dimensions before \
+                 them, or columns of 128 bytes from a multiple of that on",
             );
-        }
+        };
+        let (rows, cols) = (down.extent(), across.extent());
         // The dimensions of more than one index are the rows and the columns, in this order.
         let dims = &tensor.region.dims;
         let is = |dim: usize, extent: i64| dims[dim].extent.is_int(extent.into());
@@ -139,7 +166,7 @@ impl Boxes {
             tile: boxes,
             rows: many.first().copied(),
             cols: last,
-            along: [Row::of_all(rows, boxes.rows), Row::of_all(cols, boxes.cols)],
+            along: [down, across],
         })
     }
 
@@ -181,13 +208,19 @@ impl Boxes {
         })
     }
 
-    /// The index of the tile that an index of the tensor's dimension stands for.
+    /// How far from the region's start the index of the tile is that an index of the tensor's dimension
+    /// stands for.
     pub fn of_tile(&self, dim: usize, tile: &Access) -> Option<Expr> {
-        match dim {
-            d if Some(d) == self.rows => tile.at.iter().nth_back(1).cloned(),
-            d if d == self.cols => tile.at.last().cloned(),
-            _ => None,
-        }
+        let [down, across] = &self.along;
+        let (at, row) = match dim {
+            d if Some(d) == self.rows => (tile.at.iter().nth_back(1)?, down),
+            d if d == self.cols => (tile.at.last()?, across),
+            _ => return None,
+        };
+        Some(match row.start.is_int(0) {
+            true => at.clone(),
+            false => at.clone() - row.start.clone().cast_to(at.dtype()),
+        })
     }
 
     /// The copy between them.
@@ -224,8 +257,16 @@ impl Boxes {
         }
         place(self.cols, cols, &second);
         let mut lies: Vec<Expr> = tile.region.dims.iter().map(|d| d.start.clone()).collect();
-        for (index, inner) in lies.iter_mut().rev().zip([second, first]) {
-            *index = inner;
+        for ((index, inner), row) in lies
+            .iter_mut()
+            .rev()
+            .zip([second, first])
+            .zip(self.along.iter().rev())
+        {
+            *index = match row.start.is_int(0) {
+                true => inner,
+                false => row.start.clone() + inner.cast_to(row.start.dtype()),
+            };
         }
         // The extents come of a tile that is made of boxes.
         let inst = TmaBox::new(&extents).map_or(Inst::Load, Inst::Tma);

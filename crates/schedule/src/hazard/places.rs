@@ -20,6 +20,8 @@ pub struct Meeting {
     pub overlap: u64,
     /// Threads of different warps do.
     pub across: u64,
+    /// Different warps do: of two groups that are lanes of one warp it may be one instruction.
+    pub warps: u64,
     /// By group: different threads of one warp do.
     pub in_warp: u8,
 }
@@ -29,6 +31,7 @@ impl Meeting {
     pub const ANY: Meeting = Meeting {
         overlap: u64::MAX,
         across: u64::MAX,
+        warps: u64::MAX,
         in_warp: u8::MAX,
     };
 }
@@ -181,6 +184,18 @@ impl<'f> Places<'f> {
         id
     }
 
+    /// Whether a warp's instruction accesses the places, as one.
+    pub fn by_warp(&self, set: u32) -> bool {
+        let shape = &*self.sets[set as usize].shape;
+        matches!(
+            shape,
+            Shape::Places {
+                lanes: Lanes::Warp(_),
+                ..
+            }
+        )
+    }
+
     /// How the threads of two sets meet.
     pub fn meeting(&mut self, a: u32, b: u32) -> Meeting {
         if let Some(&known) = self.meetings.get(&(a, b)) {
@@ -267,8 +282,12 @@ impl<'f> Places<'f> {
                 }
                 let bit = 1u64 << (8 * i + j);
                 met.overlap |= bit;
+                let warps = (own | other).count_ones() > 1;
+                if warps {
+                    met.warps |= bit;
+                }
                 // Groups of one warp have no thread in common either.
-                if i != j || (own | other).count_ones() > 1 {
+                if i != j || warps {
                     met.across |= bit;
                 }
                 let apart = p.thread == MANY || p.thread != q.thread;

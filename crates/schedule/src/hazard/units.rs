@@ -388,7 +388,7 @@ impl<'f> Units<'f> {
             Inst::Load | Inst::Store | Inst::CpAsync => (i64::from(m.width), Lanes::Own),
             // Boxes as wide as the tile: their elements follow each other.
             Inst::Tma(tile) if self.is_of_rows(m, &tile) => (tile.elements().into(), Lanes::Own),
-            Inst::Tma(tile) if is_row_by_row(m, &tile) => (row_of(&tile), Lanes::Own),
+            Inst::Tma(tile) if self.is_row_by_row(m, &tile) => (row_of(&tile), Lanes::Own),
             // Whole regions: the instruction's shape says what is read.
             Inst::Mma(_) | Inst::GroupMma { .. } | Inst::Tma(_) => (0, Lanes::Warp(self.scan.warp)),
         };
@@ -494,7 +494,7 @@ impl<'f> Units<'f> {
             return None;
         };
         let in_tile = self.scan.is_shared(access.region.buffer);
-        if !in_tile || self.is_of_rows(m, &tile) || !is_row_by_row(m, &tile) {
+        if !in_tile || self.is_of_rows(m, &tile) || !self.is_row_by_row(m, &tile) {
             return None;
         }
         // No kernel has so many variables.
@@ -533,12 +533,28 @@ impl<'f> Units<'f> {
         pairs.any(|(i, j)| !apart(&places[i], &places[j]))
     }
 
+    /// Whether what a bulk copy moves of a tile is looked at row by row: a part of a tile, or a store of
+    /// few rows. Boxes of many rows stand for all of the tile, and so do those of more than two
+    /// dimensions.
+    fn is_row_by_row(&self, m: &MicroOp, tile: &TmaBox) -> bool {
+        const FEW: i64 = 32;
+        let rows = i64::from(tile.elements()) / row_of(tile);
+        let deep = tile.extents().iter().filter(|e| **e > 1).count() > 2;
+        let few = m.kind == MicroKind::TmaStore && rows <= FEW;
+        !deep && (few || self.is_of_a_part(m))
+    }
+
+    /// Whether a bulk copy is of columns of a tile, not of all of them.
+    fn is_of_a_part(&self, m: &MicroOp) -> bool {
+        let region = &in_shared(m).region;
+        let shape = &self.scan.func.buffers[region.buffer].shape;
+        let ends = region.dims.last().zip(shape.last());
+        ends.is_some_and(|(dim, extent)| dim.extent.as_int() != extent.as_int())
+    }
+
     /// Whether the boxes of a bulk copy are whole rows of the buffer in shared memory.
     fn is_of_rows(&self, m: &MicroOp, tile: &TmaBox) -> bool {
-        let shared = match (m.kind, m.sources.first()) {
-            (MicroKind::TmaStore, Some(source)) => source,
-            _ => &m.dest,
-        };
+        let shared = in_shared(m);
         let shape = &self.scan.func.buffers[shared.region.buffer].shape;
         let Some(extents) = tile.in_shared(shape.len()) else {
             return false;
@@ -628,13 +644,12 @@ impl<'f> Units<'f> {
     }
 }
 
-/// Whether what a bulk store takes of a tile is looked at row by row. Boxes of many rows stand for
-/// all of the tile, and so do those of more than two dimensions.
-fn is_row_by_row(m: &MicroOp, tile: &TmaBox) -> bool {
-    const FEW: i64 = 32;
-    let rows = i64::from(tile.elements()) / row_of(tile);
-    let deep = tile.extents().iter().filter(|e| **e > 1).count() > 2;
-    m.kind == MicroKind::TmaStore && rows <= FEW && !deep
+/// What a bulk copy accesses in shared memory.
+fn in_shared(m: &MicroOp) -> &Access {
+    match (m.kind, m.sources.first()) {
+        (MicroKind::TmaStore, Some(source)) => source,
+        _ => &m.dest,
+    }
 }
 
 /// The elements in a row of a box.

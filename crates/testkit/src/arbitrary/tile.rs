@@ -53,17 +53,19 @@ impl Gen<'_> {
 
     fn copy(&mut self) {
         let (from, to) = (self.numeric(), self.numeric());
-        let kind = match self.pick(6) {
+        let kind = match self.pick(8) {
             0 => CopyKind::Sync,
             1 => CopyKind::Async,
             2 => CopyKind::Tma {
                 barrier: Some(self.barrier()),
                 multicast: self.optional(|_| 1),
+                alone: false,
             },
             3 => CopyKind::TmaRows { warps: [2, 1] },
-            _ => CopyKind::Tma {
-                barrier: None,
+            kind => CopyKind::Tma {
+                barrier: (kind == 4).then(|| self.barrier()),
                 multicast: None,
+                alone: kind < 6,
             },
         };
         let row = self.int_expr(DType::I32, 2);

@@ -853,6 +853,79 @@ pub const FAULTS: &[Fault] = &[
         "with T.ws(0, 1):",
         "with T.ws(0):",
     ),
+    // Descriptors made by hand.
+    fault(
+        "tma_descriptor_gemm",
+        "bytes of one tile alone",
+        "tile_bytes = (block_M + block_N) * block_K * 2",
+        "tile_bytes = block_M * block_K * 2",
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "an arrival without bytes",
+        "T.mbarrier_arrive_expect_tx(full[slot], tile_bytes)",
+        "T.mbarrier_arrive(full[slot])",
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "bytes without an arrival",
+        "T.mbarrier_arrive_expect_tx(full[slot], tile_bytes)",
+        "T.mbarrier_expect_tx(full[slot], tile_bytes)",
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "a warp loads",
+        "if tx == 256:",
+        "if tx < 288:",
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "one half of B twice",
+        "B_shared[slot, 0, p * box]",
+        "B_shared[slot, 0, 0]",
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "one half of B alone",
+        "for p in T.unroll(block_N // box):\n                            T.tma_load",
+        "for p in T.unroll(1):\n                            T.tma_load",
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "B into the next slot",
+        "B_shared[slot, 0, p * box]",
+        "B_shared[(slot + 1) % stages, 0, p * box]",
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "A is heard of at the next barrier",
+        "A_desc,\n                            full[slot],",
+        "A_desc,\n                            full[(slot + 1) % stages],",
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "missing wait for the slot",
+        "T.mbarrier_wait_parity(empty[slot], (k // stages + 1) % 2)",
+        PASS,
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "missing wait for tiles",
+        "T.mbarrier_wait_parity(full[slot], (k // stages) % 2)",
+        PASS,
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "missing wait for the store",
+        "T.tma_store_wait(0)",
+        PASS,
+    ),
+    fault(
+        "tma_descriptor_gemm",
+        "a store that no group closes",
+        "T.tma_store_arrive()",
+        PASS,
+    ),
 ];
 
 /// What may be done otherwise as well.

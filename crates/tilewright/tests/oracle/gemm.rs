@@ -249,6 +249,10 @@ pub fn cases() -> Vec<Case> {
         let case = Case::new("warp_specialized_tma_gemm.py", "matmul_tma");
         cases.push(plain(case.with_bulk_copies(), size, F16));
     }
+    for size in [(128, 128, 64), (200, 136, 328)] {
+        let case = Case::new("tma_descriptor_gemm.py", "matmul_descriptors");
+        cases.push(plain(case.with_bulk_copies(), size, F16));
+    }
     cases.extend([
         fp8((64, 64, 192), "float8_e4m3fn"),
         fp8((70, 50, 100), "float8_e5m2"),

@@ -22,6 +22,9 @@
 //!   }
 //! }
 //! ```
+//! A thread alone (`tma alone`) does what it says where it says it, and the bytes are announced by
+//! the program.
+//!
 //! Results of products go out by one thread of each warp, which has the warp's rows stored and closes
 //! their group. Before:
 //! ```text
@@ -36,7 +39,7 @@
 //! ```
 
 use tilewright_ir::{
-    Access, Arrival, Block, Buffer, Code, CopyOp, Counter, DType, DeviceOp, Diagnostic, Expr,
+    Access, Arrival, Block, Code, CopyKind, CopyOp, Counter, DType, DeviceOp, Diagnostic, Expr,
     MicroOp, Region, Span, Stmt, StmtKind, ThreadOp, VarKind,
 };
 
@@ -46,14 +49,15 @@ use crate::legalize::boxes::{Boxes, NoBox, Way};
 const BULK_COPY: Code = Code("bulk-copy");
 
 impl Lower<'_> {
-    pub(super) fn bulk_copy(
-        &mut self,
-        c: &CopyOp,
-        barrier: Option<&(Buffer, Expr)>,
-        multicast: Option<u16>,
-        span: Span,
-        out: &mut Block,
-    ) {
+    pub(super) fn bulk_copy(&mut self, c: &CopyOp, span: Span, out: &mut Block) {
+        let CopyKind::Tma {
+            barrier,
+            multicast,
+            alone,
+        } = &c.kind
+        else {
+            return;
+        };
         let (way, tensor, tile) = match barrier {
             Some(_) => (Way::Load, &c.src, &c.dst),
             None => (Way::Store, &c.dst, &c.src),
@@ -77,13 +81,15 @@ impl Lower<'_> {
         let mut bulk = boxes.copy(self.func, tensor, tile, way);
         let mut body = Vec::new();
         if let Some((barrier, index)) = barrier {
-            let expect = ThreadOp::BarrierExpect {
-                barrier: *barrier,
-                index: index.clone(),
-                bytes: Expr::i32(bulk.bytes as i32),
-                arrive: false,
-            };
-            body.push(Stmt::new(StmtKind::Thread(expect), span));
+            if !alone {
+                let expect = ThreadOp::BarrierExpect {
+                    barrier: *barrier,
+                    index: index.clone(),
+                    bytes: Expr::i32(bulk.bytes as i32),
+                    arrive: false,
+                };
+                body.push(Stmt::new(StmtKind::Thread(expect), span));
+            }
             bulk.op.arrives = Some(Arrival {
                 barrier: *barrier,
                 index: index.clone(),
@@ -91,12 +97,12 @@ impl Lower<'_> {
             });
         }
         match multicast {
-            Some(mask) => self.multicast(bulk.op, mask, span, &mut body),
+            Some(mask) => self.multicast(bulk.op, *mask, span, &mut body),
             None => body.push(Stmt::new(StmtKind::Micro(bulk.op), span)),
         }
         let first = self.tid.clone().equal(0);
         let first = self.simplify(&first);
-        guarded(Some(first), body, span, out);
+        guarded((!alone).then_some(first), body, span, out);
     }
 
     /// The first of the blocks loads for all of them, each of the others of the cluster for itself.

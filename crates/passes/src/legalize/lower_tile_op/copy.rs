@@ -37,9 +37,7 @@ pub(super) struct RegisterCopy<'a> {
 impl Lower<'_> {
     pub(super) fn copy(&mut self, c: CopyOp, span: Span, out: &mut Block) {
         match &c.kind {
-            CopyKind::Tma { barrier, multicast } => {
-                return self.bulk_copy(&c, barrier.as_ref(), *multicast, span, out);
-            }
+            CopyKind::Tma { .. } => return self.bulk_copy(&c, span, out),
             CopyKind::TmaRows { warps } => return self.bulk_rows(&c, *warps, span, out),
             CopyKind::Sync | CopyKind::Async => {}
         }

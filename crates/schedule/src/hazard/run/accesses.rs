@@ -146,6 +146,8 @@ impl Run<'_, '_> {
             };
             if self.rank(open.group) != self.rank(g) {
                 met.across = met.overlap;
+            } else if self.is_one_instruction(open, (g, touch), side) {
+                met.across &= met.warps;
             }
             let pair = 1u64 << (8 * self.in_block(open.group) + self.in_block(g));
             let remedy = match done {
@@ -200,6 +202,16 @@ impl Run<'_, '_> {
         for (kind, first, second, memory, remedy) in found {
             self.clash(kind, first, second, memory, remedy);
         }
+    }
+
+    /// Whether lanes of one warp that are in two groups do it together.
+    fn is_one_instruction(&self, open: &Open, (g, touch): (usize, &Touch), side: Side) -> bool {
+        let stand = |group: usize, moment: u32| self.traces[group].moments.get(moment as usize);
+        open.group != g
+            && open.touch.stmt == touch.stmt
+            && open.op.is_none()
+            && self.places.by_warp(touch.set)
+            && stand(open.group, open.moment) == stand(g, side.moment)
     }
 
     /// What a wait for an operation that is under way would have to say.

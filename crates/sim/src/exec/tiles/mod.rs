@@ -40,6 +40,12 @@ enum Code {
         dst: Rect,
     },
     Multicast(Box<Multicast>),
+    /// A load that a thread alone has made, with the barrier that hears of it.
+    Load {
+        src: Rect,
+        dst: Rect,
+        barrier: BarrierRef,
+    },
     Fill {
         dst: Rect,
         value: Num,
@@ -136,7 +142,11 @@ pub(crate) fn compile(b: &mut Builder<'_, '_>, stmt: &Stmt, op: &TileOp) -> Comp
         return Ok(());
     }
     let tile = Box::new(Tile { code, uniform });
-    b.emit(if private {
+    let alone = matches!(op, TileOp::Copy(copy) if copy.kind.is_alone());
+    b.emit(if alone {
+        let varying = true;
+        Op::PerThread { tile, varying }
+    } else if private {
         Op::PerThread { tile, varying }
     } else {
         Op::Collective {
@@ -163,12 +173,22 @@ fn code(b: &mut Builder<'_, '_>, op: &TileOp, span: Span) -> Compiled<Code> {
                 CopyKind::Tma {
                     barrier: Some((barrier, index)),
                     multicast: Some(mask),
+                    ..
                 } => Code::Multicast(Box::new(Multicast {
                     src,
                     dst,
                     mask: *mask,
                     barrier: barrier_ref(b, *barrier, index)?,
                 })),
+                CopyKind::Tma {
+                    barrier: Some((barrier, index)),
+                    alone: true,
+                    ..
+                } => Code::Load {
+                    src,
+                    dst,
+                    barrier: barrier_ref(b, *barrier, index)?,
+                },
                 _ => Code::Copy { src, dst },
             }
         }
@@ -259,6 +279,16 @@ impl Exec<'_, '_> {
                 self.copy(&src, &dst, Outside::Safe)
             }
             Code::Multicast(code) => self.multicast(code),
+            Code::Load { src, dst, barrier } => {
+                let (src, dst) = (self.area(src)?, self.area(dst)?);
+                self.pair(&src, &dst)?;
+                self.copy(&src, &dst, Outside::Safe)?;
+                let bits = self.program.buffers[dst.buffer as usize].bits();
+                let bytes = dst.len() as i64 * i64::from(bits) / 8;
+                let barrier = self.barrier(barrier)?;
+                self.block.mbarriers[barrier].expect(-bytes);
+                Ok(())
+            }
             Code::Fill { dst, value } => {
                 let dst = self.area(dst)?;
                 let slot = self.num(value)?;
