@@ -159,6 +159,15 @@ impl Emitter<'_> {
             DeviceOp::Fence(FenceKind::Wgmma) => {
                 return unsupported(span, format!("{} has no wgmma", self.target));
             }
+            DeviceOp::Prefetch { address, bytes } if self.machine.bulk_copies => {
+                self.needs.piece(Piece::Prefetch);
+                let address = self.expr(address, 0)?;
+                let line = format!("tw::fetch_to_l2({}, {bytes});", address.text);
+                self.out.line(line);
+            }
+            DeviceOp::Prefetch { .. } => {
+                return unsupported(span, format!("{} fetches no bytes ahead", self.target));
+            }
             // For the checker, or hints of another machine's scheduler.
             DeviceOp::Iteration(_)
             | DeviceOp::SetPrio(_)

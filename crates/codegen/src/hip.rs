@@ -194,6 +194,9 @@ impl Emitter<'_> {
             }
             // There is no asynchronous proxy to order; the other is for the checker alone.
             DeviceOp::Fence(FenceKind::AsyncProxy) | DeviceOp::Iteration(_) => {}
+            DeviceOp::Prefetch { .. } => {
+                return unsupported(span, format!("{} fetches no bytes ahead", self.target));
+            }
             DeviceOp::SetPrio(level) => {
                 self.out
                     .line(format!("__builtin_amdgcn_s_setprio({level});"));

@@ -82,9 +82,10 @@ impl Uses {
             {
                 self.touch(func, prints.buffer, true);
             }
+            let fetch = matches!(stmt.kind, StmtKind::Device(DeviceOp::Prefetch { .. }));
             printed_exprs(stmt, &mut |e| {
                 for (buffer, written) in mentioned(e) {
-                    self.touch(func, buffer, written);
+                    self.touch(func, buffer, written && !fetch);
                 }
             });
             // Of a tensor that the copy engine reads the kernel has a map, not the address.

@@ -31,6 +31,9 @@ pub enum DeviceOp {
     /// of a pipelined loop (to none), up to the next one. It does nothing: it says which version
     /// of a buffer is meant, so that a slot index can be checked.
     Iteration(Option<Expr>),
+    /// `prefetch address_of(A[bx + 128, 0]) bytes=16384`
+    /// The L2 cache fetches so many bytes from there on; nothing waits for them.
+    Prefetch { address: Expr, bytes: u32 },
     /// `barrier_init bar[0] count=128`
     BarrierInit {
         barrier: Buffer,

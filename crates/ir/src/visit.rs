@@ -363,6 +363,7 @@ macro_rules! expr_walk {
                 StmtKind::Device(op) => match op {
                     DeviceOp::Barrier(BarrierKind::Cond(cond)) => f(cond),
                     DeviceOp::Iteration(Some(iteration)) => f(iteration),
+                    DeviceOp::Prefetch { address, .. } => f(address),
                     DeviceOp::BarrierInit { index, .. } => f(index),
                     DeviceOp::Wait { .. }
                     | DeviceOp::WaitRead { .. }

@@ -235,6 +235,7 @@ macro_rules! id_walk {
                     | DeviceOp::Barrier(_)
                     | DeviceOp::Fence(_)
                     | DeviceOp::SetPrio(_)
+                    | DeviceOp::Prefetch { .. }
                     | DeviceOp::SchedBarrier(_)
                     | DeviceOp::SchedGroupBarrier { .. }
                     | DeviceOp::Iteration(_) => {}

@@ -50,8 +50,22 @@ pub const CHIPLETS: Decision = Decision {
     does: "each die of the GPU takes sections of the grid",
 };
 
+/// Tiles that are fetched to the L2 cache before the block that reads them starts.
+pub const PREFETCH: Decision = Decision {
+    name: "prefetch",
+    does: "blocks that read a tile once have the L2 cache fetch that of a later block",
+};
+
 /// All of them.
-pub const DECISIONS: &[Decision] = &[RESIDENT, PAIRS, PANELS, BULK_STORES, SPLIT_K, CHIPLETS];
+pub const DECISIONS: &[Decision] = &[
+    RESIDENT,
+    PAIRS,
+    PANELS,
+    BULK_STORES,
+    SPLIT_K,
+    CHIPLETS,
+    PREFETCH,
+];
 
 const PREFIX: &str = "tilewright.";
 

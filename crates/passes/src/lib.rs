@@ -112,6 +112,12 @@ pub const PASSES: &[PassInfo] = &[
         run: legalize::stage_stores::stage_stores,
     },
     PassInfo {
+        name: "prefetch-ahead",
+        about: "has blocks fetch to L2 what blocks that start soon will read",
+        makes: None,
+        run: legalize::prefetch_ahead::prefetch_ahead,
+    },
+    PassInfo {
         name: "layout-inference",
         about: "decides which thread holds which element and runs which point",
         makes: None,
@@ -275,6 +281,7 @@ const LEGALIZE: &[&str] = &[
     "expand-products",
     "pipeline-planning",
     "stage-stores",
+    "prefetch-ahead",
     "layout-inference",
     "lower-tile-op",
     "split-products",

@@ -96,8 +96,8 @@ fn a_step_says_which_run_of_its_pass_it_is() {
         runs,
         [
             format!("`simplify` (pass 4 of {of}, run 1 of 3)"),
-            format!("`simplify` (pass 20 of {of}, run 2 of 3)"),
-            format!("`simplify` (pass 22 of {of}, run 3 of 3)"),
+            format!("`simplify` (pass 21 of {of}, run 2 of 3)"),
+            format!("`simplify` (pass 23 of {of}, run 3 of 3)"),
         ]
     );
     assert_eq!(

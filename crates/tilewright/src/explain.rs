@@ -145,6 +145,11 @@ const LOWERING: &[Row] = &[
         "",
     ),
     (
+        "prefetch",
+        "A remark: whether blocks fetch ahead what later blocks read.",
+        "",
+    ),
+    (
         "stores",
         "A remark: how results of products leave the registers.",
         "",

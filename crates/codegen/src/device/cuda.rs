@@ -72,6 +72,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         ),
         Piece::Cluster => (include_str!("cuda/cluster.h"), &[Piece::Barriers]),
         Piece::Multicast => (include_str!("cuda/multicast.h"), &[Piece::Bulk]),
+        Piece::Prefetch => (include_str!("cuda/prefetch.h"), &[Piece::Core]),
         // What waits are called elsewhere.
         Piece::Waits => ("", &[]),
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),

@@ -120,7 +120,8 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         | Piece::Wgmma
         | Piece::Bulk
         | Piece::Cluster
-        | Piece::Multicast => ("", &[]),
+        | Piece::Multicast
+        | Piece::Prefetch => ("", &[]),
     }
 }
 

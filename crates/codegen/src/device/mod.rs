@@ -50,6 +50,7 @@ pub enum Piece {
     Warp,
     Barriers,
     Bulk,
+    Prefetch,
     Cluster,
     Multicast,
     Waits,

@@ -52,6 +52,7 @@ pub(crate) const GFX942: Machine = Machine {
     }),
     bulk_copies: false,
     bulk_latency: 0,
+    prefetch_ahead: 0, // no instruction for it
     async_proxy: false,
     buffer_descriptors: true, // [ISA3] buffer instructions
     l2_windows: false,

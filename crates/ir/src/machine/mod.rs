@@ -79,6 +79,9 @@ pub struct Machine {
     pub bulk_copies: bool,
     /// Cycles from the issue of a load by it until its bytes are there, while all multiprocessors load.
     pub bulk_latency: u32,
+    /// Bytes that blocks which only read and write tiles have the L2 cache fetch ahead; none where
+    /// the machine fetches nothing by bytes, or nothing is gained.
+    pub prefetch_ahead: u64,
     /// Whether asynchronous copies see memory through a proxy of their own, which a fence orders.
     pub async_proxy: bool,
     /// Whether loads of tensors go by a description of the tensor (where it starts, how many bytes

@@ -52,6 +52,7 @@ pub(crate) const SM80: Machine = Machine {
     }),
     bulk_copies: false, // [PTX] cp.async.bulk.tensor needs sm_90
     bulk_latency: 0,
+    prefetch_ahead: 0,  // [PTX] cp.async.bulk.prefetch needs sm_90
     async_proxy: false, // [PTX] fence.proxy.async needs sm_90
     buffer_descriptors: false,
     l2_windows: true, // [CUDA] access policy windows, from 8.0 on
@@ -96,6 +97,8 @@ pub(crate) const SM90A: Machine = Machine {
     // Of products with 128x128 tiles on an H200 those wait for no load whose copies have more: 3 and 4
     // stages of 64 along K, 6 of 32. Those with less do: 2 of 64, 2 to 4 of 32.
     bulk_latency: 1000,
+    // [H200] kernels that read one tile a block: 5 to 9 MB pay, 12 cost; of two tiles: 3 to 7, 8 cost
+    prefetch_ahead: 8 << 20,
     async_proxy: true, // [PTX] sm_90
     // [PTX] red: vectors from sm_90 on
     vector_atomics: VectorAtomics {

@@ -51,6 +51,11 @@ impl Printer<'_> {
                 self.expr(iteration);
             }
             DeviceOp::Iteration(None) => self.put("end_iteration"),
+            DeviceOp::Prefetch { address, bytes } => {
+                self.put("prefetch ");
+                self.expr(address);
+                self.attr("bytes", Some(bytes));
+            }
             DeviceOp::SchedBarrier(mask) => self.put_fmt(format_args!("sched_barrier {mask}")),
             DeviceOp::SchedGroupBarrier { mask, size, group } => {
                 self.put("sched_group_barrier");
@@ -91,6 +96,12 @@ impl<'t> Parser<'t> {
             "set_prio" => DeviceOp::SetPrio(self.number("a priority")?),
             "iteration" => DeviceOp::Iteration(Some(self.expr()?)),
             "end_iteration" => DeviceOp::Iteration(None),
+            "prefetch" => {
+                let address = self.expr()?;
+                self.expect_word("bytes")?;
+                let bytes = self.eq_number("a number of bytes")?;
+                DeviceOp::Prefetch { address, bytes }
+            }
             "sched_barrier" => DeviceOp::SchedBarrier(self.number("a mask")?),
             "sched_group_barrier" => {
                 self.expect_word("mask")?;

@@ -5,6 +5,7 @@
 
 use crate::buffer::Scope;
 use crate::device_op::{BarrierKind, DeviceOp};
+use crate::expr::{Expr, ExprKind};
 use crate::func::{Level, VarKind};
 use crate::micro_op::{Access, Inst, MicroKind, MicroOp};
 use crate::target::NAMED_BARRIERS;
@@ -142,6 +143,24 @@ impl<'a> Verifier<'a> {
         }
     }
 
+    fn prefetch(&mut self, address: &'a Expr, bytes: u32) {
+        self.expr(address);
+        let global = match address.kind() {
+            ExprKind::AddressOf { buffer, .. } => self
+                .func
+                .buffers
+                .get(*buffer)
+                .is_some_and(|b| b.scope == Scope::Global),
+            _ => false,
+        };
+        if !global || bytes == 0 || bytes % 16 != 0 {
+            self.fail(
+                "prefetch",
+                "what is fetched ahead is a multiple of 16 bytes of a tensor",
+            );
+        }
+    }
+
     pub(super) fn device_op(&mut self, op: &'a DeviceOp) {
         // Commits, waits and fences are also what users of split-phase operations write; the
         // barriers of a pipelined loop are derived before those of the rest.
@@ -149,6 +168,7 @@ impl<'a> Verifier<'a> {
             DeviceOp::Wait { .. }
             | DeviceOp::WaitRead { .. }
             | DeviceOp::Commit(_)
+            | DeviceOp::Prefetch { .. }
             | DeviceOp::Fence(_) => true,
             DeviceOp::Barrier(BarrierKind::Block | BarrierKind::Bare | BarrierKind::Cond(_))
             | DeviceOp::SetPrio(_)
@@ -180,6 +200,7 @@ impl<'a> Verifier<'a> {
                 }
             }
             DeviceOp::Barrier(BarrierKind::Cond(cond)) => self.condition(cond),
+            DeviceOp::Prefetch { address, bytes } => self.prefetch(address, *bytes),
             DeviceOp::Iteration(Some(iteration)) => {
                 self.integer(iteration, "iteration-type", "an iteration");
             }

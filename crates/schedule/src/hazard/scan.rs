@@ -765,6 +765,7 @@ fn own_sync(stmt: &Stmt) -> (bool, bool) {
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
             | DeviceOp::SchedGroupBarrier { .. }
+            | DeviceOp::Prefetch { .. }
             | DeviceOp::Iteration(_) => (false, false),
         },
         StmtKind::Thread(op) => match op {

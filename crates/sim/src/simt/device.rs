@@ -49,7 +49,7 @@ pub(super) enum DeviceCode {
 impl Compiler<'_> {
     pub(super) fn device_op(&mut self, op: &DeviceOp, span: Span) -> Compiled<()> {
         let what = match op {
-            DeviceOp::Iteration(_) => return Ok(()),
+            DeviceOp::Iteration(_) | DeviceOp::Prefetch { .. } => return Ok(()),
             DeviceOp::Wait { .. } | DeviceOp::WaitRead { .. } => "wait",
             DeviceOp::Commit(_) => "commit",
             DeviceOp::Barrier(_) => "barrier",
@@ -94,6 +94,7 @@ impl Compiler<'_> {
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
             | DeviceOp::SchedGroupBarrier { .. }
+            | DeviceOp::Prefetch { .. }
             | DeviceOp::Iteration(_) => DeviceCode::Nothing,
         };
         self.emit(Op::Device(code));

@@ -1,11 +1,12 @@
 //! Micro-ops and device operations on buffers made for them.
 
 use crate::arbitrary::Gen;
+use tilewright_ir::Span;
 use tilewright_ir::buffer::{BufferOrigin, Scope, SharedPlace};
 use tilewright_ir::device_op::{BarrierKind, Counter, DeviceOp, FenceKind};
 use tilewright_ir::dtype::DType;
 use tilewright_ir::dtype::Scalar;
-use tilewright_ir::expr::Expr;
+use tilewright_ir::expr::{Expr, ExprKind};
 use tilewright_ir::func::{Level, VarKind};
 use tilewright_ir::ids::Buffer;
 use tilewright_ir::micro_op::{
@@ -142,7 +143,7 @@ impl Gen<'_> {
     }
 
     pub(super) fn device_statement(&mut self) {
-        let op = match self.pick(12) {
+        let op = match self.pick(13) {
             0 => DeviceOp::Barrier(BarrierKind::Block),
             1 if self.chance(4) => DeviceOp::WaitRead {
                 at_most: self.pick(16) as u32,
@@ -171,6 +172,15 @@ impl Gen<'_> {
                 group: 0,
             },
             10 => {
+                let buffer = self.workspace(DType::F16, &[16, 16]);
+                let indices = vec![Expr::i32(1), Expr::i32(0)].into();
+                let kind = ExprKind::AddressOf { buffer, indices };
+                DeviceOp::Prefetch {
+                    address: Expr::new(kind, DType::HANDLE, Span::NONE),
+                    bytes: 32,
+                }
+            }
+            11 => {
                 let iteration = self.int_expr(DType::I32, 2);
                 DeviceOp::Iteration((self.pick(4) > 0).then_some(iteration))
             }

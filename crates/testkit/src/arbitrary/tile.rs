@@ -35,7 +35,7 @@ impl Gen<'_> {
     }
 
     /// A global tensor to copy from and to; a view of the first parameter would not fit.
-    fn workspace(&mut self, dtype: DType, sizes: &[i64]) -> Buffer {
+    pub(super) fn workspace(&mut self, dtype: DType, sizes: &[i64]) -> Buffer {
         let shape = self.shape_of(sizes);
         let buffer = self.new_buffer(Scope::Global, dtype, shape, BufferOrigin::Workspace);
         self.func.workspaces.push(buffer);

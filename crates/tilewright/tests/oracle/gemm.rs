@@ -249,7 +249,7 @@ pub fn cases() -> Vec<Case> {
         let case = Case::new("warp_specialized_tma_gemm.py", "matmul_tma");
         cases.push(plain(case.with_bulk_copies(), size, F16));
     }
-    for size in [(128, 128, 64), (200, 136, 328)] {
+    for size in [(128, 128, 64), (200, 136, 328), (72, 256, 456)] {
         let case = Case::new("tma_descriptor_gemm.py", "matmul_descriptors");
         cases.push(plain(case.with_bulk_copies(), size, F16));
     }

@@ -42,6 +42,7 @@ impl<'f> Tracer<'f, '_> {
             | DeviceOp::SetPrio(_)
             | DeviceOp::SchedBarrier(_)
             | DeviceOp::SchedGroupBarrier { .. }
+            | DeviceOp::Prefetch { .. }
             | DeviceOp::Iteration(_) => Ok(()),
         }
     }

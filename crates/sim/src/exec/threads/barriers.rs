@@ -130,6 +130,7 @@ pub(crate) fn device(b: &mut Builder<'_, '_>, op: &DeviceOp) -> Compiled<()> {
         | DeviceOp::Commit(_)
         | DeviceOp::Fence(_)
         | DeviceOp::SetPrio(_)
+        | DeviceOp::Prefetch { .. }
         | DeviceOp::SchedBarrier(_)
         | DeviceOp::SchedGroupBarrier { .. }
         | DeviceOp::Iteration(_) => return Ok(()),
