@@ -47,7 +47,10 @@ pub fn generated(
 /// Whether an example is one for this target: bulk copies need their engine.
 fn is_for(name: &str, target: Target) -> bool {
     let text = fs::read_to_string(folder().join(name)).expect("an example");
-    !["T.tma_copy", "T.tma_load"].iter().any(|name| text.contains(name)) || target.machine().bulk_copies
+    !["T.tma_copy", "T.tma_load"]
+        .iter()
+        .any(|name| text.contains(name))
+        || target.machine().bulk_copies
 }
 
 fn examples() -> Vec<String> {
