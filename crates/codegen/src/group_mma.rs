@@ -138,7 +138,7 @@ impl Emitter<'_> {
             let line = match storage.kind {
                 Kind::Array => format!("tw::in_place({});", storage.name),
                 Kind::Regs => format!("tw::in_place({}.words);", storage.name),
-                Kind::Memory | Kind::Variable => continue,
+                Kind::Memory | Kind::Variable | Kind::Numbered => continue,
             };
             self.out.line(line);
         }

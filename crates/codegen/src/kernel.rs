@@ -47,6 +47,8 @@ pub(crate) struct Emitter<'f> {
     pub loops: u32,
     /// Whether nothing may move across the end of the statement that is printed.
     pub fenced: bool,
+    /// Whether nothing adds to sums by number until the statement that is printed is over.
+    pub sums_settled: bool,
     /// The condition of the predicated instructions that are printed.
     pub when: Option<String>,
     pub uses: Uses,
@@ -93,6 +95,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         unrolled: FxHashSet::default(),
         loops: 0,
         fenced: false,
+        sums_settled: false,
         when: None,
         uses: Uses::default(),
         kernel: 0,
@@ -150,7 +153,7 @@ impl Emitter<'_> {
         self.uses = Uses::of(self.func, kernel);
         self.threads = kernel.threads;
         self.shared = 0;
-        self.plan = Plan::of(self.func, kernel);
+        self.plan = Plan::of(self.func, kernel, self.machine);
         if self.machine.scalar_registers {
             self.plan.find_varying(self.func, kernel);
         }

@@ -31,6 +31,7 @@
 //! | `bulk` | bulk copies, and the maps of the tensors that they read |
 //! | `tensor_offset` | what lanes share of an offset, and what each has |
 //! | `place`, `address` | buffers: where they lie, addresses of their elements |
+//! | `numbered` | sums whose registers have numbers |
 //! | `uses`, `plan` | what a kernel reads, writes and needs |
 //! | `names`, `writer` | identifiers; lines, indentation, comments |
 
@@ -49,6 +50,7 @@ mod hip;
 mod kernel;
 mod micro;
 mod names;
+mod numbered;
 mod place;
 mod plan;
 pub mod source;
@@ -65,6 +67,7 @@ use tilewright_ir::{
     Block, Code, DeviceOp, Diagnostic, Func, Level, SourceMap, Span, StmtKind, Target,
 };
 
+pub use numbered::{Numbered, numbered};
 pub use source::{KernelArg, KernelSource, LineOrigin, Source, TensorMap};
 
 /// Names of the diagnostics of this crate.

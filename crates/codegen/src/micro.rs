@@ -4,8 +4,10 @@ use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaInst, Span};
 use tilewright_layout::lanes::mma_sp;
 
 use crate::device::{Piece, mma_name};
+use crate::expr::Code;
 use crate::kernel::Emitter;
 use crate::place::{Kind, Place};
+use crate::stmt::registers;
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -149,7 +151,11 @@ impl Emitter<'_> {
                 }
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
                 let c = self.access(&op.dest, span)?;
-                self.needs.mma(inst);
+                let numbered = c.kind == Kind::Numbered;
+                match numbered {
+                    true => self.needs.numbered_mma(inst),
+                    false => self.needs.mma(inst),
+                }
                 let mut operands = vec![c.words(), a.words(), b.words()];
                 for told in told {
                     operands.push(match inst.is_sparse() {
@@ -163,7 +169,8 @@ impl Emitter<'_> {
                 let name = mma_name(&inst);
                 self.out
                     .line(format!("tw::{name}({});", operands.join(", ")));
-                if self.fenced && op.count() == 1 && self.in_vector_registers(&op.dest) {
+                if self.fenced && op.count() == 1 && !numbered && self.in_vector_registers(&op.dest)
+                {
                     self.needs.piece(Piece::Waits);
                     let slots =
                         i64::from(inst.m) * i64::from(inst.n) / i64::from(self.machine.warp_size);
@@ -286,7 +293,17 @@ impl Emitter<'_> {
 
     /// Moves scalars from one place to another.
     fn transfer(&mut self, source: &Place, dest: &Place, scalars: u32, span: Span) -> Emit<()> {
-        match (source.is_register(), dest.is_register()) {
+        match (source.kind, dest.kind) {
+            (Kind::Numbered, Kind::Memory) => {
+                return self.through_registers(source, dest, scalars, false, span);
+            }
+            (Kind::Memory, Kind::Numbered) => {
+                return self.through_registers(dest, source, scalars, true, span);
+            }
+            _ => {}
+        }
+        let held = |place: &Place| place.is_register() || place.kind == Kind::Numbered;
+        match (held(source), held(dest)) {
             (true, false) => self.move_elements(source, dest, scalars, false, span)?,
             (false, true) => self.move_elements(dest, source, scalars, true, span)?,
             // Halves of bytes go one by one.
@@ -316,6 +333,45 @@ impl Emitter<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Moves scalars between memory and sums that have registers by number.
+    fn through_registers(
+        &mut self,
+        sums: &Place,
+        memory: &Place,
+        scalars: u32,
+        load: bool,
+        span: Span,
+    ) -> Emit<()> {
+        self.out.line("{");
+        self.out.indent();
+        self.names.open();
+        let part = Place {
+            kind: Kind::Array,
+            name: self.names.take("part"),
+            scalar: sums.scalar,
+            offset: Code::primary("0".to_string()),
+        };
+        self.out.line(registers(&part.name, sums.scalar, scalars));
+        if load {
+            self.move_elements(&part, memory, scalars, true, span)?;
+        }
+        for at in 0..scalars {
+            let (from, to) = match load {
+                true => (part.plus(at), sums.plus(at)),
+                false => (sums.plus(at), part.plus(at)),
+            };
+            let line = to.write(&from.read().text, span, &mut self.needs)?;
+            self.out.line(line);
+        }
+        if !load {
+            self.move_elements(&part, memory, scalars, false, span)?;
+        }
+        self.names.close();
+        self.out.dedent();
+        self.out.line("}");
         Ok(())
     }
 

@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     Regs,
     /// One variable.
     Variable,
+    /// Accumulation registers, from a number on ([`crate::numbered`]).
+    Numbered,
 }
 
 /// An element, or the first of some.
@@ -74,6 +76,9 @@ impl Place {
     pub fn read(&self) -> Code {
         match self.kind {
             Kind::Variable => Code::primary(self.name.clone()),
+            Kind::Numbered => {
+                Code::primary(format!("tw::sum<{}>({})", ctype(self.scalar), self.words()))
+            }
             Kind::Memory if self.scalar.bits() < 8 => Code::primary(format!(
                 "tw::packed<{}>({}, {})",
                 ctype(self.scalar),
@@ -91,6 +96,11 @@ impl Place {
     pub fn write(&self, value: &str, span: Span, needs: &mut Needs) -> Emit<String> {
         Ok(match self.kind {
             Kind::Variable => format!("{} = {value};", self.name),
+            Kind::Numbered => format!(
+                "tw::set_sum<{}>({}, {value});",
+                ctype(self.scalar),
+                self.words()
+            ),
             Kind::Memory if self.scalar.bits() < 8 && self.scalar.bits() != 4 => {
                 return unsupported(
                     span,
@@ -130,7 +140,7 @@ impl Place {
         }
     }
 
-    /// A pointer to the words of registers.
+    /// A pointer to the words of registers, or the number of the first.
     pub fn words(&self) -> String {
         match self.kind {
             Kind::Regs => format!("{}.at({})", self.name, self.offset.text),
@@ -302,6 +312,7 @@ impl Emitter<'_> {
         let kind = match data.scope {
             Scope::Global | Scope::Shared | Scope::Barrier => Kind::Memory,
             Scope::Var => Kind::Variable,
+            Scope::Local | Scope::Fragment if self.number_of(buffer).is_some() => Kind::Numbered,
             Scope::Local | Scope::Fragment if is_packed(data.dtype.scalar) => {
                 self.needs.piece(Piece::Regs);
                 Kind::Regs

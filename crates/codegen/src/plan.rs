@@ -4,11 +4,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::uniform::{Among, Points, Uniformity};
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    BarrierKind, Buffer, DeviceOp, FenceKind, Func, Kernel, StmtKind, ThreadOp, Var,
+    BarrierKind, Buffer, DeviceOp, FenceKind, Func, Kernel, Machine, StmtKind, ThreadOp, Var,
 };
 
 use crate::group_mma::registers_of;
 use crate::kernel::Emitter;
+use crate::numbered::{Numbered, numbered};
 use crate::source::TensorMap;
 
 /// What a kernel needs besides its body.
@@ -32,15 +33,18 @@ pub(crate) struct Plan {
     pub warp_group: Option<String>,
     /// The register arrays of warp groups' products.
     pub group_registers: Vec<Buffer>,
+    /// Sums whose registers have numbers.
+    pub numbered: Vec<Numbered>,
     /// Threads show other blocks what was written before.
     pub releases: bool,
 }
 
 impl Plan {
-    pub fn of(func: &Func, kernel: &Kernel) -> Plan {
+    pub fn of(func: &Func, kernel: &Kernel, machine: &Machine) -> Plan {
         let mut plan = Plan {
             thread_vars: Some(kernel.thread_vars),
             group_registers: registers_of(kernel, |b| func.buffers[b].scope),
+            numbered: numbered(func, kernel, machine),
             ..Plan::default()
         };
         walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {

@@ -25,7 +25,18 @@ impl Emitter<'_> {
             }
             let next = block.get(at + 1).map(|next| &next.kind);
             self.fenced = matches!(next, Some(StmtKind::Device(DeviceOp::SchedBarrier(0))));
+            let elements = self.elements_of_sums(stmt).filter(|_| !self.sums_settled);
+            if elements.is_some() {
+                self.settle_sums();
+                self.sums_settled = true;
+            }
             self.stmt(stmt)?;
+            if let Some(written) = elements {
+                self.sums_settled = false;
+                if written {
+                    self.settle_sums();
+                }
+            }
             self.analyzer.after(stmt);
         }
         for stmt in block {
@@ -298,7 +309,13 @@ impl Emitter<'_> {
         let count = shape.iter().product::<i64>().max(1) * i64::from(data.dtype.lanes);
         let storage = self.describe(buffer, name.clone())?;
         self.need_type(scalar);
-        if storage.kind == Kind::Variable {
+        if let Some(sum) = self.number_of(buffer) {
+            let last = sum.first + sum.count - 1;
+            self.out.line(format!(
+                "constexpr int {name} = {}; // a{} to a{last}",
+                sum.first, sum.first
+            ));
+        } else if storage.kind == Kind::Variable {
             self.out.line(format!("{} {name};", ctype(scalar)));
         } else {
             self.out.line(registers(&name, scalar, count as u32));

@@ -74,7 +74,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Multicast => (include_str!("cuda/multicast.h"), &[Piece::Bulk]),
         Piece::Prefetch => (include_str!("cuda/prefetch.h"), &[Piece::Core]),
         // What waits are called elsewhere.
-        Piece::Waits => ("", &[]),
+        Piece::Waits | Piece::Sums => ("", &[]),
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
         Piece::Grid => (include_str!("cuda/grid.h"), &[Piece::Core]),
         // The compiler's own.

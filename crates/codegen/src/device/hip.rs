@@ -109,6 +109,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Warp => (include_str!("hip/warp.h"), &[Piece::Core]),
         Piece::Barriers => (include_str!("hip/barriers.h"), &[Piece::Core]),
         Piece::Waits => (include_str!("hip/waits.h"), &[Piece::Core]),
+        Piece::Sums => (include_str!("hip/sums.h"), &[Piece::Core]),
         Piece::Swizzle => (include_str!("cuda/swizzle.h"), &[Piece::Core]),
         Piece::Grid => (include_str!("hip/grid.h"), &[Piece::Atomic]),
         Piece::Print => (include_str!("hip/print.h"), &[Piece::Atomic]),
@@ -279,4 +280,65 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
          {registers}; ++i) c[i] = sum[i];\n}}\n\n}}  // namespace tw\n"
     );
     text
+}
+
+/// The same of sums that have accumulation registers by number.
+pub(super) fn numbered_mma_wrapper(inst: &MmaInst) -> String {
+    let Call { builtin, words, .. } = call(inst);
+    let registers = u32::from(inst.m) * u32::from(inst.n) / 64;
+    let pointer = match inst.a {
+        Scalar::F32 | Scalar::TF32 => "float",
+        _ => "unsigned",
+    };
+    let (scales, of_scales, behind) = match (inst.scaled, builtin.starts_with("scale")) {
+        (true, _) => (
+            ", int sa, int sb",
+            ", \"v\"(sa), \"v\"(sb)",
+            ", %4, %5 op_sel_hi:[0,0,0]",
+        ),
+        (false, _) => ("", "", ""),
+    };
+    let formats = match builtin.starts_with("scale") {
+        true => {
+            let [a, b] = [inst.a, inst.b].map(format_number);
+            format!("{behind} cbsz:{a} blgp:{b}")
+        }
+        false => String::new(),
+    };
+    let mut text = String::from("namespace tw {\n\n");
+    let _ = writeln!(
+        text,
+        "TW_FN void {}(int c, const {pointer}* a, const {pointer}* b{scales}) {{",
+        mma_name(inst),
+    );
+    for (name, from, words) in [("x", "a", words[0]), ("y", "b", words[1])] {
+        let _ = match words {
+            1 => writeln!(text, "  {pointer} {name} = *{from};"),
+            _ => writeln!(
+                text,
+                "  typedef {pointer} Of{from} __attribute__((ext_vector_type({words})));\n  Of{from} \
+                 {name};\n#pragma unroll\n  for (int i = 0; i < {words}; ++i) {name}[i] = {from}[i];",
+            ),
+        };
+    }
+    let _ = writeln!(
+        text,
+        "  asm volatile(\"{} a[%c2:%c3], %0, %1, a[%c2:%c3]{formats}\" ::\"v\"(x), \"v\"(y), \"i\"(c), \
+         \"i\"(c + {}){of_scales});\n}}\n\n}}  // namespace tw\n",
+        instruction(inst, &builtin),
+        registers - 1,
+    );
+    text
+}
+
+/// The instruction that a builtin is.
+fn instruction(inst: &MmaInst, builtin: &str) -> String {
+    let shape = format!("{}x{}x{}", inst.m, inst.n, inst.k);
+    let (before, after) = builtin.split_once(&shape).unwrap_or((builtin, ""));
+    let before = match inst.scaled {
+        true => before,
+        false => before.strip_prefix("scale_").unwrap_or(before),
+    };
+    let types = after.trim_start_matches('_').trim_end_matches("_1k");
+    format!("v_mfma_{before}{shape}_{types}")
 }

@@ -54,6 +54,7 @@ pub enum Piece {
     Cluster,
     Multicast,
     Waits,
+    Sums,
     Swizzle,
     Grid,
     Print,
@@ -66,6 +67,12 @@ impl Piece {
         match self {
             Piece::AtomicF16 | Piece::AddF16 => half(text, "f16", "_Float16"),
             Piece::AtomicBf16 | Piece::AddBf16 => half(text, "bf16", "short"),
+            Piece::Sums => {
+                let all = 0..machine.registers.accumulation;
+                let names: Vec<String> = all.map(|n| format!("\"a{n}\"")).collect();
+                text.replace("ACCUMULATION_REGISTERS", &names.join(", "))
+                    .into()
+            }
             _ => text.into(),
         }
     }
@@ -89,6 +96,8 @@ fn half(text: &str, name: &str, native: &str) -> Cow<'static, str> {
 pub(crate) struct Needs {
     pieces: BTreeSet<Piece>,
     mma: Vec<MmaInst>,
+    /// Those that add to sums by number.
+    numbered_mma: Vec<MmaInst>,
     group_mma: Vec<GroupMma>,
 }
 
@@ -124,6 +133,13 @@ impl Needs {
         }
     }
 
+    pub fn numbered_mma(&mut self, inst: MmaInst) {
+        self.pieces.insert(Piece::Sums);
+        if !self.numbered_mma.contains(&inst) {
+            self.numbered_mma.push(inst);
+        }
+    }
+
     pub fn group_mma(&mut self, op: GroupMma) {
         self.pieces.insert(Piece::Wgmma);
         if !self.group_mma.contains(&op) {
@@ -149,6 +165,9 @@ impl Needs {
                 MmaFamily::Mfma => hip::mma_wrapper(inst),
                 MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Wgmma => cuda::mma_wrapper(inst),
             };
+        }
+        for inst in &self.numbered_mma {
+            text += &hip::numbered_mma_wrapper(inst);
         }
         for op in &self.group_mma {
             text += &cuda::wgmma::wrapper(op);

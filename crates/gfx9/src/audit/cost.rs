@@ -17,6 +17,19 @@ pub(super) fn check_kernel(kernel: &Function, expected: &Expectation, report: &m
                 .push(finding(Kind::Scratch, instruction, reason));
         }
     }
+    for instruction in kernel.instructions.iter().filter(|i| !i.inline) {
+        let mut taken = None;
+        instruction.each_use(|run, how| {
+            let numbered = run.file == RegisterFile::Accumulator && run.first < expected.numbered;
+            taken = taken.or((numbered && how != Use::Read).then_some(run.first));
+        });
+        if let Some(first) = taken {
+            let reason = format!("a{first} is a register of the kernel's sums");
+            report
+                .findings
+                .push(finding(Kind::Clobbered, instruction, reason));
+        }
+    }
     let fences = kernel.instructions.iter().filter(|i| i.is_cache_fence());
     for fence in fences.filter(|_| expected.no_fences) {
         let reason = "a fence that the kernel did not ask for";
@@ -69,10 +82,15 @@ pub(super) fn check_loop(
     }
     for instruction in body {
         let op = instruction.op;
-        if matches!(
-            op,
-            Opcode::v_accvgpr_read_b32 | Opcode::v_accvgpr_write_b32 | Opcode::v_accvgpr_mov_b32
-        ) {
+        // Those of the kernel's own text are elements of sums that have such registers by number.
+        if !instruction.inline
+            && matches!(
+                op,
+                Opcode::v_accvgpr_read_b32
+                    | Opcode::v_accvgpr_write_b32
+                    | Opcode::v_accvgpr_mov_b32
+            )
+        {
             let reason = "moves between vector and accumulation registers";
             report
                 .findings

@@ -13,6 +13,7 @@
 //!   whole kernel: inline assembly can hide a load from the compiler;
 //! - between any two instructions lie the wait states that the machine asks for (`hazard`), on all
 //!   ways: the compiler keeps them, but not around inline assembly;
+//! - no register that the kernel has by number is written by the compiler (`cost`);
 //! - no fence that the kernel did not ask for, no spills, no scratch, no `v_accvgpr` moves, no matrix instructions of half rate, not more
 //!   registers than the occupancy allows, not more per-lane address arithmetic and
 //!   `v_readfirstlane` than was said (`cost`).
@@ -57,6 +58,9 @@ pub struct Expectation {
     pub lds_reads: Option<u32>,
     /// Most vector registers, accumulation registers included; see [`vgprs_at`].
     pub vgprs: Option<u32>,
+    /// Accumulation registers from `a0` on that the kernel's text names: no instruction of the compiler's
+    /// own may write one.
+    pub numbered: u16,
     /// Most vector instructions in the loop that compute lanes' addresses.
     pub address_arithmetic: u32,
     /// Most `v_readfirstlane` and `v_readlane` in the loop.
@@ -152,6 +156,8 @@ pub enum Kind {
     Undrained,
     /// A fence that the kernel did not ask for.
     ExtraFence,
+    /// The compiler writes a register that the kernel's text has by number.
+    Clobbered,
     /// Too few wait states between two instructions.
     Hazard,
     Count,
@@ -188,6 +194,7 @@ impl Kind {
             | Self::MovedWork
             | Self::Pending
             | Self::Undrained
+            | Self::Clobbered
             | Self::Hazard
             | Self::Count
             | Self::Shape => false,

@@ -25,9 +25,10 @@ pub(crate) const GFX942: Machine = Machine {
     waves_per_simd: 8,         // [LLVM] amdgpu_waves_per_eu
     clusters: None,
     registers: Registers {
-        per_thread: 512,  // [ISA3] 256 architectural and 256 accumulation VGPRs
-        file: 128 * 1024, // [ISA3] 512 KB of VGPRs a compute unit
-        spill: false,     // scratch accesses count in vmcnt
+        per_thread: 512,   // [ISA3] 256 architectural and 256 accumulation VGPRs
+        file: 128 * 1024,  // [ISA3] 512 KB of VGPRs a compute unit
+        accumulation: 256, // [ISA3] a0 to a255
+        spill: false,      // scratch accesses count in vmcnt
         moves: None,
     },
     shared: SharedMemory {

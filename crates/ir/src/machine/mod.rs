@@ -139,6 +139,9 @@ pub struct Registers {
     pub per_thread: u32,
     /// Of one multiprocessor or compute unit.
     pub file: u32,
+    /// Of these, those of the matrix units alone: other instructions only move their values. None where
+    /// there is one kind of registers.
+    pub accumulation: u32,
     /// Whether what does not fit may be spilled to memory. Where memory operations are counted a
     /// spill would be among them, and the counts of the program's waits would be wrong.
     pub spill: bool,

@@ -27,8 +27,9 @@ pub(crate) const SM80: Machine = Machine {
     registers: Registers {
         per_thread: 255, // [CUDA]
         file: 64 * 1024, // [CUDA]
-        spill: true,     // [CUDA] to local memory
-        moves: None,     // [PTX] setmaxnreg needs sm_90a
+        accumulation: 0,
+        spill: true, // [CUDA] to local memory
+        moves: None, // [PTX] setmaxnreg needs sm_90a
     },
     shared: SharedMemory {
         bytes: 163 * 1024,              // [CUDA] 163 KB a block for 8.0

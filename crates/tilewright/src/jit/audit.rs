@@ -13,6 +13,7 @@ mod walk;
 
 use std::collections::BTreeMap;
 
+use tilewright_codegen::numbered;
 use tilewright_gfx9::asm;
 use tilewright_gfx9::audit::{self as gfx9, Expectation, Kind, Report};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
@@ -224,6 +225,7 @@ impl Expected {
                 vgprs: Some(gfx9::vgprs_at(machine.waves_on_simd(threads, blocks))),
                 no_fences: !fences,
                 unread_products: guarded,
+                numbered: numbered_registers(func, kernel, machine),
                 ..Expectation::default()
             },
             uncompared: None,
@@ -276,4 +278,11 @@ fn has_fence(stmt: &Stmt) -> bool {
         },
         _ => false,
     }
+}
+
+/// The accumulation registers that the source names.
+fn numbered_registers(func: &Func, kernel: &Kernel, machine: &Machine) -> u16 {
+    let sums = numbered(func, kernel, machine);
+    let end = sums.iter().map(|sum| sum.first + sum.count).max();
+    end.map_or(0, |end| u16::try_from(end).unwrap_or(u16::MAX))
 }
