@@ -11,6 +11,7 @@ mod corpus;
 mod needless;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tilewright::codegen::Source;
 use tilewright::ir::{Func, Target};
 use tilewright::jit::audit::{Budget, audit};
 use tilewright::runtime::env::Env;
@@ -107,17 +108,72 @@ fn main() {
         let title = format!("{} {}", kernel.target, kernel.file);
         Trial::test(title, || counted(kernel))
     });
-    libtest_mimic::run(&args, trials.collect()).exit();
+    let by_number = Trial::test("registers by number", registers_by_number);
+    libtest_mimic::run(&args, trials.chain([by_number]).collect()).exit();
+}
+
+/// Sums that have registers by number, of which the compiler knows nothing: code of its own that writes
+/// one, and elements that are read too early.
+fn registers_by_number() -> Result<(), Failed> {
+    let settings: Vec<_> = HALVES
+        .iter()
+        .map(|(name, value)| (*name, if *name == "threads" { "256" } else { *value }))
+        .chain([("block_N", "256")])
+        .collect();
+    let target = Target::Gfx950;
+    let (func, source) = corpus::generated("gemm.py", &settings, target)?;
+    let asm = assembled(&source, target)?;
+    let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
+    let wrong = |asm: &str| wrong(&func, target, &names, asm);
+    if let Some(finding) = wrong(&asm)? {
+        return Err(format!("as it stands: {finding}").into());
+    }
+    let (loops, rest) = asm
+        .split_once("v_mfma_f32_16x16x32_bf16")
+        .ok_or("no products")?;
+    for taken in [
+        "v_accvgpr_write_b32 a7, v0",
+        "v_accvgpr_mov_b32 a255, a3",
+        "ds_read_b128 a[8:11], v1",
+        "global_load_dword a0, v0, s[0:1]",
+    ] {
+        let faulty = format!(
+            "{loops}s_nop 0\n\t;;#ASMEND\n\t{taken}\n\t;;#ASMSTART\n\tv_mfma_f32_16x16x32_bf16{rest}"
+        );
+        let found = wrong(&faulty)?.ok_or_else(|| format!("`{taken}` is not found"))?;
+        if !found.contains("is a register of the kernel's sums") {
+            return Err(format!("`{taken}`: {found}").into());
+        }
+    }
+    // An element that is read right behind its product.
+    let (before, last) = asm.rsplit_once("v_mfma_").ok_or("no products")?;
+    let (product, behind) = last.split_once('\n').ok_or("no line")?;
+    let sum = product
+        .rsplit("a[")
+        .next()
+        .and_then(|r| r.split(':').next());
+    let sum = sum.ok_or("no sum")?;
+    for (states, found) in [(2, true), (15, false)] {
+        let read = format!("s_nop {states}\n\tv_accvgpr_read_b32 v0, a[{sum}]");
+        let faulty = format!("{before}v_mfma_{product}\n\t{read}\n{behind}");
+        if wrong(&faulty)?.is_some() != found {
+            return Err(format!("{states} wait states behind a product: {found}").into());
+        }
+    }
+    Ok(())
+}
+
+fn assembled(source: &Source, target: Target) -> Result<String, Failed> {
+    let clang = AmdClang::find(&Env::process())
+        .map_err(|missing| format!("this test needs clang: run scripts/setup-clang\n{missing}"))?;
+    let assembly = clang.assembly(&source.text, target.name(), &HipOptions::default());
+    assembly.map_err(|e| e.to_string().into())
 }
 
 fn counted(kernel: &Kernel) -> Result<(), Failed> {
     let target = kernel.target;
     let (func, source) = corpus::generated(kernel.file, kernel.settings, target)?;
-    let clang = AmdClang::find(&Env::process())
-        .map_err(|missing| format!("this test needs clang: run scripts/setup-clang\n{missing}"))?;
-    let asm = clang
-        .assembly(&source.text, target.name(), &HipOptions::default())
-        .map_err(|e| e.to_string())?;
+    let asm = assembled(&source, target)?;
     let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
     let wrong = |asm: &str| wrong(&func, target, &names, asm);
     if let Some(finding) = wrong(&asm)? {

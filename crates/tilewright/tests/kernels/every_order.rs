@@ -111,6 +111,11 @@ const SAMPLE: &[(&str, &str)] = &[
         "between_products",
         "gfx950 A·Bᵀ of float8_e4m3fn, 128x128x128, 256 threads, 2 stages",
     ),
+    // Sums that have registers by number.
+    (
+        "between_products",
+        "gfx950 A·Bᵀ of bfloat16, 256x256x64, 256 threads, 2 stages",
+    ),
     (
         "two_products",
         "gfx942 attention of float16, 128x64x64, 512 threads, 2 stages",
