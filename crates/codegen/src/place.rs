@@ -88,16 +88,10 @@ impl Place {
 
     /// The statement that stores a value there. Where elements share a byte, another thread may store
     /// to the rest of it meanwhile.
-    pub fn write(&self, value: &str, span: Span, needs: &mut Needs) -> Emit<String> {
-        Ok(match self.kind {
+    pub fn write(&self, value: &str, needs: &mut Needs) -> String {
+        match self.kind {
             Kind::Variable => format!("{} = {value};", self.name),
-            Kind::Memory if self.scalar.bits() < 8 && self.scalar.bits() != 4 => {
-                return unsupported(
-                    span,
-                    format!("one element of {} stored to memory", self.scalar),
-                );
-            }
-            Kind::Memory if self.scalar.bits() == 4 => {
+            Kind::Memory if self.scalar.bits() < 8 => {
                 needs.piece(Piece::StorePacked);
                 format!(
                     "tw::store_packed<{}>({}, {}, {value});",
@@ -108,13 +102,13 @@ impl Place {
             }
             Kind::Memory | Kind::Array => format!("{}[{}] = {value};", self.name, self.offset.text),
             Kind::Regs => format!("{}.set({}, {value});", self.name, self.offset.text),
-        })
+        }
     }
 
-    /// A pointer to memory.
+    /// A pointer to memory; elements that share bytes start one there.
     pub fn address(&self) -> String {
         if self.scalar.bits() < 8 {
-            return format!("{} + {} / 2", self.name, self.offset.at_least(MUL));
+            return format!("{} + {}", self.name, self.bytes());
         }
         match self.offset.text.as_str() {
             "0" => self.name.clone(),
@@ -125,8 +119,17 @@ impl Place {
     /// The start of a shared buffer and the element's place in it, as two arguments.
     pub fn in_shared(&self) -> String {
         match self.scalar.bits() < 8 {
-            true => format!("{}, {} / 2", self.name, self.offset.at_least(MUL)),
+            true => format!("{}, {}", self.name, self.bytes()),
             false => format!("{}, {}", self.name, self.offset.text),
+        }
+    }
+
+    /// The offset in bytes, of elements that share them.
+    fn bytes(&self) -> String {
+        let offset = self.offset.at_least(MUL);
+        match self.scalar.bits() {
+            6 => format!("{offset} / 4 * 3"),
+            bits => format!("{offset} / {}", 8 / bits),
         }
     }
 
@@ -314,12 +317,6 @@ impl Emitter<'_> {
                 );
             }
         };
-        if matches!(data.dtype.scalar.bits(), 6) {
-            return unsupported(
-                data.span,
-                format!("`{}`: elements of {} have no C type", data.name, data.dtype),
-            );
-        }
         let mut storage = Storage {
             kind,
             name,

@@ -197,7 +197,7 @@ impl Emitter<'_> {
                     scalar,
                     offset: crate::expr::Code::primary("0".to_string()),
                 };
-                self.move_elements(&target, &source, lanes, true, span)?;
+                self.move_elements(&target, &source, lanes, true);
                 return Ok(name);
             }
         }
@@ -232,7 +232,7 @@ impl Emitter<'_> {
             let code = self.expr(&value, 0)?;
             let code = self.convert(code, value.dtype().scalar, scalar);
             let place = self.place(buffer, indices, None, 0, span)?;
-            let line = place.write(&code.text, span, &mut self.needs)?;
+            let line = place.write(&code.text, &mut self.needs);
             self.out.line(line);
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl Emitter<'_> {
                 scalar,
                 offset: crate::expr::Code::primary("0".to_string()),
             };
-            self.move_elements(&source, &first, total, false, span)?;
+            self.move_elements(&source, &first, total, false);
             self.names.close();
             self.out.dedent();
             self.out.line("}");
@@ -269,7 +269,7 @@ impl Emitter<'_> {
                     place.plus(lane % own)
                 }
             };
-            let line = place.write(&code.text, span, &mut self.needs)?;
+            let line = place.write(&code.text, &mut self.needs);
             self.out.line(line);
         }
         Ok(())
@@ -361,7 +361,7 @@ impl Emitter<'_> {
         let scalar = self.func.buffers[buffer].dtype.scalar;
         self.need_type(scalar);
         match scalar.bits() {
-            4 => "unsigned char",
+            4 | 6 => "unsigned char",
             _ => ctype(scalar),
         }
     }

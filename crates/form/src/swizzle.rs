@@ -276,7 +276,8 @@ impl RowXor {
 
     /// The byte offset of a byte of a row.
     pub fn offset(&self, row_bytes: i64, row: i64, byte: i64) -> i64 {
-        row * row_bytes + (byte ^ (self.moved(row) * self.chunk))
+        let chunk = byte / self.chunk ^ self.moved(row);
+        row * row_bytes + chunk * self.chunk + byte % self.chunk
     }
 }
 
