@@ -10,7 +10,7 @@ use crate::device::Piece;
 use crate::expr::is_row;
 use crate::kernel::Emitter;
 use crate::micro::takes_predicate;
-use crate::place::Kind;
+use crate::place::{Kind, Place};
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -191,12 +191,7 @@ impl Emitter<'_> {
         {
             let source = self.place(*buffer, indices, None, 0, span)?;
             if !source.is_register() {
-                let target = crate::place::Place {
-                    kind,
-                    name: name.clone(),
-                    scalar,
-                    offset: crate::expr::Code::primary("0".to_string()),
-                };
+                let target = Place::registers(scalar, name.clone());
                 self.move_elements(&target, &source, lanes, true);
                 return Ok(name);
             }
@@ -243,16 +238,7 @@ impl Emitter<'_> {
             self.out.indent();
             self.names.open();
             let name = self.vector(scalar, total, &value, span)?;
-            let source = crate::place::Place {
-                kind: if is_packed(scalar) {
-                    Kind::Regs
-                } else {
-                    Kind::Array
-                },
-                name,
-                scalar,
-                offset: crate::expr::Code::primary("0".to_string()),
-            };
+            let source = Place::registers(scalar, name);
             self.move_elements(&source, &first, total, false);
             self.names.close();
             self.out.dedent();

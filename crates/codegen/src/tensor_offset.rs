@@ -43,8 +43,19 @@ impl Emitter<'_> {
     pub(crate) fn in_bytes(&mut self, part: &Expr, bits: u32) -> Emit<String> {
         match part.as_int() {
             Some(n) => Ok((n * i128::from(bits) / 8).to_string()),
+            None if bits == 6 => {
+                let bytes = self.bytes_in(part, bits);
+                Ok(format!("(unsigned)({})", self.scalar(&bytes)?))
+            }
             None => Ok(bytes_of(&self.scalar(part)?, bits)),
         }
+    }
+
+    /// Whole bytes of elements that share them.
+    pub(crate) fn bytes_in(&mut self, part: &Expr, bits: u32) -> Expr {
+        let group = sharing(bits);
+        let bytes = part.clone().floor_div(group) * (group * bits / 8);
+        self.analyzer.simplify(&bytes)
     }
 
     /// A sum's parts: the same in all threads, and the rest.
@@ -97,7 +108,7 @@ pub(crate) fn bytes_of(elements: &str, bits: u32) -> String {
 }
 
 /// How many elements of so many bits end with a byte: two of four bits, four of six in three bytes.
-fn sharing(bits: u32) -> u32 {
+pub(crate) fn sharing(bits: u32) -> u32 {
     match bits {
         6 => 4,
         _ => 8 / bits.clamp(1, 8),
