@@ -377,6 +377,24 @@ mod tests {
     }
 
     #[test]
+    fn chunks_of_elements_of_six_bits() {
+        let rows = RowXor {
+            chunk: 24,
+            pairs: vec![(3, 1), (4, 0)],
+        };
+        let layout = rows.layout(&[32, 128], 6).unwrap();
+        assert!(layout.is_bijective() && layout.vector_width(1) == 32);
+        for i in indices(&[32, 128]) {
+            let chunk = (i[1] / 32) ^ (i[0] / 8 % 2 * 2) ^ (i[0] / 16);
+            assert_eq!(layout.offset(&i), i[0] * 128 + chunk * 32 + i[1] % 32);
+            if i[1] % 4 == 0 {
+                let byte = rows.offset(96, i[0], i[1] * 6 / 8);
+                assert_eq!(byte, layout.offset(&i) * 6 / 8);
+            }
+        }
+    }
+
+    #[test]
     fn rows_of_the_span_are_swizzles_of_bytes() {
         for (swizzle, first) in [(Swizzle::B128, 0), (Swizzle::B64, 1), (Swizzle::B32, 2)] {
             let rows = RowXor {
