@@ -276,7 +276,7 @@ impl RowXor {
 
     /// The byte offset of a byte of a row.
     pub fn offset(&self, row_bytes: i64, row: i64, byte: i64) -> i64 {
-        let chunk = byte / self.chunk ^ self.moved(row);
+        let chunk = (byte / self.chunk) ^ self.moved(row);
         row * row_bytes + chunk * self.chunk + byte % self.chunk
     }
 }

@@ -115,7 +115,7 @@ fn mfma_conflicts(rows: &RowXor, target: Target, row_bytes: i64, reads: &MfmaRea
     let moved: Vec<i64> = (0..reads.rows).map(|row| rows.moved(row)).collect();
     let lost = reads.each.iter().map(|lanes| {
         let at = |&(row, byte): &(i64, i64)| {
-            let chunk = byte / rows.chunk ^ moved[row as usize];
+            let chunk = (byte / rows.chunk) ^ moved[row as usize];
             (row * row_bytes + chunk * rows.chunk + byte % rows.chunk) as u32
         };
         let lanes: Vec<Option<u32>> = lanes.iter().map(|l| l.as_ref().map(at)).collect();
