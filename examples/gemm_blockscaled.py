@@ -1,15 +1,16 @@
 """Matrix multiplication of elements with block scales: C = (A * scale_A) @ (B * scale_B)^T.
 
-    A is (M, K) of dtype and B is (N, K) of dtype_B, which is dtype unless it is said: fp8, or fp4 with two
-    elements in a byte.
+    A is (M, K) of dtype and B is (N, K) of dtype_B, which is dtype unless it is said: fp8, fp6 with four
+    elements in three bytes, or fp4 with two in a byte.
     scale_A is (M, K / 32) and scale_B is (N, K / 32): a power of two (E8M0) for 32 neighbours of a row.
     C is (M, N) in out_dtype.
 
-This is what the OCP calls MXFP8 and MXFP4. On gfx950 matrix instructions take the scales; elsewhere
+This is what the OCP calls MXFP8, MXFP6 and MXFP4. On gfx950 matrix instructions take the scales; elsewhere
 elements are multiplied by them on the way, into tiles of bfloat16.
 
     tilewright run examples/gemm_blockscaled.py
     tilewright run examples/gemm_blockscaled.py --set dtype=float4_e2m1fn
+    tilewright run examples/gemm_blockscaled.py --set dtype=float6_e2m3fn
     tilewright run examples/gemm_blockscaled.py --set dtype_B=float4_e2m1fn
     tilewright run examples/gemm_blockscaled.py --set M=100 --set N=90
     tilewright cycles examples/gemm_blockscaled.py --target gfx950 --set block_M=256 --set block_N=256 --set threads=512

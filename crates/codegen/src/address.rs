@@ -30,8 +30,10 @@ use crate::place::Placing;
 /// A place in a buffer, in elements.
 pub(crate) struct Placed {
     /// What all lanes agree on, where that was taken off.
-    pub start: Option<Code>,
+    pub start: Option<Expr>,
     pub offset: Code,
+    /// The offset without a sum of constants and indices of unrolled loops, and that sum.
+    pub known: Option<(Code, Expr)>,
 }
 
 impl Emitter<'_> {
@@ -53,6 +55,7 @@ impl Emitter<'_> {
         Ok(Placed {
             start: None,
             offset: through(placing, indices.iter().map(|(code, _)| code)),
+            known: None,
         })
     }
 
@@ -92,12 +95,14 @@ impl Emitter<'_> {
                 Effect::Counted => {}
             }
         }
-        let start = self.analyzer.simplify(&start);
-        let start = match start.is_int(0) {
-            true => None,
-            false => Some(self.expr(&start, 0)?),
+        let start = Some(self.analyzer.simplify(&start)).filter(|start| !start.is_int(0));
+        let placed = |offset| {
+            Some(Placed {
+                start,
+                offset,
+                known: None,
+            })
         };
-        let placed = |offset| Some(Placed { start, offset });
         if split.effects.contains(&Effect::Fixed) {
             let (own, fixed) = (self.called(placing, &own)?, self.called(placing, &fixed)?);
             self.needs.piece(Piece::Place);
@@ -114,11 +119,15 @@ impl Emitter<'_> {
             let xor = self.expr(&xor, 0)?.at_least(ADD);
             code = Code::new(format!("{} ^ {xor}", code.at_least(ADD)), BIT_XOR);
         }
-        if !add.is_int(0) {
-            let add = self.expr(&add, 0)?.at_least(ADD);
-            code = Code::new(format!("{} + {add}", code.at_least(ADD)), ADD);
+        if add.is_int(0) {
+            return Ok(placed(code));
         }
-        Ok(placed(code))
+        let sum = self.expr(&add, 0)?.at_least(ADD);
+        let offset = Code::new(format!("{} + {sum}", code.at_least(ADD)), ADD);
+        Ok(placed(offset).map(|placed| Placed {
+            known: Some((code, add)),
+            ..placed
+        }))
     }
 
     /// The layout's function of these indices.

@@ -32,9 +32,11 @@ impl Emitter<'_> {
         else {
             return Ok(None);
         };
-        let (Some(bytes @ (4 | 8 | 16)), _) = self.pieces(op) else {
+        let bits = op.width * self.func.buffers[tensor].dtype.bits();
+        if !matches!(bits, 32 | 64 | 96 | 128) {
             return Ok(None);
-        };
+        }
+        let bytes = bits / 8;
         let Some(offset) = self.offset_of(source) else {
             return Ok(None);
         };
@@ -64,7 +66,7 @@ pub(crate) fn counted_load(func: &Func, op: &MicroOp) -> Option<Buffer> {
         )
         && matches!(to.scope, Scope::Local | Scope::Fragment)
         && from.dtype.lanes == 1
-        && from.dtype.bits() >= 8
+        && (from.dtype.bits() >= 8 || from.dtype.bits() == 6)
         && from.dtype == to.dtype;
     let counted = const_bytes(from).is_some_and(|bytes| bytes <= i64::from(i32::MAX));
     (plain && counted).then_some(source)

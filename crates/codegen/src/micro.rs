@@ -3,8 +3,8 @@
 use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaInst, Span};
 use tilewright_layout::lanes::mma_sp;
 
+use crate::ctype::ctype;
 use crate::device::{Piece, mma_name};
-use crate::expr::Code;
 use crate::kernel::Emitter;
 use crate::place::{Kind, Place};
 use crate::stmt::registers;
@@ -250,19 +250,17 @@ impl Emitter<'_> {
         let (_, scalars) = self.pieces(op);
         let loads = self.buffer_load(op)?;
         let transfer = |e: &mut Self| match loads {
-            Some(line) => {
-                e.out.line(line);
-                Ok(())
-            }
-            None => e.transfer(&source, &dest, scalars, span),
+            Some(line) => e.out.line(line),
+            None => e.transfer(&source, &dest, scalars),
         };
         let Some(pred) = &op.pred else {
-            return transfer(self);
+            transfer(self);
+            return Ok(());
         };
         let pred = self.scalar(pred)?;
         self.out.line(format!("if ({pred}) {{"));
         self.out.indent();
-        transfer(self)?;
+        transfer(self);
         self.out.dedent();
         if let (Inst::Load, Some(value)) = (op.inst, &op.otherwise) {
             let value = self.settled(value);
@@ -278,9 +276,18 @@ impl Emitter<'_> {
                         dest.name, dest.offset.text, code.text
                     ));
                 }
+                false if is_run(&dest) && (scalars * dest.scalar.bits()).is_multiple_of(8) => {
+                    self.needs.piece(Piece::Runs);
+                    let bytes = scalars * dest.scalar.bits() / 8;
+                    let (element, to) = (ctype(dest.scalar), dest.address());
+                    self.out.line(format!(
+                        "tw::fill_run<{bytes}, {element}>({to}, {});",
+                        code.text
+                    ));
+                }
                 false => {
                     for i in 0..scalars {
-                        let line = dest.plus(i).write(&code.text, span, &mut self.needs)?;
+                        let line = dest.plus(i).write(&code.text, &mut self.needs);
                         self.out.line(line);
                     }
                 }
@@ -292,27 +299,36 @@ impl Emitter<'_> {
     }
 
     /// Moves scalars from one place to another.
-    fn transfer(&mut self, source: &Place, dest: &Place, scalars: u32, span: Span) -> Emit<()> {
+    fn transfer(&mut self, source: &Place, dest: &Place, scalars: u32) {
         match (source.kind, dest.kind) {
             (Kind::Numbered, Kind::Memory) => {
-                return self.through_registers(source, dest, scalars, false, span);
+                return self.through_registers(source, dest, scalars, false);
             }
             (Kind::Memory, Kind::Numbered) => {
-                return self.through_registers(dest, source, scalars, true, span);
+                return self.through_registers(dest, source, scalars, true);
             }
             _ => {}
         }
         let held = |place: &Place| place.is_register() || place.kind == Kind::Numbered;
         match (held(source), held(dest)) {
-            (true, false) => self.move_elements(source, dest, scalars, false, span)?,
-            (false, true) => self.move_elements(dest, source, scalars, true, span)?,
-            // Halves of bytes go one by one.
+            (true, false) => self.move_elements(source, dest, scalars, false),
+            (false, true) => self.move_elements(dest, source, scalars, true),
+            // Parts of bytes go one by one.
             (false, false) if !(scalars * source.scalar.bits()).is_multiple_of(8) => {
                 for i in 0..scalars {
                     let value = source.plus(i).read();
-                    let line = dest.plus(i).write(&value.text, span, &mut self.needs)?;
+                    let line = dest.plus(i).write(&value.text, &mut self.needs);
                     self.out.line(line);
                 }
+            }
+            (false, false) if is_run(source) => {
+                self.needs.piece(Piece::Runs);
+                self.out.line(format!(
+                    "tw::copy_run<{}>({}, {});",
+                    scalars * source.scalar.bits() / 8,
+                    dest.address(),
+                    source.address()
+                ));
             }
             (false, false) => {
                 self.needs.piece(Piece::Memory);
@@ -328,85 +344,73 @@ impl Emitter<'_> {
             (true, true) => {
                 for i in 0..scalars {
                     let value = source.plus(i).read();
-                    let line = dest.plus(i).write(&value.text, span, &mut self.needs)?;
+                    let line = dest.plus(i).write(&value.text, &mut self.needs);
                     self.out.line(line);
                 }
             }
         }
-        Ok(())
     }
 
     /// Moves scalars between memory and sums that have registers by number.
-    fn through_registers(
-        &mut self,
-        sums: &Place,
-        memory: &Place,
-        scalars: u32,
-        load: bool,
-        span: Span,
-    ) -> Emit<()> {
+    fn through_registers(&mut self, sums: &Place, memory: &Place, scalars: u32, load: bool) {
         self.out.line("{");
         self.out.indent();
         self.names.open();
-        let part = Place {
-            kind: Kind::Array,
-            name: self.names.take("part"),
-            scalar: sums.scalar,
-            offset: Code::primary("0".to_string()),
-        };
+        let part = Place::registers(sums.scalar, self.names.take("part"));
         self.out.line(registers(&part.name, sums.scalar, scalars));
         if load {
-            self.move_elements(&part, memory, scalars, true, span)?;
+            self.move_elements(&part, memory, scalars, true);
         }
         for at in 0..scalars {
             let (from, to) = match load {
                 true => (part.plus(at), sums.plus(at)),
                 false => (sums.plus(at), part.plus(at)),
             };
-            let line = to.write(&from.read().text, span, &mut self.needs)?;
+            let line = to.write(&from.read().text, &mut self.needs);
             self.out.line(line);
         }
         if !load {
-            self.move_elements(&part, memory, scalars, false, span)?;
+            self.move_elements(&part, memory, scalars, false);
         }
         self.names.close();
         self.out.dedent();
         self.out.line("}");
-        Ok(())
     }
 
     /// Moves one scalar between registers and memory.
-    fn move_one(&mut self, regs: &Place, memory: &Place, load: bool, span: Span) -> Emit<()> {
+    fn move_one(&mut self, regs: &Place, memory: &Place, load: bool) {
         let line = match load {
-            true => regs.write(&memory.read().text, span, &mut self.needs)?,
-            false => memory.write(&regs.read().text, span, &mut self.needs)?,
+            true => regs.write(&memory.read().text, &mut self.needs),
+            false => memory.write(&regs.read().text, &mut self.needs),
         };
         self.out.line(line);
-        Ok(())
     }
 
     /// Moves scalars between registers and memory, in pieces of at most 16 bytes.
-    pub(crate) fn move_elements(
-        &mut self,
-        regs: &Place,
-        memory: &Place,
-        scalars: u32,
-        load: bool,
-        span: Span,
-    ) -> Emit<()> {
+    pub(crate) fn move_elements(&mut self, regs: &Place, memory: &Place, scalars: u32, load: bool) {
         let bits = regs.scalar.bits();
-        // Halves of bytes go one by one.
+        // Parts of bytes go one by one.
         if !(scalars * bits).is_multiple_of(8) {
             for at in 0..scalars {
-                self.move_one(&regs.plus(at), &memory.plus(at), load, span)?;
+                self.move_one(&regs.plus(at), &memory.plus(at), load);
             }
-            return Ok(());
+            return;
+        }
+        if is_run(memory) {
+            self.needs.piece(Piece::Runs);
+            let bytes = scalars * bits / 8;
+            let (memory, name, at) = (memory.address(), &regs.name, &regs.offset.text);
+            self.out.line(match load {
+                true => format!("tw::load_run<{bytes}>({name}, {at}, {memory});"),
+                false => format!("tw::store_run<{bytes}>({memory}, {name}, {at});"),
+            });
+            return;
         }
         for (at, bytes) in split(scalars, bits) {
             let (r, m) = (regs.plus(at), memory.plus(at));
             // One element needs no vector.
             if u32::from(bytes) * 8 == bits {
-                self.move_one(&r, &m, load, span)?;
+                self.move_one(&r, &m, load);
                 continue;
             }
             self.needs.piece(Piece::Memory);
@@ -425,7 +429,6 @@ impl Emitter<'_> {
                 ),
             });
         }
-        Ok(())
     }
 
     fn cp_async(&mut self, op: &MicroOp, span: Span) -> Emit<()> {
@@ -489,6 +492,11 @@ fn split(scalars: u32, bits: u32) -> Vec<(u32, u8)> {
     (0..bytes / piece)
         .map(|i| (i * piece * 8 / bits, piece as u8))
         .collect()
+}
+
+/// Whether elements are moved as runs of bits: no power of two of bytes holds whole ones.
+fn is_run(place: &Place) -> bool {
+    !16u32.is_multiple_of(place.scalar.bits()) && place.scalar.bits() < 8
 }
 
 fn bracketed(cond: &str) -> String {

@@ -11,6 +11,7 @@ use crate::ctype::{ctype, is_packed, piece_of};
 use crate::device::{Needs, Piece};
 use crate::expr::{ADD, Code, MUL, POSTFIX};
 use crate::kernel::Emitter;
+use crate::tensor_offset::sharing;
 use crate::{Emit, unsupported};
 
 /// Where a buffer is and how its elements are found.
@@ -62,6 +63,8 @@ pub(crate) struct Place {
     pub scalar: Scalar,
     /// In scalars.
     pub offset: Code,
+    /// Of elements that share bytes, the offset without a part that is whole bytes, and that in bytes.
+    apart: Option<(Code, Code)>,
 }
 
 impl Storage {
@@ -93,21 +96,15 @@ impl Place {
 
     /// The statement that stores a value there. Where elements share a byte, another thread may store
     /// to the rest of it meanwhile.
-    pub fn write(&self, value: &str, span: Span, needs: &mut Needs) -> Emit<String> {
-        Ok(match self.kind {
+    pub fn write(&self, value: &str, needs: &mut Needs) -> String {
+        match self.kind {
             Kind::Variable => format!("{} = {value};", self.name),
             Kind::Numbered => format!(
                 "tw::set_sum<{}>({}, {value});",
                 ctype(self.scalar),
                 self.words()
             ),
-            Kind::Memory if self.scalar.bits() < 8 && self.scalar.bits() != 4 => {
-                return unsupported(
-                    span,
-                    format!("one element of {} stored to memory", self.scalar),
-                );
-            }
-            Kind::Memory if self.scalar.bits() == 4 => {
+            Kind::Memory if self.scalar.bits() < 8 => {
                 needs.piece(Piece::StorePacked);
                 format!(
                     "tw::store_packed<{}>({}, {}, {value});",
@@ -118,13 +115,13 @@ impl Place {
             }
             Kind::Memory | Kind::Array => format!("{}[{}] = {value};", self.name, self.offset.text),
             Kind::Regs => format!("{}.set({}, {value});", self.name, self.offset.text),
-        })
+        }
     }
 
-    /// A pointer to memory.
+    /// A pointer to memory; elements that share bytes start one there.
     pub fn address(&self) -> String {
         if self.scalar.bits() < 8 {
-            return format!("{} + {} / 2", self.name, self.offset.at_least(MUL));
+            return format!("{} + {}", self.name, self.bytes());
         }
         match self.offset.text.as_str() {
             "0" => self.name.clone(),
@@ -135,8 +132,23 @@ impl Place {
     /// The start of a shared buffer and the element's place in it, as two arguments.
     pub fn in_shared(&self) -> String {
         match self.scalar.bits() < 8 {
-            true => format!("{}, {} / 2", self.name, self.offset.at_least(MUL)),
+            true => format!("{}, {}", self.name, self.bytes()),
             false => format!("{}, {}", self.name, self.offset.text),
+        }
+    }
+
+    /// The offset in bytes, of elements that share them.
+    fn bytes(&self) -> String {
+        let bytes = |offset: &Code| {
+            let offset = offset.at_least(MUL);
+            match self.scalar.bits() {
+                6 => format!("{offset} / 4 * 3"),
+                bits => format!("{offset} / {}", 8 / bits),
+            }
+        };
+        match &self.apart {
+            Some((rest, apart)) => format!("{} + {}", bytes(rest), apart.at_least(ADD)),
+            None => bytes(&self.offset),
         }
     }
 
@@ -160,7 +172,22 @@ impl Place {
         };
         Place {
             offset,
+            apart: None,
             ..self.clone()
+        }
+    }
+
+    /// The first of some registers.
+    pub fn registers(scalar: Scalar, name: String) -> Place {
+        Place {
+            kind: match is_packed(scalar) {
+                true => Kind::Regs,
+                false => Kind::Array,
+            },
+            name,
+            scalar,
+            offset: Code::primary("0".to_string()),
+            apart: None,
         }
     }
 
@@ -214,26 +241,43 @@ impl Emitter<'_> {
             codes.push((self.expr(&index, lane)?, index));
         }
         // What all lanes agree on is a scalar of its own there ([`Emitter::version`]).
-        let memory = storage.kind == Kind::Memory && storage.scalar.bits() >= 8;
+        let memory = storage.kind == Kind::Memory;
         let scalars = memory && self.machine.scalar_registers;
         let (mut start, mut first) = (None, None);
         if let Some(slot) = slot {
             let slot = self.settled(slot);
-            let code = self.first_of(&storage, &slot)?;
-            match scalars && slot.as_int().is_none() && !self.may_vary(&slot) {
-                true => start = code,
-                false => first = code,
+            let apart = scalars && slot.as_int().is_none() && !self.may_vary(&slot);
+            let elements = self.first_of(&storage, &slot);
+            match apart && self.fills_bytes(storage.scalar, &elements) {
+                true => start = Some(elements),
+                false if slot.is_int(0) => {}
+                false => first = Some(self.expr(&elements, 0)?),
             }
         }
+        let mut known = None;
         let mut offset = match &storage.layout {
             Some(placing) => {
                 let placed = self.placed(placing, &codes, scalars)?;
-                if let Some(more) = placed.start {
-                    start = Some(sum(start, more));
+                known = placed.known;
+                match placed.start {
+                    Some(more) if self.fills_bytes(storage.scalar, &more) => {
+                        start = Some(match start {
+                            Some(start) => start + more,
+                            None => more,
+                        });
+                    }
+                    Some(more) => first = Some(sum(first, self.expr(&more, 0)?)),
+                    None => {}
                 }
                 placed.offset
             }
             None => self.strided(&storage, &codes)?,
+        };
+        let apart = match known {
+            Some((rest, part)) if storage.lanes == 1 && first.is_none() => {
+                self.whole_bytes(&storage, &rest, &part)?
+            }
+            _ => None,
         };
         offset = match (first, offset.text.as_str()) {
             (Some(first), "0") => first,
@@ -244,35 +288,57 @@ impl Emitter<'_> {
         }
         Ok(Place {
             kind: storage.kind,
-            name: self.version(&storage, start),
+            name: self.version(&storage, start)?,
             scalar: storage.scalar,
             offset,
+            apart,
         })
     }
 
-    /// The first element of a version, where that is not the buffer's.
-    fn first_of(&mut self, storage: &Storage, slot: &Expr) -> Emit<Option<Code>> {
-        Ok(match slot.as_int() {
-            Some(0) => None,
-            Some(n) => Some(Code::primary((n * i128::from(storage.version)).to_string())),
-            None => {
-                let code = self.expr(slot, 0)?;
-                let text = format!("{} * {}", code.at_least(MUL), storage.version);
-                Some(Code::new(text, MUL))
-            }
-        })
+    /// Whether so many elements are certainly whole bytes.
+    fn fills_bytes(&mut self, scalar: Scalar, elements: &Expr) -> bool {
+        let group = sharing(scalar.bits());
+        group < 2 || self.analyzer.divides(group.into(), elements).is_yes()
+    }
+
+    /// An offset of elements of six bits without a part of it, and that part in bytes: divided as one, the
+    /// part would be lost in the division.
+    fn whole_bytes(
+        &mut self,
+        storage: &Storage,
+        rest: &Code,
+        part: &Expr,
+    ) -> Emit<Option<(Code, Code)>> {
+        if storage.scalar.bits() != 6 || !self.fills_bytes(storage.scalar, part) {
+            return Ok(None);
+        }
+        let part = self.bytes_in(part, storage.scalar.bits());
+        Ok(Some((rest.clone(), self.expr(&part, 0)?)))
+    }
+
+    /// The first element of a version.
+    fn first_of(&self, storage: &Storage, slot: &Expr) -> Expr {
+        match slot.as_int() {
+            Some(n) => Expr::int(n * i128::from(storage.version), slot.dtype()),
+            None => slot.clone() * storage.version,
+        }
     }
 
     /// `tw::version(A_shared, k % 3 * 4096)`: where the elements start that all lanes agree on.
-    fn version(&mut self, storage: &Storage, start: Option<Code>) -> String {
+    fn version(&mut self, storage: &Storage, start: Option<Expr>) -> Emit<String> {
         let Some(mut start) = start else {
-            return storage.name.clone();
+            return Ok(storage.name.clone());
         };
         self.needs.piece(Piece::Version);
         if storage.lanes > 1 {
-            start = Code::new(format!("{} * {}", start.at_least(MUL), storage.lanes), MUL);
+            start = start * i64::from(storage.lanes);
         }
-        format!("tw::version({}, {})", storage.name, start.text)
+        let bits = storage.scalar.bits();
+        if bits < 8 {
+            start = self.bytes_in(&start, bits);
+        }
+        let start = self.expr(&start, 0)?;
+        Ok(format!("tw::version({}, {})", storage.name, start.text))
     }
 
     /// `(by * 128 + i) * 1024 + k`
@@ -325,12 +391,6 @@ impl Emitter<'_> {
                 );
             }
         };
-        if matches!(data.dtype.scalar.bits(), 6) {
-            return unsupported(
-                data.span,
-                format!("`{}`: elements of {} have no C type", data.name, data.dtype),
-            );
-        }
         let mut storage = Storage {
             kind,
             name,

@@ -10,7 +10,7 @@ use crate::device::Piece;
 use crate::expr::is_row;
 use crate::kernel::Emitter;
 use crate::micro::takes_predicate;
-use crate::place::Kind;
+use crate::place::{Kind, Place};
 use crate::{Emit, unsupported};
 
 impl Emitter<'_> {
@@ -202,13 +202,8 @@ impl Emitter<'_> {
         {
             let source = self.place(*buffer, indices, None, 0, span)?;
             if !source.is_register() {
-                let target = crate::place::Place {
-                    kind,
-                    name: name.clone(),
-                    scalar,
-                    offset: crate::expr::Code::primary("0".to_string()),
-                };
-                self.move_elements(&target, &source, lanes, true, span)?;
+                let target = Place::registers(scalar, name.clone());
+                self.move_elements(&target, &source, lanes, true);
                 return Ok(name);
             }
         }
@@ -243,7 +238,7 @@ impl Emitter<'_> {
             let code = self.expr(&value, 0)?;
             let code = self.convert(code, value.dtype().scalar, scalar);
             let place = self.place(buffer, indices, None, 0, span)?;
-            let line = place.write(&code.text, span, &mut self.needs)?;
+            let line = place.write(&code.text, &mut self.needs);
             self.out.line(line);
             return Ok(());
         }
@@ -254,17 +249,8 @@ impl Emitter<'_> {
             self.out.indent();
             self.names.open();
             let name = self.vector(scalar, total, &value, span)?;
-            let source = crate::place::Place {
-                kind: if is_packed(scalar) {
-                    Kind::Regs
-                } else {
-                    Kind::Array
-                },
-                name,
-                scalar,
-                offset: crate::expr::Code::primary("0".to_string()),
-            };
-            self.move_elements(&source, &first, total, false, span)?;
+            let source = Place::registers(scalar, name);
+            self.move_elements(&source, &first, total, false);
             self.names.close();
             self.out.dedent();
             self.out.line("}");
@@ -280,7 +266,7 @@ impl Emitter<'_> {
                     place.plus(lane % own)
                 }
             };
-            let line = place.write(&code.text, span, &mut self.needs)?;
+            let line = place.write(&code.text, &mut self.needs);
             self.out.line(line);
         }
         Ok(())
@@ -378,7 +364,7 @@ impl Emitter<'_> {
         let scalar = self.func.buffers[buffer].dtype.scalar;
         self.need_type(scalar);
         match scalar.bits() {
-            4 => "unsigned char",
+            4 | 6 => "unsigned char",
             _ => ctype(scalar),
         }
     }

@@ -22,7 +22,7 @@ impl Emitter<'_> {
     /// may be below zero, for the machine adds them without a sign, or may end inside of a byte.
     pub(crate) fn offset_of(&mut self, source: &Access) -> Option<Offset> {
         let flat = flat_index(self.func, source)?;
-        let in_a_byte = 8 / self.func.buffers[source.region.buffer].dtype.bits();
+        let in_a_byte = sharing(self.func.buffers[source.region.buffer].dtype.bits());
         let flat = self.settled(&flat);
         let flat = self.analyzer.simplify(&flat);
         let (shared, lane) = self.apart(&flat);
@@ -30,15 +30,6 @@ impl Emitter<'_> {
             let zero = Expr::zero(part.dtype());
             let whole = in_a_byte < 2 || self.analyzer.divides(in_a_byte.into(), part).is_yes();
             if !(whole && self.analyzer.prove_ge(part, &zero).is_yes()) {
-                return None;
-            }
-        }
-        // Of elements that share a byte, each part must be whole bytes.
-        let bits = self.func.buffers[source.region.buffer].dtype.bits();
-        let in_byte = Expr::int((8 / bits.clamp(1, 8)).into(), DType::I32);
-        for part in [&shared, &lane] {
-            let beside = part.clone().cast_to(DType::I32).floor_mod(in_byte.clone());
-            if bits < 8 && !self.analyzer.simplify(&beside).is_int(0) {
                 return None;
             }
         }
@@ -52,8 +43,19 @@ impl Emitter<'_> {
     pub(crate) fn in_bytes(&mut self, part: &Expr, bits: u32) -> Emit<String> {
         match part.as_int() {
             Some(n) => Ok((n * i128::from(bits) / 8).to_string()),
+            None if bits == 6 => {
+                let bytes = self.bytes_in(part, bits);
+                Ok(format!("(unsigned)({})", self.scalar(&bytes)?))
+            }
             None => Ok(bytes_of(&self.scalar(part)?, bits)),
         }
+    }
+
+    /// Whole bytes of elements that share them.
+    pub(crate) fn bytes_in(&mut self, part: &Expr, bits: u32) -> Expr {
+        let group = sharing(bits);
+        let bytes = part.clone().floor_div(group) * (group * bits / 8);
+        self.analyzer.simplify(&bytes)
     }
 
     /// A sum's parts: the same in all threads, and the rest.
@@ -98,7 +100,18 @@ impl Emitter<'_> {
 pub(crate) fn bytes_of(elements: &str, bits: u32) -> String {
     match bits.is_multiple_of(8) {
         true => format!("(unsigned)({elements}) * {}", bits / 8),
-        false => format!("(unsigned)({elements}) / {}", 8 / bits),
+        false => match sharing(bits) {
+            4 => format!("(unsigned)({elements}) / 4 * 3"),
+            of_a_byte => format!("(unsigned)({elements}) / {of_a_byte}"),
+        },
+    }
+}
+
+/// How many elements of so many bits end with a byte: two of four bits, four of six in three bytes.
+pub(crate) fn sharing(bits: u32) -> u32 {
+    match bits {
+        6 => 4,
+        _ => 8 / bits.clamp(1, 8),
     }
 }
 

@@ -237,7 +237,7 @@ impl Emitter<'_> {
                     false => format!("*(const int*)({})", p.address()),
                 };
                 let value = self.dot4(&word(&a), &word(&b), &c.read().text);
-                let line = c.write(&value, span, &mut self.needs)?;
+                let line = c.write(&value, &mut self.needs);
                 self.out.line(line);
                 Ok(())
             }
@@ -484,7 +484,7 @@ impl Emitter<'_> {
             self.out.dedent();
             self.out.line("}");
         }
-        let store = place.write(&total, span, &mut self.needs)?;
+        let store = place.write(&total, &mut self.needs);
         self.out.line(store);
         self.names.close();
         self.out.dedent();

@@ -36,16 +36,17 @@ impl Emitter<'_> {
         if op.otherwise.as_ref().is_some_and(|e| !is_zero(e)) {
             return unsupported(span, format!("`{}` fills with zeros only", op.inst));
         }
-        let (Some(bytes @ (4 | 16)), _) = self.pieces(op) else {
-            return unsupported(span, format!("`{}` moves 4 or 16 bytes a lane", op.inst));
-        };
-        let copy = self.machine.async_copy;
-        if !copy.is_some_and(|c| c.bytes.contains(&bytes)) {
+        let bits = op.width * self.func.buffers[op.dest.region.buffer].dtype.bits();
+        let widths = self.machine.async_copy.map_or(&[][..], |copy| copy.bytes);
+        let Some(bytes) = widths.iter().copied().find(|b| b * 8 == bits) else {
             return unsupported(
                 span,
-                format!("{} copies 4 bytes a lane to LDS", self.target),
+                format!(
+                    "`{}` of {bits} bits a lane: {} has it for {widths:?} bytes",
+                    op.inst, self.target
+                ),
             );
-        }
+        };
         let tensor = source.region.buffer;
         self.needs.piece(Piece::Async);
         let Some(from) = self.plan.tensors.get(&tensor).cloned() else {

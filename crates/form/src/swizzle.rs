@@ -276,7 +276,8 @@ impl RowXor {
 
     /// The byte offset of a byte of a row.
     pub fn offset(&self, row_bytes: i64, row: i64, byte: i64) -> i64 {
-        row * row_bytes + (byte ^ (self.moved(row) * self.chunk))
+        let chunk = (byte / self.chunk) ^ self.moved(row);
+        row * row_bytes + chunk * self.chunk + byte % self.chunk
     }
 }
 
@@ -372,6 +373,24 @@ mod tests {
         for i in indices(&[32, 64]) {
             let chunk = (i[1] / 8) ^ (i[0] / 2 % 8) ^ (i[0] / 16 % 2 * 2);
             assert_eq!(layout.offset(&i), i[0] * 64 + chunk * 8 + i[1] % 8);
+        }
+    }
+
+    #[test]
+    fn chunks_of_elements_of_six_bits() {
+        let rows = RowXor {
+            chunk: 24,
+            pairs: vec![(3, 1), (4, 0)],
+        };
+        let layout = rows.layout(&[32, 128], 6).unwrap();
+        assert!(layout.is_bijective() && layout.vector_width(1) == 32);
+        for i in indices(&[32, 128]) {
+            let chunk = (i[1] / 32) ^ (i[0] / 8 % 2 * 2) ^ (i[0] / 16);
+            assert_eq!(layout.offset(&i), i[0] * 128 + chunk * 32 + i[1] % 32);
+            if i[1] % 4 == 0 {
+                let byte = rows.offset(96, i[0], i[1] * 6 / 8);
+                assert_eq!(byte, layout.offset(&i) * 6 / 8);
+            }
         }
     }
 

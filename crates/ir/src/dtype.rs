@@ -239,6 +239,20 @@ impl DType {
         self.scalar.bits() * self.lanes as u32
     }
 
+    /// The most elements that one access takes: 16 bytes of them. Of six bits, of which no power of two
+    /// fills these, it is 16 in 12 bytes.
+    pub const fn widest_access(self) -> u32 {
+        match 128 / self.bits() {
+            0 => 1,
+            n => 1 << n.ilog2(),
+        }
+    }
+
+    /// Whether so many elements fill whole bytes, from a multiple of as many on.
+    pub const fn fills_bytes(self, elements: u32) -> bool {
+        (elements * self.bits()).is_multiple_of(8)
+    }
+
     pub const fn is_scalar(self) -> bool {
         self.lanes == 1
     }

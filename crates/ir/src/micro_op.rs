@@ -74,8 +74,10 @@ impl MicroOp {
         let Some(end) = buffers.find(shared) else {
             return false;
         };
-        self.counter == Some(Counter::Lgkmcnt)
-            && self.width * func.buffers[end.region.buffer].dtype.bits() <= JOINED_BITS
+        let bits = self.width * func.buffers[end.region.buffer].dtype.bits();
+        // What is no power of two is done in pieces of the largest one that divides it.
+        let piece = bits & bits.wrapping_neg();
+        self.counter == Some(Counter::Lgkmcnt) && piece <= JOINED_BITS
     }
 }
 

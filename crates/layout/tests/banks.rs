@@ -99,11 +99,17 @@ fn the_matrix_swizzle_is_free_of_conflicts_for_every_mfma() {
         (Target::Gfx950, "mfma.32x32x64.float8_e5m2.float32", 16),
         (Target::Gfx950, "mfma.16x16x128.float4_e2m1fn.float32", 16),
         (Target::Gfx950, "mfma.32x32x64.float4_e2m1fn.float32", 16),
+        (Target::Gfx950, "mfma.16x16x128.float6_e2m3fn.float32", 24),
+        (Target::Gfx950, "mfma.32x32x64.float6_e3m2fn.float32", 24),
     ] {
         let inst = mfma(name);
         let bits = i64::from(inst.a.bits());
         let k = i64::from(inst.k);
-        for row_bytes in [32, 64, 128, 256, 512, 192, 384] {
+        let all = match bits {
+            6 => &[48, 96, 192][..],
+            _ => &[32, 64, 128, 256, 512, 192, 384],
+        };
+        for &row_bytes in all {
             let cols = row_bytes * 8 / bits;
             if cols % k != 0 {
                 continue;

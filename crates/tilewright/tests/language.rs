@@ -303,3 +303,18 @@ fn elements_of_four_bits_are_stored_one_by_one() {
     let expected = (0..512).map(|at| f64::from((at / 32 * 32 + 31 - at % 32) & 15));
     assert_eq!(result(file, "Q"), expected.collect::<Vec<f64>>());
 }
+
+#[test]
+fn elements_of_six_bits_are_stored_one_by_one() {
+    let file = "six_bits_stored.py";
+    let expected = (0..512).map(|at| f64::from(at % 9 - 4));
+    assert_eq!(result(file, "O"), expected.collect::<Vec<f64>>());
+    // The largest number with three bits of mantissa is 7.5.
+    let expected = (0..45).map(|at| f64::from(at / 3 * 32 + at % 3).min(7.5));
+    assert_eq!(result(file, "P"), expected.collect::<Vec<f64>>());
+    let stored = |row: i32, column: i32| f64::from((row * 32 + 31 - column) % 17 - 8);
+    let expected: Vec<f64> = (0..512).map(|at| stored(at / 32, at % 32)).collect();
+    assert_eq!(result(file, "Q"), expected);
+    let expected = (0..63).map(|at| stored(at / 9, at % 9));
+    assert_eq!(result(file, "R"), expected.collect::<Vec<f64>>());
+}

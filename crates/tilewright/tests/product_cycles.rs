@@ -123,6 +123,7 @@ fn products_with_scales_are_near_the_rate_of_the_matrix_units() {
     for (a, b, busy, most) in [
         ("float8_e4m3fn", "float8_e4m3fn", 2048.0, 2425.0),
         ("float4_e2m1fn", "float4_e2m1fn", 1024.0, 1620.0),
+        ("float6_e2m3fn", "float6_e3m2fn", 1024.0, 2160.0),
         ("float8_e4m3fn", "float4_e2m1fn", 2048.0, 2245.0),
     ] {
         let settings = [

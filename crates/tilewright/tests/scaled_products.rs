@@ -77,7 +77,7 @@ const PLAIN: Case = Case {
     held: false,
 };
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 20] = [
     PLAIN,
     Case {
         turned: [true, false],
@@ -156,6 +156,39 @@ const CASES: [Case; 15] = [
         held: true,
         ..WIDE
     },
+    // Elements of six bits: of instructions of 32 rows and of 16, along K and across, in tiles that they
+    // do not divide, and rows that end inside of a byte.
+    Case {
+        a: Scalar::F6E2M3,
+        b: Scalar::F6E3M2,
+        ..PLAIN
+    },
+    Case {
+        a: Scalar::F6E2M3,
+        b: Scalar::F6E2M3,
+        ..WIDE
+    },
+    Case {
+        a: Scalar::F6E3M2,
+        b: Scalar::F6E3M2,
+        turned: [true, false],
+        held: true,
+        ..WIDE
+    },
+    Case {
+        sizes: [40, 24, 256, 128],
+        a: Scalar::F6E3M2,
+        b: Scalar::F6E2M3,
+        ..WIDE
+    },
+    Case {
+        sizes: [17, 9, 42, 42],
+        a: Scalar::F6E2M3,
+        b: Scalar::F6E3M2,
+        every: [7, 32],
+        turned: [true, false],
+        ..PLAIN
+    },
 ];
 
 const WIDE: Case = Case {
@@ -190,7 +223,7 @@ fn lowered_sums_are_the_same() {
 
 #[test]
 fn compiled_sums_are_the_same() {
-    for case in [0, 2, 4, 7, 8, 9, 10, 11, 12, 13, 14].map(|at| CASES[at]) {
+    for case in [0, 2, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19].map(|at| CASES[at]) {
         let (func, sources) = staged(case);
         for target in Target::ALL.into_iter().filter(|t| Emulator::runs(*t)) {
             let (lowered, _) = jit::lower(&func, target).expect("it is lowered");
@@ -208,7 +241,13 @@ fn compiled_sums_are_the_same() {
 /// Factors of every two formats that one instruction takes, along K and across, as machine code too.
 #[test]
 fn factors_of_two_formats() {
-    let formats = [Scalar::F8E4M3FN, Scalar::F8E5M2, Scalar::F4E2M1];
+    let formats = [
+        Scalar::F8E4M3FN,
+        Scalar::F8E5M2,
+        Scalar::F6E2M3,
+        Scalar::F6E3M2,
+        Scalar::F4E2M1,
+    ];
     let pairs = formats.into_iter().flat_map(|a| formats.map(|b| (a, b)));
     let mixed = pairs.filter(|(a, b)| a != b);
     // Instructions of 16 rows, and of 32.
@@ -275,7 +314,7 @@ fn scales_at_the_ends_of_their_range() {
         [1.0, 1.0, 1.0, 1.0, f64::NAN],
         [1.0, 1.0, 1.0, f64::NAN, 1.0],
     ];
-    for format in [Scalar::F8E4M3FN, Scalar::F4E2M1] {
+    for format in [Scalar::F8E4M3FN, Scalar::F6E3M2, Scalar::F4E2M1] {
         let case = Case {
             a: format,
             b: format,
@@ -405,8 +444,7 @@ fn instructions_take_scales_where_they_can() {
             },
             false,
         ),
-        // No whole bytes.
-        (of(Scalar::F6E2M3), false),
+        (of(Scalar::F6E2M3), true),
     ];
     for (case, taken) in cases {
         let (func, _) = staged(case);

@@ -9,12 +9,14 @@ use tilewright::ir::{DType, Func, Scalar, SourceMap, Target};
 use tilewright::jit;
 use tilewright::sim::{self, Arg, Args, HostTensor, RunOptions};
 
-const SMALL: [Scalar; 6] = [
+const SMALL: [Scalar; 8] = [
     Scalar::F8E4M3FN,
     Scalar::F8E5M2,
     Scalar::F8E4M3FNUZ,
     Scalar::F8E5M2FNUZ,
     Scalar::F8E8M0,
+    Scalar::F6E2M3,
+    Scalar::F6E3M2,
     Scalar::F4E2M1,
 ];
 

@@ -26,6 +26,7 @@ pub enum Piece {
     Regs,
     Fp8Pairs,
     Memory,
+    Runs,
     Place,
     Version,
     Tensor,

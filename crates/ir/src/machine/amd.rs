@@ -81,7 +81,7 @@ pub(crate) const GFX950: Machine = Machine {
     },
     async_copy: Some(AsyncCopy {
         inst: Inst::BufferLoadLds,
-        bytes: &[16, 4], // [LLVM]
+        bytes: &[16, 12, 4], // [LLVM]
         counter: Counter::Vmcnt,
     }),
     ds_read_tr: true, // [ISA4]
@@ -107,14 +107,40 @@ const fn scaled(facts: MmaFacts) -> MmaFacts {
     }
 }
 
-/// The same with scales and two types of factors, one of them of eight bits.
-const fn mixed(shape: (u16, u16, u16), a: Scalar, b: Scalar, cycles: u32) -> MmaFacts {
-    let facts = scaled(mfma(shape, a, Scalar::F32, cycles));
-    MmaFacts {
-        inst: MmaInst { b, ..facts.inst },
-        ..facts
+/// The formats that the f8f6f4 instructions take, those of eight bits first.
+const F8F6F4: [Scalar; 5] = [
+    Scalar::F8E4M3FN,
+    Scalar::F8E5M2,
+    Scalar::F4E2M1,
+    Scalar::F6E2M3,
+    Scalar::F6E3M2,
+];
+
+/// The instructions with scales, on any two of these formats.
+const SCALED_950: [MmaFacts; 2 * F8F6F4.len() * F8F6F4.len()] = {
+    let like = scaled(mfma((16, 16, 128), F8F6F4[0], Scalar::F32, 32));
+    let mut all = [like; 2 * F8F6F4.len() * F8F6F4.len()];
+    let mut at = 0;
+    while at < all.len() {
+        let pair = at / 2;
+        // Factors of one format, then the others.
+        let a = F8F6F4[pair % F8F6F4.len()];
+        let b = F8F6F4[(pair + pair / F8F6F4.len()) % F8F6F4.len()];
+        // [ISA4] twice as fast where neither is of eight bits.
+        let fast = if a.bits() < 8 && b.bits() < 8 { 2 } else { 1 };
+        let facts = match at % 2 {
+            0 => mfma((16, 16, 128), a, Scalar::F32, 32 / fast),
+            _ => mfma((32, 32, 64), a, Scalar::F32, 64 / fast),
+        };
+        let facts = scaled(facts);
+        all[at] = MmaFacts {
+            inst: MmaInst { b, ..facts.inst },
+            ..facts
+        };
+        at += 1;
     }
-}
+    all
+};
 
 /// [ISA3] passes of four cycles each.
 const MFMA_942: &[MmaFacts] = &[
@@ -132,9 +158,8 @@ const MFMA_942: &[MmaFacts] = &[
     mfma((16, 16, 4), Scalar::F64, Scalar::F64, 32),
 ];
 
-/// [ISA4] The full-rate forms first; the CDNA3 shapes remain at half rate, that of float64 too. Those on
-/// six bits are left out: elements that are no whole bytes and no halves of one have no C type.
-const MFMA_950: &[MmaFacts] = &[
+/// [ISA4] The full-rate forms first; the CDNA3 shapes remain at half rate, that of float64 too.
+const PLAIN_950: &[MmaFacts] = &[
     mfma((16, 16, 32), Scalar::F16, Scalar::F32, 16),
     mfma((32, 32, 16), Scalar::F16, Scalar::F32, 32),
     mfma((16, 16, 32), Scalar::BF16, Scalar::F32, 16),
@@ -156,23 +181,22 @@ const MFMA_950: &[MmaFacts] = &[
     mfma((32, 32, 16), Scalar::F8E5M2, Scalar::F32, 32),
     mfma((16, 16, 128), Scalar::F4E2M1, Scalar::F32, 16),
     mfma((32, 32, 64), Scalar::F4E2M1, Scalar::F32, 32),
+    mfma((16, 16, 128), Scalar::F6E2M3, Scalar::F32, 16),
+    mfma((32, 32, 64), Scalar::F6E2M3, Scalar::F32, 32),
+    mfma((16, 16, 128), Scalar::F6E3M2, Scalar::F32, 16),
+    mfma((32, 32, 64), Scalar::F6E3M2, Scalar::F32, 32),
     mfma((16, 16, 4), Scalar::F64, Scalar::F64, 64),
-    scaled(mfma((16, 16, 128), Scalar::F8E4M3FN, Scalar::F32, 32)),
-    scaled(mfma((32, 32, 64), Scalar::F8E4M3FN, Scalar::F32, 64)),
-    scaled(mfma((16, 16, 128), Scalar::F8E5M2, Scalar::F32, 32)),
-    scaled(mfma((32, 32, 64), Scalar::F8E5M2, Scalar::F32, 64)),
-    scaled(mfma((16, 16, 128), Scalar::F4E2M1, Scalar::F32, 16)),
-    scaled(mfma((32, 32, 64), Scalar::F4E2M1, Scalar::F32, 32)),
-    mixed((16, 16, 128), Scalar::F8E4M3FN, Scalar::F8E5M2, 32),
-    mixed((32, 32, 64), Scalar::F8E4M3FN, Scalar::F8E5M2, 64),
-    mixed((16, 16, 128), Scalar::F8E5M2, Scalar::F8E4M3FN, 32),
-    mixed((32, 32, 64), Scalar::F8E5M2, Scalar::F8E4M3FN, 64),
-    mixed((16, 16, 128), Scalar::F8E4M3FN, Scalar::F4E2M1, 32),
-    mixed((32, 32, 64), Scalar::F8E4M3FN, Scalar::F4E2M1, 64),
-    mixed((16, 16, 128), Scalar::F4E2M1, Scalar::F8E4M3FN, 32),
-    mixed((32, 32, 64), Scalar::F4E2M1, Scalar::F8E4M3FN, 64),
-    mixed((16, 16, 128), Scalar::F8E5M2, Scalar::F4E2M1, 32),
-    mixed((32, 32, 64), Scalar::F8E5M2, Scalar::F4E2M1, 64),
-    mixed((16, 16, 128), Scalar::F4E2M1, Scalar::F8E5M2, 32),
-    mixed((32, 32, 64), Scalar::F4E2M1, Scalar::F8E5M2, 64),
 ];
+
+const MFMA_950: &[MmaFacts] = &{
+    let mut all = [PLAIN_950[0]; PLAIN_950.len() + SCALED_950.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = match at < PLAIN_950.len() {
+            true => PLAIN_950[at],
+            false => SCALED_950[at - PLAIN_950.len()],
+        };
+        at += 1;
+    }
+    all
+};

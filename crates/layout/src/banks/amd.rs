@@ -44,6 +44,14 @@ const fn both_halves<const N: usize, const M: usize>(lower: [Lanes; N]) -> [Lane
 /// The cost of a DS instruction of `width` bytes a lane; `wide` is with reads on 64 banks, as
 /// gfx950 has them.
 pub(super) fn cost(wide: bool, kind: Kind, width: u32, lanes: &[Option<u32>]) -> Option<Cost> {
+    // Three reads of eight bytes one behind the other: no instruction has 24.
+    if (kind, width) == (Kind::Read, 24) {
+        let read = |at: u32| {
+            let lanes: Vec<_> = lanes.iter().map(|lane| lane.map(|b| b + at)).collect();
+            cost(wide, kind, 8, &lanes)
+        };
+        return Some(read(0)? + read(8)? + read(16)?);
+    }
     let (banks, phases): (u32, &[Lanes]) = match (kind, width) {
         (Kind::ReadTransposed, _) if !wide => return None,
         (Kind::ReadTransposed, 8) => (64, &TWO),

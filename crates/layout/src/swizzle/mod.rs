@@ -33,7 +33,7 @@ pub fn for_elements(target: Target, shape: &[i64], element: Scalar) -> Result<Pl
 pub fn for_matrix(target: Target, shape: &[i64], inst: &MmaInst) -> Result<Place, LayoutError> {
     let bits: i64 = inst.a.bits().into();
     let rows = match shape {
-        [.., _, cols] if 128 % bits == 0 && cols * bits % 8 == 0 => {
+        [.., _, cols] if (128 % bits == 0 || bits == 6) && cols * bits % 8 == 0 => {
             let row_bytes = cols * bits / 8;
             match inst.family {
                 MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Wgmma => {
@@ -64,19 +64,25 @@ fn simple(row_bytes: i64, chunk: i64, banks: i64) -> Option<RowXor> {
 /// The first row bit that matters and how many chunk bits there are: rows closer than
 /// `2^first` start at different banks anyway.
 fn room(row_bytes: i64, chunk: i64, banks: i64) -> Option<(u32, u32)> {
-    let units = (banks * 4 / chunk).trailing_zeros();
     if row_bytes % chunk != 0 {
         return None;
     }
-    let width = (row_bytes / chunk).trailing_zeros().min(units);
-    Some((units - width, width))
+    let line = banks * 4;
+    let width = (row_bytes / chunk)
+        .trailing_zeros()
+        .min((line / chunk).ilog2());
+    // So many rows start at different banks: as many as make a whole number of lines.
+    let first = (line >> row_bytes.trailing_zeros()).max(1).ilog2();
+    Some((first, width))
 }
 
 fn for_mfma(target: Target, row_bytes: i64, inst: &MmaInst) -> Option<RowXor> {
     let banks: i64 = target.machine().shared.banks.into();
     let reads = MfmaReads::new(row_bytes, inst);
     let mut best: Option<(u32, RowXor)> = None;
-    for chunk in [16, 8] {
+    // A chunk holds whole elements: of six bits what a lane reads.
+    let chunks: &[i64] = if inst.a.bits() == 6 { &[24] } else { &[16, 8] };
+    for &chunk in chunks {
         let Some((first, width)) = room(row_bytes, chunk, banks) else {
             continue;
         };
@@ -109,7 +115,8 @@ fn mfma_conflicts(rows: &RowXor, target: Target, row_bytes: i64, reads: &MfmaRea
     let moved: Vec<i64> = (0..reads.rows).map(|row| rows.moved(row)).collect();
     let lost = reads.each.iter().map(|lanes| {
         let at = |&(row, byte): &(i64, i64)| {
-            (row * row_bytes + (byte ^ (moved[row as usize] * rows.chunk))) as u32
+            let chunk = (byte / rows.chunk) ^ moved[row as usize];
+            (row * row_bytes + chunk * rows.chunk + byte % rows.chunk) as u32
         };
         let lanes: Vec<Option<u32>> = lanes.iter().map(|l| l.as_ref().map(at)).collect();
         let cost = banks::cost(target, banks::Kind::Read, reads.width, &lanes);
@@ -132,7 +139,7 @@ impl MfmaReads {
     fn new(row_bytes: i64, inst: &MmaInst) -> MfmaReads {
         let (m, k, bits): (i64, i64, i64) = (inst.m.into(), inst.k.into(), inst.a.bits().into());
         let run = k * m / 64 * bits / 8;
-        let width = run.min(16);
+        let width = if bits == 6 { run } else { run.min(16) };
         let read = |read: i64| {
             let lane = |l: i64| {
                 // Lanes of a row have neighbouring runs of 16 bytes; the next ones are behind them.

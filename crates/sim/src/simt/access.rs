@@ -288,8 +288,8 @@ impl Env<'_> {
             Space::Shared(base) => {
                 self.count(warp, InstKind::SharedStore);
                 self.shared_cost(warp, access, addresses, banks::Kind::Write);
-                // Compiled code changes half of a byte atomically, so that another thread may have the rest.
-                let halves = bits == 4 && !width.is_multiple_of(2);
+                // Compiled code changes parts of bytes atomically, so that another thread may have the rest.
+                let halves = !(width as u32 * bits).is_multiple_of(8);
                 let id = self.instance(warp, Which::Shared, halves, true);
                 self.shared.through(info.owner);
                 let mut buffer = Vec::with_capacity(width * 8);

@@ -277,6 +277,8 @@ pub fn cases() -> Vec<Case> {
         blockscaled((128, 64, 256), "float8_e4m3fn", 128),
         blockscaled((64, 136, 384), "float4_e2m1fn", 128),
         blockscaled((33, 65, 192), "float8_e5m2", 64),
+        blockscaled((64, 136, 256), "float6_e2m3fn", 128),
+        blockscaled((33, 65, 192), "float6_e3m2fn", 64),
         // No instruction has so little of K.
         blockscaled((40, 24, 96), "float4_e2m1fn", 32),
     ]);

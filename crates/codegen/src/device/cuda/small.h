@@ -60,6 +60,8 @@ template <int E, int M, int BIAS, Specials SPECIALS> struct Small {
 TW_SMALL_FLOAT(e2m3, 2, 3, 1, NO_SPECIALS)
 TW_SMALL_FLOAT(e3m2, 3, 2, 3, NO_SPECIALS)
 TW_SMALL_FLOAT(e2m1, 2, 1, 1, NO_SPECIALS)
+template <> struct Element<e2m3> { static constexpr int width = 6; };
+template <> struct Element<e3m2> { static constexpr int width = 6; };
 template <> struct Element<e2m1> { static constexpr int width = 4; };
 
 // Powers of two from 2^-127; zero, negative and smaller values become 2^-127.

@@ -34,6 +34,9 @@ template <int BYTES> TW_FN void copy_to_lds(unsigned to, Tensor from, unsigned o
   if constexpr (BYTES == 16)
     asm volatile("s_mov_b32 %0, %4\n\tbuffer_load_dwordx4 %2, %3, %0 offen lds"
                  : "=&s"(moved) : "{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");
+  else if constexpr (BYTES == 12)
+    asm volatile("s_mov_b32 %0, %4\n\tbuffer_load_dwordx3 %2, %3, %0 offen lds"
+                 : "=&s"(moved) : "{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");
   else
     asm volatile("s_mov_b32 %0, %4\n\tbuffer_load_dword %2, %3, %0 offen lds"
                  : "=&s"(moved) : "{m0}"(to), "v"(offset), "s"(from), "s"(advance) : "memory");

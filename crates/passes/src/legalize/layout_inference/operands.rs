@@ -157,6 +157,9 @@ fn operand_read(
     };
     Some(WarpRead {
         lanes: (0..i64::from(machine.warp_size)).map(first).collect(),
-        vector: step.vector_width(1).min(128 / bits).max(1),
+        vector: step
+            .vector_width(1)
+            .min(if bits == 6 { 32 } else { 128 / bits })
+            .max(1),
     })
 }

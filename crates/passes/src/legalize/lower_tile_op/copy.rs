@@ -151,7 +151,8 @@ impl Lower<'_> {
                 .min(self.memory_width(region, &c.inside)),
             None => 1,
         };
-        let width = width.max(1);
+        let whole = self.func.buffers[memory].dtype.fills_bytes(width as u32);
+        let width = if whole { width.max(1) } else { 1 };
         let count = c.fragment.slots() / width;
         let (axis, n) = self.var("c", VarKind::Loop);
         let slot = if width == 1 { n } else { n * width };
@@ -310,7 +311,6 @@ impl Lower<'_> {
     /// and corners must be aligned to it, and nothing may end inside it.
     pub(super) fn memory_width(&mut self, region: &Region, inside: &[(usize, Expr)]) -> i64 {
         let data = &self.func.buffers[region.buffer];
-        let bits = data.dtype.bits() as i64;
         if data.strides.is_some() || !inside.is_empty() {
             return 1;
         }
@@ -320,14 +320,20 @@ impl Lower<'_> {
         if last.extent.is_int(1) {
             return 1;
         }
-        let mut width = (128 / bits).max(1);
+        let dtype = data.dtype;
+        let mut width = i64::from(dtype.widest_access());
+        // The operand of a matrix instruction, of six bits an element, is 24 bytes of shared memory.
+        if data.scope == Scope::Shared && dtype.bits() == 6 {
+            width *= 2;
+        }
         let (start, row, extent) = (last.start.clone(), extent.clone(), last.extent.clone());
         if data.scope == Scope::Shared {
             width = width.min(self.shared_width(region.buffer));
         }
         while width > 1 {
             let w = width as i128;
-            let aligned = self.analyzer.divides(w, &start).is_yes()
+            let aligned = dtype.fills_bytes(width as u32)
+                && self.analyzer.divides(w, &start).is_yes()
                 && self.analyzer.divides(w, &row).is_yes()
                 && self.analyzer.divides(w, &extent).is_yes();
             if aligned {
@@ -346,7 +352,9 @@ impl Lower<'_> {
             .memory_width(&c.src, &[])
             .min(self.memory_width(&c.dst, &[]));
         // Elements that share a byte are copied together.
-        let byte = 8 / i64::from(self.dtype(c.dst.buffer).bits().min(8));
+        let dtype = self.func.buffers[c.dst.buffer].dtype;
+        let byte = (0..3).map(|n| 1 << n).find(|n| dtype.fills_bytes(*n));
+        let byte = byte.map_or(1, i64::from);
         if widest < byte {
             return self.copy_points(&c.src, &c.dst, span, out);
         }

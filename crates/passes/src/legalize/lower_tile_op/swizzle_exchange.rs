@@ -76,7 +76,7 @@ pub fn exchanged(layout: &Layout, threads: i64, width: i64) -> Result<Fragment, 
 
 impl Lower<'_> {
     /// How many elements a lane copies when a wave does it: 16 bytes, or 4 where no more line up
-    /// or there is not enough for all threads. `None` for copies that stay with the threads.
+    /// or there is not enough for all threads; of elements of six bits 12. `None` for copies that stay with the threads.
     pub(super) fn wave_copy_width(&self, c: &CopyOp, width: i64) -> Option<i64> {
         let copy = self.target.machine().wide_copy()?;
         if copy.inst != Inst::BufferLoadLds || !self.ahead.contains(&c.dst.buffer) {
@@ -85,8 +85,9 @@ impl Lower<'_> {
         let bits = i64::from(self.dtype(c.dst.buffer).bits());
         let bytes = width * bits / 8;
         let sizes = copy.bytes.iter();
-        let fits = sizes.map(|b| i64::from(*b)).filter(|b| *b <= bytes).max()?;
-        Some(fits * 8 / bits).filter(|w| *w > 0 && w * bits == fits * 8)
+        let whole = |b: &i64| *b <= bytes && b * 8 % bits == 0;
+        let fits = sizes.map(|b| i64::from(*b)).filter(whole).max()?;
+        Some(fits * 8 / bits)
     }
 
     /// The assignment by places for a copy that fills the whole of a tile with a layout.

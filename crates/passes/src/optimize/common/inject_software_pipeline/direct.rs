@@ -43,7 +43,7 @@ impl fmt::Display for Refusal {
             Refusal::NotACopy => f.write_str("it does more than copy, such as convert"),
             Refusal::Width { bytes } => write!(
                 f,
-                "{bytes} bytes line up for a thread, and a lane copies 4 or 16"
+                "{bytes} bytes line up for a thread, and a lane copies 4, 12 or 16"
             ),
             Refusal::Fill => f.write_str("what is outside the tensor is not read as zero"),
             Refusal::Tensor { name, why } => write!(f, "`{name}` {why}"),
