@@ -1,6 +1,6 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
-use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaInst, Span};
+use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaFamily, MmaInst, Span};
 use tilewright_layout::lanes::mma_sp;
 
 use crate::device::{Piece, mma_name};
@@ -150,7 +150,12 @@ impl Emitter<'_> {
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
                 let c = self.access(&op.dest, span)?;
                 self.needs.mma(inst);
-                let mut operands = vec![c.words(), a.words(), b.words()];
+                let lanes = self.machine.warp_size;
+                let held = [inst.m, inst.n].map(|side| u32::from(side) * u32::from(inst.k) / lanes);
+                let mut operands = vec![c.words()];
+                for (at, place) in [a, b].iter().enumerate() {
+                    operands.push(self.lane_operand(&inst, place, (held[at], op.apart[at]), span)?);
+                }
                 for told in told {
                     operands.push(match inst.is_sparse() {
                         true => self.metadata(&inst, told, span)?,
@@ -198,6 +203,26 @@ impl Emitter<'_> {
                 )
             }
         }
+    }
+
+    /// The words of what a lane gives a matrix instruction: where it is, or put together from slots that
+    /// stand apart.
+    fn lane_operand(
+        &mut self,
+        inst: &MmaInst,
+        place: &Place,
+        (count, apart): (u32, u32),
+        span: Span,
+    ) -> Emit<String> {
+        if apart == 1 || count == 1 {
+            return Ok(place.words());
+        }
+        if inst.family != MmaFamily::Mfma || place.kind != Kind::Regs {
+            return unsupported(span, format!("`{inst}` of elements that stand apart"));
+        }
+        self.needs.piece(Piece::Apart);
+        let (name, offset) = (&place.name, &place.offset.text);
+        Ok(format!("tw::apart<{count}, {apart}>({name}, {offset}).words"))
     }
 
     /// Whether sums are certainly no accumulation registers: these are taken where half of the others are

@@ -37,6 +37,10 @@ pub struct MicroOp {
     /// bytes are moved, and no vector reaches over the end of a row, so `pred` and bounds speak
     /// of its first element.
     pub width: u32,
+    /// `apart=[1, 4]`: of a matrix instruction's first two sources, the slots from each element of a lane to
+    /// its next one. Of a source that is read across rows they stand as they came: neighbours in a row
+    /// follow each other, and an instruction takes one of each row.
+    pub apart: [u32; 2],
     /// Whether the instruction is done at this point by this thread; absent is always.
     pub pred: Option<Expr>,
     /// What a load writes instead where `pred` is false; absent leaves the destination alone.

@@ -37,6 +37,7 @@ pub enum Piece {
     Sparse,
     Wgmma,
     Transposed,
+    Apart,
     Integer,
     ToInt,
     Math,

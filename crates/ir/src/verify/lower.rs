@@ -39,6 +39,10 @@ impl<'a> Verifier<'a> {
         if op.width == 0 || op.axes.iter().any(|(_, extent)| *extent == 0) {
             self.fail("micro-count", "a micro-op of no instructions or elements");
         }
+        if op.apart != [1, 1] && (op.apart.contains(&0) || !matches!(op.inst, Inst::Mma(_))) {
+            let message = "slots stand apart in what a matrix instruction takes, by one or more";
+            self.fail("micro-count", message);
+        }
         if op.turns && op.axes.len() < 2 {
             self.fail("micro-count", "rows that turn round need two axes");
         }

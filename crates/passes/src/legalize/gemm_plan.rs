@@ -15,7 +15,7 @@ use tilewright_layout::transposed::TransposedRead;
 use tilewright_layout::{Fragment, Holder, LayoutError};
 
 use super::group_operands::{GroupOperands, group_can, group_operands};
-use super::lane_runs::LaneRun;
+use super::lane_runs::{Deal, LaneRun};
 
 const NO_MATRIX_PATH: Code = Code("no-matrix-path");
 
@@ -61,6 +61,8 @@ pub struct GemmTiling {
     pub run: LaneRun,
     /// Parts of C along M and N, of each of which every warp owns a piece.
     parts: [i64; 2],
+    /// Instructions that have neighbouring rows of A, or columns of B, in turn.
+    across: [i64; 2],
 }
 
 impl GemmTiling {
@@ -86,25 +88,36 @@ impl GemmTiling {
             let (x, y) = (*element.first()?, *element.get(1)?);
             Some(if is_a { [x, y] } else { [y, x] })
         })?;
-        let dealt = side == self.run.dim();
-        (!dealt || self.run.keeps(read.elements)).then_some(read)
+        self.deal(side).keeps(read.elements).then_some(read)
+    }
+
+    /// Neighbours that a lane has at once of an operand whose rows in memory run along M or N: each in
+    /// another instruction. One: those of an instruction are read one by one.
+    pub fn read_across(&self, is_a: bool) -> i64 {
+        match self.shape.k % i64::from(self.inst.k) {
+            0 => self.across[usize::from(!is_a)],
+            _ => 1,
+        }
+    }
+
+    /// How rows of A or columns of B are dealt out to the instructions of a wave.
+    fn deal(&self, side: usize) -> Deal {
+        let inst = [self.inst.m, self.inst.n][side];
+        match side == self.run.dim() {
+            true if self.across[side] == 1 => self.run.deal(),
+            _ => Deal::across(self.across[side], inst.into()),
+        }
     }
 
     /// The row of A or the column of B of a wave that its instructions have at a place: theirs follow
     /// each other.
     pub fn dealt(&self, is_a: bool, place: Expr) -> Expr {
-        match usize::from(!is_a) == self.run.dim() {
-            true => self.run.dealt_expr(place),
-            false => place,
-        }
+        self.deal(usize::from(!is_a)).dealt_expr(place)
     }
 
     /// The same of a number.
     pub fn dealt_at(&self, is_a: bool, place: i64) -> i64 {
-        match usize::from(!is_a) == self.run.dim() {
-            true => self.run.dealt(place),
-            false => place,
-        }
+        self.deal(usize::from(!is_a)).dealt(place)
     }
 
     /// The row of A or the column of B that a wave has at a place of its own, where the wave is the nth
@@ -135,8 +148,20 @@ impl GemmTiling {
         let tiles = tiles(shape, &inst, warps);
         let (extent, side) = [(shape.m, inst.m), (shape.n, inst.n)][run.dim()];
         let own = tiles[run.dim()] * i64::from(side);
-        if run.is_joined() && !(run.divides(own) && own * warps[run.dim()] == extent) {
+        if run.is_joined() && !(run.deal().divides(own) && own * warps[run.dim()] == extent) {
             return None;
+        }
+        let across = plan.across.map(i64::from);
+        for (dim, (extent, side)) in [(shape.m, inst.m), (shape.n, inst.n)].iter().enumerate() {
+            let (side, instructions) = (i64::from(*side), across[dim]);
+            let whole = instructions.count_ones() == 1
+                && inst.family == MmaFamily::Mfma
+                && tiles[dim] % instructions == 0
+                && tiles[dim] * side * warps[dim] == *extent
+                && !(run.is_joined() && run.dim() == dim);
+            if instructions != 1 && !whole {
+                return None;
+            }
         }
         let parts = plan.parts.map(i64::from);
         if parts != [1, 1] {
@@ -147,7 +172,8 @@ impl GemmTiling {
                 parts[dim] > 0
                     && tiles[dim] % parts[dim] == 0
                     && tiles[dim] * side * warps[dim] == extent
-                    && !(run.dim() == dim && run.is_joined() && !run.divides(dealt))
+                    && !(run.dim() == dim && run.is_joined() && !run.deal().divides(dealt))
+                    && dealt % (across[dim] * side) == 0
             };
             if inst.family != MmaFamily::Mfma || !(whole(0) && whole(1)) {
                 return None;
@@ -166,6 +192,7 @@ impl GemmTiling {
             tiles,
             run,
             parts,
+            across,
             steps: ceil_div(shape.k, inst.k.into()),
             slots: [slots(Operand::A)?, b, slots(Operand::C)?],
         })
@@ -337,8 +364,8 @@ impl GemmTiling {
             Operand::B | Operand::ScaleB => dim == 1,
             Operand::C => true,
         };
-        if is_along(self.run.dim()) {
-            warp = self.run.deal(&warp, self.run.dim())?;
+        for dim in [0, 1].into_iter().filter(|dim| is_along(*dim)) {
+            warp = self.deal(dim).part(&warp, dim)?;
         }
         let mut whole = Fragment::product(warps, &warp)?;
         for dim in [0, 1] {
@@ -651,6 +678,7 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
             warps: grid.map(|n| n as u32),
             run: None,
             parts: [1, 1],
+            across: [1, 1],
         },
         unlike: unlike.then_some(warps),
         idle: (warps * warp < shape.threads).then_some(Idle {

@@ -102,6 +102,10 @@ impl Gen<'_> {
             dest,
             sources,
             width: self.small(),
+            apart: match kind {
+                MicroKind::Mma => [self.small(), self.small()],
+                _ => [1, 1],
+            },
             pred: self.optional(|g| g.bool_expr(2)),
             otherwise: self.optional(|_| Expr::float(0.0, DType::F16)),
             counter: self.optional(|g| g.one_of(&Counter::ALL)),

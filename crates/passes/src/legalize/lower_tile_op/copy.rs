@@ -8,6 +8,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::Fragment;
 
+use super::points::in_runs;
 use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::layout_inference::{Touched, copy_shape, narrowed, region_map};
 
@@ -145,10 +146,18 @@ impl Lower<'_> {
         let region = c.memory.region;
         let memory = region.buffer;
         let width = match c.memory.order.last() {
-            Some(&dim) => c
-                .fragment
-                .vector_width(dim)
-                .min(self.memory_width(region, &c.inside)),
+            Some(&dim) => {
+                let most = self.memory_width(region, &c.inside);
+                let size: i64 = c.fragment.shape().iter().product();
+                let full = c.fragment.threads() * c.fragment.slots();
+                if c.inside.is_empty()
+                    && full == size * c.fragment.replicas()
+                    && let (Some(ordered), _) = in_runs(c.fragment, dim, most)
+                {
+                    return self.reordered_copy(c, &ordered, span, out);
+                }
+                c.fragment.vector_width(dim).min(most)
+            }
             None => 1,
         };
         let width = width.max(1);
@@ -269,6 +278,7 @@ impl Lower<'_> {
                 dest,
                 sources: vec![source],
                 width: width as u32,
+                apart: [1, 1],
                 pred,
                 otherwise,
                 counter: None,
@@ -276,6 +286,46 @@ impl Lower<'_> {
             }),
             span,
         ));
+    }
+
+    /// A copy whose vectors stand apart in the registers: through others, in the order of memory.
+    fn reordered_copy(
+        &mut self,
+        c: RegisterCopy<'_>,
+        ordered: &Fragment,
+        span: Span,
+        out: &mut Block,
+    ) {
+        let dtype = self.dtype(c.registers);
+        let slots = ordered.slots();
+        let (var, slot) = self.var("s", VarKind::Loop);
+        let Some(own) = self.slot_in(c.fragment, ordered, &slot) else {
+            return self.give_up(span, "the layout of this copy has no closed form");
+        };
+        let between = self.temp("in_runs", Scope::Local, dtype, &[slots]);
+        let (from, to) = match c.to_registers {
+            true => ((between, slot), (c.registers, own)),
+            false => ((c.registers, own), (between, slot)),
+        };
+        let value = self.load(from.0, vec![from.1]);
+        let moved = vec![store(to.0, vec![to.1], value, dtype, span)];
+        let moved = counted(var, slots, unroll(), moved, span);
+        let to_registers = c.to_registers;
+        let copy = RegisterCopy {
+            fragment: ordered,
+            registers: between,
+            ..c
+        };
+        match to_registers {
+            true => {
+                self.register_copy(copy, span, out);
+                out.push(moved);
+            }
+            false => {
+                out.push(moved);
+                self.register_copy(copy, span, out);
+            }
+        }
     }
 
     /// The points at `slot = axis · width`, simplified with the axis's range.
@@ -390,6 +440,7 @@ impl Lower<'_> {
                     slot: None,
                 }],
                 width: width as u32,
+                apart: [1, 1],
                 pred: None,
                 otherwise: None,
                 counter: None,

@@ -141,7 +141,8 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
-        let lanes = self.run_length(layout, &body);
+        let (ordered, lanes) = self.run_length(layout, &body);
+        let layout = ordered.as_ref().unwrap_or(layout);
         let rounds = layout.slots() / lanes;
         let dtype = index_type(layout);
         let name = if lanes == 1 { "s" } else { "c" };
@@ -234,14 +235,19 @@ impl Lower<'_> {
         memory_only
     }
 
-    /// How many slots in a row may become one access of memory.
-    fn run_length(&self, layout: &Fragment, body: &Block) -> i64 {
+    /// How many slots in a row may become one access of memory, in another order of the slots where more
+    /// may then.
+    fn run_length(&self, layout: &Fragment, body: &Block) -> (Option<Fragment>, i64) {
         let lanes = self.memory_lanes(body);
         let Some(last) = layout.shape().len().checked_sub(1).filter(|_| lanes > 1) else {
-            return 1;
+            return (None, 1);
         };
-        let run = lanes.min(layout.vector_width(last));
-        if layout.slots() % run == 0 { run } else { 1 }
+        let (ordered, width) = in_runs(layout, last, lanes);
+        let run = lanes.min(width);
+        match layout.slots() % run {
+            0 => (ordered, run),
+            _ => (None, 1),
+        }
     }
 
     /// Elements of the narrowest type that the statements touch in memory, in 16 bytes; one
@@ -367,6 +373,19 @@ impl Lower<'_> {
         Some(at)
     }
 
+    /// The slot of what another fragment has in a slot, where both give it to the same thread.
+    pub(super) fn slot_in(
+        &mut self,
+        fragment: &Fragment,
+        other: &Fragment,
+        slot: &Expr,
+    ) -> Option<Expr> {
+        let points = self.points(other, slot)?;
+        let form = slot_form(&points, fragment, Form::identity(other.shape()))?;
+        let at = to_expr::form(&form, &[self.tid_in(slot.dtype()), slot.clone()]).remove(0);
+        Some(self.simplify_here(&at, other, slot))
+    }
+
     /// A parallel loop whose extents are known at run time: threads take points in turn, in
     /// runs along the last axis where memory is touched. What a single axis has beyond whole
     /// runs is done point by point afterwards.
@@ -487,6 +506,18 @@ impl Lower<'_> {
             Stmt::new(StmtKind::Let { var, value }, span)
         });
         lets.collect()
+    }
+}
+
+/// How many slots of a fragment in a row are neighbours along a dimension, where memory takes so many at
+/// once; and the order of the slots in which more are.
+pub(super) fn in_runs(layout: &Fragment, dim: usize, most: i64) -> (Option<Fragment>, i64) {
+    let own = layout.vector_width(dim);
+    let ordered = (own < most).then(|| layout.in_runs(dim)).flatten();
+    let wider = ordered.map(|f| (f.vector_width(dim), f));
+    match wider.filter(|(width, _)| *width > own) {
+        Some((width, ordered)) => (Some(ordered), width),
+        None => (None, own),
     }
 }
 

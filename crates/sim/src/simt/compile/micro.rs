@@ -167,7 +167,7 @@ impl Compiler<'_> {
                 if let Some(e) = e.filter(|e| !of_metadata(e.scalar)) {
                     return invalid(format!("`{inst}` with metadata of {}", e.scalar));
                 }
-                let Some(table) = MmaTable::new(&inst, e.map(|e| e.scalar.bits())) else {
+                let Some(table) = MmaTable::new(&inst, op.apart, e.map(|e| e.scalar.bits())) else {
                     return missing();
                 };
                 let held = |at: &u32| &self.program.buffers[*at as usize];
@@ -192,7 +192,7 @@ impl Compiler<'_> {
                 if sources().chain([&dest]).any(|held| held.lanes != 1) {
                     return invalid(format!("`{inst}` on registers of vectors"));
                 }
-                (table.c.per_lane, table.a.per_lane, Some(Arc::new(table)))
+                (table.c.per_lane, table.of_source(0), Some(Arc::new(table)))
             }
             Inst::GroupMma { mma, a, b, fresh } => {
                 let b_info = &self.program.buffers[source_buffers[1] as usize];
