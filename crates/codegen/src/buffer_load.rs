@@ -32,7 +32,7 @@ impl Emitter<'_> {
         else {
             return Ok(None);
         };
-        let (Some(bytes @ (4 | 8 | 16)), _) = self.pieces(op) else {
+        let (Some(bytes @ (4 | 8 | 16)), 1) = (self.pieces(op).0, op.apart) else {
             return Ok(None);
         };
         let Some(offset) = self.offset_of(source) else {

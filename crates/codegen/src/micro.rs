@@ -1,6 +1,6 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
-use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaFamily, MmaInst, Span};
+use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaInst, Span};
 use tilewright_layout::lanes::mma_sp;
 
 use crate::device::{Piece, mma_name};
@@ -150,12 +150,7 @@ impl Emitter<'_> {
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
                 let c = self.access(&op.dest, span)?;
                 self.needs.mma(inst);
-                let lanes = self.machine.warp_size;
-                let held = [inst.m, inst.n].map(|side| u32::from(side) * u32::from(inst.k) / lanes);
-                let mut operands = vec![c.words()];
-                for (at, place) in [a, b].iter().enumerate() {
-                    operands.push(self.lane_operand(&inst, place, (held[at], op.apart[at]), span)?);
-                }
+                let mut operands = vec![c.words(), a.words(), b.words()];
                 for told in told {
                     operands.push(match inst.is_sparse() {
                         true => self.metadata(&inst, told, span)?,
@@ -205,26 +200,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// The words of what a lane gives a matrix instruction: where it is, or put together from slots that
-    /// stand apart.
-    fn lane_operand(
-        &mut self,
-        inst: &MmaInst,
-        place: &Place,
-        (count, apart): (u32, u32),
-        span: Span,
-    ) -> Emit<String> {
-        if apart == 1 || count == 1 {
-            return Ok(place.words());
-        }
-        if inst.family != MmaFamily::Mfma || place.kind != Kind::Regs {
-            return unsupported(span, format!("`{inst}` of elements that stand apart"));
-        }
-        self.needs.piece(Piece::Apart);
-        let (name, offset) = (&place.name, &place.offset.text);
-        Ok(format!("tw::apart<{count}, {apart}>({name}, {offset}).words"))
-    }
-
     /// Whether sums are certainly no accumulation registers: these are taken where half of the others are
     /// too few.
     fn in_vector_registers(&self, sums: &Access) -> bool {
@@ -272,6 +247,7 @@ impl Emitter<'_> {
                 e.out.line(line);
                 Ok(())
             }
+            None if op.apart > 1 => e.transfer_apart(&source, &dest, (scalars, op.apart), span),
             None => e.transfer(&source, &dest, scalars, span),
         };
         let Some(pred) = &op.pred else {
@@ -288,7 +264,7 @@ impl Emitter<'_> {
             let code = self.convert(code, value.dtype().scalar, dest.scalar);
             self.out.line("} else {");
             self.out.indent();
-            match dest.is_register() {
+            match dest.is_register() && op.apart == 1 {
                 true => {
                     self.needs.piece(Piece::Memory);
                     self.out.line(format!(
@@ -298,7 +274,8 @@ impl Emitter<'_> {
                 }
                 false => {
                     for i in 0..scalars {
-                        let line = dest.plus(i).write(&code.text, span, &mut self.needs)?;
+                        let to = dest.plus(i * op.apart);
+                        let line = to.write(&code.text, span, &mut self.needs)?;
                         self.out.line(line);
                     }
                 }
@@ -340,6 +317,40 @@ impl Emitter<'_> {
                     self.out.line(line);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Moves scalars between memory and registers that stand apart.
+    fn transfer_apart(
+        &mut self,
+        source: &Place,
+        dest: &Place,
+        (scalars, apart): (u32, u32),
+        span: Span,
+    ) -> Emit<()> {
+        let (regs, memory, load) = match (source.is_register(), dest.is_register()) {
+            (true, false) => (source, dest, false),
+            (false, true) => (dest, source, true),
+            _ => return unsupported(span, "a copy of elements that stand apart"),
+        };
+        let bits = regs.scalar.bits();
+        if !bits.is_multiple_of(8) {
+            return unsupported(span, "parts of bytes that stand apart");
+        }
+        self.needs.piece(Piece::Apart);
+        for (at, bytes) in split(scalars, bits) {
+            let count = u32::from(bytes) * 8 / bits;
+            let (r, m) = (regs.plus(at * apart), memory.plus(at));
+            if count == 1 {
+                self.move_one(&r, &m, load, span)?;
+                continue;
+            }
+            let (name, offset, address) = (&r.name, &r.offset.text, m.address());
+            self.out.line(match load {
+                true => format!("tw::load_apart<{count}, {apart}>({name}, {offset}, {address});"),
+                false => format!("tw::store_apart<{count}, {apart}>({address}, {name}, {offset});"),
+            });
         }
         Ok(())
     }

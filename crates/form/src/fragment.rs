@@ -321,7 +321,7 @@ impl Fragment {
 
     /// The same elements in the same threads, with those slots first that count neighbours along the
     /// dimension. `None` where the slots are no digits of the index, or stand so already.
-    pub fn in_runs(&self, dim: usize) -> Option<Fragment> {
+    pub fn in_runs(&self, dim: usize) -> Option<InRuns> {
         let mut form = self.layout.form()?;
         let [_, slot] = &form.outs[..] else {
             return None;
@@ -339,7 +339,7 @@ impl Fragment {
         if slot.offset != 0 || place != self.slots() {
             return None;
         }
-        let mut run = 1;
+        let (mut run, mut even, mut apart) = (1, 1, 1);
         let mut first = Vec::new();
         let next = |run: i64| {
             move |t: &Term| {
@@ -349,6 +349,12 @@ impl Fragment {
         };
         while let Some(at) = terms.iter().position(next(run)) {
             let term = terms.remove(at);
+            if run == 1 {
+                apart = term.weight;
+            }
+            if run == even && term.weight == apart * run {
+                even *= form.extent(term.row);
+            }
             run *= form.extent(term.row);
             first.push(term);
         }
@@ -365,7 +371,11 @@ impl Fragment {
         form.outs[1] = sum;
         form.coalesce();
         let layout = Layout::new(self.layout.shape(), self.layout.codomain(), form).ok()?;
-        Some(Fragment::of_injective(layout))
+        Some(InRuns {
+            fragment: Fragment::of_injective(layout),
+            even,
+            apart,
+        })
     }
 
     /// Whether `width * count` elements along the dimension, from a multiple of that, are in `count`
@@ -379,6 +389,16 @@ impl Fragment {
         let cut = form.cut(dim, width).and_then(|()| form.cut(dim, run));
         cut.is_some() && form.deals_along(dim, [width, count])
     }
+}
+
+/// A placement whose slots stand in the order of a dimension, beside the one that it was made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InRuns {
+    pub fragment: Fragment,
+    /// So many neighbours stand evenly in the slots of the other one.
+    pub even: i64,
+    /// So far from each other.
+    pub apart: i64,
 }
 
 impl FragmentInverse {
@@ -442,7 +462,9 @@ mod tests {
         ];
         let f = Fragment::from_digits(&[16, 128], 1, &lanes, &slots).unwrap();
         assert_eq!((f.vector_width(0), f.vector_width(1)), (4, 1));
-        let runs = f.in_runs(col).unwrap();
+        let in_runs = f.in_runs(col).unwrap();
+        assert_eq!((in_runs.even, in_runs.apart), (4, 4));
+        let runs = in_runs.fragment;
         assert_eq!((runs.vector_width(0), runs.vector_width(1)), (1, 4));
         for index in indices(&[16, 128]) {
             let (own, other) = (f.holder(&index, 0), runs.holder(&index, 0));

@@ -27,14 +27,10 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Packed => (include_str!("cuda/packed.h"), &[Piece::Core]),
         Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
         Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
+        Piece::Apart => (include_str!("cuda/apart.h"), &[Piece::Memory]),
         Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
-        // No CUDA target has scalar registers, buffer instructions and transposing reads, nor a matrix
-        // instruction whose operands stand apart.
-        Piece::Version
-        | Piece::Tensor
-        | Piece::BufferLoad
-        | Piece::Transposed
-        | Piece::Apart => ("", &[]),
+        // No CUDA target has scalar registers, buffer instructions and transposing reads.
+        Piece::Version | Piece::Tensor | Piece::BufferLoad | Piece::Transposed => ("", &[]),
         Piece::Shared => (include_str!("cuda/shared.h"), &[Piece::Core]),
         Piece::Async => (include_str!("cuda/async.h"), &[Piece::Shared]),
         Piece::Matrix => (include_str!("cuda/matrix.h"), &[Piece::Shared]),

@@ -63,6 +63,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             ),
             &[Piece::Regs],
         ),
+        Piece::Apart => (include_str!("cuda/apart.h"), &[Piece::Memory]),
         Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
         Piece::Version => (include_str!("hip/version.h"), &[Piece::Core]),
         Piece::Tensor => (include_str!("hip/tensor.h"), &[Piece::Core]),
@@ -72,7 +73,6 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         ),
         Piece::Async => (include_str!("hip/copy.h"), &[Piece::Tensor]),
         Piece::Transposed => (include_str!("hip/transposed.h"), &[Piece::Core]),
-        Piece::Apart => (include_str!("hip/apart.h"), &[Piece::Regs]),
         Piece::Integer => (include_str!("cuda/integer.h"), &[Piece::Core]),
         Piece::ToInt => (include_str!("cuda/to_int.h"), &[Piece::Core]),
         Piece::Math => (

@@ -26,11 +26,7 @@ impl Printer<'_> {
         self.put(" inst=");
         self.string(&op.inst.to_string());
         self.attr("width", Some(op.width));
-        if let [first, second] = op.apart
-            && op.apart != [1, 1]
-        {
-            self.put_fmt(format_args!(" apart=[{first}, {second}]"));
-        }
+        self.attr("apart", (op.apart != 1).then_some(op.apart));
         if let Some(pred) = &op.pred {
             self.expr_attr("pred", pred);
         }
@@ -98,8 +94,8 @@ impl<'t> Parser<'t> {
         self.expect_word("width")?;
         let width = self.eq_number("a number of elements")?;
         let apart = match self.eat_word("apart") {
-            true => self.eq_pair("a number of slots")?,
-            false => [1, 1],
+            true => self.eq_number("a number of slots")?,
+            false => 1,
         };
         let pred = self.optional_expr_attr("pred")?;
         let otherwise = self.optional_expr_attr("otherwise")?;

@@ -381,7 +381,7 @@ impl<'t> Parser<'t> {
 
     /// `=[2, 1]`
     /// `=[2, 1]`.
-    pub(super) fn eq_pair(&mut self, what: &str) -> Result1<[u32; 2]> {
+    fn eq_pair(&mut self, what: &str) -> Result1<[u32; 2]> {
         self.expect("=")?;
         self.expect("[")?;
         let first = self.number(what)?;

@@ -98,23 +98,21 @@ impl Metadata {
 pub(super) struct Map {
     /// Elements that a lane holds.
     pub per_lane: u32,
-    /// Slots from one of them to the next.
-    apart: u32,
     at: Vec<u32>,
 }
 
 impl MmaTable {
     /// `None` when the instruction does not take both operands from registers, or no metadata in
-    /// integers of so many bits. The slots of A and of B stand so far apart.
-    pub fn new(inst: &MmaInst, apart: [u32; 2], metadata: Option<u32>) -> Option<MmaTable> {
+    /// integers of so many bits.
+    pub fn new(inst: &MmaInst, metadata: Option<u32>) -> Option<MmaTable> {
         let metadata = match metadata {
             Some(bits) => Some(Metadata::new(inst, bits)?),
             None => None,
         };
         Some(MmaTable {
             inst: *inst,
-            a: Map::new(inst, Operand::A)?.spaced(apart[0]),
-            b: Map::new(inst, Operand::B)?.spaced(apart[1]),
+            a: Map::new(inst, Operand::A)?,
+            b: Map::new(inst, Operand::B)?,
             c: Map::new(inst, Operand::C)?,
             metadata,
             scales: match inst.scaled {
@@ -127,11 +125,11 @@ impl MmaTable {
         })
     }
 
-    /// The slots of a source from the first to the last that a lane gives.
+    /// The elements that a lane holds of a source.
     pub fn of_source(&self, at: usize) -> u32 {
         match (at, &self.scales) {
-            (0, _) => self.a.slots(),
-            (1, _) => self.b.slots(),
+            (0, _) => self.a.per_lane,
+            (1, _) => self.b.per_lane,
             (_, Some(scales)) => scales[at % 2].per_lane,
             (_, None) => self.metadata.as_ref().map_or(0, |m| m.per_lane),
         }
@@ -159,19 +157,8 @@ impl Map {
         let whole = at.iter().all(|&place| i64::from(place) < rows * columns);
         whole.then_some(Map {
             per_lane: per_lane as u32,
-            apart: 1,
             at,
         })
-    }
-
-    /// The same of elements that stand so far apart.
-    fn spaced(self, apart: u32) -> Map {
-        Map { apart, ..self }
-    }
-
-    /// The slots of a lane from its first element to its last.
-    fn slots(&self) -> u32 {
-        (self.per_lane - 1) * self.apart + 1
     }
 
     /// The matrix that the lanes hold in private memory, from a byte of each lane on.
@@ -184,13 +171,13 @@ impl Map {
         read: impl Fn(u64) -> T,
     ) -> Vec<T> {
         let mut matrix = vec![zero; self.at.len()];
-        let (per_lane, apart) = (self.per_lane as usize, self.apart as usize);
-        let len = (self.slots() as usize * bits as usize).div_ceil(8);
+        let per_lane = self.per_lane as usize;
+        let len = (per_lane * bits as usize).div_ceil(8);
         let lanes = self.at.chunks_exact(per_lane).zip(starts).enumerate();
         for (lane, (places, &start)) in lanes {
             let bytes = local.load(lane as u32, start, len);
             for (i, &at) in places.iter().enumerate() {
-                matrix[at as usize] = read(read_bits(bytes, bits, i * apart));
+                matrix[at as usize] = read(read_bits(bytes, bits, i));
             }
         }
         matrix
@@ -224,7 +211,6 @@ impl Map {
         let at = &self.at[own..own + lanes * self.per_lane as usize];
         Map {
             per_lane: self.per_lane,
-            apart: self.apart,
             at: at.iter().map(|at| at - first).collect(),
         }
     }

@@ -102,9 +102,10 @@ impl Gen<'_> {
             dest,
             sources,
             width: self.small(),
-            apart: match kind {
-                MicroKind::Mma => [self.small(), self.small()],
-                _ => [1, 1],
+            apart: match (kind, inst) {
+                (MicroKind::G2r | MicroKind::S2r, Inst::Load)
+                | (MicroKind::R2g | MicroKind::R2s, Inst::Store) => self.small() + 1,
+                _ => 1,
             },
             pred: self.optional(|g| g.bool_expr(2)),
             otherwise: self.optional(|_| Expr::float(0.0, DType::F16)),

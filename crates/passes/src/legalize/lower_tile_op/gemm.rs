@@ -2,9 +2,8 @@
 //!
 //! The plan says which instruction and which warps; here its operands are loaded. Where the machine
 //! has `ldmatrix` 16-bit operands come by it, straight or transposed; where it has reads that
-//! transpose, operands whose rows run along M or N come by those, elsewhere by vectors along these rows,
-//! of which instructions take an element each; everything else by vector
-//! loads along the placement of the operand. Rows, columns and steps past the tile are zero. The
+//! transpose, operands whose rows run along M or N come by those; everything else by vector
+//! loads along the placement of the operand, of which the plan may give a lane neighbours in such rows. Rows, columns and steps past the tile are zero. The
 //! metadata of a sparse factor comes by vector loads, too; scales come like operands, one element a lane
 //! and tile.
 
@@ -33,25 +32,6 @@ pub(super) struct Operand<'a> {
     pub slots: i64,
     name: &'static str,
     holds: Holds,
-}
-
-/// The registers of one step of an operand.
-pub(super) struct Held {
-    pub registers: Buffer,
-    /// Where the step starts in them.
-    first: Expr,
-    /// Slots from one element of a lane to the next: the tiles that are read at once.
-    apart: i64,
-}
-
-impl Held {
-    fn from(registers: Buffer, first: Expr) -> Held {
-        Held {
-            registers,
-            first,
-            apart: 1,
-        }
-    }
 }
 
 /// What an operand has.
@@ -175,10 +155,7 @@ impl Lower<'_> {
                 name: "sb",
                 ..sa
             };
-            told.extend([&sa, &sb].map(|o| {
-                let held = self.operand(o, &plan, &step, span, &mut body);
-                (held.registers, 1)
-            }));
+            told.extend([&sa, &sb].map(|o| (self.operand(o, &plan, &step, span, &mut body).0, 1)));
         }
         self.multiply(c, factors, &told, &plan, span, &mut body);
 
@@ -310,6 +287,7 @@ impl Lower<'_> {
         out.push(counted(var, slots.end - slots.start, unroll(), body, span));
     }
 
+    /// The registers of one step of an operand, and where the step starts in them.
     fn operand(
         &mut self,
         o: &Operand<'_>,
@@ -317,7 +295,7 @@ impl Lower<'_> {
         step: &Expr,
         span: Span,
         out: &mut Block,
-    ) -> Held {
+    ) -> (Buffer, Expr) {
         let dtype = self.dtype(o.region.buffer);
         let wanted = o.taken(plan);
         let converts = dtype != wanted;
@@ -325,27 +303,19 @@ impl Lower<'_> {
             return self.fragment_operand(o, plan, step, span, out);
         }
         let regs = self.temp(o.name, Scope::Local, dtype, &[o.slots]);
-        let mut apart = 1;
         if self.can_ldmatrix(o, plan) {
             self.ldmatrix(o, plan, regs, step, span, out);
         } else if let Some(read) = self.transposed_read(o, plan) {
             self.read_transposed(o, plan, read, (regs, step), span, out);
-        } else if let Some(op) = self.across_read(o, plan, (regs, step)) {
-            apart = i64::from(op.width);
-            out.push(Stmt::new(StmtKind::Micro(op), span));
         } else {
             self.load_operand(o, plan, regs, step, span, out);
         }
-        let mut registers = regs;
-        if converts {
-            registers = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
-            self.convert(regs, registers, o.slots, span, out);
+        if !converts {
+            return (regs, Expr::i32(0));
         }
-        Held {
-            registers,
-            first: Expr::i32(0),
-            apart,
-        }
+        let to = self.temp(o.name, Scope::Local, wanted, &[o.slots]);
+        self.convert(regs, to, o.slots, span, out);
+        (to, Expr::i32(0))
     }
 
     /// The registers of one step of a sparse factor's metadata.
@@ -390,9 +360,9 @@ impl Lower<'_> {
         step: &Expr,
         span: Span,
         out: &mut Block,
-    ) -> Held {
+    ) -> (Buffer, Expr) {
         let buffer = o.region.buffer;
-        let in_place = Held::from(buffer, step.clone() * o.between_steps(plan));
+        let in_place = (buffer, step.clone() * o.between_steps(plan));
         self.needs_registers(buffer, plan.steps * o.slots);
         let Some(placed) = self.placement(o.step_of(plan), span) else {
             return in_place;
@@ -439,7 +409,7 @@ impl Lower<'_> {
         // Slots that the placement does not have are zero.
         let slots = placed.slots().min(o.slots);
         out.push(counted(var, slots, unroll(), body, span));
-        Held::from(to, Expr::i32(0))
+        (to, Expr::i32(0))
     }
 
     /// The depth of an operand, where the steps reach past it.
@@ -642,7 +612,7 @@ impl Lower<'_> {
                     at,
                 }],
                 width: 8,
-                apart: [1, 1],
+                apart: 1,
                 pred: None,
                 otherwise: None,
                 counter: None,
@@ -655,7 +625,7 @@ impl Lower<'_> {
     fn multiply(
         &mut self,
         c: Buffer,
-        [a, b]: [Held; 2],
+        [a, b]: [(Buffer, Expr); 2],
         told: &[(Buffer, i64)],
         plan: &GemmTiling,
         span: Span,
@@ -665,21 +635,13 @@ impl Lower<'_> {
         let (mi, m) = self.var("mi", VarKind::Loop);
         let (ni, n) = self.var("ni", VarKind::Loop);
         // A fragment operand keeps all steps of a row of tiles together.
-        let a_stride = if self.scope(a.registers) == Scope::Fragment {
+        let a_stride = if self.scope(a.0) == Scope::Fragment {
             plan.steps * plan.slots[0]
         } else {
             plan.slots[0]
         };
-        // Tiles that are read at once stand beside each other, element by element.
-        let at = |held: &Held, tile: &Expr, slots: i64| {
-            let own = match held.apart {
-                1 => tile.clone() * slots,
-                n => tile.clone().floor_div(n) * (n * slots) + tile.clone().floor_mod(n),
-            };
-            held.first.clone() + own
-        };
-        let (a_at, b_at) = (at(&a, &m, a_stride), at(&b, &n, plan.slots[1]));
-        let mut apart = [a.apart, b.apart].map(|slots| slots as u32);
+        let a_at = a.1 + m.clone() * a_stride;
+        let b_at = b.1 + n.clone() * plan.slots[1];
         let c_at = plan.c_slot(m.clone(), n.clone());
         let access = |buffer: Buffer, slots: i64, at: Expr| Access {
             region: all_slots(buffer, slots),
@@ -688,8 +650,8 @@ impl Lower<'_> {
         };
         let (a_at, b_at) = (self.simplify(&a_at), self.simplify(&b_at));
         let mut sources = vec![
-            access(a.registers, mt * a_stride, a_at),
-            access(b.registers, nt * plan.slots[1], b_at),
+            access(a.0, mt * a_stride, a_at),
+            access(b.0, nt * plan.slots[1], b_at),
         ];
         // What is told of A, then of B.
         for (&(buffer, slots), (tile, tiles)) in told.iter().zip([(m, mt), (n, nt)]) {
@@ -699,7 +661,6 @@ impl Lower<'_> {
         // The transposed product.
         if plan.run.turned {
             sources.chunks_exact_mut(2).for_each(<[Access]>::reverse);
-            apart.reverse();
         }
         out.push(Stmt::new(
             StmtKind::Micro(MicroOp {
@@ -710,7 +671,7 @@ impl Lower<'_> {
                 dest: access(c, plan.c_slots(), c_at),
                 sources,
                 width: 1,
-                apart,
+                apart: 1,
                 pred: None,
                 otherwise: None,
                 counter: None,

@@ -242,7 +242,11 @@ impl Lower<'_> {
         let Some(last) = layout.shape().len().checked_sub(1).filter(|_| lanes > 1) else {
             return (None, 1);
         };
-        let (ordered, width) = in_runs(layout, last, lanes);
+        let own = layout.vector_width(last);
+        let ordered = (own < lanes).then(|| layout.in_runs(last)).flatten();
+        let ordered = ordered.map(|runs| runs.fragment);
+        let wider = ordered.map(|f| (f.vector_width(last), Some(f)));
+        let (width, ordered) = wider.filter(|w| w.0 > own).unwrap_or((own, None));
         let run = lanes.min(width);
         match layout.slots() % run {
             0 => (ordered, run),
@@ -379,11 +383,18 @@ impl Lower<'_> {
         fragment: &Fragment,
         other: &Fragment,
         slot: &Expr,
+        axis: (Var, i64),
     ) -> Option<Expr> {
-        let points = self.points(other, slot)?;
-        let form = slot_form(&points, fragment, Form::identity(other.shape()))?;
-        let at = to_expr::form(&form, &[self.tid_in(slot.dtype()), slot.clone()]).remove(0);
-        Some(self.simplify_here(&at, other, slot))
+        let known = self.ranges.len();
+        self.ranges.push(axis);
+        let points = self.points(other, slot);
+        let at = points.and_then(|points| {
+            let form = slot_form(&points, fragment, Form::identity(other.shape()))?;
+            let at = to_expr::form(&form, &[self.tid_in(slot.dtype()), slot.clone()]).remove(0);
+            Some(self.simplify_here(&at, other, slot))
+        });
+        self.ranges.truncate(known);
+        at
     }
 
     /// A parallel loop whose extents are known at run time: threads take points in turn, in
@@ -506,18 +517,6 @@ impl Lower<'_> {
             Stmt::new(StmtKind::Let { var, value }, span)
         });
         lets.collect()
-    }
-}
-
-/// How many slots of a fragment in a row are neighbours along a dimension, where memory takes so many at
-/// once; and the order of the slots in which more are.
-pub(super) fn in_runs(layout: &Fragment, dim: usize, most: i64) -> (Option<Fragment>, i64) {
-    let own = layout.vector_width(dim);
-    let ordered = (own < most).then(|| layout.in_runs(dim)).flatten();
-    let wider = ordered.map(|f| (f.vector_width(dim), f));
-    match wider.filter(|(width, _)| *width > own) {
-        Some((width, ordered)) => (Some(ordered), width),
-        None => (None, own),
     }
 }
 

@@ -1,14 +1,8 @@
-//! Operands of matrix instructions whose rows in memory run along M or N: by reads that transpose, or in
-//! vectors along these rows.
+//! Operands of matrix instructions whose rows in memory run along M or N, by reads that transpose.
 //!
 //! Before: `gemm A[…], B[0 +: 64, 0 +: 256]`, whose B has rows of N. After, of each step:
 //! ```text
 //! s2r for t < 4, r < 2 do B[…] at [ks * 32 + lane // 16 * 8 + r * 4 + lane % 16 // 4, … + t * 16 + lane % 4 * 4] -> b[0 +: 32] at [t * 8 + r * 4] inst="ds_read_tr" width=4
-//! ```
-//! Where no reads transpose and the plan has `across=[1, 4]`, neighbours of N are four instructions':
-//! ```text
-//! s2r for t < 2, r < 4 do B[…] at [ks * 16 + tx // 16 % 4 * 4 + r, t * 64 + tx % 16 * 4] -> b[0 +: 32] at [t * 16 + r * 4] inst="load" width=4
-//! mma for mi < 1, ni < 8 do …, b[0 +: 32] at [ni // 4 * 16 + ni % 4] -> … inst="mfma.16x16x16.…" width=1 apart=[1, 4]
 //! ```
 
 use tilewright_ir::{
@@ -101,71 +95,12 @@ impl Lower<'_> {
                 at,
             }],
             width: read.elements as u32,
-            apart: [1, 1],
+            apart: 1,
             pred: None,
             otherwise: None,
             counter: None,
             arrives: None,
         };
         out.push(Stmt::new(StmtKind::Micro(op), span));
-    }
-
-    /// One step of an operand in vectors along its rows in memory: of each row that a lane's
-    /// instructions take, the neighbours that they take of it. `None` where plan or memory have none.
-    pub(super) fn across_read(
-        &mut self,
-        o: &Operand<'_>,
-        plan: &GemmTiling,
-        (regs, step): (Buffer, &Expr),
-    ) -> Option<MicroOp> {
-        let is_a = o.k_dim == 1;
-        let side = usize::from(!is_a);
-        let width = plan.read_across(is_a);
-        if is_a != o.trans || width == 1 || self.memory_width(o.region, &[]) < width {
-            return None;
-        }
-        let placed = if is_a { plan.a_step() } else { plan.b_step() }.ok()?;
-        let (groups, rows) = (plan.tiles[side] / width, plan.slots[side]);
-        let (group_axis, t) = self.var("t", VarKind::Loop);
-        let (row_axis, r) = self.var("r", VarKind::Loop);
-        let known = self.ranges.len();
-        self.ranges.extend([(group_axis, groups), (row_axis, rows)]);
-        // The first of the instructions has the first of the neighbours.
-        let points = self.points(&placed, &(t.clone() * (width * rows) + &r));
-        self.ranges.truncate(known);
-        let points = points.filter(|points| points.guard.is_none())?;
-        let [across, along] = [side, 1 - side].map(|dim| points.index[dim].clone());
-        let row = step.clone() * i64::from(plan.inst.k) + along;
-        let rank = o.region.dims.len();
-        let mut at: Vec<Expr> = o.region.dims.iter().map(|d| d.start.clone()).collect();
-        for (dim, inner) in [(rank - 2, row), (rank - 1, across)] {
-            let inner = self.simplify(&inner).cast_to(at[dim].dtype());
-            at[dim] = match at[dim].is_int(0) {
-                true => inner,
-                false => at[dim].clone() + inner,
-            };
-        }
-        Some(MicroOp {
-            kind: MicroKind::S2r,
-            inst: Inst::Load,
-            axes: vec![(group_axis, groups as u32), (row_axis, rows as u32)],
-            turns: false,
-            dest: Access {
-                region: all_slots(regs, o.slots),
-                slot: None,
-                at: vec![t * (width * rows) + r * width],
-            },
-            sources: vec![Access {
-                region: o.region.clone(),
-                slot: None,
-                at,
-            }],
-            width: width as u32,
-            apart: [1, 1],
-            pred: None,
-            otherwise: None,
-            counter: None,
-            arrives: None,
-        })
     }
 }

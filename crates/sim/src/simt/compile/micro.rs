@@ -136,7 +136,15 @@ impl Compiler<'_> {
                         op.width
                     ));
                 }
-                (op.width, op.width, None)
+                let spread = (op.width - 1) * op.apart + 1;
+                let of = |space: &Space| match space {
+                    Local(_) => spread,
+                    _ => op.width,
+                };
+                if op.apart != 1 && bits % 8 != 0 {
+                    return invalid(format!("elements of {bits} bits that stand apart"));
+                }
+                (of(&dest.space), of(&source.space), None)
             }
             Inst::LdMatrix { tiles, trans } | Inst::StMatrix { tiles, trans } => {
                 spread = Spread::matrix(tiles, bits, trans);
@@ -167,7 +175,7 @@ impl Compiler<'_> {
                 if let Some(e) = e.filter(|e| !of_metadata(e.scalar)) {
                     return invalid(format!("`{inst}` with metadata of {}", e.scalar));
                 }
-                let Some(table) = MmaTable::new(&inst, op.apart, e.map(|e| e.scalar.bits())) else {
+                let Some(table) = MmaTable::new(&inst, e.map(|e| e.scalar.bits())) else {
                     return missing();
                 };
                 let held = |at: &u32| &self.program.buffers[*at as usize];
@@ -192,7 +200,7 @@ impl Compiler<'_> {
                 if sources().chain([&dest]).any(|held| held.lanes != 1) {
                     return invalid(format!("`{inst}` on registers of vectors"));
                 }
-                (table.c.per_lane, table.of_source(0), Some(Arc::new(table)))
+                (table.c.per_lane, table.a.per_lane, Some(Arc::new(table)))
             }
             Inst::GroupMma { mma, a, b, fresh } => {
                 let b_info = &self.program.buffers[source_buffers[1] as usize];
@@ -303,6 +311,7 @@ impl Compiler<'_> {
             pred,
             otherwise,
             counter: op.counter,
+            apart: op.apart,
             arrives,
             joined: op.may_be_joined(self.func),
             mma,
