@@ -1,5 +1,6 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
+use tilewright_arith::Analyzer;
 use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaInst, Span};
 use tilewright_layout::lanes::mma_sp;
 
@@ -247,7 +248,7 @@ impl Emitter<'_> {
                 e.out.line(line);
                 Ok(())
             }
-            None if op.apart > 1 => e.transfer_apart(&source, &dest, (scalars, op.apart), span),
+            None if op.apart > 1 => e.transfer_apart(op, &source, &dest, span),
             None => e.transfer(&source, &dest, scalars, span),
         };
         let Some(pred) = &op.pred else {
@@ -324,11 +325,12 @@ impl Emitter<'_> {
     /// Moves scalars between memory and registers that stand apart.
     fn transfer_apart(
         &mut self,
+        op: &MicroOp,
         source: &Place,
         dest: &Place,
-        (scalars, apart): (u32, u32),
         span: Span,
     ) -> Emit<()> {
+        let ((_, scalars), apart) = (self.pieces(op), op.apart);
         let (regs, memory, load) = match (source.is_register(), dest.is_register()) {
             (true, false) => (source, dest, false),
             (false, true) => (dest, source, true),
@@ -339,6 +341,8 @@ impl Emitter<'_> {
             return unsupported(span, "parts of bytes that stand apart");
         }
         self.needs.piece(Piece::Apart);
+        let in_turn = load && regs.kind == Kind::Regs && rows_in_turn(op, 32 / bits);
+        let load_name = if in_turn { "load_row" } else { "load_apart" };
         for (at, bytes) in split(scalars, bits) {
             let count = u32::from(bytes) * 8 / bits;
             let (r, m) = (regs.plus(at * apart), memory.plus(at));
@@ -348,7 +352,7 @@ impl Emitter<'_> {
             }
             let (name, offset, address) = (&r.name, &r.offset.text, m.address());
             self.out.line(match load {
-                true => format!("tw::load_apart<{count}, {apart}>({name}, {offset}, {address});"),
+                true => format!("tw::{load_name}<{count}, {apart}>({name}, {offset}, {address});"),
                 false => format!("tw::store_apart<{count}, {apart}>({address}, {name}, {offset});"),
             });
         }
@@ -445,6 +449,40 @@ impl Emitter<'_> {
         self.out.line(line);
         Ok(())
     }
+}
+
+/// Whether the registers of a load, so many elements each, get their elements in order: by one point of its
+/// axes after the other, always and from the first place on.
+fn rows_in_turn(op: &MicroOp, elements: u32) -> bool {
+    let [at] = &op.dest.at[..] else {
+        return false;
+    };
+    if op.pred.is_some() || op.turns || !op.apart.is_multiple_of(elements) {
+        return false;
+    }
+    let mut analyzer = Analyzer::new();
+    let mut slots = Vec::new();
+    for mut point in 0..op.count() {
+        let mut values = Vec::new();
+        for (var, extent) in op.axes.iter().rev() {
+            values.push((*var, point % extent));
+            point /= extent;
+        }
+        let slot = at.rewrite(&mut |node| {
+            let var = node.as_var()?;
+            let (_, value) = values.iter().find(|(v, _)| *v == var)?;
+            Some(Expr::int((*value).into(), node.dtype()))
+        });
+        let Some(slot) = analyzer.simplify(&slot).as_int() else {
+            return false;
+        };
+        slots.push(slot);
+    }
+    let each = i128::from(elements);
+    slots.chunks(elements as usize).all(|rows| {
+        let in_order = rows.iter().zip(rows[0]..).all(|(slot, wanted)| *slot == wanted);
+        rows.len() == elements as usize && rows[0] % each == 0 && in_order
+    })
 }
 
 /// Whether the instruction can be guarded by a predicate instead of a branch.

@@ -15,6 +15,20 @@ TW_FN void load_apart(Regs<T, N>& regs, int at, const void* from) {
   for (int i = 0; i < COUNT; ++i) regs.set(at + i * APART, own[i]);
 }
 
+// The same of rows that come in turn, as many as share a register: the element of each behind that of the
+// one before it.
+template <int COUNT, int APART, class T, int N>
+TW_FN void load_row(Regs<T, N>& regs, int at, const void* from) {
+  typedef Regs<T, COUNT> Own;
+  static_assert(APART % Own::PER_WORD == 0, "rows share no register");
+  Own own;
+  load<COUNT * Own::WIDTH / 8>(own, 0, from);
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i)
+    put_row<Own::WIDTH>(*regs.at(at + i * APART), at % Own::PER_WORD, own.words[i / Own::PER_WORD],
+                        i % Own::PER_WORD);
+}
+
 // The reverse.
 template <int COUNT, int APART, class T> TW_FN void store_apart(T* to, const T* regs, int at) {
   T own[COUNT];
