@@ -480,7 +480,10 @@ fn rows_in_turn(op: &MicroOp, elements: u32) -> bool {
     }
     let each = i128::from(elements);
     slots.chunks(elements as usize).all(|rows| {
-        let in_order = rows.iter().zip(rows[0]..).all(|(slot, wanted)| *slot == wanted);
+        let in_order = rows
+            .iter()
+            .zip(rows[0]..)
+            .all(|(slot, wanted)| *slot == wanted);
         rows.len() == elements as usize && rows[0] % each == 0 && in_order
     })
 }

@@ -475,7 +475,10 @@ mod tests {
         assert_eq!(f.in_runs(row), None);
         assert_eq!(runs.in_runs(col), None);
         // Of 229 elements some slots are empty.
-        assert_eq!(Fragment::partition(&[229], 128, 1).unwrap().in_runs(0), None);
+        assert_eq!(
+            Fragment::partition(&[229], 128, 1).unwrap().in_runs(0),
+            None
+        );
     }
 
     #[test]

@@ -45,7 +45,8 @@ impl<'a> Verifier<'a> {
             _ => false,
         };
         if op.apart == 0 || op.apart > 1 && !moves {
-            let message = "elements stand apart in the registers of plain loads and stores, by one or more";
+            let message =
+                "elements stand apart in the registers of plain loads and stores, by one or more";
             self.fail("micro-count", message);
         }
         if op.turns && op.axes.len() < 2 {

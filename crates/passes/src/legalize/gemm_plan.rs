@@ -940,6 +940,69 @@ mod tests {
     }
 
     #[test]
+    fn lanes_have_neighbours_of_rows_across_k() {
+        for ab in [Scalar::BF16, Scalar::F8E4M3FNUZ] {
+            let s = shape(256, 256, 64, ab, 256);
+            let plan = choose(Target::Gfx942, &s).unwrap().plan;
+            let tiling = |across, run, parts| {
+                let plan = GemmPlan {
+                    across,
+                    run,
+                    parts,
+                    ..plan
+                };
+                GemmTiling::of(&s, plan)
+            };
+            for across in [[1, 4], [4, 1], [8, 8], [2, 4]] {
+                for (run, parts) in [(None, [1, 1]), (Some([1, 4]), [1, 1])] {
+                    let t = tiling(across, run, parts).unwrap();
+                    let c = t.c().unwrap();
+                    assert_eq!(c.slots(), t.c_slots());
+                    for is_a in [true, false] {
+                        let side = usize::from(!is_a);
+                        let step = if is_a { t.a_step() } else { t.b_step() }.unwrap();
+                        let width = i64::from(across[side]);
+                        assert_eq!(t.read_across(is_a), width);
+                        let runs = step.in_runs(side).filter(|_| width > 1);
+                        let apart = runs.map(|runs| (runs.even, runs.apart));
+                        let wanted = (width > 1).then_some((width, t.slots[side]));
+                        assert_eq!(apart, wanted, "{across:?} {run:?}");
+                        // A lane has what its place says.
+                        let held = step.inverse().unwrap();
+                        let own = i64::from(if is_a { t.inst.m } else { t.inst.n });
+                        for place in 0..t.tiles[side] * own {
+                            let holder = Holder {
+                                thread: place % own,
+                                slot: place / own * t.slots[side],
+                            };
+                            let element = held.element(holder).unwrap();
+                            assert_eq!(element[side], t.dealt_at(is_a, place), "{across:?}");
+                        }
+                    }
+                }
+            }
+            // No more than there are instructions, no two orders of one dimension, powers of two.
+            for (across, run) in [
+                ([1, 16], None),
+                ([1, 3], None),
+                ([1, 0], None),
+                ([1, 4], Some([1, 8])),
+                ([4, 1], Some([8, 1])),
+            ] {
+                assert_eq!(tiling(across, run, [1, 1]), None, "{across:?} {run:?}");
+            }
+            assert!(tiling([4, 1], Some([1, 8]), [1, 1]).is_some());
+            assert!(tiling([4, 4], None, [2, 2]).is_some());
+            assert_eq!(tiling([8, 1], None, [2, 2]), None);
+        }
+        // Rows and columns that the tile does not have.
+        let s = shape(100, 72, 64, Scalar::BF16, 256);
+        let plan = choose(Target::Gfx942, &s).unwrap().plan;
+        let across = [1, 2];
+        assert_eq!(GemmTiling::of(&s, GemmPlan { across, ..plan }), None);
+    }
+
+    #[test]
     fn products_that_are_added_up_leave_room_for_the_sum() {
         let along_k = Held {
             major: Major::K,

@@ -90,7 +90,6 @@ impl LaneRun {
     pub fn dim(&self) -> usize {
         usize::from(self.turned)
     }
-
 }
 
 /// How the columns (or rows) of a wave are dealt out to its instructions.

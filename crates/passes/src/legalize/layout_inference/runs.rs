@@ -9,6 +9,9 @@
 //! then, in every step;
 //! results are stored once. So such products keep the runs of one instruction, and so do those whose operand
 //! is a fragment, which lies as it is.
+//!
+//! An operand whose rows run across K, of elements smaller than a register, wants neighbours of its rows in
+//! a lane where no reads transpose: one read brings them for as many instructions.
 
 use std::cmp::Reverse;
 
@@ -25,7 +28,8 @@ use crate::legalize::gemm_plan::{Choice, matrix, tiling_by};
 /// Bits of the widest read of shared memory.
 const WIDE_READ: i64 = 128;
 
-/// Bits of what a lane reads of a row that runs across K.
+/// Bits of what a lane reads of a row that runs across K: the swizzles of operands keep so much together
+/// where none of them is read wider.
 const ACROSS_BITS: u32 = 64;
 
 /// How warps share the gemms out, in program order: as the user says, or where he leaves it open so that
@@ -208,7 +212,9 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
         };
         // They have the same accumulator, so the instruction's own runs are the same too.
         let least = rows_in_a_run(&choices[at].plan.inst) as u32;
-        let own = own.iter().flat_map(|wish| wish.runs(least, of_one(wish.dim)));
+        let own = own
+            .iter()
+            .flat_map(|wish| wish.runs(least, of_one(wish.dim)));
         let run = own.into_iter().find(|run| run.is_none_or(serves)).flatten();
         for at in same {
             choices[at].plan.run = run;
@@ -218,7 +224,7 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
 
 /// How many neighbours along a dimension of a sum the lanes of its products should read at once: those of
 /// one read where an operand that lies in shared memory has rows along that dimension, and no reads
-/// transpose.
+/// transpose. Elements of whole registers are read as fast one by one.
 fn across<'a>(
     func: &Func,
     target: Target,
@@ -227,10 +233,11 @@ fn across<'a>(
 ) -> u32 {
     let mut most = 1;
     for (g, plan) in gemms {
-        let (operand, runs_along, k) = match dim {
-            0 => (&g.a, g.trans_a, matrix(&g.b).map(|b| b[usize::from(g.trans_b)])),
-            _ => (&g.b, !g.trans_b, matrix(&g.b).map(|b| b[usize::from(g.trans_b)])),
+        let (operand, runs_along) = match dim {
+            0 => (&g.a, g.trans_a),
+            _ => (&g.b, !g.trans_b),
         };
+        let k = matrix(&g.b).map(|b| b[usize::from(g.trans_b)]);
         let data = &func.buffers[operand.buffer];
         let sum = &func.buffers[g.c.buffer];
         let whole = k.is_some_and(|k| k % i64::from(plan.inst.k) == 0);
@@ -238,7 +245,7 @@ fn across<'a>(
             return 1;
         }
         let bits = data.dtype.bits();
-        if runs_along && bits >= 8 && !target.machine().ds_read_tr {
+        if runs_along && matches!(bits, 8 | 16) && !target.machine().ds_read_tr {
             most = most.max(ACROSS_BITS / bits);
         }
     }
